@@ -60,6 +60,7 @@ impl Errand<'_> {
             Command::Help(topic) => Ok(Answer::Text(topic.text())),
             Command::Statistics(show) => self.statistics(&show),
             Command::Cache(command) => self.cache(command),
+            Command::History(show) => self.history(&show),
         }
     }
 

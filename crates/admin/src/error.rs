@@ -100,6 +100,8 @@ obstacles! {
     NoSource = 4, Missing, Some("path");
     /// There is no such partition of the cache.
     NoPartition = 4, Missing, Some("partition");
+    /// There is no workload of that name.
+    NoWorkload = 4, Missing, Some("workload");
     /// There is no such node.
     NoNode = 4, Missing, Some("node");
     /// The volume has a snapshot of that name.
@@ -152,6 +154,10 @@ obstacles! {
     VolumeTwice = 8454939, InUse, Some("volumes");
     /// A volume is not in the partition.
     NotInPartition = 8454940, Invalid, Some("volumes");
+    /// Neither a volume nor a workload was named.
+    WhichWorkload = 8454941, Invalid, Some("volume");
+    /// What was kept by the hour cannot be read.
+    NoHours = 8454942, Invalid, Some("interval");
 }
 
 impl Obstacle {

@@ -1,7 +1,8 @@
 //! What the gate said of about a second, summed up for statistics, and what held objects back in it.
 
-use block::{Bytes, Cause, ObjectId, Span};
-use qos::{FloorState, GateStatus, Tally};
+use ::history::{Figures, Latency};
+use block::{Bytes, Cause, LimitKind, ObjectId, Span};
+use qos::{FloorState, GateStatus, Shortage, Tally};
 use std::collections::BTreeMap;
 
 /// What happened to one object in a sample's time.
@@ -15,6 +16,10 @@ pub struct Seen {
     pub others: u64,
     /// Requests that ended.
     pub completed: u64,
+    /// Requests that ended with a fault.
+    pub faults: u64,
+    /// Time that their replies took into the network, summed.
+    pub network: Span,
     /// Time that those waited in the gate, summed.
     pub queued: Span,
     /// Time that those spent in the device, summed.
@@ -28,6 +33,20 @@ pub struct Seen {
     outstanding: u128,
     /// How its floor fared.
     pub floor: FloorState,
+    /// What its floor was missed by.
+    pub missed: Missed,
+}
+
+/// What a floor was missed by, of what was asked for: a client that keeps too few requests outstanding, and a ceiling in the
+/// way, are no miss of the storage's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// Time in which it was.
+    pub time: Span,
+    /// Operations.
+    pub ops: u64,
+    /// Bytes.
+    pub bytes: u64,
 }
 
 /// About a second of everything.
@@ -114,6 +133,7 @@ impl Seen {
         add(&mut self.writes, account.writes);
         self.others += account.others.ops;
         self.completed += account.completed;
+        self.faults += account.faults;
         self.queued += account.queued.total;
         self.service += account.service.total;
         for &(cause, span) in &account.waited {
@@ -121,6 +141,7 @@ impl Seen {
         }
         self.outstanding += u128::from(account.outstanding_mean_milli) * u128::from(length.as_nanos());
         self.floor = account.floor;
+        self.missed.add(account.floor, length);
     }
 
     /// Adds what happened to another object in the same time; the floor stays.
@@ -129,6 +150,8 @@ impl Seen {
         add(&mut self.writes, other.writes);
         self.others += other.others;
         self.completed += other.completed;
+        self.faults += other.faults;
+        self.network += other.network;
         self.queued += other.queued;
         self.service += other.service;
         self.at_best += other.at_best;
@@ -136,6 +159,43 @@ impl Seen {
             *self.waited.entry(cause).or_default() += span;
         }
         self.outstanding += other.outstanding;
+        self.missed.time += other.missed.time;
+        self.missed.ops += other.missed.ops;
+        self.missed.bytes += other.missed.bytes;
+    }
+
+    /// Where the time of those that ended went, summed. What they waited in the gate is divided as the waiting of the
+    /// sample's time was.
+    pub fn spent(&self) -> Latency {
+        let waited = self.waited_for(|_| true);
+        let part = |kind: fn(Cause) -> bool| share(self.queued, self.waited_for(kind), waited);
+        let qos_max = part(|cause| matches!(cause, Cause::Ceiling(..) | Cause::Shared(..)));
+        let qos_min = part(|cause| cause == Cause::Floor);
+        let store = self.queued.saturating_sub(qos_max).saturating_sub(qos_min);
+        Latency { network: self.network, qos_max, qos_min, store, disk: self.service }
+    }
+
+    /// As it is kept.
+    pub fn figures(&self) -> Figures {
+        let us = |span: Span| span.as_nanos() / 1000;
+        let spent = self.spent();
+        Figures {
+            read_ops: self.reads.ops,
+            write_ops: self.writes.ops,
+            other_ops: self.others,
+            read_bytes: self.reads.bytes,
+            write_bytes: self.writes.bytes,
+            completed: self.completed,
+            faults: self.faults,
+            network_us: us(spent.network),
+            qos_max_us: us(spent.qos_max),
+            qos_min_us: us(spent.qos_min),
+            store_us: us(spent.store),
+            disk_us: us(spent.disk),
+            missed_ms: self.missed.time.as_nanos() / 1_000_000,
+            missed_ops: self.missed.ops,
+            missed_bytes: self.missed.bytes,
+        }
     }
 
     /// Operations dispatched.
@@ -175,6 +235,28 @@ impl Seen {
     pub fn waited_for(&self, kind: impl Fn(Cause) -> bool) -> Span {
         self.waited.iter().filter(|(cause, _)| kind(**cause)).map(|(_, span)| *span).sum()
     }
+}
+
+impl Missed {
+    /// Adds how a floor fared for a time.
+    fn add(&mut self, floor: FloorState, length: Span) {
+        let FloorState::Short { served, wanted, kind, why } = floor else { return };
+        if !matches!(why, Shortage::Overcommitted { .. } | Shortage::Adjusting) {
+            return;
+        }
+        let less = u128::from(wanted.saturating_sub(served)) * u128::from(length.as_nanos()) / 1_000_000_000;
+        self.time += length;
+        *match kind {
+            LimitKind::Iops => &mut self.ops,
+            LimitKind::Throughput => &mut self.bytes,
+        } += less as u64;
+    }
+}
+
+/// `whole × part / all`; nothing of nothing.
+fn share(whole: Span, part: Span, all: Span) -> Span {
+    let product = u128::from(whole.as_nanos()) * u128::from(part.as_nanos());
+    Span::from_nanos(product.checked_div(u128::from(all.as_nanos())).unwrap_or(0) as u64)
 }
 
 fn add(sum: &mut Tally, more: Tally) {

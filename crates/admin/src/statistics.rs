@@ -6,6 +6,7 @@
 use super::workload::workload_name;
 use super::{AdminError, Answer, Errand, Obstacle, path_of};
 use crate::{Sample, Seen, main_cause};
+use ::history::Latency;
 use block::{Cause, ObjectId, Span};
 use ontap::catalogue::{StatisticsFigures, StatisticsScope, StatisticsShow};
 use ontap::show::{FloorStatus, HeldBy, Measured, Statistics, Waits};
@@ -107,27 +108,17 @@ impl Work<'_, '_> {
 
     fn measured(&self, name: String, object: Option<ObjectId>, seen: &Seen) -> Measured {
         let length = self.sample.length;
-        let (queued, service) = seen.times();
         let rate = |count: u64| per_second(count, length);
-        // The gate's share of the latency, divided as the waiting of this second was.
         let waited = seen.waited_for(|_| true);
-        let part = |kind: fn(Cause) -> bool| share(queued, seen.waited_for(kind), waited);
-        let (ceilings, floors) = (part(is_ceiling), part(|cause| cause == Cause::Floor));
-        let rest = queued.saturating_sub(ceilings).saturating_sub(floors);
+        let mean = seen.spent() / seen.completed;
         Measured {
             name,
             id: object.map(|object| object.0),
             iops: rate(seen.ops()),
             bytes_per_second: rate(seen.bytes()),
             request_bytes: seen.bytes().checked_div(seen.ops()).unwrap_or(0),
-            latency_ns: (queued + service).as_nanos(),
-            waits: Waits {
-                data_ns: rest.as_nanos(),
-                disk_ns: service.as_nanos(),
-                qos_max_ns: ceilings.as_nanos(),
-                qos_min_ns: floors.as_nanos(),
-                ..Waits::default()
-            },
+            latency_ns: mean.total().as_nanos(),
+            waits: waits(mean),
             read_percent: (seen.reads.ops * 100).checked_div(seen.ops()).unwrap_or(0) as u8,
             concurrency: seen.outstanding(length),
             is_adaptive: false,
@@ -185,8 +176,16 @@ pub fn advice(gate: &GateStatus) -> Option<String> {
     Some(format!("the floors ask for {floors} together, and the most that the storage has shown is {best}"))
 }
 
-fn is_ceiling(cause: Cause) -> bool {
-    matches!(cause, Cause::Ceiling(..) | Cause::Shared(..))
+/// A request's mean time as the tables have it.
+pub(super) fn waits(mean: Latency) -> Waits {
+    Waits {
+        network_ns: mean.network.as_nanos(),
+        data_ns: mean.store.as_nanos(),
+        disk_ns: mean.disk.as_nanos(),
+        qos_max_ns: mean.qos_max.as_nanos(),
+        qos_min_ns: mean.qos_min.as_nanos(),
+        ..Waits::default()
+    }
 }
 
 fn floor_status(floor: FloorState) -> FloorStatus {
@@ -202,13 +201,7 @@ fn floor_status(floor: FloorState) -> FloorStatus {
     }
 }
 
-/// `whole × part / all`; nothing of nothing.
-fn share(whole: Span, part: Span, all: Span) -> Span {
-    let product = u128::from(whole.as_nanos()) * u128::from(part.as_nanos());
-    Span::from_nanos(product.checked_div(u128::from(all.as_nanos())).unwrap_or(0) as u64)
-}
-
-fn per_second(count: u64, length: Span) -> u64 {
+pub(super) fn per_second(count: u64, length: Span) -> u64 {
     let nanos = u128::from(length.as_nanos());
     (u128::from(count) * 1_000_000_000 + nanos / 2).checked_div(nanos).unwrap_or(0) as u64
 }

@@ -1,8 +1,10 @@
 //! What a command is told of the world: when it runs, and what it may ask.
 
 use crate::{CacheSeen, Sample};
+use ::history::{Figures, Slot};
 use block::{Bytes, ObjectId, Time};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The moment that a command runs at, and whom it asks.
@@ -29,6 +31,22 @@ pub trait World {
 
     /// What the gate said of the last second.
     fn sample(&self) -> Arc<Sample>;
+
+    /// What is kept of the last day and began at a moment or later, the oldest first: of each object with all that is in it.
+    fn day(&self, _since: Time) -> Vec<Arc<Slot>> {
+        Vec::new()
+    }
+
+    /// What an object did with all that is in it since the server began.
+    fn counted(&self, _object: ObjectId) -> Figures {
+        Figures::default()
+    }
+
+    /// What an object did by the hour, with all that is in it, as far as the pool has it; hours are counted from the beginning
+    /// of 1970. An error is a sentence.
+    fn hours(&self, _named: &Named, _hours: Range<u64>) -> Result<Vec<HourDone>, String> {
+        Ok(Vec::new())
+    }
 
     /// An identifier that nobody else has.
     fn uuid(&self) -> u128;
@@ -60,6 +78,26 @@ pub struct MemoryPart {
     pub allowed: Option<Bytes>,
     /// What it takes.
     pub used: Bytes,
+}
+
+/// What an object and its volume are called in what is kept by the hour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The object's path.
+    pub path: String,
+    /// Its volume's.
+    pub volume: String,
+}
+
+/// What an object did in an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HourDone {
+    /// Which, counted from the beginning of 1970.
+    pub hour: u64,
+    /// Seconds of it that it was served.
+    pub seconds: u64,
+    /// What was done.
+    pub figures: Figures,
 }
 
 /// A pool, as far as its space goes.

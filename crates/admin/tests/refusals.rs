@@ -58,6 +58,8 @@ const fn row(
 #[rustfmt::skip]
 const OBSTACLES: &[(Obstacle, Row)] = &[
     (Obstacle::NoSvm, row("volume create x -vserver no -size 1MiB", 4, Missing, Some("vserver"), Some("no"), None)),
+    (Obstacle::NoWorkload, row("qos statistics history show -workload no-wid9", 4, Missing, Some("workload"), Some("no-wid9"), None)),
+    (Obstacle::WhichWorkload, row("qos statistics history show", 8454941, Invalid, Some("volume"), None, None)),
     (Obstacle::NoVolume, row("volume delete no -vserver s", 4, Missing, Some("volume"), Some("no"), Some("s"))),
     (Obstacle::NoVolume, row("volume modify no* -vserver s -size 1MiB", 4, Missing, Some("volume"), Some("no*"), Some("s"))),
     (Obstacle::NoQtree, row("volume qtree delete no -volume v -vserver s", 4, Missing, Some("qtree"), Some("no"), Some("v"))),
@@ -91,7 +93,7 @@ const OBSTACLES: &[(Obstacle, Row)] = &[
 ];
 
 /// Not to be reached by one line from there: a volume with snapshots and nothing else, 1023 snapshots, 2^31 trees, 64
-/// partitions, no cache; the others are the server's and the store's.
+/// partitions, no cache; the others are the server's, the store's and those of what is kept by the hour.
 const OBSTACLES_ELSEWHERE: &[Obstacle] = &[
     Obstacle::HasSnapshots,
     Obstacle::SnapshotsMax,
@@ -101,6 +103,7 @@ const OBSTACLES_ELSEWHERE: &[Obstacle] = &[
     Obstacle::BeyondGoal,
     Obstacle::PartitionsMax,
     Obstacle::NoCache,
+    Obstacle::NoHours,
 ];
 
 #[rustfmt::skip]

@@ -18,8 +18,8 @@ use crate::problem::{Problem, code};
 use crate::query::{Query, decoded};
 use crate::record::{instance, page, picked};
 use crate::resource::{
-    Aggregates, Cluster, Job, Jobs, JobsResource, Luns, Policies, Qtrees, Resource, Space, Svms, View, VolumeFiles,
-    VolumeSnapshots, Volumes, Workloads, unsupported,
+    Aggregates, Cluster, Job, Jobs, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Space, Svms, View,
+    VolumeFiles, VolumeSnapshots, Volumes, Workloads, unsupported,
 };
 use admin::{Administration, At};
 use block::{ObjectId, Span};
@@ -106,6 +106,14 @@ impl Errand<'_> {
             ["api", "cluster", "jobs", ref key @ ..] => self.resource(&JobsResource, key),
             ["api", "svm", "svms", ref key @ ..] => self.resource(&Svms, key),
             ["api", "storage", "aggregates", ref key @ ..] => self.resource(&Aggregates, key),
+            ["api", "storage", "luns", lun, "metrics", ref key @ ..] => self.metrics(&Luns, lun, key),
+            ["api", "storage", "qtrees", volume, id, "metrics", ref key @ ..] => {
+                self.metrics(&Qtrees, &format!("{volume}/{id}"), key)
+            }
+            ["api", "storage", "qos", "workloads", workload, "metrics", ref key @ ..] => {
+                self.metrics(&Workloads, workload, key)
+            }
+            ["api", "storage", "volumes", volume, "metrics", ref key @ ..] => self.metrics(&Volumes, volume, key),
             ["api", "storage", "luns", ref key @ ..] => self.resource(&Luns, key),
             ["api", "storage", "qtrees", ref key @ ..] => self.resource(&Qtrees, key),
             ["api", "storage", "qos", "policies", ref key @ ..] => self.resource(&Policies, key),
@@ -149,6 +157,18 @@ impl Errand<'_> {
                 self.change(resource, key, &query, &delete)
             }
             (method, _) => Err(unsupported(R::NAME, method)),
+        }
+    }
+
+    /// What one object did over a time.
+    fn metrics<R: Resource<Item = ObjectId>>(&self, of: &R, one: &str, key: &[&str]) -> Result<Reply, Problem> {
+        let object = self.look(|view| known(of, view, one))?;
+        let (interval, query) = Metrics::interval(self.request.query)?;
+        let metrics = Metrics { path: format!("{}/{one}/metrics", of.path()), object, interval };
+        let (query, key) = (Query::read(&query)?, key.join("/"));
+        match self.request.method {
+            "GET" => self.get(&metrics, Some(key.as_str()).filter(|key| !key.is_empty()), &query),
+            method => Err(unsupported(Metrics::NAME, method)),
         }
     }
 

@@ -3,10 +3,11 @@
 
 use crate::record::{Field, Kind};
 use crate::resource::{
-    Aggregates, Cluster, JobsResource, Luns, Policies, Qtrees, Resource, Svms, VolumeFiles, VolumeSnapshots, Volumes,
-    Workloads,
+    Aggregates, Cluster, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms, VolumeFiles, VolumeSnapshots,
+    Volumes, Workloads,
 };
 use block::ObjectId;
+use ontap::value::{Interval, Value as _};
 use serde_json::{Map, Value, json};
 
 /// The document.
@@ -24,10 +25,14 @@ pub(crate) fn document() -> Value {
     document.add(&Volumes, "/api/storage/volumes", &["uuid"]);
     document.add(&VolumeSnapshots { volume }, "/api/storage/volumes/{volume.uuid}/snapshots", &["uuid"]);
     document.add(&VolumeFiles { volume }, "/api/storage/volumes/{volume.uuid}/files", &["path"]);
+    metrics(&mut document, "/api/storage/volumes/{volume.uuid}/metrics");
     document.add(&Luns, "/api/storage/luns", &["uuid"]);
+    metrics(&mut document, "/api/storage/luns/{lun.uuid}/metrics");
     document.add(&Qtrees, "/api/storage/qtrees", &["volume.uuid", "id"]);
+    metrics(&mut document, "/api/storage/qtrees/{volume.uuid}/{qtree.id}/metrics");
     document.add(&Policies, "/api/storage/qos/policies", &["uuid"]);
     document.add(&Workloads, "/api/storage/qos/workloads", &["uuid"]);
+    metrics(&mut document, "/api/storage/qos/workloads/{workload.uuid}/metrics");
     let Document { paths, mut schemas } = document;
     schemas.insert("error".into(), error_envelope());
     schemas.insert("job_link".into(), job_link());
@@ -38,6 +43,25 @@ pub(crate) fn document() -> Value {
         "paths": paths,
         "components": { "securitySchemes": { "basic": { "type": "http", "scheme": "basic" } }, "schemas": schemas },
     })
+}
+
+/// Metrics of one of a collection, with the interval that they are of.
+fn metrics(document: &mut Document, path: &str) {
+    let (object, interval) = (ObjectId::default(), Interval::default());
+    document.add(&Metrics { path: path.into(), object, interval }, path, &["timestamp"]);
+    let asked = json!({
+        "name": "interval",
+        "in": "query",
+        "description": "How far back, and with it how finely",
+        "schema": { "type": "string", "enum": Interval::CHOICES },
+    });
+    for path in [path.to_owned(), format!("{path}/{{timestamp}}")] {
+        if let Some(Value::Array(parameters)) =
+            document.paths.get_mut(&path).and_then(|path| path.pointer_mut("/get/parameters"))
+        {
+            parameters.push(asked.clone());
+        }
+    }
 }
 
 #[derive(Default)]
@@ -165,7 +189,32 @@ fn of_kind(kind: Kind) -> Value {
         Kind::Named => named(),
         Kind::NamedList => json!({ "type": "array", "items": named() }),
         Kind::Error => error(),
+        Kind::ReadWrite => numbers(&["read", "write", "other", "total"]),
+        Kind::Latency => numbers(&LATENCY),
+        Kind::Metric => stretch(&["iops", "throughput", "latency"], "duration"),
+        Kind::Counters => stretch(&["iops_raw", "throughput_raw", "latency_raw"], "status"),
     }
+}
+
+/// A total, and where it went.
+const LATENCY: [&str; 6] = ["total", "network", "qos_max", "qos_min", "store", "disk"];
+
+fn numbers(names: &[&str]) -> Value {
+    let number = json!({ "type": "integer", "minimum": 0 });
+    object(&names.iter().map(|name| ((*name).to_owned(), number.clone())).collect::<Map<_, _>>().into())
+}
+
+/// When, how it is known, another text, and operations, bytes and times under three names.
+fn stretch([iops, throughput, latency]: &[&str; 3], text: &str) -> Value {
+    let mut stretch = object(&json!({
+        "timestamp": of_kind(Kind::Moment),
+        "status": of_kind(Kind::Text),
+        text: of_kind(Kind::Text),
+    }));
+    for (name, kind) in [(iops, Kind::ReadWrite), (throughput, Kind::ReadWrite), (latency, Kind::Latency)] {
+        stretch["properties"][*name] = of_kind(kind);
+    }
+    stretch
 }
 
 fn object(properties: &Value) -> Value {

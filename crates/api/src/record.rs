@@ -37,6 +37,14 @@ pub(crate) enum Kind {
     NamedList,
     /// `{"message": …, "code": …, "target": …}`
     Error,
+    /// `{"read": …, "write": …, "other": …, "total": …}`, operations or bytes per second.
+    ReadWrite,
+    /// `{"total": …}` and where it went, in microseconds.
+    Latency,
+    /// What was done in a stretch of time, as rates.
+    Metric,
+    /// What was done since the server began, as counters.
+    Counters,
 }
 
 impl<T> Field<T> {

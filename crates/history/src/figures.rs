@@ -102,9 +102,32 @@ impl Totals {
         self.figures.add(&other.figures);
         self.promise.add(&other.promise);
     }
+
+    /// The names of all sums, as columns: what was done as it is, what was promised behind `promised_`.
+    pub fn names() -> impl Iterator<Item = String> {
+        let promised = Promise::NAMES.iter().map(|name| format!("promised_{name}"));
+        Figures::NAMES.iter().map(|name| (*name).to_owned()).chain(promised)
+    }
+
+    /// Their values, in that order.
+    pub fn values(&self) -> impl Iterator<Item = u64> {
+        self.figures.values().into_iter().chain(self.promise.values())
+    }
+
+    /// Of what each name's value is.
+    ///
+    /// # Errors
+    /// A value cannot be told.
+    pub fn try_of<E>(mut value: impl FnMut(usize) -> Result<u64, E>) -> Result<Totals, E> {
+        let (mut figures, mut promise) = (Figures::default().values(), Promise::default().values());
+        for (at, place) in figures.iter_mut().chain(&mut promise).enumerate() {
+            *place = value(at)?;
+        }
+        Ok(Totals { figures: Figures::of(figures), promise: Promise::of(promise) })
+    }
 }
 
-/// Where a request's time went, in the mean.
+/// Where requests' time went: of one in the mean, or of all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
     /// Into the network.
@@ -123,6 +146,22 @@ impl Latency {
     /// All of it.
     pub fn total(&self) -> Span {
         self.network + self.qos_max + self.qos_min + self.store + self.disk
+    }
+}
+
+/// Of all together that of one.
+impl std::ops::Div<u64> for Latency {
+    type Output = Latency;
+
+    fn div(self, requests: u64) -> Latency {
+        let one = requests.max(1);
+        Latency {
+            network: self.network / one,
+            qos_max: self.qos_max / one,
+            qos_min: self.qos_min / one,
+            store: self.store / one,
+            disk: self.disk / one,
+        }
     }
 }
 
@@ -146,17 +185,15 @@ impl Figures {
 
     /// A request's time in the mean.
     pub fn latency(&self) -> Latency {
-        let mean = |us: u64| {
-            let nanos = u128::from(us) * 1000 / u128::from(self.completed.max(1));
-            Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        let span = |us: u64| Span::from_nanos(us.saturating_mul(1000));
+        let all = Latency {
+            network: span(self.network_us),
+            qos_max: span(self.qos_max_us),
+            qos_min: span(self.qos_min_us),
+            store: span(self.store_us),
+            disk: span(self.disk_us),
         };
-        Latency {
-            network: mean(self.network_us),
-            qos_max: mean(self.qos_max_us),
-            qos_min: mean(self.qos_min_us),
-            store: mean(self.store_us),
-            disk: mean(self.disk_us),
-        }
+        all / self.completed
     }
 }
 
@@ -180,5 +217,11 @@ mod tests {
         assert_eq!((Figures::NAMES[0], figures.values()[0]), ("read_ops", 1));
         assert_eq!((Figures::NAMES[14], figures.values()[14]), ("missed_bytes", 2));
         assert_eq!(Figures::of(figures.values()), figures);
+        let totals = Totals { figures, promise: Promise { seconds: 3, used_mib_s: 4, ..Promise::default() } };
+        let values: Vec<u64> = totals.values().collect();
+        assert_eq!(Totals::try_of::<()>(|at| Ok(values[at])), Ok(totals));
+        let names: Vec<String> = Totals::names().collect();
+        assert_eq!((names[15].as_str(), values[15], names.len()), ("promised_seconds", 3, values.len()));
+        assert_eq!(Totals::try_of(|at| if at == 20 { Err(at) } else { Ok(0) }), Err(20));
     }
 }

@@ -11,8 +11,10 @@
 mod figures;
 mod hours;
 mod packed;
+mod points;
 mod slots;
 
 pub use figures::{Figures, Latency, Promise, Totals};
 pub use hours::{HOUR, Hours, hour_of};
+pub use points::{Point, points};
 pub use slots::{History, HistorySettings, Resolution, Slot};

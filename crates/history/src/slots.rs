@@ -155,6 +155,14 @@ impl History {
         self.coarse.iter().chain(&self.fine).cloned().collect()
     }
 
+    /// What began at a moment or later, the oldest first.
+    pub fn since(&self, begin: Time) -> Vec<Arc<Slot>> {
+        let newest_first = self.fine.iter().rev().chain(self.coarse.iter().rev());
+        let mut slots: Vec<Arc<Slot>> = newest_first.take_while(|slot| slot.from >= begin).cloned().collect();
+        slots.reverse();
+        slots
+    }
+
     /// The latest sample.
     pub fn latest(&self) -> Option<&Arc<Slot>> {
         self.fine.back()

@@ -4,8 +4,9 @@
 //! server keeps by the hour: what was done as it is, what was promised behind `promised_`.
 
 use crate::line::{Hour, Sums};
+use history::Totals;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Write};
 
 /// What is wrong with a file of hours; one line.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +23,7 @@ pub enum HoursError {
         /// The row, the headings not counted.
         row: usize,
         /// The column.
-        column: &'static str,
+        column: String,
         /// What was given.
         given: String,
     },
@@ -30,9 +31,6 @@ pub enum HoursError {
 
 /// Columns without which nothing can be said.
 const NEEDED: [&str; 5] = ["hour", "svm", "volume", "path", "promised_seconds"];
-
-/// What a request's time consists of.
-const LATENCY: [&str; 5] = ["network_us", "qos_max_us", "qos_min_us", "store_us", "disk_us"];
 
 /// Reads hours from CSV; a column that is not needed and not there counts nothing.
 ///
@@ -45,10 +43,10 @@ pub fn hours(input: impl Read) -> Result<Vec<Hour>, HoursError> {
     if let Some(column) = NEEDED.into_iter().find(|column| !columns.contains_key(*column)) {
         return Err(HoursError::Column(column));
     }
-    let mut hours = Vec::new();
+    let (mut hours, sums) = (Vec::new(), Totals::names().collect::<Vec<_>>());
     for (index, record) in reader.records().enumerate() {
         let record = record?;
-        hours.push(Row { record: &record, columns: &columns, row: index + 1 }.hour()?);
+        hours.push(Row { record: &record, columns: &columns, row: index + 1 }.hour(&sums)?);
     }
     Ok(hours)
 }
@@ -64,45 +62,102 @@ impl Row<'_> {
         self.columns.get(column).and_then(|at| self.record.get(*at)).unwrap_or_default().trim()
     }
 
-    fn number(&self, column: &'static str) -> Result<u64, HoursError> {
+    fn number(&self, column: &str) -> Result<u64, HoursError> {
         let given = self.text(column);
         let missing = given.is_empty() && !NEEDED.contains(&column);
         match given.parse() {
             Ok(number) => Ok(number),
             Err(_) if missing => Ok(0),
-            Err(_) => Err(HoursError::Number { row: self.row, column, given: given.chars().take(40).collect() }),
+            Err(_) => Err(HoursError::Number {
+                row: self.row,
+                column: column.to_owned(),
+                given: given.chars().take(40).collect(),
+            }),
         }
     }
 
-    fn sum(&self, columns: &[&'static str]) -> Result<u64, HoursError> {
-        columns.iter().try_fold(0u64, |sum, column| Ok(sum.saturating_add(self.number(column)?)))
-    }
-
-    fn hour(&self) -> Result<Hour, HoursError> {
-        let (svm, volume) = (self.text("svm").to_owned(), self.text("volume").to_owned());
-        let is_volume = self.text("path") == format!("{svm}:/vol/{volume}");
-        Ok(Hour {
+    fn hour(&self, sums: &[String]) -> Result<Hour, HoursError> {
+        let kept = Kept {
             hour: self.number("hour")?,
-            is_volume,
-            policy: self.text("policy").to_owned(),
-            seconds: self.number("promised_seconds")?,
-            sums: Sums {
-                floor_ops: self.number("promised_floor_ops")?,
-                allocated_mib_s: self.number("promised_allocated_mib_s")?,
-                used_mib_s: self.number("promised_used_mib_s")?,
-                ops: self.sum(&["read_ops", "write_ops", "other_ops"])?,
-                bytes: self.sum(&["read_bytes", "write_bytes"])?,
-                completed: self.number("completed")?,
-                latency_us: self.sum(&LATENCY)?,
-                held_us: self.number("qos_max_us")?,
-                missed_ops: self.number("missed_ops")?,
-                missed_ms: self.number("missed_ms")?,
-            },
-            svm,
-            volume,
-        })
+            svm: self.text("svm"),
+            volume: self.text("volume"),
+            path: self.text("path"),
+            policy: self.text("policy"),
+        };
+        Ok(Hour::of(kept, &Totals::try_of(|at| self.number(&sums[at]))?))
     }
 }
+
+/// Whose hour it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept<'a> {
+    /// The hour, counted from the beginning of 1970.
+    pub hour: u64,
+    /// The SVM.
+    pub svm: &'a str,
+    /// The volume.
+    pub volume: &'a str,
+    /// All of it, as administrators write it.
+    pub path: &'a str,
+    /// The policy group that it is in itself; empty without.
+    pub policy: &'a str,
+}
+
+impl Hour {
+    /// Of sums as a server keeps them.
+    pub fn of(kept: Kept<'_>, totals: &Totals) -> Hour {
+        let Totals { figures, promise } = totals;
+        let Kept { hour, svm, volume, path, policy } = kept;
+        Hour {
+            hour,
+            is_volume: path == format!("{svm}:/vol/{volume}"),
+            svm: svm.into(),
+            volume: volume.into(),
+            policy: policy.into(),
+            seconds: promise.seconds,
+            sums: Sums {
+                floor_ops: promise.floor_ops,
+                allocated_mib_s: promise.allocated_mib_s,
+                used_mib_s: promise.used_mib_s,
+                ops: figures.ops(),
+                bytes: figures.bytes(),
+                completed: figures.completed,
+                latency_us: figures.latency_us(),
+                held_us: figures.qos_max_us,
+                missed_ops: figures.missed_ops,
+                missed_ms: figures.missed_ms,
+            },
+        }
+    }
+}
+
+/// Writes hours as CSV that [`hours`] reads.
+pub struct HoursWriter<W: Write>(csv::Writer<W>);
+
+impl<W: Write> HoursWriter<W> {
+    /// With the headings.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn new(output: W) -> Result<HoursWriter<W>, csv::Error> {
+        let mut writer = csv::Writer::from_writer(output);
+        writer.write_record(WHOSE.into_iter().map(str::to_owned).chain(Totals::names()))?;
+        Ok(HoursWriter(writer))
+    }
+
+    /// Writes one.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn hour(&mut self, kept: Kept<'_>, totals: &Totals) -> Result<(), csv::Error> {
+        let Kept { hour, svm, volume, path, policy } = kept;
+        let whose = [hour.to_string(), svm.into(), volume.into(), path.into(), policy.into()];
+        self.0.write_record(whose.into_iter().chain(totals.values().map(|value| value.to_string())))
+    }
+}
+
+/// The columns that say whose hour it is.
+const WHOSE: [&str; 5] = ["hour", "svm", "volume", "path", "policy"];
 
 #[cfg(test)]
 mod tests {
@@ -119,6 +174,26 @@ mod tests {
             (lun.is_volume, lun.hour, lun.sums.ops, lun.sums.latency_us, lun.sums.held_us),
             (false, 7, 9, 30, 10)
         );
+    }
+
+    /// What is written is read back as what was kept.
+    #[test]
+    fn what_is_written_is_read() {
+        let mut number = 0;
+        let totals = Totals::try_of::<()>(|_| {
+            number += 1;
+            Ok(number)
+        });
+        let totals = totals.unwrap();
+        let kept = Kept { hour: 9, svm: "s", volume: "v", path: "s:/vol/v", policy: "gold, old" };
+        let mut text = Vec::new();
+        HoursWriter::new(&mut text).unwrap().hour(kept, &totals).unwrap();
+        let found = hours(&text[..]).unwrap();
+        assert_eq!(found, [Hour::of(kept, &totals)]);
+        // Read, written and other operations; network to disk.
+        let sums = found[0].sums;
+        assert_eq!((sums.ops, sums.latency_us, sums.held_us), (1 + 2 + 3, 8 + 9 + 10 + 11 + 12, 9));
+        assert_eq!((found[0].is_volume, found[0].seconds, sums.floor_ops), (true, 16, 17));
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod text;
 
 pub use bill::{Bill, Billed, Period, sum};
 pub use class::{Class, Classes, ClassesError, Space};
-pub use hours::{HoursError, hours};
+pub use hours::{HoursError, HoursWriter, Kept, hours};
 pub use line::{Hour, Line, Sums};
 pub use page::page;
 pub use policy::{Existing, Step, steps};

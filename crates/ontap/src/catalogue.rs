@@ -10,6 +10,7 @@ mod chart;
 mod clone;
 mod fairness;
 mod file;
+mod history;
 mod lun;
 mod policy_group;
 mod qtree;
@@ -30,6 +31,7 @@ pub use chart::*;
 pub use clone::*;
 pub use fairness::*;
 pub use file::*;
+pub use history::*;
 pub use lun::*;
 pub use policy_group::*;
 pub use qtree::*;
@@ -110,6 +112,8 @@ areas! {
     Statistics(StatisticsShow),
     /// `cache …`
     Cache(CacheCommand),
+    /// `qos statistics history show`
+    History(HistoryShow),
     /// `set` and `rows`
     Session(SessionCommand),
 }

@@ -16,7 +16,7 @@ mod volumes;
 pub use adaptive::{AbsoluteMinimum, AdaptiveRate, PerSize};
 pub use assignment::PolicyAssignment;
 pub use choice::{
-    Allocation, BlockSize, ChartFormat, Confirmations, Enabled, OsType, Output, PeakMode, Privilege, Switch,
+    Allocation, BlockSize, ChartFormat, Confirmations, Enabled, Interval, OsType, Output, PeakMode, Privilege, Switch,
 };
 pub use name::{ObjectName, PolicyName};
 pub use new_size::NewSize;

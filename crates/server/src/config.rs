@@ -25,6 +25,7 @@
 
 mod cache;
 mod rest;
+mod statistics;
 mod words;
 
 pub use rest::RestConfig;
@@ -34,6 +35,7 @@ use crate::limits::{LimitsError, ServerLimits};
 use crate::listen::{Listen, ListenError};
 use crate::tls::{TlsFiles, TlsSource};
 use block::{Bytes, Span};
+use history::HistorySettings;
 use nbd::TlsMode;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use std::path::{Path, PathBuf};
@@ -69,6 +71,8 @@ pub struct ServeConfig {
     pub audit: Option<PathBuf>,
     /// Administration by REST.
     pub rest: RestConfig,
+    /// How much of what was done is kept in memory.
+    pub statistics: HistorySettings,
 }
 
 /// How the log is written.
@@ -201,6 +205,7 @@ struct File {
     log: LogSettings,
     audit: AuditTable,
     rest: RestConfig,
+    statistics: statistics::StatisticsTable,
 }
 
 #[derive(Default, Deserialize)]
@@ -314,6 +319,7 @@ impl File {
             log: self.log,
             audit: self.audit.file.map(from_here),
             rest: self.rest.checked(folder)?,
+            statistics: self.statistics.checked()?,
         })
     }
 }

@@ -4,6 +4,7 @@
 mod clients;
 mod effects;
 mod together;
+mod totals;
 
 use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::measuring::Measuring;
@@ -13,6 +14,7 @@ use crate::persist::{UnreadablePolicy, changes_of, offline_of, partitions_of, re
 use crate::shard::{Account, Order, Shard, ShardGone};
 use admin::{AdminError, Administration, Answer, At, Effect, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
+use history::HistorySettings;
 use map::What;
 use ontap::Command;
 use ontap::catalogue::Output;
@@ -23,6 +25,7 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{Changes, Contents, MappedPool, Pool, StoreError};
 use together::{Together, touched};
+use totals::Pending;
 use uring::Clock;
 
 const _: () = assert!(admin::PARTITIONS_MAX as usize == cache::PARTITIONS_MAX, "a partition's number is the cache's");
@@ -84,6 +87,7 @@ pub struct Control {
     replaced: Changes,
     /// Makes the cache smaller while memory is short.
     relief: Option<Relief>,
+    pending: Pending,
 }
 
 impl Control {
@@ -110,9 +114,21 @@ impl Control {
         let align = maps.align();
         let monitor = Arc::default();
         let (clock, date) = (Clock::new(), || 0);
-        let (audit, loose, replaced, relief) = Default::default();
-        let mut control =
-            Control { pool, administration, shard, monitor, clock, date, audit, align, loose, replaced, relief };
+        let (audit, loose, replaced, relief, pending) = Default::default();
+        let mut control = Control {
+            pool,
+            administration,
+            shard,
+            monitor,
+            clock,
+            date,
+            audit,
+            align,
+            loose,
+            replaced,
+            relief,
+            pending,
+        };
         control.serve_maps(maps)?;
         control.divide_cache()?;
         control.shard.order(Order::Edit(change.edits.into_iter()))?;
@@ -245,14 +261,30 @@ impl Control {
         Control { date, ..self }
     }
 
+    /// How much memory the last day of statistics may take from now on; what there is of it is forgotten.
+    #[must_use]
+    pub fn with_history(self, settings: HistorySettings) -> Control {
+        Control { monitor: Arc::new(Monitor::new(settings)), ..self }
+    }
+
     /// What the shard did since the last call. The monitor takes it in too.
     ///
     /// # Errors
     /// The shard is gone.
     pub fn account(&self) -> Result<Account, ShardGone> {
         let account = self.shard.account()?;
-        self.monitor.take_in(account.now, &account.said, account.gate, account.cache.clone());
+        self.monitor.take_in(&account, (self.date)(), &self.administration.registry);
         Ok(account)
+    }
+
+    /// What the shard did up to now comes to the statistics that are kept, too: nothing more is asked of it.
+    ///
+    /// # Errors
+    /// The shard is gone.
+    pub fn close_statistics(&self) -> Result<(), ShardGone> {
+        self.account()?;
+        self.monitor.close((self.date)(), &self.administration.registry);
+        Ok(())
     }
 
     /// From now on [`Account::objects`] has what each object saw, with histograms; before, nothing of that is counted.
@@ -301,6 +333,11 @@ impl Control {
         &self.shard
     }
 
+    /// Seconds since the beginning of 1970.
+    pub fn date(&self) -> u64 {
+        (self.date)()
+    }
+
     /// The pool's folder.
     pub fn folder(&self) -> &Path {
         self.pool.dir()
@@ -337,6 +374,9 @@ impl Control {
     }
 
     fn done(&mut self, commands: Vec<Command>) -> Result<Answer, ControlError> {
+        if !commands.iter().all(Command::shows) {
+            self.name_before_change();
+        }
         let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor);
         let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
         let outcome = self.administration.run_all(commands, &at)?;

@@ -1,11 +1,16 @@
 //! What has to happen from time to time while a server runs, on a thread of its own: every second the gate is asked what
-//! it did, so that statistics are at hand, and whether memory is short; and now and then the sizes of the data are looked at, for adaptive policies.
+//! it did, so that statistics are at hand, and whether memory is short; now and then the sizes of the data are looked at, for
+//! adaptive policies, and once a minute, at the end of each hour and when the server stops, the hourly totals are added to what
+//! the pool has of them.
 //! The data path never waits for any of it.
 
 use crate::control::Control;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use history::hour_of;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use store::{HourRow, HourlyTotals, StoreError};
 
 /// How often housekeeping does what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +20,13 @@ pub struct HousekeepingSettings {
     /// Sizes are looked at once in so many of those. With the registry's interval of four minutes, half a minute between
     /// looks keeps the promise of five.
     pub sizes: u32,
+    /// Hourly totals are kept once in so many; never for 0. What a server that is killed loses is what came together since.
+    pub totals: u32,
 }
 
 impl Default for HousekeepingSettings {
     fn default() -> HousekeepingSettings {
-        HousekeepingSettings { account: Duration::from_secs(1), sizes: 30 }
+        HousekeepingSettings { account: Duration::from_secs(1), sizes: 30, totals: 60 }
     }
 }
 
@@ -39,9 +46,19 @@ impl Housekeeping {
         let asked = Arc::clone(&stop);
         let body = move || {
             let mut round = 0;
+            let mut totals = (settings.totals > 0).then(|| Totals::begin(&control));
             while !is_stopped(&asked, settings.account) {
                 round += 1;
                 keep(&control, round % settings.sizes.max(1) == 0);
+                if let Some(totals) = &mut totals {
+                    totals.keep(&control, round % settings.totals == 0);
+                }
+            }
+            if let Some(totals) = &mut totals {
+                if let Err(error) = lock(&control).close_statistics() {
+                    tracing::error!(%error, "the last second of statistics");
+                }
+                totals.keep(&control, true);
             }
         };
         let thread = std::thread::Builder::new().name("housekeeping".into()).spawn(body)?;
@@ -67,11 +84,67 @@ fn is_stopped((stop, asked): &(Mutex<bool>, Condvar), wait: Duration) -> bool {
 }
 
 fn keep(control: &Mutex<Control>, sizes: bool) {
-    let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut control = lock(control);
     let looked = control.look_at_memory();
     if let Err(error) =
         looked.and(control.account().map(drop)).and_then(|()| if sizes { control.follow_sizes() } else { Ok(()) })
     {
         tracing::error!(%error, "housekeeping");
+    }
+}
+
+fn lock(control: &Mutex<Control>) -> MutexGuard<'_, Control> {
+    control.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The pool's hourly totals, and the hour that they were added to last.
+struct Totals {
+    file: Option<HourlyTotals>,
+    hour: u64,
+}
+
+impl Totals {
+    /// What is done from now on comes together.
+    fn begin(control: &Mutex<Control>) -> Totals {
+        let mut totals = Totals { file: None, hour: 0 };
+        totals.keep(control, true);
+        totals
+    }
+
+    /// Adds what came together, if it is time or an hour has ended. Only to name it holds commands up, not to write it.
+    fn keep(&mut self, control: &Mutex<Control>, is_time: bool) {
+        let mut locked = lock(control);
+        let hour = hour_of(locked.date());
+        if !is_time && hour == self.hour {
+            return;
+        }
+        let rows = match locked.take_totals() {
+            Ok(rows) => rows,
+            Err(error) => return tracing::error!(%error, "hourly totals"),
+        };
+        let folder = locked.folder().to_owned();
+        drop(locked);
+        if let Err(error) = self.add(&folder, &rows, hour) {
+            tracing::error!(%error, rows = rows.len(), "hourly totals are not kept; they are tried again");
+            lock(control).take_back_totals(rows);
+            // It may have been moved away.
+            self.file = None;
+        }
+        self.hour = hour;
+    }
+
+    fn add(&mut self, folder: &Path, rows: &[HourRow], hour: u64) -> Result<(), StoreError> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(HourlyTotals::open(folder)?),
+        };
+        file.add(rows)?;
+        // What is too old does no harm for another hour.
+        if hour != self.hour
+            && let Err(error) = file.forget(hour)
+        {
+            tracing::warn!(%error, "hourly totals that are too old stay");
+        }
+        Ok(())
     }
 }

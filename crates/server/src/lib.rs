@@ -26,6 +26,7 @@ mod memory;
 mod monitor;
 mod owner;
 mod persist;
+mod replies;
 mod session;
 mod settings;
 mod shard;

@@ -3,12 +3,14 @@
 
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
-use admin::{Aggregate, CacheSeen, MemoryPart, Sample, World};
-use block::ObjectId;
+use admin::{Aggregate, CacheSeen, HourDone, MemoryPart, Named, Sample, World};
+use block::{ObjectId, Time};
+use history::{Figures, Slot};
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
-use store::{Kind, Pool};
+use store::{HourlyTotals, Kind, ObjectHour, Pool};
 
 /// The sizes and connections of one moment, or of none.
 pub(crate) struct Measuring<'a> {
@@ -72,6 +74,20 @@ impl World for Measuring<'_> {
 
     fn memory(&self) -> Vec<MemoryPart> {
         self.told(self.shard.memory())
+    }
+
+    fn day(&self, since: Time) -> Vec<Arc<Slot>> {
+        self.monitor.since(since)
+    }
+
+    fn counted(&self, object: ObjectId) -> Figures {
+        self.monitor.counted(object)
+    }
+
+    fn hours(&self, named: &Named, hours: Range<u64>) -> Result<Vec<HourDone>, String> {
+        let found = HourlyTotals::of(self.pool.dir(), &named.path, &named.volume, hours);
+        let done = |ObjectHour { hour, seconds, figures }| HourDone { hour, seconds, figures };
+        found.map(|hours| hours.into_iter().map(done).collect()).map_err(|error| error.to_string())
     }
 
     fn aggregate(&self) -> Option<Aggregate> {

@@ -4,11 +4,16 @@
 //! ```text
 //!   gate ─ account ─► Control::account ─┬─► who asked (a run's recorder, housekeeping)
 //!                                       └─► Monitor: sums up to a second ─► Sample, numbered, for everybody
+//!                                             ├─► History: the last day, of what was active and of all above it
+//!                                             ├─► counted: since the server began
+//!                                             └─► Hours: for the pool's hourly totals, where they are kept
 //! ```
 
+use crate::shard::Account;
 use admin::{CacheSeen, Sample, SampleKind};
-use block::{Span, Time};
-use qos::GateStatus;
+use block::{ObjectId, Span, Time};
+use history::{Figures, History, HistorySettings, Hours, Slot, Totals};
+use qos::{GateStatus, GroupId, Registry};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -34,37 +39,57 @@ struct State {
     /// The least mean time in the device of any object's requests in any sample so far, by their kind: what an idle
     /// device is taken to need.
     quickest: BTreeMap<SampleKind, Span>,
+    history: History,
+    counted: BTreeMap<ObjectId, Figures>,
+    by_group: BTreeMap<Option<GroupId>, Figures>,
+    /// `None` while nobody takes them.
+    hours: Option<Hours>,
 }
 
 impl Monitor {
-    /// Takes in what the gate said at `now` since it was last asked, and what came of each partition of the cache since it
-    /// was made.
-    pub fn take_in(
-        &self,
-        now: Time,
-        accounts: &[qos::ObjectAccount],
-        gate: GateStatus,
-        cache: BTreeMap<u32, CacheSeen>,
-    ) {
+    /// With so much memory for the last day.
+    pub fn new(settings: HistorySettings) -> Monitor {
+        let state = State { history: History::new(settings), ..State::default() };
+        Monitor { state: Mutex::new(state), ..Monitor::default() }
+    }
+
+    /// Takes in what happened since the last account. `date` is that of now, in seconds since the beginning of 1970, and the
+    /// registry says what an object is in.
+    pub fn take_in(&self, account: &Account, date: u64, registry: &Registry) {
+        let Account { now, gate, .. } = *account;
         let mut state = self.state();
         let length = now.since(state.since);
         state.since = now;
         // The first account covers an unknown time, and what came before a pause says nothing of the last second.
         if length > LEAST * 10 || state.latest.number == 0 && state.growing.length == Span::ZERO && length > LEAST * 2 {
             state.growing = Sample::default();
-            state.cache = cache;
+            state.cache = account.cache.clone();
             return;
         }
         state.growing.length += length;
-        for account in accounts {
-            state.growing.objects.entry(account.object).or_default().add(account, length);
+        for said in &account.said {
+            state.growing.objects.entry(said.object).or_default().add(said, length);
+        }
+        for (object, took) in &account.replies {
+            state.growing.objects.entry(*object).or_default().network += *took;
         }
         if state.growing.length >= LEAST {
-            let before = std::mem::replace(&mut state.cache, cache);
+            let before = std::mem::replace(&mut state.cache, account.cache.clone());
             let since = |(id, seen): (&u32, &CacheSeen)| (*id, seen.since(before.get(id).copied().unwrap_or_default()));
             state.growing.cache = state.cache.iter().map(since).collect();
             state.publish(gate);
+            state.keep(date, registry);
             self.fed.notify_all();
+        }
+    }
+
+    /// Makes a sample of what there is, however short: the last one.
+    pub(crate) fn close(&self, date: u64, registry: &Registry) {
+        let mut state = self.state();
+        if state.growing.length > Span::ZERO {
+            let gate = state.latest.gate;
+            state.publish(gate);
+            state.keep(date, registry);
         }
     }
 
@@ -78,6 +103,38 @@ impl Monitor {
         let waiting = self.fed.wait_timeout_while(self.state(), patience, |state| state.latest.number <= seen);
         let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         (state.latest.number > seen).then(|| Arc::clone(&state.latest))
+    }
+
+    /// What is kept of the last day and began at a moment or later.
+    pub fn since(&self, begin: Time) -> Vec<Arc<Slot>> {
+        self.state().history.since(begin)
+    }
+
+    /// What an object and all in it did since the server began.
+    pub fn counted(&self, object: ObjectId) -> Figures {
+        self.state().counted.get(&object).copied().unwrap_or_default()
+    }
+
+    /// The same of all objects that ever were active and that there are still.
+    pub fn counted_all(&self) -> BTreeMap<ObjectId, Figures> {
+        self.state().counted.clone()
+    }
+
+    /// The same of policy groups: each operation counts for the nearest one above it.
+    pub fn counted_by_group(&self) -> BTreeMap<Option<GroupId>, Figures> {
+        self.state().by_group.clone()
+    }
+
+    /// Takes what came together by the hour since it was last taken, and has it come together from now on.
+    pub(crate) fn take_hours(&self) -> Vec<(u64, ObjectId, Totals)> {
+        self.state().hours.get_or_insert_default().take()
+    }
+
+    /// Forgets what was counted of objects and groups that there are no more.
+    pub(crate) fn forget_others(&self, registry: &Registry) {
+        let mut state = self.state();
+        state.counted.retain(|object, _| registry.object(*object).is_some());
+        state.by_group.retain(|group, _| group.is_none_or(|group| registry.group_of(group).is_some()));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -101,16 +158,49 @@ impl State {
         sample.gate = gate;
         self.latest = Arc::new(sample);
     }
+
+    /// Keeps what was active in the latest sample, which ended at `date`.
+    fn keep(&mut self, date: u64, registry: &Registry) {
+        let latest = Arc::clone(&self.latest);
+        let mut whole: BTreeMap<ObjectId, Figures> = BTreeMap::new();
+        for (&object, seen) in &latest.objects {
+            let own = seen.figures();
+            if own == Figures::default() {
+                continue;
+            }
+            if let Some(hours) = &mut self.hours {
+                hours.add(date, object, &own);
+            }
+            let mut group = None;
+            whole.entry(object).or_default().add(&own);
+            for above in registry.path(object) {
+                group = group.or(above.membership().map(|membership| membership.group));
+                if above.id() != object {
+                    whole.entry(above.id()).or_default().add(&own);
+                }
+            }
+            self.by_group.entry(group).or_default().add(&own);
+        }
+        for (object, figures) in &whole {
+            self.counted.entry(*object).or_default().add(figures);
+        }
+        self.history.add(self.since, latest.length, whole.into_iter());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use block::{Cause, ObjectId};
+    use block::{Cause, LimitKind, ObjectId};
     use qos::{Spans, Tally};
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn take_in(monitor: &Monitor, now: Time, said: &[qos::ObjectAccount]) {
+        let account = Account { now, said: said.to_vec(), ..Account::default() };
+        monitor.take_in(&account, 0, &Registry::new(qos::RegistrySettings::default()));
     }
 
     fn account(ops: u64, service_ms: u64) -> qos::ObjectAccount {
@@ -132,7 +222,7 @@ mod tests {
         let monitor = Monitor::default();
         assert_eq!(monitor.latest().number, 0);
         for half in 1..=4 {
-            monitor.take_in(at(500 * half), &[account(100, 100 * half)], GateStatus::default(), BTreeMap::new());
+            take_in(&monitor, at(500 * half), &[account(100, 100 * half)]);
         }
         let sample = monitor.latest();
         assert_eq!((sample.number, sample.length), (2, Span::SECOND));
@@ -158,38 +248,58 @@ mod tests {
             let (reads, writes) = if is_read { (all, none) } else { (none, all) };
             qos::ObjectAccount { object: ObjectId(object), reads, writes, ..account(100, service_ms) }
         };
-        monitor.take_in(
-            at(1000),
-            &[of(1, 4096, true, 10), of(2, 1 << 20, true, 500)],
-            GateStatus::default(),
-            BTreeMap::new(),
-        );
+        take_in(&monitor, at(1000), &[of(1, 4096, true, 10), of(2, 1 << 20, true, 500)]);
         let busy = |number: u32| monitor.latest().objects[&ObjectId(number)].is_device_busy();
         assert!(!busy(1) && !busy(2), "5 ms for a megabyte is not slow because 4 KiB take 0.1 ms");
-        monitor.take_in(
-            at(2000),
-            &[of(3, 4096, true, 30), of(4, 4096, false, 30)],
-            GateStatus::default(),
-            BTreeMap::new(),
-        );
+        take_in(&monitor, at(2000), &[of(3, 4096, true, 30), of(4, 4096, false, 30)]);
         assert!(busy(3), "three times as long as another's reads of that size");
         assert!(!busy(4), "the only writes so far");
-        monitor.take_in(
-            at(3000),
-            &[of(1, 4096, true, 19), of(2, 1 << 20, true, 1100)],
-            GateStatus::default(),
-            BTreeMap::new(),
-        );
+        take_in(&monitor, at(3000), &[of(1, 4096, true, 19), of(2, 1 << 20, true, 1100)]);
         assert!(!busy(1) && busy(2));
+    }
+
+    /// A LUN's requests count for the LUN, its volume and its SVM in the day and since the beginning, once by the hour and for
+    /// the nearest policy group; with the times of their replies. What its volume's floor was missed by is the volume's.
+    #[test]
+    fn what_is_in_a_volume_is_kept_of_the_volume_too() {
+        let mut registry = Registry::new(qos::RegistrySettings::default());
+        let (svm, _) = registry.add_svm("s").unwrap();
+        let (volume, _) = registry.add_volume(svm, "v", qos::Size::default()).unwrap();
+        let (lun, _) = registry.add_lun(svm, "/vol/v/l", qos::Size::default()).unwrap();
+        let _ = registry.attach(volume, Some("extreme")).ok();
+        let (monitor, missed) = (Monitor::default(), qos::Shortage::Overcommitted { phi_per_mille: 500 });
+        let floor = qos::FloorState::Short { served: 60, wanted: 100, kind: LimitKind::Iops, why: missed };
+        let said = vec![
+            qos::ObjectAccount { object: lun, ..account(100, 30) },
+            qos::ObjectAccount { object: volume, floor, ..qos::ObjectAccount::default() },
+        ];
+        let replies = vec![(lun, Span::from_millis(2))];
+        let account = Account { now: at(1000), said, replies, ..Account::default() };
+        assert!(monitor.take_hours().is_empty());
+        monitor.take_in(&account, 7205, &registry);
+        for object in [lun, volume, svm] {
+            let (counted, slots) = (monitor.counted(object), monitor.since(Time::ZERO));
+            assert_eq!(slots.last().unwrap().figures(object), Some(counted));
+            assert_eq!((counted.read_ops, counted.disk_us, counted.network_us), (100, 30_000, 2000));
+            assert_eq!(counted.missed_ops, if object == lun { 0 } else { 40 });
+        }
+        let hours = monitor.take_hours();
+        let told: Vec<_> = hours.iter().map(|(h, o, t)| (*h, *o, t.figures.read_ops, t.figures.missed_ms)).collect();
+        assert_eq!(told, [(2, volume, 0, 1000), (2, lun, 100, 0)]);
+        let group = registry.object(volume).unwrap().membership().map(|membership| membership.group);
+        assert_eq!(monitor.counted_by_group()[&group].read_ops, 100);
+        let _ = registry.remove_object(lun).unwrap();
+        monitor.forget_others(&registry);
+        assert_eq!((monitor.counted(lun).read_ops, monitor.counted(volume).read_ops), (0, 100));
     }
 
     /// What was done over ten minutes without anybody asking is no second.
     #[test]
     fn a_long_pause_makes_no_sample() {
         let monitor = Monitor::default();
-        monitor.take_in(at(600_000), &[account(1_000_000, 1)], GateStatus::default(), BTreeMap::new());
+        take_in(&monitor, at(600_000), &[account(1_000_000, 1)]);
         assert_eq!(monitor.latest().number, 0);
-        monitor.take_in(at(601_000), &[account(100, 1)], GateStatus::default(), BTreeMap::new());
+        take_in(&monitor, at(601_000), &[account(100, 1)]);
         assert_eq!(monitor.latest().objects[&ObjectId(3)].ops(), 100);
     }
 }

@@ -23,6 +23,7 @@ use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
 use crate::listen::Listener;
+use crate::replies::ReplyTimes;
 use crate::session::{Around, Session, of_token};
 use crate::shard::{Doors, Order};
 use crate::tls::Tls;
@@ -61,6 +62,7 @@ pub(crate) struct Owner {
     limits: ServerLimits,
     cache: Option<CacheSettings>,
     claims: Claims,
+    replies: ReplyTimes,
     listeners: Vec<Accepting>,
     /// Clients may come in. Before all exports are known they wait in the kernel: one that came back after a new start
     /// must not hear that its export does not exist.
@@ -130,6 +132,7 @@ impl Owner {
             limits,
             cache: doors.cache,
             claims: Claims::new(limits.memory, buffers),
+            replies: ReplyTimes::default(),
             listeners: doors.listeners.into_iter().map(accepting).collect(),
             is_open: false,
             sessions: Vec::new(),
@@ -320,6 +323,7 @@ impl Owner {
             tls: self.tls.as_ref(),
             limits: &self.limits,
             claims: &mut self.claims,
+            replies: &mut self.replies,
             room: &mut self.room,
             scratch: &mut self.scratch,
         };

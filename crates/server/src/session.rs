@@ -29,6 +29,7 @@ use crate::access::{Access, Caller};
 use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
+use crate::replies::ReplyTimes;
 use crate::tls::Tls;
 use crate::waiting::Wait;
 use block::{Completion, ObjectId, Span, Target, Ticket, Time};
@@ -52,6 +53,8 @@ pub(crate) struct Around<'a> {
     pub tls: Option<&'a Tls>,
     pub limits: &'a ServerLimits,
     pub claims: &'a mut Claims,
+    /// How long replies took into the network.
+    pub replies: &'a mut ReplyTimes,
     /// Requests that may still come in.
     pub room: &'a mut u32,
     /// Kept for its memory.
@@ -406,6 +409,9 @@ impl Session {
     fn sent(&mut self, done: Done, around: &mut Around<'_>) {
         let load = self.tx.sent(done.message, around.io);
         self.release(load, around);
+        if let Phase::Transmission(link) = &self.phase {
+            around.replies.add(link.object, load.written.until(around.now));
+        }
         match done.result {
             Ok(_) => self.window = self.window.saturating_add(load.asked),
             Err(_) => self.abandon(around),

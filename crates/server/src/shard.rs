@@ -72,6 +72,9 @@ pub struct Account {
     pub said: Vec<qos::ObjectAccount>,
     /// What passed each shared group, as the gate tells of it.
     pub passed: Vec<qos::GroupAccount>,
+    /// How long replies took into the network, added up over replies, by object: from when one was written until the
+    /// kernel had it all.
+    pub replies: Vec<(ObjectId, Span)>,
     /// The gate as a whole.
     pub gate: GateStatus,
     /// Processor time that the thread used.

@@ -39,5 +39,5 @@ pub use pool::{CONTROL_SOCKET, Keeper, Pool};
 pub use repair::{RepairSettings, Repaired, repair};
 pub use served::Served;
 pub use settings::{Cache, VolumesSettings, named};
-pub use totals::{HOURS_KEPT, HourRow, HourlyTotals, ObjectName, TOTALS};
+pub use totals::{HOURS_KEPT, HourRow, HourlyTotals, ObjectHour, ObjectName, TOTALS};
 pub use unfinished::clear_unfinished;

@@ -1,14 +1,14 @@
 //! What was done and promised by the hour, for 13 months: SQLite, beside the catalogue, in `totals.db`.
 //!
 //! It is on no request's way and no command's: once a minute what came together since is added, as one change, which is
-//! durable then. Whoever is killed in between loses that minute. Anybody may read it, also while a server adds to it.
+//! durable then. A server that is killed in between loses that minute. Anybody may read it, also while a server adds to it.
 //!
-//! An object stands there by its number and by what it was called then: after a rename it has two rows in that hour, and a
-//! number that was given anew is another object by its name.
+//! An object stands there by its number, by what it was called then and by the policy group it was in: after a rename or under
+//! another policy it has two rows in that hour, and a number that was given anew is another object by its name.
 
 use crate::{CatalogueId, StoreError};
-use history::{Figures, Promise, Totals};
-use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
+use history::{Figures, Totals};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params_from_iter};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The file's name in the pool's folder.
 pub const TOTALS: &str = "totals.db";
 
-/// Hours that are kept: 13 months of 31 days, less a few; about 60 bytes each for every object.
+/// Hours that are kept: 13 months of 31 days, less a few; about 75 bytes each for every object.
 pub const HOURS_KEPT: u64 = 24 * 396;
 
 /// How long an addition waits for somebody who has the file locked.
@@ -49,6 +49,8 @@ pub struct ObjectName {
     pub volume: String,
     /// All of it, as administrators write it: `svm01:/vol/vol1/lun1`.
     pub path: String,
+    /// The policy group that it is in itself; empty without.
+    pub policy: String,
 }
 
 /// The open file, to add to it.
@@ -90,16 +92,15 @@ impl HourlyTotals {
         let change = self.db.transaction()?;
         {
             let mut named = change.prepare_cached(
-                "INSERT INTO object (number, svm, volume, path) VALUES (?1, ?2, ?3, ?4) \
-                 ON CONFLICT (number, path) DO UPDATE SET svm = ?2, volume = ?3 RETURNING key",
+                "INSERT INTO object (number, svm, volume, path, policy) VALUES (?1, ?2, ?3, ?4, ?5) \
+                 ON CONFLICT (number, path, policy) DO UPDATE SET svm = ?2, volume = ?3 RETURNING key",
             )?;
             let mut added = change.prepare_cached(&addition())?;
             for HourRow { hour, object, name, totals } in rows {
-                let key: i64 =
-                    named.query_row((object, &name.svm, &name.volume, &name.path), |row: &Row<'_>| row.get(0))?;
-                let values = totals.figures.values().into_iter().chain(totals.promise.values());
+                let named_by = (object, &name.svm, &name.volume, &name.path, &name.policy);
+                let key: i64 = named.query_row(named_by, |row: &Row<'_>| row.get(0))?;
                 // Beyond 2⁶² there is nothing to tell any more.
-                let values = values.map(|value| value.min(1 << 62) as i64);
+                let values = totals.values().map(|value| value.min(1 << 62) as i64);
                 added.execute(params_from_iter([*hour as i64, key].into_iter().chain(values)))?;
             }
         }
@@ -122,18 +123,10 @@ impl HourlyTotals {
     /// # Errors
     /// The file is of another program or format, or cannot be read.
     pub fn read(folder: &Path, hours: Range<u64>, each: &mut dyn FnMut(HourRow)) -> Result<(), StoreError> {
-        let path = folder.join(TOTALS);
-        if !path.exists() {
-            return Ok(());
-        }
-        // To read beside a server takes its shared memory, which only those may open who may write.
-        let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .or_else(|_| Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY))?;
-        db.busy_timeout(BUSY_TIME)?;
-        must_be_ours(&db, &path)?;
-        let columns = columns().collect::<Vec<_>>().join(", ");
+        let Some(db) = to_read(folder)? else { return Ok(()) };
+        let columns = Totals::names().collect::<Vec<_>>().join(", ");
         let mut query = db.prepare(&format!(
-            "SELECT hour, number, svm, volume, path, {columns} FROM hour JOIN object ON object.key = hour.object \
+            "SELECT hour, number, svm, volume, path, policy, {columns} FROM hour JOIN object ON object.key = hour.object \
              WHERE hour >= ?1 AND hour < ?2 ORDER BY hour, path, number"
         ))?;
         let mut rows = query.query([hours.start as i64, hours.end.min(i64::MAX as u64) as i64])?;
@@ -142,40 +135,91 @@ impl HourlyTotals {
         }
         Ok(())
     }
+
+    /// What an object and all in it did in each of some hours, and how many seconds of the hour its volume was served; an hour
+    /// of which nothing is known is not there. `path` is the object's, `volume` that of its volume.
+    ///
+    /// # Errors
+    /// As [`HourlyTotals::read`].
+    pub fn of(folder: &Path, path: &str, volume: &str, hours: Range<u64>) -> Result<Vec<ObjectHour>, StoreError> {
+        let Some(db) = to_read(folder)? else { return Ok(Vec::new()) };
+        let mut keys = db.prepare(
+            "SELECT key, path = ?1 OR substr(path, 1, length(?1) + 1) IN (?1 || '/', ?1 || ':') AS within FROM object \
+             WHERE path = ?2 OR within",
+        )?;
+        let keys: Vec<(i64, bool)> =
+            keys.query_map((path, volume), |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+        let columns = Totals::names().collect::<Vec<_>>().join(", ");
+        let mut one = db.prepare(&format!("SELECT {columns} FROM hour WHERE hour = ?1 AND object = ?2"))?;
+        let mut found = Vec::new();
+        for hour in hours {
+            let (mut seconds, mut figures) = (0, None::<Figures>);
+            for &(key, is_within) in &keys {
+                let totals =
+                    one.query_row((hour as i64, key), |row| Totals::try_of(|at| number(row, at))).optional()?;
+                let Some(totals) = totals else { continue };
+                seconds = totals.promise.seconds.max(seconds);
+                if is_within {
+                    figures.get_or_insert_default().add(&totals.figures);
+                }
+            }
+            if let Some(figures) = figures {
+                found.push(ObjectHour { hour, seconds, figures });
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What an object did in an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectHour {
+    /// The hour, counted from the beginning of 1970.
+    pub hour: u64,
+    /// Seconds of it that it was served.
+    pub seconds: u64,
+    /// What was done.
+    pub figures: Figures,
+}
+
+fn to_read(folder: &Path) -> Result<Option<Connection>, StoreError> {
+    let path = folder.join(TOTALS);
+    if !path.exists() {
+        return Ok(None);
+    }
+    // To read beside a server takes its shared memory, which only those may open who may write.
+    let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .or_else(|_| Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY))?;
+    db.busy_timeout(BUSY_TIME)?;
+    must_be_ours(&db, &path)?;
+    Ok(Some(db))
 }
 
 fn hour_row(row: &Row<'_>) -> rusqlite::Result<HourRow> {
-    let number = |at: usize| row.get::<_, i64>(at).map(|value| value as u64);
-    let (mut figures, mut promise) = (Figures::default().values(), Promise::default().values());
-    for (at, value) in figures.iter_mut().chain(&mut promise).enumerate() {
-        *value = number(5 + at)?;
-    }
     Ok(HourRow {
-        hour: number(0)?,
+        hour: number(row, 0)?,
         object: row.get(1)?,
-        name: ObjectName { svm: row.get(2)?, volume: row.get(3)?, path: row.get(4)? },
-        totals: Totals { figures: Figures::of(figures), promise: Promise::of(promise) },
+        name: ObjectName { svm: row.get(2)?, volume: row.get(3)?, path: row.get(4)?, policy: row.get(5)? },
+        totals: Totals::try_of(|at| number(row, 6 + at))?,
     })
 }
 
-/// The columns of an hour's sums, in the order of their values.
-fn columns() -> impl Iterator<Item = String> {
-    let promised = Promise::NAMES.iter().map(|name| format!("promised_{name}"));
-    Figures::NAMES.iter().map(|name| (*name).to_owned()).chain(promised)
+fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(at).map(|value| value as u64)
 }
 
 fn schema() -> String {
-    let columns: String = columns().map(|name| format!(", {name} INTEGER NOT NULL")).collect();
+    let columns: String = Totals::names().map(|name| format!(", {name} INTEGER NOT NULL")).collect();
     format!(
         "CREATE TABLE object (key INTEGER PRIMARY KEY, number INTEGER NOT NULL, svm TEXT NOT NULL, volume TEXT NOT NULL, \
-         path TEXT NOT NULL, UNIQUE (number, path)) STRICT; \
+         path TEXT NOT NULL, policy TEXT NOT NULL, UNIQUE (number, path, policy)) STRICT; \
          CREATE TABLE hour (hour INTEGER NOT NULL, object INTEGER NOT NULL REFERENCES object (key){columns}, \
          PRIMARY KEY (hour, object)) STRICT, WITHOUT ROWID;"
     )
 }
 
 fn addition() -> String {
-    let names: Vec<String> = columns().collect();
+    let names: Vec<String> = Totals::names().collect();
     let sums: Vec<String> = names.iter().map(|name| format!("{name} = hour.{name} + excluded.{name}")).collect();
     format!(
         "INSERT INTO hour (hour, object, {}) VALUES (?, ?{}) ON CONFLICT (hour, object) DO UPDATE SET {}",
@@ -205,9 +249,10 @@ fn must_be_ours(db: &Connection, path: &Path) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use history::Promise;
 
     fn row(hour: u64, object: u32, path: &str, reads: u64) -> HourRow {
-        let name = ObjectName { svm: "svm01".into(), volume: "vol1".into(), path: path.into() };
+        let name = ObjectName { svm: "svm01".into(), volume: "vol1".into(), path: path.into(), policy: String::new() };
         let figures = Figures { read_ops: reads, disk_us: 7 * reads, ..Figures::default() };
         let promise = Promise { seconds: 60, floor_ops: 6000, ..Promise::default() };
         HourRow { hour, object, name, totals: Totals { figures, promise } }
@@ -240,6 +285,37 @@ mod tests {
         assert_eq!(read(dir.path(), 490_000..490_002).len(), 4);
         totals.forget(490_001 + HOURS_KEPT).unwrap();
         assert_eq!(read(dir.path(), 0..u64::MAX).iter().map(|row| row.hour).collect::<Vec<_>>(), [490_001; 2]);
+    }
+
+    /// Of a volume its own sums and those of what is in it, also of what is not there any more, and not those of a volume whose
+    /// name begins alike; of a LUN its own alone, with the seconds of its volume.
+    #[test]
+    fn an_objects_hours_are_of_all_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut totals = HourlyTotals::open(dir.path()).unwrap();
+        let volume = "svm01:/vol/vol1";
+        let lun = |hour, path: &str, reads| {
+            let mut row = row(hour, 4, path, reads);
+            row.totals.promise.seconds = 0;
+            row
+        };
+        let rows = [
+            row(7, 3, volume, 0),
+            lun(7, "svm01:/vol/vol1/a", 10),
+            lun(7, "svm01:/vol/vol1/b", 5),
+            lun(7, "svm01:/vol/vol12/a", 100),
+            row(9, 3, volume, 0),
+            lun(9, "svm01:/vol/vol1/a", 1),
+        ];
+        totals.add(&rows).unwrap();
+        let of = |path: &str| {
+            let hours = HourlyTotals::of(dir.path(), path, volume, 6..10).unwrap();
+            hours.iter().map(|hour| (hour.hour, hour.seconds, hour.figures.read_ops)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(volume), [(7, 60, 15), (9, 60, 1)]);
+        assert_eq!(of("svm01:/vol/vol1/a"), [(7, 60, 10), (9, 60, 1)]);
+        assert_eq!(of("svm01:/vol/vol1/b"), [(7, 60, 5)]);
+        assert_eq!(of("svm01").len(), 2);
     }
 
     /// Whoever is killed has added all of a minute or nothing of it: the files as they lie there at any moment are read.

@@ -19,9 +19,11 @@ const ADAPTERS: [&str; 10] =
 /// measuring.
 const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
-/// Pure crates that join others: the administration, what commands mean for policies and objects; front ends, the crate
+/// Pure crates that join others: the administration, what commands mean for policies and objects, and what it shows of what
+/// was kept; what bills what was kept; front ends, the crate
 /// whose words they unfold into, and the one whose sections their pages are built of.
-const JOINING: [(&str, &str); 16] = [
+const JOINING: [(&str, &str); 18] = [
+    ("admin", "history"),
     ("admin", "ontap"),
     ("admin", "qos"),
     ("admin", "report"),
@@ -29,6 +31,7 @@ const JOINING: [(&str, &str); 16] = [
     ("capacity", "ramp"),
     ("capacity", "report"),
     ("fio", "workload"),
+    ("levels", "history"),
     ("levels", "report"),
     ("oltp", "report"),
     ("oltp", "workload"),

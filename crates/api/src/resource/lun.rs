@@ -32,6 +32,8 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("space.size", |view, lun| Some(view.size_of(lun).into())).of(Kind::Number),
     asked("space.used", |view, lun| Some(view.used_in(lun).into())).of(Kind::Number),
     asked("status.mapped", |view, lun| Some((view.at.world.connections(lun) > 0).into())).of(Kind::Truth),
+    asked("metric", |view, object| view.metric(object)).of(Kind::Metric),
+    asked("statistics", |view, object| view.statistics(object)).of(Kind::Counters),
 ];
 
 impl Resource for Luns {

@@ -3,7 +3,7 @@
 use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
-use crate::record::{Field, Kind, key, known};
+use crate::record::{Field, Kind, asked, key, known};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
@@ -24,6 +24,8 @@ const FIELDS: &[Field<ObjectId>] = &[
         Some(json!({ "name": view.policy_name(qtree)?, "uuid": view.policy_uuid(qtree)? }))
     })
     .of(Kind::Named),
+    asked("metric", |view, object| view.metric(object)).of(Kind::Metric),
+    asked("statistics", |view, object| view.statistics(object)).of(Kind::Counters),
 ];
 
 impl Resource for Qtrees {

@@ -31,6 +31,8 @@ const FIELDS: &[Field<ObjectId>] = &[
     asked("space.used", |view, volume| Some(view.used_in(volume).into())).of(Kind::Number),
     asked("space.available", |view, volume| Some(view.size_of(volume).saturating_sub(view.used_in(volume)).into()))
         .of(Kind::Number),
+    asked("metric", |view, object| view.metric(object)).of(Kind::Metric),
+    asked("statistics", |view, object| view.statistics(object)).of(Kind::Counters),
 ];
 
 impl Resource for Volumes {

@@ -1,7 +1,7 @@
 //! `/api/storage/qos/workloads`: what policies apply to, with the limits that they come to now.
 
 use super::{Resource, View};
-use crate::record::{Field, Kind, key, known};
+use crate::record::{Field, Kind, asked, key, known};
 use admin::{uuid_of, workload_name};
 use block::ObjectId;
 use ontap::value::Limits;
@@ -27,6 +27,8 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("min_throughput_iops", |view, object| Some(floor(view, object).iops?.into())).of(Kind::Number),
     known("max_throughput", |view, object| text(ceiling(view, object))),
     known("min_throughput", |view, object| text(floor(view, object))),
+    asked("metric", |view, object| view.metric(object)).of(Kind::Metric),
+    asked("statistics", |view, object| view.statistics(object)).of(Kind::Counters),
 ];
 
 /// The limits of an object's own policy group.

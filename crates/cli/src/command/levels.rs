@@ -42,6 +42,7 @@ enum What {
         dry_run: bool,
     },
     Report(report::Report),
+    Hours(report::Hours),
 }
 
 impl Levels {
@@ -53,6 +54,7 @@ impl Levels {
             }
             What::Apply { file, pool, vserver, dry_run } => apply(&read(&file)?, &pool, &vserver, dry_run),
             What::Report(report) => report.run(),
+            What::Hours(hours) => hours.run(),
         }
     }
 }

@@ -163,7 +163,8 @@ impl Serve {
             terminal::line(&format!("listening on {address}"));
         }
         terminal::line(&format!("I/O: {}", shard.backend()));
-        let mut control = Control::open(pool, shard, registry)?.with_date(|| date::since_1970().as_secs());
+        let control = Control::open(pool, shard, registry)?.with_date(|| date::since_1970().as_secs());
+        let mut control = control.with_history(config.statistics);
         control.keep_trail(trail);
         match Stalls::of_this_process() {
             Some(stalls) => control.watch_memory(stalls),

@@ -52,6 +52,17 @@ pub fn latency(ns: u64) -> String {
     }
 }
 
+/// A latency in nanoseconds in eight columns: by the microsecond below 10 ms, by a tenth of a millisecond below 10 s, then by
+/// the second. Nothing at all is `0ms`.
+pub fn short_latency(ns: u64) -> String {
+    match ns {
+        0 => "0ms".to_owned(),
+        _ if ns < 9_999_500 => format!("{}us", decimal(ns.into(), 1_000, 0)),
+        _ if ns < 9_999_950_000 => format!("{}ms", decimal(ns.into(), 1_000_000, 1)),
+        _ => format!("{}s", decimal(ns.into(), 1_000_000_000, 0)),
+    }
+}
+
 fn base(units: Units) -> u64 {
     match units {
         Units::Decimal => 1_000,
@@ -107,6 +118,24 @@ mod tests {
         assert_eq!(throughput(999_999, Units::Decimal), "1000.00KB/s");
         assert_eq!(throughput(200_000_000, Units::Decimal), "200.00MB/s");
         assert_eq!(throughput(u64::MAX, Units::Decimal), "18446744073709.55MB/s");
+    }
+
+    #[test]
+    fn a_short_latency_has_eight_columns_at_most() {
+        let cases = [
+            (0, "0ms"),
+            (400, "0us"),
+            (1_264_000, "1264us"),
+            (9_999_499, "9999us"),
+            (9_999_500, "10.0ms"),
+            (216_870_000, "216.9ms"),
+            (9_999_949_999, "9999.9ms"),
+            (9_999_950_000, "10s"),
+        ];
+        for (ns, text) in cases {
+            assert_eq!(short_latency(ns), text);
+            assert!(text.len() <= 8);
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What a `show` command found: rows of one kind, and the form that was asked for.
 
 use super::{
-    AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, DfRow, FairnessRow, FileRow, LunRow, MemoryRow,
-    PolicyGroupRow, QtreeRow, Row, SnapshotRow, VolumeRow, VserverRow, WorkloadRow, columns, fields_of, instance, json,
-    picked, summary,
+    AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, DfRow, FairnessRow, FileRow, HistoryRow, LunRow,
+    MemoryRow, PolicyGroupRow, QtreeRow, Row, SnapshotRow, VolumeRow, VserverRow, WorkloadRow, columns, fields_of,
+    instance, json, picked, summary,
 };
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::Units;
@@ -69,6 +69,8 @@ kinds! {
     Adaptive(AdaptiveRow),
     /// `qos fairness show`
     Fairness(FairnessRow),
+    /// `qos statistics history show`
+    History(HistoryRow),
     /// `qos workload show`
     Workloads(WorkloadRow),
     /// `cache partition show`

@@ -128,6 +128,42 @@ choice! {
 }
 
 choice! {
+    /// How far back something is looked at, and with it how finely.
+    #[derive(Default)]
+    Interval, "10m|1h|1d|1w|1m|1y", "an interval"
+    {
+        /// Ten minutes by 1 s.
+        TenMinutes = "10m",
+        /// An hour by 15 s.
+        #[default]
+        Hour = "1h",
+        /// A day by 4 minutes.
+        Day = "1d",
+        /// A week by 2 hours.
+        Week = "1w",
+        /// A month, of 31 days, by 2 hours.
+        Month = "1m",
+        /// A year by days.
+        Year = "1y",
+    }
+}
+
+impl Interval {
+    /// How far back it goes, and how long a stretch of it is, both in seconds.
+    pub const fn seconds(self) -> (u64, u64) {
+        const HOUR: u64 = 3600;
+        match self {
+            Interval::TenMinutes => (600, 1),
+            Interval::Hour => (HOUR, 15),
+            Interval::Day => (24 * HOUR, 240),
+            Interval::Week => (7 * 24 * HOUR, 2 * HOUR),
+            Interval::Month => (31 * 24 * HOUR, 2 * HOUR),
+            Interval::Year => (365 * 24 * HOUR, 24 * HOUR),
+        }
+    }
+}
+
+choice! {
     /// What a session lets its user do.
     #[derive(Default)]
     Privilege, "admin|advanced", "a level of privilege"

@@ -50,6 +50,8 @@ fn everything_that_can_be_said_is_read() {
         level = "info"
         [audit]
         file = "/var/log/audit.jsonl"
+        [statistics]
+        memory = "64MiB"
         [rest]
         listen = "127.0.0.1:8443"
         certificate = "/t/rest.pem"
@@ -98,6 +100,7 @@ fn everything_that_can_be_said_is_read() {
             certificate: Some("/t/rest.pem".into()),
             key: Some("/t/rest.key".into()),
         },
+        statistics: HistorySettings { memory: Bytes::mib(64) },
     };
     assert_eq!(read(text).unwrap(), expected);
     assert_eq!(read("").unwrap(), ServeConfig::default());
@@ -156,6 +159,7 @@ fn what_is_wrong_is_named_in_one_line() {
         ("[limits]\n\nconnections = \"9\"", &["line 3: limits.connections: must be a whole number", "got \"9\""]),
         ("[[access]]\nexports = [\"*\"]\nread_only = 1", &["access.read_only: must be true or false, got 1"]),
         ("[rest]\ncertificate = \"c\"", &["rest.certificate", "rest.key"]),
+        ("[statistics]\nmemory = \"100KiB\"", &["statistics.memory", "at least 1 MiB", "102400"]),
         ("[rest]\nlisten = \"8443\"", &["rest.listen: \"8443\"", "HOST:PORT"]),
         ("[pool]\nfoldr = 1", &["foldr: there is no such key; here it is one of folder, create"]),
         ("[pool]\nfolder = []", &["pool.folder: must be a text in quotes, got a list"]),

@@ -76,6 +76,7 @@ impl Owner {
             tls: self.tls.as_ref(),
             limits: &self.limits,
             claims: &mut self.claims,
+            replies: &mut self.replies,
             room: &mut self.room,
             scratch: &mut self.scratch,
         };

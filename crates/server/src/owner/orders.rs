@@ -220,6 +220,7 @@ impl Owner {
             objects: self.accounts.take(),
             said: objects,
             passed: groups,
+            replies: self.replies.take(),
             gate: self.gate.status(),
             cpu: used,
             stalled: std::mem::take(&mut self.stalled),

@@ -52,7 +52,7 @@ impl Session {
             }
         }
         let (head, tail) = around.scratch.split_at(tail.unwrap_or(around.scratch.len()));
-        self.tx.reply(head, data, keep, pending.claim);
+        self.tx.reply(around.now, head, data, keep, pending.claim);
         if !tail.is_empty() {
             self.tx.say(tail);
         }

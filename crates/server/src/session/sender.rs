@@ -2,6 +2,7 @@
 
 use super::tls::{Sealing, TlsLink};
 use super::{Around, Direction, token};
+use crate::replies::Written;
 use block::{Buf, Time};
 use uring::{FileId, Io, Job, Message};
 
@@ -13,6 +14,8 @@ pub(super) struct Load {
     pub bytes: u64,
     /// What they claimed when they were let in.
     pub asked: u64,
+    /// When the replies were written; of a session as a whole it says nothing.
+    pub written: Written,
 }
 
 /// The replies of a session.
@@ -45,14 +48,15 @@ impl Sender {
         self.next.header(bytes);
     }
 
-    /// Adds a reply to a request that claimed `asked` bytes; when it is sent, one request less is unanswered and `claim`
+    /// Adds a reply to a request that claimed `asked` bytes, now; when it is sent, one request less is unanswered and `claim`
     /// bytes are free.
-    pub(super) fn reply(&mut self, head: &[u8], data: Option<Buf>, claim: u64, asked: u64) {
+    pub(super) fn reply(&mut self, now: Time, head: &[u8], data: Option<Buf>, claim: u64, asked: u64) {
         self.next.header(head);
         data.into_iter().for_each(|buf| self.next.data(buf));
         self.next_load.requests += 1;
         self.next_load.bytes += claim;
         self.next_load.asked += asked;
+        self.next_load.written.add(now);
     }
 
     /// Hands what has gathered to the kernel, if nothing is there; false when the ring is full.

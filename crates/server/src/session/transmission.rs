@@ -126,7 +126,7 @@ impl Session {
     }
 
     pub(super) fn release_request(&mut self, claim: u64, around: &mut Around<'_>) {
-        self.release(Load { requests: 1, bytes: claim, asked: claim }, around);
+        self.release(Load { requests: 1, bytes: claim, asked: claim, ..Load::default() }, around);
     }
 
     /// Moves a write's bytes to where they belong; false when more have to come.
@@ -314,7 +314,7 @@ impl Session {
         around.scratch.clear();
         let message = format!("{:?} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
         self.link().rules.framing.error(around.scratch, ReplyTo::from(&request), errno, &message);
-        self.tx.reply(around.scratch, None, claim, claim);
+        self.tx.reply(around.now, around.scratch, None, claim, claim);
         let thrown_away = Payload { request, buf: None, filled: 0, claim: 0, since: around.now };
         request.payload == 0 || self.fill(thrown_away, around)
     }

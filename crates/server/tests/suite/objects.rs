@@ -367,13 +367,68 @@ fn housekeeping_looks_at_sizes_by_itself() {
     let mut client = connect(&server, LUN);
     let Server { control, dir: _dir, .. } = server;
     let control = Arc::new(Mutex::new(control));
-    let every = HousekeepingSettings { account: Duration::from_millis(5), sizes: 2 };
+    let every = HousekeepingSettings { account: Duration::from_millis(5), sizes: 2, totals: 0 };
     let housekeeping = Housekeeping::start(Arc::clone(&control), every).unwrap();
     client.write(0, &[7; 1 << 20]).unwrap();
     let floor = || in_force(&control.lock().unwrap(), "svm01:/vol/vol1/lun1").floor_iops;
     support::wait("the floor followed", || floor() == Some(1048));
     drop(housekeeping);
     assert_eq!(Arc::strong_count(&control), 1);
+}
+
+/// What is done comes to the pool's file every so many rounds, under the names and the policy that it was done with: what lies
+/// there at any moment is there after a kill. A volume that is deleted keeps what it did.
+#[test]
+fn hourly_totals_are_kept_while_the_server_runs() {
+    let mut server = Server::start_under(limits(), settings(BACKENDS[0], &limits()), RegistrySettings::default());
+    run(
+        &mut server.control,
+        &[
+            "qos policy-group create gold -min-throughput 100IOPS -is-shared false",
+            "volume modify vol1 -qos-policy-group gold",
+        ],
+    );
+    let mut client = connect(&server, LUN);
+    let Server { control, dir, .. } = server;
+    let control = Arc::new(Mutex::new(control.with_date(|| 7 * 3600 + 5)));
+    let every = HousekeepingSettings { account: Duration::from_millis(5), sizes: 1000, totals: 3 };
+    let housekeeping = Housekeeping::start(Arc::clone(&control), every).unwrap();
+    let pool = dir.path().join("pool");
+    let kept = || {
+        // As after a kill: the files as they are, without what the server knows.
+        let copy = tempfile::tempdir().unwrap();
+        for name in ["totals.db", "totals.db-wal"] {
+            let _ = std::fs::copy(pool.join(name), copy.path().join(name));
+        }
+        let mut rows = Vec::new();
+        // Copied in the middle of a write it may be none.
+        let _ = store::HourlyTotals::read(copy.path(), 0..100, &mut |row| rows.push(row));
+        rows
+    };
+    let reads = |path: &str| {
+        let rows = kept();
+        let found = rows.iter().find(|row| row.name.path == path && row.hour == 7);
+        found.map_or((0, String::new()), |row| (row.totals.figures.read_ops, row.name.policy.clone()))
+    };
+    for _ in 0..10 {
+        client.read(0, 4096).unwrap();
+    }
+    support::wait("ten reads are kept", || reads("svm01:/vol/vol1/lun1") == (10, String::new()));
+    let promised = || kept().iter().find(|row| row.name.policy == "gold").map(|row| row.totals.promise);
+    support::wait("a second is promised", || promised().is_some_and(|promise| promise.seconds > 0));
+    let promise = promised().unwrap();
+    assert_eq!(promise.floor_ops, 100 * promise.seconds);
+    // 10^9 bytes for so long.
+    assert_eq!(promise.allocated_mib_s, (1_000_000_000 * promise.seconds) >> 20);
+    client.read(0, 4096).unwrap();
+    drop(client);
+    // The server adds what is left when it stops.
+    run(&mut control.lock().unwrap(), &["volume rename vol1 -newname old"]);
+    // What the rename did not find whole, as a second, counts under the new name.
+    drop(housekeeping);
+    let all: u64 = kept().iter().filter(|row| row.hour == 7).map(|row| row.totals.figures.read_ops).sum();
+    assert_eq!(all, 11);
+    assert!(kept().iter().any(|row| row.name.path == "svm01:/vol/old/lun1"), "{:?}", kept());
 }
 
 #[test]

@@ -3,17 +3,21 @@
 use super::read;
 use crate::{Answer, date, terminal};
 use anyhow::{Context as _, Result, bail};
-use levels::{Bill, Hour, Period};
+use levels::{Bill, Hour, HoursWriter, Kept, Period};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use store::{HourRow, HourlyTotals, ObjectName};
 
 /// Say what was promised, used, held back and missed, and what it costs
 #[derive(clap::Args)]
 pub struct Report {
     /// The file of classes
     file: PathBuf,
-    /// A file of hours (CSV); may be given several times, for several pools
-    #[arg(long, value_name = "FILE", required = true)]
+    /// A pool's folder, whose hourly totals are read, beside its server or without; may be given several times
+    #[arg(long, value_name = "DIR", required_unless_present = "hours")]
+    pool: Vec<PathBuf>,
+    /// A file of hours (CSV), as `levels hours` writes it; may be given several times
+    #[arg(long, value_name = "FILE")]
     hours: Vec<PathBuf>,
     /// From this date on, UTC: 2026-11-01, or 2026-11-01T06:00 [default: the first of this month]
     #[arg(long, value_name = "DATE", value_parser = moment)]
@@ -44,6 +48,9 @@ impl Report {
             bail!("--to {}: must be after --from {}; give a later date", said(period.to), said(period.from));
         }
         let mut hours = Vec::new();
+        for dir in &self.pool {
+            each_hour(dir, period, |row| hours.push(Hour::of(kept_of(&row), &row.totals)))?;
+        }
         for path in &self.hours {
             hours.extend(kept(path)?);
         }
@@ -61,6 +68,54 @@ impl Report {
         }
         Ok(Answer::Yes)
     }
+}
+
+/// Write what a pool kept of each object by the hour as CSV: for a spreadsheet, or for `report` elsewhere
+#[derive(clap::Args)]
+pub struct Hours {
+    /// The pool's folder
+    #[arg(long, value_name = "DIR")]
+    pool: PathBuf,
+    /// From this date on, UTC: 2026-11-01, or 2026-11-01T06:00 [default: all there is]
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    from: Option<u64>,
+    /// Up to this date [default: now]
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    to: Option<u64>,
+}
+
+impl Hours {
+    /// Writes them to standard output.
+    ///
+    /// # Errors
+    /// They cannot be read or written.
+    pub fn run(self) -> Result<Answer> {
+        let period = Period { from: self.from.unwrap_or(0), to: self.to.unwrap_or(date::since_1970().as_secs()) };
+        let mut text = Vec::new();
+        let (mut output, mut written) = (HoursWriter::new(&mut text)?, Ok(()));
+        each_hour(&self.pool, period, |row| {
+            if written.is_ok() {
+                written = output.hour(kept_of(&row), &row.totals);
+            }
+        })?;
+        written?;
+        drop(output);
+        terminal::print(&String::from_utf8_lossy(&text));
+        Ok(Answer::Yes)
+    }
+}
+
+/// Reads what a pool kept of a period.
+fn each_hour(dir: &Path, period: Period, mut each: impl FnMut(HourRow)) -> Result<()> {
+    if !dir.is_dir() {
+        bail!("--pool {}: there is no such folder", dir.display());
+    }
+    HourlyTotals::read(dir, period.hours(), &mut each).with_context(|| format!("--pool {}", dir.display()))
+}
+
+fn kept_of(row: &HourRow) -> Kept<'_> {
+    let ObjectName { svm, volume, path, policy } = &row.name;
+    Kept { hour: row.hour, svm, volume, path, policy }
 }
 
 fn kept(path: &Path) -> Result<Vec<Hour>> {

@@ -1,0 +1,136 @@
+//! What an object did over a time: of the last day from memory, of a longer time from what the pool keeps by the hour.
+
+use crate::errand::Errand;
+use crate::{AdminError, Administration, Answer, At, HourDone, Named, Obstacle, workload_name};
+use ::history::{HOUR, Point, points};
+use block::{ObjectId, Span, Time};
+use ontap::catalogue::{Form, HistoryShow, Output, Selection};
+use ontap::show::HistoryRow;
+use ontap::value::ObjectName;
+use qos::{ObjectKind, Registry};
+
+/// The longest time that memory has.
+const DAY: u64 = 24 * HOUR;
+
+/// How far back, and by stretches of what length, both in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// How far back.
+    pub since: u64,
+    /// How long a stretch is.
+    pub width: u64,
+}
+
+/// What an object did in a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// When it ended, in seconds since the beginning of 1970.
+    pub date: u64,
+    /// What was done in how much time.
+    pub point: Point,
+}
+
+impl Administration {
+    /// What an object did with all that is in it, the oldest stretch first. Of a day and less as finely as memory has it, of
+    /// more by whole hours.
+    ///
+    /// # Errors
+    /// What the pool keeps cannot be read, in a sentence.
+    pub fn history(&self, object: ObjectId, stretch: Stretch, at: &At<'_>) -> Result<Vec<Done>, String> {
+        of(&self.registry, object, stretch, at)
+    }
+}
+
+impl Errand<'_> {
+    /// `qos statistics history show`
+    pub(super) fn history(&mut self, show: &HistoryShow) -> Result<Answer, AdminError> {
+        let object = match (&show.volume, &show.workload) {
+            (Some(volume), _) => self.known_volume(self.svm(show.vserver.as_ref())?, volume.as_str())?,
+            (None, Some(workload)) => self.known_workload(workload)?,
+            (None, None) => {
+                return Err(Obstacle::WhichWorkload.told("say of what: -volume NAME or -workload NAME").into());
+            }
+        };
+        let (since, width) = show.interval.seconds();
+        let done = of(self.registry, object, Stretch { since, width }, &self.at);
+        let done = done.map_err(|error| Obstacle::NoHours.told(error).given(show.interval))?;
+        let form = if show.output == Output::Json { Form::Instance } else { Form::Summary };
+        let selection = Selection { form, output: show.output, ..Selection::default() };
+        self.listed(done.into_iter().map(|done| row(done, since <= DAY)), &selection)
+    }
+
+    fn known_workload(&self, name: &ObjectName) -> Result<ObjectId, AdminError> {
+        let found = self.registry.objects().find(|object| workload_name(object) == name.as_str());
+        found.map(qos::Object::id).ok_or_else(|| {
+            let text = format!("there is no workload {name}; `qos statistics workload performance show` lists them");
+            Obstacle::NoWorkload.told(text).given(name).into()
+        })
+    }
+}
+
+fn row(Done { date, point }: Done, is_of_a_day: bool) -> HistoryRow {
+    let (figures, mean) = (point.figures, point.figures.latency());
+    HistoryRow {
+        time: date,
+        duration: (point.length.as_nanos() + Span::SECOND.as_nanos() / 2) / Span::SECOND.as_nanos(),
+        is_of_a_day,
+        iops: point.rate(figures.ops()),
+        read_iops: point.rate(figures.read_ops),
+        bytes_per_second: point.rate(figures.bytes()),
+        latency_ns: mean.total().as_nanos(),
+        network_ns: mean.network.as_nanos(),
+        qos_max_ns: mean.qos_max.as_nanos(),
+        qos_min_ns: mean.qos_min.as_nanos(),
+        data_ns: mean.store.as_nanos(),
+        disk_ns: mean.disk.as_nanos(),
+    }
+}
+
+pub(crate) fn of(registry: &Registry, object: ObjectId, stretch: Stretch, at: &At<'_>) -> Result<Vec<Done>, String> {
+    let Stretch { since, width } = stretch;
+    if since <= DAY {
+        let begin = Time::from_nanos(at.now.as_nanos().saturating_sub(Span::from_secs(since).as_nanos()));
+        let ago = |to: Time| at.now.since(to).as_nanos() / Span::SECOND.as_nanos();
+        let done = |point: Point| Done { date: at.date.saturating_sub(ago(point.to)), point };
+        return Ok(points(&at.world.day(begin), object, Span::from_secs(width)).into_iter().map(done).collect());
+    }
+    let path = |object| crate::path_of(registry, object).unwrap_or_default();
+    let volume = registry.path(object).find(|above| above.kind() == ObjectKind::Volume).map_or(object, |v| v.id());
+    let named = Named { path: path(object), volume: path(volume) };
+    let hours = at.world.hours(&named, at.date.saturating_sub(since) / HOUR..at.date / HOUR + 1)?;
+    Ok(by_hours(&hours, (width / HOUR).max(1)))
+}
+
+/// Puts as many hours together; each stretch ends with a whole number of them since the beginning of 1970.
+fn by_hours(hours: &[HourDone], width: u64) -> Vec<Done> {
+    let mut found: Vec<Done> = Vec::new();
+    for one in hours {
+        let date = (one.hour / width + 1) * width * HOUR;
+        // Without a volume that was told of nothing is known of the time; it is taken as whole.
+        let length = Span::from_secs(if one.seconds == 0 { HOUR } else { one.seconds });
+        match found.last_mut().filter(|last| last.date == date) {
+            Some(last) => {
+                last.point.length += length;
+                last.point.figures.add(&one.figures);
+            }
+            None => found.push(Done { date, point: Point { to: Time::ZERO, length, figures: one.figures } }),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::history::Figures;
+
+    /// Two hours a stretch, from even hours on; the second stretch was served for half of its one hour.
+    #[test]
+    fn hours_are_put_together_to_whole_stretches() {
+        let hour =
+            |hour, seconds, read_ops| HourDone { hour, seconds, figures: Figures { read_ops, ..Figures::default() } };
+        let found = by_hours(&[hour(10, 3600, 7200), hour(11, 3600, 0), hour(13, 1800, 3600)], 2);
+        let told: Vec<_> = found.iter().map(|d| (d.date / HOUR, d.point.rate(d.point.figures.read_ops))).collect();
+        assert_eq!(told, [(12, 1), (14, 2)]);
+    }
+}

@@ -1,0 +1,170 @@
+//! `…/metrics` of volumes, LUNs, qtrees and workloads: what each did over a time; and the fields `metric` and `statistics`.
+//!
+//! Latencies are those of all requests: what reads and writes took each is not known apart, so there is no `latency.read`.
+//! Where the time went stands beside the total, in fields that ONTAP has not.
+
+use super::{Resource, View};
+use crate::problem::{Problem, code};
+use crate::record::{Field, Kind, key, known};
+use admin::{Done, Stretch};
+use block::{ObjectId, Span, date, moment};
+use history::{Figures, Latency, Point};
+use ontap::value::Interval;
+use serde_json::{Value, json};
+
+/// The stretch that the field `metric` is of, in seconds.
+const METRIC: u64 = 15;
+
+/// What one object did, stretch by stretch.
+pub(crate) struct Metrics {
+    /// The collection's path.
+    pub path: String,
+    pub object: ObjectId,
+    pub interval: Interval,
+}
+
+/// A stretch of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretched {
+    done: Done,
+    width: u64,
+}
+
+const FIELDS: &[Field<Stretched>] = &[
+    key("timestamp", |_, one: Stretched| Some(timestamp(one.done.date).into())).of(Kind::Moment),
+    known("duration", |_, one: Stretched| Some(duration(one.width).into())),
+    known("status", |_, _: Stretched| Some("ok".into())),
+    known("iops", |_, one: Stretched| Some(iops(&one.done.point))).of(Kind::ReadWrite),
+    known("throughput", |_, one: Stretched| Some(throughput(&one.done.point))).of(Kind::ReadWrite),
+    known("latency", |_, one: Stretched| Some(latency(one.done.point.figures.latency()))).of(Kind::Latency),
+];
+
+impl Metrics {
+    /// The interval that a query asks for, and the rest of the query.
+    pub fn interval(query: &str) -> Result<(Interval, String), Problem> {
+        let is_interval = |part: &&str| part.starts_with("interval=");
+        let (own, rest): (Vec<&str>, Vec<&str>) = query.split('&').partition(is_interval);
+        let interval = match own[..] {
+            [] => Interval::default(),
+            [one] => one["interval=".len()..]
+                .parse()
+                .map_err(|error| Problem::bad(code::INVALID_VALUE, "interval", format!("interval: {error}")))?,
+            _ => return Err(Problem::bad(code::BAD_FIELD, "interval", "interval: is given twice".to_owned())),
+        };
+        Ok((interval, rest.join("&")))
+    }
+}
+
+impl Resource for Metrics {
+    type Item = Stretched;
+
+    const NAME: &'static str = "metric";
+    const CHANGES: &'static [&'static str] = &[];
+
+    fn path(&self) -> String {
+        self.path.clone()
+    }
+
+    fn fields(&self) -> &'static [Field<Stretched>] {
+        FIELDS
+    }
+
+    /// What cannot be read is not there; the log says why.
+    fn items(&self, view: &View<'_>) -> Vec<Stretched> {
+        let (since, width) = self.interval.seconds();
+        let done = view.administration.history(self.object, Stretch { since, width }, view.at);
+        let done = done.inspect_err(|error| tracing::error!(error, path = self.path, "metrics")).unwrap_or_default();
+        done.into_iter().map(|done| Stretched { done, width }).collect()
+    }
+
+    fn find(&self, view: &View<'_>, key: &str) -> Option<Stretched> {
+        let seconds = moment(key.trim_end_matches('Z'))?;
+        self.items(view).into_iter().find(|one| one.done.date == seconds)
+    }
+
+    fn key(&self, _: &View<'_>, item: Stretched) -> String {
+        timestamp(item.done.date)
+    }
+
+    fn svm(&self, view: &View<'_>, _: Stretched) -> Option<ObjectId> {
+        view.registry().svm_of(self.object)
+    }
+}
+
+impl View<'_> {
+    /// What an object did in the last 15 s, as rates.
+    pub fn metric(&self, object: ObjectId) -> Option<Value> {
+        let all_as_one = Stretch { since: METRIC, width: u32::MAX.into() };
+        let done = self.administration.history(object, all_as_one, self.at).ok()?.pop()?;
+        Some(json!({
+            "timestamp": timestamp(done.date),
+            "duration": duration(METRIC),
+            "status": "ok",
+            "iops": iops(&done.point),
+            "throughput": throughput(&done.point),
+            "latency": latency(done.point.figures.latency()),
+        }))
+    }
+
+    /// What an object did since the server began, as counters.
+    pub fn statistics(&self, object: ObjectId) -> Option<Value> {
+        let figures = self.at.world.counted(object);
+        let all = Figures { completed: 1, ..figures };
+        Some(json!({
+            "timestamp": timestamp(self.at.date),
+            "status": "ok",
+            "iops_raw": per_kind(figures.read_ops, figures.write_ops, figures.other_ops),
+            "throughput_raw": per_kind(figures.read_bytes, figures.write_bytes, 0),
+            "latency_raw": latency(all.latency()),
+        }))
+    }
+}
+
+fn iops(point: &Point) -> Value {
+    let Figures { read_ops, write_ops, other_ops, .. } = point.figures;
+    rates(point, read_ops, write_ops, other_ops)
+}
+
+fn throughput(point: &Point) -> Value {
+    let Figures { read_bytes, write_bytes, .. } = point.figures;
+    rates(point, read_bytes, write_bytes, 0)
+}
+
+/// The total is rounded by itself, so it may differ from the sum by one.
+fn rates(point: &Point, read: u64, write: u64, other: u64) -> Value {
+    let mut rates = per_kind(point.rate(read), point.rate(write), point.rate(other));
+    rates["total"] = point.rate(read.saturating_add(write).saturating_add(other)).into();
+    rates
+}
+
+fn per_kind(read: u64, write: u64, other: u64) -> Value {
+    let total = read.saturating_add(write).saturating_add(other);
+    json!({ "read": read, "write": write, "other": other, "total": total })
+}
+
+/// In microseconds.
+fn latency(of: Latency) -> Value {
+    let us = |span: Span| span.as_nanos() / 1000;
+    json!({
+        "total": us(of.total()),
+        "network": us(of.network),
+        "qos_max": us(of.qos_max),
+        "qos_min": us(of.qos_min),
+        "store": us(of.store),
+        "disk": us(of.disk),
+    })
+}
+
+fn timestamp(seconds: u64) -> String {
+    date(seconds, "%Y-%m-%dT%H:%M:%SZ")
+}
+
+/// `PT15S`, `PT4M`, `PT2H`, `P1D`
+fn duration(seconds: u64) -> String {
+    match seconds {
+        seconds if seconds % 86_400 == 0 => format!("P{}D", seconds / 86_400),
+        seconds if seconds % 3600 == 0 => format!("PT{}H", seconds / 3600),
+        seconds if seconds % 60 == 0 => format!("PT{}M", seconds / 60),
+        seconds => format!("PT{seconds}S"),
+    }
+}

@@ -1,0 +1,155 @@
+//! What came together by the hour, by the names that objects have: what was done as the monitor kept it, and what was
+//! promised and taken meanwhile. Housekeeping adds it to the pool's `totals.db`.
+//!
+//! Names and policies are those of the moment when figures are named: at each addition, and before a change (at most once a
+//! second), so that what is deleted, renamed or given another policy keeps what it did before.
+
+use super::Control;
+use crate::shard::ShardGone;
+use admin::World as _;
+use block::{ObjectId, Span, Time};
+use history::{Promise, Totals, hour_of};
+use qos::{Object, ObjectKind};
+use std::collections::{BTreeMap, BTreeSet};
+use store::{HourRow, ObjectName};
+
+/// Rows that wait at most, where the file cannot be written: of 10 000 objects those of 20 hours, or 40 MB. Beyond that no
+/// new ones come; those that there are still grow.
+const ROWS_MAX: usize = 200_000;
+/// Changes that follow one another within this time name figures once.
+const NAMED_AGAIN: Span = Span::SECOND;
+
+/// What waits to be added.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    rows: BTreeMap<(u64, u32, ObjectName), Totals>,
+    /// Somebody takes it: until when promises are told, on the scheduler's clock, and that moment's date.
+    promised: Option<(Time, u64)>,
+    named: Time,
+    /// Rows that there was no room for.
+    lost: u64,
+}
+
+impl Pending {
+    fn add(&mut self, hour: u64, object: ObjectId, name: ObjectName, totals: &Totals) {
+        let key = (hour, object.0, name);
+        if self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&key) {
+            self.lost += 1;
+            return;
+        }
+        self.rows.entry(key).or_default().add(totals);
+    }
+}
+
+impl Control {
+    /// What was done and promised since this was last called, by hour and object; the first call only begins. What cannot be
+    /// kept comes back by [`Control::take_back_totals`].
+    ///
+    /// # Errors
+    /// The shard is gone.
+    pub fn take_totals(&mut self) -> Result<Vec<HourRow>, ShardGone> {
+        let active = self.name_figures();
+        self.promise(&active)?;
+        if self.pending.lost > 0 {
+            tracing::error!(rows = self.pending.lost, limit = ROWS_MAX, "hourly totals are lost: too many wait");
+            self.pending.lost = 0;
+        }
+        self.monitor.forget_others(&self.administration.registry);
+        let rows = std::mem::take(&mut self.pending.rows).into_iter();
+        Ok(rows.map(|((hour, object, name), totals)| HourRow { hour, object, name, totals }).collect())
+    }
+
+    /// Takes back what could not be kept, to hand it out again.
+    pub fn take_back_totals(&mut self, rows: Vec<HourRow>) {
+        for HourRow { hour, object, name, totals } in rows {
+            self.pending.add(hour, ObjectId(object), name, &totals);
+        }
+    }
+
+    /// Names what was done, if somebody takes it and no other change did so just now.
+    pub(super) fn name_before_change(&mut self) {
+        if self.pending.promised.is_some() && self.clock.now().since(self.pending.named) >= NAMED_AGAIN {
+            self.name_figures();
+        }
+    }
+
+    /// Gives what was done the names of now. Returns what did something.
+    fn name_figures(&mut self) -> BTreeSet<ObjectId> {
+        let mut active = BTreeSet::new();
+        for (hour, object, totals) in self.monitor.take_hours() {
+            active.insert(object);
+            if let Some(name) = self.object_name(object) {
+                self.pending.add(hour, object, name, &totals);
+            }
+        }
+        self.pending.named = self.clock.now();
+        active
+    }
+
+    /// Adds what was promised since it was last told: to volumes, to what has a policy of its own, and to what was active.
+    fn promise(&mut self, active: &BTreeSet<ObjectId>) -> Result<(), ShardGone> {
+        let (now, date) = (self.clock.now(), (self.date)());
+        let (since, begun) = self.pending.promised.unwrap_or((now, date));
+        let seconds = now.since(since).as_nanos() / Span::SECOND.as_nanos();
+        // What is left of a second counts the next time.
+        self.pending.promised = Some((since + Span::from_secs(seconds), date));
+        if seconds == 0 {
+            return Ok(());
+        }
+        let measuring = self.measuring();
+        let is_told = |object: &&Object| {
+            let kind = object.kind();
+            kind == ObjectKind::Volume
+                || kind != ObjectKind::Svm && (object.membership().is_some() || active.contains(&object.id()))
+        };
+        let told: Vec<(ObjectId, Promise)> = self
+            .administration
+            .registry
+            .objects()
+            .filter(is_told)
+            .map(|object| {
+                let used = self.administration.used_in(object.id(), &|leaf| measuring.used(leaf));
+                (object.id(), self.promise_of(object, used, seconds))
+            })
+            .collect();
+        measuring.is_whole()?;
+        for (object, promise) in told {
+            if let Some(name) = self.object_name(object) {
+                let totals = Totals { promise, ..Totals::default() };
+                self.pending.add(hour_of(begun), object, name, &totals);
+            }
+        }
+        Ok(())
+    }
+
+    fn promise_of(&self, object: &Object, used: u64, seconds: u64) -> Promise {
+        let in_force = self.administration.registry.limits_in_force(object.id()).unwrap_or_default();
+        let own = in_force.levels.iter().find(|level| level.object == object.id());
+        let floor = own.map(|level| level.limits.floor).unwrap_or_default();
+        let ceiling = own.filter(|level| !level.shared).map(|level| level.limits.ceiling).unwrap_or_default();
+        let times = |rate: Option<u64>| rate.unwrap_or(0).saturating_mul(seconds);
+        let mib = |bytes: u64| ((u128::from(bytes) * u128::from(seconds)) >> 20) as u64;
+        Promise {
+            seconds,
+            floor_ops: times(floor.iops.map(|rate| rate.0)),
+            floor_bytes: times(floor.bytes.map(|rate| rate.0)),
+            ceiling_ops: times(ceiling.iops.map(|rate| rate.0)),
+            ceiling_bytes: times(ceiling.bytes.map(|rate| rate.0)),
+            allocated_mib_s: mib(object.size().allocated.0),
+            used_mib_s: mib(used),
+        }
+    }
+
+    /// What an object is called now.
+    fn object_name(&self, object: ObjectId) -> Option<ObjectName> {
+        let registry = &self.administration.registry;
+        let of_kind = |kind| registry.path(object).find(|above| above.kind() == kind).map(|above| above.name().into());
+        let group = registry.object(object)?.membership().map(|membership| membership.group);
+        Some(ObjectName {
+            svm: of_kind(ObjectKind::Svm)?,
+            volume: of_kind(ObjectKind::Volume).unwrap_or_default(),
+            path: self.path_of(object)?,
+            policy: group.and_then(|group| self.group_name(group)).unwrap_or_default().into(),
+        })
+    }
+}
