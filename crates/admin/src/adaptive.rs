@@ -1,6 +1,6 @@
 //! `qos adaptive-policy-group`: policy groups whose limits follow the size of what they hold.
 
-use super::policy_group::{burst_change, burst_knobs};
+use super::policy_group::{burst_change, burst_knobs, latency_of, latency_shown};
 use super::{AdminError, Answer, Errand};
 use crate::uuid_text;
 use block::Iops;
@@ -45,6 +45,7 @@ impl Errand<'_> {
             expected_allocation: allocation_of(create.expected_iops_allocation),
             peak_allocation: allocation_of(create.peak_iops_allocation),
             absolute_min: create.absolute_min_iops.map(minimum_of),
+            expected_latency: create.expected_latency.map(latency_of),
             block_size: block_size_of(create.block_size),
             peak_mode: create.peak_mode.map(peak_mode_of),
             burst: burst_knobs(create.burst_percent, create.burst_iops, create.burst_duration),
@@ -68,6 +69,7 @@ impl Errand<'_> {
             expected_iops_allocation: allocation_shown(policy.expected_allocation),
             peak_iops_allocation: allocation_shown(policy.peak_allocation),
             absolute_min_iops: policy.minimum(self.registry.settings().units).0,
+            expected_latency: policy.expected_latency.map(latency_shown),
             block_size: block_size_shown(policy.block_size),
             peak_mode: peak_mode_shown(policy.peak_mode(self.registry.settings())),
             num_workloads: group.members().len() as u32,
@@ -90,6 +92,7 @@ fn change_of(modify: &AdaptiveModify) -> PolicyChange {
         expected_allocation: modify.expected_iops_allocation.map(allocation_of),
         peak_allocation: modify.peak_iops_allocation.map(allocation_of),
         absolute_min: modify.absolute_min_iops.map(minimum_of),
+        expected_latency: modify.expected_latency.map(latency_of),
         block_size: modify.block_size.map(block_size_of),
         peak_mode: modify.peak_mode.map(peak_mode_of),
         burst: burst_change(modify.burst_percent, modify.burst_iops, modify.burst_duration),

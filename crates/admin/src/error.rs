@@ -259,6 +259,7 @@ fn field_of(rule: Rule) -> Option<&'static str> {
         Rule::BurstExclusive | Rule::BurstRange | Rule::BurstWithCredits => "burst-percent",
         Rule::BurstNeedsIops => "burst-iops",
         Rule::RateRange => "max-throughput",
+        Rule::LatencyRange => "expected-latency",
         Rule::SharedImmutable | Rule::SharedFloor => "is-shared",
         Rule::FloorOnSvm | Rule::OtherSvm | Rule::Nested | Rule::TemplateAndPolicy => "qos-policy-group",
         Rule::AdaptiveKind => "qos-adaptive-policy-group",

@@ -5,7 +5,7 @@ use crate::uuid_text;
 use block::{BytesPerSecond, Iops, Span};
 use ontap::catalogue::{PolicyGroupCommand, PolicyGroupCreate, PolicyGroupModify};
 use ontap::show::{BurstRow, PolicyGroupRow};
-use ontap::value::{Count, Limits, MinThroughput, Throughput};
+use ontap::value::{Count, ExpectedLatency, Limits, MinThroughput, Throughput};
 use qos::{Burst, BurstChange, BurstKnobs, FixedChange, FixedPolicy, Group, NewGroup, Policy, PolicyChange, Rates};
 
 impl Errand<'_> {
@@ -32,6 +32,7 @@ impl Errand<'_> {
         let policy = Policy::Fixed(FixedPolicy {
             ceiling: ceiling_of(create.max_throughput).unwrap_or_default(),
             floor: floor_of(create.min_throughput).unwrap_or_default(),
+            expected_latency: create.expected_latency.map(latency_of),
             shared: create.is_shared,
             burst: burst_knobs(create.burst_percent, create.burst_iops, create.burst_duration),
         });
@@ -42,6 +43,7 @@ impl Errand<'_> {
         let change = PolicyChange::Fixed(FixedChange {
             ceiling: ceiling_of(modify.max_throughput),
             floor: floor_of(modify.min_throughput),
+            expected_latency: modify.expected_latency.map(latency_of),
             shared: modify.is_shared,
             burst: burst_change(modify.burst_percent, modify.burst_iops, modify.burst_duration),
         });
@@ -125,6 +127,7 @@ impl Errand<'_> {
             pgid: group.id().0,
             max_throughput: limits_of(policy.ceiling),
             min_throughput: limits_of(policy.floor),
+            expected_latency: policy.expected_latency.map(latency_shown),
             num_workloads: group.members().len() as u32,
             is_shared: policy.shared,
             is_auto_generated: None,
@@ -150,6 +153,14 @@ fn rates_of(limits: Option<Limits>) -> Rates {
 fn limits_of(rates: Rates) -> Option<Limits> {
     let limits = Limits { iops: rates.iops.map(|rate| rate.0), bytes_per_second: rates.bytes.map(|rate| rate.0) };
     (limits != Limits::default()).then_some(limits)
+}
+
+pub(super) fn latency_of(latency: ExpectedLatency) -> Span {
+    Span::from_nanos(latency.0)
+}
+
+pub(super) fn latency_shown(latency: Span) -> ExpectedLatency {
+    ExpectedLatency(latency.as_nanos())
 }
 
 pub(super) fn burst_knobs(percent: Option<Count>, iops: Option<Count>, seconds: Option<Count>) -> BurstKnobs {

@@ -192,10 +192,12 @@ fn floor_status(floor: FloorState) -> FloorStatus {
     match floor {
         FloorState::NotSet => FloorStatus::NotSet,
         FloorState::Met => FloorStatus::Met,
-        FloorState::Short { why, .. } => match why {
+        FloorState::Short { why, .. } | FloorState::Slow { why, .. } => match why {
             Shortage::NeedsOutstanding(number) => FloorStatus::NeedsOutstanding(number),
             Shortage::Overcommitted { phi_per_mille } => FloorStatus::CutTo(u64::from(phi_per_mille / 10)),
             Shortage::CeilingAbove => FloorStatus::CeilingAbove,
+            Shortage::TakesAtBest(span) => FloorStatus::TakesAtBest(span.as_nanos()),
+            Shortage::NotHelped => FloorStatus::NotHelped,
             Shortage::Adjusting => FloorStatus::Adjusting,
         },
     }

@@ -4,6 +4,7 @@
 mod adaptive;
 mod assignment;
 mod choice;
+mod latency;
 mod name;
 mod new_size;
 mod number;
@@ -18,6 +19,7 @@ pub use assignment::PolicyAssignment;
 pub use choice::{
     Allocation, BlockSize, ChartFormat, Confirmations, Enabled, Interval, OsType, Output, PeakMode, Privilege, Switch,
 };
+pub use latency::ExpectedLatency;
 pub use name::{ObjectName, PolicyName};
 pub use new_size::NewSize;
 pub use number::{Count, RowCount, Years};

@@ -61,7 +61,7 @@ fn add(gate: &mut Gate<Null>, object: u32, parent: Option<u32>) {
 fn limits(iops: u64, floor: Option<u64>) -> Limits {
     Limits {
         ceiling: Ceiling { iops: Some(Iops(iops)), ..Ceiling::default() },
-        floor: Floor { iops: floor.map(Iops), bytes: None },
+        floor: Floor { iops: floor.map(Iops), bytes: None, latency: None },
     }
 }
 

@@ -79,6 +79,15 @@ pub enum FloorState {
         /// Why.
         why: Shortage,
     },
+    /// It got its rate, or was promised none, and half of its requests took longer than its floor allows.
+    Slow {
+        /// The time within which half of them ended.
+        median: Span,
+        /// Its floor.
+        wanted: Span,
+        /// Why.
+        why: Shortage,
+    },
 }
 
 /// Why a floor was not met.
@@ -94,6 +103,10 @@ pub enum Shortage {
     },
     /// A ceiling on the object, above it, or of its group is in the way: ceilings win.
     CeilingAbove,
+    /// Its latency is out of reach: half of its requests take this long where the others are held back most.
+    TakesAtBest(Span),
+    /// Holding the others back cost much throughput and did not help: they are let go, and it is tried again later.
+    NotHelped,
     /// The scheduler is still making room for it.
     Adjusting,
 }

@@ -43,6 +43,8 @@ pub struct Floor {
     pub iops: Option<Iops>,
     /// Bytes per second.
     pub bytes: Option<BytesPerSecond>,
+    /// Half of the requests are answered within this, beside whatever rate.
+    pub latency: Option<Span>,
 }
 
 /// One object's own limits, or one shared group's.
@@ -135,6 +137,9 @@ pub enum EditError {
     /// A rate outside 1 ..= 2^42 per second.
     #[error("a rate must be between 1 and 2^42 per second, got {0}")]
     Rate(u64),
+    /// A latency of less than a microsecond.
+    #[error("a floor by latency is at least 1 us, got {0}")]
+    Latency(Span),
     /// The tree is deeper than the scheduler's limit.
     #[error("objects nest at most {0} levels deep")]
     TooDeep(usize),

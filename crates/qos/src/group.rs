@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use block::{Iops, ObjectId};
+use block::{Iops, ObjectId, Span};
 
 use crate::adaptive::{Density, Evaluation, Size, Units};
 use crate::edit::GroupId;
@@ -83,15 +83,17 @@ impl Group {
     }
 }
 
-/// The built-in groups, numbers 1 to 3: name, expected and peak IOPS per TB, absolute minimum.
+/// The built-in groups, numbers 1 to 3: name, expected and peak IOPS per TB, absolute minimum, expected latency in
+/// milliseconds.
 pub(crate) fn presets() -> impl Iterator<Item = Group> {
-    const PRESETS: [(&str, u64, u64, u64); 3] =
-        [("extreme", 6144, 12288, 1000), ("performance", 2048, 4096, 500), ("value", 128, 512, 75)];
+    const PRESETS: [(&str, u64, u64, u64, u64); 3] =
+        [("extreme", 6144, 12288, 1000, 1), ("performance", 2048, 4096, 500, 2), ("value", 128, 512, 75, 17)];
     // Fixed UUIDs: the same built-in group is the same everywhere.
     const UUID: u128 = 0x5ea1_a110_0000_4000_8000_0000_0000_0000;
-    PRESETS.into_iter().zip(1u32..).map(|((name, expected, peak, minimum), id)| {
+    PRESETS.into_iter().zip(1u32..).map(|((name, expected, peak, minimum, latency), id)| {
         let policy = AdaptivePolicy {
             absolute_min: Some(Iops(minimum)),
+            expected_latency: Some(Span::from_millis(latency)),
             ..AdaptivePolicy::new(Density::per_tb(expected), Density::per_tb(peak))
         };
         Group::new(GroupId(id), name, UUID + u128::from(id), None, Policy::Adaptive(policy))

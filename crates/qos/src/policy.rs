@@ -16,6 +16,10 @@ pub const IOPS_MAX: u64 = i32::MAX as u64;
 /// The most bytes per second of any limit, 4.4 TB/s: above the 4 194 303 MB/s of ONTAP's REST fields, and what the
 /// scheduler's clocks resolve.
 pub const BYTES_MAX: u64 = 1 << 42;
+/// The shortest latency that may be expected.
+pub const LATENCY_LEAST: Span = Span::from_micros(10);
+/// The longest.
+pub const LATENCY_MOST: Span = Span::from_secs(60);
 /// The most a burst may rise above its ceiling, in percent.
 pub const BURST_PERCENT_MAX: u32 = 1_000_000;
 /// The longest burst.
@@ -48,6 +52,8 @@ pub struct FixedPolicy {
     pub ceiling: Rates,
     /// The least.
     pub floor: Rates,
+    /// Half of a member's requests are answered within this.
+    pub expected_latency: Option<Span>,
     /// One budget for all members, or the whole for each. The command line's default is true, the REST interface's is
     /// false; here the caller says.
     pub shared: bool,
@@ -68,6 +74,8 @@ pub struct AdaptivePolicy {
     pub peak_allocation: Allocation,
     /// The least however small the object; `None` follows the expected rate, see [`AdaptivePolicy::minimum`].
     pub absolute_min: Option<Iops>,
+    /// Half of an object's requests are answered within this.
+    pub expected_latency: Option<Span>,
     /// Gives the limits in bytes: IOPS × block size.
     pub block_size: BlockSize,
     /// What may pass above the ceiling for a while.
@@ -124,7 +132,7 @@ impl Policy {
     /// Whether it gives a floor to whoever is attached.
     pub fn has_floor(&self) -> bool {
         match self {
-            Policy::Fixed(policy) => !policy.floor.normal().is_none(),
+            Policy::Fixed(policy) => policy.floor() != Floor::default(),
             Policy::Adaptive(_) => true,
         }
     }
@@ -135,9 +143,13 @@ impl Policy {
             Policy::Fixed(policy) => {
                 policy.ceiling = policy.ceiling.normal();
                 policy.floor = policy.floor.normal();
+                policy.expected_latency = policy.expected_latency.filter(|latency| *latency > Span::ZERO);
                 policy.burst = policy.burst.normal();
             }
-            Policy::Adaptive(policy) => policy.burst = policy.burst.normal(),
+            Policy::Adaptive(policy) => {
+                policy.expected_latency = policy.expected_latency.filter(|latency| *latency > Span::ZERO);
+                policy.burst = policy.burst.normal();
+            }
         }
         self
     }
@@ -166,10 +178,8 @@ impl Policy {
     /// What a member gets by itself: of a shared group the floor, else everything.
     pub fn own(&self, evaluation: Evaluation, settings: &RegistrySettings) -> Limits {
         match self {
-            Policy::Fixed(policy) if policy.shared => {
-                Limits { ceiling: Ceiling::default(), floor: policy.floor.floor() }
-            }
-            Policy::Fixed(policy) => Limits { ceiling: policy.ceiling(settings), floor: policy.floor.floor() },
+            Policy::Fixed(policy) if policy.shared => Limits { ceiling: Ceiling::default(), floor: policy.floor() },
+            Policy::Fixed(policy) => Limits { ceiling: policy.ceiling(settings), floor: policy.floor() },
             Policy::Adaptive(policy) => policy.limits(evaluation, settings),
         }
     }
@@ -201,11 +211,6 @@ impl Rates {
         self.iops.is_none() && self.bytes.is_none()
     }
 
-    fn floor(self) -> Floor {
-        let Rates { iops, bytes } = self.normal();
-        Floor { iops, bytes }
-    }
-
     fn check(self, subject: &str, what: &str) -> Result<(), Refusal> {
         let range = |given: String| Err(Refusal::new(Rule::RateRange, subject, given));
         match (self.iops, self.bytes) {
@@ -228,6 +233,11 @@ impl fmt::Display for Rates {
 }
 
 impl FixedPolicy {
+    fn floor(&self) -> Floor {
+        let Rates { iops, bytes } = self.floor.normal();
+        Floor { iops, bytes, latency: self.expected_latency.filter(|latency| *latency > Span::ZERO) }
+    }
+
     fn ceiling(&self, settings: &RegistrySettings) -> Ceiling {
         let Rates { iops, bytes } = self.ceiling.normal();
         let limited = iops.is_some() || bytes.is_some();
@@ -237,6 +247,7 @@ impl FixedPolicy {
     fn check(&self, subject: &str) -> Result<(), Refusal> {
         self.ceiling.check(subject, "a ceiling")?;
         self.floor.check(subject, "a floor")?;
+        check_latency(self.expected_latency, subject)?;
         let (ceiling, floor) = (self.ceiling.normal(), self.floor.normal());
         let above = |given| Err(Refusal::new(Rule::FloorAboveCeiling, subject, given));
         if let (Some(Iops(low)), Some(Iops(high))) = (floor.iops, ceiling.iops)
@@ -263,6 +274,7 @@ impl AdaptivePolicy {
             expected_allocation: Allocation::Allocated,
             peak_allocation: Allocation::Used,
             absolute_min: None,
+            expected_latency: None,
             block_size: BlockSize::K32,
             burst: BurstKnobs { percent: None, duration: None, iops: None },
             peak_mode: None,
@@ -303,7 +315,8 @@ impl AdaptivePolicy {
 
     fn limits(&self, Evaluation { floor, ceiling }: Evaluation, settings: &RegistrySettings) -> Limits {
         let bytes = |iops| self.block_size.rate(iops);
-        let floor_limits = Floor { iops: Some(floor), bytes: bytes(floor) };
+        let latency = self.expected_latency.filter(|latency| *latency > Span::ZERO);
+        let floor_limits = Floor { iops: Some(floor), bytes: bytes(floor), latency };
         let ceiling = match self.peak_mode(settings) {
             PeakMode::Ceiling => Ceiling {
                 iops: Some(ceiling),
@@ -333,6 +346,7 @@ impl AdaptivePolicy {
                 return Err(Refusal::new(Rule::RateRange, subject, format_args!("{name} {rate}")));
             }
         }
+        check_latency(self.expected_latency, subject)?;
         let [expected, peak] = [self.expected, self.peak].map(|rate| rate.iops_per_tb(settings.units));
         if expected > peak {
             let given = format!("expected {expected} IOPS/TB over peak {peak} IOPS/TB");
@@ -343,6 +357,15 @@ impl AdaptivePolicy {
             return Err(Refusal::new(Rule::BurstWithCredits, subject, self.burst.given()));
         }
         self.burst.check(subject, true)
+    }
+}
+
+fn check_latency(latency: Option<Span>, subject: &str) -> Result<(), Refusal> {
+    match latency {
+        Some(latency) if latency > Span::ZERO && !(LATENCY_LEAST..=LATENCY_MOST).contains(&latency) => {
+            Err(Refusal::new(Rule::LatencyRange, subject, format_args!("an expected latency of {latency}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -168,6 +168,8 @@ rules! {
     ObjectInUse = 8454922, InUse, "an SVM goes last: remove its volumes and its policy groups first";
     /// The wrong kind of object for the operation.
     WrongKind = 8454923, Invalid, "the operation does not fit this kind of object";
+    /// An expected latency out of range.
+    LatencyRange = 8454960, Invalid, "an expected latency is 10 us to 60 s: give one within, or 0 for none";
     /// A record that fits nothing.
     Catalogue = 8454924, Invalid, "the catalogue contradicts itself";
 }

@@ -88,12 +88,14 @@ pub const COLUMNS: [Column; 28] = [
     }),
     column(
         "floor",
-        "how the floor fared that it is under: not_set, met, needs_outstanding, overcommitted, ceiling_above or adjusting",
+        "how the floor fared that it is under: not_set, met, needs_outstanding, overcommitted, ceiling_above, \
+         takes_at_best, not_helped or adjusting",
         |line| line.interval.floor.key().0.into(),
     ),
     column(
         "floor_number",
-        "requests outstanding that the floor needs, or thousandths of all floors that are held; empty otherwise",
+        "requests outstanding that the floor needs, thousandths of all floors that are held, or nanoseconds that its \
+         requests take at best; empty otherwise",
         |line| line.interval.floor.key().1.map_or(String::new(), |number| number.to_string()),
     ),
 ];

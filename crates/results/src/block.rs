@@ -151,7 +151,16 @@ const HELD_BY: [HeldBy; 11] = [
 ];
 
 /// By number in the block; new ones go to the end.
-const FLOORS: [&str; 6] = ["not_set", "met", "needs_outstanding", "overcommitted", "ceiling_above", "adjusting"];
+const FLOORS: [&str; 8] = [
+    "not_set",
+    "met",
+    "needs_outstanding",
+    "overcommitted",
+    "ceiling_above",
+    "adjusting",
+    "takes_at_best",
+    "not_helped",
+];
 
 /// Packs the columns of a block.
 pub(crate) struct Packer(Written);

@@ -87,10 +87,12 @@ pub fn fared(floor: FloorState) -> FloorFared {
     match floor {
         FloorState::NotSet => FloorFared::NotSet,
         FloorState::Met => FloorFared::Met,
-        FloorState::Short { why, .. } => match why {
+        FloorState::Short { why, .. } | FloorState::Slow { why, .. } => match why {
             Shortage::NeedsOutstanding(number) => FloorFared::NeedsOutstanding(number),
             Shortage::Overcommitted { phi_per_mille } => FloorFared::Overcommitted(phi_per_mille),
             Shortage::CeilingAbove => FloorFared::CeilingAbove,
+            Shortage::TakesAtBest(span) => FloorFared::TakesAtBest(span.as_nanos()),
+            Shortage::NotHelped => FloorFared::NotHelped,
             Shortage::Adjusting => FloorFared::Adjusting,
         },
     }

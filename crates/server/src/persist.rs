@@ -198,6 +198,8 @@ struct Fixed {
     max_bytes: Option<u64>,
     min_iops: Option<u64>,
     min_bytes: Option<u64>,
+    #[serde(default)]
+    latency_ns: Option<u64>,
     shared: bool,
     burst: Knobs,
 }
@@ -210,6 +212,8 @@ struct Adaptive {
     expected_on_used: bool,
     peak_on_used: bool,
     absolute_min: Option<u64>,
+    #[serde(default)]
+    latency_ns: Option<u64>,
     block_kib: Option<u64>,
     burst: Knobs,
     peak_on_credit: Option<bool>,
@@ -237,6 +241,7 @@ impl From<&FixedPolicy> for Fixed {
             max_bytes: policy.ceiling.bytes.map(|rate| rate.0),
             min_iops: policy.floor.iops.map(|rate| rate.0),
             min_bytes: policy.floor.bytes.map(|rate| rate.0),
+            latency_ns: policy.expected_latency.map(Span::as_nanos),
             shared: policy.shared,
             burst: policy.burst.into(),
         }
@@ -250,6 +255,7 @@ impl From<Fixed> for FixedPolicy {
         FixedPolicy {
             ceiling: rates(fixed.max_iops, fixed.max_bytes),
             floor: rates(fixed.min_iops, fixed.min_bytes),
+            expected_latency: fixed.latency_ns.map(Span::from_nanos),
             shared: fixed.shared,
             burst: fixed.burst.into(),
         }
@@ -276,6 +282,7 @@ impl From<&AdaptivePolicy> for Adaptive {
             expected_on_used: policy.expected_allocation == Allocation::Used,
             peak_on_used: policy.peak_allocation == Allocation::Used,
             absolute_min: policy.absolute_min.map(|rate| rate.0),
+            latency_ns: policy.expected_latency.map(Span::as_nanos),
             block_kib: block.and_then(|(_, kib)| *kib),
             burst: policy.burst.into(),
             peak_on_credit: policy.peak_mode.map(|mode| mode == PeakMode::Credits),
@@ -300,6 +307,7 @@ impl Adaptive {
             expected_allocation: allocation(adaptive.expected_on_used),
             peak_allocation: allocation(adaptive.peak_on_used),
             absolute_min: adaptive.absolute_min.map(Iops),
+            expected_latency: adaptive.latency_ns.map(Span::from_nanos),
             block_size,
             burst: adaptive.burst.into(),
             peak_mode: adaptive.peak_on_credit.map(|c| if c { PeakMode::Credits } else { PeakMode::Ceiling }),
@@ -336,6 +344,7 @@ mod tests {
         let fixed = FixedPolicy {
             ceiling: Rates { iops: Some(Iops(10_000)), bytes: Some(BytesPerSecond(300_000_000)) },
             floor: Rates { iops: Some(Iops(100)), bytes: None },
+            expected_latency: Some(Span::from_micros(400)),
             shared: true,
             burst: BurstKnobs { percent: Some(50), duration: Some(Span::SECOND), iops: None },
         };
@@ -345,6 +354,7 @@ mod tests {
             expected_allocation: Allocation::Used,
             peak_allocation: Allocation::Allocated,
             absolute_min: Some(Iops(75)),
+            expected_latency: Some(Span::from_millis(17)),
             block_size: BlockSize::K4,
             burst: BurstKnobs { iops: Some(Iops(9000)), ..BurstKnobs::default() },
             peak_mode: Some(PeakMode::Credits),

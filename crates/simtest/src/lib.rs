@@ -20,4 +20,4 @@ pub use client::{Client, Load, Mix, Shape};
 pub use probe::{Dispatch, Probe};
 pub use recording::{Ended, Recording, Track, Windows};
 pub use scene::{Scene, Shield};
-pub use tree::{Tree, ceiling, floor, throughput};
+pub use tree::{Tree, ceiling, floor, latency, throughput};

@@ -1,6 +1,6 @@
 //! Edits in few words: builds the list that a scene plays.
 
-use block::{BytesPerSecond, Iops, ObjectId, Time};
+use block::{BytesPerSecond, Iops, ObjectId, Span, Time};
 use qos::{Ceiling, Edit, Floor, GroupId, Limits};
 
 /// A list of edits in the making.
@@ -75,4 +75,9 @@ pub fn throughput(bytes: u64) -> Limits {
 /// A floor in operations per second alone.
 pub fn floor(iops: u64) -> Limits {
     Limits { floor: Floor { iops: Some(Iops(iops)), ..Floor::default() }, ..Limits::default() }
+}
+
+/// A floor by latency.
+pub fn latency(most: Span) -> Limits {
+    Limits { floor: Floor { latency: Some(most), ..Floor::default() }, ..Limits::default() }
 }

@@ -302,6 +302,10 @@ pub enum FloorFared {
     CeilingAbove,
     /// Missed: the scheduler is still making room.
     Adjusting,
+    /// Missed: half of its requests take so many nanoseconds where the others are held back most.
+    TakesAtBest(u64),
+    /// Missed: holding the others back did not help, and is tried again later.
+    NotHelped,
 }
 
 /// One storage object as the server saw it.
@@ -396,6 +400,10 @@ impl std::fmt::Display for FloorFared {
             }
             FloorFared::CeilingAbove => f.pad("a ceiling is in its way"),
             FloorFared::Adjusting => f.pad("room is still being made"),
+            FloorFared::TakesAtBest(ns) => {
+                f.pad(&format!("its requests take {} with the others held back", Span::from_nanos(*ns)))
+            }
+            FloorFared::NotHelped => f.pad("holding the others back did not help"),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::commands;
 use crate::value::{
-    AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, Count, ObjectName, PeakMode, PolicyName, Switch,
+    AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, Count, ExpectedLatency, ObjectName, PeakMode, PolicyName,
+    Switch,
 };
 
 commands! {
@@ -25,6 +26,8 @@ commands! {
         "peak-iops-allocation" peak_iops_allocation: Allocation = "used-space",
         /// Floor however small the space is
         "absolute-min-iops" absolute_min_iops: Option<AbsoluteMinimum>,
+        /// Half of the requests are answered within this
+        "expected-latency" expected_latency: Option<ExpectedLatency>,
         /// Operation size that makes a byte limit of the IOPS
         "block-size" block_size: BlockSize = "32K",
         /// The ceiling is always the peak, or reaches it only on credit saved below the floor's rate
@@ -51,6 +54,8 @@ commands! {
         "peak-iops-allocation" peak_iops_allocation: Option<Allocation>,
         /// Floor however small the space is
         "absolute-min-iops" absolute_min_iops: Option<AbsoluteMinimum>,
+        /// Half of the requests are answered within this; none takes it away
+        "expected-latency" expected_latency: Option<ExpectedLatency>,
         /// Operation size that makes a byte limit of the IOPS
         "block-size" block_size: Option<BlockSize>,
         /// The ceiling is always the peak, or reaches it only on credit saved below the floor's rate
@@ -102,6 +107,8 @@ commands! {
         "peak-iops-allocation",
         /// Floor however small the space is
         "absolute-min-iops",
+        /// Half of the requests are answered within this
+        "expected-latency",
         /// Operation size that makes a byte limit of the IOPS
         "block-size",
         /// How the peak is reached

@@ -1,7 +1,7 @@
 //! `qos policy-group`: fixed policy groups, with a ceiling and a floor.
 
 use super::commands;
-use crate::value::{Count, MinThroughput, ObjectName, PolicyName, Switch, Throughput};
+use crate::value::{Count, ExpectedLatency, MinThroughput, ObjectName, PolicyName, Switch, Throughput};
 
 commands! {
     /// Everything that begins with `qos policy-group`.
@@ -17,6 +17,8 @@ commands! {
         "max-throughput" max_throughput: Option<Throughput>,
         /// Floor
         "min-throughput" min_throughput: Option<MinThroughput>,
+        /// Half of the requests are answered within this
+        "expected-latency" expected_latency: Option<ExpectedLatency>,
         /// One budget for all members together
         "is-shared" is_shared: bool = "true",
         /// How far a burst may exceed the ceiling, in percent
@@ -35,6 +37,8 @@ commands! {
         "max-throughput" max_throughput: Option<Throughput>,
         /// Floor
         "min-throughput" min_throughput: Option<MinThroughput>,
+        /// Half of the requests are answered within this; none takes it away
+        "expected-latency" expected_latency: Option<ExpectedLatency>,
         /// One budget for all members together; only as it is already
         "is-shared" is_shared: Option<bool>,
         /// How far a burst may exceed the ceiling, in percent
@@ -78,6 +82,8 @@ commands! {
         "max-throughput",
         /// Floor
         "min-throughput",
+        /// Half of the requests are answered within this
+        "expected-latency",
         /// Number of attached objects
         "num-workloads",
         /// Floor and ceiling together

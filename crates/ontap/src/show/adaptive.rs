@@ -1,7 +1,7 @@
 //! What `qos adaptive-policy-group show` lists.
 
 use super::{BurstRow, Cell, Column, Row};
-use crate::value::{AdaptiveRate, Allocation, BlockSize, PeakMode};
+use crate::value::{AdaptiveRate, Allocation, BlockSize, ExpectedLatency, PeakMode};
 
 /// An adaptive policy group.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct AdaptiveRow {
     pub peak_iops_allocation: Allocation,
     /// Floor however small the space is, in IOPS.
     pub absolute_min_iops: u64,
+    /// Half of the requests are answered within this, where that is expected.
+    pub expected_latency: Option<ExpectedLatency>,
     /// The operation size that makes a byte limit of the IOPS.
     pub block_size: BlockSize,
     /// How the peak is reached.
@@ -56,6 +58,7 @@ impl Row for AdaptiveRow {
         ("Expected IOPS", "expected-iops"),
         ("Peak IOPS", "peak-iops"),
         ("Absolute Minimum IOPS", "absolute-min-iops"),
+        ("Expected Latency", "expected-latency"),
         ("Expected IOPS Allocation", "expected-iops-allocation"),
         ("Peak IOPS Allocation", "peak-iops-allocation"),
         ("Block Size", "block-size"),
@@ -78,6 +81,7 @@ impl Row for AdaptiveRow {
             "expected-iops-allocation" => Cell::Text(self.expected_iops_allocation.to_string()),
             "peak-iops-allocation" => Cell::Text(self.peak_iops_allocation.to_string()),
             "absolute-min-iops" => Cell::Iops(self.absolute_min_iops),
+            "expected-latency" => Cell::Latency(self.expected_latency),
             "block-size" => Cell::BlockSize(self.block_size),
             "peak-mode" => Cell::Text(self.peak_mode.to_string()),
             "num-workloads" => Cell::Count(self.num_workloads.into()),

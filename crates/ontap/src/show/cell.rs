@@ -2,7 +2,7 @@
 
 use super::figure;
 use super::workload::BurstInForce;
-use crate::value::{AbsoluteMinimum, AdaptiveRate, BlockSize, Limits, Query, Size, Units};
+use crate::value::{AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, Limits, Query, Size, Units};
 use block::date;
 
 /// A field's value.
@@ -37,6 +37,8 @@ pub enum Cell {
         /// As in [`Cell::Ceiling`].
         ceiling: Option<Limits>,
     },
+    /// A latency that is expected; prints as `-` where none is.
+    Latency(Option<ExpectedLatency>),
     /// The operation size of an adaptive policy.
     BlockSize(BlockSize),
     /// A burst.
@@ -66,6 +68,7 @@ impl Cell {
             Cell::Throughput { floor, ceiling } => {
                 format!("{}-{}", Cell::Floor(*floor).text(units), Cell::Ceiling(*ceiling).text(units))
             }
+            Cell::Latency(latency) => latency.map_or("-".to_owned(), |latency| latency.to_string()),
             Cell::BlockSize(size) => size.to_string(),
             Cell::Burst(burst) => burst.to_string(),
         }
@@ -78,6 +81,11 @@ impl Cell {
             Cell::Absent | Cell::Text(_) | Cell::Flag(_) | Cell::Moment(_) => query.matches(&text),
             Cell::Ceiling(_) | Cell::Floor(_) | Cell::Throughput { .. } => query.matches(&text),
             Cell::BlockSize(_) | Cell::Burst(_) => query.matches(&text),
+            Cell::Latency(None) => query.matches(&text),
+            Cell::Latency(Some(latency)) => {
+                let read = |operand: &str| operand.parse::<ExpectedLatency>().ok().map(|latency| latency.0);
+                query.matches_number(latency.0, &text, read)
+            }
             Cell::Count(n) => query.matches_number(*n, &text, |operand| operand.parse().ok()),
             Cell::Percent(n) => query.matches_number(*n, &text, |operand| operand.trim_end_matches('%').parse().ok()),
             Cell::Bytes(n) => query.matches_number(*n, &text, |operand| operand.parse::<Size>().ok()?.bytes(units)),

@@ -1,5 +1,6 @@
 //! What held a workload back, and how its floor fared: the two columns of `qos statistics … held show`.
 
+use super::figure;
 use block::LimitKind;
 use serde_json::{Value, json};
 use std::fmt;
@@ -42,6 +43,10 @@ pub enum FloorStatus {
     CutTo(u64),
     /// Missed: a ceiling is below it.
     CeilingAbove,
+    /// Missed: its requests take so many nanoseconds where the others are held back most.
+    TakesAtBest(u64),
+    /// Missed: holding the others back did not help, and is tried again later.
+    NotHelped,
     /// Missed for now: the scheduler is still making room.
     Adjusting,
 }
@@ -70,6 +75,8 @@ impl fmt::Display for FloorStatus {
             FloorStatus::NeedsOutstanding(number) => write!(f, "needs {number} outstanding"),
             FloorStatus::CutTo(percent) => write!(f, "floors cut to {percent} %"),
             FloorStatus::CeilingAbove => f.write_str("a ceiling is below it"),
+            FloorStatus::TakesAtBest(ns) => write!(f, "takes {} alone", figure::latency(*ns)),
+            FloorStatus::NotHelped => f.write_str("others made no room"),
             FloorStatus::Adjusting => f.write_str("making room"),
         }
     }
@@ -106,6 +113,8 @@ impl FloorStatus {
             FloorStatus::NeedsOutstanding(number) => json!({ "state": "depth", "needs_outstanding": number }),
             FloorStatus::CutTo(percent) => json!({ "state": "overcommitted", "cut_to_percent": percent }),
             FloorStatus::CeilingAbove => json!({ "state": "ceiling" }),
+            FloorStatus::TakesAtBest(ns) => json!({ "state": "latency", "takes_at_best_ns": ns }),
+            FloorStatus::NotHelped => json!({ "state": "not_helped" }),
             FloorStatus::Adjusting => json!({ "state": "adjusting" }),
         }
     }

@@ -45,6 +45,7 @@ impl Cell {
             Cell::Moment(seconds) => json!(date(*seconds, "%Y-%m-%dT%H:%M:%SZ")),
             Cell::Ceiling(limits) | Cell::Floor(limits) => throughput(*limits),
             Cell::Throughput { floor, ceiling } => json!({ "min": throughput(*floor), "max": throughput(*ceiling) }),
+            Cell::Latency(latency) => json!(latency.map(|latency| latency.0)),
             Cell::BlockSize(size) => json!(size.bytes()),
             Cell::Burst(burst) => json!({
                 "above_percent": burst.percent(),

@@ -1,7 +1,7 @@
 //! What `qos policy-group show` lists.
 
 use super::{Cell, Column, Row};
-use crate::value::Limits;
+use crate::value::{ExpectedLatency, Limits};
 
 /// A fixed policy group.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,8 @@ pub struct PolicyGroupRow {
     pub max_throughput: Option<Limits>,
     /// Its floor; nothing where there is none.
     pub min_throughput: Option<Limits>,
+    /// Half of the requests are answered within this, where that is expected.
+    pub expected_latency: Option<ExpectedLatency>,
     /// How many objects are attached.
     pub num_workloads: u32,
     /// One budget for all of them.
@@ -74,6 +76,7 @@ impl Row for PolicyGroupRow {
         ("Policy Group ID", "pgid"),
         ("Maximum Throughput", "max-throughput"),
         ("Minimum Throughput", "min-throughput"),
+        ("Expected Latency", "expected-latency"),
         ("Number of Workloads", "num-workloads"),
         ("Throughput Policy", "throughput-policy"),
         ("Is Shared", "is-shared"),
@@ -92,6 +95,7 @@ impl Row for PolicyGroupRow {
             "pgid" => Cell::Count(self.pgid.into()),
             "max-throughput" => Cell::Ceiling(self.max_throughput),
             "min-throughput" => Cell::Floor(self.min_throughput),
+            "expected-latency" => Cell::Latency(self.expected_latency),
             "num-workloads" => Cell::Count(self.num_workloads.into()),
             "throughput-policy" => Cell::Throughput { floor: self.min_throughput, ceiling: self.max_throughput },
             "is-shared" => Cell::Flag(self.is_shared),

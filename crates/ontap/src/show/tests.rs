@@ -41,6 +41,7 @@ fn policy_group(name: &str, max: Option<Limits>, min: Option<Limits>) -> PolicyG
         pgid: 1664,
         max_throughput: max,
         min_throughput: min,
+        expected_latency: None,
         ..PolicyGroupRow::default()
     }
 }
@@ -68,6 +69,7 @@ fn adaptive(name: &str, expected: u64, peak: u64, least: u64) -> AdaptiveRow {
         expected_iops_allocation: Allocation::Allocated,
         peak_iops_allocation: Allocation::Used,
         absolute_min_iops: least,
+        expected_latency: None,
         block_size: BlockSize::Any,
         peak_mode: PeakMode::Ceiling,
         num_workloads: 0,

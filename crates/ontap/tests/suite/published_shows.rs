@@ -40,6 +40,7 @@ fn answer(line: &str) -> String {
                 expected_iops_allocation: Allocation::Allocated,
                 peak_iops_allocation: Allocation::Used,
                 absolute_min_iops: least,
+                expected_latency: None,
                 block_size: BlockSize::K32,
                 peak_mode: PeakMode::Ceiling,
                 num_workloads: 0,

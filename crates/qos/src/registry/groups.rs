@@ -42,6 +42,8 @@ pub struct FixedChange {
     pub ceiling: Option<Rates>,
     /// The whole new floor.
     pub floor: Option<Rates>,
+    /// A new latency; zero for none.
+    pub expected_latency: Option<Span>,
     /// Accepted only as it is.
     pub shared: Option<bool>,
     /// New burst settings.
@@ -61,6 +63,8 @@ pub struct AdaptiveChange {
     pub peak_allocation: Option<Allocation>,
     /// See [`AdaptivePolicy::absolute_min`].
     pub absolute_min: Option<Iops>,
+    /// See [`AdaptivePolicy::expected_latency`]; zero for none.
+    pub expected_latency: Option<Span>,
     /// See [`AdaptivePolicy::block_size`].
     pub block_size: Option<BlockSize>,
     /// See [`AdaptivePolicy::peak_mode`].
@@ -267,6 +271,7 @@ impl FixedChange {
         let mut parts = Vec::new();
         parts.extend(self.ceiling.map(|rates| format!("a ceiling of {rates}")));
         parts.extend(self.floor.map(|rates| format!("a floor of {rates}")));
+        parts.extend(self.expected_latency.map(|latency| format!("an expected latency of {latency}")));
         parts.extend(self.shared.map(|shared| if shared { "shared" } else { "not shared" }.to_owned()));
         parts.extend(self.burst.given());
         parts
@@ -276,6 +281,7 @@ impl FixedChange {
         FixedPolicy {
             ceiling: self.ceiling.unwrap_or(policy.ceiling),
             floor: self.floor.unwrap_or(policy.floor),
+            expected_latency: self.expected_latency.or(policy.expected_latency),
             shared: policy.shared,
             burst: self.burst.on(policy.burst),
         }
@@ -301,6 +307,7 @@ impl AdaptiveChange {
         parts.extend(self.expected_allocation.map(|allocation| space("expected", allocation)));
         parts.extend(self.peak_allocation.map(|allocation| space("peak", allocation)));
         parts.extend(self.absolute_min.map(|Iops(least)| format!("an absolute minimum of {least} IOPS")));
+        parts.extend(self.expected_latency.map(|latency| format!("an expected latency of {latency}")));
         parts.extend(self.block_size.map(|size| match size.bytes() {
             Some(bytes) => format!("a block size of {} KiB", bytes >> 10),
             None => "any block size".into(),
@@ -320,6 +327,7 @@ impl AdaptiveChange {
             expected_allocation: self.expected_allocation.unwrap_or(policy.expected_allocation),
             peak_allocation: self.peak_allocation.unwrap_or(policy.peak_allocation),
             absolute_min: self.absolute_min.or(policy.absolute_min),
+            expected_latency: self.expected_latency.or(policy.expected_latency),
             block_size: self.block_size.unwrap_or(policy.block_size),
             burst: self.burst.on(policy.burst),
             peak_mode: self.peak_mode.or(policy.peak_mode),

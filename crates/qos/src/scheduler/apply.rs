@@ -1,6 +1,6 @@
 //! Edits of the tree while requests wait and fly: each is checked first, then applied whole.
 
-use block::{BytesPerSecond, Iops, ObjectId};
+use block::{BytesPerSecond, Iops, ObjectId, Span};
 
 use super::Scheduler;
 use super::floor::{Guarantee, Spot};
@@ -12,6 +12,9 @@ use crate::slab::NONE;
 
 /// Objects nest at most so deep beneath the backend; the path of a request is walked a few times.
 pub(crate) const LEVELS_MAX: usize = 8;
+
+/// A floor's latency is at least 1 µs.
+const LATENCY_LEAST: Span = Span::from_micros(1);
 
 /// Rates are 1 ..= 2⁴² a second.
 const RATE_MAX: u64 = 1 << 42;
@@ -186,6 +189,7 @@ impl Scheduler {
         let shared = Floor {
             iops: limits.floor.iops.map(|r| Iops(part(r.0))),
             bytes: limits.floor.bytes.map(|r| BytesPerSecond(part(r.0))),
+            latency: limits.floor.latency,
         };
         for node in self.nodes.numbers() {
             if self.nodes[node].group == group && !self.nodes[node].dead {
@@ -332,6 +336,9 @@ fn check(limits: Limits) -> Result<(), EditError> {
     let (ceiling, floor) = (limits.ceiling, limits.floor);
     let rates =
         [ceiling.iops.map(|r| r.0), ceiling.bytes.map(|r| r.0), floor.iops.map(|r| r.0), floor.bytes.map(|r| r.0)];
+    if let Some(latency) = floor.latency.filter(|latency| *latency < LATENCY_LEAST) {
+        return Err(EditError::Latency(latency));
+    }
     match rates.into_iter().flatten().find(|r| !(1..=RATE_MAX).contains(r)) {
         Some(rate) => Err(EditError::Rate(rate)),
         None => Ok(()),

@@ -11,7 +11,9 @@ use crate::slab::NONE;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     pub bytes: u64,
+    /// In the backend, and from its arrival on.
     pub service: Span,
+    pub response: Span,
 }
 
 impl Scheduler {
@@ -32,7 +34,8 @@ impl Scheduler {
             completion.cause = job.cause;
         }
         let (leaf, epoch) = (job.node, job.epoch);
-        let served = Served { bytes: job.bytes, service: took };
+        let response = completion.end.since(job.arrived);
+        let served = Served { bytes: job.bytes, service: took, response };
         self.flying -= 1;
         self.backend_full = false;
         self.pace.count(self.now, job.bytes);

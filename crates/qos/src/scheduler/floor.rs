@@ -3,24 +3,28 @@
 //! A floor has a clock like a ceiling's, run 3 % fast and advanced only by requests that the floor itself sent: a client
 //! that gets more by its turns banks no debt. Its requests are due while the clock is not ahead of now; they go before
 //! all turns and past the window. Ceilings win: a due floor that finds one closed waits there.
+//!
+//! A floor by latency (`latency.rs`) is due whenever there is a request: the window decides how much of others' is in the
+//! device beside it. One that cannot be held has no such right, or an owner with many requests would have the device.
 
-use block::{LimitKind, ObjectId, Span, Time};
+use block::{Span, Time};
 
-use super::Scheduler;
 use super::end::Served;
 use super::gauge::{Gauge, Sums};
-use super::node::Entity;
+use super::latency::Latency;
 use crate::account::Tally;
 use crate::clock::Clock;
 use crate::edit;
-use crate::heap::Entry;
-use crate::slab::NONE;
 
 /// How fast a floor's clock runs, in millionths.
 const FAST: f64 = 1_030_000.0;
 /// How far a floor's clock may lag behind: what a short gap of the owner's or a stall of the device lost is made up
 /// within the same second.
 const LAG: Span = Span::from_millis(300);
+/// How far below its floor a latency is held, as a factor of the rate.
+const LATENCY_MARGIN: f64 = 1.03;
+/// A median of fewer says nothing.
+const LATENCY_SAMPLES: f64 = 8.0;
 /// How far behind an owner counts at most when the window is judged, in seconds of its due.
 const BEHIND: f64 = 0.1;
 /// A floor's bytes per second count requests without bytes as this many.
@@ -57,7 +61,7 @@ pub(crate) struct Guarantee {
     pub seq: u32,
     /// Requests taken on before this are not counted here.
     pub since: u32,
-    outstanding: u32,
+    pub outstanding: u32,
     /// Which of the window's large changes its measurements come after.
     pub measured_after: u32,
     pub spot: Spot,
@@ -70,6 +74,7 @@ pub(crate) struct Guarantee {
     pub gauge: Gauge,
     pub account: FloorTally,
     bytes: Clock,
+    pub latency: Option<Box<Latency>>,
     /// Set on the object itself, and its part of its group's.
     pub own: edit::Floor,
     pub shared: edit::Floor,
@@ -124,6 +129,7 @@ impl Guarantee {
             shared: edit::Floor::default(),
             ops: Clock::default(),
             bytes: Clock::default(),
+            latency: None,
             ppm: 0,
             spot: Spot::Out,
             seq: 0,
@@ -146,25 +152,48 @@ impl Guarantee {
 
     /// What it promises in all: for each kind the larger of the two.
     pub fn wanted(&self) -> edit::Floor {
-        edit::Floor { iops: self.own.iops.max(self.shared.iops), bytes: self.own.bytes.max(self.shared.bytes) }
+        edit::Floor {
+            iops: self.own.iops.max(self.shared.iops),
+            bytes: self.own.bytes.max(self.shared.bytes),
+            latency: self.own.latency.into_iter().chain(self.shared.latency).min(),
+        }
     }
 
-    /// From when its next request is due. Of operations and bytes the promise ends at the one reached first.
+    /// Whether it promises a rate: it may be a latency alone.
+    fn has_rate(&self) -> bool {
+        self.ops.is_on() || self.bytes.is_on()
+    }
+
+    /// From when its next request is due. Of operations and bytes the promise ends at the one reached first; a latency is
+    /// a promise beside them.
     pub fn due(&self) -> Time {
         let of = |clock: &Clock| if clock.is_on() { clock.opens() } else { Time::ZERO };
-        of(&self.ops).max(of(&self.bytes))
+        let by_rate = of(&self.ops).max(of(&self.bytes));
+        match &self.latency {
+            None => by_rate,
+            Some(latency) => {
+                let by_latency = if self.part < 1.0 { Time::MAX } else { latency.due() };
+                if self.has_rate() { by_rate.min(by_latency) } else { by_latency }
+            }
+        }
     }
 
     /// It sent a request.
     pub fn charge(&mut self, now: Time, bytes: u64) {
         self.ops.charge(now, 1);
         self.bytes.charge(now, bytes.max(EMPTY_BYTES));
+        if let Some(latency) = &mut self.latency {
+            latency.charge(now);
+        }
     }
 
     /// A request of its owner's ended.
     pub fn count(&mut self, served: &Served) {
         self.gauge.count(served.bytes, served.service);
         self.account.served.add(served.bytes);
+        if let Some(latency) = &mut self.latency {
+            latency.count(served.response);
+        }
     }
 
     /// Brings what is integrated over time up to now.
@@ -191,6 +220,9 @@ impl Guarantee {
         let lag = ops.map_or(LAG, |r| Span::from_nanos(2_000_000_000 / r.max(1)).max(LAG));
         self.ops.set_scaled(now, ops, ppm, lag);
         self.bytes.set_scaled(now, wanted.bytes.map(|r| r.0), ppm, LAG);
+        if self.latency.as_ref().map(|latency| latency.most) != wanted.latency {
+            self.latency = wanted.latency.map(|most| Box::new(Latency::new(most)));
+        }
         true
     }
 
@@ -201,9 +233,22 @@ impl Guarantee {
         phi * self.part * (1.0 + margin)
     }
 
-    /// How long its measurements remember, in seconds: 50 ms, and long enough for 32 operations.
+    /// How long its measurements remember, in seconds: 50 ms, and long enough for 32 operations; a latency's are those
+    /// that there were.
     fn memory(&self, phi: f64) -> f64 {
-        self.wanted().iops.map_or(0.05, |r| (32.0 / (r.0 as f64 * self.scale(phi))).max(0.05))
+        let rate = match (self.wanted().iops, &self.latency) {
+            (Some(rate), _) => rate.0 as f64 * self.scale(phi),
+            (None, Some(latency)) => latency.second_count(),
+            (None, None) => return 0.05,
+        };
+        (32.0 / rate.max(1.0)).clamp(0.05, if self.latency.is_some() { 1.0 } else { f64::INFINITY })
+    }
+
+    /// What a latency is held to, as a factor of the rate that its requests would have: the medians of single seconds
+    /// spread, the more the fewer requests they are of.
+    fn latency_scale(&self, latency: &Latency, phi: f64) -> f64 {
+        let chance = (1.0 / latency.second_count().max(1.0).sqrt()).min(0.2);
+        phi * self.part * (LATENCY_MARGIN + chance)
     }
 
     /// The part of its floor, unscaled, that these are.
@@ -219,11 +264,23 @@ impl Guarantee {
         self.part_of_floor(sums) / (phi * self.part)
     }
 
-    /// How it stands with a floor that runs at `phi` of itself.
+    /// How it stands with a floor that runs at `phi` of itself: of a rate and a latency the worse.
     pub fn standing(&self, phi: f64) -> Standing {
+        if self.capped {
+            return Standing::Content;
+        }
+        match (self.standing_by_rate(phi), self.standing_by_latency(phi)) {
+            (Standing::Got(a), Standing::Got(b)) => Standing::Got(a.min(b)),
+            (Standing::Got(got), _) | (_, Standing::Got(got)) => Standing::Got(got),
+            (Standing::Pending, _) | (_, Standing::Pending) => Standing::Pending,
+            _ => Standing::Content,
+        }
+    }
+
+    fn standing_by_rate(&self, phi: f64) -> Standing {
         let recent = &self.gauge.recent;
         let scale = self.scale(phi);
-        if self.capped || self.asks_at_leisure(phi) {
+        if !self.has_rate() || self.asks_at_leisure(phi) {
             return Standing::Content;
         }
         let enough = self.wanted().iops.is_none_or(|r| r.0 as f64 * scale * recent.time >= 8.0);
@@ -234,18 +291,43 @@ impl Guarantee {
         Standing::Got(self.part_of_floor(recent) / scale / self.urgency())
     }
 
+    fn standing_by_latency(&self, phi: f64) -> Standing {
+        match &self.latency {
+            None => Standing::Content,
+            // Few requests in a second are too few to tell, and no reason to move anything.
+            Some(latency) if latency.recent_count() < LATENCY_SAMPLES => match self.gauge.recent.time < 1.0 {
+                true => Standing::Pending,
+                false => Standing::Content,
+            },
+            Some(latency) => Standing::Got(latency.recent_part() / self.latency_scale(latency, phi)),
+        }
+    }
+
+    /// What it got within the last second, as a part of its floor, unscaled.
+    fn second_part(&self) -> f64 {
+        let by_rate = if self.has_rate() { self.part_of_floor(&self.gauge.second) } else { f64::INFINITY };
+        by_rate.min(self.latency.as_ref().map_or(f64::INFINITY, |latency| latency.second_part()))
+    }
+
     /// What it got in the last second, as a part of what it is held to, where it wanted that; infinite if it wanted it
     /// for too short a time to tell.
     pub fn got_in_a_second(&self, phi: f64) -> f64 {
         let wanted = &self.gauge.wanted;
-        if wanted.time < 0.3 { f64::INFINITY } else { self.part_of_held(wanted, phi) }
+        let by_rate =
+            if wanted.time < 0.3 || !self.has_rate() { f64::INFINITY } else { self.part_of_held(wanted, phi) };
+        let by_latency =
+            self.latency.as_ref().map_or(f64::INFINITY, |latency| latency.second_part() / (phi * self.part));
+        by_rate.min(by_latency)
     }
 
     /// Whether it got less than all of itself in the last second, and no ceiling was in its way.
     pub fn is_missed(&self) -> bool {
         let gauge = &self.gauge;
-        let [second, recent] = [&gauge.second, &gauge.recent].map(|sums| self.part_of_floor(sums));
-        gauge.second.time > 0.3 && (second < 0.9 || second < 0.99 && recent < 0.99)
+        let is_missed = |second: f64, recent: f64| second < 0.9 || second < 0.99 && recent < 0.99;
+        let by_rate =
+            self.has_rate() && is_missed(self.part_of_floor(&gauge.second), self.part_of_floor(&gauge.recent));
+        let by_latency = |latency: &Latency| is_missed(latency.second_part(), latency.recent_part());
+        gauge.second.time > 0.3 && (by_rate || self.latency.as_deref().is_some_and(by_latency))
     }
 
     /// By what factor the requests of an owner who asks for less than it could might slow down, taken for one that
@@ -279,8 +361,11 @@ impl Guarantee {
         self.touch(now);
         let memory = self.memory(phi);
         let tick = self.gauge.fold(now, memory);
+        if let Some(latency) = &mut self.latency {
+            latency.fold(tick.time, memory);
+        }
         let got = self.part_of_held(&tick, phi);
-        let wants = !self.capped && !self.asks_at_leisure(phi);
+        let wants = self.has_rate() && !self.capped && !self.asks_at_leisure(phi);
         self.gauge.note_wanting(&tick, wants);
         let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
         self.behind = (self.behind + more).clamp(0.0, BEHIND);
@@ -306,7 +391,7 @@ impl Guarantee {
         let second = self.gauge.second;
         if now >= self.refine_at && second.time > 0.9 * REFINE.as_secs_f64() {
             let chance = 1.0 / second.ops.max(1.0).sqrt();
-            let most = self.part_of_floor(&second) * (0.985 - chance).max(0.5);
+            let most = self.second_part() * (0.985 - chance).max(0.5);
             self.part = most.clamp(self.part, 1.0);
             self.refine_at = Time::ZERO;
         }
@@ -332,156 +417,11 @@ impl Guarantee {
     /// Whether an owner that was given up gets a third more now than then: it asks for more at a time.
     pub fn asks_for_more(&self) -> bool {
         let second = &self.gauge.second;
-        self.part < 1.0 && second.time > 0.5 && self.part_of_floor(second) > 1.3 * self.part
+        self.part < 1.0 && second.time > 0.5 && self.second_part() > 1.3 * self.part
     }
 
     /// Whether nothing happened for longer than its memory.
     pub fn is_asleep(&self, memory: f64) -> bool {
         self.outstanding == 0 && self.gauge.quiet > memory
-    }
-}
-
-impl Scheduler {
-    /// A floor whose node has work is listed among the due.
-    pub(super) fn list_floor(&mut self, node: u32) {
-        let floor = self.nodes[node].floor;
-        if floor != NONE && self.guarantees[floor].spot == Spot::Out {
-            self.relist_floor(floor);
-        }
-    }
-
-    /// Lists it anew, by when it is due now; an older entry is stale.
-    pub(super) fn relist_floor(&mut self, floor: u32) {
-        let seq = self.next_seq();
-        let guarantee = &mut self.guarantees[floor];
-        (guarantee.spot, guarantee.seq) = (Spot::Listed, seq);
-        self.due_floors.push(Entry { key: guarantee.due().as_nanos(), id: floor, seq });
-    }
-
-    /// The next request that a floor sends, if one is due: its queue, and the floor's node.
-    pub(super) fn pick_floor(&mut self) -> Option<(u32, u32)> {
-        let entry = self.due_floors.peek().filter(|e| e.key <= self.now.as_nanos())?;
-        let guarantee = &self.guarantees[entry.id];
-        let (node, due) = (guarantee.node, guarantee.due().as_nanos());
-        if guarantee.seq != entry.seq || guarantee.spot != Spot::Listed {
-            self.due_floors.pop();
-            return None;
-        }
-        if !self.has_work(Entity::Node(node)) {
-            self.guarantees[entry.id].spot = Spot::Out;
-            self.due_floors.pop();
-            return None;
-        }
-        if due != entry.key {
-            let seq = self.next_seq();
-            self.guarantees[entry.id].seq = seq;
-            self.due_floors.postpone(due, seq);
-            // From here on the first may be another's.
-            if due > self.now.as_nanos() || self.due_floors.peek().is_none_or(|first| first.seq != seq) {
-                return None;
-            }
-        }
-        let closed = self.closed_above(node);
-        if closed != NONE {
-            self.due_floors.pop();
-            self.park_floor(entry.id, closed);
-            return None;
-        }
-        self.descend(Entity::Node(node)).map(|leaf| (leaf, node))
-    }
-
-    /// Whether an object has a floor on its path.
-    pub fn has_floor(&self, object: ObjectId) -> bool {
-        let mut at = self.objects.get(object.0);
-        while at != NONE && self.nodes[at].floor == NONE {
-            at = self.nodes[at].parent;
-        }
-        at != NONE
-    }
-
-    /// Whether a floor on an object's path is due.
-    pub fn is_due(&self, object: ObjectId) -> bool {
-        self.due_floor_above(self.objects.get(object.0)) != NONE
-    }
-
-    /// The node of a floor above an object that is due, so that a new request may use it at once; [`NONE`] if none is.
-    pub(super) fn due_floor_above(&self, leaf: u32) -> u32 {
-        let mut at = leaf;
-        while at != NONE {
-            let node = &self.nodes[at];
-            if node.floor != NONE && self.guarantees[node.floor].due() <= self.now {
-                return at;
-            }
-            at = node.parent;
-        }
-        NONE
-    }
-
-    /// A limit on the path from a node up that is closed, [`NONE`] if all are open.
-    pub(super) fn closed_above(&self, node: u32) -> u32 {
-        let mut at = node;
-        while at != NONE {
-            let record = &self.nodes[at];
-            let shared = if record.group == NONE { NONE } else { self.groups[record.group].limit };
-            for limit in [record.limit, shared] {
-                if limit != NONE && self.limits[limit].until > self.now {
-                    return limit;
-                }
-            }
-            at = record.parent;
-        }
-        NONE
-    }
-
-    fn park_floor(&mut self, floor: u32, limit: u32) {
-        let (seq, now) = (self.next_seq(), self.now);
-        let own = self.nodes[self.guarantees[floor].node].limit == limit;
-        let binding = self.limits[limit].binding();
-        let guarantee = &mut self.guarantees[floor];
-        (guarantee.spot, guarantee.seq) = (Spot::Parked, seq);
-        (guarantee.capped, guarantee.capped_at) = (true, now);
-        // Its own ceiling is at least its floor, of the same kind: that one is no reason for a miss.
-        let wanted = guarantee.wanted();
-        let same_kind = match binding {
-            LimitKind::Iops => wanted.iops.is_some(),
-            LimitKind::Throughput => wanted.bytes.is_some(),
-        };
-        guarantee.account.capped |= !(own && same_kind);
-        let entry = Entry { key: guarantee.due().as_nanos(), id: floor, seq };
-        self.limits[limit].floors.push(entry);
-        self.set_timer(limit);
-    }
-
-    /// Of the floors parked at a limit, the one due first is tried again if the limit is open; the others follow one by
-    /// one. If it is closed, they are looked at when it opens.
-    pub(super) fn call_parked(&mut self, limit: u32) {
-        if self.limits[limit].until > self.now {
-            if !self.limits[limit].floors.is_empty() {
-                self.set_timer(limit);
-            }
-            return;
-        }
-        while let Some(entry) = self.limits[limit].floors.pop() {
-            let guarantee = &self.guarantees[entry.id];
-            if guarantee.seq == entry.seq && guarantee.spot == Spot::Parked {
-                return self.relist_floor(entry.id);
-            }
-        }
-    }
-
-    /// The number of requests outstanding under a floor changes by one.
-    pub(super) fn count_at_floor(&mut self, floor: u32, change: i32) {
-        let (now, changes) = (self.now, self.floors.changes);
-        let guarantee = &mut self.guarantees[floor];
-        guarantee.touch(now);
-        guarantee.outstanding = guarantee.outstanding.saturating_add_signed(change);
-        if guarantee.measured_after != changes || !guarantee.active {
-            guarantee.measured_after = changes;
-            guarantee.gauge.forget(now);
-        }
-        if !guarantee.active {
-            guarantee.active = true;
-            self.floors.active.push(floor);
-        }
     }
 }

@@ -140,6 +140,6 @@ impl Gauge {
 }
 
 /// How much is kept after a tick of so many seconds, if what is older than `memory` seconds is to fade.
-fn kept(time: f64, memory: f64) -> f64 {
+pub(crate) fn kept(time: f64, memory: f64) -> f64 {
     (1.0 - time / memory).max(0.0)
 }

@@ -378,6 +378,9 @@ impl Scheduler {
         let guarantee = &mut self.guarantees[floor];
         let recent = guarantee.gauge.recent;
         guarantee.best_service = recent.mean_service().unwrap_or(f64::INFINITY).min(guarantee.best_service);
+        if let Some(latency) = &mut guarantee.latency {
+            latency.note_best();
+        }
         // Chance alone makes about the root of the count.
         let chance = 1.0 / recent.ops.max(1.0).sqrt();
         if floors.verdict == Verdict::TooShallow && got < 1.0 {
@@ -412,6 +415,9 @@ impl Scheduler {
         } else if guarantee.tried != floors.tries || guarantee.asks_for_more() && now >= floors.retry_early_at {
             (guarantee.tried, guarantee.part) = (floors.tries, 1.0);
             guarantee.best_service = f64::INFINITY;
+            if let Some(latency) = &mut guarantee.latency {
+                latency.forget_best();
+            }
         }
     }
 

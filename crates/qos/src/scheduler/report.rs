@@ -140,10 +140,10 @@ impl Scheduler {
         if floor == NONE {
             return FloorState::NotSet;
         }
-        let (now, phi) = (self.now, self.floors.phi);
+        let (now, phi, open) = (self.now, self.floors.phi, self.floors.window.is_open());
         let guarantee = &mut self.guarantees[floor];
         guarantee.touch(now);
-        let state = fared(guarantee, now.since(guarantee.account.since).as_secs_f64(), phi);
+        let state = fared(guarantee, now.since(guarantee.account.since).as_secs_f64(), phi, open);
         guarantee.account.restart(now);
         state
     }
@@ -188,7 +188,10 @@ fn per_mille(part: f64) -> u32 {
 }
 
 /// Of operations and bytes the promise ends at the one reached first, so the kind that is nearer decides. 1 % below is met.
-fn fared(guarantee: &Guarantee, seconds: f64, phi: f64) -> FloorState {
+/// A rate that is short goes before a latency that is.
+fn fared(guarantee: &mut Guarantee, seconds: f64, phi: f64, open: bool) -> FloorState {
+    let median = guarantee.latency.as_mut().and_then(|latency| Some((latency.take_median()?, latency.most)));
+
     let (wanted, tally) = (guarantee.wanted(), &guarantee.account);
     let kinds = [
         (LimitKind::Iops, wanted.iops.map(|r| r.0), tally.served.ops),
@@ -203,13 +206,31 @@ fn fared(guarantee: &Guarantee, seconds: f64, phi: f64) -> FloorState {
     let asks = tally.idle.as_secs_f64() < 0.5 * seconds;
     match short {
         Some((kind, wanted, served)) if asks => {
-            FloorState::Short { served: served as u64, wanted, kind, why: shortage(guarantee, served, wanted, phi) }
+            let why = shortage(guarantee, served, wanted, phi, open);
+            FloorState::Short { served: served as u64, wanted, kind, why }
         }
-        _ => FloorState::Met,
+        _ => match median {
+            Some((median, wanted)) if median > wanted => {
+                FloorState::Slow { median, wanted, why: slowness(guarantee, wanted, phi, open) }
+            }
+            _ => FloorState::Met,
+        },
     }
 }
 
-fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64) -> Shortage {
+/// Why a latency is too long.
+fn slowness(guarantee: &Guarantee, wanted: Span, phi: f64, open: bool) -> Shortage {
+    let best = guarantee.latency.as_ref().and_then(|latency| latency.best());
+    match best {
+        _ if guarantee.account.capped => Shortage::CeilingAbove,
+        _ if open => Shortage::NotHelped,
+        _ if phi < 0.995 => Shortage::Overcommitted { phi_per_mille: per_mille(phi) },
+        Some(best) if guarantee.part < 1.0 => Shortage::TakesAtBest(best.max(wanted)),
+        _ => Shortage::Adjusting,
+    }
+}
+
+fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64, open: bool) -> Shortage {
     let second = guarantee.gauge.second;
     let depth = second.outstanding / second.time.max(1e-9);
     // Little's law: rate × time each = requests outstanding; at the best time that was seen, or else at the present one.
@@ -223,6 +244,7 @@ fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64) -> Shorta
     let needs = Shortage::NeedsOutstanding((least as u64).max(depth as u64 + 1));
     match () {
         () if guarantee.account.capped => Shortage::CeilingAbove,
+        () if open => Shortage::NotHelped,
         () if guarantee.part < 1.0 => needs,
         // While the floors fill the backend by themselves, the time a request takes is theirs, not the device's.
         () if phi < 0.995 => Shortage::Overcommitted { phi_per_mille: per_mille(phi) },

@@ -61,7 +61,8 @@ fn fixed_policy() -> impl Strategy<Value = Policy> {
     let floor = prop_oneof![3 => Just(Rates::default()), 1 => rates()];
     (rates(), floor, any::<bool>(), burst()).prop_map(|(ceiling, floor, shared, burst)| {
         let BurstChange { percent, duration, iops } = burst;
-        Policy::Fixed(FixedPolicy { ceiling, floor, shared, burst: BurstKnobs { percent, duration, iops } })
+        let burst = BurstKnobs { percent, duration, iops };
+        Policy::Fixed(FixedPolicy { ceiling, floor, shared, burst, ..FixedPolicy::default() })
     })
 }
 
@@ -101,7 +102,13 @@ fn fixed_change() -> impl Strategy<Value = FixedChange> {
         prop::option::weighted(0.2, any::<bool>()),
         burst(),
     )
-        .prop_map(|(ceiling, floor, shared, burst)| FixedChange { ceiling, floor, shared, burst })
+        .prop_map(|(ceiling, floor, shared, burst)| FixedChange {
+            ceiling,
+            floor,
+            shared,
+            burst,
+            ..FixedChange::default()
+        })
 }
 
 fn adaptive_change() -> impl Strategy<Value = AdaptiveChange> {

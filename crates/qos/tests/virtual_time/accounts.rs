@@ -160,7 +160,7 @@ fn fared(device: Device, client: Client, limits: Limits) -> FloorState {
 #[test]
 fn a_floor_of_both_kinds_is_met_by_the_one_reached_first() {
     // 1 GiB/s and 1000/s: 4 KiB at depth 1 on 100 µs are 10 000/s, but 41 MB/s only.
-    let floor = Floor { iops: Some(Iops(1000)), bytes: Some(BytesPerSecond(1 << 30)) };
+    let floor = Floor { iops: Some(Iops(1000)), bytes: Some(BytesPerSecond(1 << 30)), latency: None };
     let limits = Limits { floor, ..Limits::default() };
     assert_eq!(fared(Device::new(8, 100_000), Client::new(1, 1), limits), FloorState::Met);
     // At 1 ms each it gets 1000 of 2000, half, and 4 of 1074 MB/s: short by the nearer.
@@ -173,7 +173,7 @@ fn a_floor_of_both_kinds_is_met_by_the_one_reached_first() {
 #[test]
 fn what_a_floor_in_bytes_needs_is_counted_in_its_own_requests() {
     // 400 MB/s in 16 KiB are 24 414 a second; at 100 µs each 2.44 outstanding.
-    let floor = Floor { iops: None, bytes: Some(BytesPerSecond(400_000_000)) };
+    let floor = Floor { iops: None, bytes: Some(BytesPerSecond(400_000_000)), latency: None };
     let limits = Limits { floor, ..Limits::default() };
     let state = fared(Device::new(8, 100_000), Client::new(1, 1).sizes(&[16384]), limits);
     let FloorState::Short { why, kind, .. } = state else { panic!("{state:?}") };
@@ -185,7 +185,7 @@ fn only_a_ceiling_that_is_lower_is_named_as_being_above() {
     // A device of 20 000: floor and ceiling 40 000 on the object, which is overcommitted, not limited.
     let both = Limits {
         ceiling: Ceiling { iops: Some(Iops(40_000)), ..Ceiling::default() },
-        floor: Floor { iops: Some(Iops(40_000)), bytes: None },
+        floor: Floor { iops: Some(Iops(40_000)), bytes: None, latency: None },
     };
     let state = fared(Device::new(2, 100_000), Client::new(1, 64), both);
     assert!(matches!(state, FloorState::Short { why: Shortage::Overcommitted { .. }, .. }), "{state:?}");
@@ -197,8 +197,8 @@ fn only_a_ceiling_that_is_lower_is_named_as_being_above() {
 
 #[test]
 fn floors_of_both_kinds_promise_their_operations_only() {
-    let both = Floor { iops: Some(Iops(1000)), bytes: Some(BytesPerSecond(1 << 30)) };
-    let alone = Floor { iops: None, bytes: Some(BytesPerSecond(1 << 20)) };
+    let both = Floor { iops: Some(Iops(1000)), bytes: Some(BytesPerSecond(1 << 30)), latency: None };
+    let alone = Floor { iops: None, bytes: Some(BytesPerSecond(1 << 20)), latency: None };
     let mut bed = Bed::new(Device::new(8, 100_000), vec![Client::new(1, 1)]);
     bed.flat(1..3);
     for (object, floor) in [(1, both), (2, alone)] {

@@ -150,7 +150,11 @@ fn any_limits() -> impl Strategy<Value = Limits> {
             bytes: bytes.map(BytesPerSecond),
             burst: burst.map(|(percent, duration)| Burst::percent(percent, Span::from_nanos(duration))),
         },
-        floor: Floor { iops: floor_iops.map(Iops), bytes: floor_bytes.map(BytesPerSecond) },
+        floor: Floor {
+            iops: floor_iops.map(Iops),
+            bytes: floor_bytes.map(BytesPerSecond),
+            latency: floor_iops.map(Span::from_nanos),
+        },
     })
 }
 

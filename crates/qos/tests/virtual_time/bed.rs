@@ -465,5 +465,5 @@ pub fn bytes(rate: u64) -> Limits {
 }
 
 pub fn floor(rate: u64) -> Limits {
-    Limits { floor: Floor { iops: Some(Iops(rate)), bytes: None }, ..Limits::default() }
+    Limits { floor: Floor { iops: Some(Iops(rate)), bytes: None, latency: None }, ..Limits::default() }
 }

@@ -12,6 +12,7 @@ mod devices;
 mod edits;
 mod floors;
 mod late_floors;
+mod latency;
 mod neighbours;
 mod properties;
 mod shared;

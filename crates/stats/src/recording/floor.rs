@@ -13,6 +13,8 @@ impl FloorFared {
             FloorFared::Overcommitted(thousandths) => ("overcommitted", Some(thousandths.into())),
             FloorFared::CeilingAbove => ("ceiling_above", None),
             FloorFared::Adjusting => ("adjusting", None),
+            FloorFared::TakesAtBest(ns) => ("takes_at_best", Some(ns)),
+            FloorFared::NotHelped => ("not_helped", None),
         }
     }
 
@@ -25,6 +27,8 @@ impl FloorFared {
             ("overcommitted", Some(thousandths)) => FloorFared::Overcommitted(u32::try_from(thousandths).ok()?),
             ("ceiling_above", None) => FloorFared::CeilingAbove,
             ("adjusting", None) => FloorFared::Adjusting,
+            ("takes_at_best", Some(ns)) => FloorFared::TakesAtBest(ns),
+            ("not_helped", None) => FloorFared::NotHelped,
             _ => return None,
         })
     }
@@ -43,6 +47,8 @@ mod tests {
             FloorFared::Overcommitted(640),
             FloorFared::CeilingAbove,
             FloorFared::Adjusting,
+            FloorFared::TakesAtBest(1_400_000),
+            FloorFared::NotHelped,
         ];
         for fared in all {
             let (name, number) = fared.key();

@@ -92,6 +92,7 @@ fn as_text(value: &Value, kind: &Cell) -> String {
         Cell::Percent(_) => format!("{}%", number()),
         Cell::Bytes(_) => size(number(), Units::Binary),
         Cell::Iops(_) => format!("{}IOPS", number()),
+        Cell::Latency(_) => value.as_u64().map_or(name("-"), |ns| ExpectedLatency(ns).to_string()),
         Cell::Rate(_) => format!("{}IOPS/TB", number()),
         // Sun Nov 22 02:30:59 2026.
         Cell::Moment(_) => match value.as_str() {

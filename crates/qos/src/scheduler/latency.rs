@@ -1,0 +1,218 @@
+//! A floor by latency: half of its owner's requests are answered within a span, from their arrival at the gate on.
+//!
+//! Requests are counted by how long they took, as a part of that span, in steps of an eighth of an octave: what is within
+//! it is exact, and the median is good to a few percent.
+//!
+//! ```text
+//!   span / 16 ├┬┬┬┬┬┬┬┬┼┬┬┬┬┬┬┬┬┼─ … ─┼┬┬┬┬┬┬┬┬┤ span ├┬┬┬┬┬┬┬┬┼─ … ─┤ 16 × span      the ends hold what lies beyond
+//! ```
+
+use block::{Span, Time};
+
+use super::gauge::kept;
+
+/// Steps in an octave, and octaves around the span.
+const STEPS: usize = 8;
+const OCTAVES: usize = 8;
+const BINS: usize = STEPS * OCTAVES;
+/// The span itself as a scaled number: four octaves above the first step.
+const SPAN_BITS: u32 = 10;
+const LEAST_BITS: u32 = SPAN_BITS - OCTAVES as u32 / 2;
+
+/// How long a request may take, and how long they took.
+#[derive(Debug)]
+pub(crate) struct Latency {
+    pub most: Span,
+    /// Since the last tick, and since the last account.
+    tick: [u32; BINS],
+    account: [u32; BINS],
+    /// Fading within the floor's memory, and within a second.
+    recent: Counts,
+    second: Counts,
+    /// The least median of a second in which the others were held back, in spans; 0 if there was none.
+    best: f64,
+    /// When one of its requests last went: from then on the next goes at once.
+    went: Time,
+}
+
+/// Fading counts.
+#[derive(Clone, Debug)]
+struct Counts([f32; BINS]);
+
+impl Latency {
+    pub fn new(most: Span) -> Latency {
+        Latency {
+            most,
+            tick: [0; BINS],
+            account: [0; BINS],
+            recent: Counts::NONE,
+            second: Counts::NONE,
+            best: 0.0,
+            went: Time::ZERO,
+        }
+    }
+
+    /// A request of its owner's ended so long after its arrival.
+    pub fn count(&mut self, response: Span) {
+        let scaled = (u128::from(response.as_nanos()) << SPAN_BITS) / u128::from(self.most.as_nanos().max(1));
+        let bin = bin(u64::try_from(scaled).unwrap_or(u64::MAX));
+        self.tick[bin] = self.tick[bin].saturating_add(1);
+        self.account[bin] = self.account[bin].saturating_add(1);
+    }
+
+    /// A tick of so many seconds is over.
+    pub fn fold(&mut self, time: f64, memory: f64) {
+        let tick = std::mem::replace(&mut self.tick, [0; BINS]);
+        self.recent.add(&tick, kept(time, memory));
+        self.second.add(&tick, kept(time, 1.0));
+    }
+
+    /// What was before does not count: the window changed much.
+    pub fn forget(&mut self) {
+        self.tick = [0; BINS];
+        self.recent = Counts::NONE;
+    }
+
+    /// How many were counted of late, and within the last second.
+    pub fn recent_count(&self) -> f64 {
+        self.recent.total()
+    }
+
+    pub fn second_count(&self) -> f64 {
+        self.second.total()
+    }
+
+    /// The part of its floor that it got: the span over the median. Infinite where nothing was counted.
+    pub fn recent_part(&self) -> f64 {
+        1.0 / self.recent.median()
+    }
+
+    pub fn second_part(&self) -> f64 {
+        1.0 / self.second.median()
+    }
+
+    /// The others are held back: is this the best that it gets?
+    pub fn note_best(&mut self) {
+        let median = self.recent.median();
+        if median > 0.0 && (self.best == 0.0 || median < self.best) {
+            self.best = median;
+        }
+    }
+
+    /// It is tried again: what it could get before says nothing.
+    pub fn forget_best(&mut self) {
+        self.best = 0.0;
+    }
+
+    /// The least median that was seen, if any was.
+    pub fn best(&self) -> Option<Span> {
+        (self.best > 0.0).then(|| self.of_spans(self.best))
+    }
+
+    /// The median since the last account; `None` of no requests.
+    pub fn take_median(&mut self) -> Option<Span> {
+        let account = std::mem::replace(&mut self.account, [0; BINS]);
+        let mut counts = Counts::NONE;
+        counts.add(&account, 0.0);
+        (counts.total() > 0.0).then(|| self.of_spans(counts.median()))
+    }
+
+    fn of_spans(&self, spans: f64) -> Span {
+        Span::from_secs_f64(self.most.as_secs_f64() * spans)
+    }
+
+    /// One of its requests goes.
+    pub fn charge(&mut self, now: Time) {
+        self.went = now;
+    }
+
+    /// From when its next request is due: at once, but behind other floors' that have waited for longer.
+    pub fn due(&self) -> Time {
+        self.went
+    }
+}
+
+impl Counts {
+    const NONE: Counts = Counts([0.0; BINS]);
+
+    fn add(&mut self, tick: &[u32; BINS], keep: f64) {
+        for (sum, &new) in self.0.iter_mut().zip(tick) {
+            *sum = *sum * keep as f32 + new as f32;
+        }
+    }
+
+    fn total(&self) -> f64 {
+        self.0.iter().map(|&count| f64::from(count)).sum()
+    }
+
+    /// In spans; 0 of nothing.
+    fn median(&self) -> f64 {
+        let half = self.total() / 2.0;
+        if half <= 0.0 {
+            return 0.0;
+        }
+        let mut below = 0.0;
+        for (bin, &count) in self.0.iter().enumerate() {
+            let count = f64::from(count);
+            if below + count >= half && count > 0.0 {
+                let (from, until) = (edge(bin), edge(bin + 1));
+                return from + (until - from) * (half - below) / count;
+            }
+            below += count;
+        }
+        edge(BINS)
+    }
+}
+
+fn bin(scaled: u64) -> usize {
+    let scaled = scaled.max(1 << LEAST_BITS);
+    let bits = 63 - scaled.leading_zeros();
+    let step = (scaled >> (bits - STEPS.trailing_zeros())) as usize & (STEPS - 1);
+    ((bits - LEAST_BITS) as usize * STEPS + step).min(BINS - 1)
+}
+
+/// Where a bin begins, in spans.
+fn edge(bin: usize) -> f64 {
+    let octave = (bin / STEPS) as i32 - (OCTAVES as i32 / 2);
+    f64::powi(2.0, octave) * (1.0 + (bin % STEPS) as f64 / STEPS as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn of(responses: impl IntoIterator<Item = u64>) -> Latency {
+        let mut latency = Latency::new(Span::from_millis(1));
+        responses.into_iter().for_each(|ns| latency.count(Span::from_nanos(ns)));
+        latency.fold(0.02, 0.05);
+        latency
+    }
+
+    /// The median of even spreads is theirs to half a step, an eighth of an octave being 9 to 12 %.
+    #[test]
+    fn the_median_is_good_to_half_a_step() {
+        for middle in [70_000, 400_000, MS, 3 * MS, 12 * MS] {
+            let latency = of((0..1001).map(|k| middle / 2 + middle * k / 1000));
+            let seen = 1.0 / latency.recent_part();
+            assert!((seen / (middle as f64 / MS as f64) - 1.0).abs() < 0.06, "{middle}: {seen}");
+        }
+    }
+
+    /// What is within the span is told from what is past it to the nanosecond.
+    #[test]
+    fn the_span_is_an_edge() {
+        assert!(of(vec![MS - 1; 100]).recent_part() > 1.0);
+        assert!(of(vec![MS; 100]).recent_part() < 1.0);
+        assert!(of([vec![MS - 1; 51], vec![9 * MS; 49]].concat()).recent_part() > 1.0);
+        assert!(of([vec![MS - 1; 49], vec![MS; 51]].concat()).recent_part() < 1.0);
+    }
+
+    #[test]
+    fn ends_hold_what_lies_beyond_and_nothing_is_no_miss() {
+        assert!(of([0, 1]).recent_part() >= 12.0 && of([u64::MAX]).recent_part() <= 1.0 / 15.0);
+        assert!(of([]).recent_part().is_infinite());
+        assert_eq!(of([]).take_median(), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! Floors by latency: half of the owner's requests are answered within a span, in every second in which the device would do
+//! that for the owner alone; and where it would not, the account says so and the others lose little.
+//!
+//! The owners are users of a database: closed loops, each of which waits for a read, thinks and asks again. Their rate is
+//! their latency, so a floor by IOPS above what they ask for protects them little.
+
+use array::{Absence, DeviceSpec, Host, Model, ParallelServers};
+use block::{ObjectId, Span, Time};
+use simtest::{Client, Load, Recording, Scene, Tree, latency};
+
+use crate::devices::second;
+
+const SECONDS: u64 = 12;
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
+
+/// 8 users with a millisecond between an answer and the next read.
+fn users(least_us: u64, most_us: u64) -> Client {
+    let load = Load::Thinking { depth: 8, least: Span::from_micros(least_us), most: Span::from_micros(most_us) };
+    Client { load, ..Client::closed(ObjectId(0), 8) }
+}
+
+fn servers() -> DeviceSpec {
+    let (servers, service) = (8, Span::from_micros(400));
+    DeviceSpec::of(Model::ParallelServers(ParallelServers { servers, service, ..ParallelServers::default() }))
+}
+
+fn host() -> DeviceSpec {
+    let absence = Some(Absence { every: Span::from_millis(200), length: Span::from_millis(1) });
+    let (turn, request) = (Span::from_micros(386), Span::from_nanos(6_600));
+    DeviceSpec::of(Model::Host(Host { turn, request, absence, ..Host::default() }))
+}
+
+struct Arms {
+    alone: Recording,
+    beside: Recording,
+    protected: Recording,
+}
+
+/// The users alone, beside a client at depth 128, and with a floor by latency.
+fn play(device: &DeviceSpec, users: &Client, most: Span, seed: u64) -> Arms {
+    let arm = |bully: u32, edits| {
+        let clients = [users.clone()].into_iter().chain((bully > 0).then(|| Client::closed(ObjectId(1), bully)));
+        Scene { device: device.clone(), clients: clients.collect(), edits, until: second(SECONDS), seed }.run()
+    };
+    let edits = || Tree::flat(2).edits();
+    let limits = Tree::flat(2).limits(0, latency(most)).edits();
+    Arms { alone: arm(0, edits()), beside: arm(128, edits()), protected: arm(128, limits) }
+}
+
+/// The median of each second from the third on.
+fn medians(recording: &Recording) -> Vec<Span> {
+    (2..SECONDS).map(|s| recording.tracks[0].percentile(50.0, second(s), second(s + 1))).collect()
+}
+
+fn rate(recording: &Recording, client: usize) -> f64 {
+    recording.tracks[client].rate(second(2), second(SECONDS))
+}
+
+/// Nine tenths of what they do alone where the bully unhindered leaves them less than seven, and the median holds in every
+/// second.
+fn protects(what: &str, device: &DeviceSpec, users: &Client, most: Span) {
+    for seed in SEEDS {
+        let arms = play(device, users, most, seed);
+        let (alone, beside, protected) = (rate(&arms.alone, 0), rate(&arms.beside, 0), rate(&arms.protected, 0));
+        let worst = medians(&arms.protected).into_iter().max().unwrap();
+        let bully = rate(&arms.protected, 1);
+        println!(
+            "{what}, seed {seed}: alone {alone:.0} (p50 {}), beside {beside:.0} (p50 {}), protected {protected:.0}, \
+             worst p50 {worst}; bully {bully:.0} of {:.0}",
+            medians(&arms.alone)[0],
+            medians(&arms.beside)[0],
+            rate(&arms.beside, 1),
+        );
+        assert!(beside < 0.7 * alone, "{what}, seed {seed}: {beside:.0} of {alone:.0}: it needs no floor");
+        assert!(protected >= 0.9 * alone, "{what}, seed {seed}: {protected:.0} of {alone:.0}");
+        assert!(worst <= most, "{what}, seed {seed}: {:?} with at most {most}", medians(&arms.protected));
+    }
+}
+
+/// Alone a read takes 0.4 ms, beside the bully 6.8 ms.
+#[test]
+fn users_of_a_database_keep_nine_tenths_beside_a_bully() {
+    protects("servers", &servers(), &users(500, 1_500), Span::from_micros(520));
+}
+
+/// Alone a turn takes 0.4 ms and a read half of one more, beside the bully 1.9 ms.
+#[test]
+fn users_keep_nine_tenths_on_a_device_whose_speed_needs_depth() {
+    protects("host", &host(), &users(500, 1_500), Span::from_micros(700));
+}
+
+/// What the floor leaves room for is the bully's: 8 servers answer within 1 ms with some 18 in flight.
+#[test]
+fn a_latency_takes_no_more_than_it_needs() {
+    for seed in SEEDS {
+        let arms = play(&servers(), &users(500, 1_500), Span::from_millis(1), seed);
+        let total = |recording: &Recording| rate(recording, 0) + rate(recording, 1);
+        let (with, without) = (total(&arms.protected), total(&arms.beside));
+        println!("seed {seed}: {with:.0} of {without:.0}, {:?}", medians(&arms.protected));
+        assert!(with >= 0.98 * without, "seed {seed}: {with:.0} of {without:.0}");
+        assert!(
+            medians(&arms.protected).iter().all(|&p50| p50 <= Span::from_millis(1)),
+            "{:?}",
+            medians(&arms.protected)
+        );
+    }
+}
+
+/// Alone a read takes 0.4 ms: 0.3 ms cannot be, and the bully keeps nine tenths of what it has without the floor.
+#[test]
+fn a_latency_out_of_reach_costs_no_more_than_trying() {
+    for device in [servers(), host()] {
+        for seed in SEEDS {
+            let arms = play(&device, &users(500, 1_500), Span::from_micros(300), seed);
+            let total = |recording: &Recording| recording.total_rate(Time::ZERO, second(SECONDS));
+            let (with, without) = (total(&arms.protected), total(&arms.beside));
+            println!("seed {seed}: {with:.0} of {without:.0}");
+            assert!(with >= 0.9 * without, "seed {seed}: {with:.0} of {without:.0}");
+        }
+    }
+}
