@@ -6,6 +6,7 @@
 mod ceilings;
 mod completions;
 mod floors;
+mod load;
 mod pool;
 mod speed;
 
@@ -22,6 +23,9 @@ pub struct Qos {
     /// Only these tables
     #[arg(long, value_enum)]
     only: Vec<Table>,
+    /// Beside threads that want the processors, two for each: what floors cost where they cannot be met
+    #[arg(long)]
+    beside_load: bool,
 }
 
 /// A table of this bench.
@@ -60,6 +64,10 @@ impl Qos {
                 ceilings::run(&seawall, &folder.0, &data, self.turns.runs, self.turns.seconds)?;
             }
             if wants(Table::Floors) {
+                let beside = self.beside_load.then(load::Beside::start);
+                if let Some(beside) = &beside {
+                    println!("\nbeside {} threads that want the processors", beside.count());
+                }
                 floors::run(&seawall, &folder.0, &data, self.turns.runs, self.turns.seconds)?;
             }
         }
