@@ -274,11 +274,40 @@ impl Scene for Conductor<'_> {
             self.take(run, &second, start, (from, to.saturating_sub(from)), settled);
             at = now;
             run.points[index].end = to;
+            fold(run);
             going_on = self.pace.second(run, index, to, whole);
         }
         note_stalls(run);
         self.note_losses(run);
         Ok(going_on)
+    }
+}
+
+/// From so many slices on a run that goes on is folded: what `seawall report` draws by minutes.
+const SLICES_MOST: usize = 1_000_000;
+/// The seconds of this time stay in memory. A run of a day is written about every half hour.
+const BY_SECONDS: Span = Span::from_secs(3600);
+/// A phase that is longer has its dispatches folded,
+const TRACED: Span = Span::from_secs(600);
+/// each time that the bins of so many seconds came together,
+const FOLDED_EVERY: Span = Span::from_secs(60);
+/// but for what windows need that reach over its ends.
+const ENDS: Span = Span::from_secs(2);
+
+/// Keeps the memory of a long run from growing with its seconds.
+fn fold(run: &mut Run) {
+    let Some((begun, now)) = run.points.last().map(|point| (point.start, point.end)) else { return };
+    // Once a minute is enough.
+    let minute = FOLDED_EVERY.as_nanos();
+    if now.as_nanos() / minute == now.saturating_sub(Span::SECOND).as_nanos() / minute {
+        return;
+    }
+    if now.saturating_sub(begun) > TRACED {
+        let times = [begun + ENDS, now.saturating_sub(ENDS)].map(|span| Time::ZERO + span);
+        run.objects.iter_mut().for_each(|object| object.trace.fold(times[0], times[1]));
+    }
+    if run.slices() > SLICES_MOST {
+        run.fold(now.saturating_sub(BY_SECONDS));
     }
 }
 

@@ -5,7 +5,7 @@
 #[path = "../tests/support/busy.rs"]
 mod busy;
 
-use results::{Error, Results};
+use results::{Detail, Error, Results};
 use std::path::{Path, PathBuf};
 
 const WORKLOADS: u32 = 100;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{:>7.1} ms  {} rows  {query}", clock.elapsed().as_secs_f64() * 1e3, found.rows.len());
     }
     let clock = started();
-    let run = results.load_within(1, SLICES_DRAWN)?;
+    let run = results.load_as(1, Detail::Drawn(SLICES_DRAWN))?;
     let slices = run.series.iter().map(|series| series.slices.len()).sum::<usize>();
     println!("{:>7.1} ms  read for a page, as {slices} slices", clock.elapsed().as_secs_f64() * 1e3);
     Ok(())

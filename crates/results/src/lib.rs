@@ -23,6 +23,7 @@ mod schema;
 
 pub use import::Imported;
 pub use list::{Filter, RunLine};
+pub use load::Detail;
 pub use query::{Answer, Cell, ROWS_MAX};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -236,18 +237,18 @@ impl Results {
     /// # Errors
     /// When there is no such run, or its rows cannot be read.
     pub fn load(&self, run: i64) -> Result<Run, Error> {
-        self.load_within(run, u64::MAX)
+        self.load_as(run, Detail::Whole)
     }
 
-    /// As [`Results::load`], but where the run has more slices of a second than that, a minute is one: its percentiles are
-    /// within 3.2 % then. A day of a hundred workloads has 26 million seconds, of which no page shows each.
+    /// As [`Results::load`], but where the run has more slices of a second than `detail` says, a minute is one: its
+    /// percentiles are within 3.2 % then. A day of a hundred workloads has 26 million seconds, of which no page shows each.
     ///
     /// # Errors
     /// As with [`Results::load`].
-    pub fn load_within(&self, run: i64, slices_most: u64) -> Result<Run, Error> {
+    pub fn load_as(&self, run: i64, detail: Detail) -> Result<Run, Error> {
         // One transaction, so that all rows are of the same moment.
         let found = match self.connection.unchecked_transaction() {
-            Ok(transaction) => load::load(&transaction, run, slices_most),
+            Ok(transaction) => load::load(&transaction, run, detail),
             Err(source) => Err(Failure::Sqlite(source)),
         };
         match found {

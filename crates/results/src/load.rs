@@ -14,17 +14,31 @@ use stats::run::{
 use stats::{CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict};
 use std::collections::BTreeMap;
 
-/// The whole run; `None` when there is none of that number. Where it has more slices than `slices_most`, minutes stand for
-/// its seconds.
-pub(super) fn load(connection: &Connection, number: i64, slices_most: u64) -> Result<Option<Run>, Failure> {
+/// How much of a run is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// All of it.
+    Whole,
+    /// Where it has more slices than that, minutes stand for its seconds.
+    Within(u64),
+    /// The same, without percentiles over time of the classes that are parts of a whole: as pages and tables show a run.
+    Drawn(u64),
+}
+
+/// The whole run; `None` when there is none of that number.
+pub(super) fn load(connection: &Connection, number: i64, detail: Detail) -> Result<Option<Run>, Failure> {
     let Some(mut run) = load_run(connection, number)? else { return Ok(None) };
     let loader = Loader { connection, run: number };
-    let is_whole = slices_most == u64::MAX || loader.slices()? <= slices_most;
+    let is_whole = match detail {
+        Detail::Whole => true,
+        Detail::Within(most) | Detail::Drawn(most) => loader.slices()? <= most,
+    };
     loader.about(&mut run)?;
     run.points = loader.points()?;
     run.settings = loader.settings()?;
     run.cells = loader.cells()?;
-    run.series = if is_whole { loader.series()? } else { loader.series_by_minute()? };
+    run.series =
+        if is_whole { loader.series()? } else { loader.series_by_minute(!matches!(detail, Detail::Drawn(_)))? };
     run.gates = if is_whole { loader.gates()? } else { loader.gates_by_minute()? };
     run.host = loader.host()?;
     run.events = loader.events()?;

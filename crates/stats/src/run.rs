@@ -16,6 +16,7 @@
 
 mod class;
 mod compare;
+mod fold;
 mod host;
 mod jobs;
 mod minute;

@@ -1,7 +1,12 @@
 //! Dispatches in bins of 10 ms, and the fullest sliding second among them.
 //!
 //! A limiter that is exact on average can still let a burst through; so a ceiling is judged by every window of one
-//! second that starts at a multiple of 10 ms.
+//! second that starts at a multiple of 10 ms. Of a long stretch the windows are looked at as it goes on, and its bins are
+//! forgotten:
+//!
+//! ```text
+//!   bins ║ folded: sums, and the fullest of the windows that begin in it ║ bins of the last minute
+//! ```
 
 use block::{Span, Time};
 
@@ -14,6 +19,26 @@ const BIN_NS: u64 = 1_000_000_000 / BINS_A_SECOND as u64;
 pub struct DispatchTrace {
     first: u64,
     bins: Vec<Bin>,
+    /// What was folded before the first bin, in order of time.
+    folded: Vec<Folded>,
+}
+
+/// A stretch whose bins are gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Folded {
+    /// The bins between the stretch before it and this one, from number `before_first` on.
+    before: Vec<Bin>,
+    before_first: u64,
+    /// Its first bins, for the windows that begin before it.
+    head: Vec<Bin>,
+    first: u64,
+    /// The number of the first bin behind it.
+    end: u64,
+    ops: u64,
+    bytes: u64,
+    /// In the fullest of the windows that begin in it.
+    fullest_ops: u64,
+    fullest_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,13 +79,58 @@ impl DispatchTrace {
         self.bins[index].bytes += bytes;
     }
 
-    /// Adds another trace bin by bin: the dispatches of a shared group are the sum of its members'.
+    /// Looks at the windows that begin in `from..until`, and forgets the bins in it. Afterwards peaks are known of what begins
+    /// at least a second before `from` or ends at least a second behind `until`: it is for the middle of a stretch that will
+    /// be judged as a whole. Stretches are folded in order of time, one that goes on from where it was folded last.
+    pub fn fold(&mut self, from: Time, until: Time) {
+        let goes_on = self.folded.last().is_some_and(|last| last.end == self.first);
+        let from = (from.as_nanos().div_ceil(BIN_NS)).max(self.first);
+        let start = if goes_on && from <= self.first { self.first } else { from };
+        let end = (until.as_nanos() / BIN_NS).min(self.end().saturating_sub(BINS_A_SECOND as u64 - 1));
+        if end < start.saturating_add(BINS_A_SECOND as u64) {
+            return;
+        }
+        let (at, to) = ((start - self.first) as usize, (end - self.first) as usize);
+        if start != self.first || !goes_on {
+            let head = self.bins[at..at + BINS_A_SECOND - 1].to_vec();
+            let before = self.bins[..at].to_vec();
+            self.folded.push(Folded { before, before_first: self.first, head, first: start, ..Folded::default() });
+        }
+        let Some(stretch) = self.folded.last_mut() else { return };
+        let (mut ops, mut bytes) = (0u64, 0u64);
+        for (i, bin) in self.bins[at..to + BINS_A_SECOND - 1].iter().enumerate() {
+            (ops, bytes) = (ops + u64::from(bin.ops), bytes + bin.bytes);
+            if i + 1 >= BINS_A_SECOND {
+                stretch.fullest_ops = stretch.fullest_ops.max(ops);
+                stretch.fullest_bytes = stretch.fullest_bytes.max(bytes);
+                let first = self.bins[at + i + 1 - BINS_A_SECOND];
+                (ops, bytes) = (ops - u64::from(first.ops), bytes - first.bytes);
+                (stretch.ops, stretch.bytes) = (stretch.ops + u64::from(first.ops), stretch.bytes + first.bytes);
+            }
+        }
+        stretch.end = end;
+        self.bins.drain(..to);
+        self.first = end;
+    }
+
+    /// How many bins are in memory.
+    pub fn len(&self) -> usize {
+        self.bins.len() + self.folded.iter().map(|folded| folded.before.len() + folded.head.len()).sum::<usize>()
+    }
+
+    /// Whether nothing was ever counted.
+    pub fn is_empty(&self) -> bool {
+        self.bins.is_empty() && self.folded.is_empty()
+    }
+
+    /// Adds another trace bin by bin: the dispatches of a shared group are the sum of its members'. Neither is folded.
     pub fn merge(&mut self, other: &DispatchTrace) {
         let (from, to) = (self.first.min(other.first), self.end().max(other.end()));
         if other.bins.is_empty() {
             return;
         }
-        let mut sum = DispatchTrace { first: if self.bins.is_empty() { other.first } else { from }, bins: Vec::new() };
+        let first = if self.bins.is_empty() { other.first } else { from };
+        let mut sum = DispatchTrace { first, ..DispatchTrace::default() };
         sum.bins.resize((to - sum.first) as usize, Bin::default());
         for trace in [&*self, other] {
             for (offset, bin) in trace.bins.iter().enumerate() {
@@ -72,7 +142,7 @@ impl DispatchTrace {
         *self = sum;
     }
 
-    /// Every bin as (its absolute number, operations, bytes).
+    /// Every bin as (its absolute number, operations, bytes); of a trace that was folded those behind that.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u32, u64)> + '_ {
         self.bins.iter().enumerate().map(|(i, bin)| (self.first + i as u64, bin.ops, bin.bytes))
     }
@@ -86,21 +156,34 @@ impl DispatchTrace {
         if length < BINS_A_SECOND {
             return None;
         }
-        let bins: Vec<Bin> = (first..last).map(|number| self.bin(number)).collect();
         let (mut ops, mut bytes, mut peak) = (0, 0, Peak::default());
         let (mut total_ops, mut total_bytes) = (0u64, 0u64);
-        for (i, bin) in bins.iter().enumerate() {
-            ops += u64::from(bin.ops);
-            bytes += bin.bytes;
-            total_ops += u64::from(bin.ops);
-            total_bytes += bin.bytes;
-            if let Some(gone) = i.checked_sub(BINS_A_SECOND) {
-                ops -= u64::from(bins[gone].ops);
-                bytes -= bins[gone].bytes;
+        // `begun` is where the window under way begins: bins are taken in up to `at`.
+        let (mut begun, mut at) = (first, first);
+        while at < last {
+            let folded = self.folded.iter().find(|folded| begun == folded.first && folded.end <= last);
+            if let Some(folded) = folded {
+                peak.ops = peak.ops.max(folded.fullest_ops);
+                peak.bytes = peak.bytes.max(folded.fullest_bytes);
+                // What the windows before it took in of its head is among its sums.
+                let taken = folded.head.iter().take((at - folded.first) as usize);
+                let (taken_ops, taken_bytes) =
+                    taken.fold((0, 0), |sum, bin| (sum.0 + u64::from(bin.ops), sum.1 + bin.bytes));
+                (total_ops, total_bytes) =
+                    (total_ops + folded.ops - taken_ops, total_bytes + folded.bytes - taken_bytes);
+                (begun, at, ops, bytes) = (folded.end, folded.end, 0, 0);
+                continue;
             }
-            if i + 1 >= BINS_A_SECOND {
+            let bin = self.bin(at);
+            at += 1;
+            (ops, bytes) = (ops + u64::from(bin.ops), bytes + bin.bytes);
+            (total_ops, total_bytes) = (total_ops + u64::from(bin.ops), total_bytes + bin.bytes);
+            if at - begun == BINS_A_SECOND as u64 {
                 peak.ops = peak.ops.max(ops);
                 peak.bytes = peak.bytes.max(bytes);
+                let gone = self.bin(begun);
+                (ops, bytes) = (ops - u64::from(gone.ops), bytes - gone.bytes);
+                begun += 1;
             }
         }
         let seconds = Span::from_nanos(length as u64 * BIN_NS).as_secs_f64();
@@ -114,7 +197,15 @@ impl DispatchTrace {
     }
 
     fn bin(&self, number: u64) -> Bin {
-        number.checked_sub(self.first).and_then(|i| self.bins.get(i as usize)).copied().unwrap_or_default()
+        let within = |first: u64, bins: &[Bin]| {
+            number.checked_sub(first).and_then(|i| bins.get(usize::try_from(i).ok()?)).copied()
+        };
+        let recent = within(self.first, &self.bins);
+        let older = || {
+            let mut folded = self.folded.iter();
+            folded.find_map(|of| within(of.before_first, &of.before).or_else(|| within(of.first, &of.head)))
+        };
+        recent.or_else(older).unwrap_or_default()
     }
 }
 
@@ -146,6 +237,33 @@ mod tests {
         trace.add(at(1990), 9, 0);
         assert_eq!(trace.peak(at(505), at(1995)).unwrap().ops, 1);
         assert_eq!(trace.peak(at(0), at(999)), None, "shorter than a second");
+    }
+
+    /// Three phases of 100, 200 and 30 s with dispatches by chance, the long ones folded now and then as they go on, as far as
+    /// two seconds from their ends: the peaks of each are those of the whole trace, and few bins are left.
+    #[test]
+    fn a_folded_stretch_has_the_same_peaks() {
+        let (mut whole, mut chance) = (DispatchTrace::default(), 7u64);
+        let phases = [(at(0), at(100_030)), (at(100_030), at(300_000)), (at(300_000), at(330_000))];
+        let mut folded = DispatchTrace::default();
+        for (start, end) in phases {
+            for bin in start.as_nanos() / BIN_NS..end.as_nanos() / BIN_NS {
+                chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let ops = (chance >> 60) as u32;
+                whole.add_bin(bin, ops, u64::from(ops) * (chance >> 40 & 4095));
+                folded.add_bin(bin, ops, u64::from(ops) * (chance >> 40 & 4095));
+                let now = Time::from_nanos((bin + 1) * BIN_NS);
+                if bin % 1700 == 0 && end.since(start) > Span::from_secs(50) && now.since(start) > Span::from_secs(20) {
+                    folded.fold(start + Span::from_secs(2), now - Span::from_secs(2));
+                }
+            }
+        }
+        assert!(whole.len() == 33_000 && folded.len() < 8_000, "{}", folded.len());
+        for (start, end) in phases {
+            for from in [start, start + Span::SECOND] {
+                assert_eq!(folded.peak(from, end), whole.peak(from, end), "{start:?}");
+            }
+        }
     }
 
     #[test]

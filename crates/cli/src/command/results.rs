@@ -12,7 +12,7 @@ use crate::Answer;
 use crate::memory::{self, Memory};
 use crate::terminal;
 use anyhow::{Result, bail};
-use results::{Filter, Results as Database};
+use results::{Detail, Filter, Results as Database};
 use stats::run::Run;
 use std::path::PathBuf;
 
@@ -97,9 +97,14 @@ pub fn looked_at(database: &Database, number: i64) -> Result<Run> {
     Ok(as_looked_at(database.load(number)?))
 }
 
-/// A run to be drawn or compared, a long one by its minutes: a page has a few hundred points for each line.
+/// A run to be drawn, a long one by its minutes: a page has a few hundred points for each line.
 pub fn drawn(database: &Database, number: i64) -> Result<Run> {
-    Ok(as_looked_at(database.load_within(number, SLICES_DRAWN)?))
+    Ok(as_looked_at(database.load_as(number, Detail::Drawn(SLICES_DRAWN))?))
+}
+
+/// A run to be compared, a long one by its minutes.
+pub fn compared(database: &Database, number: i64) -> Result<Run> {
+    Ok(as_looked_at(database.load_as(number, Detail::Within(SLICES_DRAWN))?))
 }
 
 /// Slices of all workloads and classes of a run of which a page is made second by second: more take longer than a second to

@@ -40,6 +40,8 @@ struct Actor {
     turns: Vec<Time>,
     commands: Vec<String>,
     trace: DispatchTrace,
+    /// It dispatches 500 reads in the bin that each turn begins with.
+    dispatches: bool,
 }
 
 impl Actor {
@@ -53,6 +55,7 @@ impl Actor {
             turns: Vec::new(),
             commands: Vec::new(),
             trace: DispatchTrace::default(),
+            dispatches: false,
         }
     }
 }
@@ -99,7 +102,10 @@ impl Stage for Actor {
         let reads = self.now.since(from).as_nanos() / 1_000_000;
         let mut tape = Tape::default();
         tape[Tape::READ].ops = reads;
-        let trace = std::mem::take(&mut self.trace);
+        let mut trace = std::mem::take(&mut self.trace);
+        if self.dispatches {
+            trace.add(from, 500, 0);
+        }
         let object = ObjectSecond { path: PATH.into(), held_by: HeldBy::CeilingIops, trace, ..ObjectSecond::default() };
         let workload = WorkloadSecond { tape, ..WorkloadSecond::default() };
         Ok(Second { workloads: vec![workload], objects: vec![object], stalled: self.stalled, ..Second::default() })
@@ -119,6 +125,33 @@ impl Pace for Watch {
         self.0 -= 1;
         self.0 > 0
     }
+}
+
+/// Goes on to the end.
+struct On;
+
+impl Pace for On {
+    fn second(&mut self, _run: &Run, _phase: usize, _passed: Span, _whole: Span) -> bool {
+        true
+    }
+}
+
+/// A phase of two hours with 500 reads in the bin of each whole second: the bins of the last minute are in memory at its end
+/// and not the 720 000 of the phase, and its fullest second is known all the same.
+#[test]
+fn dispatches_of_a_long_phase_are_folded() {
+    let text = PLAN.replace("phase_seconds = 4", "phase_seconds = 7200");
+    let plan = Plan::read(&text, "books.toml").unwrap();
+    let mut actor = Actor { dispatches: true, ..Actor::new() };
+    let places = vec![Place { kind: "volume".into(), name: PATH.into(), size: None }];
+    let conductor = Conductor::new(&plan, &mut actor, &mut On, places, Span::from_micros(100));
+    let (run, played) = conductor.play(vec![Vec::new(), vec!["volume show".into()]], Run::default());
+    assert!(played.is_ok(), "{played:?}");
+    let trace = &run.objects.iter().find(|object| object.path == PATH).unwrap().trace;
+    assert!(trace.len() < 10_000, "{}", trace.len());
+    let [start, end] = [run.points[1].start, run.points[1].end].map(|span| Time::ZERO + span);
+    let peak = trace.peak(start, end).unwrap();
+    assert_eq!((peak.ops, peak.mean_ops.round()), (500, 500.0));
 }
 
 fn play(actor: &mut Actor, seconds: usize) -> (Recording, Result<(), StageError>) {

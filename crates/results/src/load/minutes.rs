@@ -2,11 +2,11 @@
 
 use super::super::block::{unpack_gate, unpack_minute};
 use super::{Loader, SeriesFound};
-use crate::{Failure, packed};
+use crate::Failure;
+use crate::cells::rows;
 use block::Span;
 use rusqlite::Result;
-use stats::Waits;
-use stats::run::{GateRow, GateSeries, Minute, Series, Slice, Spread, Times};
+use stats::run::{GateRow, GateSeries, Minute, Series, Slice, Times};
 
 /// A minute as its row has it.
 type Row = (u32, String, Slice, [Option<Span>; 4], Option<Vec<u8>>);
@@ -18,12 +18,14 @@ impl Loader<'_> {
         Ok(self.rows(sql, |cells| cells.number())?.into_iter().sum())
     }
 
-    /// The series, a slice for each minute; their histograms have done their work then.
-    pub(super) fn series_by_minute(&self) -> Result<Vec<Series>, Failure> {
+    /// The series, a slice for each minute; their histograms have done their work then. Percentiles of the classes that are
+    /// parts of a whole are left out where they are not wanted: their histograms are two thirds of what is read.
+    pub(super) fn series_by_minute(&self, parts: bool) -> Result<Vec<Series>, Failure> {
         let sql = "SELECT actor, class, start_ns, length_ns, ops, bytes, failed, response_mean_ns, response_max_ns,
                 service_mean_ns, service_max_ns, times.response
-            FROM minute LEFT JOIN times ON times.minute = minute.id WHERE run = ?1 ORDER BY minute.id";
-        let rows: Vec<Row> = self.rows(sql, |cells| {
+            FROM minute LEFT JOIN times ON times.minute = minute.id AND (?2 OR class = 'all')
+            WHERE run = ?1 ORDER BY minute.id";
+        let rows: Vec<Row> = rows(self.connection, sql, (self.run, parts), |cells| {
             let (actor, class, start, length) = (cells.next()?, cells.next()?, cells.span()?, cells.span()?);
             let (ops, bytes, failed) = (cells.number()?, cells.optional()?, cells.optional()?);
             let mut span = || -> Result<_> { Ok(cells.optional()?.map(Span::from_nanos)) };
@@ -36,7 +38,7 @@ impl Loader<'_> {
             let minute = times.map(|times| unpack_minute(&times).ok_or_else(damaged)).transpose()?;
             let times =
                 |mean: Option<Span>, max, spread| Some(Times { count: slice.ops.max(1), mean: mean?, spread, max });
-            let response = times(mean, max, minute.as_ref().and_then(spread));
+            let response = times(mean, max, minute.as_ref().and_then(Minute::spread));
             let service = times(service_mean, service_max, None);
             found.of(actor, class).slices.push(Slice { response, service, ..slice });
         }
@@ -49,7 +51,7 @@ impl Loader<'_> {
         let found: Vec<(u32, Vec<u8>)> = self.rows(sql, |cells| Ok((cells.next()?, cells.next()?)))?;
         let mut gates: Vec<GateSeries> = Vec::new();
         for (actor, packed) in found {
-            let row = as_one(&unpack_gate(&packed).ok_or(Failure::Damaged("a gate's minute"))?);
+            let row = GateRow::together(&unpack_gate(&packed).ok_or(Failure::Damaged("a gate's minute"))?);
             match gates.iter_mut().find(|known| known.actor == actor) {
                 Some(known) => known.rows.extend(row),
                 None => gates.push(GateSeries { actor, rows: row.into_iter().collect() }),
@@ -57,49 +59,4 @@ impl Loader<'_> {
         }
         Ok(gates)
     }
-}
-
-/// The percentiles of a minute; `None` where nothing ended in it.
-fn spread(minute: &Minute) -> Option<Spread> {
-    let count = minute.response.count();
-    let buckets: Vec<(u32, u64)> = minute.response.buckets().collect();
-    let part = |part| packed::quantile(&buckets, count, part);
-    (count > 0).then(|| Spread { p50: part(0.5), p99: part(0.99), p999: part(0.999) })
-}
-
-/// The rows of a minute as one: the mean of its waits, and what held the actor back, and how its floor fared, in most of
-/// them.
-fn as_one(rows: &[GateRow]) -> Option<GateRow> {
-    let (first, last) = (rows.first()?, rows.last()?);
-    let mean = |of: fn(&Waits) -> Span| {
-        rows.iter().map(|row| of(&row.waits)).fold(Span::ZERO, |a, b| a + b) / rows.len() as u64
-    };
-    let (held_by, held_at) = most(rows.iter().map(|row| (row.held_by, row.held_at)))?;
-    let fared = most(rows.iter().map(|row| row.floor.key().0))?;
-    let floor = rows.iter().map(|row| row.floor).find(|floor| floor.key().0 == fared)?;
-    Some(GateRow {
-        start: first.start,
-        length: (last.start + last.length).saturating_sub(first.start),
-        waits: Waits {
-            ceiling: mean(|waits| waits.ceiling),
-            floors: mean(|waits| waits.floors),
-            turn: mean(|waits| waits.turn),
-            device: mean(|waits| waits.device),
-        },
-        held_by,
-        held_at,
-        floor,
-    })
-}
-
-/// What there is most of; of equals the first.
-fn most<T: PartialEq>(all: impl Iterator<Item = T>) -> Option<T> {
-    let mut counted: Vec<(T, usize)> = Vec::new();
-    for one in all {
-        match counted.iter_mut().find(|(known, _)| *known == one) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((one, 1)),
-        }
-    }
-    counted.into_iter().rev().max_by_key(|(_, count)| *count).map(|(one, _)| one)
 }

@@ -4,7 +4,7 @@ use block::{Bytes, Span, Time};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use results::{Error, Filter, Results};
+use results::{Detail, Error, Filter, Results};
 use rusqlite::Connection;
 use stats::run::*;
 use stats::*;
@@ -148,7 +148,7 @@ fn minutes_have_histograms_that_add_up() {
     let [Real(p50), Real(p99), Integer(120)] = found[..] else { panic!("{found:?}") };
     assert!((p50 - 1.0).abs() < 0.032 && (p99 / 5.0 - 1.0).abs() < 0.032, "{p50} {p99}");
     // By minutes it is the same in two rows for each class.
-    let drawn = results.load_within(number, 100).unwrap();
+    let drawn = results.load_as(number, Detail::Within(100)).unwrap();
     let reads = drawn.series(0, &Class::READ).unwrap();
     assert_eq!(
         reads.slices.iter().map(|slice| (slice.ops, slice.length)).collect::<Vec<_>>(),
@@ -157,6 +157,10 @@ fn minutes_have_histograms_that_add_up() {
     let p99 = reads.slices[1].response.unwrap().p99().unwrap().as_millis_f64();
     assert!((p99 / 5.0 - 1.0).abs() < 0.032, "{p99}");
     assert_eq!(drawn.cells, after(120).cells);
+    // A page needs percentiles of the whole alone.
+    let page = results.load_as(number, Detail::Drawn(100)).unwrap();
+    let spread = |class: &Class| page.series(0, class).unwrap().slices[1].response.unwrap().spread.is_some();
+    assert_eq!([Class::ALL, Class::READ].map(|class| spread(&class)), [true, false]);
 }
 
 proptest! {

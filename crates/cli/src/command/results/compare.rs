@@ -1,6 +1,6 @@
 //! `seawall results compare`: what is different between runs, and whether it is more than noise.
 
-use super::{drawn, open};
+use super::{compared, open};
 use crate::Answer;
 use crate::memory::Memory;
 use crate::terminal;
@@ -27,7 +27,7 @@ impl Compare {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         let database = open(memory)?;
         let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
-        let runs = numbers.iter().map(|number| drawn(&database, *number)).collect::<Result<Vec<_>>>()?;
+        let runs = numbers.iter().map(|number| compared(&database, *number)).collect::<Result<Vec<_>>>()?;
         for (number, run) in numbers.iter().zip(&runs).skip(1) {
             let why = obstacles(&runs[0], run);
             if !why.is_empty() && !self.anyway {

@@ -1,0 +1,172 @@
+//! A long run in memory: minutes that are over as one slice each.
+//!
+//! ```text
+//!   seconds   ▕▏▕▏▕▏▕▏▕▏▕▏▕▏▕▏ … ▕▏▕▏▕▏▕▏      a day of 100 workloads: 26 million, 5 GB
+//!   folded    ▕  minute ▏▕  minute ▏ … ▕▏▕▏▕▏▕▏      the last hour by seconds
+//! ```
+//! The results database has the seconds by then, so that nothing is lost but what memory held a second time.
+
+use super::{GateRow, Minute, Run, Series, Slice, Spread};
+use crate::{Histogram, Waits};
+use block::Span;
+
+/// The length of a minute of a gate's rows, which are counted from the start of the run.
+const MINUTE: u64 = 60_000_000_000;
+
+impl Run {
+    /// How many slices it has in all series.
+    pub fn slices(&self) -> usize {
+        self.series.iter().map(|series| series.slices.len()).sum()
+    }
+
+    /// Whether minutes of it are slices by now.
+    pub fn is_folded(&self) -> bool {
+        let long = |series: &Series| series.slices.first().is_some_and(|first| first.length > Span::from_secs(30));
+        self.series.iter().any(long)
+    }
+
+    /// Makes one slice, and one row of a gate, of each minute that was over at `until`. A slice has the percentiles of its
+    /// minute then, within 3.2 %; histograms of minutes are left empty.
+    pub fn fold(&mut self, until: Span) {
+        self.series.iter_mut().for_each(|series| series.fold(until));
+        for gate in &mut self.gates {
+            let over = until.as_nanos() / MINUTE * MINUTE;
+            let end = gate.rows.partition_point(|row| row.start.as_nanos() < over);
+            let minutes = gate.rows[..end].chunk_by(|a, b| a.start.as_nanos() / MINUTE == b.start.as_nanos() / MINUTE);
+            let mut rows: Vec<GateRow> = minutes.filter_map(GateRow::together).collect();
+            rows.extend_from_slice(&gate.rows[end..]);
+            gate.rows = rows;
+        }
+    }
+}
+
+impl Series {
+    fn fold(&mut self, until: Span) {
+        let Series { slices, minutes, .. } = self;
+        let over = minutes.partition_point(|minute| minute.start <= until).saturating_sub(1);
+        let Some(end) = minutes.get(over).map(|next| next.start) else { return };
+        let end = slices.partition_point(|slice| slice.start < end);
+        let mut folded = Vec::with_capacity(over + slices.len() - end);
+        let mut at = 0;
+        for minute in 0..over {
+            let next = minutes[minute + 1].start;
+            let to = at + slices[at..end].partition_point(|slice| slice.start < next);
+            if let Some(whole) = slices[at..to].iter().copied().reduce(|whole, slice| whole.then(&slice)) {
+                let known = minutes[minute].spread();
+                let response = whole.response.map(|times| super::Times { spread: known.or(times.spread), ..times });
+                folded.push(Slice { response, ..whole });
+            }
+            minutes[minute].response = Default::default();
+            at = to;
+        }
+        folded.extend_from_slice(&slices[end..]);
+        *slices = folded;
+    }
+}
+
+impl Minute {
+    /// The percentiles of its responses, within 3.2 %; `None` where none is known.
+    pub fn spread(&self) -> Option<Spread> {
+        let count = self.response.count();
+        let buckets: Vec<(u32, u64)> = self.response.buckets().collect();
+        let part = |part: f64| {
+            let rank = ((count as f64 * part).ceil() as u64).clamp(1, count);
+            let mut below = 0;
+            let within = buckets.iter().find(|(_, count)| {
+                below += count;
+                below >= rank
+            });
+            within.map_or(Span::ZERO, |(bucket, _)| Histogram::middle(*bucket))
+        };
+        (count > 0).then(|| Spread { p50: part(0.5), p99: part(0.99), p999: part(0.999) })
+    }
+}
+
+impl GateRow {
+    /// Rows that follow one another as one: the mean of their waits, and what held the actor back, and how its floor fared,
+    /// in most of them.
+    pub fn together(rows: &[GateRow]) -> Option<GateRow> {
+        let (first, last) = (rows.first()?, rows.last()?);
+        let mean = |of: fn(&Waits) -> Span| {
+            rows.iter().map(|row| of(&row.waits)).fold(Span::ZERO, |a, b| a + b) / rows.len() as u64
+        };
+        let (held_by, held_at) = most(rows.iter().map(|row| (row.held_by, row.held_at)))?;
+        let fared = most(rows.iter().map(|row| row.floor.key().0))?;
+        let floor = rows.iter().map(|row| row.floor).find(|floor| floor.key().0 == fared)?;
+        Some(GateRow {
+            start: first.start,
+            length: (last.start + last.length).saturating_sub(first.start),
+            waits: Waits {
+                ceiling: mean(|waits| waits.ceiling),
+                floors: mean(|waits| waits.floors),
+                turn: mean(|waits| waits.turn),
+                device: mean(|waits| waits.device),
+            },
+            held_by,
+            held_at,
+            floor,
+        })
+    }
+}
+
+/// What there is most of; of equals the first.
+fn most<T: PartialEq>(all: impl Iterator<Item = T>) -> Option<T> {
+    let mut counted: Vec<(T, usize)> = Vec::new();
+    for one in all {
+        match counted.iter_mut().find(|(known, _)| *known == one) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((one, 1)),
+        }
+    }
+    counted.into_iter().rev().max_by_key(|(_, count)| *count).map(|(one, _)| one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Actor, Class, Point, Second};
+    use super::*;
+    use crate::{Ended, HeldBy, Tape};
+    use block::Time;
+
+    /// Ten minutes of 60 reads a second, of 1 ms in even minutes and 5 ms in odd ones, held back by the disk but for a second:
+    /// folded up to the middle of the sixth, five minutes are slices with the sums and the percentiles of theirs, and the rest
+    /// is as it was. Folding again changes nothing.
+    #[test]
+    fn minutes_that_are_over_are_slices() {
+        let (actors, points) = (vec![Actor::default()], vec![Point::default()]);
+        let mut run = Run { actors, points, ..Run::default() };
+        run.begin_cells();
+        for second in 0..600 {
+            let mut tape = Tape::default();
+            for n in 1..=60 {
+                let (class, end, gate) = (Tape::READ, Time::from_nanos(n * 9_000_000), Span::ZERO);
+                let due = end - Span::from_millis(if second / 60 % 2 == 0 { 1 } else { 5 });
+                tape.ended(&Ended { class, due, made: due, handed: due, end, gate, bytes: 4096 });
+            }
+            let (start, length) = (Span::from_secs(second), Span::SECOND);
+            run.add_second(&tape, Second { start, length, settled: true, ..Second::default() }, None);
+            let held_by = if second == 7 { HeldBy::Cpu } else { HeldBy::Disk };
+            run.add_gate_row(0, GateRow { start, length, held_by, ..GateRow::default() });
+        }
+        let whole = run.clone();
+        run.fold(Span::from_secs(330));
+        for class in [Class::ALL, Class::READ] {
+            let (folded, seconds) = (&run.series(0, &class).unwrap().slices, &whole.series(0, &class).unwrap().slices);
+            assert_eq!((folded.len(), &folded[5..]), (305, &seconds[300..]));
+            for (minute, slice) in folded[..5].iter().enumerate() {
+                assert_eq!((slice.start, slice.length), (Span::from_secs(60 * minute as u64), Span::from_secs(60)));
+                assert_eq!((slice.ops, slice.bytes), (3600, Some(3600 * 4096)));
+                let times = slice.response.unwrap();
+                let ms = if minute % 2 == 0 { 1.0 } else { 5.0 };
+                assert!((times.p99().unwrap().as_millis_f64() / ms - 1.0).abs() < 0.032, "{times:?}");
+                assert!((times.mean.as_millis_f64() / ms - 1.0).abs() < 0.001, "{times:?}");
+            }
+        }
+        let rows = &run.gates[0].rows;
+        assert_eq!((rows.len(), rows[0].held_by, rows[0].length), (305, HeldBy::Disk, Span::from_secs(60)));
+        assert_eq!((run.slices(), &run.cells), (610, &whole.cells));
+        let again = Run { ..run.clone() };
+        run.fold(Span::from_secs(330));
+        assert_eq!(run, again);
+    }
+}
