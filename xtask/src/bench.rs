@@ -3,6 +3,7 @@
 //! Nothing here is a test: figures depend on the machine and on what else it does. What counts are ratios of runs that
 //! took turns, so that a busy minute hits both.
 
+mod before;
 mod classics;
 mod demo;
 mod engine;
@@ -28,6 +29,8 @@ use std::process::{Command, Stdio};
 /// What to compare.
 #[derive(Subcommand)]
 pub enum Bench {
+    /// This tree with another commit, in pairs, and what of the difference is chance
+    Before(before::Before),
     /// `seawall serve` with nbdkit's file plugin and qemu-nbd, all driven by fio's NBD engine
     Nbd(nbd::Nbd),
     /// `seawall fio` with fio, the same command lines
@@ -57,6 +60,7 @@ impl Bench {
     /// A program is missing or failed.
     pub fn run(&self) -> Result<()> {
         match self {
+            Bench::Before(before) => before.run(),
             Bench::Nbd(nbd) => nbd.run(),
             Bench::Engine(engine) => engine.run(),
             Bench::Qos(qos) => qos.run(),

@@ -10,6 +10,8 @@ mod load;
 mod pool;
 mod speed;
 
+pub(super) use pool::Pool;
+
 use super::turns::Turns;
 use super::{Folder, load_average, make_data, need, release_build};
 use crate::root;
