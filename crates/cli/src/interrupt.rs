@@ -57,9 +57,11 @@ pub fn watch() -> Result<Stop> {
         let now = clock.now();
         let since = now.since(*first.get_or_insert(now));
         if seen.ask() && since > TWICE {
-            // The second time: nothing more is cleaned up but the terminal, as whoever asks twice wants it.
+            // The second time: nothing more is cleaned up but the terminal.
             if std::io::stdout().is_terminal() {
                 terminal::print(report::live::SHOW_CURSOR);
+            } else if std::io::stderr().is_terminal() {
+                terminal::aside(report::live::SHOW_CURSOR);
             }
             std::process::exit(130);
         }

@@ -116,9 +116,13 @@ pub fn paint() -> Paint {
     if wanted { Paint::Ansi } else { Paint::Plain }
 }
 
-/// The terminal's size; 80 × 24 where there is none.
 fn size() -> Size {
-    terminal_size::terminal_size().map_or(Size { columns: REPORT_COLUMNS, rows: 24 }, |(width, height)| Size {
+    size_of(stdout())
+}
+
+/// The size of the terminal behind a stream; 80 × 24 where there is none.
+pub fn size_of(stream: impl std::os::fd::AsFd) -> Size {
+    terminal_size::terminal_size_of(stream).map_or(Size { columns: REPORT_COLUMNS, rows: 24 }, |(width, height)| Size {
         columns: usize::from(width.0),
         rows: usize::from(height.0),
     })

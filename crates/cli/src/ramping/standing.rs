@@ -2,11 +2,13 @@
 //! file beside it asks the ramp to end, and one that stays says how it ended.
 
 use crate::interrupt::Stop;
+use crate::watch::size_of;
 use crate::{Answer, complaint};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use ramp::{Constants, Load, Phase, Progress, Settings};
-use std::io::{IsTerminal as _, Write as _};
+use report::live::Screen;
+use std::io::{IsTerminal as _, Stderr, stderr};
 use std::path::{Path, PathBuf};
 
 const STATUS: &str = "ramp.status";
@@ -18,9 +20,8 @@ const ENDED: &str = "ramp.ended";
 pub struct Standing {
     folder: PathBuf,
     stop: Stop,
-    live: bool,
-    /// Two lines of it are on the terminal.
-    drawn: bool,
+    /// The terminal, where there is one that is to be drawn on.
+    screen: Option<Screen<Stderr>>,
     looks: u64,
     runs: usize,
     /// What is said behind each line of a ramp that cannot be compared with published ones.
@@ -39,8 +40,8 @@ impl Standing {
         }
         let runs = settings.loads().len();
         let stamp = if settings.differences().is_empty() { "" } else { ", not comparable" };
-        let live = !quiet && std::io::stderr().is_terminal();
-        let standing = Standing { folder: folder.into(), stop, live, drawn: false, looks: 0, runs, stamp };
+        let screen = (!quiet && stderr().is_terminal()).then(|| Screen::new(stderr()));
+        let standing = Standing { folder: folder.into(), stop, screen, looks: 0, runs, stamp };
         standing.keep("starting")?;
         Ok(standing)
     }
@@ -54,12 +55,9 @@ impl Standing {
     pub fn show(&mut self, run: usize, load: &Load, length: Span, constants: &Constants, progress: &Progress) -> bool {
         let run = run_line(run, self.runs, load, length, progress) + self.stamp;
         let cycle = cycle_line(constants, load, progress);
-        if self.live {
-            self.clear();
-            let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| width.0 as usize);
-            let cut = |line: &str| line.chars().take(width.saturating_sub(1)).collect::<String>();
-            let _ = write!(std::io::stderr(), "{}\n{}", cut(&run), cut(&cycle));
-            self.drawn = true;
+        if let Some(screen) = &mut self.screen {
+            // A terminal that is gone is no reason to lose the run.
+            let _ = screen.draw(size_of(stderr()), &[run.clone(), cycle.clone()]);
         }
         // A file each second, not each look.
         if self.looks.is_multiple_of(5) {
@@ -76,8 +74,8 @@ impl Standing {
 
     /// Takes itself off the terminal, so that there is room for something that stays.
     pub fn clear(&mut self) {
-        if std::mem::take(&mut self.drawn) {
-            let _ = write!(std::io::stderr(), "\r\x1b[1A\x1b[J");
+        if let Some(screen) = &mut self.screen {
+            let _ = screen.clear(size_of(stderr()));
         }
     }
 
