@@ -17,7 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = |n| format!("svm01:/vol/v{n}/l");
     let places = (0..workloads).map(|n| Place { kind: "volume".into(), name: path(n), size: None }).collect();
     let mut stage = Even { now: Time::ZERO, paths: (0..workloads).map(path).collect() };
-    let conductor = Conductor::new(&plan, &mut stage, &mut On, places, Span::from_micros(100));
+    let mut on = On;
+    let conductor = Conductor::new(&plan, &mut stage, &mut on, places, Span::from_micros(100));
     let (run, played) = conductor.play(vec![Vec::new()], Run::default());
     played?;
     let bins: usize = run.objects.iter().map(|object| object.trace.len()).sum();

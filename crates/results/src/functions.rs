@@ -13,9 +13,10 @@
 
 use super::block::{unpack_gate, unpack_minute, unpack_slices};
 use super::host::{Figures, unpack};
-use super::packed::{pack_filled, quantile, unpack_buckets};
+use super::packed::{pack_filled, unpack_buckets};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::{Connection, Error, Result};
+use stats::Histogram;
 use stats::run::{DeviceRow, GateRow, HostRow, Slice, Times};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -46,7 +47,7 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
         let percent: f64 = context.get(1)?;
         let (buckets, count) = unpack_buckets(&bytes).ok_or_else(|| damaged("buckets of a histogram"))?;
         let known = count > 0 && (0.0..=100.0).contains(&percent);
-        Ok(known.then(|| quantile(&buckets, count, percent / 100.0).as_nanos() as i64))
+        Ok(known.then(|| Histogram::quantile_of(&buckets, percent / 100.0).as_nanos() as i64))
     })
 }
 

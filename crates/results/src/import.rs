@@ -47,7 +47,7 @@ impl Results {
                 imported.known += 1;
                 continue;
             }
-            match load::load(&theirs.connection, line.id, u64::MAX) {
+            match load::load(&theirs.connection, line.id, load::Detail::Whole) {
                 Ok(Some(run)) => runs.push((line.clone(), run)),
                 Ok(None) => {}
                 // Named by its own name and not by that of its copy.

@@ -11,7 +11,6 @@
 //!
 //! Numbers of buckets grow and most counts are small, so a filled bucket takes about three bytes and a bin four.
 
-use block::Span;
 use stats::{DispatchTrace, Histogram};
 
 /// The filled buckets of a histogram.
@@ -40,17 +39,6 @@ pub(super) fn unpack_buckets(mut bytes: &[u8]) -> Option<(Vec<(u32, u64)>, u64)>
         buckets.push((u32::try_from(bucket).ok()?, count));
     }
     Some((buckets, total))
-}
-
-/// The middle of the bucket that the value of this part is in, as [`Histogram::quantile`] finds it.
-pub(super) fn quantile(buckets: &[(u32, u64)], count: u64, part: f64) -> Span {
-    let rank = ((count as f64 * part).ceil() as u64).clamp(1, count);
-    let mut below = 0;
-    let within = buckets.iter().find(|(_, count)| {
-        below += count;
-        below >= rank
-    });
-    within.map_or(Span::ZERO, |(bucket, _)| Histogram::middle(*bucket))
 }
 
 /// The number of the first bin (0 without any), and the bins.

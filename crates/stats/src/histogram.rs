@@ -193,6 +193,19 @@ impl Histogram {
         self.max()
     }
 
+    /// As [`Histogram::quantile`], of filled buckets alone, by their number, which rises: the middle of the bucket that the
+    /// value of this part is in. Zero of none.
+    pub fn quantile_of(filled: &[(u32, u64)], part: f64) -> Span {
+        let count = filled.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+        let rank = ((count as f64 * part).ceil() as u64).clamp(1, count.max(1));
+        let mut below = 0u64;
+        let within = filled.iter().find(|(_, count)| {
+            below = below.saturating_add(*count);
+            below >= rank
+        });
+        within.map_or(Span::ZERO, |(bucket, _)| Histogram::middle(*bucket))
+    }
+
     /// Standard deviation, from the buckets' middles: within 1 % of the true one where values differ by more than that.
     pub fn deviation(&self) -> f64 {
         if self.count < 2 {

@@ -144,7 +144,8 @@ fn dispatches_of_a_long_phase_are_folded() {
     let plan = Plan::read(&text, "books.toml").unwrap();
     let mut actor = Actor { dispatches: true, ..Actor::new() };
     let places = vec![Place { kind: "volume".into(), name: PATH.into(), size: None }];
-    let conductor = Conductor::new(&plan, &mut actor, &mut On, places, Span::from_micros(100));
+    let mut on = On;
+    let conductor = Conductor::new(&plan, &mut actor, &mut on, places, Span::from_micros(100));
     let (run, played) = conductor.play(vec![Vec::new(), vec!["volume show".into()]], Run::default());
     assert!(played.is_ok(), "{played:?}");
     let trace = &run.objects.iter().find(|object| object.path == PATH).unwrap().trace;

@@ -44,7 +44,7 @@ impl Series {
     fn fold(&mut self, until: Span) {
         let Series { slices, minutes, .. } = self;
         let over = minutes.partition_point(|minute| minute.start <= until).saturating_sub(1);
-        let Some(end) = minutes.get(over).map(|next| next.start) else { return };
+        let Some(end) = minutes.get(over).filter(|_| over > 0).map(|next| next.start) else { return };
         let end = slices.partition_point(|slice| slice.start < end);
         let mut folded = Vec::with_capacity(over + slices.len() - end);
         let mut at = 0;
@@ -67,18 +67,9 @@ impl Series {
 impl Minute {
     /// The percentiles of its responses, within 3.2 %; `None` where none is known.
     pub fn spread(&self) -> Option<Spread> {
-        let count = self.response.count();
         let buckets: Vec<(u32, u64)> = self.response.buckets().collect();
-        let part = |part: f64| {
-            let rank = ((count as f64 * part).ceil() as u64).clamp(1, count);
-            let mut below = 0;
-            let within = buckets.iter().find(|(_, count)| {
-                below += count;
-                below >= rank
-            });
-            within.map_or(Span::ZERO, |(bucket, _)| Histogram::middle(*bucket))
-        };
-        (count > 0).then(|| Spread { p50: part(0.5), p99: part(0.99), p999: part(0.999) })
+        let part = |part| Histogram::quantile_of(&buckets, part);
+        (!buckets.is_empty()).then(|| Spread { p50: part(0.5), p99: part(0.99), p999: part(0.999) })
     }
 }
 
@@ -165,7 +156,7 @@ mod tests {
         let rows = &run.gates[0].rows;
         assert_eq!((rows.len(), rows[0].held_by, rows[0].length), (305, HeldBy::Disk, Span::from_secs(60)));
         assert_eq!((run.slices(), &run.cells), (610, &whole.cells));
-        let again = Run { ..run.clone() };
+        let again = run.clone();
         run.fold(Span::from_secs(330));
         assert_eq!(run, again);
     }
