@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use block::Span;
 use engine::{HostWatch, Pace};
 use results::Results;
-use stats::DispatchTrace;
 use stats::run::{HostRecord, Identity, Run, State};
+use stats::{DispatchTrace, Recording};
 use std::path::{Path, PathBuf};
 use writer::Writer;
 
@@ -209,6 +209,18 @@ impl<P: Pace> Pace for Keeping<'_, P> {
         }
         goes_on
     }
+}
+
+/// The recording of a run that is so long that its first minutes are in memory as such: of all its minutes, as
+/// `seawall report` draws it.
+pub fn by_minutes(run: &mut Run) -> Option<Recording> {
+    run.is_folded().then(|| {
+        run.notes
+            .push("a long run: told by minutes here, and by seconds in the results database where it is kept".into());
+        let mut minutes = run.clone();
+        minutes.fold(Span::from_nanos(u64::MAX));
+        minutes.recording()
+    })
 }
 
 /// Where a run of `tool` that begins now comes from.

@@ -307,7 +307,7 @@ fn play(
         bail!("stopped before the first phase");
     }
     run.host.clone_from(kept.host());
-    let recording = by_minutes(&mut run).unwrap_or_else(|| run.recording());
+    let recording = memory::by_minutes(&mut run).unwrap_or_else(|| run.recording());
     run.verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
     let recording = Recording { verdicts: run.verdicts.clone(), ..recording };
     terminal::print(&format!("\n{}", report::table::render(&recording, paint())));
@@ -318,18 +318,6 @@ fn play(
         bail!("stopped by hand; what was measured so far is kept, marked as cut short");
     }
     answer(&recording)
-}
-
-/// The recording of a run that is so long that its first minutes are in memory as such: of all its minutes, as
-/// `seawall report` draws it.
-fn by_minutes(run: &mut Run) -> Option<Recording> {
-    run.is_folded().then(|| {
-        run.notes
-            .push("a long run: told by minutes here, and by seconds in the results database where it is kept".into());
-        let mut minutes = run.clone();
-        minutes.fold(Span::from_nanos(u64::MAX));
-        minutes.recording()
-    })
 }
 
 /// No means that something did not hold. What could not be said is no failure of the storage, and no pass either.
