@@ -55,6 +55,8 @@ pub struct ServeConfig {
     pub cache: Option<store::CacheSettings>,
     /// Where to listen.
     pub listen: Vec<Listen>,
+    /// Where to listen for NFS; nowhere without.
+    pub nfs: Option<Listen>,
     /// Whether clients encrypt; `None` for what the addresses ask for.
     pub tls_mode: Option<TlsMode>,
     /// Certificates or keys.
@@ -194,6 +196,7 @@ impl ServeConfig {
 #[serde(deny_unknown_fields, default)]
 struct File {
     listen: Vec<String>,
+    nfs: Option<String>,
     default_export: Option<String>,
     io_uring: Option<bool>,
     cpu: Option<u32>,
@@ -298,6 +301,8 @@ impl File {
         let from_here = |path: PathBuf| folder.join(path);
         let listen = self.listen.iter().map(|text| text.parse()).collect::<Result<_, ListenError>>();
         let listen = listen.map_err(|error| error.to_string().replacen("--listen", "listen:", 1))?;
+        let nfs = self.nfs.map(|text| text.parse()).transpose();
+        let nfs = nfs.map_err(|error: ListenError| error.to_string().replacen("--listen", "nfs:", 1))?;
         let (tls_mode, tls) = match self.tls {
             Some(table) => table.checked(folder)?,
             None => (None, None),
@@ -311,6 +316,7 @@ impl File {
             cpu: self.cpu,
             cache: self.cache.checked()?,
             listen,
+            nfs,
             tls_mode,
             tls,
             access: access(self.access)?,

@@ -2,8 +2,11 @@
 //! as no other SVM has that path.
 
 use crate::access::{Access, Caller, Grant};
-use block::ObjectId;
+use crate::folders::Folders;
+use block::{ObjectId, Span, Time};
 use nbd::{BlockSizes, ExportInfo, Refusal, TransmissionFlags};
+use nfs::{Moment, Verifier};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 /// A LUN or file that is offered.
@@ -28,20 +31,61 @@ pub(crate) struct Exports {
     by_object: BTreeMap<ObjectId, Export>,
     /// The name that the empty one stands for.
     default: Option<String>,
+    /// As NFS clients see it.
+    folders: Folders,
+    /// What the ring's clock began at, since 1970.
+    began: Span,
+    /// When each was last written by NFS, since the server started.
+    written: RefCell<HashMap<ObjectId, Time>>,
 }
 
 impl Exports {
-    /// None yet; the empty name stands for `default`.
-    pub(crate) fn new(default: Option<String>) -> Exports {
-        Exports { by_object: BTreeMap::new(), default }
+    /// None yet; the empty name stands for `default`. The ring's clock began so long after 1970.
+    pub(crate) fn new(default: Option<String>, began: Span) -> Exports {
+        Exports { default, began, ..Exports::default() }
     }
 
     pub(crate) fn add(&mut self, export: Export) {
+        self.folders.add(&export.svm, &export.path, export.object);
         self.by_object.insert(export.object, export);
     }
 
     pub(crate) fn remove(&mut self, object: ObjectId) {
-        self.by_object.remove(&object);
+        if let Some(export) = self.by_object.remove(&object) {
+            self.folders.remove(&export.svm, &export.path);
+            self.written.borrow_mut().remove(&object);
+        }
+    }
+
+    pub(crate) fn get(&self, object: ObjectId) -> Option<&Export> {
+        self.by_object.get(&object)
+    }
+
+    pub(crate) fn folders(&self) -> &Folders {
+        &self.folders
+    }
+
+    /// What this life of the server is known by: it differs from that of one that was started at another time.
+    pub(crate) fn life(&self) -> Verifier {
+        self.began.as_nanos().to_be_bytes()
+    }
+
+    /// The date of a time of the ring's clock.
+    fn date(&self, time: Time) -> Moment {
+        const SECOND: u64 = 1_000_000_000;
+        let since = self.began.as_nanos() + time.as_nanos();
+        Moment { seconds: (since / SECOND) as u32, nanos: (since % SECOND) as u32 }
+    }
+
+    /// When it was written last by NFS; the server's start if it was not since.
+    pub(crate) fn written(&self, object: Option<ObjectId>) -> Moment {
+        let time = object.and_then(|object| self.written.borrow().get(&object).copied());
+        self.date(time.unwrap_or_default())
+    }
+
+    /// It was written by NFS.
+    pub(crate) fn touch(&self, object: ObjectId, now: Time) {
+        self.written.borrow_mut().insert(object, now);
     }
 
     pub(crate) fn resize(&mut self, object: ObjectId, size: u64) {
@@ -64,13 +108,15 @@ impl Exports {
 
     pub(crate) fn rename(&mut self, object: ObjectId, svm: String, path: String) {
         if let Some(export) = self.by_object.get_mut(&object) {
+            self.folders.remove(&export.svm, &export.path);
+            self.folders.add(&svm, &path, object);
             (export.svm, export.path) = (svm, path);
         }
     }
 }
 
 impl Export {
-    fn full_name(&self) -> String {
+    pub(crate) fn full_name(&self) -> String {
         format!("{}:{}", self.svm, self.path)
     }
 

@@ -18,6 +18,7 @@ mod claims;
 mod config;
 mod control;
 mod exports;
+mod folders;
 mod housekeeping;
 mod limits;
 mod listen;

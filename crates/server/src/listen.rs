@@ -53,6 +53,12 @@ pub enum ListenError {
          DIR, --tls-psk FILE, or [tls] in the configuration), or allow clear text with --tls off"
     )]
     ClearText(String),
+    /// The same of NFS, which is never encrypted.
+    #[error("--nfs {0}: is not loopback, and NFS is not encrypted; allow clear text with --tls off")]
+    ClearNfs(String),
+    /// The system refused.
+    #[error("--nfs {0}: {1}")]
+    Nfs(String, std::io::Error),
     /// There are no certificates and no keys.
     #[error(
         "--tls {0}: there are no certificates and no keys; give --tls-certificates DIR, --tls-psk FILE, or [tls] in the \
@@ -65,6 +71,17 @@ pub enum ListenError {
     /// The system refused.
     #[error("--listen {0}: {1}")]
     System(String, std::io::Error),
+}
+
+impl ListenError {
+    /// The same of an address for NFS.
+    pub(crate) fn of_nfs(self) -> ListenError {
+        match self {
+            ListenError::ClearText(address) => ListenError::ClearNfs(address),
+            ListenError::System(address, error) => ListenError::Nfs(address, error),
+            other => other,
+        }
+    }
 }
 
 impl FromStr for Listen {

@@ -24,12 +24,11 @@ use crate::exports::Exports;
 use crate::limits::ServerLimits;
 use crate::listen::Listener;
 use crate::replies::ReplyTimes;
-use crate::session::{Around, Session, of_token};
+use crate::session::{Around, Protocol, Session, of_token};
 use crate::shard::{Doors, Order};
 use crate::tls::Tls;
 use crate::waiting::Waiting;
 use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
-use nbd::TlsMode;
 use qos::Gate;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -118,14 +117,17 @@ impl Owner {
         let port = io.port();
         let settings = qos::Settings::default();
         let buffers = limits.receive_buffers(doors.encrypts());
-        let accepting = |(mut listener, tls): (Listener, TlsMode)| {
+        let accepting = |(mut listener, protocol): (Listener, Protocol)| {
             let socket = io.register(listener.take_socket());
-            Accepting { socket, listener, tls, armed: false }
+            Accepting { socket, listener, protocol, armed: false }
         };
+        let spoken = doors.listeners.into_iter().map(|(listener, tls)| (listener, Protocol::Nbd(tls)));
+        let spoken = spoken.chain(doors.nfs.into_iter().map(|listener| (listener, Protocol::Nfs)));
+        let began = doors.since_1970.saturating_sub(io.now().since(Time::ZERO));
         Owner {
             port,
             gate: Gate::new(Served::default(), settings),
-            exports: Exports::new(doors.default_export),
+            exports: Exports::new(doors.default_export, began),
             access: doors.access,
             tls: doors.tls,
             accounts: Accounts::default(),
@@ -133,7 +135,7 @@ impl Owner {
             cache: doors.cache,
             claims: Claims::new(limits.memory, buffers),
             replies: ReplyTimes::default(),
-            listeners: doors.listeners.into_iter().map(accepting).collect(),
+            listeners: spoken.map(accepting).collect(),
             is_open: false,
             sessions: Vec::new(),
             free: Vec::new(),

@@ -19,6 +19,7 @@
 mod handshake;
 mod inbox;
 mod link;
+mod nfs;
 mod receiving;
 mod reply;
 mod sender;
@@ -35,7 +36,8 @@ use crate::waiting::Wait;
 use block::{Completion, ObjectId, Span, Target, Ticket, Time};
 use inbox::Inbox;
 use link::Link;
-use nbd::{Request, ServerHandshake, TlsMode};
+use nbd::{ServerHandshake, TlsMode};
+use nfs::NfsLink;
 use qos::Gate;
 use sender::{Load, Sender};
 use store::Served;
@@ -110,6 +112,7 @@ pub(crate) struct Session {
 enum Phase {
     Handshake(Box<Shaking>),
     Transmission(Box<Link>),
+    Nfs(Box<NfsLink>),
 }
 
 /// A connection in its handshake.
@@ -128,6 +131,12 @@ enum Filling {
     Payload,
     /// Ciphertext, to be decrypted.
     Cipher,
+}
+
+/// What a client asked, by its protocol.
+enum Request {
+    Nbd(nbd::Request),
+    Nfs(nfs::Asked),
 }
 
 /// A request that was taken on and has not ended.
@@ -152,10 +161,19 @@ enum Ending {
 pub(crate) struct Arrival {
     pub socket: FileId,
     pub caller: Caller,
-    /// Whether it may or must be encrypted.
-    pub tls: TlsMode,
+    /// What it speaks, and whether it may or must be encrypted.
+    pub protocol: Protocol,
     /// The limit by which it is told to go.
     pub refused_for: Option<&'static str>,
+}
+
+/// What clients of a listener speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// NBD, encrypted or not.
+    Nbd(TlsMode),
+    /// NFS and MOUNT, in clear text.
+    Nfs,
 }
 
 /// What is still read of a client when the server stops, in bytes at most: more than the kernel keeps for a socket by default
@@ -188,19 +206,26 @@ impl Session {
             option_bytes: nbd::HandshakeLimits::SERVER.option_bytes.min(room as u32 - OPTION_HEAD),
             ..nbd::HandshakeLimits::SERVER
         };
-        let mut handshake = ServerHandshake::new(limits, new.tls);
         let mut time = around.limits.handshake_time;
-        if let Some(limit) = new.refused_for {
-            handshake.refuse(format!("the server's limit `{limit}` is met, try again later"));
-            time = time.min(REFUSAL_TIME);
-        }
         around.scratch.clear();
-        handshake.start(around.scratch);
+        let phase = match new.protocol {
+            // There is no way to tell it to go: its connection ends.
+            Protocol::Nfs => Phase::Nfs(Box::default()),
+            Protocol::Nbd(tls) => {
+                let mut handshake = ServerHandshake::new(limits, tls);
+                if let Some(limit) = new.refused_for {
+                    handshake.refuse(format!("the server's limit `{limit}` is met, try again later"));
+                    time = time.min(REFUSAL_TIME);
+                }
+                handshake.start(around.scratch);
+                Phase::Handshake(Box::new(Shaking { handshake, upgrades: false }))
+            }
+        };
         let mut session = Session {
             index,
             socket: new.socket,
             caller: new.caller,
-            phase: Phase::Handshake(Box::new(Shaking { handshake, upgrades: false })),
+            phase,
             deadline: around.now + time,
             heard: around.now,
             rx: Inbox::new(buf),
@@ -288,17 +313,19 @@ impl Session {
         self.tx.is_busy() && (!self.tx.is_empty() || self.receiving.is_none() || self.ending != Ending::No)
     }
 
-    /// The LUN that it uses, once the handshake is over.
-    pub(crate) fn object(&self) -> Option<ObjectId> {
-        match &self.phase {
-            Phase::Handshake(_) => None,
-            Phase::Transmission(link) => Some(link.object),
-        }
+    /// The LUNs and files that it uses: by NBD one, once the handshake is over; by NFS those that were read or written.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        let (one, several) = match &self.phase {
+            Phase::Handshake(_) => (None, None),
+            Phase::Transmission(link) => (Some(link.object), None),
+            Phase::Nfs(link) => (None, Some(link.used.iter().copied())),
+        };
+        one.into_iter().chain(several.into_iter().flatten())
     }
 
     /// The same, unless the connection is ending.
-    pub(crate) fn uses(&self) -> Option<ObjectId> {
-        self.object().filter(|_| self.ending == Ending::No)
+    pub(crate) fn uses(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        self.objects().filter(|_| self.ending == Ending::No)
     }
 
     /// Whether the handshake takes too long.
@@ -309,7 +336,7 @@ impl Session {
     /// Whether the client has been silent for longer than it may, with nothing asked that is not answered.
     pub(crate) fn is_idle(&self, now: Time, limit: Span) -> bool {
         limit > Span::ZERO
-            && matches!(self.phase, Phase::Transmission(_))
+            && !matches!(self.phase, Phase::Handshake(_))
             && self.ending == Ending::No
             && self.load.requests == 0
             && now > self.heard + limit
@@ -324,12 +351,13 @@ impl Session {
     pub(crate) fn is_too_slow(&self, now: Time, limits: &ServerLimits, starving: bool) -> bool {
         let late = |since: Time, bytes: u64| now > since + limits.patience + Span::SECOND * (bytes >> 20);
         let payload = match &self.phase {
-            Phase::Transmission(link) => link.payload(),
+            Phase::Transmission(link) => link.payload().map(|payload| (payload.since, payload.claim)),
+            Phase::Nfs(link) => link.payload().map(|payload| (payload.since, payload.claim)),
             Phase::Handshake(_) => None,
         };
         (starving || self.ending == Ending::Draining)
             && (self.tx.at_kernel().is_some_and(|(since, bytes)| late(since, bytes))
-                || payload.is_some_and(|payload| late(payload.since, payload.claim)))
+                || payload.is_some_and(|(since, claim)| late(since, claim)))
     }
 
     /// Answers what was asked, what was not let in yet with an error, then closes. What is asked from now on is not read.

@@ -225,11 +225,17 @@ pub struct Front {
     pub cpu: Option<u32>,
     /// Pages of the pool in memory; none without.
     pub cache: Option<CacheSettings>,
+    /// Where to listen for NFS, which is never encrypted.
+    pub nfs: Vec<Listen>,
+    /// How long after 1970 this is, for dates and to tell this life of the server from others.
+    pub since_1970: Span,
 }
 
 /// An open [`Front`].
 pub(crate) struct Doors {
     pub listeners: Vec<(Listener, TlsMode)>,
+    pub nfs: Vec<Listener>,
+    pub since_1970: Span,
     pub tls: Option<Tls>,
     pub access: Access,
     pub default_export: Option<String>,
@@ -246,7 +252,16 @@ impl Front {
         self.check_cpu()?;
         let told =
             |listen: &Listen| Ok(with_mode(&listen.to_string(), listen.tls_mode(self.tls_mode, self.tls.is_some())?));
-        Ok(self.listen.iter().map(told).collect::<Result<_, ListenError>>()?)
+        let nfs = |listen: &Listen| {
+            listen.tls_mode(self.clear(), false).map_err(ListenError::of_nfs)?;
+            Ok(format!("{listen} (NFS)"))
+        };
+        Ok(self.listen.iter().map(told).chain(self.nfs.iter().map(nfs)).collect::<Result<_, ListenError>>()?)
+    }
+
+    /// What was said of clear text: NFS is not encrypted, so beyond this machine it has to be allowed.
+    fn clear(&self) -> Option<TlsMode> {
+        self.tls_mode.filter(|mode| *mode == TlsMode::Off)
     }
 
     fn check_cpu(&self) -> Result<(), StartError> {
@@ -269,8 +284,14 @@ impl Front {
             Ok((listener, mode))
         });
         let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
-        let Front { tls, access, default_export, cache, .. } = self;
-        Ok(Doors { listeners, tls, access, default_export, cache })
+        let nfs = self.nfs.iter().map(|listen| {
+            let listener = listen.open().map_err(ListenError::of_nfs)?;
+            listener.tls_mode(self.clear(), false).map_err(ListenError::of_nfs)?;
+            Ok(listener)
+        });
+        let nfs = nfs.collect::<Result<Vec<_>, ListenError>>()?;
+        let Front { tls, access, default_export, cache, since_1970, .. } = self;
+        Ok(Doors { listeners, nfs, tls, access, default_export, cache, since_1970 })
     }
 }
 
@@ -317,8 +338,10 @@ impl Shard {
         front.check_cpu()?;
         let cpu = front.cpu;
         let doors = front.open()?;
-        let listening = doors.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode)).collect();
-        let limits = limits.within(&settings, doors.listeners.len(), doors.encrypts());
+        let listening = doors.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode));
+        let listening =
+            listening.chain(doors.nfs.iter().map(|listener| format!("{} (NFS)", listener.address))).collect();
+        let limits = limits.within(&settings, doors.listeners.len() + doors.nfs.len(), doors.encrypts());
         let longest = limits.longest();
         let cache = doors.cache.map(|cache| CacheMemory { memory: cache.memory, page: Bytes(cache.page.into()) });
         // What the maps need for themselves is not the clients'.

@@ -4,7 +4,7 @@ use crate::fresh_pool::FreshPool;
 use crate::{Answer, date, interrupt, service_manager, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use api::{Cluster, Rest, RestSettings};
-use block::Bytes;
+use block::{Bytes, Span};
 use server::{
     Audit, Control, ControlSocket, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat, LogSettings,
     ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
@@ -35,6 +35,9 @@ pub struct Serve {
     /// Where to listen: HOST:PORT, or unix:PATH for its owner only; may be given several times [default: 127.0.0.1:10809]
     #[arg(long, value_name = "ADDR")]
     listen: Vec<String>,
+    /// Where to listen for NFS (version 3, with MOUNT on the same port): HOST:PORT [default: nowhere]
+    #[arg(long, value_name = "ADDR")]
+    nfs: Option<String>,
     /// The export that a client gets who names none
     #[arg(long, value_name = "EXPORT")]
     default_export: Option<String>,
@@ -123,6 +126,12 @@ impl Serve {
         if config.listen.is_empty() && !inherited {
             config.listen = vec![Listen::Tcp("127.0.0.1:10809".into())];
         }
+        if let Some(text) = &self.nfs {
+            let nfs = text.parse().map_err(|error: server::ListenError| {
+                anyhow::anyhow!("{}", error.to_string().replacen("--listen", "--nfs", 1))
+            })?;
+            config.nfs = Some(nfs);
+        }
         if let Some(folder) = &self.tls_certificates {
             config.tls = Some(TlsFiles::in_folder(folder, self.tls_verify_clients).into());
         }
@@ -194,6 +203,8 @@ fn rest(listen: String, config: &ServeConfig, dir: &Path, control: &Arc<Mutex<Co
 fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
     Front {
         listen: config.listen.clone(),
+        nfs: config.nfs.iter().cloned().collect(),
+        since_1970: Span::from_nanos(date::since_1970().as_nanos() as u64),
         inherited: Vec::new(),
         tls_mode: config.tls_mode,
         tls,

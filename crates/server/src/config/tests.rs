@@ -14,6 +14,7 @@ fn read(text: &str) -> Result<ServeConfig, String> {
 fn everything_that_can_be_said_is_read() {
     let text = r#"
         listen = ["unix:/run/s.sock", "0.0.0.0:10809"]
+        nfs = "127.0.0.1:2049"
         io_uring = false
         cpu = 1
         default_export = "/vol/v/l"
@@ -64,6 +65,7 @@ fn everything_that_can_be_said_is_read() {
         no_io_uring: true,
         cpu: Some(1),
         listen: vec![Listen::Unix("/run/s.sock".into()), Listen::Tcp("0.0.0.0:10809".into())],
+        nfs: Some(Listen::Tcp("127.0.0.1:2049".into())),
         tls_mode: Some(TlsMode::Required),
         tls: Some(TlsSource::Certificates(TlsFiles {
             certificate: "/t/cert.pem".into(),

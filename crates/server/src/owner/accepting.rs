@@ -4,9 +4,8 @@ use super::{LISTENER, Owner};
 use crate::access::Caller;
 use crate::limits::REFUSALS;
 use crate::listen::Listener;
-use crate::session::{Around, Arrival, Session};
+use crate::session::{Around, Arrival, Protocol, Session};
 use block::Time;
-use nbd::TlsMode;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use uring::{Done, Failure, FileId, Job};
@@ -14,7 +13,7 @@ use uring::{Done, Failure, FileId, Job};
 pub(super) struct Accepting {
     pub(super) socket: FileId,
     pub(super) listener: Listener,
-    pub(super) tls: TlsMode,
+    pub(super) protocol: Protocol,
     /// The kernel has an accept of ours.
     pub(super) armed: bool,
 }
@@ -51,13 +50,14 @@ impl Owner {
     }
 
     fn begin_session(&mut self, now: Time, listener: usize, socket: OwnedFd) {
-        let (listener, tls) = (&self.listeners[listener].listener, self.listeners[listener].tls);
+        let Accepting { listener, protocol, .. } = &self.listeners[listener];
+        let protocol = *protocol;
         let Ok((socket, address)) = listener.prepare(socket) else { return };
         let caller = Caller { address, ..Caller::default() };
         let refused_for = self.limit_met_by(address);
         if let Some(limit) = refused_for {
             tracing::warn!(client = %caller, "connection refused: the limit `{limit}` is met");
-            if self.refused >= REFUSALS {
+            if self.refused >= REFUSALS || protocol == Protocol::Nfs {
                 return;
             }
         }
@@ -80,7 +80,7 @@ impl Owner {
             room: &mut self.room,
             scratch: &mut self.scratch,
         };
-        match Session::begin(index, Arrival { socket, caller, tls, refused_for }, &mut around) {
+        match Session::begin(index, Arrival { socket, caller, protocol, refused_for }, &mut around) {
             Some(session) => {
                 self.remember(&session);
                 self.sessions[index as usize] = Some(session);

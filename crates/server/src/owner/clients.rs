@@ -13,7 +13,7 @@ impl Owner {
     /// goodbye.
     pub(super) fn connected(&self) -> Connected {
         let mut connected = Connected::new();
-        for object in self.sessions.iter().flatten().filter_map(Session::uses) {
+        for object in self.sessions.iter().flatten().flat_map(Session::uses) {
             *connected.entry(object).or_default() += 1;
         }
         connected
@@ -36,7 +36,7 @@ impl Owner {
     /// Ends the connections to what is meant.
     pub(super) fn cut(&mut self, now: Time, is_meant: impl Fn(ObjectId) -> bool) {
         self.each_session(now, |session, around| {
-            if session.object().is_some_and(&is_meant) {
+            if session.objects().any(&is_meant) {
                 session.cut(around);
             }
         });

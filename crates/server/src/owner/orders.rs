@@ -265,7 +265,8 @@ mod tests {
             let settings = IoSettings { slab: Bytes::mib(4), registered: Bytes(0), ..IoSettings::default() };
             let (orders, inbox) = channel();
             let (tls, access, default_export) = (None, Access::default(), None);
-            let doors = Doors { listeners: Vec::new(), tls, access, default_export, cache: None };
+            let (listeners, nfs, since_1970) = (Vec::new(), Vec::new(), Span::ZERO);
+            let doors = Doors { listeners, nfs, tls, access, default_export, cache: None, since_1970 };
             let owner = Owner::new(Io::open(&settings).unwrap(), doors, ServerLimits::default(), inbox);
             Bench { owner, orders, now: Time::ZERO }
         }

@@ -20,12 +20,12 @@ pub(super) enum Held {
     /// A request that the gate was too full for.
     Refused(block::Request),
     /// A write whose bytes are still coming.
-    Payload(Payload),
+    Payload(Payload<Request>),
 }
 
 /// A write's bytes on their way in.
-pub(super) struct Payload {
-    pub request: Request,
+pub(super) struct Payload<R> {
+    pub request: R,
     /// Where the bytes go. `None` while the kernel fills it, and when the request was refused and the bytes only have to
     /// be taken off the stream.
     pub buf: Option<Buf>,
@@ -48,7 +48,7 @@ impl Link {
     }
 
     /// The write whose bytes are coming, if any.
-    pub(super) fn payload(&self) -> Option<&Payload> {
+    pub(super) fn payload(&self) -> Option<&Payload<Request>> {
         match &self.held {
             Some(Held::Payload(payload)) => Some(payload),
             _ => None,
@@ -59,29 +59,39 @@ impl Link {
 impl Session {
     /// Nothing more comes of the held request. One whose bytes the kernel is filling in stays until they are back.
     pub(super) fn drop_held(&mut self, around: &mut Around<'_>) {
-        let Phase::Transmission(link) = &mut self.phase else { return };
+        let link = match &mut self.phase {
+            Phase::Transmission(link) => link,
+            Phase::Nfs(_) => return self.drop_held_call(around),
+            Phase::Handshake(_) => return,
+        };
         match link.held.take() {
             Some(Held::Payload(payload)) if self.receiving == Some(Filling::Payload) => {
                 link.held = Some(Held::Payload(payload));
             }
-            Some(Held::Payload(Payload { buf, claim, .. })) => {
-                buf.into_iter().for_each(|buf| around.io.give(buf));
-                // A refused one was answered already and claims nothing.
-                if claim > 0 {
-                    self.release_request(claim, around);
-                }
-            }
-            Some(Held::Refused(request)) => {
-                let slot = request.tag as u32;
-                if let Op::Write(buf) = request.op {
-                    around.io.give(buf);
-                }
-                if let Some(pending) = self.pending[slot as usize].take() {
-                    self.free.push(slot);
-                    self.release_request(pending.claim, around);
-                }
-            }
+            Some(Held::Payload(Payload { buf, claim, .. })) => self.drop_payload(buf, claim, around),
+            Some(Held::Refused(request)) => self.drop_refused(request, around),
             Some(Held::Parsed(_)) | None => {}
+        }
+    }
+
+    /// Gives back what a write's bytes went to.
+    pub(super) fn drop_payload(&mut self, buf: Option<Buf>, claim: u64, around: &mut Around<'_>) {
+        buf.into_iter().for_each(|buf| around.io.give(buf));
+        // A refused one was answered already and claims nothing.
+        if claim > 0 {
+            self.release_request(claim, around);
+        }
+    }
+
+    /// Gives back what a request holds that the gate was too full for.
+    pub(super) fn drop_refused(&mut self, request: block::Request, around: &mut Around<'_>) {
+        let slot = request.tag as u32;
+        if let Op::Write(buf) = request.op {
+            around.io.give(buf);
+        }
+        if let Some(pending) = self.pending[slot as usize].take() {
+            self.free.push(slot);
+            self.release_request(pending.claim, around);
         }
     }
 }

@@ -11,14 +11,21 @@ use uring::Io;
 impl Session {
     /// Writes the reply of a request that has ended.
     pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
-        let buf = completion.buf;
         if self.ending == Ending::Broken {
             self.release_request(pending.claim, around);
-            return buf.into_iter().for_each(|buf| around.io.give(buf));
+            return completion.buf.into_iter().for_each(|buf| around.io.give(buf));
         }
+        match &pending.request {
+            super::Request::Nbd(request) => self.reply_nbd(request, pending.claim, completion, around),
+            super::Request::Nfs(asked) => self.reply_nfs(asked, pending.claim, completion, around),
+        }
+    }
+
+    fn reply_nbd(&mut self, request: &Request, claim: u64, completion: Completion, around: &mut Around<'_>) {
+        let buf = completion.buf;
         let Phase::Transmission(link) = &self.phase else { unreachable!("requests come after the handshake") };
         let framing = link.rules.framing;
-        let (out, to) = (&mut *around.scratch, ReplyTo::from(&pending.request));
+        let (out, to) = (&mut *around.scratch, ReplyTo::from(request));
         out.clear();
         // Data and extents count as in flight until they are sent; otherwise what remains is the reply's head.
         let mut keep = claim_of(0);
@@ -27,9 +34,9 @@ impl Session {
         let mut tail = None;
         match (completion.kind, completion.result, buf) {
             (OpKind::Read, Err(fault), Some(buf)) => {
-                (data, tail) = cut_short(out, link, pending, (fault, completion.failed_at), buf, around.io);
+                (data, tail) = cut_short(out, link, request, (fault, completion.failed_at), buf, around.io);
                 if data.is_some() {
-                    keep = pending.claim;
+                    keep = claim;
                 }
             }
             (kind, Err(fault), buf) => {
@@ -37,14 +44,14 @@ impl Session {
                 buf.into_iter().for_each(|buf| around.io.give(buf));
             }
             (OpKind::Read, Ok(()), Some(buf)) => {
-                data = read(out, link, pending, &completion.extents, buf, around.io);
+                data = read(out, link, request, &completion.extents, buf, around.io);
                 if data.is_some() {
-                    keep = pending.claim;
+                    keep = claim;
                 }
             }
             (OpKind::Status, Ok(()), _) => {
-                status(out, link, pending, &completion.extents);
-                keep = pending.claim;
+                status(out, link, request, &completion.extents);
+                keep = claim;
             }
             (_, Ok(()), buf) => {
                 framing.ok(out, to);
@@ -52,11 +59,11 @@ impl Session {
             }
         }
         let (head, tail) = around.scratch.split_at(tail.unwrap_or(around.scratch.len()));
-        self.tx.reply(around.now, head, data, keep, pending.claim);
+        self.tx.reply(around.now, head, data, keep, claim);
         if !tail.is_empty() {
             self.tx.say(tail);
         }
-        self.release(Load { bytes: pending.claim - keep, ..Load::default() }, around);
+        self.release(Load { bytes: claim - keep, ..Load::default() }, around);
     }
 }
 
@@ -66,13 +73,13 @@ impl Session {
 fn read(
     out: &mut Vec<u8>,
     link: &Link,
-    pending: &Pending,
+    request: &Request,
     extents: &[block::Extent],
     buf: Buf,
     io: &Io,
 ) -> Option<Buf> {
-    let (to, len) = (ReplyTo::from(&pending.request), buf.len());
-    let (framing, whole) = (link.rules.framing, pending.request.flags.contains(CommandFlags::DF));
+    let (to, len) = (ReplyTo::from(request), buf.len());
+    let (framing, whole) = (link.rules.framing, request.flags.contains(CommandFlags::DF));
     let Some(chunks) = framing.chunks().filter(|_| !whole && !extents.is_empty()) else {
         framing.read(out, to, len);
         return Some(buf);
@@ -103,13 +110,13 @@ fn read(
 fn cut_short(
     out: &mut Vec<u8>,
     link: &Link,
-    pending: &Pending,
+    request: &Request,
     (fault, at): (Fault, Option<u64>),
     buf: Buf,
     io: &Io,
 ) -> (Option<Buf>, Option<usize>) {
-    let (to, framing) = (ReplyTo::from(&pending.request), link.rules.framing);
-    let whole = pending.request.flags.contains(CommandFlags::DF);
+    let (to, framing) = (ReplyTo::from(request), link.rules.framing);
+    let whole = request.flags.contains(CommandFlags::DF);
     let (Some(chunks), Some(at), false) = (framing.chunks(), at, whole) else {
         io.give(buf);
         framing.error(out, to, errno_of(fault), &format!("read failed: {}", words_of(fault)));
@@ -127,8 +134,8 @@ fn cut_short(
 const HOLE_BYTES_MIN: u64 = 512;
 
 /// The answer to a block status, cut to what was asked: a chunk for each context.
-fn status(out: &mut Vec<u8>, link: &Link, pending: &Pending, extents: &[block::Extent]) {
-    let (to, contexts) = (ReplyTo::from(&pending.request), wanted(link, &pending.request));
+fn status(out: &mut Vec<u8>, link: &Link, request: &Request, extents: &[block::Extent]) {
+    let (to, contexts) = (ReplyTo::from(request), wanted(link, request));
     let Some(chunks) = link.rules.framing.chunks().filter(|_| !contexts.is_empty() && !extents.is_empty()) else {
         return link.rules.framing.error(out, to, Errno::Invalid, "no status to tell");
     };
@@ -139,7 +146,7 @@ fn status(out: &mut Vec<u8>, link: &Link, pending: &Pending, extents: &[block::E
             Context::Sharing => nbd::Extent::sharing(extent.len, !extent.hole, extent.shared),
         };
         let mut extents: Vec<nbd::Extent> = extents.iter().map(told).collect();
-        nbd::fit_extents(&mut extents, &pending.request);
+        nbd::fit_extents(&mut extents, request);
         let last = if number + 1 == count { nbd::Last::Yes } else { nbd::Last::No };
         chunks.status(out, to, id, &extents, last);
     }

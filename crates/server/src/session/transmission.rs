@@ -12,6 +12,9 @@ use nbd::{Command, CommandFlags, Context, Errno, Parsed, ReplyTo, Request};
 impl Session {
     /// Works off what is here, then asks for more.
     pub(super) fn parse(&mut self, around: &mut Around<'_>) {
+        if let Phase::Nfs(_) = self.phase {
+            return self.parse_nfs(around);
+        }
         if matches!(self.phase, Phase::Handshake(_)) && !self.shake_hands(around) {
             return;
         }
@@ -103,7 +106,7 @@ impl Session {
 
     /// Whether a request that claims so much may come in now. For the connection's own limits it waits until one of its
     /// own requests has ended, for the shard's memory until others have given back.
-    fn ask(&mut self, claim: u64, around: &Around<'_>) -> Claim {
+    pub(super) fn ask(&mut self, claim: u64, around: &Around<'_>) -> Claim {
         let (limits, load) = (around.limits, self.load);
         if load.requests >= limits.connection_requests
             || load.requests > 0 && load.bytes + claim > limits.connection_in_flight.0.min(self.window)
@@ -118,7 +121,7 @@ impl Session {
         answer
     }
 
-    fn take_on(&mut self, claim: u64, around: &mut Around<'_>) {
+    pub(super) fn take_on(&mut self, claim: u64, around: &mut Around<'_>) {
         self.load.requests += 1;
         self.load.bytes += claim;
         self.load.asked += claim;
@@ -130,19 +133,9 @@ impl Session {
     }
 
     /// Moves a write's bytes to where they belong; false when more have to come.
-    fn fill(&mut self, mut payload: Payload, around: &mut Around<'_>) -> bool {
-        let Payload { request, buf, filled, .. } = &mut payload;
-        let missing = (request.payload - *filled) as usize;
-        let moved = self.rx.unread(around.io, |bytes| {
-            let here = bytes.len().min(missing);
-            if let Some(buf) = buf {
-                let at = *filled as usize;
-                around.io.with_mut(buf, |to| to[at..at + here].copy_from_slice(&bytes[..here]));
-            }
-            (here, here as u32)
-        });
-        *filled += moved.unwrap_or(0);
-        if *filled == request.payload {
+    fn fill(&mut self, mut payload: Payload<Request>, around: &mut Around<'_>) -> bool {
+        self.fill_from_inbox(&mut payload.buf, &mut payload.filled, payload.request.payload, around);
+        if payload.filled == payload.request.payload {
             return match payload.buf {
                 Some(buf) => self.submit(&payload.request, Op::Write(buf), payload.claim, around),
                 None => true,
@@ -164,8 +157,31 @@ impl Session {
         }
     }
 
+    /// Moves what is here of `len` bytes to `buf`, where there is one; `filled` of them were moved before.
+    pub(super) fn fill_from_inbox(
+        &mut self,
+        buf: &mut Option<Buf>,
+        filled: &mut u32,
+        len: u32,
+        around: &mut Around<'_>,
+    ) {
+        let missing = (len - *filled) as usize;
+        let moved = self.rx.unread(around.io, |bytes| {
+            let here = bytes.len().min(missing);
+            if let Some(buf) = buf {
+                let at = *filled as usize;
+                around.io.with_mut(buf, |to| to[at..at + here].copy_from_slice(&bytes[..here]));
+            }
+            (here, here as u32)
+        });
+        *filled += moved.unwrap_or(0);
+    }
+
     /// Takes a payload's buffer back with `got` more bytes in it.
     pub(super) fn payload_came(&mut self, buf: Buf, got: u32) {
+        if let Phase::Nfs(_) = self.phase {
+            return self.nfs_payload_came(buf, got);
+        }
         let Some(Held::Payload(payload)) = &mut self.link().held else {
             unreachable!("a payload waits for its buffer")
         };
@@ -175,14 +191,9 @@ impl Session {
 
     /// Gives a request its tag and hands it to the gate; false when the gate is full.
     fn submit(&mut self, request: &Request, op: Op, claim: u64, around: &mut Around<'_>) -> bool {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.pending.push(None);
-            self.pending.len() as u32 - 1
-        });
-        let ticket = block::Ticket(u64::MAX);
-        self.pending[slot as usize] = Some(Pending { request: *request, ticket, claim });
+        let pending = Pending { request: super::Request::Nbd(*request), ticket: block::Ticket(u64::MAX), claim };
         let request = block::Request {
-            tag: u64::from(self.index) << 32 | u64::from(slot),
+            tag: self.pend(pending),
             object: self.link().object,
             at: request.offset,
             len: request.length,
@@ -193,7 +204,17 @@ impl Session {
         self.hand_over(request, around)
     }
 
-    fn hand_over(&mut self, request: block::Request, around: &mut Around<'_>) -> bool {
+    /// Keeps what is told of a request when it has ended; the tag that it goes by.
+    pub(super) fn pend(&mut self, pending: Pending) -> u64 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.pending.push(None);
+            self.pending.len() as u32 - 1
+        });
+        self.pending[slot as usize] = Some(pending);
+        u64::from(self.index) << 32 | u64::from(slot)
+    }
+
+    pub(super) fn hand_over(&mut self, request: block::Request, around: &mut Around<'_>) -> bool {
         let slot = request.tag as u32;
         if self.is_cut {
             self.completed(Completion::refuse(request, around.now, Fault::Gone), around);
@@ -208,14 +229,21 @@ impl Session {
             }
             Submitted::Full(request) => {
                 self.waits = Some(Wait::Room { starving: false });
-                self.hold(Held::Refused(request))
+                match self.phase {
+                    Phase::Nfs(_) => self.hold_refused_call(request),
+                    Phase::Handshake(_) | Phase::Transmission(_) => self.hold(Held::Refused(request)),
+                }
             }
         }
     }
 
     /// Hands over what the gate was too full for: it was asked, so it is answered also when nothing more is read.
     pub(super) fn hand_over_held(&mut self, around: &mut Around<'_>) {
-        let Phase::Transmission(link) = &mut self.phase else { return };
+        let link = match &mut self.phase {
+            Phase::Transmission(link) => link,
+            Phase::Nfs(_) => return self.hand_over_held_call(around),
+            Phase::Handshake(_) => return,
+        };
         match link.held.take() {
             Some(Held::Refused(request)) => {
                 self.hand_over(request, around);
@@ -322,7 +350,7 @@ impl Session {
     fn link(&mut self) -> &mut Link {
         match &mut self.phase {
             Phase::Transmission(link) => link,
-            Phase::Handshake(_) => unreachable!("requests come after the handshake"),
+            Phase::Handshake(_) | Phase::Nfs(_) => unreachable!("requests come after the handshake"),
         }
     }
 }

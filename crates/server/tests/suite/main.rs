@@ -9,6 +9,7 @@ mod crowd;
 mod descriptors;
 mod documented;
 mod hostile;
+mod nfs;
 mod objects;
 mod offline;
 mod protocol;

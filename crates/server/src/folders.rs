@@ -1,0 +1,190 @@
+//! What NFS clients see: the LUNs and files of all volumes as files in folders, `/VOLUME/QTREE/NAME` of each SVM.
+//!
+//! ```text
+//!   svm01:  /  ──►  vol1/  ──►  lun1          the LUN or file svm01:/vol/vol1/lun1
+//!                          └──► qtree1/ ──► lun2
+//! ```
+//! A folder is there as long as something is in it. Entries have the hash of their name for a cookie, so that a client may go on
+//! behind any of them whatever came or went meanwhile.
+
+use block::ObjectId;
+use std::collections::{BTreeMap, HashMap};
+
+/// A folder, by the hash of its full name. It stays the same over a new start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FolderId(pub u64);
+
+/// An entry of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    Folder(FolderId),
+    File(ObjectId),
+}
+
+/// A folder's entries, by their cookies.
+#[derive(Debug, Default)]
+pub(crate) struct Folder {
+    /// The one that it is in; itself at the top.
+    pub parent: Option<FolderId>,
+    pub entries: BTreeMap<u64, (String, Node)>,
+}
+
+/// All folders.
+#[derive(Debug, Default)]
+pub(crate) struct Folders {
+    by_id: HashMap<FolderId, Folder>,
+    /// The top of each SVM.
+    tops: BTreeMap<String, FolderId>,
+}
+
+impl Folders {
+    /// A LUN or file is there; `path` is its name at its SVM, `/vol/VOLUME/…`.
+    pub(crate) fn add(&mut self, svm: &str, path: &str, object: ObjectId) {
+        let mut name = format!("{svm}:");
+        let mut id = FolderId(hash(&name));
+        self.tops.insert(svm.into(), id);
+        let mut names = names(path).peekable();
+        while let Some(next) = names.next() {
+            let child = match names.peek() {
+                None => Node::File(object),
+                Some(_) => {
+                    name = format!("{name}/{next}");
+                    Node::Folder(FolderId(hash(&name)))
+                }
+            };
+            let folder = self.by_id.entry(id).or_default();
+            folder.entries.insert(cookie(next), (next.into(), child));
+            if let Node::Folder(below) = child {
+                self.by_id.entry(below).or_default().parent = Some(id);
+                id = below;
+            }
+        }
+    }
+
+    /// It is not there any more, nor are the folders that are empty without it.
+    pub(crate) fn remove(&mut self, svm: &str, path: &str) {
+        let names: Vec<&str> = names(path).collect();
+        for count in (1..=names.len()).rev() {
+            let (own, above) = names[..count].split_last().expect("there is a name");
+            let id = FolderId(hash(&full(svm, above)));
+            let Some(folder) = self.by_id.get_mut(&id) else { return };
+            folder.entries.remove(&cookie(own));
+            if !folder.entries.is_empty() {
+                return;
+            }
+            self.by_id.remove(&id);
+        }
+        self.tops.remove(svm);
+    }
+
+    pub(crate) fn get(&self, id: FolderId) -> Option<&Folder> {
+        self.by_id.get(&id)
+    }
+
+    /// The top of each SVM.
+    pub(crate) fn tops(&self) -> impl Iterator<Item = (&str, FolderId)> {
+        self.tops.iter().map(|(svm, id)| (svm.as_str(), *id))
+    }
+
+    /// An entry of a folder by its name.
+    pub(crate) fn look_up(&self, id: FolderId, name: &str) -> Option<Node> {
+        let (found, node) = self.by_id.get(&id)?.entries.get(&cookie(name))?;
+        (found == name).then_some(*node)
+    }
+
+    /// What a client may mount: `SVM:/VOLUME`, `/VOLUME` where one SVM alone has it, `/vol/VOLUME`, and folders below.
+    pub(crate) fn mount(&self, given: &str) -> Option<FolderId> {
+        let (svm, path) = match given.trim_start_matches('/').split_once(':') {
+            Some((svm, path)) => (Some(svm), path),
+            None => (None, given),
+        };
+        let mut found = self.tops().filter(|(name, _)| svm.is_none_or(|svm| svm == *name)).filter_map(|(_, top)| {
+            let mut id = top;
+            for name in names(path) {
+                match self.look_up(id, name)? {
+                    Node::Folder(below) => id = below,
+                    Node::File(_) => return None,
+                }
+            }
+            Some(id)
+        });
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// Everything below a folder, until `look` says that it has seen enough.
+    pub(crate) fn any(&self, id: FolderId, look: &mut impl FnMut(ObjectId) -> bool) -> bool {
+        self.by_id.get(&id).is_some_and(|folder| {
+            folder.entries.values().any(|(_, node)| match *node {
+                Node::File(object) => look(object),
+                Node::Folder(below) => self.any(below, look),
+            })
+        })
+    }
+}
+
+/// The names of a path, without the `vol` that all have in front.
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    let path = path.strip_prefix("/vol/").unwrap_or(path);
+    path.split('/').filter(|name| !name.is_empty())
+}
+
+fn full(svm: &str, names: &[&str]) -> String {
+    names.iter().fold(format!("{svm}:"), |full, name| format!("{full}/{name}"))
+}
+
+/// FNV-1a: handles have it, so it must stay the same.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Cookies 0, 1 and 2 are the beginning and the two names that every folder has.
+fn cookie(name: &str) -> u64 {
+    hash(name).max(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folders() -> Folders {
+        let mut folders = Folders::default();
+        folders.add("a", "/vol/v1/lun1", ObjectId(1));
+        folders.add("a", "/vol/v1/q/lun2", ObjectId(2));
+        folders.add("b", "/vol/v2/file", ObjectId(3));
+        folders
+    }
+
+    #[test]
+    fn volumes_are_mounted_by_any_of_their_names() {
+        let mut folders = folders();
+        let mounted = folders.mount("/v1").unwrap();
+        for name in ["/v1/", "/vol/v1", "a:/v1", "/a:/v1", "a:/vol/v1"] {
+            assert_eq!(folders.mount(name), Some(mounted), "{name}");
+        }
+        assert_eq!(folders.look_up(mounted, "lun1"), Some(Node::File(ObjectId(1))));
+        let Some(Node::Folder(below)) = folders.look_up(mounted, "q") else { panic!("a qtree") };
+        assert_eq!((folders.mount("/v1/q"), folders.get(below).unwrap().parent), (Some(below), Some(mounted)));
+        for name in ["/v1/lun1", "/v3", "b:/v1", "/"] {
+            assert_eq!(folders.mount(name), None, "{name}");
+        }
+        folders.add("b", "/vol/v1/lun1", ObjectId(4));
+        assert_eq!((folders.mount("/v1"), folders.mount("a:/v1")), (None, Some(mounted)), "which of the two?");
+    }
+
+    #[test]
+    fn a_folder_is_there_as_long_as_something_is_in_it() {
+        let mut folders = folders();
+        let mounted = folders.mount("/v1").unwrap();
+        folders.remove("a", "/vol/v1/lun1");
+        assert_eq!(folders.look_up(mounted, "lun1"), None);
+        folders.remove("a", "/vol/v1/q/lun2");
+        assert!(folders.get(mounted).is_none() && folders.mount("a:/").is_none());
+        let mut seen = Vec::new();
+        let top = folders.mount("b:/").unwrap();
+        assert!(!folders.any(top, &mut |object| {
+            seen.push(object);
+            false
+        }));
+        assert_eq!(seen, [ObjectId(3)]);
+    }
+}

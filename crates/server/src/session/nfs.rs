@@ -1,0 +1,444 @@
+//! A connection that speaks NFS version 3 and MOUNT: calls in, replies out.
+//!
+//! ```text
+//!   record ──► head ──► about names or attributes: answered at once (`answer`)
+//!                  └──► READ, WRITE, COMMIT ──► admit (limits) ──► gate.submit ──► completion ──► reply
+//! ```
+//! Limits, turns, the gate and what is sent are those of all sessions. The data of a WRITE goes from the socket to where it
+//! belongs, that of a READ from the store to the socket; heads alone are looked at.
+
+mod answer;
+
+use super::link::Payload;
+use super::{Around, Ending, Filling, Pending, Phase, Session};
+use crate::claims::{Claim, claim_of};
+use crate::waiting::Wait;
+use ::nfs::limits::RECORD_BYTES_MAX;
+use ::nfs::record::{self, MARK_BYTES, Mark};
+use ::nfs::rpc::{self, AUTH_BAD_CREDENTIAL, Called, Outcome};
+use ::nfs::xdr::filling;
+use ::nfs::{Procedure, ReadDone, Reader, Reply, Stable, Status, Wcc, Written, XdrError};
+use answer::Answered;
+use block::{Buf, Completion, Fault, ObjectId, Op};
+use std::collections::BTreeSet;
+
+/// Bytes that an answer to a call about names may take.
+pub(super) const ANSWER: u64 = 32 << 10;
+
+/// LUNs and files that a connection is known to use at most; what it uses beyond them is taken away without asking it.
+const USED_MAX: usize = 4096;
+
+/// A connection that speaks NFS.
+#[derive(Default)]
+pub(super) struct NfsLink {
+    /// What could not go on: it goes first.
+    held: Option<Held>,
+    /// Bytes of the stream that say nothing any more.
+    skip: u32,
+    /// What was read or written over it.
+    pub(super) used: BTreeSet<ObjectId>,
+}
+
+enum Held {
+    /// A call that a limit or the lack of memory holds back.
+    Parsed(Asked),
+    /// A request that the gate was too full for.
+    Refused(block::Request),
+    /// A write whose bytes are still coming.
+    Payload(Payload<Asked>),
+}
+
+/// A call of READ, WRITE or COMMIT.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    xid: u32,
+    object: ObjectId,
+    at: u64,
+    len: u32,
+    what: What,
+    /// What it is refused for; a write's bytes are taken off the stream all the same.
+    refused: Option<Status>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// The file ends with it.
+    Read {
+        eof: bool,
+    },
+    Write(Stable),
+    Commit,
+}
+
+/// What the bytes that are here begin with.
+enum Seen {
+    /// Less than a head.
+    More,
+    /// No call.
+    Broken(String),
+    /// A call that is answered already, and how many bytes of its record are left.
+    Answered(u32),
+    /// One that is not.
+    Asked(Asked, u32),
+}
+
+impl NfsLink {
+    /// The write whose bytes are coming, if any.
+    pub(super) fn payload(&self) -> Option<&Payload<Asked>> {
+        match &self.held {
+            Some(Held::Payload(payload)) => Some(payload),
+            _ => None,
+        }
+    }
+}
+
+impl Session {
+    /// Works off what is here, then asks for more.
+    pub(super) fn parse_nfs(&mut self, around: &mut Around<'_>) {
+        loop {
+            let is_new = self.nfs().held.is_none();
+            let is_here = self.rx.unread(around.io, |bytes| (0, bytes.len() >= MARK_BYTES as usize));
+            if (self.portion == 0 || *around.room == 0) && is_new && self.nfs().skip == 0 && is_here == Some(true) {
+                self.waits = Some(Wait::Turn { floor: None });
+                return;
+            }
+            let went_on = match self.nfs().held.take() {
+                None => self.call(around),
+                Some(Held::Parsed(asked)) => self.let_in(asked, around),
+                Some(Held::Refused(request)) => self.hand_over(request, around),
+                Some(Held::Payload(payload)) => self.fill_nfs(payload, around),
+            };
+            if !went_on || self.ending != Ending::No {
+                return;
+            }
+        }
+    }
+
+    fn nfs(&mut self) -> &mut NfsLink {
+        match &mut self.phase {
+            Phase::Nfs(link) => link,
+            Phase::Handshake(_) | Phase::Transmission(_) => unreachable!("the connection speaks NFS"),
+        }
+    }
+
+    /// Takes one call; false when there is none, or it has to wait.
+    fn call(&mut self, around: &mut Around<'_>) -> bool {
+        let skip = self.nfs().skip;
+        let skipped = self.rx.unread(around.io, |bytes| {
+            let here = bytes.len().min(skip as usize);
+            (here, here as u32)
+        });
+        let Some(skipped) = skipped else { return false };
+        self.nfs().skip -= skipped;
+        if self.nfs().skip > 0 {
+            return self.receive(around);
+        }
+        // Room for an answer, whatever is asked.
+        let claim = claim_of(ANSWER);
+        match self.ask(claim, around) {
+            Claim::Granted => {}
+            Claim::Later => return false,
+            Claim::Never => {
+                self.abandon(around);
+                return false;
+            }
+        }
+        around.scratch.clear();
+        let scratch = &mut *around.scratch;
+        let answer = answer::Service { exports: around.exports, access: around.access, caller: &self.caller };
+        let seen = self.rx.unread(around.io, |bytes| match see(bytes, &answer, scratch) {
+            Ok((seen, taken)) => (taken, seen),
+            Err(error) => (0, Seen::Broken(error.to_string())),
+        });
+        match seen {
+            None => false,
+            Some(Seen::More) => self.receive(around),
+            Some(Seen::Broken(error)) => {
+                tracing::info!(session = self.index, client = %self.caller, error, "stream refused");
+                self.abandon(around);
+                false
+            }
+            Some(Seen::Answered(rest)) => {
+                self.nfs().skip = rest;
+                self.portion = self.portion.saturating_sub(1);
+                self.take_on(claim, around);
+                self.tx.reply(around.now, around.scratch, None, claim, claim);
+                true
+            }
+            Some(Seen::Asked(asked, rest)) => {
+                let data = if let What::Write(_) = asked.what { asked.len } else { 0 };
+                let Some(rest) = rest.checked_sub(data) else {
+                    self.abandon(around);
+                    return false;
+                };
+                self.nfs().skip = rest;
+                self.portion = self.portion.saturating_sub(1);
+                *around.room = around.room.saturating_sub(1);
+                self.let_in(asked, around)
+            }
+        }
+    }
+
+    /// Lets a call in if the limits allow it now; false when it has to wait.
+    fn let_in(&mut self, asked: Asked, around: &mut Around<'_>) -> bool {
+        let claim = if asked.refused.is_some() { claim_of(0) } else { asked.claim() };
+        match self.ask(claim, around) {
+            Claim::Granted => {}
+            Claim::Later => return self.hold_nfs(Held::Parsed(asked)),
+            Claim::Never => {
+                let refused = Some(Status::Jukebox);
+                return self.let_in(Asked { refused, ..asked }, around);
+            }
+        }
+        let is_write = matches!(asked.what, What::Write(_));
+        if let Some(status) = asked.refused {
+            self.take_on(claim, around);
+            around.scratch.clear();
+            put(around.scratch, &asked, Err(status), around.exports.life());
+            self.tx.reply(around.now, around.scratch, None, claim, claim);
+            let thrown_away = Payload { request: asked, buf: None, filled: 0, claim: 0, since: around.now };
+            return !is_write || self.fill_nfs(thrown_away, around);
+        }
+        let used = &mut self.nfs().used;
+        if used.len() < USED_MAX {
+            used.insert(asked.object);
+        }
+        if !is_write {
+            self.take_on(claim, around);
+            let op = if let What::Read { .. } = asked.what { Op::Read } else { Op::Flush };
+            return self.submit_nfs(asked, op, claim, around);
+        }
+        let Some(buf) = around.io.take(asked.len) else {
+            // There is enough, but not in one piece.
+            self.waits = Some(Wait::Room { starving: self.load.requests == 0 });
+            return self.hold_nfs(Held::Parsed(asked));
+        };
+        self.take_on(claim, around);
+        self.fill_nfs(Payload { request: asked, buf: Some(buf), filled: 0, claim, since: around.now }, around)
+    }
+
+    /// Moves a write's bytes to where they belong; false when more have to come.
+    fn fill_nfs(&mut self, mut payload: Payload<Asked>, around: &mut Around<'_>) -> bool {
+        self.fill_from_inbox(&mut payload.buf, &mut payload.filled, payload.request.len, around);
+        if payload.filled == payload.request.len {
+            return match payload.buf {
+                Some(buf) => self.submit_nfs(payload.request, Op::Write(buf), payload.claim, around),
+                None => true,
+            };
+        }
+        if self.receiving.is_some() {
+            return self.hold_nfs(Held::Payload(payload));
+        }
+        // All that was here is used up, so the kernel may put the rest where it belongs without a copy.
+        let own = if self.reads() { payload.buf.take() } else { None };
+        let (at, rest) = (payload.filled, payload.request.len - payload.filled);
+        self.hold_nfs(Held::Payload(payload));
+        match own {
+            Some(buf) => {
+                self.push_receive(buf.window(at, rest), Filling::Payload, around);
+                false
+            }
+            None => self.receive(around),
+        }
+    }
+
+    /// Takes a payload's buffer back with `got` more bytes in it.
+    pub(super) fn nfs_payload_came(&mut self, buf: Buf, got: u32) {
+        let Some(Held::Payload(payload)) = &mut self.nfs().held else { unreachable!("a payload waits for its buffer") };
+        payload.filled += got;
+        payload.buf = Some(buf.window(0, payload.request.len));
+    }
+
+    fn submit_nfs(&mut self, asked: Asked, op: Op, claim: u64, around: &mut Around<'_>) -> bool {
+        let len = if op == Op::Flush { 0 } else { u64::from(asked.len) };
+        let request = block::Request {
+            tag: self.pend(Pending { request: super::Request::Nfs(asked), ticket: block::Ticket(u64::MAX), claim }),
+            object: asked.object,
+            at: asked.at,
+            len,
+            fua: matches!(asked.what, What::Write(Stable::Data | Stable::File)),
+            op,
+            due: around.now,
+        };
+        self.hand_over(request, around)
+    }
+
+    fn hold_nfs(&mut self, held: Held) -> bool {
+        self.nfs().held = Some(held);
+        false
+    }
+
+    /// What the gate was too full for.
+    pub(super) fn hold_refused_call(&mut self, request: block::Request) -> bool {
+        self.hold_nfs(Held::Refused(request))
+    }
+
+    /// Hands over what the gate was too full for.
+    pub(super) fn hand_over_held_call(&mut self, around: &mut Around<'_>) {
+        match self.nfs().held.take() {
+            Some(Held::Refused(request)) => {
+                self.hand_over(request, around);
+            }
+            held => self.nfs().held = held,
+        }
+    }
+
+    /// Nothing more comes of the held call. One whose bytes the kernel is filling in stays until they are back.
+    pub(super) fn drop_held_call(&mut self, around: &mut Around<'_>) {
+        match self.nfs().held.take() {
+            Some(Held::Payload(payload)) if self.receiving == Some(Filling::Payload) => {
+                self.hold_nfs(Held::Payload(payload));
+            }
+            Some(Held::Payload(Payload { buf, claim, .. })) => self.drop_payload(buf, claim, around),
+            Some(Held::Refused(request)) => self.drop_refused(request, around),
+            Some(Held::Parsed(_)) | None => {}
+        }
+    }
+
+    /// Writes the reply of a call that has ended.
+    pub(super) fn reply_nfs(&mut self, asked: &Asked, claim: u64, completion: Completion, around: &mut Around<'_>) {
+        let result = completion.result.map_err(status_of);
+        if let (What::Write(_), Ok(())) = (asked.what, result) {
+            around.exports.touch(asked.object, around.now);
+        }
+        around.scratch.clear();
+        put(around.scratch, asked, result, around.exports.life());
+        let data = completion.buf.and_then(|buf| match (asked.what, result) {
+            (What::Read { .. }, Ok(())) => Some(buf),
+            _ => {
+                around.io.give(buf);
+                None
+            }
+        });
+        let keep = if data.is_some() { claim } else { claim_of(0) };
+        let filled = data.as_ref().map_or(0, |buf| filling(buf.len()));
+        self.tx.reply(around.now, around.scratch, data, keep, claim);
+        if filled > 0 {
+            self.tx.say(&[0; 3][..filled as usize]);
+        }
+        self.release(super::Load { bytes: claim - keep, ..super::Load::default() }, around);
+    }
+}
+
+impl Asked {
+    /// What it claims of the shard's memory, in bytes.
+    fn claim(&self) -> u64 {
+        match self.what {
+            // Read in whole blocks.
+            What::Read { .. } => {
+                const BLOCK: u64 = 4096;
+                let from = self.at - self.at % BLOCK;
+                claim_of((self.at + u64::from(self.len)).next_multiple_of(BLOCK) - from)
+            }
+            What::Write(_) => claim_of(self.len.into()),
+            What::Commit => claim_of(0),
+        }
+    }
+}
+
+/// The call that `bytes` begin with, and how many of them were taken. What can be answered at once is, into `out`.
+fn see(bytes: &[u8], service: &answer::Service<'_>, out: &mut Vec<u8>) -> Result<(Seen, usize), StreamError> {
+    let Some(mark) = Mark::read(bytes)? else { return Ok((Seen::More, 0)) };
+    if !mark.last {
+        return Err(StreamError::Fragments);
+    }
+    let record = &bytes[MARK_BYTES as usize..];
+    let record = &record[..record.len().min(mark.len as usize)];
+    let is_whole = record.len() == mark.len as usize;
+    let mut reader = Reader::new(record);
+    let seen = match head(&mut reader, is_whole, service, out) {
+        Err(XdrError::Short) if !is_whole && record.len() < HEAD_BYTES_MAX => return Ok((Seen::More, 0)),
+        seen => seen?,
+    };
+    let taken = reader.taken();
+    let rest = mark.len - taken as u32;
+    debug_assert!(mark.len <= RECORD_BYTES_MAX);
+    let seen = match seen {
+        Answered::Reply => Seen::Answered(rest),
+        Answered::Asked(asked) => Seen::Asked(asked, rest),
+    };
+    Ok((seen, MARK_BYTES as usize + taken))
+}
+
+/// A call's head, without the data of a WRITE, is shorter than this, in bytes; the smallest receive buffer holds it.
+const HEAD_BYTES_MAX: usize = 4000;
+
+fn head(
+    reader: &mut Reader<'_>,
+    is_whole: bool,
+    service: &answer::Service<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Answered, XdrError> {
+    let head = match rpc::read_call(reader)? {
+        Called::Call(head) => head,
+        Called::Mismatch { xid } => return Ok(said(out, xid, Outcome::RpcMismatch { low: 2, high: 2 })),
+        Called::BadCredential { xid } => return Ok(said(out, xid, Outcome::AuthError(AUTH_BAD_CREDENTIAL))),
+    };
+    // Arguments that are not here whole are waited for; those that break a rule are answered.
+    match service.answer(&head, reader, out) {
+        Err(XdrError::Short) if !is_whole => Err(XdrError::Short),
+        Err(_) => Ok(said(out, head.xid, Outcome::GarbageArguments)),
+        Ok(answered) => Ok(answered),
+    }
+}
+
+/// A reply without results.
+fn said(out: &mut Vec<u8>, xid: u32, outcome: Outcome) -> Answered {
+    out.clear();
+    let start = record::begin(out);
+    rpc::put_reply(out, xid, outcome);
+    record::end(out, start, 0);
+    Answered::Reply
+}
+
+/// The head of the reply to a READ, WRITE or COMMIT.
+fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, life: ::nfs::Verifier) {
+    let start = record::begin(out);
+    rpc::put_reply(out, asked.xid, Outcome::Success);
+    let mut behind = 0;
+    match asked.what {
+        What::Read { eof } => {
+            let len = asked.len;
+            if result.is_ok() {
+                behind = len + filling(len);
+            }
+            Reply::Read(None, result.map(|()| ReadDone { count: len, eof, len })).put(out);
+        }
+        What::Write(stable) => {
+            let stable = if stable == Stable::Unstable { Stable::Unstable } else { Stable::File };
+            let written = Written { count: asked.len, stable, verifier: life };
+            Reply::Write(Wcc::default(), result.map(|()| written)).put(out);
+        }
+        What::Commit => Reply::Commit(Wcc::default(), result.map(|()| life)).put(out),
+    }
+    record::end(out, start, behind);
+}
+
+/// Bytes that are no call of NFS.
+#[derive(Debug, thiserror::Error)]
+enum StreamError {
+    #[error(transparent)]
+    Record(#[from] record::RecordError),
+    #[error(transparent)]
+    Xdr(#[from] XdrError),
+    /// No client that we know sends any.
+    #[error("a call in several fragments")]
+    Fragments,
+}
+
+fn status_of(fault: Fault) -> Status {
+    match fault {
+        Fault::Invalid => Status::Invalid,
+        Fault::ReadOnly => Status::ReadOnly,
+        Fault::NoSpace => Status::NoSpace,
+        Fault::Io => Status::Io,
+        Fault::Unsupported => Status::NotSupported,
+        Fault::NoMemory => Status::Jukebox,
+        Fault::Gone => Status::Stale,
+    }
+}
+
+/// Procedures that this server does not have, as it keeps no names of its own.
+fn is_missing(procedure: Procedure) -> bool {
+    matches!(procedure, Procedure::SymLink | Procedure::MakeNode | Procedure::Link)
+}
