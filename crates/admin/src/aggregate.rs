@@ -19,4 +19,9 @@ impl Errand<'_> {
         });
         self.listed(row, selection)
     }
+
+    /// What volumes are in.
+    pub(super) fn aggregate_name(&self) -> Option<String> {
+        self.at.world.aggregate_name()
+    }
 }

@@ -5,7 +5,7 @@ use block::{Bytes, ObjectId};
 use ontap::Command;
 use ontap::catalogue::Selection;
 use ontap::show::{Listing, Row, Rows};
-use ontap::value::{ObjectName, PolicyAssignment, Units};
+use ontap::value::{ObjectName, OsType, PolicyAssignment, Units};
 use qos::{Change, Edit, ObjectKind, Registry, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +15,7 @@ pub(crate) struct Errand<'a> {
     pub snapshots: &'a mut Snapshots,
     pub offline: &'a mut BTreeSet<ObjectId>,
     pub partitions: &'a mut Partitions,
+    pub os_types: &'a mut BTreeMap<ObjectId, OsType>,
     pub units: Units,
     pub at: At<'a>,
     pub edits: Vec<Edit>,
@@ -97,6 +98,17 @@ impl Errand<'_> {
         changed
     }
 
+    /// Has a LUN be for an operating system.
+    pub fn set_os_type(&mut self, lun: ObjectId, os_type: OsType) {
+        let was = match os_type {
+            OsType::Linux => self.os_types.remove(&lun),
+            other => self.os_types.insert(lun, other),
+        };
+        if was.unwrap_or_default() != os_type {
+            self.undo.os_types.push((lun, was));
+        }
+    }
+
     /// The SVM that is meant: the named one, or the only one.
     pub fn svm(&self, name: Option<&ObjectName>) -> Result<ObjectId, AdminError> {
         let svms = || self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm);
@@ -139,6 +151,9 @@ impl Errand<'_> {
     /// Attaches what an administrator assigned: a group of the kind that the parameter is for, or none.
     pub fn assign(&mut self, object: ObjectId, assigned: &Assigned<'_>) -> Result<(), AdminError> {
         let Some((assignment, adaptive)) = assigned.given() else { return Ok(()) };
+        if let PolicyAssignment::Own(limits) = assignment {
+            return self.assign_own(object, *limits);
+        }
         let name = assignment.group().map(|name| name.as_str());
         let has_size = self.registry.object(object).is_some_and(|object| object.kind().has_size());
         // Where no adaptive group fits at all, the registry says so; there is no other parameter to use.
@@ -166,9 +181,15 @@ impl Errand<'_> {
         if adaptive && name.is_some() {
             self.measure(object);
         }
+        self.attach(object, name)
+    }
+
+    /// Attaches a group, or none. One that was made for the object alone goes when it is left.
+    pub fn attach(&mut self, object: ObjectId, name: Option<&str>) -> Result<(), AdminError> {
+        let left = self.own_group(object).filter(|left| Some(left.as_str()) != name);
         let change = self.registry.attach(object, name)?;
         self.take(change);
-        Ok(())
+        self.drop_groups(left)
     }
 }
 

@@ -26,6 +26,7 @@ mod goal;
 mod history;
 mod leaf;
 mod lun;
+mod own_limits;
 mod partitions;
 mod policy_group;
 mod qtree;
@@ -58,7 +59,7 @@ pub use world::{Aggregate, At, HourDone, MemoryPart, Named, World};
 use block::{ObjectId, Time};
 use errand::{Assigned, Errand, list, path_of, whole};
 use ontap::Command;
-use ontap::value::Units;
+use ontap::value::{OsType, Units};
 use qos::{GroupId, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,6 +76,8 @@ pub struct Administration {
     pub offline: BTreeSet<ObjectId>,
     /// The partitions of the cache, and its memory.
     pub partitions: Partitions,
+    /// What LUNs are for, where that is not Linux.
+    pub os_types: BTreeMap<ObjectId, OsType>,
     units: Units,
 }
 
@@ -90,6 +93,7 @@ impl Administration {
             snapshots: Snapshots::default(),
             offline: BTreeSet::new(),
             partitions: Partitions::default(),
+            os_types: BTreeMap::new(),
             units,
         }
     }
@@ -115,6 +119,7 @@ impl Administration {
             snapshots: &mut self.snapshots,
             offline: &mut self.offline,
             partitions: &mut self.partitions,
+            os_types: &mut self.os_types,
             units: self.units,
             at: *at,
             edits: Vec::new(),
@@ -143,7 +148,7 @@ impl Administration {
 
     /// Takes back what the last command did; nothing has been done since.
     pub fn take_back(&mut self, undo: Undo) {
-        let Undo { registry, snapshots, offline, partitions } = undo;
+        let Undo { registry, snapshots, offline, partitions, os_types } = undo;
         self.registry.take_back(registry);
         for (id, was) in snapshots.into_iter().rev() {
             self.snapshots.set(id, was);
@@ -158,6 +163,17 @@ impl Administration {
                 self.offline.remove(&lun)
             };
         }
+        for (lun, was) in os_types.into_iter().rev() {
+            match was {
+                Some(was) => drop(self.os_types.insert(lun, was)),
+                None => drop(self.os_types.remove(&lun)),
+            }
+        }
+    }
+
+    /// The operating system that a LUN is for.
+    pub fn os_type(&self, lun: ObjectId) -> OsType {
+        self.os_types.get(&lun).copied().unwrap_or_default()
     }
 
     /// Runs one line at `now` where there are no clients and no statistics; `used` tells the bytes that a LUN or file

@@ -34,6 +34,7 @@ impl Errand<'_> {
         self.take(change);
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.make_leaf(lun, size, &Assigned { fixed, adaptive })?;
+        self.set_os_type(lun, create.ostype);
         Ok(Deed::LunCreated { size: create.size, bytes: size }.into())
     }
 
@@ -116,7 +117,7 @@ impl Errand<'_> {
             qtree,
             lun: lun.name().into(),
             size: lun.size().allocated.0,
-            ostype: "linux".into(),
+            ostype: self.os_types.get(&lun.id()).copied().unwrap_or_default().to_string(),
             state: if self.offline.contains(&lun.id()) { "offline" } else { "online" }.into(),
             connections: self.at.world.connections(lun.id()),
             uuid: uuid_of(lun.id()),

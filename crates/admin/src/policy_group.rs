@@ -35,6 +35,7 @@ impl Errand<'_> {
             expected_latency: create.expected_latency.map(latency_of),
             shared: create.is_shared,
             burst: burst_knobs(create.burst_percent, create.burst_iops, create.burst_duration),
+            auto_generated: false,
         });
         self.create_group(svm, create.policy_group.as_str(), policy)
     }
@@ -130,7 +131,7 @@ impl Errand<'_> {
             expected_latency: policy.expected_latency.map(latency_shown),
             num_workloads: group.members().len() as u32,
             is_shared: policy.shared,
-            is_auto_generated: None,
+            is_auto_generated: policy.auto_generated.then_some(true),
             burst: self.burst_row(policy.burst),
         })
     }

@@ -145,6 +145,7 @@ impl Errand<'_> {
             }
         };
         self.take(change);
+        self.set_os_type(object, leaf.os_type);
         self.share(leaf.clone(), object, false);
         Ok(object)
     }
@@ -164,6 +165,7 @@ impl Errand<'_> {
             qtree: self.place_of(object.id()).1,
             name: object.name().into(),
             size: object.size().allocated.0,
+            os_type: self.os_types.get(&object.id()).copied().unwrap_or_default(),
         };
         objects.filter(|object| self.volume_of(object.id()) == volume).map(leaf).collect()
     }

@@ -2,6 +2,7 @@
 //! in the trees is the store's.
 
 use block::ObjectId;
+use ontap::value::OsType;
 use qos::ObjectKind;
 use std::collections::BTreeMap;
 
@@ -24,6 +25,8 @@ pub struct SnapshotLeaf {
     pub name: String,
     /// Its size then, in bytes.
     pub size: u64,
+    /// What a LUN was for.
+    pub os_type: OsType,
 }
 
 /// A volume as it was.

@@ -103,8 +103,7 @@ impl Errand<'_> {
         self.check_empty(volume)?;
         self.check_no_snapshots(volume)?;
         self.leave_partition(volume);
-        let change = self.registry.remove_object(volume)?;
-        self.take(change);
+        self.remove_object(volume)?;
         Ok(Answer::default())
     }
 
@@ -145,7 +144,7 @@ impl Errand<'_> {
         VolumeRow {
             vserver: self.svm_name(volume.id()),
             volume: volume.name().into(),
-            aggregate: None,
+            aggregate: self.aggregate_name(),
             uuid: uuid_of(volume.id()),
             state: "online".into(),
             kind: "RW".into(),

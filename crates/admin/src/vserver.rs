@@ -44,8 +44,7 @@ impl Errand<'_> {
 
     fn delete_vserver(&mut self, delete: &VserverDelete) -> Result<Answer, AdminError> {
         let svm = self.svm(Some(&delete.vserver))?;
-        let change = self.registry.remove_object(svm)?;
-        self.take(change);
+        self.remove_object(svm)?;
         Ok(Answer::default())
     }
 
@@ -60,7 +59,7 @@ impl Errand<'_> {
             admin_state: "running".into(),
             operational_state: "running".into(),
             root_volume: None,
-            aggregate: None,
+            aggregate: self.aggregate_name(),
             qos_policy_group: self.attached(svm.id()).0,
             qos_adaptive_policy_group_template: template,
         }

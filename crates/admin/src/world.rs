@@ -61,6 +61,11 @@ pub trait World {
         Vec::new()
     }
 
+    /// The pool's name, where there is a pool.
+    fn aggregate_name(&self) -> Option<String> {
+        None
+    }
+
     /// The pool's name and space, where there is a pool.
     fn aggregate(&self) -> Option<Aggregate> {
         None

@@ -15,7 +15,7 @@ mod throughput;
 mod volumes;
 
 pub use adaptive::{AbsoluteMinimum, AdaptiveRate, PerSize};
-pub use assignment::PolicyAssignment;
+pub use assignment::{OwnLimits, PolicyAssignment};
 pub use choice::{
     Allocation, BlockSize, ChartFormat, Confirmations, Enabled, Interval, OsType, Output, PeakMode, Privilege, Switch,
 };

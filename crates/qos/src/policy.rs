@@ -59,6 +59,8 @@ pub struct FixedPolicy {
     pub shared: bool,
     /// What may pass above the ceiling for a while.
     pub burst: BurstKnobs,
+    /// It was made for the limits of one object alone, and goes with them.
+    pub auto_generated: bool,
 }
 
 /// Ceiling and floor after the size of the object.

@@ -105,6 +105,7 @@ fn contents(leaves: &BTreeSet<u32>, size_of: &dyn Fn(u32) -> u64) -> Contents {
         template: None,
         fair: false,
         offline: false,
+        os_type: None,
     };
     let mut contents = Contents::default();
     let mut add = |row: ObjectRow| drop(contents.objects.insert(row.id, row));

@@ -309,6 +309,7 @@ mod tests {
             template: None,
             fair: false,
             offline: false,
+            os_type: None,
         }
     }
 

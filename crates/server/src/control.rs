@@ -10,7 +10,7 @@ use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::measuring::Measuring;
 use crate::memory::{Relief, Stalls};
 use crate::monitor::Monitor;
-use crate::persist::{UnreadablePolicy, changes_of, offline_of, partitions_of, records_of, snapshots_of};
+use crate::persist::{UnreadablePolicy, changes_of, offline_of, os_types_of, partitions_of, records_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
 use admin::{AdminError, Administration, Answer, At, Effect, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
@@ -111,6 +111,7 @@ impl Control {
         administration.offline = offline_of(contents);
         administration.partitions = partitions_of(contents);
         administration.partitions.memory = shard.cache();
+        administration.os_types = os_types_of(contents);
         let align = maps.align();
         let monitor = Arc::default();
         let (clock, date) = (Clock::new(), || 0);
@@ -346,6 +347,11 @@ impl Control {
     /// What the pool is called among pools, as long as there is it.
     pub fn pool_uuid(&self) -> String {
         admin::uuid_text(0x5ea1_a111_0000_8000 << 64 | u128::from(self.pool.number()))
+    }
+
+    /// How far the catalogue is: one more for each change that it has.
+    pub fn generation(&self) -> u64 {
+        self.pool.edition().generation
     }
 
     /// See [`Administration::path_of`].

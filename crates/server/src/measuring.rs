@@ -91,9 +91,18 @@ impl World for Measuring<'_> {
     }
 
     fn aggregate(&self) -> Option<Aggregate> {
-        let space = uring::space::space(self.pool.dir()).ok()?;
-        let name = self.pool.dir().file_name().map_or("seawall".into(), |name| name.to_string_lossy().into_owned());
-        Some(Aggregate { name, size: space.total.0, available: space.available.0 })
+        let name = self.aggregate_name()?;
+        if !self.pool.has_places() {
+            let space = uring::space::space(self.pool.dir()).ok()?;
+            return Some(Aggregate { name, size: space.total.0, available: space.available.0 });
+        }
+        // Devices have no free space to ask for, and what they and files beside them have is known to the maps.
+        let map::Usage { used, capacity, .. } = self.told(self.shard.space())?;
+        Some(Aggregate { name, size: capacity, available: capacity.saturating_sub(used) })
+    }
+
+    fn aggregate_name(&self) -> Option<String> {
+        Some(self.pool.dir().file_name().map_or("seawall".into(), |name| name.to_string_lossy().into_owned()))
     }
 
     /// From the kernel; without it (no /proc) the time since its start must do.

@@ -3,12 +3,13 @@
 
 use admin::{Administration, CachePartition, Partitions, Snapshot, SnapshotLeaf, Snapshots, Touched, uuid_text};
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
+use ontap::value::OsType;
 use qos::{
     AdaptivePolicy, Allocation, BlockSize, BurstKnobs, Catalogue, Density, FixedPolicy, GroupId, GroupRecord,
     ObjectKind, ObjectRecord, PeakMode, Per, Policy, Rates, Registry, RegistrySettings, Size,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use store::{Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 
 /// A row that cannot be read back.
@@ -21,10 +22,9 @@ pub struct UnreadablePolicy {
 
 /// The rows to keep of what a command touched, as the administration has it now.
 pub(crate) fn changes_of(administration: &Administration, touched: &Touched) -> Changes {
-    let Administration { registry, snapshots, offline, partitions, .. } = administration;
+    let Administration { registry, snapshots, partitions, .. } = administration;
     let Touched { objects, groups, snapshots: numbers, partitions: parts } = touched;
-    let object =
-        |id: &ObjectId| registry.object_record(*id).map(|record| object_row(&record, offline.contains(&record.id)));
+    let object = |id: &ObjectId| registry.object_record(*id).map(|record| object_row(&record, administration));
     let policy = |id: &GroupId| registry.group_record(*id).as_ref().map(policy_row);
     Changes {
         objects: objects.iter().map(|id| (id.0, object(id))).collect(),
@@ -79,6 +79,12 @@ fn partition_row(partition: &CachePartition) -> PartitionRow {
     PartitionRow { id: *id, name: name.clone(), size: *size, volumes: volumes.iter().map(|volume| volume.0).collect() }
 }
 
+/// The operating systems of LUNs. A word of another version is what a host sees in any case: a plain block device.
+pub(crate) fn os_types_of(contents: &Contents) -> BTreeMap<ObjectId, OsType> {
+    let of = |row: &ObjectRow| Some((ObjectId(row.id), row.os_type.as_ref()?.parse().ok()?));
+    contents.objects.values().filter_map(of).collect()
+}
+
 fn snapshot_row(snapshot: &Snapshot) -> SnapshotRow {
     let leaf = |leaf: &SnapshotLeaf| SnapshotLeafRow {
         tree: leaf.tree.0,
@@ -86,6 +92,7 @@ fn snapshot_row(snapshot: &Snapshot) -> SnapshotRow {
         qtree: leaf.qtree.clone(),
         name: leaf.name.clone(),
         size: leaf.size,
+        os_type: (leaf.kind != ObjectKind::File).then(|| leaf.os_type.to_string()),
     };
     SnapshotRow {
         id: snapshot.id,
@@ -103,6 +110,7 @@ fn snapshot(row: &SnapshotRow) -> Snapshot {
         qtree: leaf.qtree.clone(),
         name: leaf.name.clone(),
         size: leaf.size,
+        os_type: leaf.os_type.as_ref().and_then(|word| word.parse().ok()).unwrap_or_default(),
     };
     Snapshot {
         id: row.id,
@@ -113,7 +121,7 @@ fn snapshot(row: &SnapshotRow) -> Snapshot {
     }
 }
 
-fn object_row(record: &ObjectRecord, offline: bool) -> ObjectRow {
+fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectRow {
     let kind = match record.kind {
         ObjectKind::Svm => Kind::Svm,
         ObjectKind::Volume => Kind::Volume,
@@ -130,7 +138,8 @@ fn object_row(record: &ObjectRecord, offline: bool) -> ObjectRow {
         policy: record.group.map(|group| group.0),
         template: record.template.map(|group| group.0),
         fair: record.fair,
-        offline,
+        offline: administration.offline.contains(&record.id),
+        os_type: (kind == Kind::Lun).then(|| administration.os_type(record.id).to_string()),
     }
 }
 
@@ -202,6 +211,8 @@ struct Fixed {
     latency_ns: Option<u64>,
     shared: bool,
     burst: Knobs,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    auto_generated: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -244,6 +255,7 @@ impl From<&FixedPolicy> for Fixed {
             latency_ns: policy.expected_latency.map(Span::as_nanos),
             shared: policy.shared,
             burst: policy.burst.into(),
+            auto_generated: policy.auto_generated,
         }
     }
 }
@@ -258,6 +270,7 @@ impl From<Fixed> for FixedPolicy {
             expected_latency: fixed.latency_ns.map(Span::from_nanos),
             shared: fixed.shared,
             burst: fixed.burst.into(),
+            auto_generated: fixed.auto_generated,
         }
     }
 }
@@ -347,6 +360,7 @@ mod tests {
             expected_latency: Some(Span::from_micros(400)),
             shared: true,
             burst: BurstKnobs { percent: Some(50), duration: Some(Span::SECOND), iops: None },
+            auto_generated: true,
         };
         let adaptive = AdaptivePolicy {
             expected: Density { iops: Iops(3), per: Per::Gb },

@@ -188,6 +188,8 @@ pub(crate) enum Order {
     },
     /// Tell what came of each partition of the cache, by number.
     Cache(Sender<BTreeMap<u32, CacheSeen>>),
+    /// Tell what is taken of the pool's data.
+    Space(Sender<Option<map::Usage>>),
     /// Tell when all orders before are done.
     Reach(Sender<()>),
     /// Tell who is connected.
@@ -441,6 +443,13 @@ impl Shard {
         let (answer, receiver) = channel();
         let used = Vec::with_capacity(objects.len());
         self.order(Order::Used { objects: objects.into_iter(), used, answer })?;
+        receiver.recv().map_err(|_| ShardGone)
+    }
+
+    /// What is taken of the pool's data, and what there is for them.
+    pub(crate) fn space(&self) -> Result<Option<map::Usage>, ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Space(answer))?;
         receiver.recv().map_err(|_| ShardGone)
     }
 

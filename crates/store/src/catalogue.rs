@@ -63,6 +63,8 @@ pub struct ObjectRow {
     pub fair: bool,
     /// A LUN that an administrator took offline: it is kept, and no client reaches it.
     pub offline: bool,
+    /// The operating system that a LUN is for, in the administrators' word; nothing for what is no LUN.
+    pub os_type: Option<String>,
 }
 
 /// A policy group.
@@ -93,6 +95,8 @@ pub struct SnapshotLeafRow {
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
+    /// The operating system that a LUN was for, in the administrators' word.
+    pub os_type: Option<String>,
 }
 
 /// A snapshot of a volume.
@@ -164,7 +168,7 @@ const BUSY_TIME: Duration = Duration::from_secs(5);
 const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-const FORMAT: u32 = 8;
+const FORMAT: u32 = 9;
 
 const SCHEMA: &str = "
     CREATE TABLE object (
@@ -176,7 +180,8 @@ const SCHEMA: &str = "
         policy    INTEGER,
         template  INTEGER,
         fair      INTEGER NOT NULL,
-        offline   INTEGER NOT NULL
+        offline   INTEGER NOT NULL,
+        os_type   TEXT
     ) STRICT;
     CREATE TABLE policy_group (
         id        INTEGER PRIMARY KEY,
@@ -197,7 +202,8 @@ const SCHEMA: &str = "
         kind      TEXT NOT NULL CHECK (kind IN ('lun', 'file')),
         qtree     TEXT,
         name      TEXT NOT NULL,
-        size      INTEGER NOT NULL
+        size      INTEGER NOT NULL,
+        os_type   TEXT
     ) STRICT;
     CREATE TABLE cache_partition (
         id        INTEGER PRIMARY KEY,
@@ -416,10 +422,8 @@ impl Catalogue {
         let sql = "UPDATE pool SET fair = ?1, generation = ?2, digest = ?3";
         change.execute(sql, params![wanted.fair, edition.generation as i64, edition.digest])?;
         debug_assert_eq!(rows::read(&change).as_ref(), Ok(wanted), "what is not read back is lost");
-        debug_assert_eq!(
-            rows::digest(self.reading.pool, edition.generation, wanted, rows::Sum::of(wanted)),
-            edition.digest
-        );
+        let again = || rows::digest(self.reading.pool, edition.generation, wanted, rows::Sum::of(wanted));
+        debug_assert_eq!(again(), edition.digest);
         change.commit()
     }
 }

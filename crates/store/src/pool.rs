@@ -172,6 +172,11 @@ impl Pool {
         self.settings.cache
     }
 
+    /// Whether its settings name files or devices for its data.
+    pub fn has_places(&self) -> bool {
+        self.settings.has_places()
+    }
+
     /// The table `[qos]` of the pool's settings, read as a `T`.
     ///
     /// # Errors

@@ -83,6 +83,11 @@ impl Served {
         self.volumes.as_ref()?.core().tree(object.0).map(|(_, used)| used)
     }
 
+    /// What is taken of the pool's data; `None` without maps.
+    pub fn usage(&self) -> Option<map::Usage> {
+        self.volumes.as_ref().map(|volumes| volumes.core().usage())
+    }
+
     /// Goes on counting what would come free with a tree; the bytes when all is counted.
     pub fn count_owned(&self, owned: &mut Owned, steps: &mut Steps) -> Option<u64> {
         self.volumes.as_ref().map_or(Some(0), |volumes| owned.step(volumes.core(), steps))

@@ -47,6 +47,13 @@ pub(crate) struct Settings {
     pub(crate) qos: toml::Table,
 }
 
+impl Settings {
+    /// Whether files or devices are named for the blocks.
+    pub(crate) fn has_places(&self) -> bool {
+        self.pool.data.is_some()
+    }
+}
+
 /// The table `[pool]`: where a pool has what is not in its folder, and what becomes of free space.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -11,13 +11,29 @@ pub enum PolicyAssignment {
     Detach,
     /// The group that the object joins.
     Group(PolicyName),
+    /// Limits of the object alone, which REST gives in place of a name: a group of its own, which comes and goes with
+    /// them. There is no line for it.
+    Own(OwnLimits),
+}
+
+/// Limits of one object alone; `None` leaves one as it is, and zero takes it away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnLimits {
+    /// The most operations per second.
+    pub max_iops: Option<u64>,
+    /// The most bytes per second.
+    pub max_bytes: Option<u64>,
+    /// The least operations per second.
+    pub min_iops: Option<u64>,
+    /// The least bytes per second.
+    pub min_bytes: Option<u64>,
 }
 
 impl PolicyAssignment {
     /// The group's name, or nothing for `none`.
     pub fn group(&self) -> Option<&PolicyName> {
         match self {
-            PolicyAssignment::Detach => None,
+            PolicyAssignment::Detach | PolicyAssignment::Own(_) => None,
             PolicyAssignment::Group(name) => Some(name),
         }
     }
@@ -51,6 +67,7 @@ impl fmt::Display for PolicyAssignment {
                 write!(f, "\"{name}\"")
             }
             PolicyAssignment::Group(name) => name.fmt(f),
+            PolicyAssignment::Own(_) => f.write_str("limits of its own"),
         }
     }
 }

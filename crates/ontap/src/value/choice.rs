@@ -202,9 +202,11 @@ choice! {
 
 choice! {
     /// The operating system that uses a LUN.
+    #[derive(Default, PartialOrd, Ord)]
     OsType, "<ostype>", "an operating system"
     {
         /// `linux`.
+        #[default]
         Linux = "linux",
         /// `windows`.
         Windows = "windows",

@@ -284,6 +284,7 @@ impl FixedChange {
             expected_latency: self.expected_latency.or(policy.expected_latency),
             shared: policy.shared,
             burst: self.burst.on(policy.burst),
+            auto_generated: policy.auto_generated,
         }
     }
 }

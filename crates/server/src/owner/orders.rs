@@ -76,6 +76,7 @@ impl Owner {
             }
             Order::Record => self.accounts.record(),
             Order::Reach(answer) => drop(answer.send(())),
+            Order::Space(answer) => drop(answer.send(self.gate.inner().usage())),
             Order::Maps(pool) => match MappedVolumes::new(
                 &self.io,
                 *pool,

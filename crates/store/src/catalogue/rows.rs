@@ -21,7 +21,8 @@ pub struct PartitionRow {
 
 /// All of them.
 pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
-    let mut query = db.prepare("SELECT id, kind, parent, name, size, policy, template, fair, offline FROM object")?;
+    let mut query =
+        db.prepare("SELECT id, kind, parent, name, size, policy, template, fair, offline, os_type FROM object")?;
     let objects =
         query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
     let mut query = db.prepare("SELECT id, svm, name, uuid, settings FROM policy_group")?;
@@ -36,7 +37,8 @@ fn read_snapshots(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, Sna
     let mut snapshots: BTreeMap<CatalogueId, SnapshotRow> = query
         .query_map([], |row| snapshot_of(row).map(|snapshot| (snapshot.id, snapshot)))?
         .collect::<Result<_, _>>()?;
-    let mut query = db.prepare("SELECT snapshot, tree, kind, qtree, name, size FROM snapshot_leaf ORDER BY tree")?;
+    let mut query =
+        db.prepare("SELECT snapshot, tree, kind, qtree, name, size, os_type FROM snapshot_leaf ORDER BY tree")?;
     let leaves = query.query_map([], |row| Ok((row.get::<_, u32>(0)?, leaf_of(row)?)))?;
     for leaf in leaves {
         let (snapshot, leaf) = leaf?;
@@ -83,21 +85,22 @@ pub(super) fn write_snapshot(change: &Transaction<'_>, row: &SnapshotRow) -> rus
                ON CONFLICT (id) DO UPDATE SET volume = excluded.volume, name = excluded.name, created = excluded.created";
     change.execute(sql, params![id, volume, name, *created as i64])?;
     change.execute("DELETE FROM snapshot_leaf WHERE snapshot = ?1", [id])?;
-    let sql = "INSERT INTO snapshot_leaf (tree, snapshot, kind, qtree, name, size) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    for SnapshotLeafRow { tree, kind, qtree, name, size } in leaves {
-        change.execute(sql, params![tree, id, kind.word(), qtree, name, *size as i64])?;
+    let sql = "INSERT INTO snapshot_leaf (tree, snapshot, kind, qtree, name, size, os_type)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    for SnapshotLeafRow { tree, kind, qtree, name, size, os_type } in leaves {
+        change.execute(sql, params![tree, id, kind.word(), qtree, name, *size as i64, os_type])?;
     }
     Ok(())
 }
 
 pub(super) fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlite::Result<usize> {
-    let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair, offline)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+    let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair, offline, os_type)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
                ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, parent = excluded.parent, name = excluded.name,
                size = excluded.size, policy = excluded.policy, template = excluded.template, fair = excluded.fair,
-               offline = excluded.offline";
-    let ObjectRow { id, kind, parent, name, size, policy, template, fair, offline } = row;
-    change.execute(sql, params![id, kind.word(), parent, name, *size as i64, policy, template, fair, offline])
+               offline = excluded.offline, os_type = excluded.os_type";
+    let ObjectRow { id, kind, parent, name, size, policy, template, fair, offline, os_type } = row;
+    change.execute(sql, params![id, kind.word(), parent, name, *size as i64, policy, template, fair, offline, os_type])
 }
 
 pub(super) fn write_policy(change: &Transaction<'_>, row: &PolicyRow) -> rusqlite::Result<usize> {
@@ -150,6 +153,7 @@ fn leaf_of(row: &Row<'_>) -> rusqlite::Result<SnapshotLeafRow> {
         qtree: row.get(3)?,
         name: row.get(4)?,
         size: size as u64,
+        os_type: row.get(6)?,
     })
 }
 
@@ -166,6 +170,7 @@ fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
         template: row.get(6)?,
         fair: row.get(7)?,
         offline: row.get(8)?,
+        os_type: row.get(9)?,
     })
 }
 
@@ -231,11 +236,11 @@ const PARTITION: u64 = 4;
 
 impl ObjectRow {
     fn checksum(&self) -> u32 {
-        let ObjectRow { id, kind, parent, name, size, policy, template, fair, offline } = self;
+        let ObjectRow { id, kind, parent, name, size, policy, template, fair, offline, os_type } = self;
         let mut sum = Digest { crc: 0, bytes: Vec::new() };
         sum.numbers(&[OBJECT, u64::from(*id), *size, u64::from(*fair), u64::from(*offline)]);
         [parent, policy, template].into_iter().for_each(|other| sum.maybe(*other));
-        sum.texts(&[kind.word(), name]);
+        sum.texts(&[kind.word(), name, os_type.as_deref().unwrap_or_default()]);
         sum.mixed()
     }
 }
@@ -258,9 +263,14 @@ impl SnapshotRow {
         sum.texts(&[name]);
         // The order in which they were made is not kept.
         let leaves: BTreeMap<u32, &SnapshotLeafRow> = leaves.iter().map(|leaf| (leaf.tree, leaf)).collect();
-        for SnapshotLeafRow { tree, kind, qtree, name, size } in leaves.into_values() {
+        for SnapshotLeafRow { tree, kind, qtree, name, size, os_type } in leaves.into_values() {
             sum.numbers(&[u64::from(*tree), *size, u64::from(qtree.is_some())]);
-            sum.texts(&[kind.word(), qtree.as_deref().unwrap_or_default(), name]);
+            sum.texts(&[
+                kind.word(),
+                qtree.as_deref().unwrap_or_default(),
+                name,
+                os_type.as_deref().unwrap_or_default(),
+            ]);
         }
         sum.mixed()
     }

@@ -26,6 +26,7 @@ fn object(id: CatalogueId, kind: Kind, parent: Option<CatalogueId>, name: &str) 
         template: None,
         fair: false,
         offline: false,
+        os_type: (kind == Kind::Lun).then(|| "vmware".into()),
     }
 }
 
@@ -36,6 +37,7 @@ fn snapshot() -> SnapshotRow {
         qtree: qtree.map(str::to_owned),
         name: name.into(),
         size: 1 << 20,
+        os_type: Some("aix".into()),
     };
     let leaves = vec![leaf(1 << 31, None, "lun1"), leaf((1 << 31) + 1, Some("q1"), "lun1")];
     SnapshotRow { id: 1, volume: 2, name: "nightly".into(), created: 1_795_314_659, leaves }
