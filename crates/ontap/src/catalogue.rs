@@ -13,6 +13,7 @@ mod file;
 mod history;
 mod lun;
 mod policy_group;
+mod privilege;
 mod qtree;
 mod question;
 mod selection;

@@ -16,7 +16,7 @@ mod lookup;
 mod problem;
 mod spec;
 
-pub use complete::{Candidate, Completion, complete};
+pub use complete::{Candidate, Completion, Names, complete};
 pub use help::Topic;
 pub use problem::{CommandError, Problem};
 pub use spec::{CommandSpec, Need, Parameter};

@@ -21,5 +21,5 @@ pub mod value;
 mod word;
 
 pub use catalogue::Command;
-pub use grammar::{CommandError, Problem, complete, output_of, parse};
+pub use grammar::{CommandError, Names, Problem, complete, output_of, parse};
 pub use word::{UnclosedQuote, Word};

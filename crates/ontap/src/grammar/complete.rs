@@ -12,6 +12,19 @@ pub struct Completion {
     pub start: usize,
     /// What could stand there, in the order of the tables.
     pub candidates: Vec<Candidate>,
+    /// What only a server knows: the names that could stand there.
+    pub names: Option<Names>,
+}
+
+/// Names that a server has: a field of what a `show` command lists, of those that begin with what is typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The words of the command.
+    pub command: &'static str,
+    /// The field.
+    pub field: &'static str,
+    /// What is typed of the name already.
+    pub typed: String,
 }
 
 /// One way to go on.
@@ -27,7 +40,7 @@ pub struct Candidate {
 pub fn complete(line: &str) -> Completion {
     let start = line.rfind(char::is_whitespace).map_or(0, |i| i + line[i..].chars().next().map_or(1, char::len_utf8));
     // A quote that is open here swallows the end of the line: it is a value that only the user knows.
-    let Ok(words) = Word::split(&line[..start]) else { return Completion { start, candidates: vec![] } };
+    let Ok(words) = Word::split(&line[..start]) else { return Completion::of(start, vec![]) };
     let typed = &line[start..];
     let mut path = Vec::new();
     for word in &words {
@@ -35,13 +48,13 @@ pub fn complete(line: &str) -> Completion {
         match pick(&word.text, &next) {
             _ if next.is_empty() => break,
             Pick::One(full) => path.push(full),
-            Pick::None | Pick::Several(_) => return Completion { start, candidates: vec![] },
+            Pick::None | Pick::Several(_) => return Completion::of(start, vec![]),
         }
     }
     let next = next_words(&path);
     match catalogue::specs().find(|s| s.words().eq(path.iter().copied())) {
         Some(spec) if next.is_empty() => behind(spec, &words[path.len()..], typed, start),
-        _ => Completion { start, candidates: command_words(&path, &next, typed) },
+        _ => Completion::of(start, command_words(&path, &next, typed)),
     }
 }
 
@@ -70,9 +83,14 @@ fn behind(spec: &'static CommandSpec, given: &[Word], typed: &str, start: usize)
             let typed = typed.trim_start_matches('-').to_ascii_lowercase();
             let open = spec.parameters.iter().filter(|p| !used.contains(&p.name) && p.name.starts_with(&typed));
             let candidates = open.map(|p| Candidate { word: format!("-{}", p.name), help: p.help() });
-            Completion { start, candidates: candidates.collect() }
+            Completion::of(start, candidates.collect())
         }
-        _ => Completion { start, candidates: vec![] },
+        // The first parameter may be given without its name.
+        None if given.is_empty() => spec
+            .parameters
+            .first()
+            .map_or_else(|| Completion::of(start, vec![]), |parameter| values(spec, parameter, typed, start)),
+        _ => Completion::of(start, vec![]),
     }
 }
 
@@ -84,9 +102,41 @@ fn values(spec: &'static CommandSpec, parameter: &'static Parameter, typed: &str
         let fitting = spec.columns().filter(|c| c.starts_with(&last));
         let help = |column| spec.parameter(column).map_or("", Parameter::help);
         let candidates = fitting.map(|c| Candidate { word: c.to_owned(), help: help(c) }).collect();
-        return Completion { start: start + comma, candidates };
+        return Completion::of(start + comma, candidates);
     }
+    let names = names(spec, parameter.name, typed);
     let typed = typed.to_ascii_lowercase();
     let fitting = parameter.choices.iter().filter(|c| c.to_ascii_lowercase().starts_with(&typed));
-    Completion { start, candidates: fitting.map(|c| Candidate { word: (*c).to_owned(), help: "" }).collect() }
+    let candidates = fitting.map(|c| Candidate { word: (*c).to_owned(), help: "" }).collect();
+    Completion { start, candidates, names }
+}
+
+/// Whose names a parameter takes; none of what the command is to make.
+fn names(spec: &CommandSpec, parameter: &str, typed: &str) -> Option<Names> {
+    let is_new = spec.path.ends_with(" create") && spec.parameters.first().is_some_and(|first| first.name == parameter);
+    let (command, field) = match parameter {
+        _ if is_new => return None,
+        "vserver" => ("vserver show", "vserver"),
+        "volume" | "parent-volume" => ("volume show", "volume"),
+        "qtree" => ("volume qtree show", "qtree"),
+        "snapshot" | "parent-snapshot" => ("volume snapshot show", "snapshot"),
+        "file" => ("volume file show", "file"),
+        "path" if spec.path.starts_with("lun ") => ("lun show", "path"),
+        "policy-group" if spec.path.starts_with("qos policy-group") => ("qos policy-group show", "policy-group"),
+        "policy-group" if spec.path.starts_with("qos adaptive") => ("qos adaptive-policy-group show", "policy-group"),
+        "qos-policy-group" => ("qos policy-group show", "policy-group"),
+        "qos-adaptive-policy-group" | "qos-adaptive-policy-group-template" => {
+            ("qos adaptive-policy-group show", "policy-group")
+        }
+        "workload" => ("qos workload show", "workload"),
+        "aggregate" => ("storage aggregate show", "aggregate"),
+        _ => return None,
+    };
+    Some(Names { command, field, typed: typed.to_owned() })
+}
+
+impl Completion {
+    fn of(start: usize, candidates: Vec<Candidate>) -> Completion {
+        Completion { start, candidates, names: None }
+    }
 }
