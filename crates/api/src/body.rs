@@ -1,6 +1,7 @@
 //! What a request's body says, taken field by field: what is left at the end is refused by its name.
 
 use crate::problem::{Problem, code};
+use crate::setting::{Setting, of_method};
 use ontap::value::ValueError;
 use serde_json::{Map, Value};
 use std::str::FromStr;
@@ -40,6 +41,57 @@ impl Body {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => Err(self.wrong(field, "a text", &other)),
+        }
+    }
+
+    /// Whether it has only fields that a method's body may have, each of its type.
+    ///
+    /// # Errors
+    /// One is another, by its name.
+    pub fn check(&self, settings: &[Setting], method: &str) -> Result<(), Problem> {
+        for (field, value) in self.fields.iter().filter(|(field, value)| *field != "_links" && !value.is_null()) {
+            let name = self.name(field);
+            let mut of = of_method(settings, method);
+            if let Some(setting) = of.find(|setting| setting.name == name) {
+                if !setting.takes.fits(value) {
+                    return Err(self.wrong(field, setting.takes.word(), value));
+                }
+                continue;
+            }
+            let beneath = format!("{name}.");
+            if !of_method(settings, method).any(|setting| setting.name.starts_with(&beneath)) {
+                return Err(not_settable(&name));
+            }
+            let Value::Object(fields) = value else { return Err(self.wrong(field, "an object", value)) };
+            Body { place: beneath, fields: fields.clone() }.check(settings, method)?;
+        }
+        Ok(())
+    }
+
+    /// A text or number at a dotted name, as a text: a key.
+    pub fn at(&mut self, field: &str) -> Result<Option<String>, Problem> {
+        if let Some((first, rest)) = field.split_once('.') {
+            let Some(mut inner) = self.object(first)? else { return Ok(None) };
+            return inner.at(rest);
+        }
+        match self.take(field) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(Value::Number(number)) => Ok(Some(number.to_string())),
+            Some(other) => Err(self.wrong(field, "a text or a number", &other)),
+        }
+    }
+
+    /// Sets a text, or refuses another one that is there.
+    pub fn put(&mut self, field: &str, text: &str) -> Result<(), Problem> {
+        match self.fields.insert(field.into(), text.into()) {
+            Some(Value::String(other)) if other != text => {
+                let name = self.name(field);
+                let message =
+                    format!("{name}: is {text:?} in the path and {other:?} in the body; leave it out of the body");
+                Err(Problem::bad(code::INVALID_VALUE, &name, message))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -117,11 +169,7 @@ impl Body {
         self.fields.remove("_links");
         match self.fields.keys().next() {
             None => Ok(()),
-            Some(field) => {
-                let name = self.name(field);
-                let message = format!("{name}: is no field that can be set here; leave it out");
-                Err(Problem::bad(code::NOT_SETTABLE, &name, message))
-            }
+            Some(field) => Err(not_settable(&self.name(field))),
         }
     }
 
@@ -135,6 +183,10 @@ impl Body {
         let name = self.name(field);
         Problem::bad(code::INVALID_VALUE, &name, format!("{name}: must be {kind}, got {value}"))
     }
+}
+
+fn not_settable(name: &str) -> Problem {
+    Problem::bad(code::NOT_SETTABLE, name, format!("{name}: is no field that can be set here; leave it out"))
 }
 
 #[cfg(test)]

@@ -14,18 +14,20 @@ use crate::body::Body;
 use crate::caller::Caller;
 use crate::json;
 use crate::openapi;
+use crate::pass_through;
 use crate::problem::{Problem, code};
 use crate::query::{Query, decoded};
 use crate::record::{instance, page, picked};
 use crate::resource::{
-    Aggregates, Cluster, Job, Jobs, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Space, Svms, View,
-    VolumeFiles, VolumeSnapshots, Volumes, Workloads, unsupported,
+    Aggregates, Cluster, Job, Jobs, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms, View, VolumeFiles,
+    VolumeSnapshots, Volumes, Workloads, unsupported,
 };
 use admin::{Administration, At};
 use block::{ObjectId, Span};
 use ontap::Command;
 use qos::RefusalKind;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// A request, read as far as HTTP goes.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +47,8 @@ pub(crate) struct Reply {
     pub location: Option<String>,
     /// How long to wait before asking again.
     pub wait: Option<Span>,
+    /// The methods that there are, where it was another one.
+    pub allow: Option<String>,
     pub body: Value,
 }
 
@@ -53,8 +57,11 @@ pub(crate) trait Desk {
     /// Has somebody look at it.
     fn look(&self, look: &mut dyn FnMut(&Administration, &At<'_>)) -> Result<(), Problem>;
 
-    /// The space of the pool, where it can be told.
-    fn space(&self) -> Option<Space>;
+    /// How far the catalogue is: one more for each change.
+    fn generation(&self) -> u64;
+
+    /// Runs a line of the command line; its answer in text.
+    fn line(&mut self, line: &str) -> Result<String, Problem>;
 
     /// Runs commands as one.
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem>;
@@ -69,8 +76,10 @@ pub(crate) struct Office {
 
 /// Answers a request.
 pub(crate) fn answer(office: &mut Office, desk: &mut dyn Desk, caller: &Caller, request: Request<'_>) -> Reply {
-    let mut errand = Errand { office, desk, caller, request };
-    errand.answer().unwrap_or_else(|problem| problem.into())
+    let mut errand = Errand { office, desk, caller, request, methods: vec!["GET"] };
+    let mut reply = errand.answer().unwrap_or_else(Reply::from);
+    reply.allow = (reply.status == 405).then(|| errand.methods.join(", "));
+    reply
 }
 
 impl From<Problem> for Reply {
@@ -84,6 +93,8 @@ struct Errand<'a> {
     desk: &'a mut dyn Desk,
     caller: &'a Caller,
     request: Request<'a>,
+    /// Those that the path takes.
+    methods: Vec<&'static str>,
 }
 
 /// What changes one thing, by what a body says of it.
@@ -96,12 +107,20 @@ struct Change<T> {
     is_instance: bool,
 }
 
+/// How a change ended.
+struct Ended {
+    reply: Reply,
+    /// Else the reply has the job that failed.
+    is_done: bool,
+}
+
 impl Errand<'_> {
     fn answer(&mut self) -> Result<Reply, Problem> {
         let path = decoded(&self.request.path.replace('+', "%2B"))?;
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         match parts[..] {
             ["docs", "api"] => self.only_shown("document", openapi::document),
+            ["api", "private", "cli", ref words @ ..] => self.line(words),
             ["api", "cluster"] => self.only_shown("cluster", || self.office.cluster.record()),
             ["api", "cluster", "jobs", ref key @ ..] => self.resource(&JobsResource, key),
             ["api", "svm", "svms", ref key @ ..] => self.resource(&Svms, key),
@@ -132,22 +151,42 @@ impl Errand<'_> {
     }
 
     /// One thing that is there to be seen.
-    fn only_shown(&self, name: &str, record: impl Fn() -> Value) -> Result<Reply, Problem> {
-        Query::read(self.request.query)?;
-        match self.request.method {
-            "GET" => Ok(Reply { status: 200, body: record(), ..Reply::default() }),
-            method => Err(unsupported(name, method)),
+    fn only_shown(&self, what: &str, record: impl Fn() -> Value) -> Result<Reply, Problem> {
+        if self.request.method != "GET" {
+            return Err(unsupported(what, self.request.method));
         }
+        if let Some((name, _)) = Query::read(self.request.query)?.filters.first() {
+            let message =
+                format!("{name:?} is no parameter here: there is one {what}, which is not picked by its fields");
+            return Err(Problem::bad(code::UNEXPECTED, name, message));
+        }
+        Ok(Reply { status: 200, body: record(), ..Reply::default() })
+    }
+
+    /// A line of the command line.
+    fn line(&mut self, words: &[&str]) -> Result<Reply, Problem> {
+        let Request { method, query, body, .. } = self.request;
+        self.methods.extend(["POST", "PATCH", "DELETE"]);
+        let line = pass_through::line(words, method, query, json::object(body)?)?;
+        pass_through::check(self.caller, &line.text)?;
+        let text = self.desk.line(&line.text)?;
+        let status = if line.answer == pass_through::Answer::Text && method == "POST" { 201 } else { 200 };
+        Ok(Reply { status, body: pass_through::told(line.answer, &text), ..Reply::default() })
     }
 
     fn resource<R: Resource>(&mut self, resource: &R, key: &[&str]) -> Result<Reply, Problem> {
         let key = key.join("/");
         let key = Some(key.as_str()).filter(|key| !key.is_empty());
+        let method = self.request.method;
+        let is_there = |change: &str| change != "POST" || key.is_none() || R::MADE_AT_KEY;
+        self.methods.extend(R::CHANGES.iter().copied().filter(|change| is_there(change)));
+        if !self.methods.contains(&method) {
+            return Err(unsupported(R::NAME, method));
+        }
         let query = Query::read(self.request.query)?;
-        match (self.request.method, key) {
+        match (method, key) {
             ("GET", _) => self.get(resource, key, &query),
-            (method, _) if !R::CHANGES.contains(&method) => Err(unsupported(R::NAME, method)),
-            ("POST", None) => self.post(resource, &query),
+            ("POST", key) => self.post(resource, key, &query),
             ("PATCH", _) => {
                 let modify = |view: &View<'_>, item, body: &mut Body| resource.modify(view, item, body);
                 self.change(resource, key, &query, &modify)
@@ -180,27 +219,31 @@ impl Errand<'_> {
         Ok(Reply { status: 200, body, ..Reply::default() })
     }
 
-    fn post<R: Resource>(&mut self, resource: &R, query: &Query) -> Result<Reply, Problem> {
+    fn post<R: Resource>(&mut self, resource: &R, key: Option<&str>, query: &Query) -> Result<Reply, Problem> {
         let mut body = Body::from(json::object(self.request.body)?);
+        if let Some(key) = key {
+            resource.put_key(&mut body, key)?;
+        }
         let list = body.list("records")?;
         let is_list = list.is_some();
         let bodies = list.unwrap_or_else(|| vec![std::mem::take(&mut body)]);
         body.end()?;
-        let (commands, svm) = self.look(|view| {
-            let (mut commands, mut of) = (Vec::new(), None);
+        let (commands, svms) = self.look(|view| {
+            let (mut commands, mut of) = (Vec::new(), BTreeSet::new());
             for body in &bodies {
                 let mut body = body.clone();
-                of = svm_named(view, &body).or(resource.of_svm(view));
-                view.may_change(of)?;
+                let svm = svm_named(view, &body).or(resource.of_svm(view));
+                view.may_change(svm)?;
+                of.extend(svm);
                 commands.extend(resource.create(view, &mut body)?);
                 body.end()?;
             }
             Ok((commands, of))
         })?;
-        let ended = self.desk.run(commands);
-        let made = ended.as_ref().is_ok().then_some(&bodies);
-        let mut reply = self.ended::<R>(query, 201, svm, ended.clone())?;
-        let Some(bodies) = made else { return Ok(reply) };
+        let Ended { mut reply, is_done } = self.done::<R>(query, 201, svms, commands)?;
+        if !is_done {
+            return Ok(reply);
+        }
         let (keys, records) = self.look(|view| {
             let items = bodies.iter().filter_map(|body| resource.made(view, body.clone()));
             let items: Vec<R::Item> = items.collect();
@@ -230,56 +273,68 @@ impl Errand<'_> {
         commands_of: CommandsOf<'_, R::Item>,
     ) -> Result<Reply, Problem> {
         let body = Body::from(json::object(self.request.body)?);
-        let (commands, number, svm) = self.look(|view| {
-            let Change { items, is_instance } = change(resource, view, key, query, body.clone())?;
-            let (number, mut commands, mut of) = (items.len(), Vec::new(), None);
+        let (commands, number, svms) = self.look(|view| {
+            let Change { items, is_instance } =
+                change(resource, view, (self.request.method, key), query, body.clone())?;
+            let (number, mut commands, mut of) = (items.len(), Vec::new(), BTreeSet::new());
             for (item, mut body) in items {
-                of = resource.svm(view, item);
-                view.may_change(of)?;
+                let svm = resource.svm(view, item);
+                view.may_change(svm)?;
+                of.extend(svm);
                 commands.extend(commands_of(view, item, &mut body)?);
                 body.end()?;
             }
             Ok((commands, (!is_instance).then_some(number), of))
         })?;
-        let ended = if commands.is_empty() { Ok(()) } else { self.desk.run(commands) };
-        let mut reply = self.ended::<R>(query, 200, svm, ended)?;
+        let Ended { mut reply, .. } = self.done::<R>(query, 200, svms, commands)?;
         if let Some(number) = number {
             reply.body["num_records"] = number.into();
         }
         Ok(reply)
     }
 
-    /// The answer to a change: at once, or by a job where the client does not say that it waits.
-    fn ended<R: Resource>(
+    /// Does what was asked for, and answers: at once, or by a job where the client does not say that it waits.
+    fn done<R: Resource>(
         &mut self,
         query: &Query,
         status: u16,
-        svm: Option<ObjectId>,
-        ended: Result<(), Problem>,
-    ) -> Result<Reply, Problem> {
+        svms: BTreeSet<ObjectId>,
+        commands: Vec<Command>,
+    ) -> Result<Ended, Problem> {
         if !R::HAS_JOBS || query.return_timeout.is_some_and(|seconds| seconds > 0) {
-            return ended.map(|()| Reply { status, body: json!({}), ..Reply::default() });
+            self.run(commands)?;
+            return Ok(Ended { reply: Reply { status, body: json!({}), ..Reply::default() }, is_done: true });
         }
-        // What is wrong by itself is answered at once; what stands in the way is what a job fails of.
-        let fails_later = |problem: &Problem| matches!(problem.kind, Some(RefusalKind::InUse | RefusalKind::Full));
-        let problem = match ended {
-            Err(problem) if !fails_later(&problem) => return Err(problem),
-            ended => ended.err(),
-        };
         let (uuid, time) = self.look(|view| Ok((view.at.world.uuid(), view.at.date)))?;
         let description = format!("{} {}", self.request.method, self.request.path);
-        self.office.jobs.add(Job { uuid, description, time, svm, problem });
+        let mut job = Job { uuid, description, time, svms, problem: None };
+        self.office.jobs.begin(&job, self.desk.generation())?;
+        // What is wrong by itself is answered at once; what stands in the way is what a job fails of.
+        let fails_later = |problem: &Problem| matches!(problem.kind, Some(RefusalKind::InUse | RefusalKind::Full));
+        match self.run(commands) {
+            Err(problem) if !fails_later(&problem) => {
+                self.office.jobs.withdraw(&job);
+                return Err(problem);
+            }
+            ended => job.problem = ended.err(),
+        }
+        let is_done = job.problem.is_none();
+        self.office.jobs.end(job);
         let uuid = admin::uuid_text(uuid);
         let href = format!("{}/{uuid}", JobsResource.path());
         let body = json!({ "job": { "uuid": uuid, "_links": { "self": { "href": href } } } });
-        Ok(Reply { status: 202, body, ..Reply::default() })
+        Ok(Ended { reply: Reply { status: 202, body, ..Reply::default() }, is_done })
+    }
+
+    fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
+        if commands.is_empty() { Ok(()) } else { self.desk.run(commands) }
     }
 
     fn look<T>(&self, look: impl Fn(&View<'_>) -> Result<T, Problem>) -> Result<T, Problem> {
         let Office { cluster, jobs } = &*self.office;
-        let (mut seen, space) = (None, self.desk.space());
+        let mut seen = None;
         self.desk.look(&mut |administration, at| {
-            let view = View { administration, at, caller: self.caller, jobs, cluster, space };
+            let view = View { administration, at, caller: self.caller, jobs, cluster };
             seen = Some(look(&view));
         })?;
         seen.unwrap_or_else(|| Err(Problem::new(500, code::INTERNAL, "nobody looked")))
@@ -288,7 +343,7 @@ impl Errand<'_> {
 
 /// The one behind a key, where it is shown to whoever asks.
 fn known<R: Resource>(resource: &R, view: &View<'_>, key: &str) -> Result<R::Item, Problem> {
-    let found = resource.find(view, key).filter(|item| view.sees(resource.svm(view, *item)));
+    let found = resource.find(view, key).filter(|item| resource.is_seen(view, *item));
     found.ok_or_else(|| Problem::missing(format!("there is no {} {key:?} (entry doesn't exist)", R::NAME)))
 }
 
@@ -296,7 +351,7 @@ fn known<R: Resource>(resource: &R, view: &View<'_>, key: &str) -> Result<R::Ite
 fn change<R: Resource>(
     resource: &R,
     view: &View<'_>,
-    key: Option<&str>,
+    (method, key): (&str, Option<&str>),
     query: &Query,
     mut body: Body,
 ) -> Result<Change<R::Item>, Problem> {
@@ -306,8 +361,7 @@ fn change<R: Resource>(
     if let Some(list) = body.list("records")? {
         body.end()?;
         let one = |mut body: Body| {
-            let key = body.text("uuid")?;
-            let key = body.required("uuid", key)?;
+            let key = resource.key_in(&mut body)?;
             Ok((known(resource, view, &key)?, body))
         };
         return Ok(Change { items: list.into_iter().map(one).collect::<Result<_, Problem>>()?, is_instance: false });
@@ -317,6 +371,8 @@ fn change<R: Resource>(
             format!("{}: give a key in the path, or at least one field to pick by, such as ?name=v*", R::NAME);
         return Err(Problem::new(400, code::BAD_FIELD, message));
     }
+    // With nothing picked nobody else looks at it.
+    body.check(resource.settings(), method)?;
     let items = picked(resource, view, query)?.into_iter().map(|item| (item, body.clone())).collect();
     Ok(Change { items, is_instance: false })
 }

@@ -4,14 +4,15 @@
 use crate::caller::Caller;
 use crate::certificate::{self, CertificateError};
 use crate::dispatch::{Desk, Office, Reply, Request, answer};
+use crate::journal::JOBS_FILE;
 use crate::login::Logins;
 use crate::problem::{Problem, code};
-use crate::resource::{Cluster, Jobs, Space};
+use crate::resource::{Cluster, Jobs};
 use crate::users::{USERS_FILE, UsersError};
 use admin::{Administration, At};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -75,6 +76,9 @@ pub enum RestError {
     /// The certificate is missing or wrong.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The jobs cannot be read or written.
+    #[error("{JOBS_FILE} in the pool's folder: {0}")]
+    Jobs(std::io::Error),
     /// The users cannot be read.
     #[error(transparent)]
     Users(#[from] UsersError),
@@ -114,7 +118,9 @@ impl Rest {
         let listener = std::net::TcpListener::bind(&listen).map_err(error)?;
         listener.set_nonblocking(true).map_err(error)?;
         let address = listener.local_addr().map_err(error)?;
-        let office = Mutex::new(Office { cluster, jobs: Jobs::default() });
+        let generation = control.lock().unwrap_or_else(PoisonError::into_inner).generation();
+        let jobs = Jobs::of_folder(&folder, generation).map_err(RestError::Jobs)?;
+        let office = Mutex::new(Office { cluster, jobs });
         let shared = Arc::new(Shared { tls: tls.clone(), logins, clock: Clock::new(), office, control });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -285,9 +291,13 @@ impl Desk for ControlDesk<'_> {
         self.control.look(|administration, at| look(administration, at)).map_err(gone)
     }
 
-    fn space(&self) -> Option<Space> {
-        let space = uring::space::space(self.control.folder()).ok()?;
-        Some(Space { total: space.total, free: space.available })
+    fn line(&mut self, line: &str) -> Result<String, Problem> {
+        let answer = self.control.execute_for(Some(&self.who), line);
+        answer.map(|answer| answer.text()).map_err(|error| Problem::from(&error))
+    }
+
+    fn generation(&self) -> u64 {
+        self.control.generation()
     }
 
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
@@ -302,6 +312,9 @@ fn sent(reply: Reply) -> hyper::Response<Full<Bytes>> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/hal+json"));
     if reply.status == 401 {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"seawall\""));
+    }
+    if let Some(allow) = reply.allow.and_then(|allow| HeaderValue::try_from(allow).ok()) {
+        headers.insert(ALLOW, allow);
     }
     if let Some(wait) = reply.wait {
         headers.insert(RETRY_AFTER, wait.as_nanos().div_ceil(1_000_000_000).into());

@@ -10,22 +10,33 @@
 mod body;
 mod caller;
 mod certificate;
+mod client;
 mod dispatch;
 mod filter;
 mod http;
+mod journal;
 mod json;
 mod login;
 mod openapi;
+mod pass_through;
 mod problem;
 mod query;
 mod record;
 mod resource;
 mod selection;
+mod setting;
 mod users;
 
 pub use caller::{Caller, Role};
 pub use certificate::CertificateError;
+pub use client::{Client, ClientError, ClientSettings};
 pub use http::{Rest, RestError, RestSettings};
 pub use problem::Problem;
 pub use resource::Cluster;
 pub use users::{USERS_FILE, Users, UsersError, new_password};
+
+/// Whether a query string and a body can be read as those of a request are: for the fuzz target.
+#[doc(hidden)]
+pub fn can_be_read(query: &str, body: &[u8]) -> bool {
+    query::Query::read(query).is_ok() & json::object(body).is_ok()
+}

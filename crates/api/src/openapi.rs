@@ -6,6 +6,7 @@ use crate::resource::{
     Aggregates, Cluster, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms, VolumeFiles, VolumeSnapshots,
     Volumes, Workloads,
 };
+use crate::setting::body_schema;
 use block::ObjectId;
 use ontap::value::{Interval, Value as _};
 use serde_json::{Map, Value, json};
@@ -86,8 +87,7 @@ impl Document {
         collection.insert("get".into(), operation(&format!("List: {name}"), &picking, None, "200", &page));
         instance.insert("get".into(), operation(&format!("Show: {name}"), &picked, None, "200", &record));
         for &method in R::CHANGES {
-            let body = (method != "DELETE").then_some(&record);
-            let change = |of: &[Value]| {
+            let change = |of: &[Value], body: Option<&Value>| {
                 let of: Vec<Value> = of.iter().cloned().chain(parameters(&["return_timeout"])).collect();
                 let (verb, status) = match method {
                     "POST" => ("Make", "201"),
@@ -103,16 +103,62 @@ impl Document {
                 operation
             };
             if method == "POST" {
-                collection.insert("post".into(), change(&above));
-            } else {
-                collection.insert(method.to_lowercase(), change(&picking[..picking.len() - PICKING.len()]));
-                instance.insert(method.to_lowercase(), change(&own));
+                let one = self.body::<R>(resource, &name, method);
+                collection.insert("post".into(), change(&above, Some(&one_or_several(&one, &one))));
+                if R::MADE_AT_KEY {
+                    instance.insert("post".into(), change(&own, Some(&one)));
+                }
+                continue;
             }
+            let one = (method == "PATCH").then(|| self.body::<R>(resource, &name, method));
+            let several = with_keys(body_schema(resource.settings(), method), keys);
+            let picked = &picking[..picking.len() - PICKING.len()];
+            let list = one_or_several(one.as_ref().unwrap_or(&nothing()), &several);
+            collection.insert(method.to_lowercase(), change(picked, Some(&list)));
+            instance.insert(method.to_lowercase(), change(&own, one.as_ref()));
         }
         let keys: Vec<String> = keys.iter().map(|key| format!("{{{key}}}")).collect();
         self.paths.insert(path.into(), collection.into());
         self.paths.insert(format!("{path}/{}", keys.join("/")), instance.into());
     }
+
+    /// A method's body, as a schema of its own.
+    fn body<R: Resource>(&mut self, resource: &R, name: &str, method: &str) -> Value {
+        let name = format!("{name}_{}", method.to_lowercase());
+        let reference = json!({ "$ref": format!("#/components/schemas/{name}") });
+        self.schemas.insert(name, body_schema(resource.settings(), method));
+        reference
+    }
+}
+
+/// One, or `{"records": […]}`.
+fn one_or_several(one: &Value, several: &Value) -> Value {
+    let list = json!({ "type": "array", "items": several });
+    let records = json!({
+        "type": "object", "properties": { "records": list }, "required": ["records"], "additionalProperties": false,
+    });
+    json!({ "oneOf": [one, records] })
+}
+
+/// One in a list of records: what names it, and what is to be otherwise.
+fn with_keys(mut schema: Value, keys: &[&str]) -> Value {
+    for key in keys {
+        let (first, rest) = key.split_once('.').map_or((*key, None), |(first, rest)| (first, Some(rest)));
+        let text = json!({ "type": "string" });
+        schema["properties"][first] = match (rest, first) {
+            (Some(rest), _) => json!({ "type": "object", "properties": { rest: text }, "required": [rest] }),
+            (None, "id") => json!({ "type": "integer", "minimum": 0 }),
+            (None, _) => text,
+        };
+    }
+    let required: Vec<&str> = keys.iter().map(|key| key.split('.').next().unwrap_or(key)).collect();
+    schema["required"] = json!(required);
+    schema
+}
+
+/// An empty body.
+fn nothing() -> Value {
+    json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
 /// What a collection takes beside filters.
@@ -152,7 +198,7 @@ fn filter(name: &str) -> Value {
 fn parameters<'a>(names: &'a [&str]) -> impl Iterator<Item = Value> + 'a {
     names.iter().map(|name| {
         let schema = match *name {
-            "max_records" => json!({ "type": "integer", "minimum": 1 }),
+            "max_records" => json!({ "type": "integer", "minimum": 0 }),
             "offset" => json!({ "type": "integer", "minimum": 0 }),
             "return_timeout" => json!({ "type": "integer", "minimum": 0, "maximum": 120 }),
             "return_records" => json!({ "type": "boolean" }),

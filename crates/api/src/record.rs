@@ -87,7 +87,7 @@ pub(crate) fn picked<R: Resource>(resource: &R, view: &View<'_>, query: &Query) 
         conditions.iter().all(|(field, name, filter)| filter.holds(within(field, name, view, *item).as_ref()))
     };
     let mut items: Vec<R::Item> =
-        resource.items(view).into_iter().filter(|item| view.sees(resource.svm(view, *item))).filter(fits).collect();
+        resource.items(view).into_iter().filter(|item| resource.is_seen(view, *item)).filter(fits).collect();
     // The last one first: sorting keeps the order of equals.
     for (name, largest_first) in query.order_by.iter().rev() {
         let field = known(name)?;

@@ -31,8 +31,9 @@ use crate::body::Body;
 use crate::caller::{Caller, Role};
 use crate::problem::{Problem, code};
 use crate::record::Field;
+use crate::setting::Setting;
 use admin::{Administration, At};
-use block::{Bytes, ObjectId};
+use block::ObjectId;
 use ontap::Command;
 use ontap::value::ObjectName;
 use qos::{Object, ObjectKind, Registry};
@@ -45,17 +46,6 @@ pub(crate) struct View<'a> {
     pub jobs: &'a Jobs,
     /// What the server calls itself.
     pub cluster: &'a Cluster,
-    /// The space of the pool, where it can be told.
-    pub space: Option<Space>,
-}
-
-/// A pool's space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Space {
-    /// All of it.
-    pub total: Bytes,
-    /// What may still be taken.
-    pub free: Bytes,
 }
 
 /// A kind of thing that there is a collection of.
@@ -76,6 +66,11 @@ pub(crate) trait Resource {
     /// Its records' fields, the keys first.
     fn fields(&self) -> &'static [Field<Self::Item>];
 
+    /// What bodies that make and change one may have.
+    fn settings(&self) -> &'static [Setting] {
+        &[]
+    }
+
     /// All of them, in the order that they are listed in.
     fn items(&self, view: &View<'_>) -> Vec<Self::Item>;
 
@@ -84,6 +79,31 @@ pub(crate) trait Resource {
 
     /// What stands behind the collection's path for one.
     fn key(&self, view: &View<'_>, item: Self::Item) -> String;
+
+    /// The fields that a body names one by, in the order in which the path does: of a list of records to change, each has
+    /// them.
+    const KEYS: &'static [&'static str] = &["uuid"];
+    /// Whether one is made by a POST to its own path.
+    const MADE_AT_KEY: bool = false;
+
+    /// The key of the one that a body names, taken out of it.
+    fn key_in(&self, body: &mut Body) -> Result<String, Problem> {
+        let one = |field: &&str| {
+            let value = body.at(field)?;
+            body.required(field, value)
+        };
+        Ok(Self::KEYS.iter().map(one).collect::<Result<Vec<String>, Problem>>()?.join("/"))
+    }
+
+    /// Has a body name what stands in the path.
+    fn put_key(&self, _body: &mut Body, _key: &str) -> Result<(), Problem> {
+        Err(unsupported(Self::NAME, "POST"))
+    }
+
+    /// Whether one is shown to the caller.
+    fn is_seen(&self, view: &View<'_>, item: Self::Item) -> bool {
+        view.sees(self.svm(view, item))
+    }
 
     /// The SVM that one belongs to; `None` for what is everybody's.
     fn svm(&self, view: &View<'_>, item: Self::Item) -> Option<ObjectId>;

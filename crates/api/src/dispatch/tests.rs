@@ -2,11 +2,13 @@
 //! tested against the built program.
 
 mod goal;
+mod settings;
+mod single;
 
 use super::*;
 use crate::caller::Role;
 use admin::World;
-use block::{Bytes, Time};
+use block::Time;
 use proptest::prelude::*;
 use qos::RegistrySettings;
 use std::cell::Cell;
@@ -44,6 +46,10 @@ impl World for Counted<'_> {
     fn uuid(&self) -> u128 {
         7
     }
+
+    fn aggregate(&self) -> Option<admin::Aggregate> {
+        Some(admin::Aggregate { name: "pool".into(), size: 1000, available: 400 })
+    }
 }
 
 impl Bare {
@@ -58,8 +64,13 @@ impl Desk for Bare {
         Ok(())
     }
 
-    fn space(&self) -> Option<Space> {
-        Some(Space { total: Bytes(1000), free: Bytes(400) })
+    fn line(&mut self, line: &str) -> Result<String, Problem> {
+        let outcome = self.administration.execute(line, Time::ZERO, &|_| 0);
+        outcome.map(|outcome| outcome.answer.text()).map_err(|error| Problem::from(&error))
+    }
+
+    fn generation(&self) -> u64 {
+        0
     }
 
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
@@ -306,7 +317,7 @@ fn files_are_known_by_their_paths() {
     assert_eq!(bench.ask("PATCH", &format!("{files}/dir%2Fnew.img"), r#"{"path": "dir/../new.img"}"#).status, 400);
     assert_eq!(bench.ask("DELETE", &format!("{files}/dir%2Fnew.img"), "{}").status, 202);
     assert_eq!(bench.get(&files)["num_records"], 1);
-    assert_eq!(bench.ask("POST", &files, r#"{"path": "x"}"#).status, 405);
+    assert_eq!(bench.ask("POST", &files, r#"{"path": "x"}"#).status, 400, "without a size");
 }
 
 /// Words of requests, and what is near them.

@@ -15,14 +15,18 @@ const FIELDS: &[Field<()>] = &[
     key("name", |view, ()| Some(view.cluster.name.as_str().into())),
     known("node.name", |view, ()| Some(view.cluster.name.as_str().into())),
     known("state", |_, ()| Some("online".into())),
-    known("space.block_storage.size", |view, ()| Some(view.space?.total.0.into())).of(Kind::Number),
-    known("space.block_storage.available", |view, ()| Some(view.space?.free.0.into())).of(Kind::Number),
+    known("space.block_storage.size", |view, ()| Some(space(view)?.size.into())).of(Kind::Number),
+    known("space.block_storage.available", |view, ()| Some(space(view)?.available.into())).of(Kind::Number),
     known("space.block_storage.used", |view, ()| {
-        let space = view.space?;
-        Some(space.total.0.saturating_sub(space.free.0).into())
+        let space = space(view)?;
+        Some(space.size.saturating_sub(space.available).into())
     })
     .of(Kind::Number),
 ];
+
+fn space(view: &View<'_>) -> Option<admin::Aggregate> {
+    view.at.world.aggregate()
+}
 
 impl Resource for Aggregates {
     type Item = ();

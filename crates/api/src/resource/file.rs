@@ -1,5 +1,5 @@
-//! `/api/storage/volumes/UUID/files`: the files of a volume, each by its path from the volume's root. They are made on the
-//! command line: a file of ONTAP's is made by writing it.
+//! `/api/storage/volumes/UUID/files`: the files of a volume, each by its path from the volume's root. A POST to a path
+//! makes a file of a size there: hosts use it as a block device, so there is no data to send with it.
 
 use super::volume::size_in;
 use super::{Resource, View};
@@ -7,10 +7,11 @@ use crate::body::Body;
 use crate::problem::{Problem, code};
 use crate::query::encoded;
 use crate::record::{Field, Kind, asked, key, known};
+use crate::setting::{Place, Setting, Takes, setting};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
-use ontap::catalogue::{FileCommand, FileDelete, FileModify, FileRename};
+use ontap::catalogue::{FileCommand, FileCreate, FileDelete, FileModify, FileRename};
 use ontap::value::{FilePath, Switch, ValueError};
 use qos::{Object, ObjectKind};
 
@@ -27,14 +28,26 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("size", |view, file| Some(view.size_of(file).into())).of(Kind::Number),
     known("qos_policy.name", |view, file| view.policy_name(file)),
     known("qos_policy.uuid", |view, file| view.policy_uuid(file)),
+    known("qos_policy.max_throughput_iops", |view, object| view.max_iops(object)).of(Kind::Number),
+    known("qos_policy.max_throughput_mbps", |view, object| view.max_mbps(object)).of(Kind::Number),
+    known("qos_policy.min_throughput_iops", |view, object| view.min_iops(object)).of(Kind::Number),
+    known("qos_policy.min_throughput_mbps", |view, object| view.min_mbps(object)).of(Kind::Number),
     asked("bytes_used", |view, file| Some(view.used_in(file).into())).of(Kind::Number),
+];
+
+const SETTINGS: &[Setting] = &[
+    setting("path", Takes::Text, Place::Both),
+    setting("size", Takes::Number, Place::RequiredAndPatch),
+    setting("type", Takes::OneOf(&["file"]), Place::Post),
+    setting("qos_policy", Takes::Policy, Place::Both),
 ];
 
 impl Resource for VolumeFiles {
     type Item = ObjectId;
 
     const NAME: &'static str = "file";
-    const CHANGES: &'static [&'static str] = &["PATCH", "DELETE"];
+    const KEYS: &'static [&'static str] = &["path"];
+    const MADE_AT_KEY: bool = true;
 
     fn path(&self) -> String {
         format!("/api/storage/volumes/{}/files", uuid_of(self.volume))
@@ -42,6 +55,10 @@ impl Resource for VolumeFiles {
 
     fn fields(&self) -> &'static [Field<ObjectId>] {
         FIELDS
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
     }
 
     fn items(&self, view: &View<'_>) -> Vec<ObjectId> {
@@ -67,6 +84,28 @@ impl Resource for VolumeFiles {
         view.registry().svm_of(self.volume)
     }
 
+    fn put_key(&self, body: &mut Body, key: &str) -> Result<(), Problem> {
+        body.put("path", key)
+    }
+
+    fn create(&self, view: &View<'_>, body: &mut Body) -> Result<Vec<Command>, Problem> {
+        let file = path_in(body)?;
+        body.only("type", "file")?;
+        let (size, policy) = (size_in(body, "size")?, view.assignment(body.object("qos_policy")?, None)?);
+        Ok(vec![Command::File(FileCommand::Create(FileCreate {
+            file: body.required("path", file)?,
+            volume: view.object_name(self.volume)?,
+            vserver: view.svm_name(self.volume)?,
+            size: body.required("size", size)?,
+            qos_policy_group: policy.fixed,
+            qos_adaptive_policy_group: policy.adaptive,
+        }))])
+    }
+
+    fn made(&self, view: &View<'_>, mut body: Body) -> Option<ObjectId> {
+        view.registry().find_file(self.volume, path_in(&mut body).ok()??.as_str())
+    }
+
     fn modify(&self, view: &View<'_>, item: ObjectId, body: &mut Body) -> Result<Vec<Command>, Problem> {
         let (volume, vserver, file) = (view.object_name(self.volume)?, view.svm_name(item)?, path(view, item)?);
         let size = size_in(body, "size")?;
@@ -83,14 +122,8 @@ impl Resource for VolumeFiles {
                 qos_adaptive_policy_group: policy.adaptive,
             }));
         }
-        let field = body.name("path");
-        if let Some(new_path) = body.text("path")? {
-            let new_path: FilePath = format!("/{}", new_path.trim_start_matches('/'))
-                .parse()
-                .map_err(|error| Problem::bad(code::INVALID_VALUE, &field, format!("{field}: {error}")))?;
-            if new_path != file {
-                commands.push(FileCommand::Rename(FileRename { file, volume, vserver, new_path }));
-            }
+        if let Some(new_path) = path_in(body)?.filter(|new_path| *new_path != file) {
+            commands.push(FileCommand::Rename(FileRename { file, volume, vserver, new_path }));
         }
         Ok(commands.into_iter().map(Command::File).collect())
     }
@@ -100,6 +133,14 @@ impl Resource for VolumeFiles {
         let (file, force) = (path(view, item)?, Switch(false));
         Ok(vec![Command::File(FileCommand::Delete(FileDelete { file, volume, vserver, force }))])
     }
+}
+
+/// The path that a body gives, from the volume's root, with a slash before it or without.
+fn path_in(body: &mut Body) -> Result<Option<FilePath>, Problem> {
+    let field = body.name("path");
+    let Some(path) = body.text("path")? else { return Ok(None) };
+    let path = format!("/{}", path.trim_start_matches('/')).parse();
+    path.map(Some).map_err(|error| Problem::bad(code::INVALID_VALUE, &field, format!("{field}: {error}")))
 }
 
 /// `dir/disk.img`, without the volume and without a slash before it.

@@ -1,23 +1,25 @@
 //! `/api/cluster/jobs`: what changes of volumes and the like answer with. Each has ended when it is answered: a change is
-//! short work here, and who follows the link finds the end at once.
+//! short work here, and a client that follows the link finds the end at once. They are kept in the pool's folder.
 
 use super::{Resource, View};
-use crate::problem::Problem;
+use crate::journal::{JOBS_FILE, Journal};
+use crate::problem::{Problem, code};
 use crate::record::{Field, Kind, key, known};
 use block::{ObjectId, date};
 use serde_json::Value;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
 
 /// A change that was asked for, and how it ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Job {
     pub uuid: u128,
     /// What was asked for: method and path.
     pub description: String,
     /// When, in seconds since the beginning of 1970.
     pub time: u64,
-    /// The SVM that it is about.
-    pub svm: Option<ObjectId>,
+    /// The SVMs that it is about.
+    pub svms: BTreeSet<ObjectId>,
     /// Why not.
     pub problem: Option<Problem>,
 }
@@ -27,19 +29,58 @@ const KEPT: usize = 1024;
 
 /// The latest jobs, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Jobs(VecDeque<Job>);
+pub(crate) struct Jobs {
+    latest: VecDeque<Job>,
+    /// Without one they end with the process.
+    journal: Option<Journal>,
+}
 
 impl Jobs {
-    /// Adds one.
-    pub fn add(&mut self, job: Job) {
-        if self.0.len() >= KEPT {
-            self.0.pop_front();
+    /// Those that were kept in a pool's folder; those without an end are settled by the catalogue's generation.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn of_folder(folder: &Path, generation: u64) -> std::io::Result<Jobs> {
+        let (journal, latest) = Journal::open(&folder.join(JOBS_FILE), generation, KEPT)?;
+        Ok(Jobs { latest, journal: Some(journal) })
+    }
+
+    /// One begins, at a generation of the catalogue.
+    pub fn begin(&mut self, job: &Job, generation: u64) -> Result<(), Problem> {
+        let begun = self.journal.as_mut().map_or(Ok(()), |journal| journal.begin(job, generation));
+        begun.map_err(|error| {
+            tracing::error!(%error, "{JOBS_FILE}");
+            Problem::new(500, code::INTERNAL, format!("{JOBS_FILE} in the pool's folder cannot be written: {error}"))
+        })
+    }
+
+    /// It ended.
+    pub fn end(&mut self, job: Job) {
+        if self.latest.len() >= KEPT {
+            self.latest.pop_front();
         }
-        self.0.push_back(job);
+        self.note(|journal| journal.end(&job, false));
+        self.latest.push_back(job);
+        let Jobs { latest, journal } = self;
+        if let Some(Err(error)) = journal.as_mut().map(|journal| journal.trim(latest.iter())) {
+            tracing::error!(%error, "{JOBS_FILE}");
+        }
+    }
+
+    /// The client has another answer instead.
+    pub fn withdraw(&mut self, job: &Job) {
+        self.note(|journal| journal.end(job, true));
+    }
+
+    /// What is done stays done, whatever becomes of the line about it.
+    fn note(&mut self, note: impl FnOnce(&mut Journal) -> std::io::Result<()>) {
+        if let Some(Err(error)) = self.journal.as_mut().map(note) {
+            tracing::error!(%error, "{JOBS_FILE}");
+        }
     }
 
     fn get(&self, index: usize) -> Option<&Job> {
-        self.0.get(index)
+        self.latest.get(index)
     }
 }
 
@@ -61,8 +102,8 @@ const FIELDS: &[Field<usize>] = &[
     known("error", |view, index| Some(view.jobs.get(index)?.problem.as_ref()?.body()["error"].clone())).of(Kind::Error),
     known("start_time", |view, index| Some(moment(view.jobs.get(index)?.time))).of(Kind::Moment),
     known("end_time", |view, index| Some(moment(view.jobs.get(index)?.time))).of(Kind::Moment),
-    known("svm.name", |view, index| Some(view.name_of(view.jobs.get(index)?.svm?).into())),
-    known("svm.uuid", |view, index| Some(admin::uuid_of(view.jobs.get(index)?.svm?).into())),
+    known("svm.name", |view, index| Some(view.name_of(only(view, index)?).into())),
+    known("svm.uuid", |view, index| Some(admin::uuid_of(only(view, index)?).into())),
 ];
 
 impl Resource for JobsResource {
@@ -80,11 +121,11 @@ impl Resource for JobsResource {
     }
 
     fn items(&self, view: &View<'_>) -> Vec<usize> {
-        (0..view.jobs.0.len()).collect()
+        (0..view.jobs.latest.len()).collect()
     }
 
     fn find(&self, view: &View<'_>, key: &str) -> Option<usize> {
-        view.jobs.0.iter().position(|job| admin::uuid_text(job.uuid) == key)
+        view.jobs.latest.iter().position(|job| admin::uuid_text(job.uuid) == key)
     }
 
     fn key(&self, view: &View<'_>, item: usize) -> String {
@@ -92,8 +133,19 @@ impl Resource for JobsResource {
     }
 
     fn svm(&self, view: &View<'_>, item: usize) -> Option<ObjectId> {
-        view.jobs.get(item)?.svm
+        only(view, item)
     }
+
+    /// One about several SVMs is shown to the admins of each.
+    fn is_seen(&self, view: &View<'_>, item: usize) -> bool {
+        view.jobs.get(item).is_some_and(|job| job.svms.is_empty() || job.svms.iter().any(|svm| view.sees(Some(*svm))))
+    }
+}
+
+/// The SVM of a job that is about one.
+fn only(view: &View<'_>, index: usize) -> Option<ObjectId> {
+    let svms = &view.jobs.get(index)?.svms;
+    svms.first().copied().filter(|_| svms.len() == 1)
 }
 
 /// `2026-11-23T15:45:58Z`

@@ -5,11 +5,12 @@ use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::record::{Field, Kind, asked, key, known};
+use crate::setting::{Place, Setting, Takes, setting};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
 use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove, LunOffline, LunOnline};
-use ontap::value::{LunPath, OsType, Query, Size, Switch, ValueError};
+use ontap::value::{LunPath, OsType, Query, Size, Switch, Value as _, ValueError};
 use qos::ObjectKind;
 
 /// LUNs.
@@ -22,18 +23,31 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("location.volume", |view, lun| Some(view.name_value(view.above(lun, ObjectKind::Volume)?))).of(Kind::Named),
     known("location.qtree.name", |view, lun| Some(view.name_of(view.above(lun, ObjectKind::Qtree)?).into())),
     known("location.logical_unit", |view, lun| Some(view.name_of(lun).into())),
-    known("os_type", |_, _| Some("linux".into())),
+    known("os_type", |view, lun| Some(view.administration.os_type(lun).to_string().into())),
     known("enabled", |view, lun| Some((!view.administration.offline.contains(&lun)).into())).of(Kind::Truth),
     known("status.state", |view, lun| {
         Some(if view.administration.offline.contains(&lun) { "offline" } else { "online" }.into())
     }),
     known("qos_policy.name", |view, lun| view.policy_name(lun)),
     known("qos_policy.uuid", |view, lun| view.policy_uuid(lun)),
+    known("qos_policy.max_throughput_iops", |view, object| view.max_iops(object)).of(Kind::Number),
+    known("qos_policy.max_throughput_mbps", |view, object| view.max_mbps(object)).of(Kind::Number),
+    known("qos_policy.min_throughput_iops", |view, object| view.min_iops(object)).of(Kind::Number),
+    known("qos_policy.min_throughput_mbps", |view, object| view.min_mbps(object)).of(Kind::Number),
     known("space.size", |view, lun| Some(view.size_of(lun).into())).of(Kind::Number),
     asked("space.used", |view, lun| Some(view.used_in(lun).into())).of(Kind::Number),
     asked("status.mapped", |view, lun| Some((view.at.world.connections(lun) > 0).into())).of(Kind::Truth),
     asked("metric", |view, object| view.metric(object)).of(Kind::Metric),
     asked("statistics", |view, object| view.statistics(object)).of(Kind::Counters),
+];
+
+const SETTINGS: &[Setting] = &[
+    setting("name", Takes::Text, Place::RequiredAndPatch),
+    setting("svm", Takes::Named, Place::Required),
+    setting("space.size", Takes::Number, Place::RequiredAndPatch),
+    setting("os_type", Takes::OneOf(OsType::CHOICES), Place::Post),
+    setting("enabled", Takes::Truth, Place::Patch),
+    setting("qos_policy", Takes::Policy, Place::Both),
 ];
 
 impl Resource for Luns {
@@ -47,6 +61,10 @@ impl Resource for Luns {
 
     fn fields(&self) -> &'static [Field<ObjectId>] {
         FIELDS
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
     }
 
     fn items(&self, view: &View<'_>) -> Vec<ObjectId> {

@@ -4,6 +4,7 @@ use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::record::{Field, Kind, key, known};
+use crate::setting::{Place, Setting, Takes, setting};
 use admin::uuid_text;
 use block::ObjectId;
 use ontap::Command;
@@ -23,7 +24,7 @@ use std::str::FromStr;
 pub(crate) struct Policies;
 
 /// Bytes in the MB of a limit, whatever the MB of a size is.
-const MB: u64 = 1_000_000;
+pub(super) const MB: u64 = 1_000_000;
 
 const FIELDS: &[Field<GroupId>] = &[
     key("uuid", |view, id| Some(uuid_text(group(view, id)?.uuid()).into())),
@@ -62,6 +63,27 @@ const FIELDS: &[Field<GroupId>] = &[
     known("burst.iops", |view, id| Some(burst(view, id)?.iops?.0.into())).of(Kind::Number),
 ];
 
+const SETTINGS: &[Setting] = &[
+    setting("name", Takes::Text, Place::RequiredAndPatch),
+    setting("svm", Takes::Named, Place::Required),
+    setting("fixed.capacity_shared", Takes::Truth, Place::Both),
+    setting("fixed.max_throughput", Takes::Text, Place::Both),
+    setting("fixed.max_throughput_iops", Takes::Number, Place::Both),
+    setting("fixed.max_throughput_mbps", Takes::Number, Place::Both),
+    setting("fixed.min_throughput", Takes::Text, Place::Both),
+    setting("fixed.min_throughput_iops", Takes::Number, Place::Both),
+    setting("fixed.min_throughput_mbps", Takes::Number, Place::Both),
+    setting("adaptive.expected_iops", Takes::Number, Place::Both),
+    setting("adaptive.peak_iops", Takes::Number, Place::Both),
+    setting("adaptive.absolute_min_iops", Takes::Number, Place::Both),
+    setting("adaptive.block_size", Takes::OneOf(&["any", "4k", "8k", "16k", "32k", "64k", "128k"]), Place::Both),
+    setting("adaptive.expected_iops_allocation", Takes::OneOf(&["used_space", "allocated_space"]), Place::Both),
+    setting("adaptive.peak_iops_allocation", Takes::OneOf(&["used_space", "allocated_space"]), Place::Both),
+    setting("burst.percent", Takes::Number, Place::Both),
+    setting("burst.iops", Takes::Number, Place::Both),
+    setting("burst.duration", Takes::Number, Place::Both),
+];
+
 impl Resource for Policies {
     type Item = GroupId;
 
@@ -74,6 +96,10 @@ impl Resource for Policies {
 
     fn fields(&self) -> &'static [Field<GroupId>] {
         FIELDS
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
     }
 
     fn items(&self, view: &View<'_>) -> Vec<GroupId> {

@@ -4,12 +4,12 @@ use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::record::{Field, Kind, asked, key, known};
+use crate::setting::{Place, Setting, Takes, setting};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
 use ontap::catalogue::{QtreeCommand, QtreeCreate, QtreeDelete, QtreeModify, QtreeRename};
 use qos::{Object, ObjectKind};
-use serde_json::json;
 
 /// Qtrees.
 pub(crate) struct Qtrees;
@@ -20,18 +20,28 @@ const FIELDS: &[Field<ObjectId>] = &[
     key("volume", |view, qtree| Some(view.name_value(view.above(qtree, ObjectKind::Volume)?))).of(Kind::Named),
     key("svm", |view, qtree| Some(view.name_value(view.registry().svm_of(qtree)?))).of(Kind::Named),
     known("path", |view, qtree| Some(view.path_in_svm(qtree).trim_start_matches("/vol").into())),
-    known("qos_policy", |view, qtree| {
-        Some(json!({ "name": view.policy_name(qtree)?, "uuid": view.policy_uuid(qtree)? }))
-    })
-    .of(Kind::Named),
+    known("qos_policy.name", |view, qtree| view.policy_name(qtree)),
+    known("qos_policy.uuid", |view, qtree| view.policy_uuid(qtree)),
+    known("qos_policy.max_throughput_iops", |view, object| view.max_iops(object)).of(Kind::Number),
+    known("qos_policy.max_throughput_mbps", |view, object| view.max_mbps(object)).of(Kind::Number),
+    known("qos_policy.min_throughput_iops", |view, object| view.min_iops(object)).of(Kind::Number),
+    known("qos_policy.min_throughput_mbps", |view, object| view.min_mbps(object)).of(Kind::Number),
     asked("metric", |view, object| view.metric(object)).of(Kind::Metric),
     asked("statistics", |view, object| view.statistics(object)).of(Kind::Counters),
+];
+
+const SETTINGS: &[Setting] = &[
+    setting("name", Takes::Text, Place::RequiredAndPatch),
+    setting("svm", Takes::Named, Place::Required),
+    setting("volume", Takes::Named, Place::Required),
+    setting("qos_policy", Takes::Policy, Place::Both),
 ];
 
 impl Resource for Qtrees {
     type Item = ObjectId;
 
     const NAME: &'static str = "qtree";
+    const KEYS: &'static [&'static str] = &["volume.uuid", "id"];
 
     fn path(&self) -> String {
         "/api/storage/qtrees".into()
@@ -39,6 +49,10 @@ impl Resource for Qtrees {
 
     fn fields(&self) -> &'static [Field<ObjectId>] {
         FIELDS
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
     }
 
     fn items(&self, view: &View<'_>) -> Vec<ObjectId> {

@@ -1,11 +1,12 @@
 //! What a body refers to by name or identifier: `{"name": "svm1"}`, `{"uuid": "…"}`, or both of the same thing.
 
 use super::View;
+use super::policy::MB;
 use crate::body::Body;
 use crate::problem::{Problem, code};
 use block::ObjectId;
-use ontap::value::{ObjectName, PolicyAssignment};
-use qos::{Group, Object, ObjectKind};
+use ontap::value::{MinThroughput, ObjectName, OwnLimits, PolicyAssignment, Throughput};
+use qos::{FixedPolicy, Group, Object, ObjectKind, Policy};
 use serde_json::{Value, json};
 
 /// The policy that a body assigns, as the commands take it: by one of two parameters, or by none.
@@ -76,18 +77,17 @@ impl View<'_> {
     }
 
     /// What an object's `policy`, as `{"name": …}` or `{"uuid": …}`, makes of `object`, or of a new one. `none` and an
-    /// empty name detach; an empty object says nothing, as the client sends it that knows no limits of one object alone.
+    /// empty name detach, limits in its place are the object's own; an empty object says nothing, as the client sends it
+    /// that knows no limits of one object alone.
     pub fn assignment(&self, policy: Option<Body>, object: Option<ObjectId>) -> Result<Assignment, Problem> {
         let Some(mut policy) = policy.filter(|policy| !policy.is_empty()) else { return Ok(Assignment::default()) };
         let (name, uuid) = (policy.text("name")?, policy.text("uuid")?);
-        if let Some(limits) =
-            ["max_throughput_iops", "max_throughput_mbps", "min_throughput_iops", "min_throughput_mbps"]
-                .into_iter()
-                .find(|field| policy.number(field).is_ok_and(|number| number.is_some()))
-        {
-            let field = policy.name(limits);
-            let message = format!("{field}: limits are set by a policy; make one and name it here");
-            return Err(Problem::bad(code::NOT_SETTABLE, &field, message));
+        if let Some(limits) = own_limits(&mut policy)? {
+            if name.is_some() || uuid.is_some() {
+                return Err(policy.exclusive("name", "max_throughput_iops"));
+            }
+            policy.end()?;
+            return Ok(assigned(PolicyAssignment::Own(limits), false));
         }
         let (name_field, uuid_field) = (policy.name("name"), policy.name("uuid"));
         policy.end()?;
@@ -136,6 +136,34 @@ impl View<'_> {
         Some(admin::uuid_text(self.group_over(object)?.uuid()).into())
     }
 
+    /// The limits of the fixed policy that an object is in.
+    fn fixed_over(&self, object: ObjectId) -> Option<&FixedPolicy> {
+        match self.group_over(object)?.policy() {
+            Policy::Fixed(policy) => Some(policy),
+            Policy::Adaptive(_) => None,
+        }
+    }
+
+    /// The ceiling in operations per second.
+    pub fn max_iops(&self, object: ObjectId) -> Option<Value> {
+        Some(self.fixed_over(object)?.ceiling.iops?.0.into())
+    }
+
+    /// The ceiling in MB/s.
+    pub fn max_mbps(&self, object: ObjectId) -> Option<Value> {
+        Some((self.fixed_over(object)?.ceiling.bytes?.0 / MB).into())
+    }
+
+    /// The floor in operations per second.
+    pub fn min_iops(&self, object: ObjectId) -> Option<Value> {
+        Some(self.fixed_over(object)?.floor.iops?.0.into())
+    }
+
+    /// The floor in MB/s.
+    pub fn min_mbps(&self, object: ObjectId) -> Option<Value> {
+        Some((self.fixed_over(object)?.floor.bytes?.0 / MB).into())
+    }
+
     /// `{"name": …, "uuid": …}`, as a command takes the name.
     pub fn name_value(&self, object: ObjectId) -> Value {
         json!({ "name": self.name_of(object), "uuid": admin::uuid_of(object) })
@@ -150,6 +178,24 @@ impl View<'_> {
         let name = body.value::<ObjectName>("name")?;
         Ok(name.filter(|name| name.as_str() != self.name_of(object)))
     }
+}
+
+/// Limits in place of a name.
+fn own_limits(policy: &mut Body) -> Result<Option<OwnLimits>, Problem> {
+    let max = policy.value::<Throughput>("max_throughput")?.map(|text| text.limits().unwrap_or_default());
+    let min = policy.value::<MinThroughput>("min_throughput")?.map(|text| text.limits().unwrap_or_default());
+    let mut number = |field: &str, in_text: Option<u64>, is_text: bool, unit: u64| match policy.number(field)? {
+        Some(_) if is_text => Err(policy.exclusive(field.rsplit_once('_').map_or(field, |(text, _)| text), field)),
+        // What is more than a limit may be is refused by the registry, so it must not wrap around before.
+        number => Ok(number.map(|number| number.saturating_mul(unit)).or(is_text.then(|| in_text.unwrap_or(0)))),
+    };
+    let limits = OwnLimits {
+        max_iops: number("max_throughput_iops", max.and_then(|max| max.iops), max.is_some(), 1)?,
+        max_bytes: number("max_throughput_mbps", max.and_then(|max| max.bytes_per_second), max.is_some(), MB)?,
+        min_iops: number("min_throughput_iops", min.and_then(|min| min.iops), min.is_some(), 1)?,
+        min_bytes: number("min_throughput_mbps", min.and_then(|min| min.bytes_per_second), min.is_some(), MB)?,
+    };
+    Ok((limits != OwnLimits::default()).then_some(limits))
 }
 
 fn named_as(field: &str, kind: ObjectKind) -> String {

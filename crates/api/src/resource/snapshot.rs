@@ -5,6 +5,7 @@ use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::record::{Field, Kind, asked, key, known};
+use crate::setting::{Place, Setting, Takes, setting};
 use admin::{Snapshot, uuid_of};
 use block::ObjectId;
 use ontap::Command;
@@ -38,6 +39,8 @@ fn uuid(id: u32) -> String {
     admin::uuid_text(0x5ea1_a112_0000_8000_8000_0000_0000_0000 | u128::from(id))
 }
 
+const SETTINGS: &[Setting] = &[setting("name", Takes::Text, Place::RequiredAndPatch)];
+
 impl Resource for VolumeSnapshots {
     type Item = u32;
 
@@ -49,6 +52,10 @@ impl Resource for VolumeSnapshots {
 
     fn fields(&self) -> &'static [Field<u32>] {
         FIELDS
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
     }
 
     fn items(&self, view: &View<'_>) -> Vec<u32> {

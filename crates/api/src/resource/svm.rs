@@ -4,6 +4,7 @@ use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::record::{Field, Kind, key, known};
+use crate::setting::{Place, Setting, Takes, setting};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
@@ -22,6 +23,8 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("aggregates", |view, _| Some(view.cluster.aggregates())).of(Kind::NamedList),
     known("qos_policy.name", |view, svm| view.policy_name(svm)),
     known("qos_policy.uuid", |view, svm| view.policy_uuid(svm)),
+    known("qos_policy.max_throughput_iops", |view, object| view.max_iops(object)).of(Kind::Number),
+    known("qos_policy.max_throughput_mbps", |view, object| view.max_mbps(object)).of(Kind::Number),
     known("qos_adaptive_policy_group_template.name", |view, svm| Some(template(view, svm)?.name().into())),
     known("qos_adaptive_policy_group_template.uuid", |view, svm| {
         Some(admin::uuid_text(template(view, svm)?.uuid()).into())
@@ -32,6 +35,14 @@ fn template<'a>(view: &View<'a>, svm: ObjectId) -> Option<&'a Group> {
     let registry = &view.administration.registry;
     registry.group_of(registry.object(svm).and_then(Object::template)?)
 }
+
+const SETTINGS: &[Setting] = &[
+    setting("name", Takes::Text, Place::RequiredAndPatch),
+    setting("aggregates", Takes::NamedList, Place::Post),
+    setting("subtype", Takes::OneOf(&["default"]), Place::Post),
+    setting("qos_policy", Takes::Policy, Place::Both),
+    setting("qos_adaptive_policy_group_template", Takes::Named, Place::Both),
+];
 
 impl Resource for Svms {
     type Item = ObjectId;
@@ -44,6 +55,10 @@ impl Resource for Svms {
 
     fn fields(&self) -> &'static [Field<ObjectId>] {
         FIELDS
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
     }
 
     fn items(&self, view: &View<'_>) -> Vec<ObjectId> {

@@ -4,6 +4,7 @@ use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::{Problem, code};
 use crate::record::{Field, Kind, asked, key, known};
+use crate::setting::{Place, Setting, Takes, setting};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
@@ -27,12 +28,31 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("aggregates", |view, _| Some(view.cluster.aggregates())).of(Kind::NamedList),
     known("qos.policy.name", |view, volume| view.policy_name(volume)),
     known("qos.policy.uuid", |view, volume| view.policy_uuid(volume)),
+    known("qos.policy.max_throughput_iops", |view, object| view.max_iops(object)).of(Kind::Number),
+    known("qos.policy.max_throughput_mbps", |view, object| view.max_mbps(object)).of(Kind::Number),
+    known("qos.policy.min_throughput_iops", |view, object| view.min_iops(object)).of(Kind::Number),
+    known("qos.policy.min_throughput_mbps", |view, object| view.min_mbps(object)).of(Kind::Number),
     known("space.size", |view, volume| Some(view.size_of(volume).into())).of(Kind::Number),
     asked("space.used", |view, volume| Some(view.used_in(volume).into())).of(Kind::Number),
     asked("space.available", |view, volume| Some(view.size_of(volume).saturating_sub(view.used_in(volume)).into()))
         .of(Kind::Number),
     asked("metric", |view, object| view.metric(object)).of(Kind::Metric),
     asked("statistics", |view, object| view.statistics(object)).of(Kind::Counters),
+];
+
+const SETTINGS: &[Setting] = &[
+    setting("name", Takes::Text, Place::RequiredAndPatch),
+    setting("svm", Takes::Named, Place::Required),
+    setting("size", Takes::Number, Place::Both),
+    setting("aggregates", Takes::NamedList, Place::Post),
+    setting("style", Takes::OneOf(&["flexvol"]), Place::Post),
+    setting("type", Takes::OneOf(&["rw"]), Place::Post),
+    setting("nas.path", Takes::Text, Place::Post),
+    setting("qos.policy", Takes::Policy, Place::Both),
+    setting("clone.is_flexclone", Takes::Truth, Place::Post),
+    setting("clone.parent_volume", Takes::Named, Place::Post),
+    setting("clone.parent_svm", Takes::Named, Place::Post),
+    setting("clone.parent_snapshot.name", Takes::Text, Place::Post),
 ];
 
 impl Resource for Volumes {
@@ -46,6 +66,10 @@ impl Resource for Volumes {
 
     fn fields(&self) -> &'static [Field<ObjectId>] {
         FIELDS
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
     }
 
     fn items(&self, view: &View<'_>) -> Vec<ObjectId> {

@@ -1,0 +1,119 @@
+//! Limits of one object, keys of several kinds, and what is refused where there is nothing to pick from.
+
+use super::*;
+
+/// ONTAP has limits in place of a policy's name: a policy of the object's own comes with them, is changed in place, and goes.
+#[test]
+fn limits_of_one_object_are_a_policy_of_its_own() {
+    let mut bench = Bench::new();
+    let volume = path_of(&mut bench, "/api/storage/volumes?name=v2");
+    let patch = |bench: &mut Bench, body: &str| bench.ask("PATCH", &volume, body);
+    assert_eq!(patch(&mut bench, r#"{"qos":{"policy":{"max_throughput_iops":500}}}"#).status, 202);
+    assert_eq!(patch(&mut bench, r#"{"qos":{"policy":{"max_throughput_mbps":9}}}"#).status, 202);
+    let policy = bench.get(&volume)["qos"]["policy"].clone();
+    assert_eq!((&policy["max_throughput_iops"], &policy["max_throughput_mbps"]), (&json!(500), &json!(9)));
+    assert!(policy["name"].as_str().unwrap().starts_with("v2_auto_gen_policy_"), "{policy}");
+    assert_eq!(patch(&mut bench, r#"{"qos":{"policy":{"max_throughput":"0"}}}"#).status, 202);
+    assert!(bench.get(&volume)["qos"].is_null());
+    assert_eq!(names(&bench.get("/api/storage/qos/policies?name=*auto*")), Vec::<&str>::new());
+    let both = patch(&mut bench, r#"{"qos":{"policy":{"name":"p","max_throughput_iops":5}}}"#);
+    assert_eq!((both.status, &both.body["error"]["code"]), (400, &json!("8454389")), "{}", both.body);
+    let odd = patch(&mut bench, r#"{"qos":{"policy":{"max_throughput":"5IOPS","max_throughput_iops":5}}}"#);
+    assert_eq!(odd.status, 400, "{}", odd.body);
+}
+
+#[test]
+fn a_file_is_made_at_its_path_with_its_policy() {
+    let mut bench = Bench::new();
+    let files = format!("{}/files", path_of(&mut bench, "/api/storage/volumes?name=v2"));
+    let made = bench.ask("POST", &format!("{files}/disks%2Fa.img"), r#"{"size":1048576,"qos_policy":{"name":"p"}}"#);
+    assert_eq!((made.status, made.location.as_deref()), (202, Some(format!("{files}/disks%2Fa.img").as_str())));
+    assert_eq!(bench.ask("POST", &files, r#"{"path":"b.img","size":1048576}"#).status, 202);
+    let file = bench.get(&format!("{files}/disks/a.img"));
+    assert_eq!((&file["size"], &file["qos_policy"]["name"]), (&json!(1_048_576), &json!("p")));
+    let other = bench.ask("POST", &format!("{files}/c.img"), r#"{"path":"d.img","size":4096}"#);
+    assert!(other.status == 400 && other.body["error"]["target"] == "path", "{}", other.body);
+    assert_eq!(bench.ask("POST", &format!("{files}/c.img"), "{}").body["error"]["target"], "size");
+    let records = r#"{"records":[{"path":"b.img","size":2097152}]}"#;
+    assert_eq!(bench.ask("PATCH", &files, records).status, 202);
+    assert_eq!(bench.get(&format!("{files}/b.img"))["size"], 2_097_152);
+    assert_eq!(bench.ask("POST", "/api/storage/volumes/x", "{}").status, 405, "what has a number is not made under it");
+}
+
+/// Each in a list of records is named by its own kind's key.
+#[test]
+fn records_are_changed_by_the_keys_of_their_kind() {
+    let mut bench = Bench::new();
+    let body = r#"{"name":"q","svm":{"name":"s"},"volume":{"name":"v1"}}"#;
+    assert_eq!(bench.ask("POST", "/api/storage/qtrees", body).status, 202);
+    let qtree = bench.get("/api/storage/qtrees?name=q")["records"][0].clone();
+    let record = json!({ "volume": { "uuid": qtree["volume"]["uuid"] }, "id": qtree["id"], "name": "r" });
+    let reply = bench.ask("PATCH", "/api/storage/qtrees", &json!({ "records": [record] }).to_string());
+    assert_eq!(reply.status, 202, "{}", reply.body);
+    assert_eq!(names(&bench.get("/api/storage/qtrees")), ["r"]);
+    let without = bench.ask("DELETE", "/api/storage/qtrees", r#"{"records":[{"id":1}]}"#);
+    assert_eq!(
+        (without.status, &without.body["error"]["target"]),
+        (400, &json!("records.volume.uuid")),
+        "{}",
+        without.body
+    );
+}
+
+#[test]
+fn what_there_is_one_of_takes_no_filter() {
+    let mut bench = Bench::new();
+    for path in ["/api/cluster?odd=1", "/docs/api?name=x"] {
+        let reply = bench.ask("GET", path, "");
+        assert_eq!((reply.status, &reply.body["error"]["code"]), (400, &json!("262179")), "{path}");
+    }
+    assert_eq!(bench.ask("GET", "/api/cluster?fields=name", "").status, 200);
+}
+
+#[test]
+fn a_lun_is_for_what_it_was_made_for() {
+    let mut bench = Bench::new();
+    let body = r#"{"name":"/vol/v1/w","svm":{"name":"s"},"os_type":"windows_2008","space":{"size":1048576}}"#;
+    assert_eq!(bench.ask("POST", "/api/storage/luns", body).status, 202);
+    assert_eq!(names(&bench.get("/api/storage/luns?os_type=windows*")), ["/vol/v1/w"]);
+    let clone = r#"{"name":"c","svm":{"name":"s"},"clone":{"is_flexclone":true,"parent_volume":{"name":"v1"}}}"#;
+    assert_eq!(bench.ask("POST", "/api/storage/volumes", clone).status, 202);
+    assert_eq!(names(&bench.get("/api/storage/luns?os_type=windows*")), ["/vol/v1/w", "/vol/c/w"]);
+}
+
+/// What concerned two SVMs is shown to the admin of each, and to nobody else's.
+#[test]
+fn a_job_about_several_svms_is_seen_by_the_admins_of_each() {
+    let mut bench = Bench::new();
+    for svm in ["t", "u"] {
+        assert_eq!(bench.ask("POST", "/api/svm/svms", &json!({ "name": svm }).to_string()).status, 202);
+    }
+    let one = |svm: &str| json!({ "name": "x", "svm": { "name": svm }, "size": 1 << 20 });
+    let job = bench.ask("POST", "/api/storage/volumes", &json!({ "records": [one("s"), one("t")] }).to_string());
+    assert_eq!(job.status, 202, "{}", job.body);
+    for (svm, number) in [("s", 1), ("t", 1), ("u", 0)] {
+        bench.caller.role = Role::Svm(svm.into());
+        assert_eq!(bench.get("/api/cluster/jobs?description=*volumes")["num_records"], number, "{svm}");
+    }
+}
+
+/// A change that nothing is picked for is looked at all the same.
+#[test]
+fn a_body_is_checked_where_nothing_is_picked() {
+    let mut bench = Bench::new();
+    for (body, status) in [
+        (r#"{"size":1048576,"qos":{"policy":{"name":"p"}}}"#, 202),
+        (r#"{"qos":{"policy":{"odd":1}}}"#, 400),
+        (r#"{"size":"x"}"#, 400),
+        (r#"{"svm":{"name":"s"}}"#, 400),
+        (r#"{"qos":1}"#, 400),
+    ] {
+        assert_eq!(bench.ask("PATCH", "/api/storage/volumes?name=none", body).status, status, "{body}");
+    }
+    let other = bench.ask("TRACE", "/api/storage/volumes?fields=", "");
+    assert_eq!((other.status, other.allow.as_deref()), (405, Some("GET, POST, PATCH, DELETE")));
+}
+
+fn path_of(bench: &mut Bench, query: &str) -> String {
+    bench.get(query)["records"][0]["_links"]["self"]["href"].as_str().unwrap().to_owned()
+}
