@@ -19,6 +19,11 @@ pub fn is_read(text: &str) -> bool {
     noted(stdout().lock(), text)
 }
 
+/// The columns of the terminal that is printed to, where that is one.
+pub fn width() -> Option<usize> {
+    terminal_size::terminal_size_of(stdout()).map(|(width, _)| usize::from(width.0))
+}
+
 /// Prints a line.
 pub fn line(text: &str) {
     print(&format!("{text}\n"));

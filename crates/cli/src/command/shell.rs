@@ -1,22 +1,22 @@
 //! `seawall shell`: an administrator's lines to a running server.
 
+mod link;
 mod pages;
 mod settings;
 mod terminal;
 
 use crate::{Answer, interrupt, terminal as screen};
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
+use link::{Link, Place};
 use ontap::Command;
 use ontap::catalogue::{Output, StatisticsShow};
-use server::ControlClient;
 use settings::Settings;
 use std::io::{BufRead, IsTerminal};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::CONTROL_SOCKET;
 
 /// Give a running server an administrator's commands
 ///
@@ -26,8 +26,20 @@ use store::CONTROL_SOCKET;
 #[derive(clap::Args)]
 pub struct Shell {
     /// The pool's folder
-    #[arg(long, value_name = "DIR")]
-    pool: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "rest")]
+    pool: Option<PathBuf>,
+    /// Reach the server by REST instead, at https://HOST:PORT, with a log-in
+    #[arg(long, value_name = "URL", conflicts_with = "pool", requires = "user", requires = "ca")]
+    rest: Option<String>,
+    /// Who logs in
+    #[arg(long, value_name = "NAME", requires = "rest")]
+    user: Option<String>,
+    /// The authority that the server's certificate is by, or that certificate: rest-cert.pem of its pool's folder
+    #[arg(long, value_name = "FILE", requires = "rest")]
+    ca: Option<PathBuf>,
+    /// The password is the first line of the input
+    #[arg(long, requires = "rest")]
+    password_stdin: bool,
     /// A command; may be given several times, and the first that is refused is the last
     #[arg(short, value_name = "COMMAND")]
     command: Vec<String>,
@@ -35,7 +47,7 @@ pub struct Shell {
 
 impl Shell {
     pub fn run(self) -> Result<Answer> {
-        let mut session = Session::begin(&self.pool)?;
+        let mut session = Session::begin(self.place()?)?;
         if !self.command.is_empty() {
             for line in &self.command {
                 if run_line(&mut session, line)? == Answer::No {
@@ -52,18 +64,31 @@ impl Shell {
     }
 }
 
-/// A connection to a pool's server.
+impl Shell {
+    fn place(&self) -> Result<Place> {
+        match (&self.pool, &self.rest, &self.user, &self.ca) {
+            (Some(pool), ..) => Ok(Place::Pool(pool.clone())),
+            (None, Some(url), Some(user), Some(ca)) => {
+                link::log_in(url.clone(), user.clone(), ca.clone(), self.password_stdin)
+            }
+            _ => bail!("--pool DIR, or --rest URL with --user and --ca: missing"),
+        }
+    }
+}
+
+/// A connection to a server.
 struct Session {
-    pool: PathBuf,
-    server: ControlClient,
+    place: Place,
+    server: Link,
     /// Where Ctrl-C only ends the line that runs.
     interrupts: Option<Interrupts>,
     settings: Settings,
 }
 
 impl Session {
-    fn begin(pool: &Path) -> Result<Session> {
-        Ok(Session { pool: pool.to_owned(), server: connect(pool)?, interrupts: None, settings: Settings::default() })
+    fn begin(place: Place) -> Result<Session> {
+        let server = place.connect()?;
+        Ok(Session { place, server, interrupts: None, settings: Settings::default() })
     }
 
     /// From now on Ctrl-C ends the line that runs, not the program.
@@ -77,24 +102,19 @@ impl Session {
     }
 
     /// Has the server run a line; its refusal in text. `None` of one that was interrupted.
-    fn run_each(&mut self, line: &str, each: impl FnMut(&str) -> bool) -> Result<Option<Result<(), String>>> {
+    fn run_each(&mut self, line: &str, mut each: impl FnMut(&str) -> bool) -> Result<Option<Result<(), String>>> {
         self.interrupts.iter().for_each(|interrupts| interrupts.runs.store(true, Relaxed));
-        let result = self.server.run_each(line, each);
+        let interrupts = self.interrupts.clone();
+        let goes_on = || !interrupts.as_ref().is_some_and(Interrupts::was_struck);
+        let result = self.server.run_each(line, |answer| each(answer) && goes_on());
         self.interrupts.iter().for_each(|interrupts| interrupts.runs.store(false, Relaxed));
         if self.interrupts.as_ref().is_some_and(Interrupts::was_struck) {
-            self.server = connect(&self.pool)?;
+            self.server = self.place.connect()?;
             self.interrupts.iter().try_for_each(|interrupts| interrupts.aim(&self.server))?;
             return Ok(None);
         }
-        result.map(Some).context("the server went away")
+        result.map(Some)
     }
-}
-
-fn connect(pool: &Path) -> Result<ControlClient> {
-    ControlClient::connect(&pool.join(CONTROL_SOCKET)).with_context(|| {
-        let pool = pool.display();
-        format!("--pool {pool}: no server answers there; `seawall serve --pool {pool}` starts one")
-    })
 }
 
 /// Ends the connection that a line waits on.
@@ -107,9 +127,9 @@ struct Interrupts {
 }
 
 impl Interrupts {
-    fn aim(&self, server: &ControlClient) -> Result<()> {
+    fn aim(&self, server: &Link) -> Result<()> {
         let connection = server.connection().context("the connection to the server")?;
-        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
+        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = connection;
         self.struck.store(false, Relaxed);
         Ok(())
     }
@@ -148,9 +168,18 @@ fn script(session: &mut Session) -> Result<Answer> {
 
 fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
     let by_hand = std::io::stdout().is_terminal();
-    if let Ok(Command::Session(command)) = ontap::parse(line) {
-        screen::print(&session.settings.take(&command));
-        return Ok(Answer::Yes);
+    match ontap::parse(line) {
+        Ok(Command::Session(command)) => {
+            screen::print(&session.settings.take(&command));
+            return Ok(Answer::Yes);
+        }
+        Ok(command) if !session.settings.allows(&command) => {
+            screen::aside(
+                "Error: this takes the advanced privilege; `set -privilege advanced` gives it to this session\n",
+            );
+            return Ok(Answer::No);
+        }
+        _ => {}
     }
     // What goes on until it is interrupted would never end a script.
     let once = !by_hand && statistics(line).is_some_and(|show| show.iterations.is_none());
@@ -167,12 +196,16 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
     // Statistics that come again and again are a page each already.
     let session_rows =
         if session.interrupts.is_some() && statistics(line).is_none() { session.settings.rows } else { 0 };
+    let width = if by_hand && !as_json && statistics(line).is_some() { screen::width() } else { None };
     let mut shown = false;
     let result = session.run_each(line, |answer| {
         // Statistics come again and again.
         if std::mem::replace(&mut shown, true) {
             screen::print(between);
         }
+        // A table of statistics is laid out for the terminal that it is shown at.
+        let fitted = width.map(|width| ontap::show::fitted(answer, width));
+        let answer = fitted.as_deref().unwrap_or(answer);
         if session_rows > 0 { pages::print(answer, session_rows) } else { screen::is_read(answer) }
     })?;
     match result {

@@ -1,6 +1,7 @@
 //! What `set` and `rows` choose: how this session goes on, until it ends.
 
 use anyhow::{Context as _, Result};
+use ontap::Command;
 use ontap::catalogue::SessionCommand;
 use ontap::value::{Confirmations, Privilege};
 use rustyline::error::ReadlineError;
@@ -36,6 +37,11 @@ impl Settings {
                 None => format!("The number of rows displayed by the shell is {}.\n", self.rows),
             },
         }
+    }
+
+    /// Whether the session's privilege is enough for a command.
+    pub fn allows(&self, command: &Command) -> bool {
+        self.privilege == Privilege::Advanced || command.privilege() == Privilege::Admin
     }
 
     /// What a line begins with: a star stands for the advanced privilege, as in ONTAP's prompt.
@@ -74,7 +80,7 @@ mod tests {
 
     fn take(settings: &mut Settings, line: &str) -> String {
         match ontap::parse(line).unwrap() {
-            ontap::Command::Session(command) => settings.take(&command),
+            Command::Session(command) => settings.take(&command),
             other => panic!("{other:?}"),
         }
     }

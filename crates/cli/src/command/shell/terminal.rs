@@ -1,9 +1,11 @@
 //! The shell at a terminal: lines are edited, completed and remembered; `?` lists at once what could follow; Ctrl-C ends
 //! what runs, or drops the line, and never the shell.
 
+use super::link::{Link, Place};
 use super::{Session, run_line};
 use crate::{Answer, state, terminal};
 use anyhow::{Context as _, Result};
+use ontap::Names;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -14,6 +16,9 @@ use rustyline::{
     Cmd, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext, EventHandler, Helper,
     KeyEvent, RepeatCount,
 };
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -27,7 +32,7 @@ const HISTORY_MAX: usize = 1000;
 /// The terminal cannot be read, or the server went away for good.
 pub fn converse(session: &mut Session) -> Result<Answer> {
     let asked = Arc::new(AtomicBool::new(false));
-    let mut editor = editor(&asked).context("the terminal")?;
+    let mut editor = editor(&asked, Words::of(&session.place)).context("the terminal")?;
     let history = history();
     // There is none before the first time, and none where it may not be kept.
     let _ = history.as_ref().map(|path| editor.load_history(path));
@@ -62,7 +67,7 @@ pub fn converse(session: &mut Session) -> Result<Answer> {
     }
 }
 
-fn editor(asked: &Arc<AtomicBool>) -> rustyline::Result<Editor<Words, FileHistory>> {
+fn editor(asked: &Arc<AtomicBool>, words: Words) -> rustyline::Result<Editor<Words, FileHistory>> {
     let config = Config::builder()
         .completion_type(CompletionType::List)
         .max_history_size(HISTORY_MAX)?
@@ -70,7 +75,7 @@ fn editor(asked: &Arc<AtomicBool>) -> rustyline::Result<Editor<Words, FileHistor
         .auto_add_history(false)
         .build();
     let mut editor = Editor::with_config(config)?;
-    editor.set_helper(Some(Words));
+    editor.set_helper(Some(words));
     let questions = EventHandler::Conditional(Box::new(Questions(Arc::clone(asked))));
     editor.bind_sequence(Event::from(KeyEvent::from('?')), questions);
     Ok(editor)
@@ -110,8 +115,40 @@ impl ConditionalEventHandler for Questions {
     }
 }
 
-/// Completion by the tables of the grammar.
-struct Words;
+/// Names that are listed at most; more are not read.
+const NAMES_MAX: usize = 200;
+
+/// Completion by the tables of the grammar, and of names by what the server has.
+struct Words {
+    place: Place,
+    /// A connection of its own: that of the lines may be waiting. Made when it is first needed, and anew when it is gone.
+    server: RefCell<Option<Link>>,
+}
+
+impl Words {
+    fn of(place: &Place) -> Words {
+        Words { place: place.clone(), server: RefCell::new(None) }
+    }
+
+    /// Names that begin with what is typed; none where the server does not answer.
+    fn names(&self, names: &Names) -> Vec<String> {
+        let mut server = self.server.borrow_mut();
+        if server.is_none() {
+            *server = self.place.connect().ok();
+        }
+        let Names { command, field, typed } = names;
+        let answer = server.as_mut().map(|server| server.run(&format!("{command} -fields {field} -output json")));
+        let Some(Ok(Ok(answer))) = answer else {
+            *server = None;
+            return Vec::new();
+        };
+        let listed: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let records = listed["records"].as_array().cloned().unwrap_or_default();
+        let name = |record: &Value| record[field.replace('-', "_")].as_str().map(str::to_owned);
+        let found: BTreeSet<String> = records.iter().filter_map(name).filter(|name| name.starts_with(typed)).collect();
+        found.into_iter().take(NAMES_MAX).collect()
+    }
+}
 
 impl Completer for Words {
     type Candidate = Pair;
@@ -119,7 +156,9 @@ impl Completer for Words {
     fn complete(&self, line: &str, at: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let completion = ontap::complete(&line[..at]);
         let pair = |word: String| Pair { replacement: format!("{word} "), display: word };
-        Ok((completion.start, completion.candidates.into_iter().map(|candidate| pair(candidate.word)).collect()))
+        let names = completion.names.map(|names| self.names(&names)).unwrap_or_default();
+        let words = completion.candidates.into_iter().map(|candidate| candidate.word);
+        Ok((completion.start, words.chain(names).map(pair).collect()))
     }
 }
 
