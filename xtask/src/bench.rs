@@ -3,6 +3,7 @@
 //! Nothing here is a test: figures depend on the machine and on what else it does. What counts are ratios of runs that
 //! took turns, so that a busy minute hits both.
 
+mod api;
 mod before;
 mod classics;
 mod demo;
@@ -41,6 +42,8 @@ pub enum Bench {
     Classics(classics::Classics),
     /// What filling and ramping cost by themselves, fio beside them
     Ramp(ramp::Ramp),
+    /// What administration by REST takes with many volumes and policies, and what the data path notices of it
+    Api(api::Api),
     /// What maps cost beside a sparse file, through clones, for a first write, and when a pool is opened
     Store(store::Store),
     /// For how long administrators' orders keep the data thread, with 10 000 LUNs and one of 1 TiB
@@ -66,6 +69,7 @@ impl Bench {
             Bench::Qos(qos) => qos.run(),
             Bench::Classics(classics) => classics.run(),
             Bench::Ramp(ramp) => ramp.run(),
+            Bench::Api(api) => api.run(),
             Bench::Store(store) => store.run(),
             Bench::Orders(orders) => orders.run(),
             Bench::Oltp(oltp) => oltp.run(),

@@ -278,7 +278,7 @@ fn policy(input: &mut Input<'_>) -> Policy {
         let BurstChange { percent, duration, iops } = burst(input);
         let (ceiling, floor) = (rates(input), if input.once_in(2) { rates(input) } else { Rates::default() });
         let burst = BurstKnobs { percent, duration, iops };
-        return Policy::Fixed(FixedPolicy { ceiling, floor, shared: input.once_in(2), burst, auto_generated: false });
+        return Policy::Fixed(FixedPolicy { ceiling, floor, shared: input.once_in(2), burst, ..FixedPolicy::default() });
     }
     Policy::Adaptive(AdaptivePolicy {
         expected_allocation: if input.once_in(2) { Allocation::Used } else { Allocation::Allocated },
