@@ -97,7 +97,7 @@ impl Before {
                 ratios.push(ours / theirs);
             }
             let (ratio, [least, most]) = paired(&ratios);
-            println!("  {row:<12?}  {ratio:.4}   {least:.4} to {most:.4}", row = row);
+            println!("  {row:<12?}  {ratio:.4}   {least:.4} to {most:.4}");
             if most < 1.0 {
                 slower.push(format!("{row:?}"));
             }
