@@ -386,16 +386,12 @@ impl Shard {
 
     /// What came of each partition of the cache, by number.
     pub(crate) fn cached(&self) -> Result<BTreeMap<u32, CacheSeen>, ShardGone> {
-        let (answer, receiver) = channel();
-        self.order(Order::Cache(answer))?;
-        receiver.recv().map_err(|_| ShardGone)
+        self.asked(Order::Cache)
     }
 
     /// What its memory is for.
     pub(crate) fn memory(&self) -> Result<Vec<MemoryPart>, ShardGone> {
-        let (answer, receiver) = channel();
-        self.order(Order::Memory(answer))?;
-        receiver.recv().map_err(|_| ShardGone)
+        self.asked(Order::Memory)
     }
 
     /// What happened since the last call.
@@ -412,30 +408,22 @@ impl Shard {
 
     /// Changes a tree of the maps, durably.
     pub(crate) fn administer(&self, object: ObjectId, what: What) -> Result<Result<(), map::Refusal>, ShardGone> {
-        let (answer, receiver) = channel();
-        self.order(Order::Administer { object, what, answer })?;
-        receiver.recv().map_err(|_| ShardGone)
+        self.asked(|answer| Order::Administer { object, what, answer })
     }
 
     /// Changes several trees of the maps at one moment, durably, or none of them.
     pub(crate) fn together(&self, changes: Vec<(ObjectId, What)>) -> Result<Result<(), map::Refusal>, ShardGone> {
-        let (answer, receiver) = channel();
-        self.order(Order::Together { changes, answer })?;
-        receiver.recv().map_err(|_| ShardGone)
+        self.asked(|answer| Order::Together { changes, answer })
     }
 
     /// Has the maps keep what is known of the catalogue, durably.
     pub(crate) fn agree(&self, agreed: map::Agreed) -> Result<Result<(), map::Refusal>, ShardGone> {
-        let (answer, receiver) = channel();
-        self.order(Order::Agree { agreed, answer })?;
-        receiver.recv().map_err(|_| ShardGone)
+        self.asked(|answer| Order::Agree { agreed, answer })
     }
 
     /// Bytes that would come free with each of some trees of the maps, together.
     pub(crate) fn owned(&self, trees: Vec<ObjectId>) -> Result<u64, ShardGone> {
-        let (answer, receiver) = channel();
-        self.order(Order::Owned { trees: trees.into_iter(), owned: None, bytes: 0, answer })?;
-        receiver.recv().map_err(|_| ShardGone)
+        self.asked(|answer| Order::Owned { trees: trees.into_iter(), owned: None, bytes: 0, answer })
     }
 
     /// Bytes that each of the objects takes in the maps.
@@ -448,23 +436,17 @@ impl Shard {
 
     /// What is taken of the pool's data, and what there is for them.
     pub(crate) fn space(&self) -> Result<Option<map::Usage>, ShardGone> {
-        let (answer, receiver) = channel();
-        self.order(Order::Space(answer))?;
-        receiver.recv().map_err(|_| ShardGone)
+        self.asked(Order::Space)
     }
 
     /// Waits until all that was ordered is done.
     pub(crate) fn reach(&self) -> Result<(), ShardGone> {
-        let (answer, receiver) = channel();
-        self.order(Order::Reach(answer))?;
-        receiver.recv().map_err(|_| ShardGone)
+        self.asked(Order::Reach)
     }
 
     /// The connections that clients have to LUNs and files.
     pub(crate) fn connected(&self) -> Result<Connected, ShardGone> {
-        let (answer, receiver) = channel();
-        self.order(Order::Connected(answer))?;
-        receiver.recv().map_err(|_| ShardGone)
+        self.asked(Order::Connected)
     }
 
     /// Takes LUNs and files away from clients, or refuses, as somebody is connected and it is not forced; either way it
@@ -474,8 +456,13 @@ impl Shard {
         objects: Vec<ObjectId>,
         force: bool,
     ) -> Result<Result<Connected, Connected>, ShardGone> {
+        self.asked(|answer| Order::Withdraw { objects, force, answer })
+    }
+
+    /// Orders something, and waits for its answer.
+    fn asked<T>(&self, order: impl FnOnce(Sender<T>) -> Order) -> Result<T, ShardGone> {
         let (answer, receiver) = channel();
-        self.order(Order::Withdraw { objects, force, answer })?;
+        self.order(order(answer))?;
         receiver.recv().map_err(|_| ShardGone)
     }
 
