@@ -2,7 +2,7 @@
 //! what was given.
 //!
 //! Codes 8454144 … 8454899 and the small general ones are those of ONTAP's REST interface where its meaning is
-//! published; which of a pair (8454277/8, 8454327/8, 8454379/80) stands for which kind is our reading. Codes from 8454901
+//! published; which of a pair (8454277/8, 8454327/8, 8454379/80) stands for which kind is our reading. Codes from 8454900
 //! on are ours, for rules whose code is not published; they mean nothing to ONTAP.
 
 use std::fmt;
@@ -169,7 +169,7 @@ rules! {
     /// The wrong kind of object for the operation.
     WrongKind = 8454923, Invalid, "the operation does not fit this kind of object";
     /// An expected latency out of range.
-    LatencyRange = 8454960, Invalid, "an expected latency is 10 us to 60 s: give one within, or 0 for none";
+    LatencyRange = 8454900, Invalid, "an expected latency is 10 us to 60 s: give one within, or 0 for none";
     /// A record that fits nothing.
     Catalogue = 8454924, Invalid, "the catalogue contradicts itself";
 }
