@@ -94,19 +94,24 @@ impl Cache {
         self.keys.len() as u32
     }
 
-    /// Where a page is that somebody asks for on behalf of `partition`; counted there.
+    /// Where a page is that is asked for on behalf of `partition`; counted there.
     pub fn get(&mut self, partition: PartitionId, key: Key) -> Option<Slot> {
-        let found = self.index.find(&self.keys, key);
-        let asked = self.partitions.get_mut(usize::from(partition.0))?.as_mut()?;
+        let found = self.peek(key);
+        self.ask(partition, found);
+        found
+    }
+
+    /// Counts what [`Cache::peek`] has found, as [`Cache::get`] does, without another look.
+    pub fn ask(&mut self, partition: PartitionId, found: Option<Slot>) {
+        let Some(asked) = self.partitions.get_mut(usize::from(partition.0)).and_then(Option::as_mut) else { return };
         let Some(slot) = found else {
             asked.statistics.misses += 1;
-            return None;
+            return;
         };
         asked.statistics.hits += 1;
         let about = &mut self.abouts[slot.0 as usize];
         let owner = self.partitions[usize::from(about.partition)].as_mut().expect("a slot's partition is there");
         owner.touch(&mut self.links, slot.0, about);
-        Some(slot)
     }
 
     /// Where a page is, without counting or changing anything.

@@ -2,6 +2,7 @@
 //! answered.
 
 use super::PartitionState;
+use super::cached::Cached;
 use super::{ADMINISTRATION, MappedVolumes};
 use block::{Bytes, ObjectId};
 use cache::{PartitionId, Refusal};
@@ -78,6 +79,12 @@ impl MappedVolumes {
     /// Has the cache keep so much at most, the default partition less first: memory is short, or no longer.
     pub fn limit_cache(&mut self, size: Bytes) {
         self.cached.iter_mut().for_each(|cached| cached.limit(size));
+    }
+
+    /// What the reads of each object asked of the cache since this was last called: pages found, and missed.
+    pub fn take_asked(&mut self) -> Vec<(ObjectId, (u64, u64))> {
+        let asked = self.cached.as_mut().map(Cached::take_asked).unwrap_or_default();
+        asked.into_iter().map(|(tree, asked)| (ObjectId(tree), asked)).collect()
     }
 
     /// The partitions of the cache with what they hold and what came of them; none without a cache.

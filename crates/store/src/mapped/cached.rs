@@ -66,6 +66,8 @@ pub(super) struct Cached {
     /// Nothing is answered from here any more.
     is_shut: bool,
     freed: Vec<Slot>,
+    /// Where the pages of a read are; kept for its memory.
+    found: Vec<Option<Slot>>,
 }
 
 struct Tree {
@@ -74,6 +76,8 @@ struct Tree {
     /// Changes under way that concern all of it.
     closed: u32,
     partition: PartitionId,
+    /// Pages asked for that were there, and that were not, since it was last told.
+    asked: (u64, u64),
 }
 
 /// What is known of the pages with one hash.
@@ -112,6 +116,7 @@ impl Cached {
             too_large: false,
             is_shut: false,
             freed: Vec::new(),
+            found: Vec::new(),
         })
     }
 
@@ -119,16 +124,27 @@ impl Cached {
     pub(super) fn read(&mut self, io: &Io, (tree, at, len): (u32, u64, u64)) -> Option<Buf> {
         let (view, partition) = self.open_tree(tree)?;
         let pages = at / self.page..(at + len).div_ceil(self.page);
-        let is_whole = pages.clone().all(|page| self.cache.peek(Key { object: view, page }).is_some());
-        let mut buf = if is_whole { Some(io.take(len as u32)?) } else { None };
-        for page in pages {
-            let slot = self.cache.get(partition, Key { object: view, page });
+        let mut found = std::mem::take(&mut self.found);
+        found.extend(pages.clone().map(|page| self.cache.peek(Key { object: view, page })));
+        let (all, there) = (found.len(), found.iter().flatten().count());
+        let mut buf = if there == all { Some(io.take(len as u32)?) } else { None };
+        for (page, slot) in pages.zip(found.drain(..)) {
+            self.cache.ask(partition, slot);
             let (Some(slot), Some(buf)) = (slot, &mut buf) else { continue };
             let (from, to) = (at.max(page * self.page), (at + len).min((page + 1) * self.page));
             let bytes = &self.pages.read(slot.0)[(from - page * self.page) as usize..(to - page * self.page) as usize];
             io.with_mut(buf, |whole| whole[(from - at) as usize..(to - at) as usize].copy_from_slice(bytes));
         }
+        let told = &mut self.tree(tree).asked;
+        *told = (told.0 + there as u64, told.1 + (all - there) as u64);
+        self.found = found;
         buf
+    }
+
+    /// What each tree's reads asked for since this was last called: pages found, and missed.
+    pub(super) fn take_asked(&mut self) -> Vec<(u32, (u64, u64))> {
+        let taken = self.trees.iter_mut().map(|(tree, known)| (*tree, std::mem::take(&mut known.asked)));
+        taken.filter(|(_, asked)| *asked != (0, 0)).collect()
     }
 
     /// A read begins that goes to the disk.
@@ -287,7 +303,7 @@ impl Cached {
         self.trees.entry(tree).or_insert_with(|| {
             *next += 1;
             live.insert(*next);
-            Tree { view: *next, closed: 0, partition: PartitionId::default() }
+            Tree { view: *next, closed: 0, partition: PartitionId::default(), asked: (0, 0) }
         })
     }
 
