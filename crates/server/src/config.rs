@@ -314,7 +314,7 @@ impl File {
             create: self.pool.create,
             no_io_uring: self.io_uring == Some(false),
             cpu: self.cpu,
-            cache: self.cache.checked()?,
+            cache: self.cache.checked(limits.memory)?,
             listen,
             nfs,
             tls_mode,

@@ -1,6 +1,7 @@
 //! `[cache]`: pages of the pool in the server's memory.
 
 use super::Size;
+use block::Bytes;
 use serde::Deserialize;
 use store::CacheSettings;
 
@@ -17,7 +18,8 @@ pub(super) struct CacheTable {
 }
 
 impl CacheTable {
-    pub(super) fn checked(self) -> Result<Option<CacheSettings>, String> {
+    /// The cache, where it and the buffers of clients' requests find room beside each other.
+    pub(super) fn checked(self, buffers: Bytes) -> Result<Option<CacheSettings>, String> {
         let page = self.page.map_or(4 << 10, |page| page.0.0);
         if !page.is_power_of_two() || !PAGES.contains(&page) {
             return Err(format!("cache.page: must be 4, 8, 16, 32 or 64 KiB, got {page} bytes"));
@@ -29,20 +31,14 @@ impl CacheTable {
                 memory.0
             ));
         }
-        match machine() {
-            Some(most) if memory.0 > most => Err(format!(
-                "cache.memory: must be at most the machine's {} MiB, got {} MiB",
+        match crate::memory::most() {
+            Some(most) if memory.0.saturating_add(buffers.0) > most => Err(format!(
+                "cache.memory: must be at most the machine's {} MiB less the {} of limits.memory, got {} MiB",
                 most >> 20,
+                buffers.0 >> 20,
                 memory.0 >> 20
             )),
             _ => Ok(Some(CacheSettings { memory, page: page as u32, policy: ::cache::Policy::default() })),
         }
     }
-}
-
-/// The machine's memory in bytes, where the system tells it.
-fn machine() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()?.checked_mul(1024)
 }
