@@ -4,7 +4,7 @@ use crate::course::{self, BIN, Managed, Scene, StageError};
 use crate::worker::WorkloadSecond;
 use block::{Span, Time};
 use stats::job::Losses;
-use stats::run::{self, Actor, GateRow, Place, Point, Run, Served};
+use stats::run::{self, Actor, GateRow, Hits, Place, Point, Run, Served};
 use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, SETTLE, Waits};
 use std::borrow::Cow;
 use workload::plan::{Phase, Plan};
@@ -69,6 +69,8 @@ pub struct ObjectSecond {
     pub floor: FloorFared,
     /// Dispatches, in bins of absolute time.
     pub trace: DispatchTrace,
+    /// What its reads asked of the cache.
+    pub cached: Hits,
 }
 
 /// Who watches a run.
@@ -165,7 +167,8 @@ impl<'a> Conductor<'a> {
             run.add_second(&seen.tape, at, served);
             let waits = server.map(|object| object.waits).unwrap_or_default();
             let floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
-            run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor });
+            let cached = server.map(|object| object.cached).unwrap_or_default();
+            run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor, cached });
         }
         let shift = began.as_nanos() / BIN.as_nanos();
         for object in &second.objects {
@@ -344,6 +347,7 @@ fn joined<'s>(paths: &[String], second: &'s Second) -> Option<Cow<'s, ObjectSeco
     for object in all() {
         sum.queued.merge(&object.queued);
         sum.device.merge(&object.device);
+        sum.cached += object.cached;
     }
     let requests = sum.device.count().max(1);
     let mean = |of: fn(&Waits) -> Span| {

@@ -56,6 +56,9 @@ pub fn run_page(recordings: &[&Recording]) -> Page {
     page.add(latency(&runs, &scales));
     page.add(percentiles(&runs));
     page.add(throughput(&runs, &scales));
+    if let Some(hits) = hits(&runs, &scales) {
+        page.add(hits);
+    }
     page.add(cycles(&runs));
     page.add(tables::figures(&runs));
     page.add(host::host(&runs));
@@ -164,6 +167,18 @@ fn throughput(runs: &[Run<'_>], scales: &Scales) -> Charts {
     let figure =
         |run: &Run<'_>| Figure::of(figures::throughput(run.recording, scales)).headed(&run.name).captioned(caption);
     Charts { heading: "Throughput over time".into(), figures: runs.iter().map(figure).collect(), ..Charts::default() }
+}
+
+/// What workloads found in the server's cache; `None` where no run had one.
+fn hits(runs: &[Run<'_>], scales: &Scales) -> Option<Charts> {
+    let caption = "Of the pages that reads asked for, those that were in the server's memory.";
+    let figure = |run: &Run<'_>| {
+        let chart = figures::hits(run.recording, scales)?;
+        Some(Figure::of(chart).headed(&run.name).captioned(caption))
+    };
+    let figures: Vec<Figure> = runs.iter().filter_map(figure).collect();
+    let heading = "Found in the cache over time".into();
+    (!figures.is_empty()).then(|| Charts { heading, figures, ..Charts::default() })
 }
 
 fn latency(runs: &[Run<'_>], scales: &Scales) -> Charts {

@@ -15,7 +15,7 @@ mod deflated;
 use crate::column::{self, Bits, Column, Written, unzigzag, zigzag};
 use block::Span;
 use deflated::Deflated;
-use stats::run::{Coarse, GateRow, Minute, Slice, Spread, Times};
+use stats::run::{Coarse, GateRow, Hits, Minute, Slice, Spread, Times};
 use stats::{FloorFared, HeldBy, Histogram, Waits};
 
 /// Of this build's blocks.
@@ -94,6 +94,10 @@ pub(crate) fn pack_gate(rows: &[GateRow]) -> Vec<u8> {
     out.column(&column(&|row| row.held_at.map(u64::from)));
     out.column(&column(&|row| FLOORS.iter().position(|key| *key == row.floor.key().0).map(|place| place as u64)));
     out.column(&column(&|row| row.floor.key().1));
+    // Of a server without a cache nothing is kept.
+    let kept = |row: &GateRow, count: u64| (row.cached != Hits::default()).then_some(count);
+    out.column(&column(&|row| kept(row, row.cached.found)));
+    out.column(&column(&|row| kept(row, row.cached.missed)));
     out.finish()
 }
 
@@ -103,6 +107,8 @@ pub(crate) fn unpack_gate(bytes: &[u8]) -> Option<Vec<GateRow>> {
     let (start, length) = from.starts()?;
     let waits = [from.digits()?, from.digits()?, from.digits()?, from.digits()?];
     let (held_by, held_at, floor, number) = (from.column()?, from.column()?, from.column()?, from.column()?);
+    // Blocks of before do not have these.
+    let (found, missed) = (from.column(), from.column());
     let row = |row: usize| {
         let span = |column: &Column| column[row].map(Span::from_nanos);
         let [ceiling, floors, turn, device] = &waits;
@@ -110,7 +116,9 @@ pub(crate) fn unpack_gate(bytes: &[u8]) -> Option<Vec<GateRow>> {
         let held_by = *HELD_BY.get(usize::try_from(held_by[row]?).ok()?)?;
         let floor = FloorFared::from_key(FLOORS.get(usize::try_from(floor[row]?).ok()?)?, number[row])?;
         let held_at = held_at[row].map(|number| number as u32);
-        Some(GateRow { start: span(&start)?, length: span(&length)?, waits, held_by, held_at, floor })
+        let count = |column: &Option<Column>| column.as_ref().and_then(|column| column[row]).unwrap_or(0);
+        let cached = Hits { found: count(&found), missed: count(&missed) };
+        Some(GateRow { start: span(&start)?, length: span(&length)?, waits, held_by, held_at, floor, cached })
     };
     (0..from.rows).map(row).collect()
 }

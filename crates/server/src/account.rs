@@ -116,6 +116,11 @@ impl Accounts {
         self.records = true;
     }
 
+    /// Whether somebody reads them.
+    pub(crate) fn are_read(&self) -> bool {
+        self.records
+    }
+
     /// Counts a completion for the object it names, if somebody reads it.
     pub fn completed(&mut self, completion: &Completion) {
         if self.records {

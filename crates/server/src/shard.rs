@@ -13,6 +13,7 @@ use map::{Owned, What};
 use nbd::TlsMode;
 use qos::{Edit, GateStatus, GroupId, Passed};
 use stats::DispatchTrace;
+use stats::run::Hits;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel, sync_channel};
@@ -94,6 +95,8 @@ pub struct Account {
     pub buffers: usize,
     /// What came of each partition of the cache since it was made, by number.
     pub cache: BTreeMap<u32, CacheSeen>,
+    /// What the reads of each object asked of the cache, as [`Account::objects`] is told.
+    pub cached: Vec<(ObjectId, Hits)>,
     /// The time on the shard's clock.
     pub now: Time,
 }

@@ -84,6 +84,27 @@ pub enum Criterion {
         /// Part of the rate by which it may be off.
         tolerance: f64,
     },
+    /// Each of the workloads finds as large a share of its pages in the cache as in the phase `baseline`, less so many
+    /// points. The first second of a phase is left out.
+    HitShareKept {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase.
+        phase: String,
+        /// The phase it is held against.
+        baseline: String,
+        /// Hundredths of all pages asked for.
+        points: f64,
+    },
+    /// Each of the workloads finds less than a part of its pages in the cache.
+    HitShareBelow {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase.
+        phase: String,
+        /// Part of the pages asked for.
+        part: f64,
+    },
 }
 
 /// So much a second.

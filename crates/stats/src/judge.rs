@@ -4,6 +4,7 @@
 //! another program used), the answer is "cannot say" with the reason, because a pass that chance made is worth nothing.
 
 mod bounds;
+mod hits;
 
 use crate::criterion::{Criterion, Measured, Outcome, Verdict};
 use crate::recording::{HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
@@ -65,6 +66,14 @@ impl Criterion {
             Criterion::RateIs { workloads, phase, rate, tolerance } => (
                 format!("{} at {rate} (±{}) in {phase}", names(workloads), percent(*tolerance)),
                 bounds::exactly(recording, workloads, phase, *rate, *tolerance),
+            ),
+            Criterion::HitShareKept { workloads, phase, baseline, points } => (
+                format!("{} within {points} points of {baseline}'s share of hits in {phase}", names(workloads)),
+                hits::kept(recording, workloads, [phase, baseline], *points),
+            ),
+            Criterion::HitShareBelow { workloads, phase, part } => (
+                format!("{} below {} hits in {phase}", names(workloads), percent(*part)),
+                hits::below(recording, workloads, phase, *part),
             ),
         };
         let (outcome, because, measured) = answer.unwrap_or_else(|why| (Outcome::CannotSay, why, None));

@@ -7,7 +7,7 @@
 mod floor;
 mod held_by;
 
-use crate::run::{Class, HostRecord, Times};
+use crate::run::{Class, Hits, HostRecord, Times};
 use crate::{DispatchTrace, Histogram, Verdict};
 use block::{Bytes, Span};
 
@@ -203,6 +203,8 @@ pub struct Interval {
     pub held_at: Option<u32>,
     /// How the floor fared that it is under.
     pub floor: FloorFared,
+    /// What its reads asked of the server's cache, as the server tells it; nothing where it has none.
+    pub cached: Hits,
 }
 
 /// One phase of a workload.

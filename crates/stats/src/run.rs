@@ -373,6 +373,32 @@ pub struct GateRow {
     pub held_at: Option<u32>,
     /// How its floor fared.
     pub floor: FloorFared,
+    /// What its reads asked of the server's cache.
+    pub cached: Hits,
+}
+
+/// Pages that reads asked for of a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// Those that were there.
+    pub found: u64,
+    /// Those that were not.
+    pub missed: u64,
+}
+
+impl Hits {
+    /// The part that was there; `None` where none was asked for.
+    pub fn share(self) -> Option<f64> {
+        let asked = self.found + self.missed;
+        (asked > 0).then(|| self.found as f64 / asked as f64)
+    }
+}
+
+impl std::ops::AddAssign for Hits {
+    fn add_assign(&mut self, more: Hits) {
+        self.found += more.found;
+        self.missed += more.missed;
+    }
 }
 
 /// Something that happened at one moment.

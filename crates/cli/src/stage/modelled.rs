@@ -1,5 +1,6 @@
 //! The server's model in virtual time: its commands and its gate, over a plan's simulated device.
 
+use super::cached::{Cached, Memory};
 use super::device::built_for;
 use admin::Administration;
 use anyhow::{Context as _, Result, bail};
@@ -9,6 +10,7 @@ use engine::{Hub, Managed, StageError};
 use qos::{Gate, RegistrySettings};
 use server::Accounts;
 use stats::LimitsInForce;
+use stats::run::Hits;
 use std::collections::HashMap;
 use workload::plan::Device;
 
@@ -22,6 +24,8 @@ pub struct Model {
     pub administration: Administration,
     /// How much of each LUN is used.
     used: HashMap<ObjectId, u64>,
+    /// Its cache.
+    memory: Option<Memory>,
 }
 
 /// The gate around the device, and what passed it.
@@ -44,6 +48,8 @@ pub struct Modelled<'p> {
     pub luns: u32,
     /// Of its random choices.
     pub seed: u64,
+    /// The server's cache before it.
+    pub cache: Option<Bytes>,
 }
 
 impl Model {
@@ -61,13 +67,20 @@ impl Model {
             bail!("{}: has no [device]; say what stands in for the disk in a simulation", of.file);
         };
         let device = built_for(device, Bytes(of.size), of.luns.max(1), of.seed)?;
+        let memory = of.cache.map(Memory::new);
+        let device = match &memory {
+            Some(memory) => Box::new(Cached::new(device, memory.clone())),
+            None => device,
+        };
         let gate = Gate::new(device, qos::Settings::default());
         let mut model = Model {
             clock: VirtualClock::new(),
             hub: Hub::new(Gated { gate, accounts }),
             administration: Administration::new(settings),
             used: HashMap::new(),
+            memory,
         };
+        model.administration.partitions.memory = of.cache.map(Memory::told);
         for line in set_up {
             model.command(line).with_context(|| format!("plan: {line}"))?;
         }
@@ -84,6 +97,11 @@ impl Model {
         object.with_context(|| format!("{svm}:{path}: no such LUN"))
     }
 
+    /// What each object's reads asked of the cache since this was last called.
+    pub fn take_asked(&self) -> Vec<(ObjectId, Hits)> {
+        self.memory.as_ref().map(Memory::take_asked).unwrap_or_default()
+    }
+
     /// At least so many bytes of a LUN are used from now on.
     pub fn uses(&mut self, lun: ObjectId, bytes: u64) {
         let used = self.used.entry(lun).or_default();
@@ -96,6 +114,7 @@ impl Managed for Model {
         let (now, used) = (self.clock.now(), &self.used);
         let used = |lun: ObjectId| used.get(&lun).copied().unwrap_or(0);
         let outcome = self.administration.execute(line, now, &used).map_err(|e| StageError(e.to_string()))?;
+        self.memory.iter().for_each(|memory| memory.follow(&outcome.effects, &self.administration));
         for edit in &outcome.edits {
             let edited = self.hub.with(|gated| gated.gate.edit(now, edit));
             edited.map_err(|error| StageError(error.to_string()))?;

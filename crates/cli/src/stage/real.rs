@@ -46,7 +46,8 @@ impl Real {
     ) -> Result<Real> {
         let served = plan.volumes.iter().filter(|volume| volume.is_served());
         let lines = set_up(plan, served);
-        let start = |folder| Server::start(folder, no_io_uring, registry_settings(plan), &lines);
+        let settings = || (registry_settings(plan), plan.settings.cache);
+        let start = |folder| Server::start(folder, no_io_uring, settings(), &lines);
         let server = folder.map(start).transpose()?;
         server.iter().try_for_each(|server| server.control().record())?;
         let address = server.as_ref().map(|server| server.address().clone());
@@ -124,7 +125,7 @@ impl Stage for Real {
         let control = server.control();
         let account = control.account().map_err(|error| StageError(error.to_string()))?;
         let groups: Vec<_> = account.groups().map(|(group, trace)| seen::group(&*control, group, trace)).collect();
-        let mut objects = seen::objects(&*control, account.objects, &account.said);
+        let mut objects = seen::objects(&*control, account.objects, &account.said, &account.cached);
         objects.extend(groups);
         drop(control);
         Ok(Second {

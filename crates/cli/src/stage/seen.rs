@@ -5,6 +5,7 @@ use block::{Cause, ObjectId, Span};
 use engine::ObjectSecond;
 use qos::GroupId;
 use server::{Control, HeldAt, ObjectAccount, fared, held_by, trace_of};
+use stats::run::Hits;
 use stats::{DispatchTrace, Waits};
 
 /// Knows what people call objects and groups.
@@ -35,11 +36,13 @@ impl Names for Administration {
     }
 }
 
-/// Every object: what completed, as counted at the gate, with what the gate says of the same second.
+/// Every object: what completed, as counted at the gate, with what the gate says of the same second, and
+/// what it asked of the cache.
 pub fn objects(
     names: &dyn Names,
     counted: Vec<(ObjectId, ObjectAccount)>,
     said: &[qos::ObjectAccount],
+    cached: &[(ObjectId, Hits)],
 ) -> Vec<ObjectSecond> {
     let mut seconds: Vec<(ObjectId, ObjectSecond)> = Vec::new();
     for (object, seen) in counted {
@@ -64,6 +67,10 @@ pub fn objects(
         };
         second.floor = fared(said.floor);
         second.trace = said.passed.as_ref().map_or_else(DispatchTrace::default, trace_of);
+    }
+    for (object, hits) in cached {
+        let second = seconds.iter_mut().find(|(seen, _)| seen == object);
+        second.into_iter().for_each(|(_, second)| second.cached = *hits);
     }
     seconds.into_iter().map(|(_, second)| second).collect()
 }

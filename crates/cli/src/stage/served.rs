@@ -5,12 +5,13 @@ use anyhow::{Context as _, Result};
 use block::Bytes;
 use engine::{Managed, StageError};
 use qos::RegistrySettings;
-use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use server::{Control, ControlSocket, Front, Listen, ServerLimits, Shard};
 use stats::LimitsInForce;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storage::Address;
-use store::Pool;
+use store::{CacheSettings, Pool};
+use workload::plan::CACHE_PAGE;
 
 /// A server of a run. It is closed when this goes.
 pub struct Server {
@@ -20,17 +21,24 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes a pool in `folder`, starts the server, and makes what the lines say.
+    /// Makes a pool in `folder`, starts the server, with so much memory for a cache, and makes what the lines say.
     ///
     /// # Errors
     /// Whatever kept it from being ready, in one line.
-    pub fn start(folder: &Path, no_io_uring: bool, settings: RegistrySettings, set_up: &[String]) -> Result<Server> {
+    pub fn start(
+        folder: &Path,
+        no_io_uring: bool,
+        (settings, cache): (RegistrySettings, Option<Bytes>),
+        set_up: &[String],
+    ) -> Result<Server> {
         let pool = Pool::create(folder)?;
         let socket = folder.join("nbd.sock");
         let control_socket = pool.control_socket();
         let limits = ServerLimits::default();
-        let listen = [Listen::Unix(socket.clone())];
-        let shard = Shard::start(&listen, limits, io_settings(no_io_uring, limits.memory))?;
+        let cache =
+            cache.map(|memory| CacheSettings { memory, page: CACHE_PAGE as u32, policy: cache::Policy::default() });
+        let front = Front { listen: vec![Listen::Unix(socket.clone())], cache, ..Front::default() };
+        let shard = Shard::start_behind(front, limits, io_settings(no_io_uring, limits.memory))?;
         let mut control = Control::open(pool, shard, settings)?;
         for line in set_up {
             control.execute(line).with_context(|| format!("plan: {line}"))?;

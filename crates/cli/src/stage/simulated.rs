@@ -29,7 +29,14 @@ impl Simulated {
         let size_of = |volume: &Volume| volume.size.map_or(0, |size| size.0);
         let size = plan.volumes.iter().map(size_of).max().unwrap_or(0);
         let luns = plan.volumes.len() as u32;
-        let of = Modelled { device: plan.device.as_ref(), file: &plan.file, size, luns, seed: plan.seed };
+        let of = Modelled {
+            device: plan.device.as_ref(),
+            file: &plan.file,
+            size,
+            luns,
+            seed: plan.seed,
+            cache: plan.settings.cache,
+        };
         let lines = set_up(plan, &plan.volumes);
         let mut server = Model::start(&of, registry_settings(plan), &lines, Accounts::recording())?;
         for (index, volume) in plan.volumes.iter().enumerate().filter(|(_, volume)| volume.clone_of.is_none()) {
@@ -88,7 +95,7 @@ impl Stage for Simulated {
             gated.gate.groups(now, &mut groups);
             (gated.accounts.take(), gated.gate.status())
         });
-        let mut objects = seen::objects(&self.server.administration, counted, &said);
+        let mut objects = seen::objects(&self.server.administration, counted, &said, &self.server.take_asked());
         objects.extend(groups.iter().map(|g| seen::group(&self.server.administration, g.group, trace_of(&g.passed))));
         let advice = admin::advice(&gate).unwrap_or_default();
         Ok(Second { workloads: self.worker.collect(), objects, advice, ..Second::default() })

@@ -242,6 +242,23 @@ fn classes_keep_their_promise_as_volumes_grow_and_customers_come() {
     is(0, "64 KiB", 937.5);
 }
 
+/// A database's working set in one cache with a scan, and in a partition of its own: the criteria are the plan's. The share is
+/// kept with the run, and comes back.
+#[test]
+fn a_partition_keeps_a_scan_from_pushing_a_database_out() {
+    let recording = all_held("cache-partitions.toml");
+    let share = |workload: usize, name: &str| {
+        let phase = recording.phases.iter().find(|phase| phase.name == name).expect("the phase");
+        let seconds = recording.workloads[workload].intervals.iter();
+        let last = seconds.filter(|interval| interval.start >= phase.start && interval.start < phase.end).next_back();
+        last.and_then(|interval| interval.cached.share()).unwrap_or_default()
+    };
+    assert!(share(0, "alone") > 0.99 && share(0, "partitions") > 0.97, "all of the working set is there");
+    assert!(share(0, "one cache") < 0.5, "{}", share(0, "one cache"));
+    // 28 MiB read again and again fit into the whole cache, and not into what the partition leaves of it.
+    assert!(share(1, "one cache") > 0.9 && share(1, "partitions") < 0.9);
+}
+
 /// The run of a plan of the repository in virtual time, all of whose criteria held.
 fn all_held(plan: &str) -> stats::Recording {
     let scratch = Scratch::new();

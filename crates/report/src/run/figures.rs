@@ -127,6 +127,33 @@ pub(crate) fn throughput(recording: &Recording, scales: &Scales) -> Chart {
     Chart { height: 260.0, ..rates(recording, scales, &THROUGHPUT) }
 }
 
+/// The share of its pages that each workload found in the server's cache over time, in percent; `None` where no cache was
+/// asked.
+pub(crate) fn hits(recording: &Recording, scales: &Scales) -> Option<Chart> {
+    let share = |interval: &Interval| interval.cached.share().map(|share| 100.0 * share);
+    let asked = |workload: &WorkloadRecord| workload.intervals.iter().any(|interval| share(interval).is_some());
+    if !recording.workloads.iter().any(asked) {
+        return None;
+    }
+    let y = Axis::from_zero(100.0).unit("%");
+    let mut chart = Chart::new("Pages found in the server's cache over time", scales.time(), y);
+    chart.bands = bands(recording);
+    chart.room = scales.room;
+    chart.height = 260.0;
+    for (index, workload) in recording.workloads.iter().enumerate().rev().filter(|(_, workload)| asked(workload)) {
+        let all: Vec<Stretch> = workload.intervals.iter().map(|interval| stretch(interval, share(interval))).collect();
+        let (stretches, _) = thinned(&all, scales.points, Merge::Mean);
+        chart.marks.push(Mark::Steps { name: label(workload), stretches, look: Look::Series(index) });
+        let sum = workload.intervals.iter().fold(stats::run::Hits::default(), |mut sum, interval| {
+            sum += interval.cached;
+            sum
+        });
+        let whole = 100.0 * sum.share().unwrap_or_default();
+        chart.description += &format!("{}: {whole:.1} % of all pages asked for. ", label(workload));
+    }
+    Some(chart)
+}
+
 /// A workload's response time over time on a logarithmic axis: the median and the stretch up to the 99th percentile, of
 /// seconds without percentiles the mean and, where it is known, the longest; the mean wait in QoS, where there is a gate, and the mean time in
 /// the disk. All workloads of a page have the same axes.

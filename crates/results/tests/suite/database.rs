@@ -286,7 +286,15 @@ fn gates() -> impl Strategy<Value = Vec<GateSeries>> {
         device,
     });
     let row = (spans(), spans(), waits, held_by(), any::<Option<u32>>(), floors()).prop_map(
-        |(start, length, waits, held_by, held_at, floor)| GateRow { start, length, waits, held_by, held_at, floor },
+        |(start, length, waits, held_by, held_at, floor)| GateRow {
+            start,
+            length,
+            waits,
+            held_by,
+            held_at,
+            floor,
+            ..GateRow::default()
+        },
     );
     option::of(vec(row, 1..4)).prop_map(|rows| rows.into_iter().map(|rows| GateSeries { actor: 1, rows }).collect())
 }

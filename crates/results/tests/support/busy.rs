@@ -95,7 +95,7 @@ pub fn add(run: &mut Run, actor: u32, seconds: u64) {
         let mut wait = |ns: u64| Span::from_nanos(chance.below(ns) / 10 * 10);
         let waits = Waits { ceiling: wait(90_000), floors: wait(9_000), turn: wait(9_000), device: wait(300_000) };
         let (held_by, floor) = (HeldBy::Disk, FloorFared::Met);
-        rows.push(GateRow { start, length, waits, held_by, held_at: None, floor });
+        rows.push(GateRow { start, length, waits, held_by, floor, ..GateRow::default() });
         start += length;
     }
     run.series.extend(series);

@@ -4,9 +4,10 @@ use super::Owner;
 use super::orders::LOOK_UP;
 use crate::shard::Order;
 use admin::{CacheSeen, MemoryPart};
-use block::Bytes;
+use block::{Bytes, ObjectId};
 use cache::PartitionId;
 use map::Steps;
+use stats::run::Hits;
 use std::collections::BTreeMap;
 use store::{MappedVolumes, PartitionState};
 
@@ -37,6 +38,13 @@ impl Owner {
             (u32::from(id.0), CacheSeen { hits, misses, inserted, evicted, invalidated, size, resident })
         });
         seen.collect()
+    }
+
+    /// What the reads of each object asked of the cache, where somebody records it.
+    pub(super) fn asked(&mut self) -> Vec<(ObjectId, Hits)> {
+        let volumes = self.gate.inner_mut().volumes_mut().filter(|_| self.accounts.are_read());
+        let asked = volumes.map(MappedVolumes::take_asked).unwrap_or_default();
+        asked.into_iter().map(|(object, (found, missed))| (object, Hits { found, missed })).collect()
     }
 
     /// What memory is for.

@@ -230,6 +230,7 @@ impl Owner {
             connections: self.connections(),
             claimed: Bytes(self.claims.claimed()),
             cache: self.cached(),
+            cached: self.asked(),
             buffers: self.io.outstanding() - self.gate.inner().own_buffers(),
             now,
         });

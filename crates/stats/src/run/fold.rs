@@ -6,7 +6,7 @@
 //! ```
 //! The results database has the seconds by then, so that nothing is lost but what memory held a second time.
 
-use super::{GateRow, Minute, Run, Series, Slice, Spread};
+use super::{GateRow, Hits, Minute, Run, Series, Slice, Spread};
 use crate::{Histogram, Waits};
 use block::Span;
 
@@ -75,7 +75,7 @@ impl Minute {
 
 impl GateRow {
     /// Rows that follow one another as one: the mean of their waits, and what held the actor back, and how its floor fared,
-    /// in most of them.
+    /// in most of them; what was found in a cache is summed.
     pub fn together(rows: &[GateRow]) -> Option<GateRow> {
         let (first, last) = (rows.first()?, rows.last()?);
         let mean = |of: fn(&Waits) -> Span| {
@@ -96,6 +96,10 @@ impl GateRow {
             held_by,
             held_at,
             floor,
+            cached: rows.iter().fold(Hits::default(), |mut sum, row| {
+                sum += row.cached;
+                sum
+            }),
         })
     }
 }

@@ -89,7 +89,7 @@ impl Run {
         let interval = |(index, slice): (usize, &Slice)| {
             let parts = parts.iter().map(|(class, slices)| (*class, slices[index].ops, slices[index].bytes));
             let row = rows.binary_search_by_key(&slice.start, |row| row.start);
-            let GateRow { waits, held_by, held_at, floor, .. } = row.map(|at| rows[at]).unwrap_or_default();
+            let GateRow { waits, held_by, held_at, floor, cached, .. } = row.map(|at| rows[at]).unwrap_or_default();
             Interval {
                 start: slice.start,
                 length: slice.length,
@@ -101,6 +101,7 @@ impl Run {
                 held_by,
                 held_at,
                 floor,
+                cached,
             }
         };
         whole.iter().enumerate().map(interval).collect()

@@ -14,7 +14,7 @@ pub(super) struct Names<'n> {
 
 /// How each kind is read. A new kind is a new row, and a variant of [`Criterion`].
 type Reader = fn(&Table<'_>, &Names<'_>) -> Option<Criterion>;
-const KINDS: [(&str, Reader); 8] = [
+const KINDS: [(&str, Reader); 10] = [
     ("ceiling-held", ceiling_held),
     ("shared-sum", shared_sum),
     ("starved", starved),
@@ -23,6 +23,8 @@ const KINDS: [(&str, Reader); 8] = [
     ("response-within", response_within),
     ("rate-reached", rate_reached),
     ("rate-is", rate_is),
+    ("hit-share-kept", hit_share_kept),
+    ("hit-share-below", hit_share_below),
 ];
 
 /// The criterion of one `[[criterion]]`.
@@ -79,6 +81,23 @@ fn rate_is(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     let (rated, tolerance) = (rated(table, names), tolerance(table));
     let (workloads, phase, rate) = rated?;
     Some(Criterion::RateIs { workloads, phase, rate, tolerance: tolerance? })
+}
+
+fn hit_share_kept(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    table.only(&["kind", "workloads", "phase", "baseline", "points"]);
+    table.missing("points", "say how many hundredths of the pages it may find less of, such as 2");
+    let (workloads, points) = (workloads(table, names), table.number("points", 0.0, 100.0));
+    let (phase, baseline) = (phase(table, "phase", names)?, phase(table, "baseline", names)?);
+    if phase == baseline {
+        table.wrong("baseline", "another phase than the one judged", "name the phase to compare with");
+    }
+    Some(Criterion::HitShareKept { workloads: workloads?, phase, baseline, points: points? })
+}
+
+fn hit_share_below(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    table.only(&["kind", "workloads", "phase", "part"]);
+    let (workloads, phase, part) = (workloads(table, names), phase(table, "phase", names), part(table));
+    Some(Criterion::HitShareBelow { workloads: workloads?, phase: phase?, part: part? })
 }
 
 fn rated(table: &Table<'_>, names: &Names<'_>) -> Option<(Vec<String>, String, Rate)> {

@@ -42,7 +42,7 @@ pub use device::{Device, Figure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
 pub use hosts::{HostsPlan, PlannedHost};
-pub use server::{Burst, Nesting, Peak, Settings};
+pub use server::{Burst, CACHE_PAGE, Nesting, Peak, Settings};
 pub use space::{ParseSpaceError, Units, parse_space};
 pub use unfold::unfold;
 

@@ -4,6 +4,7 @@
 use super::read::owned;
 use super::space::Units;
 use super::table::Table;
+use block::Bytes;
 
 /// The SVM of a plan that needs no server of its own, in a simulation.
 const SVM: &str = "svm1";
@@ -21,6 +22,8 @@ pub struct Settings {
     pub peak: Peak,
     /// Whether SVMs take turns even where no limit binds.
     pub fair: bool,
+    /// Its cache: memory for pages of 4 KiB; none without.
+    pub cache: Option<Bytes>,
 }
 
 /// Which levels may carry a policy at the same time.
@@ -56,7 +59,7 @@ pub enum Peak {
 /// The SVM's name and the settings; all sizes read later go by their units.
 pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
     let Some(table) = root.table("server", "[server]") else { return (SVM.into(), Settings::default()) };
-    table.only(&["svm", "units", "nesting", "burst", "peak", "fair"]);
+    table.only(&["svm", "units", "nesting", "burst", "peak", "fair", "cache"]);
     table.missing("svm", "name the SVM that owns the volumes, such as svm01");
     let units = table.choice("units", &[("decimal", Units::Decimal), ("binary", Units::Binary)]).unwrap_or_default();
     table.count_in(units);
@@ -66,8 +69,20 @@ pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
         burst: table.choice("burst", &[("none", Burst::None), ("ontap", Burst::Ontap)]).unwrap_or_default(),
         peak: table.choice("peak", &[("ceiling", Peak::Ceiling), ("credits", Peak::Credits)]).unwrap_or_default(),
         fair: table.flag("fair").unwrap_or_default(),
+        cache: cache(&table),
     };
     (owned(table.name("svm")), settings)
+}
+
+/// Bytes of a page of a plan's cache.
+pub const CACHE_PAGE: u64 = 4096;
+
+fn cache(table: &Table<'_>) -> Option<Bytes> {
+    let memory = table.space("cache")?;
+    if memory.0 < 1 << 20 {
+        table.wrong("cache", "1 MiB or more", "say how much memory the server keeps pages in, or leave it out");
+    }
+    Some(memory)
 }
 
 impl Settings {
@@ -79,6 +94,7 @@ impl Settings {
             (self.burst == Burst::Ontap, "a policy without a burst has ONTAP's, 50 % for 1 s"),
             (self.peak == Peak::Credits, "peaks of adaptive policies are reached on credit"),
             (self.fair, "SVMs take turns"),
+            (self.cache.is_some(), "pages are kept in memory"),
         ];
         said.into_iter().filter(|(differs, _)| *differs).map(|(_, words)| words).collect()
     }

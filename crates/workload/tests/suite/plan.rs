@@ -112,6 +112,18 @@ fn response_times_and_rates_are_criteria() {
 }
 
 #[test]
+fn shares_of_hits_are_criteria() {
+    let phases =
+        "[[phase]]\nname = \"p\"\n[[phase]]\nname = \"q\"\n[[criterion]]\nworkloads = [\"w\"]\nphase = \"q\"\n";
+    let of = |lines: &str| loaded("depth = 1", &format!("{phases}{lines}")).criteria;
+    let (workloads, phase, baseline) = (vec!["w".to_owned()], "q".to_owned(), "p".to_owned());
+    let kept = Criterion::HitShareKept { workloads: workloads.clone(), phase: phase.clone(), baseline, points: 2.0 };
+    assert_eq!(of("kind = \"hit-share-kept\"\nbaseline = \"p\"\npoints = 2"), [kept]);
+    let below = Criterion::HitShareBelow { workloads, phase, part: 0.5 };
+    assert_eq!(of("kind = \"hit-share-below\"\npart = 0.5"), [below]);
+}
+
+#[test]
 fn a_volume_may_be_a_place() {
     let plan = "title = \"t\"\n[[volume]]\nname = \"db\"\nplace = \"/dev/sdx\"\n[[workload]]\nname = \"w\"\n\
                 volume = \"db\"\ndepth = 1\n[[phase]]\nname = \"p\"\n";
@@ -169,12 +181,20 @@ fn the_server_takes_policies_as_the_plan_says() {
     let silent = plan("");
     assert_eq!(silent.settings, Settings::default());
     assert!(!silent.describe().iter().any(|line| line.starts_with("the server")));
-    let said = plan("units = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\nfair = true");
-    let expected =
-        Settings { units: Units::Binary, nesting: Nesting::Free, burst: Burst::Ontap, peak: Peak::Credits, fair: true };
+    let said = plan(
+        "units = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\nfair = true\ncache = \"32MiB\"",
+    );
+    let expected = Settings {
+        units: Units::Binary,
+        nesting: Nesting::Free,
+        burst: Burst::Ontap,
+        peak: Peak::Credits,
+        fair: true,
+        cache: Some(Bytes::mib(32)),
+    };
     assert_eq!(said.settings, expected);
     let line = "the server: a GB is 2^30 bytes; every level may carry a policy; a policy without a burst has ONTAP's, \
-                50 % for 1 s; peaks of adaptive policies are reached on credit; SVMs take turns";
+                50 % for 1 s; peaks of adaptive policies are reached on credit; SVMs take turns; pages are kept in memory";
     assert!(said.describe().contains(&line.to_owned()), "{:?}", said.describe());
 }
 

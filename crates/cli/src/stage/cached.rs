@@ -1,0 +1,166 @@
+//! The server's cache in virtual time, above a plan's simulated device: the same policy and partitions, without the pages.
+//!
+//! ```text
+//!   read ──► all pages there? ── yes ──► ends after HIT
+//!                            └── no ───► the device; they are there for the next that asks
+//! ```
+//! Writes, trims and zeroes go to the device and change nothing of what is there, as in the server, where they update it.
+
+use admin::{Administration, CacheMemory, Effect};
+use block::{Bytes, Completion, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use cache::{Cache, Key, PartitionId, Policy};
+use stats::run::Hits;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use workload::plan::CACHE_PAGE;
+
+/// A read of pages in memory takes so long: some turns of a server's thread.
+const HIT: Span = Span::from_micros(20);
+
+/// Tickets of reads that are answered from memory have this bit.
+const OURS: u64 = 1 << 63;
+
+/// A cache that a device and whoever changes it share.
+#[derive(Clone)]
+pub struct Memory(Rc<RefCell<State>>);
+
+struct State {
+    cache: Cache,
+    /// Where an object's pages belong, and the number that they go by.
+    places: HashMap<ObjectId, (PartitionId, u64)>,
+    next_view: u64,
+    asked: HashMap<ObjectId, Hits>,
+}
+
+impl Memory {
+    /// Of so many bytes.
+    pub fn new(memory: Bytes) -> Memory {
+        let slots = u32::try_from(memory.0 / CACHE_PAGE).unwrap_or(u32::MAX - 1);
+        let cache = Cache::new(slots, Policy::default());
+        let (places, asked) = Default::default();
+        Memory(Rc::new(RefCell::new(State { cache, places, next_view: 0, asked })))
+    }
+
+    /// What its administration knows of it.
+    pub fn told(memory: Bytes) -> CacheMemory {
+        CacheMemory { memory, page: Bytes(CACHE_PAGE) }
+    }
+
+    /// Does what commands lead to.
+    pub fn follow(&self, effects: &[Effect], administration: &Administration) {
+        let state = &mut *self.0.borrow_mut();
+        for effect in effects {
+            match *effect {
+                Effect::Divide => {
+                    let sizes = administration.partitions.sizes().into_iter();
+                    let parts = sizes.map(|(id, size)| (PartitionId(id as u8), (size.0 / CACHE_PAGE) as u32));
+                    let divided = state.cache.divide(Policy::default(), &parts.collect::<Vec<_>>());
+                    debug_assert!(divided.is_ok(), "the administration checked it: {divided:?}");
+                    let mut freed = Vec::new();
+                    while !state.cache.shrink(u32::MAX, &mut freed) {}
+                }
+                Effect::Place { object, partition } => {
+                    let view = state.renewed(object);
+                    state.places.insert(object, (PartitionId(partition as u8), view));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What each object's reads asked since this was last called.
+    pub fn take_asked(&self) -> Vec<(ObjectId, Hits)> {
+        self.0.borrow_mut().asked.drain().collect()
+    }
+
+    /// Whether all pages of a read are there; from now on they are.
+    fn read(&self, request: &Request) -> bool {
+        let state = &mut *self.0.borrow_mut();
+        let (partition, view) = match state.places.get(&request.object) {
+            Some(place) => *place,
+            None => {
+                let place = (PartitionId::default(), state.renewed(request.object));
+                state.places.insert(request.object, place);
+                place
+            }
+        };
+        let pages = request.at / CACHE_PAGE..(request.at + request.len).div_ceil(CACHE_PAGE);
+        let asked = state.asked.entry(request.object).or_default();
+        let mut is_whole = true;
+        for page in pages {
+            let key = Key { object: view, page };
+            if state.cache.get(partition, key).is_some() {
+                asked.found += 1;
+            } else {
+                asked.missed += 1;
+                is_whole = false;
+                state.cache.insert(partition, key);
+            }
+        }
+        is_whole
+    }
+}
+
+impl State {
+    /// Another number for an object's pages: those that went by the one before are taken out.
+    fn renewed(&mut self, object: ObjectId) -> u64 {
+        if let Some((_, was)) = self.places.get(&object) {
+            let (was, mut freed) = (*was, Vec::new());
+            while !self.cache.sweep(u32::MAX, |view| view == was, &mut freed) {}
+        }
+        self.next_view += 1;
+        self.next_view
+    }
+}
+
+/// A device behind the cache.
+pub struct Cached {
+    inner: Box<dyn Target>,
+    memory: Memory,
+    /// Reads that end from memory, in the order of their ends.
+    ready: VecDeque<(Time, Completion)>,
+    tickets: u64,
+}
+
+impl Cached {
+    /// This device behind that cache.
+    pub fn new(inner: Box<dyn Target>, memory: Memory) -> Cached {
+        Cached { inner, memory, ready: VecDeque::new(), tickets: OURS }
+    }
+}
+
+impl Target for Cached {
+    fn traits(&self) -> Traits {
+        self.inner.traits()
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        if request.op.kind() != OpKind::Read || !self.memory.read(&request) {
+            return self.inner.submit(now, request);
+        }
+        let end = now + HIT;
+        self.ready.push_back((end, Completion { service: HIT, ..Completion::of(&request, end, Ok(())) }));
+        self.tickets += 1;
+        Submitted::Taken(Ticket(self.tickets))
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        while self.ready.front().is_some_and(|(end, _)| *end <= now) {
+            out.extend(self.ready.pop_front().map(|(_, completion)| completion));
+        }
+        self.inner.poll(now, out);
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        let own = self.ready.front().map_or(Wakeup::Idle, |(end, _)| Wakeup::At(*end));
+        own.sooner(self.inner.next_wakeup())
+    }
+
+    /// What ends from memory ends by itself, soon.
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        if ticket.0 & OURS == 0 {
+            self.inner.cancel(now, ticket);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Criteria on what was found in the server's cache.
+
+use super::{Answer, find_all, in_percent, intervals, measured, phase_named};
+use crate::criterion::Outcome;
+use crate::recording::{Recording, WorkloadRecord};
+use crate::run::Hits;
+use block::Span;
+
+/// Fewer pages than this say too little: a share of a thousand is exact to some 3 points (two standard deviations at a half).
+const PAGES_LEAST: u64 = 1000;
+
+/// Whether each workload found as large a share as in the baseline, less so many points.
+pub(super) fn kept(recording: &Recording, workloads: &[String], phases: [&str; 2], points: f64) -> Answer {
+    let mut worst: Option<(f64, String)> = None;
+    for record in find_all(recording, workloads)? {
+        let [now, then] = phases.map(|phase| share(recording, record, phase));
+        let (now, then) = (now?, then?);
+        let lost = 100.0 * (then - now);
+        let said = format!("{} {:.1} % for {:.1} %", record.name, 100.0 * now, 100.0 * then);
+        if worst.as_ref().is_none_or(|(most, _)| lost > *most) {
+            worst = Some((lost, said));
+        }
+    }
+    let (lost, said) = worst.ok_or("no workload is named")?;
+    let outcome = if lost <= points { Outcome::Pass } else { Outcome::Fail };
+    Ok((outcome, said, measured(lost, points, "points")))
+}
+
+/// Whether each workload found less than a part.
+pub(super) fn below(recording: &Recording, workloads: &[String], phase: &str, part: f64) -> Answer {
+    let mut most: Option<(f64, String)> = None;
+    for record in find_all(recording, workloads)? {
+        let share = share(recording, record, phase)?;
+        if most.as_ref().is_none_or(|(most, _)| share > *most) {
+            most = Some((share, format!("{} {:.1} %", record.name, 100.0 * share)));
+        }
+    }
+    let (share, said) = most.ok_or("no workload is named")?;
+    let outcome = if share < part { Outcome::Pass } else { Outcome::Fail };
+    Ok((outcome, said, in_percent(share, part)))
+}
+
+/// The part of its pages that a workload found in a phase, its first second left out.
+fn share(recording: &Recording, record: &WorkloadRecord, phase: &str) -> Result<f64, String> {
+    let (_, ran) = phase_named(recording, phase)?;
+    let from = ran.start + Span::SECOND;
+    let mut sum = Hits::default();
+    intervals(record, ran).filter(|interval| interval.start >= from).for_each(|interval| sum += interval.cached);
+    match sum.share() {
+        Some(share) if sum.found + sum.missed >= PAGES_LEAST => Ok(share),
+        None => Err(format!("{} asked no cache for anything in {phase}", record.name)),
+        Some(_) => Err(format!(
+            "{} asked for {} pages in {phase}, and {PAGES_LEAST} are needed",
+            record.name,
+            sum.found + sum.missed
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{Interval, Phase};
+
+    /// Three seconds a phase: the first of each, which is left out, found nothing; the others found so many of 1000.
+    fn recording(found: [u64; 2], asked: u64) -> Recording {
+        let second = |at: u64, found: u64| Interval {
+            start: Span::from_secs(at),
+            length: Span::SECOND,
+            cached: Hits { found, missed: asked - found },
+            ..Interval::default()
+        };
+        let [then, now] = found;
+        let intervals =
+            [0, then, then, 0, now, now].into_iter().enumerate().map(|(at, found)| second(at as u64, found));
+        let phase = |name: &str, start: u64| Phase {
+            name: name.into(),
+            start: Span::from_secs(start),
+            end: Span::from_secs(start + 3),
+            ..Phase::default()
+        };
+        let record = WorkloadRecord { name: "db".into(), intervals: intervals.collect(), ..WorkloadRecord::default() };
+        Recording { phases: vec![phase("a", 0), phase("b", 3)], workloads: vec![record], ..Recording::default() }
+    }
+
+    #[test]
+    fn a_share_is_kept_to_within_points() {
+        let db = ["db".to_owned()];
+        for (found, outcome) in [([950, 930], Outcome::Pass), ([950, 929], Outcome::Fail), ([500, 900], Outcome::Pass)]
+        {
+            let (answer, said, _) = kept(&recording(found, 1000), &db, ["b", "a"], 2.0).unwrap();
+            assert_eq!(answer, outcome, "{said}");
+        }
+        let (_, said, measured) = kept(&recording([950, 929], 1000), &db, ["b", "a"], 2.0).unwrap();
+        assert_eq!(said, "db 92.9 % for 95.0 %");
+        assert!((measured.unwrap().value - 2.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_share_is_below_a_part_or_nobody_asked() {
+        let db = ["db".to_owned()];
+        assert_eq!(below(&recording([0, 499], 1000), &db, "b", 0.5).unwrap().0, Outcome::Pass);
+        assert_eq!(below(&recording([0, 500], 1000), &db, "b", 0.5).unwrap().0, Outcome::Fail);
+        assert_eq!(below(&recording([0, 0], 0), &db, "b", 0.5).unwrap_err(), "db asked no cache for anything in b");
+        let few = below(&recording([0, 1], 499), &db, "b", 0.5).unwrap_err();
+        assert_eq!(few, "db asked for 998 pages in b, and 1000 are needed");
+    }
+}
