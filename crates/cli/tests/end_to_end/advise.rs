@@ -153,7 +153,7 @@ fn the_size_of_a_cache_is_told_from_a_trace() {
         "       1MB   0.0 %    +0.0 %\n",
         "       2MB  95.0 %   +95.0 %  ######################################\n",
         "2MB is worth its memory",
-        "of that size: 95.0 %.",
+        "(S3-FIFO) of that size:\n95.0 %.",
         "cache partition create -partition NAME -size 2MiB -volumes VOLUME",
     ] {
         assert!(ended.out.contains(part), "{part}: {}", ended.out);
