@@ -17,6 +17,7 @@ use crate::disk::Disk;
 use crate::link::{Link, Wires};
 use crate::parallel_servers::Servers;
 use crate::raid::{Group, Level, Raid};
+use crate::read_cache::{Pages, ReadCache};
 use crate::simulated::Medium;
 use crate::stage::{Before, Controller};
 use crate::write_log::{Halves, WriteLog};
@@ -39,6 +40,8 @@ pub enum Stage {
     Controller(Controller),
     /// A log of writes, which answers them before they are on the media.
     WriteLog(WriteLog),
+    /// Memory in which pages are kept for reads.
+    Cache(ReadCache),
     /// Limits on operations and bytes, with credit for bursts.
     Credits(CloudVolume),
     /// What follows, several times.
@@ -52,6 +55,7 @@ impl Stage {
             Stage::Link(_) => "link",
             Stage::Controller(_) => "controller",
             Stage::WriteLog(_) => "write-log",
+            Stage::Cache(_) => "cache",
             Stage::Credits(_) => "credits",
             Stage::Raid(_) => "raid",
         }
@@ -62,6 +66,7 @@ impl Stage {
             Stage::Link(link) => link.check(),
             Stage::Controller(controller) => controller.check(),
             Stage::WriteLog(log) => log.check(),
+            Stage::Cache(cache) => cache.check(),
             Stage::Credits(credits) => Model::CloudVolume(credits.clone()).check(),
             Stage::Raid(raid) => raid.check(),
         }
@@ -116,6 +121,7 @@ fn build(stages: &[Stage], media: &Model, size: Bytes, seed: u64) -> Box<dyn Med
             Box::new(Before::new(Servers::that(controller.cores, controller.work()), below))
         }
         Stage::WriteLog(log) => Box::new(Halves::new(log, size, below)),
+        Stage::Cache(cache) => Box::new(Pages::new(cache, size, below)),
         Stage::Credits(credits) => Box::new(Before::new(Throttled::new(credits, seed), below)),
         Stage::Raid(_) => unreachable!("taken above"),
     }

@@ -10,7 +10,7 @@
 //! end at 5 ms is reported as 5 ms by a poll at 7 ms, and what begins after it begins at 5 ms. Hence a run depends on
 //! the requests and the seed alone, byte for byte.
 //!
-//! An [`Array`] is stages, each a medium that stands before another: link, controller, log of writes, credits, RAID; a
+//! An [`Array`] is stages, each a medium that stands before another: link, controller, log of writes, cache, credits, RAID; a
 //! RAID stands before as many of what follows as it has members, and last come media.
 //!
 //! Nothing here reads a clock. [`VirtualClock`] is the driver that jumps to the next event.
@@ -28,6 +28,7 @@ mod link;
 mod means;
 mod parallel_servers;
 mod raid;
+mod read_cache;
 mod simulated;
 mod stage;
 mod work;
@@ -45,5 +46,6 @@ pub use link::Link;
 pub use means::{Flow, Mean, Means};
 pub use parallel_servers::ParallelServers;
 pub use raid::{Level, Raid};
+pub use read_cache::ReadCache;
 pub use stage::Controller;
 pub use write_log::WriteLog;

@@ -30,6 +30,8 @@ pub struct Flow {
     pub rate: f64,
     /// How many are outstanding at most; infinite for an open load.
     pub outstanding: f64,
+    /// Over how many bytes they are spread evenly; `None` for so many that no cache holds a part to speak of.
+    pub spread: Option<Bytes>,
 }
 
 /// What a flow gets.

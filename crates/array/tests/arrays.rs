@@ -4,7 +4,8 @@
 mod load;
 
 use array::{
-    Array, Controller, DeviceError, DeviceSpec, Disk, Level, Link, Model, ParallelServers, Raid, Stage, WriteLog,
+    Array, Controller, DeviceError, DeviceSpec, Disk, Level, Link, Model, ParallelServers, Raid, ReadCache, Stage,
+    WriteLog,
 };
 use block::{Bytes, ObjectId, OpKind, Span, Submitted, Time, Wakeup};
 use load::{Ask, closed_loop, request, scattered};
@@ -198,6 +199,52 @@ fn a_read_of_what_is_in_the_log_is_answered_from_it() {
     assert!(done.iter().all(|c| c.service == Span::from_micros(100)), "the media were asked");
 }
 
+/// A cache of `size` before one server of 1 ms, and reads of 4 KiB spread evenly over 1 GiB, 8 outstanding.
+fn cached(size: Bytes, second: Bytes) -> (f64, f64) {
+    let cache = ReadCache { size, second, page: Bytes(4096), warm: true, ..ReadCache::default() };
+    let spec = DeviceSpec { size: Bytes::gib(1), ..array(vec![Stage::Cache(cache)], thousand()) };
+    let mut place = scattered(21, 4096, 1 << 18);
+    let done = closed_loop(&spec, 1, 8, second_of(20), |_| Ask::Read { at: place(), len: 4096 });
+    let counted: Vec<_> = done.iter().filter(|c| c.end > second_of(10)).collect();
+    let hits = counted.iter().filter(|c| c.service < Span::from_millis(1)).count();
+    (hits as f64 / counted.len() as f64, counted.len() as f64 / 10.0)
+}
+
+fn second_of(s: u64) -> Time {
+    second(s)
+}
+
+/// Reads without a favourite place hit with the part of them that the cache holds, whatever its policy, so the misses, 1000 a
+/// second, are 1 - C / W of all.
+#[test]
+fn a_cache_answers_the_part_that_it_holds() {
+    let (whole, half, eighth) = (Bytes::gib(1), Bytes::mib(512), Bytes::mib(128));
+    let (hits, iops) = cached(half, Bytes(0));
+    assert!((hits - 0.5).abs() < 0.02 && (iops / 2000.0 - 1.0).abs() < 0.04, "half: {hits} {iops}");
+    let (hits, iops) = cached(eighth, Bytes(0));
+    assert!((hits - 0.125).abs() < 0.02 && (iops / 1143.0 - 1.0).abs() < 0.04, "an eighth: {hits} {iops}");
+    // Both levels together hold half of it.
+    let (hits, _) = cached(eighth, Bytes::mib(384));
+    assert!((hits - 0.5).abs() < 0.02, "two levels: {hits}");
+    // All of it: 8 outstanding at 50 us are 160 000 a second.
+    let (hits, iops) = cached(whole, Bytes(0));
+    assert!(hits == 1.0 && (iops / 160_000.0 - 1.0).abs() < 0.01, "all: {hits} {iops}");
+}
+
+/// The same of the level of means.
+#[test]
+fn means_know_what_a_cache_holds() {
+    let rate = |size| {
+        let cache = ReadCache { size, ..ReadCache::default() };
+        let array = Array { stages: vec![Stage::Cache(cache)], media: Box::new(thousand()) };
+        let spread = Some(Bytes::gib(1));
+        let flow = array::Flow { kind: OpKind::Read, len: Bytes(4096), rate: f64::INFINITY, outstanding: 8.0, spread };
+        array.means(&[flow], true).flows[0].rate
+    };
+    let (half, eighth) = (rate(Bytes::mib(512)), rate(Bytes::mib(128)));
+    assert!((half / 2000.0 - 1.0).abs() < 0.02 && (eighth / 1143.0 - 1.0).abs() < 0.02, "{half} {eighth}");
+}
+
 #[test]
 fn objects_lie_one_behind_the_other() {
     // Two objects of 16 tracks on one arm: going to and fro between their first bytes is a seek over 16 tracks each time,
@@ -232,6 +279,10 @@ fn arrays_that_cannot_be_are_refused_in_one_line() {
         (Stage::Link(Link { bandwidth: Bytes(0), ..Link::default() }), "link: bandwidth must be at least 1"),
         (Stage::Controller(Controller { cores: 0, ..Controller::default() }), "controller: cores must be at least 1"),
         (Stage::WriteLog(WriteLog { half: Bytes(0), ..WriteLog::default() }), "write-log: half must be at least 1"),
+        (
+            Stage::Cache(ReadCache { size: Bytes::gib(8), memory: Some(Bytes::gib(4)), ..ReadCache::default() }),
+            "cache: size must not be more than memory",
+        ),
     ] {
         let refused: DeviceError = array(vec![stage], thousand()).check().expect_err(words);
         assert_eq!(refused.to_string(), words);

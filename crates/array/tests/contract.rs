@@ -217,8 +217,11 @@ fn what_lies_outside_is_refused_with_its_buffer() {
 
 #[test]
 fn a_waiting_request_can_be_cancelled_and_one_under_way_ends_as_it_would() {
-    // What is on an array's link cannot be called back: there all are under way.
-    for spec in devices().into_iter().filter(|spec| spec.model.name() != "array") {
+    for mut spec in devices() {
+        // What is on an array's link cannot be called back: there all are under way. Behind it they wait for its cores.
+        if let Model::Array(array) = &mut spec.model {
+            array.stages.retain(|stage| !matches!(stage, Stage::Link(_)));
+        }
         let mut device = spec.build(0).unwrap();
         let mut submit = |tag, at| match device.submit(at, request(tag, at, Ask::Read { at: 0, len: 4096 })) {
             Submitted::Taken(ticket) => ticket,

@@ -192,7 +192,7 @@ fn means_are_what_single_requests_come_to() {
             let until = Time::ZERO + Span::from_millis(1100);
             let done = closed_loop(&spec, 1, depth as usize, until, ask);
             let played = done.iter().filter(|c| c.end > Time::ZERO + Span::from_millis(100)).count() as f64;
-            let flow = Flow { kind, len: Bytes(8192), rate: f64::INFINITY, outstanding: depth.into() };
+            let flow = Flow { kind, len: Bytes(8192), rate: f64::INFINITY, outstanding: depth.into(), spread: None };
             let means = array.means(&[flow], true);
             let computed = means.flows[0].rate;
             assert!(
@@ -206,7 +206,7 @@ fn means_are_what_single_requests_come_to() {
 /// Open load beyond capacity is said by the station's utilisation and not by a figure that looks like an answer.
 #[test]
 fn what_is_asked_beyond_capacity_shows_as_used_up() {
-    let ask = |rate| Flow { kind: OpKind::Read, len: Bytes(8192), rate, outstanding: f64::INFINITY };
+    let ask = |rate| Flow { kind: OpKind::Read, len: Bytes(8192), rate, outstanding: f64::INFINITY, spread: None };
     // 8 cores of 60 µs: 133 333 reads a second.
     let means = pair().means(&[ask(200_000.0)], true);
     let (name, used) = means.limit().expect("it has stations");

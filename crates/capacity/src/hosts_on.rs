@@ -62,7 +62,7 @@ impl<'a> HostsOn<'a> {
             let read = Bytes(BLOCK);
             let mut rate = host.load.reads_per_second() * part;
             rate = host.ceiling.map_or(rate, |ceiling| rate.min(ceiling));
-            flows.push(Flow { kind: OpKind::Read, len: read, rate, outstanding: self.readers * part });
+            flows.push(Flow { kind: OpKind::Read, len: read, rate, outstanding: self.readers * part, spread: None });
             let (len, outstanding, blocks) = match doing {
                 Doing::Sleeps => (Bytes(BLOCK), 0.0, 1.0),
                 Doing::Journal => (Bytes(self.journal * BLOCK), part, self.journal as f64),
@@ -72,7 +72,7 @@ impl<'a> HostsOn<'a> {
             let left = host.ceiling.map_or(f64::INFINITY, |ceiling| (ceiling - rate).max(ceiling / 100.0));
             let most = if *doing == Doing::Sleeps { 0.0 } else { left };
             debug_assert!(blocks >= 1.0);
-            flows.push(Flow { kind: OpKind::Write, len, rate: most, outstanding });
+            flows.push(Flow { kind: OpKind::Write, len, rate: most, outstanding, spread: None });
         }
         flows
     }

@@ -1,4 +1,5 @@
-//! What arrays carry: hosts on an array at the level of phases, and published tables beside simulated ones.
+//! What arrays carry: hosts on an array at the level of phases, and published tables beside simulated ones, what a
+//! file system may do by its documents, and which array carries a load.
 //!
 //! ```text
 //!   array ──► HostsOn: what each host gets in each phase ──► ramp::phases ──► rows
@@ -8,13 +9,17 @@
 //! again from the rows that they name.
 
 mod comparison;
+mod fsx;
 mod genio;
 mod hosts_on;
 mod published;
+mod size;
 mod workshop;
 
 pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Line, Row, Target};
+pub use fsx::{Deployment, FileSystem, Resource, Used, compare, seconds};
 pub use genio::{Fit, Ramps, Trial, a_pair, adaptive_qos, fit, held_out, setups};
 pub use hosts_on::{HostLoad, HostsOn};
 pub use published::{Cells, PublishedError};
+pub use size::{Candidate, Need, Sized as SizedArray, Standing, choice, size, size_page, size_text};
 pub use workshop::{Step, Steps, walk_through, workshop};

@@ -19,5 +19,7 @@ pub mod run;
 pub mod serve;
 pub mod shell;
 pub mod simulate;
+pub mod size;
+pub mod spec;
 pub mod tiers;
 pub mod user;

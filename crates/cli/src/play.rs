@@ -170,11 +170,11 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     play(&plan, course, run, &mut stage, stop, &options)
 }
 
-/// Plays a plan in virtual time without a word: nothing is printed or kept.
+/// Plays a plan in virtual time at `times` its load, without a word: nothing is printed or kept.
 ///
 /// # Errors
 /// The plan is wrong or cannot be simulated.
-pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>) -> Result<Recording> {
+pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>, times: f64) -> Result<Recording> {
     struct Unseen(interrupt::Stop);
     impl engine::Pace for Unseen {
         fn second(&mut self, _run: &Run, _phase: usize, _passed: Span, _whole: Span) -> bool {
@@ -184,7 +184,7 @@ pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>) -> Result
     let mut plan = Plan::read(text, file)?;
     plan.device = device.cloned().or(plan.device);
     let plan = plan.sized(Bytes::gib(1))?;
-    let (plan, commands) = scaled(&plan, 1.0)?;
+    let (plan, commands) = scaled(&plan, times)?;
     let mut stage = Simulated::start(&plan)?;
     let mut unseen = Unseen(interrupt::watch()?);
     let (places, idle) = (Places::default().loaded(&plan), idle_service(&plan)?);
@@ -193,7 +193,9 @@ pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>) -> Result
     if unseen.0.is_asked() {
         bail!("stopped by hand");
     }
-    Ok(run.recording())
+    let recording = run.recording();
+    let verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
+    Ok(Recording { verdicts, ..recording })
 }
 
 /// The bytes that a run may take of the pool's file system: what is written before it, and what loads write to clones.

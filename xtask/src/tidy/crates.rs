@@ -22,11 +22,12 @@ const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 /// Pure crates that join others: the administration, what commands mean for policies and objects, and what it shows of what
 /// was kept; what bills what was kept; front ends, the crate
 /// whose words they unfold into, and the one whose sections their pages are built of.
-const JOINING: [(&str, &str); 18] = [
+const JOINING: [(&str, &str); 19] = [
     ("admin", "history"),
     ("admin", "ontap"),
     ("admin", "qos"),
     ("admin", "report"),
+    ("array", "cache"),
     ("capacity", "array"),
     ("capacity", "ramp"),
     ("capacity", "report"),

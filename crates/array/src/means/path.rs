@@ -7,6 +7,7 @@ use crate::cloud_volume::CloudVolume;
 use crate::device::Model;
 use crate::link::Link;
 use crate::raid::{Level, Raid};
+use crate::read_cache::ReadCache;
 use crate::write_log::WriteLog;
 use block::{Bytes, OpKind, Span};
 
@@ -84,6 +85,8 @@ struct Asked {
     count: f64,
     /// How many of them one after the other, before the answer.
     rounds: f64,
+    /// Over how many bytes they are spread.
+    spread: Option<Bytes>,
 }
 
 struct Path {
@@ -96,8 +99,14 @@ struct Path {
 
 /// The stations from the hosts to the media, and by flow the seconds that pass without a queue.
 pub(super) fn stations(array: &Array, flows: &[Flow], credit: bool) -> (Vec<Station>, Vec<f64>) {
-    let asked =
-        |(flow, of): (usize, &Flow)| Asked { flow, kind: of.kind, len: of.len.0 as f64, count: 1.0, rounds: 1.0 };
+    let asked = |(flow, of): (usize, &Flow)| Asked {
+        flow,
+        kind: of.kind,
+        len: of.len.0 as f64,
+        count: 1.0,
+        rounds: 1.0,
+        spread: of.spread,
+    };
     let mut path = Path {
         stations: Vec::new(),
         fixed: vec![0.0; flows.len()],
@@ -156,6 +165,7 @@ impl Path {
                 });
             }
             Stage::WriteLog(log) => self.write_log(log),
+            Stage::Cache(cache) => self.cache(cache),
             Stage::Credits(credits) => self.limits("credits", credits),
             Stage::Raid(raid) => self.raid(raid),
         }
@@ -194,6 +204,20 @@ impl Path {
                 asked.count *= asked.len / log.unit.0 as f64;
                 asked.len = log.unit.0 as f64;
             }
+        }
+    }
+
+    /// Of reads that are spread evenly over W bytes a cache of C answers C / W, and the second level its own part of the rest.
+    fn cache(&mut self, cache: &ReadCache) {
+        for asked in self.asked.iter_mut().filter(|asked| asked.kind != OpKind::Write) {
+            let Some(spread) = asked.spread.filter(|spread| spread.0 > 0) else { continue };
+            let part = |bytes: Bytes| (bytes.0 as f64 / spread.0 as f64).min(1.0);
+            let first = part(cache.size);
+            let second = part(cache.second).min(1.0 - first);
+            self.fixed[asked.flow] += asked.rounds * first * seconds(cache.latency);
+            self.fixed[asked.flow] += asked.rounds * second * seconds(cache.second_latency);
+            asked.count *= 1.0 - first - second;
+            asked.rounds *= 1.0 - first - second;
         }
     }
 

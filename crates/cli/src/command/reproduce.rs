@@ -4,6 +4,8 @@ mod genio;
 mod walk;
 mod workshop;
 
+pub use genio::array_of;
+
 use crate::play::{check_out, free_name, now_unix_ms, stamp};
 use crate::{Answer, catalogue, machine, terminal};
 use anyhow::{Context as _, Result, bail};

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use array::{
     Allowance, Array, Change, CloudVolume, Controller, DeviceSpec, Disk, Flash, Host, Level, Link, Model,
-    ParallelServers, Pause, Raid, Stage, WriteLog,
+    ParallelServers, Pause, Raid, ReadCache, Stage, WriteLog,
 };
 use block::{Bytes, ObjectId, Span, Target, Time};
 use storage::{Joined, Member};
@@ -171,6 +171,7 @@ fn stage(said: &Device) -> Result<Stage> {
             log.anywhere = matches!(said.figure("anywhere"), Some(Figure::Flag(true)));
             Stage::WriteLog(log)
         }
+        "cache" => Stage::Cache(read_cache(said)),
         "credits" => {
             // The way through takes no time here: that is a link's.
             let mut limits = CloudVolume { latency: Span::ZERO, jitter: Span::ZERO, ..CloudVolume::default() };
@@ -188,6 +189,17 @@ fn stage(said: &Device) -> Result<Stage> {
             Stage::Raid(raid)
         }
     })
+}
+
+fn read_cache(said: &Device) -> ReadCache {
+    let mut cache = ReadCache { memory: said.figure("memory").map(size), ..ReadCache::default() };
+    set_size(said, "size", &mut cache.size);
+    set_size(said, "page", &mut cache.page);
+    set_time(said, "latency", &mut cache.latency);
+    set_size(said, "second", &mut cache.second);
+    set_time(said, "second_latency", &mut cache.second_latency);
+    cache.warm = matches!(said.figure("warm"), Some(Figure::Flag(true)));
+    cache
 }
 
 /// A base alone is a limit without bursts.
@@ -351,6 +363,19 @@ mod tests {
                     "size_unit = 7",
                     "flush = \"9us\"",
                     "trim = \"9us\"",
+                ],
+            ),
+            (
+                "cache",
+                "",
+                &[
+                    "size = 1048576",
+                    "memory = 8589934592",
+                    "page = 4096",
+                    "latency = \"9us\"",
+                    "second = 1048576",
+                    "second_latency = \"9us\"",
+                    "warm = true",
                 ],
             ),
             (

@@ -70,3 +70,63 @@ fn a_plan_runs_over_an_array() {
     let wrong = run(seawall(scratch.path()).args(["simulate", plan, "--array", "nothing"]));
     assert!(wrong.code == Some(2) && wrong.err.contains("--array: must be one of"), "{wrong:?}");
 }
+
+/// Reads spread over 600 GiB: a partition of 512 GB holds 0.795 of them, one of 4 GB 0.006, so cutting it
+/// leaves a fifth of the operations: 1 / (1 - 0.795) over 1 / (1 - 0.006) is 4.85.
+#[test]
+fn a_cache_partition_that_is_cut_answers_less() {
+    let scratch = Scratch::new();
+    let text = run(seawall(scratch.path()).args(["arrays", "show", "usp-v-fc-raid10-512", "--toml"])).out;
+    let cut = text.replace("512_000_000_000", "4_000_000_000");
+    assert_ne!(text, cut);
+    std::fs::write(scratch.join("cut.toml"), cut).expect("written");
+    let iops = |array: &str| -> f64 {
+        let line = format!(
+            "simulate fio --device {array} --name=a --size=600g --rw=randread --bs=8k --ioengine=libaio --iodepth=64 --direct=1 --norandommap=1 --runtime=30 --time_based --output-format=json"
+        );
+        let ended = run(seawall(scratch.path()).args(line.split(' ')));
+        let json: serde_json::Value = serde_json::from_str(&ended.out).expect("fio's JSON");
+        json["jobs"][0]["read"]["iops"].as_f64().expect("a rate")
+    };
+    let ratio = iops("usp-v-fc-raid10-512") / iops("cut.toml");
+    assert!((4.0..=5.6).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_file_systems_figures_are_printed_with_their_sources() {
+    let scratch = Scratch::new();
+    let line = "spec fsx --throughput 128 --ssd 1024GiB --iops 3072 --deployment multi-az";
+    let said = run(seawall(scratch.path()).args(line.split(' ')));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out.contains("150    1,250 MB/s  published") && said.out.contains("the disks rule, 3072 IOPS"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    let wrong = run(seawall(scratch.path()).args("spec fsx --throughput 100 --ssd 1024GiB".split(' ')));
+    assert!(wrong.code == Some(2) && wrong.err.contains("--throughput: generation 1 has 128, 256"), "{wrong:?}");
+    // A run beside it: reads of 1 MiB over one flow.
+    let file = scratch.join("kept.sqlite");
+    let kept = file.to_string_lossy();
+    let mut words = vec!["simulate", "fio", "--device", "fsx-128", "--name=a", "--size=1g", "--rw=read", "--bs=1m"];
+    words.extend(["--ioengine=libaio", "--iodepth=64", "--direct=1", "--runtime=20", "--time_based"]);
+    let ran = run(seawall(scratch.path()).args(["--results", &kept]).args(words));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let beside = run(seawall(scratch.path()).args(["--results", &kept]).args(line.split(' ')).args(["--compare", "1"]));
+    assert!(beside.out.contains("limited by the burst of network"), "{beside:?}");
+}
+
+#[test]
+fn what_carries_a_load_is_named_with_what_gives_out_first() {
+    let scratch = Scratch::new();
+    let size = |line: &str| run(seawall(scratch.path()).args(line.split(' ')));
+    let found = size("size --iops 75000 --used-space 5TB --instances 2 --growth 20 --array aff-a300 --array aff-a700");
+    assert_eq!(found.code, Some(0), "{found:?}");
+    assert!(found.out.contains("gives out first, at") && found.out.contains("15000 IOPS/TB"), "{}", found.out);
+    assert!(found.out.lines().all(|line| line.chars().count() <= 80), "{}", found.out);
+    let beyond = size("size --iops 5000000 --array aff-a300");
+    assert!(beyond.code == Some(1) && beyond.out.contains("No array of these carries it."), "{beyond:?}");
+    let wrong = size("size --iops 0 --array aff-a300");
+    assert!(wrong.code == Some(2) && wrong.err.contains("--iops: must be from 1"), "{wrong:?}");
+}

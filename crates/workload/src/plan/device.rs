@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// `parallel-servers`, `disk`, `flash`, `cloud-volume`, `host` or `array`; of a stage also `link`, `controller`,
-    /// `write-log`, `credits` or `raid`.
+    /// `write-log`, `cache`, `credits` or `raid`.
     pub kind: &'static str,
     /// What it is, in words, if that is said.
     pub about: Option<String>,
@@ -93,7 +93,7 @@ const SERVES: [Key; 2] = [key("flush", Form::TimeOrNone), key("trim", Form::Time
 const WHOLE: [Key; 3] =
     [key("queue_limit", Form::Count(PLACES_MAX)), key("members", Form::Count(MEMBERS_MAX)), key("stripe", Form::Size)];
 /// What serves nothing itself but hands on what it is given.
-const HANDS_ON: [&str; 4] = ["array", "link", "write-log", "raid"];
+const HANDS_ON: [&str; 5] = ["array", "link", "write-log", "cache", "raid"];
 
 const KINDS: [(&str, &[Key]); 6] = [
     (
@@ -156,7 +156,7 @@ const KINDS: [(&str, &[Key]); 6] = [
 ];
 
 /// What stands before media in an array. Bandwidths are bytes a second.
-const STAGES: [(&str, &[Key]); 5] = [
+const STAGES: [(&str, &[Key]); 6] = [
     (
         "link",
         &[
@@ -185,6 +185,18 @@ const STAGES: [(&str, &[Key]); 5] = [
             key("depth", Form::Count(PLACES_MAX)),
             key("unit", Form::Size),
             key("anywhere", Form::Flag),
+        ],
+    ),
+    (
+        "cache",
+        &[
+            key("size", Form::Size),
+            key("memory", Form::Size),
+            key("page", Form::Size),
+            key("latency", Form::TimeOrNone),
+            key("second", Form::Size),
+            key("second_latency", Form::TimeOrNone),
+            key("warm", Form::Flag),
         ],
     ),
     ("credits", KINDS[3].1),

@@ -1,0 +1,388 @@
+//! What a file system of Amazon FSx for NetApp ONTAP may do by its documents: rows of throughput capacity, and what its disks
+//! allow, of which the lower rules.
+//!
+//! ```text
+//!   network, memory, NVMe    by throughput capacity alone
+//!   disk throughput          the lower of the row's and 768 MB/s for each TiB of SSD
+//!   disk IOPS                the lower of the row's and what is provisioned, 3 for each GiB unless more is paid for
+//! ```
+//! MB/s are 10^6 bytes a second.
+
+use block::Bytes;
+use stats::run::Run;
+
+/// Where the file servers stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deployment {
+    /// In one zone.
+    SingleAz,
+    /// In two.
+    MultiAz,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FileSystem {
+    /// 1 or 2.
+    pub generation: u8,
+    /// MB/s of throughput capacity, of one pair of file servers.
+    pub throughput: u64,
+    /// SSD storage.
+    pub ssd: Bytes,
+    /// Provisioned IOPS; none for the automatic 3 for each GiB.
+    pub iops: Option<u64>,
+    /// Where it stands.
+    pub deployment: Deployment,
+    /// Pairs of file servers.
+    pub pairs: u64,
+}
+
+/// A baseline, and what bursts reach while credit lasts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Level {
+    base: f64,
+    burst: Option<f64>,
+}
+
+struct Row {
+    throughput: u64,
+    network: Level,
+    memory_gb: f64,
+    nvme_gb: Option<f64>,
+    disk: Level,
+    iops: Level,
+    source: &'static str,
+}
+
+const fn level(base: f64, burst: f64) -> Level {
+    Level { base, burst: if burst > 0.0 { Some(burst) } else { None } }
+}
+
+const FIRST: &str = "published: AWS FSx for ONTAP guide, performance, state of October 2022";
+const LATER: &str = "recalled: the row came later; its disk figures are published limits";
+const SECOND: &str = "published: the same guide's table of second-generation file systems, as quoted in 2026";
+
+/// The first generation in most regions; the four main ones have richer small rows, which no source at hand prints.
+const GENERATION_1: [Row; 6] = [
+    row(128, (150.0, 1250.0), 16.0, 150.0, (128.0, 600.0), (6000.0, 18_750.0), FIRST),
+    row(256, (300.0, 1250.0), 32.0, 300.0, (256.0, 600.0), (12_000.0, 18_750.0), FIRST),
+    row(512, (625.0, 1250.0), 32.0, 600.0, (512.0, 600.0), (18_750.0, 0.0), FIRST),
+    row(1024, (1500.0, 0.0), 64.0, 1200.0, (1024.0, 0.0), (40_000.0, 0.0), FIRST),
+    row(2048, (3125.0, 0.0), 128.0, 2400.0, (2048.0, 0.0), (80_000.0, 0.0), FIRST),
+    row(4096, (6250.0, 0.0), 256.0, 4800.0, (4096.0, 0.0), (160_000.0, 0.0), LATER),
+];
+
+const GENERATION_2: [Row; 5] = [
+    row(384, (781.0, 6250.0), 16.0, 0.0, (384.0, 3125.0), (12_500.0, 65_000.0), SECOND),
+    row(768, (1563.0, 6250.0), 32.0, 0.0, (768.0, 3125.0), (25_000.0, 65_000.0), SECOND),
+    row(1536, (3125.0, 6250.0), 64.0, 0.0, (1536.0, 3125.0), (50_000.0, 65_000.0), SECOND),
+    row(3072, (6250.0, 0.0), 128.0, 0.0, (3072.0, 0.0), (100_000.0, 0.0), SECOND),
+    row(6144, (12_500.0, 0.0), 256.0, 1900.0, (6144.0, 0.0), (200_000.0, 0.0), SECOND),
+];
+
+const fn row(
+    throughput: u64,
+    network: (f64, f64),
+    memory_gb: f64,
+    nvme_gb: f64,
+    disk: (f64, f64),
+    iops: (f64, f64),
+    source: &'static str,
+) -> Row {
+    let nvme_gb = if nvme_gb > 0.0 { Some(nvme_gb) } else { None };
+    let (network, disk, iops) = (level(network.0, network.1), level(disk.0, disk.1), level(iops.0, iops.1));
+    Row { throughput, network, memory_gb, nvme_gb, disk, iops, source }
+}
+
+/// What a resource may do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    /// Its name.
+    pub name: &'static str,
+    /// In which unit.
+    pub unit: &'static str,
+    /// For ever.
+    pub base: f64,
+    /// While credit lasts, where it is more.
+    pub burst: Option<f64>,
+    /// Where the figure comes from, and what rules where two limits meet.
+    pub source: String,
+}
+
+const GIB: f64 = (1u64 << 30) as f64;
+/// SSD of a pair at most, in TiB, by generation.
+const SSD_MAX_TIB: [u64; 2] = [192, 512];
+/// IOPS of a pair at most.
+const IOPS_MAX: [u64; 2] = [160_000, 200_000];
+
+impl FileSystem {
+    /// What it may do, resource by resource.
+    ///
+    /// # Errors
+    /// There is no such file system: the option, the rule and what was given.
+    pub fn resources(&self) -> Result<Vec<Resource>, String> {
+        let row = self.row()?;
+        self.check()?;
+        let pairs = self.pairs as f64;
+        let gib = self.ssd.0 as f64 / GIB;
+        let given = self.iops.unwrap_or_else(|| self.automatic()) as f64;
+        let by_ssd = 768.0 * gib / 1024.0;
+        let (disk, disk_source) = lower(row.disk, pairs, by_ssd, "MB/s: 768 for each TiB of SSD", row.source);
+        let provisioned = match self.iops {
+            Some(_) => "IOPS: provisioned",
+            None => "IOPS: 3 for each GiB of SSD",
+        };
+        let (iops, iops_source) = lower(row.iops, pairs, given, provisioned, row.source);
+        let one = |name, unit, base, burst, source: &str| Resource { name, unit, base, burst, source: source.into() };
+        let network_burst = row.network.burst.map(|burst| burst * pairs);
+        let mut all = vec![
+            one("throughput capacity", "MB/s", self.throughput as f64 * pairs, None, "asked for"),
+            one("network", "MB/s", row.network.base * pairs, network_burst, row.source),
+            one("memory cache", "GB", row.memory_gb * pairs, None, memory_source(self, row)),
+        ];
+        match row.nvme_gb {
+            Some(nvme) => all.push(one("NVMe cache", "GB", nvme * pairs, None, nvme_source(self, row))),
+            None => all.push(one("NVMe cache", "GB", 0.0, None, row.source)),
+        }
+        all.push(Resource {
+            name: "disk throughput",
+            unit: "MB/s",
+            base: disk.base,
+            burst: disk.burst,
+            source: disk_source,
+        });
+        all.push(Resource { name: "disk IOPS", unit: "IOPS", base: iops.base, burst: iops.burst, source: iops_source });
+        all.push(one(
+            "one flow of a client",
+            "MB/s",
+            625.0,
+            None,
+            "published: 5 Gb/s outside a cluster placement group",
+        ));
+        all.push(one("flows of a mount", "nconnect", 16.0, None, "published: NFS with nconnect, kernel 5.3 and later"));
+        Ok(all)
+    }
+
+    /// How long a full credit of bursts lasts is not published; what is known of it.
+    pub const CREDIT: &'static str = "Credit for bursts is saved while less than the baseline is used, apart for network and \
+disks. How much can be saved is not published: bursts of 27.2 minutes were measured once, on a second-generation file server of \
+1536 MB/s, and about 30 minutes of idleness filled it again.";
+
+    fn automatic(&self) -> u64 {
+        3 * (self.ssd.0 >> 30)
+    }
+
+    fn row(&self) -> Result<&'static Row, String> {
+        let rows: &'static [Row] = match self.generation {
+            1 => &GENERATION_1,
+            2 => &GENERATION_2,
+            other => return Err(format!("--generation: must be 1 or 2, got {other}")),
+        };
+        rows.iter().find(|row| row.throughput == self.throughput).ok_or_else(|| {
+            let known: Vec<String> = rows.iter().map(|row| row.throughput.to_string()).collect();
+            let got = self.throughput;
+            format!("--throughput: generation {} has {} MB/s, got {got}", self.generation, known.join(", "))
+        })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let index = usize::from(self.generation - 1);
+        let multi = self.deployment == Deployment::MultiAz || self.generation == 1;
+        if self.pairs == 0 || self.pairs > if multi { 1 } else { 12 } {
+            let most = if multi { "1 (Multi-AZ and the first generation have one)" } else { "from 1 to 12" };
+            return Err(format!("--pairs: must be {most}, got {}", self.pairs));
+        }
+        if self.pairs > 1 && self.throughput < 1536 {
+            return Err(format!(
+                "--throughput: with several pairs 1536, 3072 or 6144 MB/s each, got {}",
+                self.throughput
+            ));
+        }
+        let (least, most) = (1024 * self.pairs, SSD_MAX_TIB[index] * 1024 * self.pairs);
+        let gib = self.ssd.0 >> 30;
+        if !(least..=most).contains(&gib) {
+            return Err(format!("--ssd: must be from {least} to {most} GiB, got {}", self.ssd));
+        }
+        let (automatic, most) = (self.automatic(), IOPS_MAX[index] * self.pairs);
+        if let Some(iops) = self.iops.filter(|iops| *iops < automatic || *iops > most.max(automatic)) {
+            return Err(format!("--iops: must be from {automatic} (3 for each GiB) to {most}, got {iops}"));
+        }
+        if self.throughput == 4096 && (gib < 5120 || self.iops.unwrap_or(automatic) < 160_000) {
+            return Err(format!(
+                "--throughput 4096: needs --ssd 5120GiB and --iops 160000 at least, got {gib} GiB and {} \
+                                IOPS",
+                self.iops.unwrap_or(automatic)
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Of what the row and the disks allow, the lower.
+fn lower(row: Level, pairs: f64, disks: f64, what: &str, source: &str) -> (Level, String) {
+    let (base, burst) = (row.base * pairs, row.burst.map(|burst| burst * pairs));
+    let top = burst.unwrap_or(base);
+    if disks <= base {
+        return (
+            Level { base: disks, burst: None },
+            format!("derived: the disks rule, {disks:.0} {what}, below the row's {base:.0}"),
+        );
+    }
+    if disks < top {
+        return (
+            Level { base, burst: Some(disks) },
+            format!("{source}; bursts are bounded by the disks, {disks:.0} {what}"),
+        );
+    }
+    (Level { base, burst }, source.into())
+}
+
+fn memory_source(of: &FileSystem, row: &'static Row) -> &'static str {
+    match (of.generation, of.throughput) {
+        (1, 512) => "published as 32; 64 would fit the other rows",
+        (1, 4096) => "recalled: 256 to 512",
+        _ => row.source,
+    }
+}
+
+fn nvme_source(of: &FileSystem, row: &'static Row) -> &'static str {
+    match (of.generation, of.deployment, of.throughput) {
+        (1, _, 4096) => "recalled",
+        (1, Deployment::SingleAz, throughput) if throughput < 2048 => {
+            "published for Multi-AZ; Single-AZ of this size has none"
+        }
+        (1, Deployment::SingleAz, _) => "published: Single-AZ made after 28 November 2022 has it from 2048 MB/s on",
+        _ => row.source,
+    }
+}
+
+/// What a recorded run did of each resource: means of its seconds, and the highest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Used {
+    /// The resource.
+    pub name: &'static str,
+    /// In its unit.
+    pub mean: f64,
+    /// The highest second.
+    pub most: f64,
+    /// The mean over the baseline.
+    pub of_base: f64,
+}
+
+/// A recorded run beside the baselines: what it did by second, as network throughput and as operations, and the resource whose
+/// baseline or burst it came nearest to. Whether caches answered is not in a recording, so disks are named only where the run would
+/// have been beyond them.
+pub fn compare(resources: &[Resource], seconds: &[(f64, f64)]) -> (Vec<Used>, String) {
+    let count = seconds.len().max(1) as f64;
+    let of = |name: &'static str, pick: fn(&(f64, f64)) -> f64| {
+        let base =
+            resources.iter().find(|resource| resource.name == name).map_or(f64::INFINITY, |resource| resource.base);
+        let mean = seconds.iter().map(pick).sum::<f64>() / count;
+        let most = seconds.iter().map(pick).fold(0.0, f64::max);
+        Used { name, mean, most, of_base: mean / base }
+    };
+    let bytes = |second: &(f64, f64)| second.1 / 1e6;
+    let used = vec![of("network", bytes), of("disk throughput", bytes), of("disk IOPS", |second| second.0)];
+    (used.clone(), verdict(resources, &used))
+}
+
+/// Within this part of a level a run is held by it.
+const HELD: f64 = 0.05;
+
+fn verdict(resources: &[Resource], used: &[Used]) -> String {
+    let held = used.iter().find_map(|one| {
+        let resource = resources.iter().find(|resource| resource.name == one.name)?;
+        let levels = [("baseline", Some(resource.base)), ("burst", resource.burst)];
+        let near =
+            levels.into_iter().find(|(_, level)| level.is_some_and(|level| (one.mean / level - 1.0).abs() <= HELD))?;
+        Some(format!("limited by the {} of {}: {:.0} of {:.0} {}", near.0, one.name, one.mean, near.1?, resource.unit))
+    });
+    let flow = used.iter().find(|one| one.name == "network" && (590.0..=630.0).contains(&one.mean));
+    let beyond = used.iter().filter(|one| one.of_base > 1.0 + HELD).map(|one| one.name).collect::<Vec<_>>();
+    match (flow, held) {
+        (Some(one), _) => format!(
+            "limited by one flow of 5 Gb/s: {:.0} of 625 MB/s; more connections (nconnect) carry more",
+            one.mean
+        ),
+        (None, Some(held)) => held,
+        (None, None) if !beyond.is_empty() => format!(
+            "beyond the baseline of {} and at no level of its own: on credit, from a cache, or bound by the client",
+            beyond.join(", ")
+        ),
+        (None, None) => "below every baseline: bound by the client or by latency".into(),
+    }
+}
+
+/// What all workloads of a recorded run did by second: operations and bytes.
+pub fn seconds(run: &Run) -> Vec<(f64, f64)> {
+    let recording = run.recording();
+    let mut seconds: Vec<(u64, f64, f64)> = Vec::new();
+    for interval in recording.workloads.iter().flat_map(|workload| &workload.intervals) {
+        let (start, length) = (interval.start.as_nanos(), interval.length.as_secs_f64().max(1e-9));
+        let (ops, bytes) = (interval.counts.ops() as f64 / length, interval.counts.bytes() as f64 / length);
+        match seconds.iter_mut().rev().find(|second| second.0 == start) {
+            Some(second) => (second.1, second.2) = (second.1 + ops, second.2 + bytes),
+            None => seconds.push((start, ops, bytes)),
+        }
+    }
+    seconds.into_iter().map(|(_, ops, bytes)| (ops, bytes)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workshop() -> FileSystem {
+        FileSystem {
+            generation: 1,
+            throughput: 128,
+            ssd: Bytes::gib(1024),
+            iops: Some(3072),
+            deployment: Deployment::MultiAz,
+            pairs: 1,
+        }
+    }
+
+    fn figure(of: &FileSystem, name: &str) -> (f64, Option<f64>) {
+        let all = of.resources().expect("there is such a one");
+        all.iter().find(|resource| resource.name == name).map(|found| (found.base, found.burst)).expect("it is there")
+    }
+
+    /// The workshop's: the row of 128 MB/s, whose disks allow 768 MB/s and 3072 IOPS, so that IOPS are ruled by the disks.
+    #[test]
+    fn of_two_limits_the_lower_rules() {
+        let of = workshop();
+        assert_eq!(figure(&of, "network"), (150.0, Some(1250.0)));
+        assert_eq!(figure(&of, "disk throughput"), (128.0, Some(600.0)));
+        assert_eq!(figure(&of, "disk IOPS"), (3072.0, None));
+        // 10 000 provisioned are above the baseline of 6000 and below the burst.
+        assert_eq!(figure(&FileSystem { iops: Some(10_000), ..of }, "disk IOPS"), (6000.0, Some(10_000.0)));
+        assert_eq!(figure(&FileSystem { iops: Some(40_000), ..of }, "disk IOPS"), (6000.0, Some(18_750.0)));
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused_by_option() {
+        for (of, words) in [
+            (FileSystem { throughput: 100, ..workshop() }, "--throughput: generation 1 has 128"),
+            (FileSystem { generation: 3, ..workshop() }, "--generation: must be 1 or 2, got 3"),
+            (FileSystem { iops: Some(3000), ..workshop() }, "--iops: must be from 3072"),
+            (FileSystem { ssd: Bytes::gib(10), ..workshop() }, "--ssd: must be from 1024"),
+            (FileSystem { pairs: 2, ..workshop() }, "--pairs: must be 1"),
+            (FileSystem { throughput: 4096, ..workshop() }, "--throughput 4096: needs --ssd 5120GiB"),
+        ] {
+            let said = of.resources().expect_err(words);
+            assert!(said.starts_with(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_run_is_held_by_the_level_it_stands_at() {
+        let resources = workshop().resources().expect("there is such a one");
+        let says = |iops, mb: f64| compare(&resources, &[(iops, mb * 1e6); 10]).1;
+        assert!(says(600.0, 612.0).contains("one flow"), "{}", says(600.0, 612.0));
+        assert!(says(1190.0, 1245.0).contains("burst of network"));
+        assert!(says(150.0, 149.0).contains("baseline of network"));
+        assert!(says(59_000.0, 242.0).contains("beyond the baseline of network, disk throughput, disk IOPS"));
+        assert!(says(100.0, 1.0).contains("below every baseline"));
+    }
+}

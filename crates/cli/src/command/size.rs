@@ -1,0 +1,189 @@
+//! `seawall size`: which array carries a load, and what gives out first.
+
+use super::reproduce::array_of;
+use crate::catalogue::{self, ARRAYS};
+use crate::play::{self, check_out, free_name, now_unix_ms, stamp};
+use crate::{Answer, machine, terminal};
+use anyhow::{Context as _, Result, bail};
+use block::Bytes;
+use capacity::{Candidate, Need, choice, size, size_page, size_text};
+use ramp::Constants;
+use report::Page;
+use report::text::fit;
+use stats::{Outcome, Verdict};
+use std::path::{Path, PathBuf};
+use workload::plan::Device;
+
+/// Find the array that carries a load, and what gives out first
+///
+/// The load is a database's: --iops operations a second of which a part are reads, the rest written in bursts; or
+/// --global-references. For each array the utilisation of each resource, also with one of two controllers, and by year at a rate of growth; with --instances
+/// one array for all beside one for each. With --require a plan is simulated on each array, at more and more of its load, until a
+/// criterion of it does not hold. Exit code 1: none carries it.
+#[derive(clap::Args)]
+pub struct Size {
+    /// Operations a second of one instance
+    #[arg(long, value_name = "IOPS", required_unless_present_any = ["global_references", "require"])]
+    iops: Option<f64>,
+    /// Global references a second of one instance, in place of --iops
+    #[arg(long, value_name = "COUNT", value_parser = references, conflicts_with = "iops")]
+    global_references: Option<u64>,
+    /// Used space of one instance: what caches are measured by, and the floor by TB
+    #[arg(long, value_name = "SIZE", value_parser = play::size)]
+    used_space: Option<Bytes>,
+    /// Instances
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    instances: u32,
+    /// Percent of a resource that stay free
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=95))]
+    headroom: u32,
+    /// Growth of the load in a year, in percent
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    growth: u32,
+    /// Years to look ahead
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
+    years: u32,
+    /// An array to look at, and its price: NAME, FILE or NAME=PRICE; all of the list without any
+    #[arg(long = "array", value_name = "NAME|FILE[=PRICE]")]
+    arrays: Vec<String>,
+    /// A plan that must hold on the array, with its criteria
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["iops", "global_references", "growth"])]
+    require: Option<PathBuf>,
+    /// Where the page goes
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+}
+
+impl Size {
+    pub fn run(self) -> Result<Answer> {
+        check_out(&self.out)?;
+        let arrays = self.arrays()?;
+        if let Some(plan) = &self.require {
+            return require(plan, &arrays);
+        }
+        let iops = match (self.iops, self.global_references) {
+            (Some(iops), _) if iops.is_finite() && (1.0..=1e9).contains(&iops) => iops,
+            (Some(iops), _) => bail!("--iops: must be from 1 to 1000000000, got {iops}"),
+            (None, Some(references)) => ramp::iops_of_references(references) as f64,
+            (None, None) => bail!("--iops: missing; say how many operations a second an instance does"),
+        };
+        let free = f64::from(self.headroom) / 100.0;
+        let need = Need {
+            iops,
+            instances: self.instances,
+            most: 1.0 - free,
+            most_one_down: 1.0,
+            response: [2e-3, 1e-3],
+            growth: f64::from(self.growth) / 100.0,
+            years: self.years,
+            spread: self.used_space,
+            constants: Constants::default(),
+        };
+        let candidate = |(name, device, price): &(String, Device, Option<f64>)| {
+            Ok(Candidate { name: name.clone(), array: array_of(device)?, price: *price })
+        };
+        let candidates = arrays.iter().map(candidate).collect::<Result<Vec<_>>>()?;
+        let sized = size(&need, &candidates);
+        terminal::print(&size_text(&need, &sized));
+        if let Some(space) = self.used_space {
+            let tb = space.0 as f64 / 1e12;
+            let each = iops / tb;
+            terminal::line(&format!("\nfloor     {each:.0} IOPS/TB on {tb:.3} TB used, for each instance"));
+        }
+        let page = write(&self.out, size_page(&need, &sized))?;
+        terminal::line(&format!("\npage      {}", page.display()));
+        Ok(if choice(&sized).is_some() { Answer::Yes } else { Answer::No })
+    }
+
+    /// Name, device and price of each; of the list those that have stages.
+    fn arrays(&self) -> Result<Vec<(String, Device, Option<f64>)>> {
+        let one = |given: &String| {
+            let (name, price) = match given.rsplit_once('=') {
+                Some((name, price)) => match price.parse::<f64>() {
+                    Ok(price) if price >= 0.0 => (name, Some(price)),
+                    _ => bail!("--array {given}: the price must be a number from 0 on, got {price:?}"),
+                },
+                None => (given.as_str(), None),
+            };
+            Ok((name.to_string(), catalogue::device("--array", name)?, price))
+        };
+        if self.arrays.is_empty() {
+            let all = ARRAYS.map(|(name, _)| name.to_string());
+            return all
+                .iter()
+                .map(one)
+                .filter(|one| !matches!(one, Ok((_, device, _)) if device.kind != "array"))
+                .collect();
+        }
+        self.arrays.iter().map(one).collect()
+    }
+}
+
+fn write(out: &Path, page: Page) -> Result<PathBuf> {
+    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
+    let now = now_unix_ms();
+    let path = out.join(format!("{}.html", free_name(out, &format!("size-{}", stamp(now)), "html")));
+    let facts = report::text::facts(now, &machine::look(None, "computed"));
+    let page = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
+    std::fs::write(&path, page.render()).with_context(|| path.display().to_string())?;
+    Ok(path)
+}
+
+/// `10M`
+fn references(given: &str) -> Result<u64, String> {
+    let (digits, times) = match given.strip_suffix(['M', 'm']) {
+        Some(digits) => (digits, 1e6),
+        None => (given, 1.0),
+    };
+    let number = digits.parse::<f64>().ok().map(|number| number * times);
+    number
+        .filter(|number| (1.0..=1e12).contains(number))
+        .map(|number| number as u64)
+        .ok_or_else(|| "must be a count such as 10M".into())
+}
+
+/// More than this times a plan's load is not looked for.
+const TIMES_MAX: f64 = 8.0;
+
+/// Plays the plan on each array, at its load and at more of it.
+fn require(plan: &Path, arrays: &[(String, Device, Option<f64>)]) -> Result<Answer> {
+    let text = std::fs::read_to_string(plan).with_context(|| format!("--require {}", plan.display()))?;
+    let file = plan.display().to_string();
+    let fails = |device: &Device, times: f64| -> Result<Option<Verdict>> {
+        let recording = play::quietly(&text, &file, Some(device), times)?;
+        if recording.verdicts.is_empty() {
+            bail!("--require {file}: has no criteria; write [[criterion]] tables that say what must hold");
+        }
+        Ok(recording.verdicts.into_iter().find(|verdict| verdict.outcome != Outcome::Pass))
+    };
+    let mut any = false;
+    terminal::line(&format!("{:<20} {:>10}  what does not hold beyond it", "array", "times load"));
+    for (name, device, _) in arrays {
+        let (mut held, mut times, mut why) = (None, 1.0, None);
+        while times <= TIMES_MAX {
+            why = fails(device, times)?;
+            if why.is_some() {
+                break;
+            }
+            held = Some(times);
+            times *= 2.0;
+        }
+        // Between the last that held and the first that did not, to an eighth.
+        if let (Some(mut low), true) = (held, why.is_some()) {
+            let mut high = 2.0 * low;
+            while high / low > 1.125 {
+                let middle = (low * high).sqrt();
+                match fails(device, middle)? {
+                    Some(verdict) => (high, why) = (middle, Some(verdict)),
+                    None => low = middle,
+                }
+            }
+            held = Some(low);
+        }
+        any |= held.is_some();
+        let held = held.map_or("none".into(), |times| format!("{times:.2}"));
+        let why = why.map_or(String::new(), |verdict| format!("{}: {}", verdict.question, verdict.because));
+        terminal::line(&format!("{:<20} {held:>10}  {}", fit(name, 20), fit(&why, 46)));
+    }
+    Ok(if any { Answer::Yes } else { Answer::No })
+}

@@ -1,0 +1,108 @@
+//! `seawall spec`: what a file system may do by its documents, and how a recorded run stands to that.
+
+use super::results;
+use crate::memory::Memory;
+use crate::play::size;
+use crate::watch::REPORT_COLUMNS;
+use crate::{Answer, terminal};
+use anyhow::{Result, anyhow};
+use block::Bytes;
+use capacity::{Deployment, FileSystem, Resource};
+use report::text;
+
+/// Print what a file system may do by its documents
+///
+/// Every figure with its source. With --compare a run of the results database is set beside the baseline and the burst of each
+/// resource, and what limited it is named.
+#[derive(clap::Args)]
+pub struct Spec {
+    #[command(subcommand)]
+    of: Of,
+}
+
+#[derive(clap::Subcommand)]
+enum Of {
+    Fsx(Fsx),
+}
+
+/// Amazon FSx for NetApp ONTAP
+#[derive(clap::Args)]
+struct Fsx {
+    /// Throughput capacity of a pair of file servers, in MB/s
+    #[arg(long, value_name = "MB/S")]
+    throughput: u64,
+    /// SSD storage
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    ssd: Bytes,
+    /// Provisioned IOPS [default: 3 for each GiB]
+    #[arg(long, value_name = "IOPS")]
+    iops: Option<u64>,
+    /// Where it stands
+    #[arg(long, value_name = "single-az|multi-az", default_value = "multi-az", value_parser = deployment)]
+    deployment: Deployment,
+    /// Generation of its file servers: 1 or 2
+    #[arg(long, default_value_t = 1)]
+    generation: u8,
+    /// Pairs of file servers
+    #[arg(long, default_value_t = 1)]
+    pairs: u64,
+    /// A run of the results database to set beside it
+    #[arg(long, value_name = "RUN")]
+    compare: Option<i64>,
+}
+
+impl Spec {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        let Of::Fsx(Fsx { throughput, ssd, iops, deployment, generation, pairs, compare }) = self.of;
+        let of = FileSystem { generation, throughput, ssd, iops, deployment, pairs };
+        let resources = of.resources().map_err(|wrong| anyhow!("{wrong}"))?;
+        terminal::print(&table(&resources));
+        text::wrap(FileSystem::CREDIT, REPORT_COLUMNS).iter().for_each(|line| terminal::line(line));
+        if let Some(number) = compare {
+            let run = results::looked_at(&results::open(memory)?, number)?;
+            terminal::print(&beside(number, &resources, &capacity::seconds(&run)));
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+fn deployment(given: &str) -> Result<Deployment, String> {
+    match given.to_ascii_lowercase().replace('_', "-").as_str() {
+        "single-az" => Ok(Deployment::SingleAz),
+        "multi-az" => Ok(Deployment::MultiAz),
+        _ => Err("must be single-az or multi-az".into()),
+    }
+}
+
+/// Resource, baseline, burst, and where they come from.
+fn table(resources: &[Resource]) -> String {
+    let number = |figure: f64| text::thousands(figure.round() as u64);
+    let mut out = format!("{:<20} {:>8} {:>8} {:<5} source\n", "", "baseline", "burst", "");
+    for resource in resources {
+        let Resource { name, unit, base, burst, source } = resource;
+        let (base, unit) = if *base == 0.0 { ("none".into(), "") } else { (number(*base), *unit) };
+        let burst = burst.map_or("–".into(), number);
+        let unit = if unit == "nconnect" { "" } else { unit };
+        let head = format!("{name:<20} {base:>8} {burst:>8} {unit:<5} ");
+        let columns = text::width(&head);
+        for (index, line) in text::wrap(source, REPORT_COLUMNS - columns).iter().enumerate() {
+            let blank = " ".repeat(columns);
+            out += &format!("{}{line}\n", if index == 0 { &head } else { &blank });
+        }
+    }
+    out + "\n"
+}
+
+fn beside(number: i64, resources: &[Resource], seconds: &[(f64, f64)]) -> String {
+    let (used, verdict) = capacity::compare(resources, seconds);
+    let mut out = format!("\nrun {number}, {}\n", text::count(seconds.len(), "second", "seconds"));
+    out += &format!("{:<20} {:>10} {:>10} {:>12}\n", "", "mean", "highest", "of baseline");
+    for one in used {
+        let (mean, most) = (text::significant(one.mean), text::significant(one.most));
+        out += &format!("{:<20} {mean:>10} {most:>10} {:>10.0} %\n", one.name, 100.0 * one.of_base);
+    }
+    for line in text::wrap(&verdict, REPORT_COLUMNS) {
+        out += &format!("{line}\n");
+    }
+    out
+}
