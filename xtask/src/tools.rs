@@ -22,7 +22,7 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
 
 /// All of them: standard NBD clients, an NFS server and its clients, what makes file systems and volumes, a database, and a
 /// browser for the page.
-pub const TOOLS: [Tool; 31] = [
+pub const TOOLS: [Tool; 34] = [
     tool("fio", "fio"),
     // Its example job files, of which one stands for all.
     tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),
@@ -58,6 +58,9 @@ pub const TOOLS: [Tool; 31] = [
     tool("npm", "npm"),
     // A server for the order-entry load; the package of that name depends on the newest version's.
     tool("/usr/lib/postgresql", "postgresql"),
+    tool("prometheus", "prometheus"),
+    tool("promtool", "prometheus"),
+    tool("curl", "curl"),
     // What makes the environment of ONTAP's client; the package has no program.
     tool("/usr/share/doc/python3-venv", "python3-venv"),
 ];

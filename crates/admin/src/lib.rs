@@ -54,7 +54,7 @@ pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
 pub use undo::{Touched, Undo};
 pub use workload::workload_name;
-pub use world::{Aggregate, At, HourDone, MemoryPart, Named, World};
+pub use world::{Aggregate, At, HourDone, MemoryPart, Named, ServerSeen, World};
 
 use block::{ObjectId, Time};
 use errand::{Assigned, Errand, list, path_of, whole};

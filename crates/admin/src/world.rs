@@ -2,7 +2,8 @@
 
 use crate::{CacheSeen, Sample};
 use ::history::{Figures, Slot};
-use block::{Bytes, ObjectId, Time};
+use block::{Bytes, ObjectId, Span, Time};
+use qos::GroupId;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -48,6 +49,11 @@ pub trait World {
         Ok(Vec::new())
     }
 
+    /// The server as a whole; nothing where there is none.
+    fn server(&self) -> Option<ServerSeen> {
+        None
+    }
+
     /// An identifier that nobody else has.
     fn uuid(&self) -> u128;
 
@@ -70,6 +76,31 @@ pub trait World {
     fn aggregate(&self) -> Option<Aggregate> {
         None
     }
+}
+
+/// A server, and what was done since it began: sums of what there still is, and of everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerSeen {
+    /// By object, with all that is in it.
+    pub counted: BTreeMap<ObjectId, Figures>,
+    /// By policy group, the nearest one above; `None` where there is none.
+    pub by_group: BTreeMap<Option<GroupId>, Figures>,
+    /// Altogether, of what is deleted too.
+    pub all: Figures,
+    /// Processor time that the data thread used.
+    pub cpu: Span,
+    /// Time by which it went on later than it asked to.
+    pub stalled: Span,
+    /// How often it looked for work.
+    pub turns: u64,
+    /// Connections that are open.
+    pub connections: u32,
+    /// Memory that clients claim.
+    pub claimed: Bytes,
+    /// A flush of the pool has failed.
+    pub flush_failed: bool,
+    /// Additions to the hourly totals that failed.
+    pub totals_failed: u64,
 }
 
 /// What some of the server's memory is for.

@@ -12,6 +12,7 @@
 
 use crate::body::Body;
 use crate::caller::Caller;
+use crate::exposition;
 use crate::json;
 use crate::openapi;
 use crate::pass_through;
@@ -50,6 +51,8 @@ pub(crate) struct Reply {
     /// The methods that there are, where it was another one.
     pub allow: Option<String>,
     pub body: Value,
+    /// The body where it is no JSON but Prometheus' text.
+    pub text: Option<String>,
 }
 
 /// Whoever holds what there is, and changes it.
@@ -119,6 +122,7 @@ impl Errand<'_> {
         let path = decoded(&self.request.path.replace('+', "%2B"))?;
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         match parts[..] {
+            ["metrics"] => self.exposition(),
             ["docs", "api"] => self.only_shown("document", openapi::document),
             ["api", "private", "cli", ref words @ ..] => self.line(words),
             ["api", "cluster"] => self.only_shown("cluster", || self.office.cluster.record()),
@@ -147,6 +151,17 @@ impl Errand<'_> {
             }
             ["api", "storage", "volumes", ref key @ ..] => self.resource(&Volumes, key),
             _ => Err(Problem::missing(format!("{path}: there is nothing at this path"))),
+        }
+    }
+
+    /// What Prometheus scrapes.
+    fn exposition(&self) -> Result<Reply, Problem> {
+        match self.request.method {
+            "GET" => {
+                let text = self.look(|view| Ok(exposition::text(view)))?;
+                Ok(Reply { status: 200, text: Some(text), ..Reply::default() })
+            }
+            method => Err(unsupported("page of metrics", method)),
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::caller::Caller;
 use crate::certificate::{self, CertificateError};
 use crate::dispatch::{Desk, Office, Reply, Request, answer};
+use crate::exposition;
 use crate::journal::JOBS_FILE;
 use crate::login::Logins;
 use crate::problem::{Problem, code};
@@ -306,10 +307,14 @@ impl Desk for ControlDesk<'_> {
 }
 
 fn sent(reply: Reply) -> hyper::Response<Full<Bytes>> {
-    let mut response = hyper::Response::new(Full::new(Bytes::from(reply.body.to_string())));
+    let (kind, body) = match reply.text {
+        Some(text) => (exposition::CONTENT_TYPE, text),
+        None => ("application/hal+json", reply.body.to_string()),
+    };
+    let mut response = hyper::Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = hyper::StatusCode::from_u16(reply.status).unwrap_or_default();
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/hal+json"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     if reply.status == 401 {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"seawall\""));
     }

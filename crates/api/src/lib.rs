@@ -4,6 +4,7 @@
 //! ```text
 //!   http ─► login ─► dispatch ─► resource ─► commands ─► Control ─► the data thread
 //!                       │           └─► fields ─► records
+//!                       ├─ /metrics: exposition ─► text for Prometheus
 //!                       └─ query, selection, filter, body: no clock, thread, socket
 //! ```
 
@@ -12,6 +13,7 @@ mod caller;
 mod certificate;
 mod client;
 mod dispatch;
+mod exposition;
 mod filter;
 mod http;
 mod journal;

@@ -126,7 +126,9 @@ impl Totals {
         drop(locked);
         if let Err(error) = self.add(&folder, &rows, hour) {
             tracing::error!(%error, rows = rows.len(), "hourly totals are not kept; they are tried again");
-            lock(control).take_back_totals(rows);
+            let mut control = lock(control);
+            control.monitor().totals_failed();
+            control.take_back_totals(rows);
             // It may have been moved away.
             self.file = None;
         }

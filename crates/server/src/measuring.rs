@@ -3,7 +3,7 @@
 
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
-use admin::{Aggregate, CacheSeen, HourDone, MemoryPart, Named, Sample, World};
+use admin::{Aggregate, CacheSeen, HourDone, MemoryPart, Named, Sample, ServerSeen, World};
 use block::{ObjectId, Time};
 use history::{Figures, Slot};
 use std::cell::{Cell, OnceCell};
@@ -82,6 +82,10 @@ impl World for Measuring<'_> {
 
     fn counted(&self, object: ObjectId) -> Figures {
         self.monitor.counted(object)
+    }
+
+    fn server(&self) -> Option<ServerSeen> {
+        Some(ServerSeen { flush_failed: self.pool.has_doubt(), ..self.monitor.server() })
     }
 
     fn hours(&self, named: &Named, hours: Range<u64>) -> Result<Vec<HourDone>, String> {

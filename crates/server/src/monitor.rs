@@ -10,7 +10,7 @@
 //! ```
 
 use crate::shard::Account;
-use admin::{CacheSeen, Sample, SampleKind};
+use admin::{CacheSeen, Sample, SampleKind, ServerSeen};
 use block::{ObjectId, Span, Time};
 use history::{Figures, History, HistorySettings, Hours, Slot, Totals};
 use qos::{GateStatus, GroupId, Registry};
@@ -42,6 +42,8 @@ struct State {
     history: History,
     counted: BTreeMap<ObjectId, Figures>,
     by_group: BTreeMap<Option<GroupId>, Figures>,
+    /// The rest of it as it was last told, but for what is the pool's to say.
+    server: ServerSeen,
     /// `None` while nobody takes them.
     hours: Option<Hours>,
 }
@@ -67,6 +69,7 @@ impl Monitor {
             return;
         }
         state.growing.length += length;
+        state.count_server(account);
         for said in &account.said {
             state.growing.objects.entry(said.object).or_default().add(said, length);
         }
@@ -115,14 +118,16 @@ impl Monitor {
         self.state().counted.get(&object).copied().unwrap_or_default()
     }
 
-    /// The same of all objects that ever were active and that there are still.
-    pub fn counted_all(&self) -> BTreeMap<ObjectId, Figures> {
-        self.state().counted.clone()
+    /// The server as a whole; whether a flush has failed is not known here.
+    pub fn server(&self) -> ServerSeen {
+        let state = self.state();
+        let (counted, by_group) = (state.counted.clone(), state.by_group.clone());
+        ServerSeen { counted, by_group, ..state.server.clone() }
     }
 
-    /// The same of policy groups: each operation counts for the nearest one above it.
-    pub fn counted_by_group(&self) -> BTreeMap<Option<GroupId>, Figures> {
-        self.state().by_group.clone()
+    /// Counts an addition to the hourly totals that failed.
+    pub(crate) fn totals_failed(&self) {
+        self.state().server.totals_failed += 1;
     }
 
     /// Takes what came together by the hour since it was last taken, and has it come together from now on.
@@ -159,6 +164,14 @@ impl State {
         self.latest = Arc::new(sample);
     }
 
+    fn count_server(&mut self, account: &Account) {
+        let server = &mut self.server;
+        server.cpu += account.cpu;
+        server.stalled += account.stalled;
+        server.turns += account.turns;
+        (server.connections, server.claimed) = (account.connections, account.claimed);
+    }
+
     /// Keeps what was active in the latest sample, which ended at `date`.
     fn keep(&mut self, date: u64, registry: &Registry) {
         let latest = Arc::clone(&self.latest);
@@ -180,6 +193,7 @@ impl State {
                 }
             }
             self.by_group.entry(group).or_default().add(&own);
+            self.server.all.add(&own);
         }
         for (object, figures) in &whole {
             self.counted.entry(*object).or_default().add(figures);
@@ -287,7 +301,7 @@ mod tests {
         let told: Vec<_> = hours.iter().map(|(h, o, t)| (*h, *o, t.figures.read_ops, t.figures.missed_ms)).collect();
         assert_eq!(told, [(2, volume, 0, 1000), (2, lun, 100, 0)]);
         let group = registry.object(volume).unwrap().membership().map(|membership| membership.group);
-        assert_eq!(monitor.counted_by_group()[&group].read_ops, 100);
+        assert_eq!(monitor.server().by_group[&group].read_ops, 100);
         let _ = registry.remove_object(lun).unwrap();
         monitor.forget_others(&registry);
         assert_eq!((monitor.counted(lun).read_ops, monitor.counted(volume).read_ops), (0, 100));

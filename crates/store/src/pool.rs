@@ -152,6 +152,11 @@ impl Pool {
         Ok(is_marked)
     }
 
+    /// Whether a flush has failed since it was opened.
+    pub fn has_doubt(&self) -> bool {
+        doubt::is_marked(&self.dir)
+    }
+
     /// The labels on what is not in its folder, until the server takes the maps.
     pub fn marks(&self) -> Option<Marks> {
         self.maps.as_ref().map(|maps| maps.marks().clone())

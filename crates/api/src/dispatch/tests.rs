@@ -1,6 +1,7 @@
 //! Requests answered over a bare administration: no HTTP, no pool, no clock. What of all this the official client makes is
 //! tested against the built program.
 
+mod exposition;
 mod goal;
 mod settings;
 mod single;
@@ -49,6 +50,10 @@ impl World for Counted<'_> {
 
     fn aggregate(&self) -> Option<admin::Aggregate> {
         Some(admin::Aggregate { name: "pool".into(), size: 1000, available: 400 })
+    }
+
+    fn server(&self) -> Option<admin::ServerSeen> {
+        Some(admin::ServerSeen::default())
     }
 }
 
