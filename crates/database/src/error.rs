@@ -16,6 +16,9 @@ pub enum Error {
         /// The first name that is in the way.
         table: String,
     },
+    /// No relation to read.
+    #[error("{0}: has no relation of ours to read; make one with seawall ranread setup --database {0} NAME SIZE_GB")]
+    NoRelation(String),
     /// The user ended it.
     #[error("stopped; what was made is removed")]
     Stopped,

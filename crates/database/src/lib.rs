@@ -13,6 +13,7 @@ mod play;
 mod postgres;
 mod private;
 mod process;
+mod relation;
 mod setup;
 mod sqlite;
 
@@ -23,5 +24,6 @@ pub use play::{Dates, Pace, Plan, Whistle, play};
 pub use postgres::{Address, AddressError, Isolation, Postgres, ServerWatch, WireError};
 pub use private::Private;
 pub use process::process;
+pub use relation::{BLOCK, Looked, Reader, Relation};
 pub use setup::{Loaded, Progress};
 pub use sqlite::Sqlite;

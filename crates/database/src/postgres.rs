@@ -7,6 +7,7 @@ mod watch;
 mod wire;
 
 pub use address::{Address, AddressError, Environment};
+pub(crate) use connection::Connection;
 pub use connection::Isolation;
 pub use watch::ServerWatch;
 pub use wire::WireError;

@@ -33,6 +33,11 @@ pub enum Aim {
         /// As they were named: `striped:64KiB:/dev/vdb,/dev/vdc`.
         name: String,
     },
+    /// A relation of a database, read through its server: no job of the engine.
+    Relation {
+        /// The server's URL, without a password.
+        name: String,
+    },
     /// No storage.
     Nothing {
         /// How much of it.
@@ -80,7 +85,7 @@ fn place(aim: &Aim, block: u32) -> Place {
             Place::Files(vec![FileSpec { path: path.into(), offset, ..FileSpec::default() }])
         }
         Aim::Device { path } => Place::Files(vec![FileSpec { path: path.into(), ..FileSpec::default() }]),
-        Aim::Export { uri: name } | Aim::Joined { name } => {
+        Aim::Export { uri: name } | Aim::Joined { name } | Aim::Relation { name } => {
             Place::Named { name: name.clone(), region: FileSpec::default() }
         }
         Aim::Nothing { size } => Place::Null { size: *size },

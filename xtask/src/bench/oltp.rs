@@ -20,6 +20,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The options of this bench.
 #[derive(clap::Args)]
@@ -39,6 +40,8 @@ const MEMORY_MOST_MB: f64 = 100.0;
 const LOADING_MOST: f64 = 1.0;
 /// Where Debian has PostgreSQL's programs.
 const PROGRAMS: &str = "/usr/lib/postgresql";
+/// How long a server may take until it is ready.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Customers and products of scale 0.1.
 const CUSTOMERS: u32 = 100_000;
 const PRODUCTS: u32 = 1000;
@@ -184,7 +187,15 @@ impl Bench {
         }
         command.arg(self.programs.join("postgres")).arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
         command.args(["-c", "listen_addresses=", "-c", "max_connections=1100", "-c", "shared_buffers=512MB"]);
-        Served::start(command, &self.folder.join(".s.PGSQL.5432"))
+        let served = Served::start(command, &self.folder.join(".s.PGSQL.5432"))?;
+        // It accepts before it is ready.
+        let watch = Watch::start();
+        while self.psql("SELECT 1").is_err() {
+            if watch.elapsed() > PATIENCE {
+                bail!("the server is not ready after {} s", PATIENCE.as_secs());
+            }
+        }
+        Ok(served)
     }
 
     fn psql_command(&self, database: &str) -> Command {

@@ -7,6 +7,7 @@ mod course;
 mod database;
 mod keeper;
 mod marks;
+mod relation;
 mod sweep;
 
 use crate::memory::Memory;
@@ -52,12 +53,14 @@ impl Ranread {
 /// # Errors
 /// As for `seawall ranread`.
 pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
-    match ranread::parse(words)? {
+    match ranread::parse(&placed(words)?)? {
         Command::Help => {
             terminal::print(&(ranread::help() + ranread::usage()));
             Ok(Answer::Yes)
         }
+        Command::Setup(setup) if relation::is_relation(&setup.directory) => relation::set_up(&setup),
         Command::Setup(setup) => database::set_up(&setup),
+        Command::Purge(purge) if relation::is_relation(&purge.directory) => relation::purge(&purge),
         Command::Purge(purge) => database::purge(&purge),
         Command::Run(run) => run_once(run, Storage::Real, memory),
         Command::Sweep(sweep) => sweep::run(sweep, Storage::Real, memory),
@@ -65,6 +68,26 @@ pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
         Command::Reset => reset(memory),
         Command::Export(ask) => export(&ask, memory),
     }
+}
+
+/// The words with a server, `--database URL`, where a directory would stand: behind the command.
+fn placed(words: &[String]) -> Result<Vec<String>> {
+    let Some(at) = words.iter().position(|word| word == "--database" || word.starts_with("--database=")) else {
+        return Ok(words.to_vec());
+    };
+    let mut rest = words.to_vec();
+    let option = rest.remove(at);
+    let url = match option.split_once('=') {
+        Some((_, url)) => url.to_owned(),
+        None if at < rest.len() => rest.remove(at),
+        None => bail!("--database: needs a server, as in postgres://USER@HOST/DATABASE"),
+    };
+    if !relation::is_relation(&url) {
+        // What was typed is not repeated: a password may be in it.
+        bail!("--database: must be postgres://USER@HOST/DATABASE or private:FOLDER");
+    }
+    rest.insert(rest.len().min(1), url);
+    Ok(rest)
 }
 
 /// `seawall simulate ranread`: the same loads in virtual time.

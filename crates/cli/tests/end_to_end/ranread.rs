@@ -281,3 +281,39 @@ fn a_simulated_sweep_finds_its_knee() {
     assert!(rows(&scratch).is_empty());
     assert!(std::fs::read(scratch.join("sweep.xlsx")).unwrap().starts_with(b"PK"));
 }
+
+/// A relation of PostgreSQL is made, read through its server, found to come from caches, and removed.
+#[test]
+fn a_relation_is_read_through_its_server() {
+    if database::Private::programs().is_none() {
+        return crate::requires::skip("PostgreSQL is not installed");
+    }
+    let (scratch, folder) = (Scratch::new(), tempfile::tempdir().unwrap());
+    let server = database::Private::start(folder.path(), &[("fsync", "off")], None).unwrap();
+    let ranread = |line: &str| {
+        let mut command = seawall(scratch.path());
+        command.env("XDG_STATE_HOME", scratch.join("state")).env(RESULTS, scratch.join("r.sqlite")).arg("ranread");
+        run(command.args(line.split_whitespace()).args(["--database", &server.url()]))
+    };
+    let missing = ranread("run 2 50");
+    assert!(missing.code == Some(2) && missing.err.contains("has no relation of ours"), "{missing:?}");
+    let made = ranread("setup NAME 4MiB");
+    assert!(made.code == Some(0) && made.out.contains("512 blocks of 8 KiB"), "{made:?}");
+    let again = ranread("setup NAME 4MiB");
+    assert!(again.code == Some(2) && again.err.contains("has seawall_ranread already"), "{again:?}");
+    let refused = ranread("run 2 50 --write");
+    assert!(refused.code == Some(2) && refused.err.contains("nothing is written"), "{refused:?}");
+    // It fits into the server's cache: of the storage nothing can be said, and that is.
+    let read = ranread("run 2 300");
+    assert!(read.code == Some(2) && read.err.contains("verdict: cannot say"), "{read:?}");
+    assert!(read.err.contains("600 requests") && read.err.contains("in the server's cache"), "{read:?}");
+    let purged = ranread("purge");
+    assert_eq!(purged.code, Some(0), "{purged:?}");
+    assert_eq!(ranread("purge").code, Some(2));
+    let mut command = seawall(scratch.path());
+    let wrong = run(command.args(["ranread", "run", "--database", "mysql://u:hunter2@h/d", "2", "5"]));
+    assert!(
+        wrong.code == Some(2) && wrong.err.contains("must be postgres://") && !wrong.err.contains("hunter2"),
+        "{wrong:?}"
+    );
+}

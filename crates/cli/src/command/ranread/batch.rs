@@ -2,13 +2,14 @@
 
 use super::keeper::TOOL;
 use super::marks::Running;
-use super::{SIMULATED, Storage, database, smaller_than_memory};
+use super::{SIMULATED, Storage, database, relation, smaller_than_memory};
 use crate::classic::{Counters, aim, on_flash};
 use crate::interrupt::Stop;
 use crate::memory::{self, Kept, Memory};
 use crate::play::now_unix_ms;
 use crate::stage::device::built;
 use crate::{date, machine, terminal};
+use ::database::{Looked, Relation};
 use anyhow::{Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Span};
@@ -37,7 +38,21 @@ pub struct Field<'a> {
     /// Bytes of all targets; `None` where it does not matter.
     size: Option<Bytes>,
     running: Option<Running>,
+    /// The relation that is read, in place of the engine's jobs.
+    relation: Option<Relation>,
+    /// Why the reads of a relation say nothing of the storage.
+    unsure: Option<String>,
     failed: bool,
+}
+
+/// What came of a batch.
+pub struct Finished {
+    /// Of each process.
+    pub outcomes: Vec<JobOutcome>,
+    /// Bytes that storage gave, where the program itself is not what reads.
+    pub fetched: Option<u64>,
+    /// Blocks that a server looked for in its cache.
+    pub looked: Option<Looked>,
 }
 
 impl<'a> Field<'a> {
@@ -46,11 +61,15 @@ impl<'a> Field<'a> {
     /// # Errors
     /// One of them is none.
     pub fn open(mut load: Load, storage: Storage<'a>) -> Result<Field<'a>> {
+        let relation = if let Storage::Real = storage { of_relation(&load)? } else { None };
         let (mut aims, mut places, mut size, mut flash) = (Vec::new(), Vec::new(), Bytes(0), true);
         for target in &load.targets {
             let (found, bytes, on_flash) = match storage {
                 Storage::Simulated(_) => (Aim::Simulated { name: target.clone(), size: SIMULATED }, SIMULATED, false),
-                Storage::Real => real(target)?,
+                Storage::Real => match &relation {
+                    Some(relation) => (Aim::Relation { name: relation.postgres().name() }, relation.size(), false),
+                    None => real(target)?,
+                },
             };
             places.push(place(&found, target, bytes));
             size = Bytes(size.0.saturating_add(bytes.0));
@@ -62,7 +81,7 @@ impl<'a> Field<'a> {
         let is_real = matches!(storage, Storage::Real) && !aims.iter().all(|aim| matches!(aim, Aim::Nothing { .. }));
         let running = if let Storage::Real = storage { Running::begin()? } else { None };
         let size = is_real.then_some(size);
-        Ok(Field { load, aims, storage, places, size, running, failed: false })
+        Ok(Field { load, aims, storage, places, size, running, relation, unsure: None, failed: false })
     }
 
     /// How the targets are called in rows.
@@ -75,7 +94,10 @@ impl<'a> Field<'a> {
         match (self.storage, self.aims.first()) {
             (Storage::Simulated(_), _) => Machine { backend: "virtual time".into(), ..Machine::default() },
             (Storage::Real, Some(Aim::Database { path })) => machine::look(Path::new(path).parent(), ""),
-            (Storage::Real, _) => machine::look(None, ""),
+            (Storage::Real, _) => {
+                let folder = self.relation.as_ref().and_then(|relation| relation.postgres().folder());
+                machine::look(folder.as_deref(), "")
+            }
         }
     }
 
@@ -93,6 +115,7 @@ impl<'a> Field<'a> {
         let run = Run { identity, machine: self.machine(), ..begun };
         let file = |aim: &'_ Aim| match aim {
             Aim::Database { path } | Aim::Device { path } => Some(path.clone()),
+            Aim::Relation { .. } => self.relation.as_ref()?.postgres().folder()?.to_str().map(str::to_owned),
             Aim::Export { .. } | Aim::Joined { .. } | Aim::Nothing { .. } | Aim::Simulated { .. } => None,
         };
         let memory = memory.loading(self.aims.iter().filter_map(file));
@@ -126,6 +149,10 @@ impl<'a> Field<'a> {
 
     /// Why no verdict on the storage is possible; `None` where one is.
     pub fn cannot_say(&self) -> Option<String> {
+        // Of a relation it is measured where its blocks came from.
+        if self.relation.is_some() {
+            return self.unsure.clone();
+        }
         self.size.and_then(smaller_than_memory)
     }
 
@@ -162,37 +189,61 @@ impl<'a> Field<'a> {
         watched: Watched<'_>,
     ) -> Result<(Batch, Measured)> {
         let repeat = (run.points.len() as u64).saturating_sub(1);
-        let specs = ranread::jobs(&self.load, &self.aims, processes, repeat);
+        let specs =
+            if self.relation.is_some() { Vec::new() } else { ranread::jobs(&self.load, &self.aims, processes, repeat) };
         let blank = Row::blank(date::since_1970().as_secs(), self.name(), processes, &self.load);
         let before = Counters::now();
-        let outcomes = match self.storage {
-            Storage::Real => {
+        let finished = match (self.storage, &self.relation) {
+            (Storage::Real, Some(relation)) => {
+                let (running, mut ticks) = (self.running.as_ref(), 0u32);
+                relation::play(relation, &self.load, processes, repeat, &mut || {
+                    ticks += 1;
+                    if watched.dots && ticks % 10 == 0 {
+                        terminal::print(".");
+                    }
+                    watched.stop.is_asked() || running.is_some_and(Running::is_stopped)
+                })?
+            }
+            (Storage::Real, None) => {
                 let settings = RunSettings {
                     destroy: self.load.destroy.clone(),
                     even_in_use: self.load.even_in_use.clone(),
                     ..RunSettings::default()
                 };
                 let mut watch = Watching { watched, running: self.running.as_ref(), run, start };
-                engine::job::run(&specs, &settings, &mut watch)?
+                Finished::of(engine::job::run(&specs, &settings, &mut watch)?)
             }
-            Storage::Simulated(device) => {
+            (Storage::Simulated(device), _) => {
                 let simulation = Simulation::of(&specs)?;
                 let target = built(device, simulation.size(), self.load.seed ^ repeat)?;
                 // The processes of a batch run at once: none waits for what an earlier one leaves.
-                simulation.run(target, &VirtualClock::new(), &mut || watched.stop.is_asked(), &mut |_, _| Ok(None))
+                let clock = VirtualClock::new();
+                Finished::of(simulation.run(target, &clock, &mut || watched.stop.is_asked(), &mut |_, _| Ok(None)))
             }
         };
+        let Finished { outcomes, fetched, looked } = finished;
         let after = Counters::now();
         self.complain(&outcomes);
         let rows = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
         let batch = Batch { rows };
-        let evidence = self.evidence(&outcomes, &before, &after);
+        let mut evidence = self.evidence(&outcomes, &before, &after);
+        if let Some(looked) = looked {
+            evidence.bytes_fetched = fetched;
+            self.tell_of_server(&evidence, looked);
+        }
         if let Some(first) = outcomes.first().filter(|_| !self.is_simulated()) {
             run.machine.backend.clone_from(&first.backend);
         }
         kept::add(run, Taken { start, state: batch.state(), outcomes });
         let measured = Measured::of(&batch, evidence);
         Ok((batch, measured))
+    }
+
+    /// Says where a server's blocks came from.
+    fn tell_of_server(&mut self, evidence: &Evidence, looked: Looked) {
+        // The first reason holds: one batch of a sweep that says nothing of the storage is enough.
+        self.unsure = self.unsure.take().or_else(|| relation::unsure(evidence, looked));
+        terminal::complain(&relation::said(evidence, looked));
     }
 
     /// Says what its processes lost of their connections, and what failed.
@@ -232,6 +283,29 @@ impl<'a> Field<'a> {
     }
 }
 
+impl Finished {
+    fn of(outcomes: Vec<JobOutcome>) -> Finished {
+        Finished { outcomes, fetched: None, looked: None }
+    }
+}
+
+/// The relation that is read; `None` where files and devices are.
+fn of_relation(load: &Load) -> Result<Option<Relation>> {
+    let [target] = load.targets.as_slice() else {
+        match load.targets.iter().find(|target| relation::is_relation(target)) {
+            Some(_) => bail!("--database: a server's relation is read alone; name nothing else beside it"),
+            None => return Ok(None),
+        }
+    };
+    if !relation::is_relation(target) {
+        return Ok(None);
+    }
+    if load.read_percent < 100 || u64::from(load.block) != ::database::BLOCK {
+        bail!("--database: through a server blocks of 8 KiB are read, and nothing is written");
+    }
+    relation::open(target).map(Some)
+}
+
 /// A target of this machine, its size, and whether it is on flash.
 fn real(target: &str) -> Result<(Aim, Bytes, bool)> {
     if !is_special(target) {
@@ -267,6 +341,7 @@ fn place(aim: &Aim, target: &str, size: Bytes) -> run::Place {
         Aim::Export { .. } => ("nbd", target.to_owned()),
         Aim::Joined { name } if name.starts_with("striped:") => ("striped", name.clone()),
         Aim::Joined { name } => ("concatenated", name.clone()),
+        Aim::Relation { name } => ("database", name.clone()),
         Aim::Nothing { .. } => ("null", target.to_owned()),
     };
     run::Place { kind: kind.into(), name, size: Some(size.0) }

@@ -1,0 +1,200 @@
+//! A relation that is read at random through its server: one row fills a block, and a block is read by its row's place.
+
+use crate::books::Books as _;
+use crate::error::Error;
+use crate::play::Whistle;
+use crate::postgres::{Connection, Postgres};
+use block::Bytes;
+use oltp::{Chance, Failure, Session as _, Value};
+
+/// Its name, and the mark by which setup knows its own.
+const NAME: &str = "seawall_ranread";
+const MARK: &str = "made by seawall ranread setup";
+/// Bytes of a block of PostgreSQL as it is built everywhere.
+pub const BLOCK: u64 = 8192;
+/// Letters of a row: with its headers (24 and 4 bytes of a block, 24 and 8 of the row, 4 of the text) there is no room for
+/// a second one in 8192 bytes.
+const LETTERS: usize = 7900;
+/// Rows that are sent at once.
+const ROWS: u64 = 64;
+
+/// A relation on a server.
+#[derive(Clone, Debug)]
+pub struct Relation {
+    postgres: Postgres,
+    /// How many blocks it has.
+    blocks: u64,
+}
+
+/// Blocks that a server looked for in its cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// They were there.
+    pub hits: u64,
+    /// They were not, and the system was asked.
+    pub reads: u64,
+}
+
+impl Relation {
+    /// Makes one of that size; `progress` is given the part that is done, and stops it by `false`.
+    ///
+    /// # Errors
+    /// There is one, or the database cannot be written; what was made is removed then.
+    pub fn set_up(
+        postgres: &Postgres,
+        size: Bytes,
+        seed: u64,
+        progress: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Relation, Error> {
+        let mut book = postgres.books()?;
+        let name = postgres.name();
+        if book
+            .text("SELECT relname FROM pg_class WHERE oid = to_regclass(CAST($1 AS text))", &[NAME.into()])?
+            .is_some()
+        {
+            return Err(Error::Taken { database: name, table: NAME.into() });
+        }
+        // Stored as it is: neither compressed nor elsewhere.
+        book.batch(&format!(
+            "BEGIN; CREATE TABLE {NAME} (id BIGINT, letters TEXT) WITH (autovacuum_enabled = off); ALTER TABLE {NAME} ALTER \
+             COLUMN letters SET STORAGE PLAIN; COMMENT ON TABLE {NAME} IS '{MARK}'; COMMIT"
+        ))?;
+        let blocks = (size.0 / BLOCK).max(1);
+        let mut row = 0;
+        let filled = book.wire.copy(&format!("COPY {NAME} FROM STDIN"), &mut |out| {
+            for row in row..(row + ROWS).min(blocks) {
+                letters(seed, row, out);
+            }
+            row = (row + ROWS).min(blocks);
+            progress(row as f64 / blocks as f64)
+        });
+        let done = match filled {
+            Ok(true) => book.batch(&format!("VACUUM (FREEZE, ANALYZE) {NAME}")),
+            Ok(false) => Err(Error::Stopped),
+            Err(error) => Err(Error::Postgres(name, error)),
+        };
+        // Only some roles may.
+        let _ = book.batch("CHECKPOINT");
+        match done.and_then(|()| Relation::open(postgres.clone())) {
+            Ok(relation) => Ok(relation),
+            Err(error) => {
+                // The first failure is the one to tell.
+                let _ = postgres.books().and_then(|mut book| book.batch(&format!("DROP TABLE {NAME}")));
+                Err(error)
+            }
+        }
+    }
+
+    /// The one that setup made.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn open(postgres: Postgres) -> Result<Relation, Error> {
+        let mut book = postgres.books()?;
+        let sql = "SELECT pg_relation_size(oid) / current_setting('block_size')::bigint FROM pg_class WHERE oid = \
+                   to_regclass(CAST($1 AS text)) AND obj_description(oid, 'pg_class') = $2";
+        let blocks = book.text(sql, &[NAME.into(), MARK.into()])?.and_then(|text| text.parse().ok());
+        let blocks = blocks.filter(|blocks| *blocks > 0).ok_or_else(|| Error::NoRelation(postgres.name()))?;
+        Ok(Relation { postgres, blocks })
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    /// It is in use.
+    pub fn remove(self) -> Result<(), Error> {
+        self.postgres.books()?.batch(&format!("DROP TABLE {NAME}"))
+    }
+
+    /// How many blocks it has.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Bytes of it.
+    pub fn size(&self) -> Bytes {
+        Bytes(self.blocks * BLOCK)
+    }
+
+    /// The server.
+    pub fn postgres(&self) -> &Postgres {
+        &self.postgres
+    }
+
+    /// Blocks of it that were looked for since the server began to count.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn looked(&self) -> Result<Looked, Error> {
+        let mut looked = Looked::default();
+        let sql = "SELECT heap_blks_hit, heap_blks_read FROM pg_statio_user_tables WHERE relid = to_regclass(CAST($1 AS text))";
+        self.postgres.books()?.ask(sql, &[NAME.into()], &mut |row| {
+            let of = |at: usize| row.get(at).and_then(Value::number).unwrap_or(0) as u64;
+            looked = Looked { hits: of(0), reads: of(1) };
+        })?;
+        Ok(looked)
+    }
+
+    /// A connection that reads it; the whistle is of no use to it but as to any user's.
+    ///
+    /// # Errors
+    /// The server refuses, or is not there.
+    pub fn reader<'w>(&self, whistle: &'w Whistle) -> Result<Reader<'w>, Failure> {
+        Ok(Reader { connection: self.postgres.connect(whistle)? })
+    }
+}
+
+/// A connection that reads blocks.
+pub struct Reader<'w> {
+    connection: Connection<'w>,
+}
+
+impl Reader<'_> {
+    /// Reads a block, from 0.
+    ///
+    /// # Errors
+    /// The server refuses, is gone, or has no row there.
+    pub fn read(&mut self, block: u64) -> Result<(), Failure> {
+        const READ: &str = "SELECT id FROM seawall_ranread WHERE ctid = CAST($1 AS tid)";
+        let rows = self.connection.rows(READ, &[format!("({block},1)").into()])?;
+        if rows.is_empty() { Err(Failure::Other(format!("block {block} has no row"))) } else { Ok(()) }
+    }
+
+    /// Has the server count what was read before it answers; where it cannot (before 15), its figures come a second later.
+    pub fn count(&mut self) {
+        let _ = self.connection.rows("SELECT pg_stat_force_next_flush()", &[]);
+    }
+}
+
+/// A row as COPY takes it; letters that cannot be compressed well.
+fn letters(seed: u64, row: u64, out: &mut Vec<u8>) {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut chance = Chance::new(seed, row);
+    out.extend_from_slice(row.to_string().as_bytes());
+    out.push(b'\t');
+    for at in (0..LETTERS).step_by(10) {
+        // Ten letters of six bits from one draw.
+        let mut bits = chance.between(0, (1 << 60) - 1);
+        for _ in at..(at + 10).min(LETTERS) {
+            out.push(ALPHABET[(bits & 63) as usize]);
+            bits >>= 6;
+        }
+    }
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_its_number_and_its_letters() {
+        let (mut one, mut same, mut other) = (Vec::new(), Vec::new(), Vec::new());
+        letters(1, 7, &mut one);
+        letters(1, 7, &mut same);
+        letters(1, 8, &mut other);
+        assert_eq!(one, same);
+        assert_ne!(one, other);
+        assert!(one.starts_with(b"7\t") && one.len() == 2 + LETTERS + 1);
+    }
+}
