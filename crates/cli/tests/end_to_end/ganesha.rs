@@ -71,14 +71,14 @@ EXPORT {{
         let mut server = Ganesha { running: Running::start(command), scratch };
         #[allow(clippy::disallowed_methods, reason = "a bound for a server that never comes up")]
         let began = std::time::Instant::now();
-        while run(&mut server.inside(client("nfs-ls")).arg(server.libnfs(""))).code != Some(0) {
+        while run(server.inside(&client("nfs-ls")).arg(server.libnfs(""))).code != Some(0) {
             assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", server.running.ended());
         }
         Some(server)
     }
 
     /// A command in the server's network.
-    fn inside(&self, command: Command) -> Command {
+    fn inside(&self, command: &Command) -> Command {
         let mut inside = Command::new("nsenter");
         inside.arg(format!("--net=/proc/{}/ns/net", self.running.id()));
         inside.arg(command.get_program()).args(command.get_args());
@@ -109,7 +109,7 @@ EXPORT {{
     fn seawall(&self, arguments: &[&str]) -> Ended {
         let mut command = crate::running::seawall(self.scratch.path());
         command.args(arguments);
-        run(&mut self.inside(command))
+        run(&mut self.inside(&command))
     }
 
     /// `seawall fio` that must succeed.
@@ -175,7 +175,7 @@ fn the_workshops_command_line_loads_a_server() {
     assert_eq!(written["jobs"][0]["write"]["total_ios"].as_u64(), Some(32), "{written}");
     assert_eq!(read["jobs"][0]["read"]["total_ios"].as_u64(), Some(32), "{read}");
     assert_eq!(read["jobs"][0]["read"]["io_bytes"].as_u64(), Some(32 << 20), "{read}");
-    let output = server.inside(client("nfs-cat")).arg(server.libnfs("1M-write.1.0")).output().unwrap();
+    let output = server.inside(&client("nfs-cat")).arg(server.libnfs("1M-write.1.0")).output().unwrap();
     assert!(output.status.success() && output.stdout.len() == 16 << 20);
     assert!(output.stdout == std::fs::read(server.file("1M-write.1.0")).unwrap());
 }

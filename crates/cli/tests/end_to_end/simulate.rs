@@ -249,8 +249,8 @@ fn a_partition_keeps_a_scan_from_pushing_a_database_out() {
     let recording = all_held("cache-partitions.toml");
     let share = |workload: usize, name: &str| {
         let phase = recording.phases.iter().find(|phase| phase.name == name).expect("the phase");
-        let seconds = recording.workloads[workload].intervals.iter();
-        let last = seconds.filter(|interval| interval.start >= phase.start && interval.start < phase.end).next_back();
+        let mut seconds = recording.workloads[workload].intervals.iter();
+        let last = seconds.rfind(|interval| interval.start >= phase.start && interval.start < phase.end);
         last.and_then(|interval| interval.cached.share()).unwrap_or_default()
     };
     assert!(share(0, "alone") > 0.99 && share(0, "partitions") > 0.97, "all of the working set is there");

@@ -14,13 +14,16 @@ use block::{Span, Time};
 /// The headings, in this order.
 const HEADINGS: &str = "time_us,file,action,offset,length";
 
+/// The files' names, in the order of their first lines, and the requests.
+type Table = (Vec<String>, Vec<Event>);
+
 /// Reads the whole text, if it begins with the headings.
-pub(super) fn read(text: &str) -> Option<Result<(Vec<String>, Vec<Event>), TraceError>> {
+pub(super) fn read(text: &str) -> Option<Result<Table, TraceError>> {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     (first.trim() == HEADINGS).then(|| events(rest))
 }
 
-fn events(text: &str) -> Result<(Vec<String>, Vec<Event>), TraceError> {
+fn events(text: &str) -> Result<Table, TraceError> {
     let (mut files, mut events) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let event = event(line.trim(), &mut files);

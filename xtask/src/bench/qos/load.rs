@@ -43,6 +43,7 @@ impl Drop for Beside {
 }
 
 /// Computes for 50 to 250 ms, pauses for up to 50 ms, and so on; the same lengths every time (xorshift).
+#[allow(clippy::disallowed_methods, reason = "a load of the processor is made of work and pauses by the clock")]
 fn work(over: &AtomicBool, mut chance: u64) {
     while !over.load(Ordering::Relaxed) {
         let begin = Instant::now();
