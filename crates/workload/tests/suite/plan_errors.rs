@@ -341,7 +341,8 @@ fn words_that_are_no_choice() {
         (
             "kind = \"starved\"",
             "kind = \"starve\"",
-            "p.toml:32: kind: must be ceiling-held or shared-sum or starved or restored or floor-held or response-within or rate-reached or rate-is, got \"starve\"; \
+            "p.toml:32: kind: must be ceiling-held or shared-sum or starved or restored or floor-held or response-within or rate-reached or rate-is or hit-share-kept or \
+             hit-share-below, got \"starve\"; \
              did you mean starved?",
         ),
         (
