@@ -69,7 +69,7 @@ fn a_processor_that_others_take_away_costs_no_more_than_trying() {
 }
 
 /// Longer than what passes for a pause: the device is slower for as long, and then fast again. The floor is above the
-/// 10 362 that 4 outstanding get while it is there. One of 5 000 is met in whole seconds here, by luck, and loses 4 to 10 %.
+/// 10 362 that 4 outstanding get while it is there. One of 5 000 is met in whole seconds here, by luck, and loses 4 to 10.1 %.
 #[test]
 fn a_processor_that_is_away_for_long_costs_no_more_than_trying() {
     costs_little("away 200 of 300 ms", |_| host(Some((100, 200))), &shallow(), 12_000, (0, 60));
