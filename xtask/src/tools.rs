@@ -90,9 +90,8 @@ pub fn provide_node_packages() {
     }
 }
 
-/// The official client of ONTAP's REST interface, what makes requests of its document, and the oracle for a cache's misses,
-/// in exactly these versions.
-const PYTHON_PACKAGES: [&str; 3] = ["netapp-ontap==9.19.1.0", "schemathesis==4.32.5", "libcachesim==0.3.5"];
+/// The official client of ONTAP's REST interface, and the oracle for a cache's misses, in exactly these versions.
+const PYTHON_PACKAGES: [&str; 2] = ["netapp-ontap==9.19.1.0", "libcachesim==0.3.5"];
 
 /// Makes a virtual environment with [`PYTHON_PACKAGES`] in `target/python`, where tests look for them. Never fails:
 /// those tests say themselves that they have not what they need.

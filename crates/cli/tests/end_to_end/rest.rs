@@ -110,22 +110,6 @@ fn jobs_that_a_kill_cut_off_are_settled_at_the_next_start() {
     server.stop();
 }
 
-/// Requests made of the document that the server gives of itself, by schemathesis: nothing that it refuses or takes is a
-/// failure of the server's, and every answer is as the document says. See `rest_schema.py` beside this file.
-#[test]
-fn answers_are_as_the_document_says() {
-    let Some(python) = python() else { return };
-    if !python.with_file_name("schemathesis").is_file() {
-        return skip("schemathesis is not in target/python; cargo xtask test puts it there");
-    }
-    let scratch = Scratch::new();
-    let (server, port) = start(&scratch);
-    let password = add_user(&scratch, "admin", "admin");
-    play(&python, &scratch, include_str!("rest_schema.py"), &[&port, &password]);
-    assert!(server.tell(&["vserver show"]).contains("Vserver"), "it serves still");
-    server.stop();
-}
-
 /// Lines by REST, with a log-in: what they answer, what is refused, and that who may only look changes nothing.
 #[test]
 fn the_shell_reaches_a_server_by_rest() {
