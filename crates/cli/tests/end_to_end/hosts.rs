@@ -106,10 +106,9 @@ fn floors_hold_the_published_experiment() {
 
 /// A server whose processor is the limit, and is away for 20 ms every 5 s: throughput bends softly, and a stall makes every
 /// floor late at once. Bursts come out of reads that ask for less than their floors, so nothing of that is a floor's need
-/// for a smaller window: with floors all hosts together move nine tenths and more, and the protected are no slower. (Measured:
-/// 0.93; 0.99 where lost throughput is not added up (`qos::scheduler::waste`), but then the protected take 4.8 s, not 4.3.)
+/// for a smaller window: with floors all hosts together move as much, within a twentieth, and the protected are no slower.
 #[test]
-fn floors_cost_a_busy_server_little() {
+fn floors_cost_a_busy_server_nothing() {
     let scratch = Scratch::new();
     let device = "kind = \"parallel-servers\"\nservers = 2\nservice = \"83us\"\nsize_unit = 8192";
     let host = "kind = \"host\"\nturn = \"100us\"\nrequest = \"6us\"\nsize_unit = 8192\nabsent_every = \"5s\"\n\
@@ -120,7 +119,7 @@ fn floors_cost_a_busy_server_little() {
     let moved: Vec<f64> =
         words.windows(2).filter(|two| two[1] == "blocks/s").map(|two| two[0].parse().unwrap()).collect();
     let [with, without] = moved[..] else { panic!("{found}{}", ended.err) };
-    assert!(with >= 0.92 * without, "{found}");
+    assert!(with >= 0.95 * without, "{found}");
     let longest = |line: &str| -> Vec<f64> {
         let line = found.lines().find(|found| found.starts_with(line) && found.contains(" s ")).unwrap();
         line.split_whitespace().filter_map(|word| word.parse().ok()).take(2).collect()

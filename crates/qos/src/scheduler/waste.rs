@@ -20,6 +20,8 @@ use super::window::Round;
 pub(crate) struct Waste {
     /// Seconds of the whole throughput.
     spent: f64,
+    /// Seconds of rounds whose cost is in it as assumed, until a look shows it.
+    assumed: f64,
     /// How often the budget was used up since floors were last met for long.
     failures: f64,
     /// The throughput while others were held back, fading.
@@ -41,8 +43,8 @@ pub(crate) struct Waste {
 pub(crate) enum Sight {
     /// Not enough yet.
     Early,
-    /// Holding back cost nothing.
-    Free,
+    /// Holding back cost nothing, or less than the budget: it goes on.
+    Cheap,
     /// It cost something: nobody is held back until that is forgiven.
     Dear,
     /// It is.
@@ -59,7 +61,7 @@ impl Waste {
     /// Floors that were met for so long forget earlier failures.
     const FORGET: Span = Span::from_secs(10);
     /// What is assumed to be lost while it is not known: more than a half, so that a second does not pass before it is
-    /// looked at.
+    /// looked at. The look puts what was lost in its place.
     const UNKNOWN: f64 = 0.7;
     /// A gain while a floor is missed makes up for no more than this of what was lost before.
     const GAIN_MOST: f64 = -0.5;
@@ -69,9 +71,11 @@ impl Waste {
     /// floors that turn out to be harmless.
     const WIDER: f64 = 2.0;
     const MORE: f64 = 8.0;
-    /// For how long it is looked at least, and the part of the throughput that holding back must leave to be free.
+    /// For how long it is looked at least, and the part of the throughput up to which holding back is free.
     const LOOK: Span = Span::from_millis(400);
-    const FREE: f64 = 0.9;
+    const COST_FREE: f64 = 0.1;
+    /// The part up to which floors that were not given up lately are tried on.
+    const COST_LITTLE: f64 = 0.25;
     /// Seconds over which the throughput fades: with others held back, and without.
     const HELD_MEMORY: f64 = 0.5;
     const OPEN_MEMORY: f64 = 5.0;
@@ -97,7 +101,11 @@ impl Waste {
         if held_back {
             self.add(now, round);
         }
-        held_back && self.spent >= Waste::BUDGET.max(self.memory)
+        held_back && self.is_used_up()
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.spent >= Waste::BUDGET.max(self.memory)
     }
 
     fn add(&mut self, now: Time, round: &Round) {
@@ -105,7 +113,10 @@ impl Waste {
         self.held += (round.total - self.held) * part;
         let cost = match self.is_known(now) {
             true => (1.0 - round.total / self.open.max(1e-9)).clamp(Waste::GAIN_MOST, 1.0),
-            false => Waste::UNKNOWN,
+            false => {
+                self.assumed += round.time;
+                Waste::UNKNOWN
+            }
         };
         self.spent = (self.spent + cost * round.time).max(0.0);
     }
@@ -140,12 +151,24 @@ impl Waste {
         }
         if self.held > 0.0 {
             // By this look alone: the device may have become slower since the last.
-            if self.held >= Waste::FREE * self.look {
-                (self.spent, self.held) = (0.0, 0.0);
-                return Sight::Free;
-            }
+            let cost = (1.0 - self.held / self.look.max(1e-9)).clamp(0.0, 1.0);
+            let assumed = std::mem::take(&mut self.assumed);
             self.held = 0.0;
+            if cost <= Waste::COST_FREE {
+                self.spent = 0.0;
+                return Sight::Cheap;
+            }
+            // Floors that were met until now were short for a moment: what that cost counts, in place of what was assumed.
+            // Where they go on to be missed the look is too narrow to show all of it, and it is assumed again.
+            let is_little = self.failures == 0.0 && cost <= Waste::COST_LITTLE;
             self.failures += 1.0;
+            if is_little {
+                self.spent = (self.spent + assumed * (cost - Waste::UNKNOWN)).max(0.0);
+                self.weight = 0.0;
+                if !self.is_used_up() {
+                    return Sight::Cheap;
+                }
+            }
         }
         if self.spent > 0.0 { Sight::Dear } else { Sight::Forgiven }
     }

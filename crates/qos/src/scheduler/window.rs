@@ -225,7 +225,7 @@ impl Window {
                 self.set(Window::MOST);
                 Verdict::Nothing
             }
-            Sight::Free => {
+            Sight::Cheap => {
                 self.phase = Phase::Follow;
                 self.set(size);
                 Verdict::Remeasure
