@@ -18,7 +18,7 @@ mod workshop;
 
 pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Line, Row, Target};
 pub use fsx::{Deployment, FileSystem, Resource, Used, compare, seconds};
-pub use genio::{Fit, Ramps, Trial, a_pair, adaptive_qos, fit, held_out, setups};
+pub use genio::{Fit, PairRow, Ramps, Trial, a_pair, adaptive_qos, fit, held_out, nearest_step, setups};
 pub use hosts_on::{HostLoad, HostsOn};
 pub use published::{Cells, PublishedError};
 pub use size::{Candidate, Need, Sized as SizedArray, Standing, choice, size, size_page, size_text};

@@ -43,6 +43,11 @@ impl std::fmt::Display for PublishedError {
 impl std::error::Error for PublishedError {}
 
 impl Cells {
+    /// The files that come with the program, by name.
+    pub fn files() -> impl Iterator<Item = &'static str> {
+        FILES.iter().map(|(name, _)| *name)
+    }
+
     /// The text of a file that comes with the program.
     pub fn embedded(file: &str) -> Option<&'static str> {
         FILES.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
@@ -106,6 +111,25 @@ impl Cells {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sha2::{Digest as _, Sha256};
+    use std::fmt::Write as _;
+
+    /// Every table is the source's, byte for byte: its SHA-256 is in a list of its own, and the list names no other file.
+    #[test]
+    fn tables_are_those_of_the_list_of_checksums() {
+        let sums = include_str!("../../../published/SHA256SUMS");
+        let listed: Vec<(&str, &str)> = sums.lines().filter_map(|line| line.split_once("  ")).collect();
+        let mut found: Vec<(String, &str)> = Vec::new();
+        for (name, text) in FILES {
+            let mut sum = String::new();
+            Sha256::digest(text.as_bytes()).iter().for_each(|byte| write!(sum, "{byte:02x}").expect("a string"));
+            found.push((sum, name));
+        }
+        found.sort_by_key(|(_, name)| *name);
+        let mut listed: Vec<(String, &str)> = listed.into_iter().map(|(sum, name)| (sum.into(), name)).collect();
+        listed.sort_by_key(|(_, name)| *name);
+        assert_eq!(found, listed, "published/: a file is not as printed, or the list is not its");
+    }
 
     #[test]
     fn cells_are_read_as_printed_and_another_text_stands_in() {

@@ -6,7 +6,7 @@ use admin::Administration;
 use anyhow::{Context as _, Result, bail};
 use array::{Array, Model};
 use block::{Bytes, Time};
-use capacity::{Comparison, Ramps, Trial, a_pair, adaptive_qos, setups};
+use capacity::{Comparison, PairRow, Ramps, Trial, a_pair, adaptive_qos, setups};
 use qos::RegistrySettings;
 use workload::plan::Device;
 
@@ -16,20 +16,36 @@ const VOLUME: &str = "342GB";
 const LUN: u64 = 307_000_000_000;
 
 pub fn a300(setting: &Setting) -> Result<Comparison> {
-    let title = "GenIO on an AFF A300: two hosts ramp from 75 000 to 110 000 IOPS";
-    pair(("a300", title, "a300_genio.csv"), "aff-a300", "A300_ramp", setting)
+    pair(A300, "aff-a300", "A300_ramp", setting)
 }
 
 pub fn a700(setting: &Setting) -> Result<Comparison> {
-    let title = "GenIO on an AFF A700: two hosts ramp to 100 000 IOPS, a third to 170 000";
-    pair(("a700", title, "a700_genio.csv"), "aff-a700", "A700_ramp", setting)
+    pair(A700, "aff-a700", "A700_ramp", setting)
 }
 
-fn pair(of: (&str, &str, &str), array: &str, test: &str, setting: &Setting) -> Result<Comparison> {
+const A300: PairRow<'_> = PairRow {
+    name: "a300",
+    title: "GenIO on an AFF A300: two hosts ramp from 75 000 to 110 000 IOPS",
+    file: "a300_genio.csv",
+    step: 6,
+};
+
+const A700: PairRow<'_> = PairRow {
+    name: "a700",
+    title: "GenIO on an AFF A700: two hosts ramp to 100 000 IOPS, a third to 170 000",
+    file: "a700_genio.csv",
+    step: 7,
+};
+
+fn pair(of: PairRow<'_>, array: &str, test: &str, setting: &Setting) -> Result<Comparison> {
     let array = array_of(&setting.array(array)?)?;
-    let (hosts, settings) = ramps(test, setting)?;
-    let trial = Trial::play(&array, hosts.clone(), settings, &vec![(None, None); hosts.len()]);
+    let trial = ramp_of(&array, test, setting)?;
     Ok(a_pair(of, &array, &trial, &setting.others)?)
+}
+
+fn ramp_of(array: &Array, test: &str, setting: &Setting) -> Result<Trial> {
+    let (hosts, settings) = ramps(test, setting)?;
+    Ok(Trial::play(array, hosts.clone(), settings, &vec![(None, None); hosts.len()]))
 }
 
 pub fn aqos(setting: &Setting) -> Result<Comparison> {
@@ -113,4 +129,22 @@ fn policies(hosts: &[(String, bool)]) -> Result<Vec<(Option<f64>, Option<f64>)>>
 /// A host's name as volumes have it.
 fn name(host: &str) -> String {
     host.replace(['-', ' '], "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capacity::nearest_step;
+    use std::collections::HashMap;
+
+    /// The steps that the single rows are said to show are those whose totals are nearest to the published ones.
+    #[test]
+    fn single_rows_show_the_steps_nearest_to_their_totals() {
+        let setting = Setting { others: HashMap::new(), array: None, cycle: None, last_host: None, no_policies: false };
+        for (row, name, test) in [(A300, "aff-a300", "A300_ramp"), (A700, "aff-a700", "A700_ramp")] {
+            let array = array_of(&setting.array(name).expect("an array")).expect("stages");
+            let trial = ramp_of(&array, test, &setting).expect("played");
+            assert_eq!(nearest_step(row.file, &trial, &setting.others), Ok(row.step), "{name}");
+        }
+    }
 }
