@@ -115,35 +115,46 @@ def mean(seen, phase, name):
     return statistics.mean(values[1:] or values)
 
 
-def picture(seen):
+def ticks(most, parts):
+    """Round values from 0 to the first one that is not below `most`, in about so many steps of 1, 2 or 5 times a power of ten."""
+    step = next(factor * 10**power for power in range(12) for factor in (1, 2, 5) if factor * 10**power * parts >= most)
+    return [step * n for n in range(-int(-most // step) + 1)]
+
+
+def picture(seen, limit):
     """A line for each volume over time, and a band for each phase."""
-    width, height, left, top = 720, 320, 64, 34
-    last, most = seen[-1][0], max(max(found.values()) for _, _, found in seen) or 1
-    x = lambda second: left + second / last * (width - left - 90)
-    y = lambda rate: top + (1 - rate / most) * (height - top - 40)
+    width, height, left, right, top, bottom = 720, 360, 64, 70, 58, 46
+    rate_ticks = ticks(max(max(found.values()) for _, _, found in seen) or 1, 5)
+    last, most, floor = seen[-1][0], rate_ticks[-1], height - bottom
+    x = lambda second: left + second / last * (width - left - right)
+    y = lambda rate: floor - rate / most * (floor - top)
+    begins = [0] + [min(second for second, at, _ in seen if at == phase) - 1 for phase in range(1, len(PHASES))]
+    names = [*PHASES[:-1], f"{PHASES[-1]} to {limit:,}"]
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-           "<title>IOPS of three volumes that share a storage</title>", '<rect width="100%" height="100%" fill="#fff"/>']
-    for phase, name in enumerate(PHASES):
-        seconds = [second for second, at, _ in seen if at == phase]
-        begin = x(max(0, seconds[0] - 1))
-        out.append(f'<line x1="{begin:.0f}" x2="{begin:.0f}" y1="{top - 8}" y2="{height - 40}" stroke="#bbb"/>'
-                   f'<text x="{begin + 4:.0f}" y="{top - 12}">{name}</text>')
-    for part in range(5):
-        rate = most * part / 4
-        out.append(f'<line x1="{left}" x2="{width - 90}" y1="{y(rate):.0f}" y2="{y(rate):.0f}" stroke="#eee"/>'
-                   f'<text x="{left - 6}" y="{y(rate) + 4:.0f}" text-anchor="end">{rate:.0f}</text>')
-    out.append(f'<text x="{left}" y="{height - 22}">0 s</text>'
-               f'<text x="{x(last):.0f}" y="{height - 22}" text-anchor="end">{last:.0f} s</text>'
-               f'<text x="6" y="{top - 12}">IOPS</text>')
-    ends = []
+           '<rect width="100%" height="100%" fill="#fff"/>',
+           f'<text x="{left}" y="20" font-size="15">IOPS of three volumes that share a storage</text>']
+    for phase, (name, begin, end) in enumerate(zip(names, begins, [*begins[1:], last])):
+        shade = ["#f7f7f7", "#fdf1ea", "#f7f7f7"][phase]
+        out.append(f'<rect x="{x(begin):.1f}" y="{top - 22}" width="{x(end) - x(begin):.1f}" height="{floor - top + 22}" '
+                   f'fill="{shade}"/><text x="{(x(begin) + x(end)) / 2:.1f}" y="{top - 8}" text-anchor="middle">{name}</text>')
+    for rate in rate_ticks:
+        out.append(f'<line x1="{left}" x2="{width - right}" y1="{y(rate):.1f}" y2="{y(rate):.1f}" stroke="#ddd"/>'
+                   f'<text x="{left - 8}" y="{y(rate) + 4:.1f}" text-anchor="end">{rate:,}</text>')
+    for second in (tick for tick in ticks(last, 8) if tick <= last):
+        out.append(f'<line x1="{x(second):.1f}" x2="{x(second):.1f}" y1="{floor}" y2="{floor + 4}" stroke="#888"/>'
+                   f'<text x="{x(second):.1f}" y="{floor + 18}" text-anchor="middle">{second}</text>')
+    out.append(f'<text x="{(left + width - right) / 2}" y="{height - 8}" text-anchor="middle">seconds</text>')
+    # The names at the lines' ends, from below, at least a line's height apart.
+    places, free = {}, floor + 4
+    for name in sorted(COLOURS, key=lambda name: seen[-1][2][name]):
+        places[name] = min(y(seen[-1][2][name]) + 4, free)
+        free = places[name] - 14
     for name, colour in COLOURS.items():
-        points = " ".join(f"{x(second):.1f},{y(found[name]):.1f}" for second, _, found in seen)
-        at = y(seen[-1][2][name])
-        while any(abs(at - other) < 14 for other in ends):
-            at += 14
-        ends.append(at)
-        out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
-                   f'<text x="{x(last) + 6:.0f}" y="{at + 4:.0f}" fill="{colour}">{name}</text>')
+        # The bully is not there before its phase.
+        points = [(second, found[name]) for second, _, found in seen if name != BULLY or second >= begins[1]]
+        line = " ".join(f"{x(second):.1f},{y(rate):.1f}" for second, rate in points)
+        out.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>'
+                   f'<text x="{width - right + 6}" y="{places[name]:.1f}" fill="{colour}">{name}</text>')
     return "\n".join([*out, "</svg>\n"])
 
 
@@ -158,7 +169,7 @@ def main():
     finally:
         take_away()
     with open(given.picture, "w", encoding="utf-8") as file:
-        file.write(picture(seen))
+        file.write(picture(seen, given.limit))
     print(f"{'':20}" + "".join(f"{name:>10}" for name in [*QUIET, BULLY]) + "   IOPS, means")
     for phase, name in enumerate(PHASES):
         print(f"{name:20}" + "".join(f"{mean(seen, phase, volume):>10.0f}" for volume in [*QUIET, BULLY]))
