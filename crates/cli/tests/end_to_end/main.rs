@@ -55,6 +55,7 @@ mod ramp;
 mod ranread;
 mod raw_client;
 mod reader;
+mod relay;
 mod renderings;
 mod requires;
 mod rest;

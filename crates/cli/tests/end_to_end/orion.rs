@@ -1,5 +1,6 @@
 //! `seawall orion`: its files, its safety, its bad input, and the same in virtual time.
 
+use crate::relay::Relay;
 use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
@@ -231,4 +232,21 @@ fn the_same_calibration_in_virtual_time() {
     assert!(out.contains("Maximum Small IOPS=5000 @ Small=5 and Large=0\n"), "{out}");
     assert!(page.contains("no storage was measured"), "the page says that it was virtual");
     assert_eq!(played().1, files);
+}
+
+/// A connection to an NFS server is cut in the middle of a point: the point ends with its verdict, and the loss is said with
+/// the kind of load that met it.
+#[test]
+fn a_lost_connection_of_nfs_is_told() {
+    let scratch = Scratch::new();
+    let server = Server::start_with(&scratch, &["--nfs", "127.0.0.1:0"]);
+    server.make_lun("16MiB");
+    let relay = Relay::start(&server.nfs(), 1 << 20);
+    std::fs::write(scratch.join("x.lun"), format!("nfs://{}/vol1/lun1?reconnect=600\n", relay.address)).unwrap();
+    let line = "-run advanced -matrix point -num_small 4 -num_large 0 -testname x -duration 1 --settle 0";
+    let ended = orion(&scratch, line);
+    assert!(ended.has_verdict(), "{ended:?}");
+    let told = |line: &&str| line.contains("small: connections lost: 1, made again: 1, away for ");
+    assert_eq!(ended.err.lines().filter(told).count(), 1, "{ended:?}");
+    assert!(ended.err.contains("small: sent again: "), "{ended:?}");
 }

@@ -1,5 +1,6 @@
 //! `seawall ranread`: databases made and removed, batches as the original prints them, rows that stay, sweeps.
 
+use crate::relay::Relay;
 use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
@@ -316,4 +317,22 @@ fn a_relation_is_read_through_its_server() {
         wrong.code == Some(2) && wrong.err.contains("must be postgres://") && !wrong.err.contains("hunter2"),
         "{wrong:?}"
     );
+}
+
+/// One of the connections is cut in the middle: every read that was asked for is answered, and what was lost is said in one
+/// place for all processes.
+#[test]
+fn a_lost_connection_is_told_and_no_read_is_missing() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("64MiB");
+    // Nothing was written, so an answer is a hole of some 40 bytes: that is behind the handshake and before the 400th read.
+    let relay = Relay::start(&server.tcp, 4096);
+    let uri = format!("{}?reconnect=600", server.tcp_uri(LUN)).replace(&server.tcp, &relay.address);
+    let ended = ranread(&scratch, &["run", &uri, "2", "400", "--read-percent", "100"]);
+    assert!(ended.err.contains("800 requests, p50 "), "{ended:?}");
+    let told = |line: &&str| line.contains("connections lost: 1, made again: 1, away for ");
+    assert_eq!(ended.err.lines().filter(told).count(), 1, "{ended:?}");
+    assert!(ended.err.contains("under way then: 1 reads"), "{ended:?}");
+    assert!(ended.err.contains("sent again: 1 reads"), "{ended:?}");
 }

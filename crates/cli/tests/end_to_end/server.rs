@@ -89,6 +89,12 @@ impl Server {
         format!("nbd://{}/{}", self.tcp, in_uri(export))
     }
 
+    /// `127.0.0.1:PORT` of NFS, where it was started with `--nfs 127.0.0.1:0`.
+    pub fn nfs(&self) -> String {
+        let line = self.running.seen.iter().find(|line| line.ends_with("(NFS)")).expect("it serves NFS");
+        line.replace("listening on ", "").replace(" (NFS)", "")
+    }
+
     /// The process.
     pub fn running(&mut self) -> &mut Running {
         &mut self.running
