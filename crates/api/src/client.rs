@@ -149,7 +149,7 @@ impl Client {
 }
 
 /// What trusts one authority, or one certificate, and no other.
-fn trusting(ca: &Path) -> Result<ClientConfig, ClientError> {
+pub(crate) fn trusting(ca: &Path) -> Result<ClientConfig, ClientError> {
     let wrong = |why: String| ClientError::Certificate(ca.into(), why);
     let mut roots = RootCertStore::empty();
     let certificates = CertificateDer::pem_file_iter(ca).map_err(|error| wrong(error.to_string()))?;

@@ -182,6 +182,9 @@ impl Errand<'_> {
     fn line(&mut self, words: &[&str]) -> Result<Reply, Problem> {
         let Request { method, query, body, .. } = self.request;
         self.methods.extend(["POST", "PATCH", "DELETE"]);
+        if !self.methods.contains(&method) {
+            return Err(unsupported("command", method));
+        }
         let line = pass_through::line(words, method, query, json::object(body)?)?;
         pass_through::check(self.caller, &line.text)?;
         let text = self.desk.line(&line.text)?;
@@ -216,14 +219,14 @@ impl Errand<'_> {
 
     /// What one object did over a time.
     fn metrics<R: Resource<Item = ObjectId>>(&self, of: &R, one: &str, key: &[&str]) -> Result<Reply, Problem> {
-        let object = self.look(|view| known(of, view, one))?;
-        let (interval, query) = Metrics::interval(self.request.query)?;
-        let metrics = Metrics { path: format!("{}/{one}/metrics", of.path()), object, interval };
-        let (query, key) = (Query::read(&query)?, key.join("/"));
-        match self.request.method {
-            "GET" => self.get(&metrics, Some(key.as_str()).filter(|key| !key.is_empty()), &query),
-            method => Err(unsupported(Metrics::NAME, method)),
+        if self.request.method != "GET" {
+            return Err(unsupported(Metrics::NAME, self.request.method));
         }
+        let (interval, query) = Metrics::interval(self.request.query)?;
+        let (query, key) = (Query::read(&query)?, key.join("/"));
+        let path = format!("{}/{one}/metrics", of.path());
+        let metrics = self.look(|view| Metrics::read(view, path.clone(), known(of, view, one)?, interval))?;
+        self.get(&metrics, Some(key.as_str()).filter(|key| !key.is_empty()), &query)
     }
 
     fn get<R: Resource>(&self, resource: &R, key: Option<&str>, query: &Query) -> Result<Reply, Problem> {

@@ -3,23 +3,18 @@
 
 use crate::caller::Caller;
 use crate::certificate::{self, CertificateError};
+use crate::connection;
 use crate::dispatch::{Desk, Office, Reply, Request, answer};
-use crate::exposition;
 use crate::journal::JOBS_FILE;
 use crate::login::Logins;
 use crate::problem::{Problem, code};
 use crate::resource::{Cluster, Jobs};
 use crate::users::{USERS_FILE, UsersError};
 use admin::{Administration, At};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::body::Incoming;
+use hyper::header::AUTHORIZATION;
 use ontap::Command;
 use server::{Actor, Control, Tls, TlsError, TlsFiles};
-use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,24 +22,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
-use tokio_rustls::TlsAcceptor;
 use uring::Clock;
 
 /// Connections at once; one more is closed at once.
 const CONNECTIONS_MAX: usize = 64;
-/// The longest body, in bytes: a collection of a thousand policies is a fifth of it.
-const BODY_BYTES_MAX: usize = 1 << 20;
-/// The longest head of a request, in bytes; hyper takes no less than 8 KiB.
-const HEAD_BYTES_MAX: usize = 64 << 10;
-/// A longer one is read so far and thrown away, so that its sender gets the answer that says why: a connection that is closed
-/// with bytes unread is reset, and the answer with it.
-const BODY_BYTES_READ: usize = 16 << 20;
-/// A client has so long for a TLS handshake.
-const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// And so long for a request's head, the time between two requests included.
-const HEAD_TIME: Duration = Duration::from_secs(60);
-/// And so long for a body.
-const BODY_TIME: Duration = Duration::from_secs(30);
 /// Requests under way have so long when the server stops.
 const STOP_TIME: Duration = Duration::from_secs(10);
 /// How long to wait before accepting again when no descriptor was left.
@@ -205,47 +186,16 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn converse(stream: TcpStream, from: IpAddr, shared: &Arc<Shared>) {
     let Some(config) = shared.tls.certificates() else { return };
     let _ = stream.set_nodelay(true);
-    let handshake = tokio::time::timeout(HANDSHAKE_TIME, TlsAcceptor::from(config).accept(stream));
-    let Ok(Ok(stream)) = handshake.await else {
-        tracing::debug!(%from, "REST: no TLS came about");
-        return;
-    };
-    let service = service_fn(|request| async move { Ok::<_, Infallible>(sent(respond(request, from, shared).await)) });
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES_MAX);
-    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
-        tracing::debug!(%from, %error, "REST connection ended");
+    if let Err(error) = connection::converse(stream, config, |request| respond(request, from, shared)).await {
+        tracing::debug!(%from, error, "REST connection ended");
     }
-}
-
-/// All of a body; `None` where it is too long.
-async fn whole(mut body: Incoming) -> hyper::Result<Option<Vec<u8>>> {
-    let (mut whole, mut read) = (Vec::new(), 0);
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        read += data.len();
-        if read <= BODY_BYTES_MAX {
-            whole.extend_from_slice(&data);
-        } else if read > BODY_BYTES_READ {
-            break;
-        }
-    }
-    Ok((read <= BODY_BYTES_MAX).then_some(whole))
 }
 
 async fn respond(request: hyper::Request<Incoming>, from: IpAddr, shared: &Arc<Shared>) -> Reply {
     let (head, body) = request.into_parts();
-    let body = match tokio::time::timeout(BODY_TIME, whole(body)).await {
-        Ok(Ok(Some(body))) => body,
-        Ok(Ok(None)) => {
-            let message = format!("the body is too long; it has {BODY_BYTES_MAX} bytes at most");
-            return Problem::new(413, code::BAD_JSON, message).into();
-        }
-        Ok(Err(error)) => return Problem::new(400, code::BAD_JSON, format!("the body cannot be read: {error}")).into(),
-        Err(_) => {
-            let message = format!("the body did not come within {} s", BODY_TIME.as_secs());
-            return Problem::new(408, code::BAD_JSON, message).into();
-        }
+    let body = match connection::body(body).await {
+        Ok(body) => body,
+        Err(problem) => return problem.into(),
     };
     let shared = Arc::clone(shared);
     let work = move || {
@@ -304,28 +254,4 @@ impl Desk for ControlDesk<'_> {
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
         self.control.run_for(&self.who, self.asked, commands).map(drop).map_err(|error| Problem::from(&error))
     }
-}
-
-fn sent(reply: Reply) -> hyper::Response<Full<Bytes>> {
-    let (kind, body) = match reply.text {
-        Some(text) => (exposition::CONTENT_TYPE, text),
-        None => ("application/hal+json", reply.body.to_string()),
-    };
-    let mut response = hyper::Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = hyper::StatusCode::from_u16(reply.status).unwrap_or_default();
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    if reply.status == 401 {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"seawall\""));
-    }
-    if let Some(allow) = reply.allow.and_then(|allow| HeaderValue::try_from(allow).ok()) {
-        headers.insert(ALLOW, allow);
-    }
-    if let Some(wait) = reply.wait {
-        headers.insert(RETRY_AFTER, wait.as_nanos().div_ceil(1_000_000_000).into());
-    }
-    if let Some(location) = reply.location.and_then(|location| HeaderValue::try_from(location).ok()) {
-        headers.insert(LOCATION, location);
-    }
-    response
 }

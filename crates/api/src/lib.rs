@@ -2,16 +2,17 @@
 //! of the control socket are; what it shows is read from what [`admin`] has.
 //!
 //! ```text
-//!   http ─► login ─► dispatch ─► resource ─► commands ─► Control ─► the data thread
-//!                       │           └─► fields ─► records
-//!                       ├─ /metrics: exposition ─► text for Prometheus
-//!                       └─ query, selection, filter, body: no clock, thread, socket
+//!   http ─► connection ─► login ─► dispatch ─► resource ─► commands ─► Control ─► the data thread
+//!                                     │           └─► fields ─► records
+//!                                     ├─ /metrics: exposition ─► text for Prometheus
+//!                                     └─ query, selection, filter, body: no clock, thread, socket
 //! ```
 
 mod body;
 mod caller;
 mod certificate;
 mod client;
+mod connection;
 mod dispatch;
 mod exposition;
 mod filter;

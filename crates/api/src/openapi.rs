@@ -48,8 +48,7 @@ pub(crate) fn document() -> Value {
 
 /// Metrics of one of a collection, with the interval that they are of.
 fn metrics(document: &mut Document, path: &str) {
-    let (object, interval) = (ObjectId::default(), Interval::default());
-    document.add(&Metrics { path: path.into(), object, interval }, path, &["timestamp"]);
+    document.add(&Metrics::empty(path.into()), path, &["timestamp"]);
     let asked = json!({
         "name": "interval",
         "in": "query",

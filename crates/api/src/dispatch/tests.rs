@@ -3,6 +3,7 @@
 
 mod exposition;
 mod goal;
+mod metrics;
 mod settings;
 mod single;
 
@@ -54,6 +55,10 @@ impl World for Counted<'_> {
 
     fn server(&self) -> Option<admin::ServerSeen> {
         Some(admin::ServerSeen::default())
+    }
+
+    fn hours(&self, _: &admin::Named, _: std::ops::Range<u64>) -> Result<Vec<admin::HourDone>, String> {
+        metrics::hours()
     }
 }
 
@@ -266,6 +271,12 @@ fn what_is_wrong_is_named() {
     for (method, target, status) in [
         ("DELETE", "/api/storage/volumes", 400),
         ("PUT", "/api/storage/volumes", 405),
+        // A method that there is none of is none, whatever is asked with it.
+        ("TRACE", "/api/storage/volumes?odd=%zz", 405),
+        ("TRACE", "/api/storage/luns/x/metrics?interval=2h", 405),
+        ("TRACE", "/api/cluster?odd=1", 405),
+        ("TRACE", "/api/private/cli/volume?fields=%zz", 405),
+        ("TRACE", "/metrics?odd=%zz", 405),
         ("POST", "/api/storage/qos/workloads", 405),
         ("GET", "/api/storage", 404),
         ("GET", "/", 404),
@@ -468,7 +479,7 @@ fn the_document_says_what_is_answered() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2_000)))]
 
     /// Whatever is asked, nothing panics, nothing is the server's own fault, each refusal has a message and a code, and what
     /// is refused at once leaves everything as it was.

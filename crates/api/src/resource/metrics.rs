@@ -20,7 +20,8 @@ pub(crate) struct Metrics {
     /// The collection's path.
     pub path: String,
     pub object: ObjectId,
-    pub interval: Interval,
+    /// Its stretches, the oldest first.
+    stretches: Vec<Stretched>,
 }
 
 /// A stretch of it.
@@ -40,6 +41,26 @@ const FIELDS: &[Field<Stretched>] = &[
 ];
 
 impl Metrics {
+    /// What the object did over the interval.
+    ///
+    /// # Errors
+    /// What the pool keeps by the hour cannot be read; the log says why.
+    pub fn read(view: &View<'_>, path: String, object: ObjectId, interval: Interval) -> Result<Metrics, Problem> {
+        let (since, width) = interval.seconds();
+        let done = view.administration.history(object, Stretch { since, width }, view.at).map_err(|error| {
+            tracing::error!(error, path, "metrics cannot be read");
+            let message = "the metrics that the pool keeps cannot be read; the server's log says why, and `1d` and less \
+                           are in memory";
+            Problem::new(500, code::INTERNAL, message)
+        })?;
+        Ok(Metrics { path, object, stretches: done.into_iter().map(|done| Stretched { done, width }).collect() })
+    }
+
+    /// The collection at a path, without anything in it: for the document of what there is.
+    pub fn empty(path: String) -> Metrics {
+        Metrics { path, object: ObjectId::default(), stretches: Vec::new() }
+    }
+
     /// The interval that a query asks for, and the rest of the query.
     pub fn interval(query: &str) -> Result<(Interval, String), Problem> {
         let is_interval = |part: &&str| part.starts_with("interval=");
@@ -69,17 +90,13 @@ impl Resource for Metrics {
         FIELDS
     }
 
-    /// What cannot be read is not there; the log says why.
-    fn items(&self, view: &View<'_>) -> Vec<Stretched> {
-        let (since, width) = self.interval.seconds();
-        let done = view.administration.history(self.object, Stretch { since, width }, view.at);
-        let done = done.inspect_err(|error| tracing::error!(error, path = self.path, "metrics")).unwrap_or_default();
-        done.into_iter().map(|done| Stretched { done, width }).collect()
+    fn items(&self, _: &View<'_>) -> Vec<Stretched> {
+        self.stretches.clone()
     }
 
-    fn find(&self, view: &View<'_>, key: &str) -> Option<Stretched> {
+    fn find(&self, _: &View<'_>, key: &str) -> Option<Stretched> {
         let seconds = moment(key.trim_end_matches('Z'))?;
-        self.items(view).into_iter().find(|one| one.done.date == seconds)
+        self.stretches.iter().copied().find(|one| one.done.date == seconds)
     }
 
     fn key(&self, _: &View<'_>, item: Stretched) -> String {

@@ -190,7 +190,8 @@ impl Resource for Policies {
 
     fn delete(&self, view: &View<'_>, item: GroupId) -> Result<Vec<Command>, Problem> {
         let Some(group) = group(view, item) else { return Ok(Vec::new()) };
-        let (policy_group, force) = (named(group)?, Switch(false));
+        // ONTAP's REST has no flag for it: what a policy is attached to loses it with the policy.
+        let (policy_group, force) = (named(group)?, Switch(true));
         Ok(vec![match group.policy() {
             Policy::Fixed(_) => {
                 Command::PolicyGroup(PolicyGroupCommand::Delete(PolicyGroupDelete { policy_group, force }))

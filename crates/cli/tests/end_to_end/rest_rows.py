@@ -477,12 +477,19 @@ def _():
     refused(404, lambda: QosPolicy(name="x", svm={"name": "nowhere"}, fixed={"max_throughput_iops": 1}).post())
 
 
-@call("409: names taken, policies in use")
+@call("409: names taken")
 def _():
     refused(409, fixed("p1").post, 8454379)
     refused(409, lambda: Volume(name="v1", svm=S, size=GB).post(), 1)
     refused(409, lambda: Svm(name="rows").post(), 1)
-    refused(409, policy("a1").delete)
+
+
+@call("QosPolicy.delete(): what it is attached to loses it")
+def _():
+    members = "|".join(one.name for one in Volume.get_collection(**{"qos.policy.name": "a1"}))
+    policy("a1").delete()
+    assert policy("a1") is None and members
+    assert Volume.count_collection(name=members, **{"qos.policy.name": "null"}) == len(members.split("|"))
 
 
 @call("delete: LUNs, volumes, snapshots, policies, SVMs")
