@@ -7,10 +7,12 @@
 //! ```
 //! There is no other way to a target that may be written, so nobody can forget to ask.
 
+mod connections;
 mod consent;
 mod device_number;
 mod dial;
 mod error;
+mod inbox;
 mod joined;
 mod layout;
 pub mod local;

@@ -21,6 +21,8 @@ pub use connect::{Address, ConnectError, Connection};
 pub use export::Export;
 pub use tls::{TlsChoice, TlsError};
 
+use crate::connections::{Carrier as _, Connections, RETRY};
+use crate::inbox;
 use crate::pending::{Pending, fail};
 use crate::search::Search;
 use block::{Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
@@ -32,13 +34,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use uring::Io;
 
-/// How long a request waits for memory before it is tried again.
-pub(crate) const RETRY: Span = Span::from_millis(1);
-
 /// An export in use.
 pub struct NbdTarget {
     io: Io,
-    places: Vec<Place>,
+    connections: Connections<Link, Connection>,
     keep: Keep,
     /// How to find the server again; `None` gives up at the first loss.
     again: Option<Export>,
@@ -51,24 +50,11 @@ pub struct NbdTarget {
     /// Writes, trims and zeroes that were answered, and how many of them a flush has covered.
     written: u64,
     covered: u64,
-    losses: Rc<RefCell<Losses>>,
-}
-
-/// Where a connection is, or was.
-enum Place {
-    Up(Box<Link>),
-    /// Lost at a time, and looked for until another.
-    Down {
-        since: Time,
-        until: Time,
-        search: Search<Connection>,
-    },
-    Gone,
 }
 
 impl NbdTarget {
     /// Bytes of a worker's slab that each connection needs for itself.
-    pub const MEMORY: Bytes = Bytes(link::RECEIVE as u64);
+    pub const MEMORY: Bytes = Bytes(inbox::RECEIVE as u64);
 
     /// Requests on one `connection`, carried by this worker's ring, until it is lost. With `keep_data` a read's completion
     /// has its bytes; without, they are taken off the stream and forgotten, as a load that nobody looks at wants it.
@@ -92,11 +78,10 @@ impl NbdTarget {
 
     fn over(io: &Io, all: Vec<Connection>, keep: Keep, again: Option<Export>) -> Result<NbdTarget, ConnectError> {
         let rules = all.first().ok_or(ConnectError::NoMemory)?.rules;
-        let up = |connection| Link::new(io, connection, keep).map(|link| Place::Up(Box::new(link)));
-        let places: Option<Vec<Place>> = all.into_iter().map(up).collect();
+        let links: Option<Vec<Link>> = all.into_iter().map(|connection| Link::new(io, connection, keep)).collect();
         Ok(NbdTarget {
             io: io.clone(),
-            places: places.ok_or(ConnectError::NoMemory)?,
+            connections: Connections::new(links.ok_or(ConnectError::NoMemory)?),
             keep,
             again,
             rules,
@@ -105,13 +90,12 @@ impl NbdTarget {
             retry: None,
             written: 0,
             covered: 0,
-            losses: Rc::default(),
         })
     }
 
     /// What was lost so far; it goes on counting.
     pub fn losses(&self) -> Rc<RefCell<Losses>> {
-        Rc::clone(&self.losses)
+        Rc::clone(self.connections.losses())
     }
 
     /// Whether the export can be told to make its writes durable. One that cannot holds nothing back.
@@ -124,43 +108,20 @@ impl NbdTarget {
         self.rules.framing
     }
 
-    fn links(&self) -> impl Iterator<Item = &Link> {
-        self.places.iter().filter_map(|place| match place {
-            Place::Up(link) => Some(&**link),
-            _ => None,
-        })
-    }
-
-    fn links_mut(&mut self) -> impl Iterator<Item = &mut Link> {
-        self.places.iter_mut().filter_map(|place| match place {
-            Place::Up(link) => Some(&mut **link),
-            _ => None,
-        })
-    }
-
     /// Hands a request to the connection with the least under way; back without memory or connection.
     fn dispatch(&mut self, now: Time, pending: Pending) -> Result<(), Pending> {
         let covers = self.written;
-        let usable = self.links_mut().filter(|link| !link.is_lost());
+        let usable = self.connections.links_mut().filter(|link| !link.is_lost());
         match usable.min_by_key(|link| link.outstanding()) {
             Some(link) => link.submit(now, pending, covers),
             None => Err(pending),
         }
     }
 
-    fn is_up(&self) -> bool {
-        self.links().any(|link| !link.is_lost())
-    }
-
-    fn is_gone(&self) -> bool {
-        self.places.iter().all(|place| matches!(place, Place::Gone))
-    }
-
     /// Takes what links have finished.
     fn gather(&mut self, now: Time) {
-        let NbdTarget { places, ready, written, covered, .. } = self;
-        for place in places {
-            let Place::Up(link) = place else { continue };
+        let NbdTarget { connections, ready, written, covered, .. } = self;
+        for link in connections.links_mut() {
             link.take(now);
             ready.append(&mut link.ready);
             *written += std::mem::take(&mut link.written);
@@ -170,45 +131,31 @@ impl NbdTarget {
 
     /// Sees to lost connections, and to those that are being looked for.
     fn mend(&mut self, now: Time) {
-        for place in 0..self.places.len() {
-            match &mut self.places[place] {
-                Place::Up(link) if link.is_over() => self.bury(place, now),
-                Place::Down { since, until, search } => {
-                    let (since, is_late) = (*since, now >= *until);
-                    match search.take() {
-                        Some(connection) => self.regain(place, connection, now.since(since)),
-                        None if is_late => {
-                            let why = search.last.take().unwrap_or_else(|| "no answer".into());
-                            self.give_up(place, why, now.since(since));
-                        }
-                        None => {}
-                    }
-                }
-                Place::Up(_) | Place::Gone => {}
-            }
+        loop {
+            let NbdTarget { connections, again, io, .. } = self;
+            let search = || {
+                let export = again.clone()?;
+                let reconnect = export.reconnect;
+                Some((Search::start(move || Connection::to(&export), io.waker())?, reconnect))
+            };
+            let Some(link) = connections.bury(now, search) else { break };
+            self.take_over(link, now);
         }
-        if self.is_gone() {
+        let NbdTarget { connections, io, rules, keep, .. } = self;
+        connections.regain(now, |connection| match difference(rules, &connection.rules) {
+            Some(why) => Err(why),
+            None => Link::new(io, connection, *keep).ok_or_else(|| ConnectError::NoMemory.to_string()),
+        });
+        if self.connections.is_gone() {
             self.ready.extend(self.waiting.drain(..).map(|pending| fail(pending, now)));
         }
     }
 
     /// Counts what a lost connection leaves, and decides for each request what becomes of it.
-    fn bury(&mut self, place: usize, now: Time) {
-        let search = self.again.as_ref().and_then(|export| {
-            let export = export.clone();
-            let reconnect = export.reconnect;
-            let search = Search::start(move || Connection::to(&export), self.io.waker())?;
-            Some(Place::Down { since: now, until: now + reconnect, search })
-        });
-        let lost = std::mem::replace(&mut self.places[place], search.unwrap_or(Place::Gone));
-        let Place::Up(link) = lost else { return };
-        {
-            let mut losses = self.losses.borrow_mut();
-            losses.lost += 1;
-            // Counted once, however many connections the server took with it.
-            losses.not_flushed += self.written - self.covered;
-            self.covered = self.written;
-        }
+    fn take_over(&mut self, link: Link, now: Time) {
+        // Counted once, however many connections the server took with it.
+        self.connections.losses().borrow_mut().not_flushed += self.written - self.covered;
+        self.covered = self.written;
         let (orphans, ready) = link.leave();
         self.ready.extend(ready);
         // Ahead of what came later, in their own order.
@@ -227,10 +174,10 @@ impl NbdTarget {
     fn settle(&self, orphan: Orphan, now: Time) -> Result<Pending, Completion> {
         let Orphan { pending, sent } = orphan;
         let kind = pending.request.op.kind();
-        let mut losses = self.losses.borrow_mut();
+        let mut losses = self.connections.losses().borrow_mut();
         losses.under_way.count(kind);
         // Another connection may still be there where no new one is wanted.
-        let elsewhere = self.again.is_some() || self.is_up();
+        let elsewhere = self.again.is_some() || self.connections.is_up();
         let harmless = match kind {
             OpKind::Read | OpKind::Cache | OpKind::Status => self.again.is_some(),
             OpKind::Write | OpKind::Trim | OpKind::Zero => self.keep.writes,
@@ -248,40 +195,10 @@ impl NbdTarget {
         }
     }
 
-    fn regain(&mut self, place: usize, connection: Connection, away: Span) {
-        let rules = connection.rules;
-        if rules.size != self.rules.size || rules.flags != self.rules.flags || rules.payload < self.rules.payload {
-            let why = format!(
-                "the export that came back is another: {} instead of {}, flags {:#06x} instead of {:#06x}",
-                Bytes(rules.size),
-                Bytes(self.rules.size),
-                rules.flags.0,
-                self.rules.flags.0
-            );
-            return self.give_up(place, why, away);
-        }
-        match Link::new(&self.io, connection, self.keep) {
-            Some(link) => {
-                self.places[place] = Place::Up(Box::new(link));
-                let mut losses = self.losses.borrow_mut();
-                losses.regained += 1;
-                losses.away += away;
-            }
-            None => self.give_up(place, ConnectError::NoMemory.to_string(), away),
-        }
-    }
-
-    fn give_up(&mut self, place: usize, why: String, away: Span) {
-        self.places[place] = Place::Gone;
-        let mut losses = self.losses.borrow_mut();
-        losses.away += away;
-        losses.given_up = Some(why);
-    }
-
     /// Sends what waited, as far as there is memory.
     fn resume(&mut self, now: Time) {
         self.retry = None;
-        if !self.is_up() {
+        if !self.connections.is_up() {
             return;
         }
         while let Some(pending) = self.waiting.pop_front() {
@@ -307,13 +224,13 @@ impl Target for NbdTarget {
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
         let ticket = Ticket(request.tag);
-        if self.is_gone() {
+        if self.connections.is_gone() {
             self.ready.push(Completion::refuse(request, now, Fault::Gone));
             return Submitted::Taken(ticket);
         }
         let pending = Pending { request, since: now };
         // Whatever came first goes first.
-        if !self.waiting.is_empty() || !self.is_up() {
+        if !self.waiting.is_empty() || !self.connections.is_up() {
             self.waiting.push_back(pending);
             return Submitted::Taken(ticket);
         }
@@ -325,32 +242,41 @@ impl Target for NbdTarget {
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
         self.gather(now);
-        if self.places.iter().any(|place| !matches!(place, Place::Up(link) if !link.is_lost())) {
+        if !self.connections.are_all_up() {
             self.mend(now);
         }
         if !self.waiting.is_empty() {
             self.resume(now);
         }
-        self.links_mut().for_each(Link::go);
+        self.connections.links_mut().for_each(Link::go);
         self.ready.iter_mut().for_each(without_nothing);
         out.append(&mut self.ready);
     }
 
     fn next_wakeup(&self) -> Wakeup {
-        if !self.ready.is_empty() || self.links().any(Link::has_news) {
+        if !self.ready.is_empty() {
             return Wakeup::Now;
         }
-        let busy = !self.waiting.is_empty() || self.links().any(|link| link.outstanding() > 0 || link.is_lost());
-        let own = if busy { Wakeup::External } else { Wakeup::Idle };
-        let ends = self.places.iter().filter_map(|place| match place {
-            Place::Down { until, .. } => Some(*until),
-            _ => None,
-        });
-        ends.chain(self.retry).fold(own, |wakeup, end| wakeup.sooner(Wakeup::At(end)))
+        let own = self.connections.next_wakeup(!self.waiting.is_empty());
+        self.retry.map_or(own, |retry| own.sooner(Wakeup::At(retry)))
     }
 
     /// NBD cannot take a request back: its reply comes as usual.
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+/// Why the export that came back is not the one that was lost.
+fn difference(before: &Rules, now: &Rules) -> Option<String> {
+    let is_other = now.size != before.size || now.flags != before.flags || now.payload < before.payload;
+    is_other.then(|| {
+        format!(
+            "the export that came back is another: {} instead of {}, flags {:#06x} instead of {:#06x}",
+            Bytes(now.size),
+            Bytes(before.size),
+            now.flags.0,
+            before.flags.0
+        )
+    })
 }
 
 /// A write whose data went with its connection has none to give back.

@@ -26,7 +26,8 @@ pub use file::NfsFile;
 
 pub(crate) use connect::find;
 
-use crate::nbd_target::RETRY;
+use crate::connections::{Carrier as _, Connections, RETRY};
+use crate::inbox;
 use crate::pending::fail;
 use crate::search::Search;
 use block::{Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
@@ -50,7 +51,7 @@ const LONGEST: u32 = 32 << 20;
 pub struct NfsTarget {
     io: Io,
     found: Rc<Found>,
-    places: Vec<Place>,
+    connections: Connections<Link, OwnedFd>,
     /// Whose turn it is.
     turn: usize,
     keep_reads: bool,
@@ -64,24 +65,11 @@ pub struct NfsTarget {
     promises: Promises,
     /// Numbers of calls begin behind these on the next connection.
     turns: u32,
-    losses: Rc<RefCell<Losses>>,
-}
-
-/// Where a connection is, or was.
-enum Place {
-    Up(Box<Link>),
-    /// Lost at a time, and looked for until another.
-    Down {
-        since: Time,
-        until: Time,
-        search: Search<OwnedFd>,
-    },
-    Gone,
 }
 
 impl NfsTarget {
     /// Bytes of a worker's slab that each connection needs for itself.
-    pub const MEMORY: Bytes = Bytes(link::RECEIVE as u64);
+    pub const MEMORY: Bytes = Bytes(inbox::RECEIVE as u64);
 
     /// Finds the file, connects as it says, and blocks until that is done; later losses are mended as it says. With `writes`
     /// the file is made, or made longer, where it says how long it is to be. With `keep_data` a read's completion has its
@@ -94,11 +82,16 @@ impl NfsTarget {
         let found = if writes { connect::make(file)? } else { find(file)?.ok_or_else(missing)? };
         let found = Rc::new(found);
         // A server remembers calls by their numbers, across connections too: those of another run are elsewhere.
-        let turns = io.clock().now().as_nanos() as u32;
-        let mut target = NfsTarget {
+        let mut turns = io.clock().now().as_nanos() as u32;
+        let mut links = Vec::new();
+        for _ in 0..file.connections {
+            let socket = connect::connect(&found)?;
+            links.push(link(io, socket, &found, keep_data, &mut turns).ok_or(NfsError::NoMemory)?);
+        }
+        Ok(NfsTarget {
             io: io.clone(),
-            found: Rc::clone(&found),
-            places: Vec::new(),
+            found,
+            connections: Connections::new(links),
             turn: 0,
             keep_reads: keep_data,
             reconnect: file.reconnect,
@@ -108,48 +101,20 @@ impl NfsTarget {
             retry: None,
             promises: Promises::default(),
             turns,
-            losses: Rc::default(),
-        };
-        for _ in 0..file.connections {
-            let link = target.link(connect::connect(&found)?).ok_or(NfsError::NoMemory)?;
-            target.places.push(Place::Up(link));
-        }
-        Ok(target)
-    }
-
-    fn link(&mut self, socket: OwnedFd) -> Option<Box<Link>> {
-        self.turns = self.turns.wrapping_add(0x1_0000);
-        Link::new(&self.io, socket, &self.found, self.keep_reads, self.turns).map(Box::new)
+        })
     }
 
     /// What was lost so far; it goes on counting.
     pub fn losses(&self) -> Rc<RefCell<Losses>> {
-        Rc::clone(&self.losses)
-    }
-
-    fn links(&self) -> impl Iterator<Item = &Link> {
-        self.places.iter().filter_map(|place| match place {
-            Place::Up(link) => Some(&**link),
-            _ => None,
-        })
-    }
-
-    fn is_up(&self) -> bool {
-        self.links().any(|link| !link.is_lost())
-    }
-
-    fn is_gone(&self) -> bool {
-        self.places.iter().all(|place| matches!(place, Place::Gone))
+        Rc::clone(self.connections.losses())
     }
 
     /// Hands a request to the connection whose turn it is; back without memory or connection.
     fn dispatch(&mut self, mut asked: Asked) -> Result<(), Asked> {
         let covers = self.promises.written();
-        for _ in 0..self.places.len() {
-            self.turn = (self.turn + 1) % self.places.len();
-            if let Place::Up(link) = &mut self.places[self.turn]
-                && !link.is_lost()
-            {
+        for _ in 0..self.connections.count() {
+            self.turn = (self.turn + 1) % self.connections.count();
+            if let Some(link) = self.connections.usable_mut(self.turn) {
                 match link.submit(asked, covers) {
                     Ok(()) => return Ok(()),
                     Err(back) => asked = back,
@@ -162,11 +127,9 @@ impl NfsTarget {
     /// Takes what links have finished.
     fn gather(&mut self, now: Time) {
         let mut events = Vec::new();
-        for place in &mut self.places {
-            if let Place::Up(link) = place {
-                link.take(now);
-                events.append(&mut link.events);
-            }
+        for link in self.connections.links_mut() {
+            link.take(now);
+            events.append(&mut link.events);
         }
         events.into_iter().for_each(|event| self.settle(event, now));
     }
@@ -174,10 +137,12 @@ impl NfsTarget {
     fn settle(&mut self, event: Event, now: Time) {
         match event {
             Event::Ended(completion) => self.ready.push(completion),
-            Event::Wrote(verifier) => self.losses.borrow_mut().not_flushed += self.promises.wrote(verifier),
+            Event::Wrote(verifier) => {
+                self.connections.losses().borrow_mut().not_flushed += self.promises.wrote(verifier);
+            }
             Event::Committed(verifier, covers, completion) => {
                 let (lost, result) = self.promises.committed(verifier, covers);
-                self.losses.borrow_mut().not_flushed += lost;
+                self.connections.losses().borrow_mut().not_flushed += lost;
                 self.ready.push(Completion { result, ..completion });
             }
             Event::Later(asked) => {
@@ -189,55 +154,34 @@ impl NfsTarget {
 
     /// Sees to lost connections, and to those that are being looked for.
     fn mend(&mut self, now: Time) {
-        for place in 0..self.places.len() {
-            match &mut self.places[place] {
-                Place::Up(link) if link.is_over() => self.bury(place, now),
-                Place::Down { since, until, search } => {
-                    let (since, is_late) = (*since, now >= *until);
-                    let why = match search.take() {
-                        Some(socket) => self.link(socket).ok_or_else(|| NfsError::NoMemory.to_string()),
-                        None if is_late => Err(search.last.take().unwrap_or_else(|| "no answer".into())),
-                        None => continue,
-                    };
-                    let mut losses = self.losses.borrow_mut();
-                    losses.away += now.since(since);
-                    self.places[place] = match why {
-                        Ok(link) => {
-                            losses.regained += 1;
-                            Place::Up(link)
-                        }
-                        Err(why) => {
-                            losses.given_up = Some(why);
-                            Place::Gone
-                        }
-                    };
-                }
-                Place::Up(_) | Place::Gone => {}
-            }
+        loop {
+            let NfsTarget { connections, found, io, reconnect, .. } = self;
+            let search = || {
+                let found = Found::clone(found);
+                Some((Search::start(move || connect::connect(&found), io.waker())?, *reconnect))
+            };
+            let search = || if *reconnect > Span::ZERO { search() } else { None };
+            let Some(link) = connections.bury(now, search) else { break };
+            self.take_over(link, now);
         }
-        if self.is_gone() {
+        let NfsTarget { connections, found, io, keep_reads, turns, .. } = self;
+        connections.regain(now, |socket| {
+            link(io, socket, found, *keep_reads, turns).ok_or_else(|| NfsError::NoMemory.to_string())
+        });
+        if self.connections.is_gone() {
             let io = &self.io;
             self.ready.extend(self.waiting.drain(..).map(|asked| fail(asked.unload(io), now)));
             // Nobody will ask for a COMMIT any more.
-            self.losses.borrow_mut().not_flushed += self.promises.give_up();
+            self.connections.losses().borrow_mut().not_flushed += self.promises.give_up();
         }
     }
 
     /// Counts what a lost connection leaves, and asks for all of it again where there is a connection, or will be.
-    fn bury(&mut self, place: usize, now: Time) {
-        let reconnect = self.reconnect;
-        let search = (reconnect > Span::ZERO).then(|| {
-            let found = Found::clone(&self.found);
-            let search = Search::start(move || connect::connect(&found), self.io.waker())?;
-            Some(Place::Down { since: now, until: now + reconnect, search })
-        });
-        let lost = std::mem::replace(&mut self.places[place], search.flatten().unwrap_or(Place::Gone));
-        let Place::Up(link) = lost else { return };
+    fn take_over(&mut self, link: Link, now: Time) {
         let (orphans, events) = link.leave();
         events.into_iter().for_each(|event| self.settle(event, now));
-        let goes_on = !self.is_gone();
-        let mut losses = self.losses.borrow_mut();
-        losses.lost += 1;
+        let goes_on = !self.connections.is_gone();
+        let mut losses = self.connections.losses().borrow_mut();
         // Ahead of what came later, in their own order.
         let mut again = VecDeque::new();
         for (asked, sent) in orphans {
@@ -250,13 +194,14 @@ impl NfsTarget {
             }
             again.push_back(asked);
         }
+        drop(losses);
         again.append(&mut self.waiting);
         self.waiting = again;
     }
 
     /// Asks for what waited, as far as there is memory.
     fn resume(&mut self, now: Time) {
-        if self.retry.is_some_and(|retry| retry > now) || !self.is_up() {
+        if self.retry.is_some_and(|retry| retry > now) || !self.connections.is_up() {
             return;
         }
         self.retry = None;
@@ -282,6 +227,12 @@ impl NfsTarget {
     }
 }
 
+/// A link over `socket`, with numbers of calls behind those of the last.
+fn link(io: &Io, socket: OwnedFd, found: &Rc<Found>, keep_reads: bool, turns: &mut u32) -> Option<Link> {
+    *turns = turns.wrapping_add(0x1_0000);
+    Link::new(io, socket, found, keep_reads, *turns)
+}
+
 impl Target for NfsTarget {
     fn traits(&self) -> Traits {
         Traits { size: Bytes(self.found.size), align: 1, longest: LONGEST, carries_data: true, read_only: !self.writes }
@@ -289,7 +240,7 @@ impl Target for NfsTarget {
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
         let ticket = Ticket(request.tag);
-        let refused = if self.is_gone() { Some(Fault::Gone) } else { self.refuses(&request) };
+        let refused = if self.connections.is_gone() { Some(Fault::Gone) } else { self.refuses(&request) };
         if let Some(fault) = refused {
             self.ready.push(Completion::refuse(request, now, fault));
             return Submitted::Taken(ticket);
@@ -301,7 +252,7 @@ impl Target for NfsTarget {
         }
         let asked = Asked::new(request, now);
         // Whatever came first goes first.
-        if !self.waiting.is_empty() || !self.is_up() {
+        if !self.waiting.is_empty() || !self.connections.is_up() {
             self.waiting.push_back(asked);
             return Submitted::Taken(ticket);
         }
@@ -313,17 +264,13 @@ impl Target for NfsTarget {
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
         self.gather(now);
-        if self.places.iter().any(|place| !matches!(place, Place::Up(link) if !link.is_lost())) {
+        if !self.connections.are_all_up() {
             self.mend(now);
         }
         if !self.waiting.is_empty() {
             self.resume(now);
         }
-        for place in &mut self.places {
-            if let Place::Up(link) = place {
-                link.go();
-            }
-        }
+        self.connections.links_mut().for_each(Link::go);
         for completion in &mut self.ready {
             completion.buf = completion.buf.take().filter(|buf| !buf.is_nothing());
         }
@@ -331,16 +278,11 @@ impl Target for NfsTarget {
     }
 
     fn next_wakeup(&self) -> Wakeup {
-        if !self.ready.is_empty() || self.links().any(Link::has_news) {
+        if !self.ready.is_empty() {
             return Wakeup::Now;
         }
-        let busy = !self.waiting.is_empty() || self.links().any(|link| link.outstanding() > 0 || link.is_lost());
-        let own = if busy { Wakeup::External } else { Wakeup::Idle };
-        let ends = self.places.iter().filter_map(|place| match place {
-            Place::Down { until, .. } => Some(*until),
-            _ => None,
-        });
-        ends.chain(self.retry).fold(own, |wakeup, end| wakeup.sooner(Wakeup::At(end)))
+        let own = self.connections.next_wakeup(!self.waiting.is_empty());
+        self.retry.map_or(own, |retry| own.sooner(Wakeup::At(retry)))
     }
 
     /// NFS cannot take a call back: its reply comes as usual.

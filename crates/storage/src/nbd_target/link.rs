@@ -8,15 +8,15 @@ mod outgoing;
 
 use super::connect::Connection;
 use super::tls::Tls;
+use crate::connections::Carrier;
+use crate::inbox::Inbox;
 use crate::pending::Pending;
 use block::{Buf, Completion, Fault, Op, Request, Time};
 use incoming::Data;
 use nbd::{Command, CommandFlags, Errno, ReadAssembly, ReplyParser, Rules};
 use outgoing::{Aboard, Outgoing};
+use slab::Slab;
 use uring::{Done, FileId, Io, Port};
-
-/// Bytes that one receive may bring: the answers of some thirty 4 KiB reads.
-pub(super) const RECEIVE: u32 = 128 << 10;
 
 const SEND: u64 = 0;
 const RECEIVE_TOKEN: u64 = 1;
@@ -48,8 +48,7 @@ pub(super) struct Link {
     keep: Keep,
     tls: Option<Box<Tls>>,
     /// Requests on their way, by the low half of their cookies.
-    flying: Vec<Option<Flying>>,
-    free: Vec<u32>,
+    flying: Slab<Flying>,
     turn: u32,
     next: Outgoing,
     spare: Outgoing,
@@ -59,11 +58,7 @@ pub(super) struct Link {
     records: Vec<u8>,
     sealed: Vec<Aboard>,
     sending: bool,
-    receiving: bool,
-    rx: Option<Buf>,
-    /// Unread bytes are `start..end` of `rx`.
-    start: u32,
-    end: u32,
+    inbox: Inbox,
     /// Read data that is being taken off the stream.
     data: Option<Data>,
     lost: bool,
@@ -93,21 +88,17 @@ struct Flying {
 impl Link {
     /// Requests on `connection`, carried by this worker's ring; `None` when the slab has no room to receive.
     pub(super) fn new(io: &Io, connection: Connection, keep: Keep) -> Option<Link> {
-        let rx = io.take(RECEIVE)?;
+        let inbox = Inbox::new(io, &connection.early)?;
         let rules = connection.rules;
-        let (socket, early) = (io.register(connection.socket), connection.early);
-        let mut rx = rx.window(0, early.len() as u32);
-        io.with_mut(&mut rx, |bytes| bytes.copy_from_slice(&early));
         Some(Link {
             io: io.clone(),
             port: io.port(),
-            socket,
+            socket: io.register(connection.socket),
             parser: ReplyParser::new(rules.framing, rules.payload),
             rules,
             keep,
             tls: connection.tls,
-            flying: Vec::new(),
-            free: Vec::new(),
+            flying: Slab::new(),
             turn: 0,
             next: Outgoing::default(),
             spare: Outgoing::default(),
@@ -115,10 +106,7 @@ impl Link {
             records: Vec::new(),
             sealed: Vec::new(),
             sending: false,
-            receiving: false,
-            rx: Some(rx),
-            start: 0,
-            end: early.len() as u32,
+            inbox,
             data: None,
             lost: false,
             ready: Vec::new(),
@@ -127,26 +115,6 @@ impl Link {
             reaped: Vec::new(),
             scratch: Vec::new(),
         })
-    }
-
-    pub(super) fn outstanding(&self) -> usize {
-        self.flying.len() - self.free.len()
-    }
-
-    /// Whether something waits for the next [`Link::go`].
-    pub(super) fn has_news(&self) -> bool {
-        let unsent = !self.next.message.is_empty() || !self.records.is_empty();
-        !self.ready.is_empty() || (unsent && !self.sending && !self.lost)
-    }
-
-    /// Whether the connection is gone, and what it held can be taken with [`Link::leave`].
-    pub(super) fn is_over(&self) -> bool {
-        // The kernel still holds the data of what it was sending.
-        self.lost && !(self.keep.writes && self.sending)
-    }
-
-    pub(super) fn is_lost(&self) -> bool {
-        self.lost
     }
 
     /// Takes a request, or hands it back when there is no memory for its data. `covers` is how much a flush covers: all
@@ -162,18 +130,13 @@ impl Link {
             }
         }
         self.turn = self.turn.wrapping_add(1);
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.flying.push(None);
-            self.flying.len() as u32 - 1
-        });
-        let cookie = u64::from(self.turn) << 32 | u64::from(slot);
+        let cookie = u64::from(self.turn) << 32 | self.flying.vacant_key() as u64;
         let put = self.wire(request, cookie).and_then(|wire| {
             self.scratch.clear();
             wire.put(self.rules.framing, &mut self.scratch).map_err(|_| Fault::Invalid)
         });
         if let Err(fault) = put {
             buf.into_iter().for_each(|buf| self.io.give(buf));
-            self.free.push(slot);
             self.ready.push(Completion::refuse(pending.request, now, fault));
             return Ok(());
         }
@@ -191,7 +154,7 @@ impl Link {
             other => other,
         };
         let pending = Pending { request: Request { op, ..request }, since };
-        self.flying[slot as usize] = Some(Flying { cookie, pending, sent: false, covers, buf, assembly });
+        self.flying.insert(Flying { cookie, pending, sent: false, covers, buf, assembly });
         Ok(())
     }
 
@@ -234,22 +197,15 @@ impl Link {
         }
     }
 
-    /// Gives the kernel what is there to send, and a place for what comes.
-    pub(super) fn go(&mut self) {
-        self.send();
-        self.receive();
-    }
-
     /// What is without a reply on a lost connection. The link is of no use any more.
     pub(super) fn leave(mut self) -> (Vec<Orphan>, Vec<Completion>) {
         let Outgoing { mut message, requests } = std::mem::take(&mut self.next);
         self.give_back(&mut message, &requests, true);
         let mut orphans: Vec<(u64, Orphan)> = Vec::new();
-        for flying in self.flying.iter_mut().filter_map(Option::take) {
+        for flying in self.flying.drain() {
             flying.buf.into_iter().for_each(|buf| self.io.give(buf));
             orphans.push((flying.cookie >> 32, Orphan { pending: flying.pending, sent: flying.sent }));
         }
-        self.free = (0..self.flying.len() as u32).collect();
         // In the order of asking.
         orphans.sort_by_key(|(turn, _)| *turn);
         (orphans.into_iter().map(|(_, orphan)| orphan).collect(), std::mem::take(&mut self.ready))
@@ -276,13 +232,34 @@ impl Link {
             }
             return;
         }
-        self.receiving = false;
-        let got = done.result.unwrap_or(0);
-        self.end += got;
-        self.rx = done.buf.map(|buf| buf.window(0, self.end));
-        if got == 0 || self.open_records().is_err() {
+        if self.inbox.take(done) == 0 || self.open_records().is_err() {
             self.lose();
         }
+    }
+}
+
+impl Carrier for Link {
+    fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    fn is_over(&self) -> bool {
+        // The kernel still holds the data of what it was sending.
+        self.lost && !(self.keep.writes && self.sending)
+    }
+
+    fn outstanding(&self) -> usize {
+        self.flying.len()
+    }
+
+    fn has_news(&self) -> bool {
+        let unsent = !self.next.message.is_empty() || !self.records.is_empty();
+        !self.ready.is_empty() || (unsent && !self.sending && !self.lost)
+    }
+
+    fn go(&mut self) {
+        self.send();
+        self.receive();
     }
 }
 
@@ -290,12 +267,11 @@ impl Drop for Link {
     /// Gives its memory back; the server sees the connection end.
     fn drop(&mut self) {
         self.io.close(self.socket);
-        self.rx.take().into_iter().for_each(|buf| self.io.give(buf));
         self.next.message.unload().for_each(|buf| self.io.give(buf));
         for completion in &mut self.ready {
             completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
         }
-        for flying in self.flying.iter_mut().filter_map(Option::take) {
+        for flying in self.flying.drain() {
             flying.buf.into_iter().for_each(|buf| self.io.give(buf));
             if let Op::Write(buf) = flying.pending.request.op {
                 self.io.give(buf);

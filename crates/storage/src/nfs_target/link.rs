@@ -12,18 +12,18 @@ mod incoming;
 mod outgoing;
 
 use super::connect::Found;
+use crate::connections::Carrier;
+use crate::inbox::Inbox;
 use crate::pending::{Pending, end};
 use block::{Buf, Completion, Fault, Op, OpKind, Request, Time};
 use incoming::{Answer, Data};
 use nfs::record::Joiner;
 use nfs::{Stable, Verifier};
 use outgoing::{Aboard, Outgoing};
+use slab::Slab;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use uring::{Done, FileId, Io, Port};
-
-/// Bytes that one receive may bring: the answers of some thirty 4 KiB reads.
-pub(super) const RECEIVE: u32 = 128 << 10;
 
 const SEND: u64 = 0;
 const RECEIVE_TOKEN: u64 = 1;
@@ -81,19 +81,14 @@ pub(super) struct Link {
     /// A read's completion has its bytes; otherwise they are taken off the stream and forgotten.
     keep_reads: bool,
     /// Calls without a reply, by the low bits of their numbers.
-    flying: Vec<Option<Flying>>,
-    free: Vec<u32>,
+    flying: Slab<Flying>,
     turn: u32,
     next: Outgoing,
     spare: Outgoing,
     /// Calls in the message that the kernel is sending.
     going: Vec<Aboard>,
     sending: bool,
-    receiving: bool,
-    rx: Option<Buf>,
-    /// Unread bytes are `start..end` of `rx`.
-    start: u32,
-    end: u32,
+    inbox: Inbox,
     /// Data of a READ that is being taken off the stream.
     data: Option<Data>,
     /// Bytes of the present record that say nothing any more.
@@ -121,24 +116,20 @@ struct Flying {
 impl Link {
     /// Calls over `socket`; the first has a number made of `turn`. `None` when the slab has no room to receive.
     pub(super) fn new(io: &Io, socket: OwnedFd, found: &Rc<Found>, keep_reads: bool, turn: u32) -> Option<Link> {
-        let rx = io.take(RECEIVE)?;
+        let inbox = Inbox::new(io, &[])?;
         Some(Link {
             io: io.clone(),
             port: io.port(),
             socket: io.register(socket),
             found: Rc::clone(found),
             keep_reads,
-            flying: Vec::new(),
-            free: Vec::new(),
+            flying: Slab::new(),
             turn,
             next: Outgoing::default(),
             spare: Outgoing::default(),
             going: Vec::new(),
             sending: false,
-            receiving: false,
-            rx: Some(rx.window(0, 0)),
-            start: 0,
-            end: 0,
+            inbox,
             data: None,
             skip: 0,
             joiner: Joiner::new(),
@@ -147,25 +138,6 @@ impl Link {
             reaped: Vec::new(),
             scratch: Vec::new(),
         })
-    }
-
-    pub(super) fn outstanding(&self) -> usize {
-        self.flying.len() - self.free.len()
-    }
-
-    /// Whether something waits for the next [`Link::go`].
-    pub(super) fn has_news(&self) -> bool {
-        !self.events.is_empty() || (!self.next.is_empty() && !self.sending && !self.lost)
-    }
-
-    /// Whether the connection is gone, and what it held can be taken with [`Link::leave`].
-    pub(super) fn is_over(&self) -> bool {
-        // The kernel still holds the data of what it was sending.
-        self.lost && !self.sending
-    }
-
-    pub(super) fn is_lost(&self) -> bool {
-        self.lost
     }
 
     /// Takes a request, or hands it back when there is no memory for its data or no number for its call. `covers` is how
@@ -188,13 +160,9 @@ impl Link {
     /// Makes a call for what is left of a request.
     fn call(&mut self, mut asked: Asked, covers: u64) {
         self.turn = self.turn.wrapping_add(1);
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.flying.push(None);
-            self.flying.len() as u32 - 1
-        });
-        let xid = self.turn << SLOT_BITS | slot;
+        let xid = self.turn << SLOT_BITS | self.flying.vacant_key() as u32;
         let step = self.put(xid, &mut asked);
-        self.flying[slot as usize] = Some(Flying { xid, asked, step, sent: false, covers, again: false });
+        self.flying.insert(Flying { xid, asked, step, sent: false, covers, again: false });
     }
 
     /// Takes what the kernel has done.
@@ -213,19 +181,12 @@ impl Link {
         }
     }
 
-    /// Gives the kernel what is there to send, and a place for what comes.
-    pub(super) fn go(&mut self) {
-        self.send();
-        self.receive();
-    }
-
     /// What is without a reply on a lost connection, in the order of asking, with whether some of it may have reached the
     /// server. The link is of no use any more.
     pub(super) fn leave(mut self) -> (Vec<(Asked, bool)>, Vec<Event>) {
         let Outgoing { mut message, calls } = std::mem::take(&mut self.next);
         self.give_back(&mut message, &calls);
-        let mut left: Vec<Flying> = self.flying.iter_mut().filter_map(Option::take).collect();
-        self.free = (0..self.flying.len() as u32).collect();
+        let mut left: Vec<Flying> = self.flying.drain().collect();
         // A number's high bits count the calls; the half of their range is more than can be under way.
         let turn = self.turn << SLOT_BITS;
         left.sort_by_key(|flying| std::cmp::Reverse(turn.wrapping_sub(flying.xid) >> SLOT_BITS));
@@ -254,18 +215,14 @@ impl Link {
             }
             return;
         }
-        self.receiving = false;
-        let got = done.result.unwrap_or(0);
-        self.end += got;
-        self.rx = done.buf.map(|buf| buf.window(0, self.end));
-        if got == 0 {
+        if self.inbox.take(done) == 0 {
             self.lose();
         }
     }
 
     /// Acts on the answer to the call in `slot`, of which all data is here.
     fn answer(&mut self, now: Time, slot: u32, answer: Answer) {
-        let Some(flying) = self.flying[slot as usize].as_mut() else { return };
+        let Some(flying) = self.flying.get_mut(slot as usize) else { return };
         match answer {
             Answer::Failed(fault) => self.finish(now, slot, Err(fault)),
             Answer::Later => {
@@ -308,14 +265,12 @@ impl Link {
     }
 
     fn remove(&mut self, slot: u32) -> Option<Flying> {
-        let flying = self.flying[slot as usize].take()?;
-        self.free.push(slot);
-        Some(flying)
+        self.flying.try_remove(slot as usize)
     }
 
     /// Asks for the rest of a request, as soon as its data is here.
     fn again(&mut self, slot: u32) {
-        let Some(flying) = self.flying[slot as usize].as_mut() else { return };
+        let Some(flying) = self.flying.get_mut(slot as usize) else { return };
         if matches!(&flying.asked.pending.request.op, Op::Write(data) if data.is_nothing()) {
             flying.again = true;
         } else if let Some(Flying { asked, covers, .. }) = self.remove(slot) {
@@ -344,16 +299,36 @@ impl Link {
     }
 }
 
+impl Carrier for Link {
+    fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    fn is_over(&self) -> bool {
+        // The kernel still holds the data of what it was sending.
+        self.lost && !self.sending
+    }
+
+    fn outstanding(&self) -> usize {
+        self.flying.len()
+    }
+
+    fn has_news(&self) -> bool {
+        !self.events.is_empty() || (!self.next.is_empty() && !self.sending && !self.lost)
+    }
+
+    fn go(&mut self) {
+        self.send();
+        self.receive();
+    }
+}
+
 impl Drop for Link {
     /// Gives its memory back; the server sees the connection end.
     fn drop(&mut self) {
         self.io.close(self.socket);
-        self.rx.take().into_iter().for_each(|buf| self.io.give(buf));
         self.next.message.unload().for_each(|buf| self.io.give(buf));
-        let waiting = self.flying.iter_mut().filter_map(Option::take).map(|flying| flying.asked);
-        for asked in waiting {
-            give(&self.io, asked);
-        }
+        self.flying.drain().for_each(|flying| give(&self.io, flying.asked));
         for event in self.events.drain(..) {
             match event {
                 Event::Ended(completion) | Event::Committed(_, _, completion) => {

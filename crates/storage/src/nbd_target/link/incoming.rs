@@ -1,11 +1,11 @@
 //! What a connection brings: bytes are taken in, opened where they are sealed, and read as replies.
 
 use super::super::tls::TlsError;
-use super::{Link, RECEIVE, RECEIVE_TOKEN, fault_of};
+use super::{Link, RECEIVE_TOKEN, fault_of};
+use crate::connections::Carrier as _;
 use crate::pending::end;
 use block::{Buf, Completion, Op, OpKind, Time};
 use nbd::{Body, Errno, Framing, Parsed, StreamError};
-use uring::Job;
 
 /// `left` bytes of the stream belong at byte `to` of a request's buffer.
 pub(super) struct Data {
@@ -37,17 +37,16 @@ impl Link {
 
     /// Shows the bytes that came and were not read.
     fn input<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
-        match (&self.tls, &self.rx) {
-            (Some(tls), _) => look(tls.clear()),
-            (None, Some(rx)) => self.io.with(rx, |bytes| look(&bytes[self.start as usize..self.end as usize])),
-            (None, None) => look(&[]),
+        match &self.tls {
+            Some(tls) => look(tls.clear()),
+            None => self.inbox.show(look),
         }
     }
 
     fn consume(&mut self, count: u32) {
         match &mut self.tls {
             Some(tls) => tls.consume(count as usize),
-            None => self.start += count,
+            None => self.inbox.consume(count),
         }
     }
 
@@ -71,7 +70,7 @@ impl Link {
         self.consume(taken);
         let slot = cookie as u32;
         let is_simple = self.rules.framing == Framing::Simple;
-        let known = self.flying.get_mut(slot as usize).and_then(Option::as_mut);
+        let known = self.flying.get_mut(slot as usize);
         let flying = known.filter(|flying| flying.cookie == cookie && flying.sent).ok_or(STRAY)?;
         let request = &flying.pending.request;
         // Extension text: a client SHOULD treat a reply whose offset is not the request's as a broken protocol.
@@ -111,12 +110,12 @@ impl Link {
     /// Moves read data to its buffer; false when more has to come first.
     fn take_data(&mut self, now: Time, mut data: Data) -> Result<bool, StreamError> {
         let here = self.input(|bytes| bytes.len().min(data.left as usize) as u32);
-        let mut buf = self.flying[data.slot as usize].as_mut().and_then(|flying| flying.buf.take());
+        let mut buf = self.flying.get_mut(data.slot as usize).and_then(|flying| flying.buf.take());
         if let Some(buf) = &mut buf {
             let (to, len) = (data.to as usize, here as usize);
             self.input(|source| self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[..len])));
         }
-        if let Some(flying) = self.flying[data.slot as usize].as_mut() {
+        if let Some(flying) = self.flying.get_mut(data.slot as usize) {
             flying.buf = buf;
         }
         self.consume(here);
@@ -134,11 +133,9 @@ impl Link {
 
     /// Ends a request whose last reply came. A read that misses some of its bytes is no answer.
     fn finish(&mut self, now: Time, slot: u32) -> Result<(), StreamError> {
-        let place = &mut self.flying[slot as usize];
         // If it breaks the protocol the request stays in its place, to end with the connection.
-        let result = place.as_ref().ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
-        let Some(mut flying) = place.take() else { return Err(STRAY) };
-        self.free.push(slot);
+        let result = self.flying.get(slot as usize).ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
+        let mut flying = self.flying.remove(slot as usize);
         if result.is_ok() {
             match flying.pending.request.op.kind() {
                 OpKind::Write | OpKind::Trim | OpKind::Zero if !flying.pending.request.fua => self.written += 1,
@@ -169,31 +166,15 @@ impl Link {
 
     /// Over TLS: what came is opened, all of it.
     pub(super) fn open_records(&mut self) -> Result<(), TlsError> {
-        let (Some(tls), Some(rx)) = (&mut self.tls, &self.rx) else { return Ok(()) };
-        let (start, end) = (self.start as usize, self.end as usize);
-        self.start = self.end;
-        self.io.with(rx, |bytes| tls.open(&bytes[start..end]))
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        let opened = self.inbox.show(|bytes| tls.open(bytes));
+        self.inbox.consume(self.inbox.len());
+        opened
     }
 
     pub(super) fn receive(&mut self) {
-        if self.receiving || self.lost || self.outstanding() == 0 {
-            return;
-        }
-        let Some(mut rx) = self.rx.take() else { return };
-        let (start, end) = (self.start as usize, self.end as usize);
-        if start == end {
-            (self.start, self.end) = (0, 0);
-        } else if start > 0 {
-            self.io.with_mut(&mut rx, |bytes| bytes.copy_within(start..end, 0));
-            (self.start, self.end) = (0, (end - start) as u32);
-        }
-        // A head that is not here whole is shorter, and a receive of nothing would look like the end of the stream.
-        debug_assert!(self.end < RECEIVE);
-        let buf = rx.window(self.end, RECEIVE - self.end);
-        match self.port.push(RECEIVE_TOKEN, Job::Receive { socket: self.socket, buf }) {
-            Ok(()) => self.receiving = true,
-            Err(Job::Receive { buf, .. }) => self.rx = Some(buf.window(0, self.end)),
-            Err(_) => unreachable!("the job that was pushed comes back"),
+        if !self.is_lost() && self.outstanding() > 0 {
+            self.inbox.receive(&self.port, RECEIVE_TOKEN, self.socket);
         }
     }
 }

@@ -24,7 +24,7 @@ impl Link {
     pub(super) fn give_back(&mut self, message: &mut Message, requests: &[Aboard], keep: bool) {
         let writes = requests.iter().filter(|aboard| aboard.is_write);
         for (Aboard { cookie, .. }, buf) in writes.zip(message.unload()) {
-            let flying = self.flying.get_mut(*cookie as u32 as usize).and_then(Option::as_mut);
+            let flying = self.flying.get_mut(*cookie as u32 as usize);
             let flying = flying.filter(|flying| keep && flying.cookie == *cookie);
             match flying.map(|flying| &mut flying.pending.request.op) {
                 Some(Op::Write(data)) => *data = buf,
@@ -50,7 +50,7 @@ impl Link {
                 self.sending = true;
                 self.records.clear();
                 for Aboard { cookie, .. } in &requests {
-                    if let Some(flying) = self.flying[*cookie as u32 as usize].as_mut() {
+                    if let Some(flying) = self.flying.get_mut(*cookie as u32 as usize) {
                         flying.sent = true;
                     }
                 }

@@ -1,13 +1,14 @@
 //! What a connection brings: bytes are taken in, and read as replies.
 
-use super::{Link, RECEIVE, RECEIVE_TOKEN, SLOTS};
+use super::{Link, RECEIVE_TOKEN, SLOTS};
+use crate::connections::Carrier as _;
+use crate::inbox::RECEIVE;
 use block::{Fault, Op, Time};
 use nfs::limits::HEAD_BYTES_MAX;
 use nfs::record::{MARK_BYTES, Mark, RecordError};
 use nfs::rpc::{self, Outcome};
 use nfs::xdr::filling;
 use nfs::{Procedure, Reader, Reply, Stable, Status, Verifier, XdrError};
-use uring::Job;
 
 /// The answer to a call.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +64,8 @@ impl Link {
             let step = if let Some(data) = self.data.take() {
                 Ok(self.take_data(now, data))
             } else if self.skip > 0 {
-                let here = self.skip.min(self.end - self.start);
-                self.start += here;
+                let here = self.skip.min(self.inbox.len());
+                self.inbox.consume(here);
                 self.skip -= here;
                 Ok(here > 0)
             } else if self.joiner.has_begun() {
@@ -80,14 +81,6 @@ impl Link {
         }
     }
 
-    /// Shows the bytes that came and were not read.
-    fn input<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
-        match &self.rx {
-            Some(rx) => self.io.with(rx, |bytes| look(&bytes[self.start as usize..self.end as usize])),
-            None => look(&[]),
-        }
-    }
-
     /// Reads the head of a reply where it lies; false when it is not here whole.
     fn read_reply(&mut self, now: Time) -> Result<bool, Broken> {
         enum Found {
@@ -95,7 +88,7 @@ impl Link {
             Fragments,
             Whole(Head, u32),
         }
-        let found = self.input(|bytes| -> Result<Found, Broken> {
+        let found = self.inbox.show(|bytes| -> Result<Found, Broken> {
             let Some(mark) = Mark::read(bytes)? else { return Ok(Found::More) };
             if !mark.last {
                 return Ok(Found::Fragments);
@@ -117,9 +110,9 @@ impl Link {
             Found::Whole(head, len) => (head, len),
         };
         self.skip = len.checked_sub(head.taken + head.data).ok_or(Broken)?;
-        self.start += MARK_BYTES + head.taken;
+        self.inbox.consume(MARK_BYTES + head.taken);
         if head.data > 0 {
-            let to = self.flying[head.slot as usize].as_ref().ok_or(Broken)?.asked.done;
+            let to = self.flying.get(head.slot as usize).ok_or(Broken)?.asked.done;
             self.data = Some(Data { slot: head.slot, to, left: head.data, answer: head.answer });
         } else {
             self.answer(now, head.slot, head.answer);
@@ -133,7 +126,7 @@ impl Link {
         let (xid, outcome) = rpc::read_reply(&mut reader)?;
         let slot = xid as usize % SLOTS;
         let stray = XdrError::NoSuch { what: "call of ours", got: xid };
-        let flying = self.flying.get(slot).and_then(Option::as_ref).ok_or(stray)?;
+        let flying = self.flying.get(slot).ok_or(stray)?;
         if flying.xid != xid || !flying.sent {
             return Err(stray);
         }
@@ -173,12 +166,12 @@ impl Link {
     /// Puts a reply of several fragments together; false when it is not here whole.
     fn join(&mut self, now: Time) -> Result<bool, Broken> {
         let mut joiner = std::mem::take(&mut self.joiner);
-        let (fed, taken) = self.input(|bytes| {
+        let (fed, taken) = self.inbox.show(|bytes| {
             let mut input = bytes;
             let fed = joiner.feed(&mut input).map(|record| record.map(<[u8]>::to_vec));
             (fed, bytes.len() - input.len())
         });
-        self.start += taken as u32;
+        self.inbox.consume(taken as u32);
         let record = fed?;
         if record.is_some() {
             joiner.clear();
@@ -187,7 +180,7 @@ impl Link {
         let Some(record) = record else { return Ok(false) };
         let Head { slot, answer, taken, data } = self.parse(&record)?;
         let data = record.get(taken as usize..(taken + data) as usize).ok_or(Broken)?;
-        let flying = self.flying[slot as usize].as_mut().ok_or(Broken)?;
+        let flying = self.flying.get_mut(slot as usize).ok_or(Broken)?;
         let to = flying.asked.done as usize;
         if let Some(buf) = &mut flying.asked.buf {
             self.io.with_mut(buf, |bytes| bytes[to..to + data.len()].copy_from_slice(data));
@@ -198,16 +191,16 @@ impl Link {
 
     /// Moves data of a READ to its buffer; false when more has to come first.
     fn take_data(&mut self, now: Time, mut data: Data) -> bool {
-        let here = data.left.min(self.end - self.start);
-        let mut buf = self.flying[data.slot as usize].as_mut().and_then(|flying| flying.asked.buf.take());
+        let here = data.left.min(self.inbox.len());
+        let mut buf = self.flying.get_mut(data.slot as usize).and_then(|flying| flying.asked.buf.take());
         if let Some(buf) = &mut buf {
             let (to, len) = (data.to as usize, here as usize);
-            self.input(|source| self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[..len])));
+            self.inbox.show(|source| self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[..len])));
         }
-        if let Some(flying) = self.flying[data.slot as usize].as_mut() {
+        if let Some(flying) = self.flying.get_mut(data.slot as usize) {
             flying.asked.buf = buf;
         }
-        self.start += here;
+        self.inbox.consume(here);
         data.to += here;
         data.left -= here;
         if data.left > 0 {
@@ -219,24 +212,8 @@ impl Link {
     }
 
     pub(super) fn receive(&mut self) {
-        if self.receiving || self.lost || self.outstanding() == 0 {
-            return;
-        }
-        let Some(mut rx) = self.rx.take() else { return };
-        let (start, end) = (self.start as usize, self.end as usize);
-        if start == end {
-            (self.start, self.end) = (0, 0);
-        } else if start > 0 {
-            self.io.with_mut(&mut rx, |bytes| bytes.copy_within(start..end, 0));
-            (self.start, self.end) = (0, (end - start) as u32);
-        }
-        // A head that is not here whole is shorter, and a receive of nothing would look like the end of the stream.
-        debug_assert!(self.end < RECEIVE);
-        let buf = rx.window(self.end, RECEIVE - self.end);
-        match self.port.push(RECEIVE_TOKEN, Job::Receive { socket: self.socket, buf }) {
-            Ok(()) => self.receiving = true,
-            Err(Job::Receive { buf, .. }) => self.rx = Some(buf.window(0, self.end)),
-            Err(_) => unreachable!("the job that was pushed comes back"),
+        if !self.is_lost() && self.outstanding() > 0 {
+            self.inbox.receive(&self.port, RECEIVE_TOKEN, self.socket);
         }
     }
 }

@@ -79,7 +79,7 @@ impl Link {
         let writes = calls.iter().filter_map(|aboard| Some((aboard.xid, aboard.data?)));
         for ((xid, (start, len)), buf) in writes.zip(message.unload()) {
             let slot = xid as usize % SLOTS;
-            let flying = self.flying.get_mut(slot).and_then(Option::as_mut).filter(|flying| flying.xid == xid);
+            let flying = self.flying.get_mut(slot).filter(|flying| flying.xid == xid);
             match flying.map(|flying| (&mut flying.asked.pending.request.op, &mut flying.again)) {
                 Some((Op::Write(data), again)) => {
                     *data = buf.window(start, len);
@@ -101,7 +101,7 @@ impl Link {
             Ok(()) => {
                 self.sending = true;
                 for Aboard { xid, .. } in &calls {
-                    if let Some(flying) = self.flying[*xid as usize % SLOTS].as_mut() {
+                    if let Some(flying) = self.flying.get_mut(*xid as usize % SLOTS) {
                         flying.sent |= flying.xid == *xid;
                     }
                 }
