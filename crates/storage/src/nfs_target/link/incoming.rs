@@ -195,7 +195,8 @@ impl Link {
         let mut buf = self.flying.get_mut(data.slot as usize).and_then(|flying| flying.asked.buf.take());
         if let Some(buf) = &mut buf {
             let (to, len) = (data.to as usize, here as usize);
-            self.inbox.show(|source| self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[..len])));
+            self.inbox
+                .show(|source| self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[..len])));
         }
         if let Some(flying) = self.flying.get_mut(data.slot as usize) {
             flying.asked.buf = buf;
