@@ -6,7 +6,7 @@ use crate::partitions::{CacheMemory, CachePartition, DEFAULT_PARTITION, PARTITIO
 use crate::{CacheSeen, Effect, path_of};
 use block::ObjectId;
 use ontap::catalogue::{CacheCommand, CachePartitionCreate, CachePartitionDelete, CachePartitionModify};
-use ontap::show::{CacheCounts, CachePartitionRow, CacheStatisticsRow, Listing, MemoryRow};
+use ontap::show::{CacheCounts, CachePartitionRow, CacheStatisticsRow, Listing, MemoryRow, SecondLevelRow};
 use ontap::value::{ObjectName, Size, VolumeList};
 use qos::ObjectKind;
 use std::collections::BTreeSet;
@@ -23,6 +23,20 @@ impl Errand<'_> {
                     let seen = self.at.world.cache();
                     row.counts = seen.as_ref().map(|seen| counts_of(seen.get(&id).copied().unwrap_or_default()));
                 })))
+            }
+            CacheCommand::SecondLevel(selection) => {
+                let rows = self.at.world.second_level().into_iter().map(|seen| SecondLevelRow {
+                    path: seen.path,
+                    state: seen.failed.map_or("on".into(), |why| format!("off: {why}")),
+                    size: seen.size.0,
+                    hits: seen.hits,
+                    written: seen.written,
+                    unused: seen.unused,
+                    spared: seen.spared,
+                    evicted: seen.evicted,
+                    invalidated: seen.invalidated,
+                });
+                self.listed(rows, &selection)
             }
             CacheCommand::Memory(selection) => {
                 let parts = self.at.world.memory().into_iter().map(|part| MemoryRow {
@@ -234,6 +248,7 @@ impl Errand<'_> {
 }
 
 fn counts_of(seen: CacheSeen) -> CacheCounts {
-    let CacheSeen { hits, misses, inserted, evicted, invalidated, resident, .. } = seen;
-    CacheCounts { hits, misses, inserted, evicted, invalidated, resident: resident.0 }
+    let CacheSeen { hits, misses, inserted, evicted, invalidated, second_hits, .. } = seen;
+    let (resident, second_resident) = (seen.resident.0, seen.second_resident.0);
+    CacheCounts { hits, misses, inserted, evicted, invalidated, resident, second_hits, second_resident }
 }

@@ -48,7 +48,7 @@ pub use errand::{object_of_uuid, uuid_of, uuid_text};
 pub use error::{AdminError, Detail, Objection, Obstacle};
 pub use history::{Done, Stretch};
 pub use partitions::{CacheMemory, CachePartition, DEFAULT_PARTITION, PARTITIONS_MAX, Partitions};
-pub use sample::{CacheSeen, Missed, Sample, SampleKind, Seen, main_cause};
+pub use sample::{CacheSeen, Missed, Sample, SampleKind, SecondSeen, Seen, main_cause};
 pub use size::LEAF_BYTES_MAX;
 pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;

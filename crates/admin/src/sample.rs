@@ -77,10 +77,37 @@ pub struct CacheSeen {
     pub evicted: u64,
     /// That went because what they held was changed or is gone.
     pub invalidated: u64,
+    /// Missed in memory and found in the second level.
+    pub second_hits: u64,
     /// What it may hold.
     pub size: Bytes,
     /// What it holds.
     pub resident: Bytes,
+    /// What it has in the second level.
+    pub second_resident: Bytes,
+}
+
+/// The second level of the cache, in pages since the server began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecondSeen {
+    /// Its file or device.
+    pub path: String,
+    /// Why it was turned off, where it was.
+    pub failed: Option<String>,
+    /// What it may hold.
+    pub size: Bytes,
+    /// Missed in memory and found there.
+    pub hits: u64,
+    /// Written to it.
+    pub written: u64,
+    /// Not written, because they had been asked for only once.
+    pub unused: u64,
+    /// Not written, because of the bound of a day or because it was behind.
+    pub spared: u64,
+    /// That went for others.
+    pub evicted: u64,
+    /// That went because what they held was changed or is gone.
+    pub invalidated: u64,
 }
 
 impl CacheSeen {
@@ -94,6 +121,7 @@ impl CacheSeen {
             inserted: self.inserted.saturating_sub(began.inserted),
             evicted: self.evicted.saturating_sub(began.evicted),
             invalidated: self.invalidated.saturating_sub(began.invalidated),
+            second_hits: self.second_hits.saturating_sub(began.second_hits),
             ..self
         }
     }
@@ -113,6 +141,7 @@ impl Sample {
             inserted: per_second(seen.inserted),
             evicted: per_second(seen.evicted),
             invalidated: per_second(seen.invalidated),
+            second_hits: per_second(seen.second_hits),
             ..seen
         }
     }

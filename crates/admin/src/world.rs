@@ -1,6 +1,6 @@
 //! What a command is told of the world: when it runs, and what it may ask.
 
-use crate::{CacheSeen, Sample};
+use crate::{CacheSeen, Sample, SecondSeen};
 use ::history::{Figures, Slot};
 use block::{Bytes, ObjectId, Span, Time};
 use qos::GroupId;
@@ -62,6 +62,11 @@ pub trait World {
         None
     }
 
+    /// The second level of the cache, where there is one.
+    fn second_level(&self) -> Option<SecondSeen> {
+        None
+    }
+
     /// What the server's memory is for; nothing where there is no server.
     fn memory(&self) -> Vec<MemoryPart> {
         Vec::new()
@@ -91,6 +96,8 @@ pub struct ServerSeen {
     pub cpu: Span,
     /// Time by which it went on later than it asked to.
     pub stalled: Span,
+    /// Time that it waited awake for the next request of a client in ping-pong.
+    pub awake: Span,
     /// How often it looked for work.
     pub turns: u64,
     /// Connections that are open.

@@ -5,6 +5,8 @@
 //! [`LABELLED_MAX`] of a kind, those with the highest numbers (the newest) have none either, and a gauge says how many they are.
 //! The pool's sums are of all.
 
+mod memory;
+
 use crate::caller::Role;
 use crate::resource::View;
 use admin::ServerSeen;
@@ -26,6 +28,7 @@ pub(crate) fn text(view: &View<'_>) -> String {
     if !matches!(view.caller.role, Role::Svm(_)) {
         server(&mut page, view, &seen);
         pool(&mut page, view, &seen);
+        memory::memory(&mut page, view);
     }
     volumes(&mut page, view, &seen);
     groups(&mut page, view, &seen);
@@ -121,6 +124,8 @@ fn server(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
     page.one("data_thread_cpu_seconds_total", Counter, help, seen.cpu);
     let help = "Time by which the data thread went on later than it asked to: limits may have lost rate by it.";
     page.one("data_thread_stalled_seconds_total", Counter, help, seen.stalled);
+    let help = "Time that the data thread waited awake for the next request of a client in ping-pong.";
+    page.one("data_thread_awake_seconds_total", Counter, help, seen.awake);
     page.one("data_thread_turns_total", Counter, "How often the data thread looked for work.", seen.turns);
     let help = "Additions to the pool's hourly totals that failed; they are tried again.";
     page.one("totals_failures_total", Counter, help, seen.totals_failed);

@@ -7,9 +7,11 @@
 //!                 small ──► main                     per partition: queues by the policy,
 //!                   └──► ghost                       keys that were evicted, without a slot
 //! ```
-//! The slots are one budget; each partition has a part of it, and evicts only pages of its own.
+//! The slots are one budget; each partition has a part of it, and evicts only pages of its own. What is evicted may go on to
+//! a second level on a device ([`SecondLevel`]).
 
 mod advice;
+mod coherent;
 mod ghost;
 mod index;
 mod lists;
@@ -17,13 +19,16 @@ mod partition;
 mod partitions;
 mod pressure;
 mod read_ahead;
+mod second;
 mod shards;
 
 pub use advice::{Advice, Worth, advise};
+pub use coherent::{Coherent, Filling};
 pub use index::Key;
 pub use lists::Slot;
 pub use partition::{Policy, Statistics};
 pub use partitions::{Cache, Evicted, Inserted, PARTITIONS_MAX, PartitionId, Refusal};
 pub use pressure::Pressure;
 pub use read_ahead::{Ahead, ReadAhead};
+pub use second::{Place, SEGMENT, SEGMENTS_MIN, Sealed, SecondLevel, SecondSettings, SecondStatistics};
 pub use shards::{Curve, Shards};

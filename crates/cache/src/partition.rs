@@ -47,6 +47,8 @@ pub(crate) struct About {
     pub partition: u8,
     pub in_main: bool,
     pub asked: u8,
+    /// Asked for since it came in, or it came back soon after it was evicted.
+    pub was_used: bool,
 }
 
 pub(crate) struct Partition {
@@ -116,6 +118,7 @@ impl Partition {
 
     /// A page that is there was asked for.
     pub(crate) fn touch(&mut self, links: &mut Links, slot: u32, about: &mut About) {
+        about.was_used = true;
         match self.policy {
             Policy::S3Fifo => about.asked = (about.asked + 1).min(ASKED_MAX),
             Policy::Sieve => about.asked = 1,
@@ -132,7 +135,8 @@ impl Partition {
         let known = self.ghost.take(key.hash());
         let filling =
             self.policy == Policy::S3Fifo && self.statistics.evicted == 0 && self.small.len >= self.small_max();
-        *about = About { in_main: self.policy == Policy::Sieve || known || filling, asked: 0, ..*about };
+        *about =
+            About { in_main: self.policy == Policy::Sieve || known || filling, asked: 0, was_used: known, ..*about };
         links.push(if about.in_main { &mut self.main } else { &mut self.small }, slot);
         self.statistics.inserted += 1;
     }

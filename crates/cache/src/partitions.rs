@@ -45,7 +45,7 @@ impl fmt::Display for Refusal {
 pub struct Evicted {
     /// Which.
     pub key: Key,
-    /// It was asked for while it was there.
+    /// It was asked for while it was there, or it had come back soon after it was evicted before.
     pub was_asked: bool,
 }
 
@@ -204,6 +204,11 @@ impl Cache {
     /// Evicts up to `steps` pages of partitions that hold more than they may; their slots come to `freed`. Whether there
     /// is no more to do.
     pub fn shrink(&mut self, steps: u32, freed: &mut Vec<Slot>) -> bool {
+        self.shrink_each(steps, |slot, _, _| freed.push(slot))
+    }
+
+    /// As [`Cache::shrink`], with the partition and page of each slot.
+    pub fn shrink_each(&mut self, steps: u32, mut freed: impl FnMut(Slot, PartitionId, Evicted)) -> bool {
         let mut left = steps;
         for number in 0..self.partitions.len() {
             if self.partitions[number].as_ref().is_some_and(|partition| partition.is_closed && partition.len() == 0) {
@@ -214,8 +219,9 @@ impl Cache {
                     return false;
                 }
                 left -= 1;
-                self.evict(PartitionId(number as u8));
-                freed.extend(self.free.last().map(|slot| Slot(*slot)));
+                let partition = PartitionId(number as u8);
+                let evicted = self.evict(partition);
+                self.free.last().into_iter().for_each(|slot| freed(Slot(*slot), partition, evicted));
             }
         }
         true
@@ -259,7 +265,7 @@ impl Cache {
         let mine = self.partitions[usize::from(partition.0)].as_mut().expect("it is there");
         let slot = mine.evict(&mut self.links, &self.keys, &mut self.abouts);
         let about = &mut self.abouts[slot as usize];
-        let evicted = Evicted { key: self.keys[slot as usize], was_asked: about.in_main || about.asked > 0 };
+        let evicted = Evicted { key: self.keys[slot as usize], was_asked: about.was_used };
         about.partition = FREE;
         self.index.remove(&self.keys, evicted.key);
         self.free.push(slot);

@@ -36,7 +36,7 @@ mod workload;
 
 pub use adaptive::AdaptiveRow;
 pub use aggregate::AggregateRow;
-pub use cache::{CacheCounts, CachePartitionRow, CacheStatisticsRow, MemoryRow};
+pub use cache::{CacheCounts, CachePartitionRow, CacheStatisticsRow, MemoryRow, SecondLevelRow};
 pub use cell::Cell;
 pub use df::DfRow;
 pub use fairness::FairnessRow;

@@ -33,6 +33,7 @@ pub use rest::RestConfig;
 use crate::access::{Access, AccessRule, Network, Pattern};
 use crate::limits::{LimitsError, ServerLimits};
 use crate::listen::{Listen, ListenError};
+use crate::starting::Latency;
 use crate::tls::{TlsFiles, TlsSource};
 use block::{Bytes, Span};
 use history::HistorySettings;
@@ -51,8 +52,12 @@ pub struct ServeConfig {
     pub no_io_uring: bool,
     /// The processor that the data thread is bound to; without, it runs where the system puts it.
     pub cpu: Option<u32>,
+    /// Whether the data thread waits awake for a client in ping-pong.
+    pub latency: Latency,
     /// Pages of the pool in memory; none without.
     pub cache: Option<store::CacheSettings>,
+    /// Where what that memory evicts goes; nowhere without.
+    pub second_level: Option<store::SecondPlace>,
     /// Where to listen.
     pub listen: Vec<Listen>,
     /// Where to listen for NFS; nowhere without.
@@ -200,6 +205,7 @@ struct File {
     default_export: Option<String>,
     io_uring: Option<bool>,
     cpu: Option<u32>,
+    server: ServerTable,
     pool: PoolTable,
     cache: cache::CacheTable,
     tls: Option<TlsTable>,
@@ -209,6 +215,12 @@ struct File {
     audit: AuditTable,
     rest: RestConfig,
     statistics: statistics::StatisticsTable,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ServerTable {
+    latency: Latency,
 }
 
 #[derive(Default, Deserialize)]
@@ -309,12 +321,15 @@ impl File {
         };
         let limits = self.limits.over(ServerLimits::default());
         limits.check(tls.is_some()).map_err(|error: LimitsError| error.to_string())?;
+        let (cache, second_level) = self.cache.checked(folder, limits.memory)?;
         Ok(ServeConfig {
             pool: self.pool.folder.map(from_here),
             create: self.pool.create,
             no_io_uring: self.io_uring == Some(false),
             cpu: self.cpu,
-            cache: self.cache.checked(limits.memory)?,
+            latency: self.server.latency,
+            cache,
+            second_level,
             listen,
             nfs,
             tls_mode,

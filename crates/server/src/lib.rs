@@ -32,6 +32,7 @@ mod session;
 mod settings;
 mod shard;
 mod socket;
+mod starting;
 mod tls;
 mod waiting;
 
@@ -48,6 +49,7 @@ pub use monitor::Monitor;
 pub use nbd::TlsMode;
 pub use persist::check_catalogue;
 pub use settings::registry_settings;
-pub use shard::{Account, Front, Shard, ShardGone, StartError, trace_of};
+pub use shard::{Account, Front, Shard, ShardGone, trace_of};
 pub use socket::{ControlClient, ControlSocket};
+pub use starting::{Latency, StartError};
 pub use tls::{Tls, TlsError, TlsFiles, TlsSource};

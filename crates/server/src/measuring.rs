@@ -3,7 +3,7 @@
 
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
-use admin::{Aggregate, CacheSeen, HourDone, MemoryPart, Named, Sample, ServerSeen, World};
+use admin::{Aggregate, CacheSeen, HourDone, MemoryPart, Named, Sample, SecondSeen, ServerSeen, World};
 use block::{ObjectId, Time};
 use history::{Figures, Slot};
 use std::cell::{Cell, OnceCell};
@@ -70,6 +70,10 @@ impl World for Measuring<'_> {
 
     fn cache(&self) -> Option<BTreeMap<u32, CacheSeen>> {
         self.shard.cache().map(|_| self.told(self.shard.cached()))
+    }
+
+    fn second_level(&self) -> Option<SecondSeen> {
+        self.told(self.shard.second_level())
     }
 
     fn memory(&self) -> Vec<MemoryPart> {

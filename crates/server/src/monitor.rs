@@ -168,6 +168,7 @@ impl State {
         let server = &mut self.server;
         server.cpu += account.cpu;
         server.stalled += account.stalled;
+        server.awake += account.awake;
         server.turns += account.turns;
         (server.connections, server.claimed) = (account.connections, account.claimed);
     }

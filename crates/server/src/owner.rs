@@ -9,12 +9,14 @@
 //! or the ring) or for its turn is in `waiting`, and goes on when that is there (see `turns`).
 
 mod accepting;
+mod awake;
 mod cache;
 mod clients;
 mod orders;
 mod turns;
 
 use accepting::Accepting;
+use awake::Awake;
 pub(crate) use clients::Connected;
 
 use crate::access::Access;
@@ -26,14 +28,15 @@ use crate::listen::Listener;
 use crate::replies::ReplyTimes;
 use crate::session::{Around, Protocol, Session, of_token};
 use crate::shard::{Doors, Order};
+use crate::starting::Latency;
 use crate::tls::Tls;
 use crate::waiting::Waiting;
 use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
-use qos::Gate;
+use qos::{Gate, GateStatus};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, Sender};
-use store::{CacheSettings, Served};
+use store::{CacheSettings, SecondFile, Served};
 use uring::{Done, Io, Port};
 
 /// How long a stopping shard takes at most to bring everything to the disk.
@@ -60,6 +63,8 @@ pub(crate) struct Owner {
     accounts: Accounts,
     limits: ServerLimits,
     cache: Option<CacheSettings>,
+    /// Until the maps are there.
+    second_level: Option<SecondFile>,
     claims: Claims,
     replies: ReplyTimes,
     listeners: Vec<Accepting>,
@@ -96,6 +101,7 @@ pub(crate) struct Owner {
     looked: Time,
     cpu: Span,
     stalled: Span,
+    awake: Awake,
     turns: u64,
     /// Processor time of the longest turn in which something of the administration went on, since it was last told.
     longest_turn: Span,
@@ -133,6 +139,7 @@ impl Owner {
             accounts: Accounts::default(),
             limits,
             cache: doors.cache,
+            second_level: doors.second_level,
             claims: Claims::new(limits.memory, buffers),
             replies: ReplyTimes::default(),
             listeners: spoken.map(accepting).collect(),
@@ -155,6 +162,7 @@ impl Owner {
             looked: io.now(),
             cpu: uring::usage::thread_cpu(),
             stalled: Span::ZERO,
+            awake: Awake::new(doors.latency == Latency::Low),
             turns: 0,
             longest_turn: Span::ZERO,
             measured_from: None,
@@ -197,6 +205,7 @@ impl Owner {
         let wakeup = if again { Wakeup::Now } else { self.gate.next_wakeup() };
         let until = match wakeup {
             Wakeup::Now => return self.io.turn(Some(now)),
+            _ if let Some(until) = self.awake.until(now) => return self.wait_awake(now, wakeup, until),
             Wakeup::At(at) => at.min(next_look),
             Wakeup::External | Wakeup::Idle if self.has_deadlines() => next_look,
             Wakeup::External | Wakeup::Idle => return self.io.rest(None),
@@ -206,6 +215,18 @@ impl Owner {
             false => self.io.rest(Some(until)),
         };
         self.stalled += now.since(until).saturating_sub(self.tolerance);
+        now
+    }
+
+    /// Submits everything, and looks again and again until something has come or it is that time.
+    fn wait_awake(&mut self, began: Time, wakeup: Wakeup, until: Time) -> Time {
+        let until = if let Wakeup::At(at) = wakeup { at.min(until) } else { until };
+        let mut now = self.io.turn(Some(began));
+        while now < until && !self.io.has_ended() {
+            std::hint::spin_loop();
+            now = self.io.look();
+        }
+        self.awake.waited(now.since(began));
         now
     }
 
@@ -243,6 +264,10 @@ impl Owner {
         self.freed_for_store = false;
         self.gate.poll(now, &mut completions);
         self.note_freed(!completions.is_empty());
+        if !completions.is_empty() {
+            let GateStatus { queued, in_flight, .. } = self.gate.status();
+            self.awake.ended(now, completions.len(), queued + in_flight);
+        }
         let mut touched = std::mem::take(&mut self.touched);
         for mut completion in completions.drain(..) {
             self.accounts.completed(&completion);

@@ -6,8 +6,9 @@ use crate::exports::Export;
 use crate::limits::ServerLimits;
 use crate::listen::{Listen, ListenError, Listener};
 use crate::owner::{Connected, Owner};
+use crate::starting::{Latency, StartError};
 use crate::tls::Tls;
-use admin::{CacheMemory, CacheSeen, MemoryPart};
+use admin::{CacheMemory, CacheSeen, MemoryPart, SecondSeen};
 use block::{Bytes, ObjectId, Span, Time};
 use map::{Owned, What};
 use nbd::TlsMode;
@@ -19,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::vec::IntoIter;
-use store::{CacheSettings, MappedPool, MappedVolumes};
+use store::{CacheSettings, MappedPool, MappedVolumes, SecondFile, SecondPlace};
 use uring::{Backend, Io, IoSettings, Waker, usage};
 
 /// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring would be bound too, to the
@@ -32,31 +33,6 @@ fn bound(cpu: Option<u32>, settings: &IoSettings) -> Result<Io, StartError> {
         (None, _) => {}
     }
     Ok(io)
-}
-
-/// Why the shard could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// An address cannot be listened on.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    /// The ring cannot be opened.
-    #[error(transparent)]
-    Io(#[from] uring::IoError),
-    /// No thread can be started.
-    #[error("start the data thread: {0}")]
-    Thread(#[from] std::io::Error),
-    /// The data thread cannot be bound there.
-    #[error("cpu = {cpu}: is none of the processors that this process may use ({allowed}); name one of them, or none")]
-    Cpu {
-        /// The processor that was named.
-        cpu: u32,
-        /// Those that could be.
-        allowed: String,
-    },
-    /// The thread died at its start.
-    #[error(transparent)]
-    Gone(#[from] ShardGone),
 }
 
 /// The shard's thread is gone.
@@ -83,6 +59,8 @@ pub struct Account {
     /// Time by which the thread went on later than it asked to, beyond the gate's tolerance: something else had the
     /// processor, and limits may have lost rate by it.
     pub stalled: Span,
+    /// How long the thread waited awake, with [`Latency::Low`].
+    pub awake: Span,
     /// How often the thread looked for work: once a system call, or less.
     pub turns: u64,
     /// Processor time of the longest turn in which something of the administration went on.
@@ -191,6 +169,8 @@ pub(crate) enum Order {
     },
     /// Tell what came of each partition of the cache, by number.
     Cache(Sender<BTreeMap<u32, CacheSeen>>),
+    /// Tell of the second level of the cache.
+    SecondLevel(Sender<Option<SecondSeen>>),
     /// Tell what is taken of the pool's data.
     Space(Sender<Option<map::Usage>>),
     /// Tell when all orders before are done.
@@ -228,8 +208,12 @@ pub struct Front {
     pub default_export: Option<String>,
     /// The processor that the data thread is bound to; without, it runs where the system puts it.
     pub cpu: Option<u32>,
+    /// Whether the data thread waits awake for a client in ping-pong.
+    pub latency: Latency,
     /// Pages of the pool in memory; none without.
     pub cache: Option<CacheSettings>,
+    /// Where what memory evicts goes; nowhere without, and without a cache.
+    pub second_level: Option<SecondPlace>,
     /// Where to listen for NFS, which is never encrypted.
     pub nfs: Vec<Listen>,
     /// How long after 1970 this is, for dates and to tell this life of the server from others.
@@ -245,6 +229,8 @@ pub(crate) struct Doors {
     pub access: Access,
     pub default_export: Option<String>,
     pub cache: Option<CacheSettings>,
+    pub second_level: Option<SecondFile>,
+    pub latency: Latency,
 }
 
 impl Front {
@@ -280,7 +266,7 @@ impl Front {
     }
 
     /// Listens.
-    fn open(mut self) -> Result<Doors, ListenError> {
+    fn open(mut self) -> Result<Doors, StartError> {
         let inherited = std::mem::take(&mut self.inherited).into_iter().enumerate();
         let inherited = inherited.map(|(number, socket)| Listener::inherited(number + 3, socket));
         let listeners = inherited.chain(self.listen.iter().map(Listen::open)).map(|listener| {
@@ -295,8 +281,9 @@ impl Front {
             Ok(listener)
         });
         let nfs = nfs.collect::<Result<Vec<_>, ListenError>>()?;
-        let Front { tls, access, default_export, cache, since_1970, .. } = self;
-        Ok(Doors { listeners, nfs, tls, access, default_export, cache, since_1970 })
+        let Front { tls, access, default_export, cache, since_1970, second_level, latency, .. } = self;
+        let second_level = second_level.filter(|_| cache.is_some()).map(|place| place.open()).transpose()?;
+        Ok(Doors { listeners, nfs, tls, access, default_export, cache, second_level, latency, since_1970 })
     }
 }
 
@@ -351,6 +338,7 @@ impl Shard {
         let cache = doors.cache.map(|cache| CacheMemory { memory: cache.memory, page: Bytes(cache.page.into()) });
         // What the maps need for themselves is not the clients'.
         settings.slab.0 += MappedVolumes::MEMORY.0;
+        settings.slab.0 += doors.second_level.as_ref().map_or(0, |_| SecondPlace::BUFFERS.0);
         let (orders, inbox) = channel();
         let (made, is_made) = sync_channel(1);
         let body = move || match bound(cpu, &settings) {
@@ -390,6 +378,11 @@ impl Shard {
     /// What came of each partition of the cache, by number.
     pub(crate) fn cached(&self) -> Result<BTreeMap<u32, CacheSeen>, ShardGone> {
         self.asked(Order::Cache)
+    }
+
+    /// The second level of the cache.
+    pub(crate) fn second_level(&self) -> Result<Option<SecondSeen>, ShardGone> {
+        self.asked(Order::SecondLevel)
     }
 
     /// What its memory is for.

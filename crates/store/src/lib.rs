@@ -33,7 +33,8 @@ pub use catalogue::{
 pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
 pub use mapped::{
-    CacheSettings, Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, PartitionState, check_maps,
+    CacheSettings, Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, PartitionState, SecondError,
+    SecondFile, SecondPlace, SecondState, check_maps,
 };
 pub use pool::{CONTROL_SOCKET, Keeper, Pool};
 pub use repair::{RepairSettings, Repaired, repair};

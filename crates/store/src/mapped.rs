@@ -13,12 +13,14 @@
 mod administration;
 mod cached;
 mod error;
+mod extents;
 mod files;
 mod flight;
 mod members;
 mod places;
 mod reading;
 mod salvage;
+mod second;
 mod views;
 
 pub use cached::{CacheSettings, PartitionState};
@@ -40,6 +42,7 @@ use members::Members;
 pub(crate) use places::MEMBERS_MAX;
 pub use places::{Marks, Named};
 pub(crate) use salvage::{MapRepair, salvage_maps};
+pub use second::{SecondError, SecondFile, SecondPlace, SecondState};
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use uring::{Done, FileId, Io, Job, Port};
@@ -228,7 +231,7 @@ impl MappedVolumes {
 
     /// Buffers of our own: out of the slab as long as this lives.
     pub fn own_buffers(&self) -> usize {
-        BOUNCES
+        BOUNCES + self.cached.as_ref().and_then(|cached| cached.second.as_ref()).map_or(0, |second| second.buffers())
     }
 
     /// Requests that were taken and have not begun.
@@ -395,7 +398,7 @@ impl Target for MappedVolumes {
         self.reaped = reaped;
         self.push_again();
         self.end_views(now);
-        self.cached.iter_mut().filter(|cached| cached.has_work()).for_each(Cached::step);
+        self.cached.iter_mut().filter(|cached| cached.has_work()).for_each(|cached| cached.step(&self.io, now));
         if self.core.has_work() {
             self.core.step(&mut Steps::new(STEPS));
         }
@@ -413,8 +416,9 @@ impl Target for MappedVolumes {
         }
         if self.core.has_failed() {
             self.doubt.remember();
-            self.cached.iter_mut().for_each(Cached::shut);
+            self.cached.iter_mut().for_each(|cached| cached.shut(&self.io));
         }
+        self.write_second();
         out.append(&mut self.ready);
     }
 
@@ -441,6 +445,10 @@ impl Target for MappedVolumes {
 impl Drop for MappedVolumes {
     fn drop(&mut self) {
         self.bounces.drain(..).for_each(|buf| self.io.give(buf));
+        if let Some(second) = self.cached.as_mut().and_then(|cached| cached.second.as_mut()) {
+            second.fail(&self.io, "it is closed");
+            self.io.close(second.file);
+        }
         self.files.iter().for_each(|file| self.io.close(*file));
     }
 }

@@ -191,6 +191,16 @@ impl Io {
         self.0.turn(until, true)
     }
 
+    /// Whether a port has something to reap.
+    pub fn has_ended(&self) -> bool {
+        self.0.core.borrow().unreaped > 0
+    }
+
+    /// A [`Driver::turn`] that does not sleep and takes what has come: for a worker that waits awake. At most one system call.
+    pub fn look(&mut self) -> Time {
+        self.0.turn(Some(Time::ZERO), false)
+    }
+
     /// Gives memory of the slab back to the system that nobody used since ten calls ago, at most so much at a time: to be
     /// called from time to time, with the time that is to pass. What is registered with the ring stays. A system call for
     /// each 2 MiB that are given back; how much that was.

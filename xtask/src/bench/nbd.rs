@@ -1,7 +1,8 @@
 //! `cargo xtask bench nbd`: the server beside those that people use today, like for like.
 //!
 //! Two rivals, each under its own conditions, which ours takes over: nbdkit's file plugin through the page cache with
-//! all data in memory, and qemu-nbd past it (`O_DIRECT`). Same file size, same disk, same client, a Unix socket; ours with
+//! all data in memory, and qemu-nbd past it (`O_DIRECT`). Hits of the server's own cache are beside nbdkit's memory plugin, and
+//! both depth-1 rows are there once more with `latency = "low"`. Same file size, same disk, same client, a Unix socket; ours with
 //! its QoS gate on and a ceiling that is never reached. Runs alternate (ours, theirs, ours, …); a ratio is the median of
 //! the ratios of neighbouring runs. The disk itself runs the same load beside them, without any server.
 
@@ -15,7 +16,7 @@ use super::turns::{Data, Turns};
 use super::{Folder, line_of, load_average, make_data, need, release_build, succeed};
 use crate::root;
 use anyhow::{Context as _, Result};
-use contender::{Contender, Ours};
+use contender::{Contender, MEMORY, Ours};
 use row::{Bound, Figure, Row, Sample};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,12 @@ enum Table {
     Page,
     /// Past the page cache, against qemu-nbd
     Direct,
+    /// The same with `latency = "low"`
+    DirectLow,
+    /// Hits of the server's own cache, against nbdkit's memory
+    Cached,
+    /// The same with `latency = "low"`
+    CachedLow,
     /// 64 connections to 16 exports: memory and fairness
     Crowd,
     /// A client beside others that do not read, or ask without end
@@ -59,8 +66,30 @@ struct Match {
     conditions: &'static str,
     /// The pool's `cache`.
     cache: &'static str,
+    /// What the server keeps in its own cache, and whether it waits awake.
+    config: Config,
     warm: bool,
     rows: &'static [Row],
+}
+
+/// Our server's configuration.
+#[derive(Clone, Copy, Default)]
+struct Config {
+    /// All data fits into `[cache] memory`.
+    is_cached: bool,
+    /// `latency = "low"`.
+    is_low: bool,
+}
+
+const PLAIN: Config = Config { is_cached: false, is_low: false };
+
+impl Config {
+    /// The file's text, for so much data.
+    fn text(self, mib: u64) -> String {
+        // Beside the data, what the pool's first blocks may take.
+        let cache = if self.is_cached { format!("[cache]\nmemory = \"{}MiB\"\n", mib + 64) } else { String::new() };
+        cache + if self.is_low { "[server]\nlatency = \"low\"\n" } else { "" }
+    }
 }
 
 const fn load(pattern: &'static str, block: &'static str, depth: u32) -> Load {
@@ -73,12 +102,13 @@ const fn bounds<const N: usize>(bounds: [Bound; N]) -> [Option<Bound>; 2] {
     [first, second]
 }
 
-const MATCHES: [Match; 2] = [
+const MATCHES: [Match; 5] = [
     Match {
         table: Table::Page,
         rival: "nbdkit",
         conditions: "through the page cache, all data read into it before each run",
         cache: "page",
+        config: PLAIN,
         warm: true,
         rows: &[
             Row {
@@ -103,6 +133,7 @@ const MATCHES: [Match; 2] = [
         rival: "qemu-nbd",
         conditions: "past the page cache (O_DIRECT), all else written back (sync) before each run",
         cache: "direct",
+        config: PLAIN,
         warm: false,
         rows: &[
             Row {
@@ -136,6 +167,57 @@ const MATCHES: [Match; 2] = [
                 bounds: bounds([Bound::most(Figure::Cpu, 0.5)]),
             },
         ],
+    },
+    Match {
+        table: Table::DirectLow,
+        rival: "qemu-nbd",
+        conditions: "past the page cache (O_DIRECT), ours waits awake (latency = \"low\")",
+        cache: "direct",
+        config: Config { is_low: true, ..PLAIN },
+        warm: false,
+        rows: &[Row {
+            name: "4 KiB random read, depth 1",
+            load: load("randread", "4k", 1),
+            bounds: bounds([Bound::most(Figure::P50, 0.8)]),
+        }],
+    },
+    Match {
+        table: Table::Cached,
+        rival: MEMORY,
+        conditions: "all data in our cache and in nbdkit's memory, read once before each run",
+        cache: "direct",
+        config: Config { is_cached: true, ..PLAIN },
+        warm: true,
+        rows: &[
+            Row {
+                name: "4 KiB random read, depth 32",
+                load: load("randread", "4k", 32),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::least(Figure::Iops, 1.5)]),
+            },
+            Row {
+                name: "4 KiB random read, depth 1",
+                load: load("randread", "4k", 1),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.9)]),
+            },
+            Row {
+                name: "1 MiB read, depth 8",
+                load: load("read", "1m", 8),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.65)]),
+            },
+        ],
+    },
+    Match {
+        table: Table::CachedLow,
+        rival: MEMORY,
+        conditions: "all data in our cache and in nbdkit's memory, ours waits awake (latency = \"low\")",
+        cache: "direct",
+        config: Config { is_cached: true, is_low: true },
+        warm: true,
+        rows: &[Row {
+            name: "4 KiB random read, depth 1",
+            load: load("randread", "4k", 1),
+            bounds: bounds([Bound::most(Figure::P50, 0.75)]),
+        }],
     },
 ];
 
@@ -192,7 +274,8 @@ impl Nbd {
     /// One table; bounds met and missed.
     fn play(&self, game: &Match, seawall: &Path, folder: &Path, data: &Path, raw: &Path) -> Result<(u32, u32)> {
         println!("\nseawall against {}: {}", game.rival, game.conditions);
-        let ours = Ours::start(seawall, &folder.join(format!("pool-{}", game.rival)), &self.settings(game.cache))?;
+        let pool = folder.join(format!("pool-{:?}", game.table));
+        let ours = Ours::start(seawall, &pool, &self.settings(game.cache), &game.config.text(self.data.mib))?;
         ours.make_lun("lun1", data.metadata()?.len())?;
         succeed(Command::new("nbdcopy").arg("--flush").arg(data).arg(ours.uri("lun1")))?;
         let theirs = Contender::rival(folder, game.rival, data)?;

@@ -211,7 +211,9 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
         access: config.access.clone(),
         default_export: config.default_export.clone(),
         cpu: config.cpu,
+        latency: config.latency,
         cache: config.cache,
+        second_level: config.second_level.clone(),
     }
 }
 

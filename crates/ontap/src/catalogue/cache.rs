@@ -64,6 +64,33 @@ commands! {
         "evicted",
         /// Pages that went because what they held was changed
         "invalidated",
+        /// Pages missed in memory and found in the second level
+        "second-hits",
+        /// What it has in the second level
+        "second-resident",
+    }
+
+    shows
+    /// Display the second level of the cache and what came of it since the server started
+    "cache second-level show" => SecondLevel by { "path" } {
+        /// File or device
+        "path",
+        /// Whether it is used, or why not
+        "state",
+        /// What it may hold
+        "size",
+        /// Pages missed in memory and found there
+        "hits",
+        /// Pages written to it
+        "written",
+        /// Pages not written because they had been asked for only once
+        "unused",
+        /// Pages not written because of the bound of a day, or because it was behind
+        "spared",
+        /// Pages that went for others
+        "evicted",
+        /// Pages that went because what they held was changed
+        "invalidated",
     }
 
     shows
@@ -98,5 +125,9 @@ commands! {
         "resident",
         /// What it may hold
         "size",
+        /// Pages missed in memory and found in the second level
+        "second-hits",
+        /// What it has in the second level
+        "second-resident",
     }
 }

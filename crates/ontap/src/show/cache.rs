@@ -30,6 +30,10 @@ pub struct CacheCounts {
     pub invalidated: u64,
     /// Bytes that it holds now.
     pub resident: u64,
+    /// Missed in memory and found in the second level.
+    pub second_hits: u64,
+    /// Bytes that it has in the second level now.
+    pub second_resident: u64,
 }
 
 impl CacheCounts {
@@ -45,6 +49,8 @@ impl CacheCounts {
             "evicted" => Cell::Count(self.evicted),
             "invalidated" => Cell::Count(self.invalidated),
             "resident" => Cell::Bytes(self.resident),
+            "second-hits" => Cell::Count(self.second_hits),
+            "second-resident" => Cell::Bytes(self.second_resident),
             _ => return None,
         })
     }
@@ -73,10 +79,21 @@ impl Row for CachePartitionRow {
         ("Pages Inserted", "inserted"),
         ("Pages Evicted", "evicted"),
         ("Pages Invalidated", "invalidated"),
+        ("Pages Hit in Second Level", "second-hits"),
+        ("Resident in Second Level", "second-resident"),
     ];
 
-    const MEASURED: &'static [&'static str] =
-        &["resident", "hit-share", "hits", "misses", "inserted", "evicted", "invalidated"];
+    const MEASURED: &'static [&'static str] = &[
+        "resident",
+        "hit-share",
+        "hits",
+        "misses",
+        "inserted",
+        "evicted",
+        "invalidated",
+        "second-hits",
+        "second-resident",
+    ];
 
     fn cell(&self, field: &str) -> Option<Cell> {
         Some(match field {
@@ -95,10 +112,73 @@ impl Row for CachePartitionRow {
     }
 }
 
+/// The second level of the cache, in pages since the server started.
+#[derive(Clone, Debug, Default)]
+pub struct SecondLevelRow {
+    /// Its file or device.
+    pub path: String,
+    /// `on`, or `off` and why.
+    pub state: String,
+    /// What it may hold, in bytes.
+    pub size: u64,
+    /// Missed in memory and found there.
+    pub hits: u64,
+    /// Written to it.
+    pub written: u64,
+    /// Not written, because they had been asked for only once.
+    pub unused: u64,
+    /// Not written, because of the bound of a day or because it was behind.
+    pub spared: u64,
+    /// That went for others.
+    pub evicted: u64,
+    /// That went because what they held was changed or is gone.
+    pub invalidated: u64,
+}
+
+impl Row for SecondLevelRow {
+    const COMMAND: &'static str = "cache second-level show";
+
+    const SUMMARY: &'static [Column] = &[
+        Column::left("path", "Second Level", 28),
+        Column::left("state", "State", 5),
+        Column::right("size", "Size", 8),
+        Column::right("hits", "Hits", 10),
+        Column::right("written", "Written", 10),
+        Column::right("spared", "Spared", 10),
+    ];
+
+    const INSTANCE: &'static [(&'static str, &'static str)] = &[
+        ("Second Level", "path"),
+        ("State", "state"),
+        ("Size", "size"),
+        ("Pages Hit", "hits"),
+        ("Pages Written", "written"),
+        ("Pages Not Written, Asked For Once", "unused"),
+        ("Pages Not Written, Bound or Device", "spared"),
+        ("Pages Evicted", "evicted"),
+        ("Pages Invalidated", "invalidated"),
+    ];
+
+    fn cell(&self, field: &str) -> Option<Cell> {
+        Some(match field {
+            "path" => Cell::Text(self.path.clone()),
+            "state" => Cell::Text(self.state.clone()),
+            "size" => Cell::Bytes(self.size),
+            "hits" => Cell::Count(self.hits),
+            "written" => Cell::Count(self.written),
+            "unused" => Cell::Count(self.unused),
+            "spared" => Cell::Count(self.spared),
+            "evicted" => Cell::Count(self.evicted),
+            "invalidated" => Cell::Count(self.invalidated),
+            _ => return None,
+        })
+    }
+}
+
 /// What the server's memory is for.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryRow {
-    /// `cache`, `buffers` or `maps`.
+    /// `cache`, `second level`, `buffers` or `maps`.
     pub part: String,
     /// The most that it may take, in bytes; `None` where that grows with the pool.
     pub limit: Option<u64>,
@@ -165,7 +245,9 @@ impl Row for CacheStatisticsRow {
         ("Pages Missed Per Second", "misses"),
         ("Pages Inserted Per Second", "inserted"),
         ("Pages Evicted Per Second", "evicted"),
+        ("Pages Hit in Second Level Per Second", "second-hits"),
         ("Resident", "resident"),
+        ("Resident in Second Level", "second-resident"),
         ("Size", "size"),
     ];
 

@@ -2,8 +2,8 @@
 
 use super::{
     AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, DfRow, FairnessRow, FileRow, HistoryRow, LunRow,
-    MemoryRow, PolicyGroupRow, QtreeRow, Row, SnapshotRow, VolumeRow, VserverRow, WorkloadRow, columns, fields_of,
-    instance, json, picked, summary,
+    MemoryRow, PolicyGroupRow, QtreeRow, Row, SecondLevelRow, SnapshotRow, VolumeRow, VserverRow, WorkloadRow, columns,
+    fields_of, instance, json, picked, summary,
 };
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::Units;
@@ -79,6 +79,8 @@ kinds! {
     CacheStatistics(CacheStatisticsRow),
     /// `memory show`
     Memory(MemoryRow),
+    /// `cache second-level show`
+    SecondLevel(SecondLevelRow),
 }
 
 impl Listing {

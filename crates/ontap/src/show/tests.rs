@@ -142,6 +142,8 @@ fn partitions() -> Vec<CachePartitionRow> {
             evicted: misses / 2,
             invalidated: 7,
             resident: size / 2,
+            second_hits: misses / 3,
+            second_resident: size * 2,
         }),
     };
     vec![

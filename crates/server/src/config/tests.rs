@@ -1,6 +1,7 @@
 //! Configuration files: everything that can be said is read, and what is wrong is named in one line.
 
 use super::*;
+use store::SecondPlace;
 
 fn read(text: &str) -> Result<ServeConfig, String> {
     let dir = tempfile::tempdir().unwrap();
@@ -17,6 +18,7 @@ fn everything_that_can_be_said_is_read() {
         nfs = "127.0.0.1:2049"
         io_uring = false
         cpu = 1
+        server.latency = "low"
         default_export = "/vol/v/l"
         [pool]
         folder = "/srv/pool"
@@ -60,6 +62,8 @@ fn everything_that_can_be_said_is_read() {
     "#;
     let expected = ServeConfig {
         cache: None,
+        second_level: None,
+        latency: Latency::Low,
         pool: Some("/srv/pool".into()),
         create: true,
         no_io_uring: true,
@@ -191,6 +195,50 @@ fn a_cache_has_a_size_and_pages_that_fit() {
         ),
         ("[cache]\nmemory = \"1MiB\"\npage = \"5KiB\"", "cache.page: must be 4, 8, 16, 32 or 64 KiB, got 5120 bytes"),
         ("[cache]\nmemory = \"900TiB\"", "cache.memory: must be at most the machine's "),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.contains(words) && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn a_second_level_is_for_a_cache_and_has_a_size_and_a_bound() {
+    let read = |text: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("seawall.toml");
+        std::fs::write(&path, format!("[cache]\n{text}")).unwrap();
+        let read = ServeConfig::read(&path).map(|config| config.second_level).map_err(|error| error.to_string());
+        read.map(|second| (second, dir.path().join("nvme")))
+    };
+    let (second, path) = read("memory = \"64MiB\"\nsecond_level = \"nvme\"\nsecond_level_size = \"1GiB\"").unwrap();
+    // Written once over in a day, if nothing is said.
+    assert_eq!(second, Some(SecondPlace { path, size: Bytes::gib(1), writes_per_day: Bytes::gib(1) }));
+    let all = "second_level = \"/dev/nvme9\"\nsecond_level_size = \"8GiB\"\nsecond_level_writes_per_day = \"2GiB\"";
+    let (second, _) = read(&format!("memory = \"64MiB\"\n{all}")).unwrap();
+    let path = PathBuf::from("/dev/nvme9");
+    assert_eq!(second, Some(SecondPlace { path, size: Bytes::gib(8), writes_per_day: Bytes::gib(2) }));
+    for (text, words) in [
+        (all, "cache.second_level: is for what cache.memory evicts; give that too"),
+        (
+            "memory = \"64MiB\"\nsecond_level = \"nvme\"",
+            "cache.second_level: give cache.second_level_size, what it may",
+        ),
+        (
+            "memory = \"64MiB\"\nsecond_level_size = \"1GiB\"",
+            "cache.second_level_size: give cache.second_level, a file or device, too",
+        ),
+        (
+            "memory = \"64MiB\"\nsecond_level = \"nvme\"\nsecond_level_size = \"1MiB\"",
+            "cache.second_level_size: must be from 2097152 to 4398046511104 bytes with pages of 4096, got 1048576",
+        ),
+        (
+            "memory = \"1MiB\"\nsecond_level = \"nvme\"\nsecond_level_size = \"3TiB\"",
+            "larger pages need less of an index",
+        ),
+        (
+            "memory = \"1MiB\"\nsecond_level = \"n\"\nsecond_level_size = \"1GiB\"\nsecond_level_writes_per_day = \"1MiB\"",
+            "cache.second_level_writes_per_day: must be at least 67108864 bytes, got 1048576",
+        ),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(words) && !error.contains('\n'), "{error}");

@@ -3,13 +3,13 @@
 use super::Owner;
 use super::orders::LOOK_UP;
 use crate::shard::Order;
-use admin::{CacheSeen, MemoryPart};
+use admin::{CacheSeen, MemoryPart, SecondSeen};
 use block::{Bytes, ObjectId};
 use cache::PartitionId;
 use map::Steps;
 use stats::run::Hits;
 use std::collections::BTreeMap;
-use store::{MappedVolumes, PartitionState};
+use store::{MappedVolumes, PartitionState, SecondPlace, SecondState};
 
 impl Owner {
     /// Changes the cache's partitions.
@@ -33,11 +33,30 @@ impl Owner {
     /// What came of each partition of the cache.
     pub(super) fn cached(&self) -> BTreeMap<u32, CacheSeen> {
         let partitions = self.gate.inner().volumes().into_iter().flat_map(MappedVolumes::partitions);
-        let seen = partitions.map(|(id, PartitionState { counts, size, resident })| {
+        let seen = partitions.map(|(id, PartitionState { counts, size, resident, second_hits, second_resident })| {
             let cache::Statistics { hits, misses, inserted, evicted, invalidated } = counts;
-            (u32::from(id.0), CacheSeen { hits, misses, inserted, evicted, invalidated, size, resident })
+            let seen = CacheSeen {
+                hits,
+                misses,
+                inserted,
+                evicted,
+                invalidated,
+                second_hits,
+                size,
+                resident,
+                second_resident,
+            };
+            (u32::from(id.0), seen)
         });
         seen.collect()
+    }
+
+    /// The second level of the cache.
+    pub(super) fn second_seen(&self) -> Option<SecondSeen> {
+        let SecondState { path, failed, size, counts, .. } = self.gate.inner().volumes()?.second_level()?;
+        let cache::SecondStatistics { hits, written, unused, spared, evicted, invalidated } = counts;
+        let path = path.display().to_string();
+        Some(SecondSeen { path, failed, size, hits, written, unused, spared, evicted, invalidated })
     }
 
     /// What the reads of each object asked of the cache, where somebody records it.
@@ -61,6 +80,32 @@ impl Owner {
         let buffers = MemoryPart { name: "buffers", limit, allowed: limit, used: Bytes(self.claims.claimed()) };
         let nodes = self.gate.inner().volumes().map_or(0, |volumes| volumes.core().usage().nodes);
         let maps = MemoryPart { name: "maps", limit: None, allowed: None, used: Bytes(nodes) };
-        cache.into_iter().chain([buffers, maps]).collect()
+        let second = self.gate.inner().volumes().and_then(MappedVolumes::second_level).map(|second| {
+            let limit = Some(Bytes(second.memory.0 + SecondPlace::BUFFERS.0)).filter(|_| second.failed.is_none());
+            MemoryPart { name: "second level", limit, allowed: limit, used: limit.unwrap_or_default() }
+        });
+        cache.into_iter().chain(second).chain([buffers, maps]).collect()
+    }
+
+    /// The pool's maps are there: they are served, with the second level of the cache where there is one.
+    pub(super) fn serve(&mut self, mut volumes: MappedVolumes) {
+        if let Some(opened) = self.second_level.take()
+            && !volumes.add_second_level(opened)
+        {
+            tracing::error!("the cache's second level is not used: no memory for its segments");
+        }
+        self.gate.inner_mut().begin(volumes);
+    }
+
+    /// Says that the second level was turned off, once.
+    pub(super) fn tell_of_second_level(&mut self) {
+        let failure = self.gate.inner_mut().volumes_mut().and_then(MappedVolumes::take_second_failure);
+        if let Some((path, reason)) = failure {
+            tracing::error!(
+                path = %path.display(),
+                reason,
+                "the cache's second level is off until the server starts again; reads go to the pool"
+            );
+        }
     }
 }

@@ -82,7 +82,7 @@ impl Owner {
                 *pool,
                 VolumesSettings { cache: self.cache, ..VolumesSettings::default() },
             ) {
-                Ok(volumes) => self.gate.inner_mut().begin(volumes),
+                Ok(volumes) => self.serve(volumes),
                 // The slab was made large enough; without maps every LUN of theirs is gone to clients.
                 Err(_) => tracing::error!("no memory for the maps' own buffers"),
             },
@@ -94,6 +94,7 @@ impl Owner {
             Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Divide(_) | Order::Limit(_) | Order::Place { .. } => self.divide(order, steps),
             Order::Cache(answer) => drop(answer.send(self.cached())),
+            Order::SecondLevel(answer) => drop(answer.send(self.second_seen())),
             Order::Memory(answer) => drop(answer.send(self.memory())),
             Order::Close { object } => {
                 steps.spend(self.sessions.len() as u32 / SESSIONS);
@@ -215,6 +216,7 @@ impl Owner {
             return Some(Order::Account(accounting));
         }
         let Accounting { objects, groups, answer, .. } = *accounting;
+        self.tell_of_second_level();
         let cpu = uring::usage::thread_cpu();
         let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
         let _ = answer.send(Account {
@@ -225,6 +227,7 @@ impl Owner {
             gate: self.gate.status(),
             cpu: used,
             stalled: std::mem::take(&mut self.stalled),
+            awake: self.awake.take_spent(),
             turns: std::mem::take(&mut self.turns),
             longest_turn: std::mem::take(&mut self.longest_turn),
             connections: self.connections(),
@@ -244,6 +247,7 @@ mod tests {
     use crate::access::Access;
     use crate::limits::ServerLimits;
     use crate::shard::Doors;
+    use crate::starting::Latency;
     use block::{Driver, Op, Request, Span, Submitted, Target};
     use map::What;
     use qos::Edit;
@@ -268,7 +272,9 @@ mod tests {
             let (orders, inbox) = channel();
             let (tls, access, default_export) = (None, Access::default(), None);
             let (listeners, nfs, since_1970) = (Vec::new(), Vec::new(), Span::ZERO);
-            let doors = Doors { listeners, nfs, tls, access, default_export, cache: None, since_1970 };
+            let (cache, second_level) = (None, None);
+            let latency = Latency::default();
+            let doors = Doors { listeners, nfs, tls, access, default_export, cache, second_level, latency, since_1970 };
             let owner = Owner::new(Io::open(&settings).unwrap(), doors, ServerLimits::default(), inbox);
             Bench { owner, orders, now: Time::ZERO }
         }

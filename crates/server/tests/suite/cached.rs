@@ -6,9 +6,11 @@ use block::Bytes;
 use cache::Policy;
 use nbd::{Command, Request, Wishes};
 use qos::RegistrySettings;
-use server::{Audit, Control, Front, Listen, Shard, Stalls};
+use server::{Audit, Control, Front, Latency, Listen, Shard, Stalls};
 use std::collections::BTreeMap;
-use store::{CacheSettings, Pool};
+use std::path::Path;
+use store::{CacheSettings, Pool, SecondError, SecondPlace};
+use uring::disk::OpenError;
 
 const PAGE: u64 = 4096;
 const MEMORY: Bytes = Bytes::mib(2);
@@ -22,11 +24,25 @@ fn server() -> Server {
     Server::start_behind(BACKENDS[0], limits(), with(MEMORY))
 }
 
+/// A second level in that folder; `None` where the file system has no direct I/O.
+fn second_level(dir: &Path) -> Option<SecondPlace> {
+    let place = SecondPlace { path: dir.join("second"), size: Bytes::mib(8), writes_per_day: Bytes::gib(4) };
+    match place.open() {
+        Ok(_) => Some(place),
+        Err(SecondError::Open(OpenError::NoDirect(_))) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// Stops it, and starts it with so much memory for the cache.
 fn restart(server: Server, memory: Option<Bytes>) -> Server {
+    restart_with(server, memory.map_or_else(Front::default, with))
+}
+
+fn restart_with(server: Server, front: Front) -> Server {
     let Server { control, socket, dir } = server;
     drop(control);
-    let front = Front { listen: vec![Listen::Unix(socket.clone())], ..memory.map_or_else(Front::default, with) };
+    let front = Front { listen: vec![Listen::Unix(socket.clone())], ..front };
     let shard = Shard::start_behind(front, limits(), settings(BACKENDS[0], &limits())).unwrap();
     let pool = Pool::open(&dir.path().join("pool")).unwrap();
     let control = Control::open(pool, shard, RegistrySettings::default()).unwrap();
@@ -158,12 +174,19 @@ impl Model {
 }
 
 /// Five histories of 600 requests and some 40 acts of administration, with a restart in the middle, in a cache of 2 MiB for up to
-/// 48 MiB of LUNs.
+/// 48 MiB of LUNs; every second one with a second level of 8 MiB, and three that wait awake.
 #[test]
 fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
     for seed in 0..5 {
         let mut chance = Chance(seed);
-        let mut server = server();
+        let behind = tempfile::tempdir().unwrap();
+        let place = if seed % 2 == 1 { second_level(behind.path()) } else { None };
+        let front = || {
+            let second_level = place.clone();
+            let latency = if seed < 3 { Latency::Low } else { Latency::Normal };
+            Front { second_level, latency, ..with(MEMORY) }
+        };
+        let mut server = Server::start_behind(BACKENDS[0], limits(), front());
         run(&mut server, "volume create w -size 64MiB");
         run(&mut server, "lun create /vol/w/l -size 4MiB");
         run(&mut server, "cache partition create p -size 512KiB -volumes w");
@@ -173,7 +196,7 @@ fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
         for step in 0..600 {
             if step == 300 {
                 model.clients.clear();
-                server = restart(server, Some(MEMORY));
+                server = restart_with(server, front());
             }
             match chance.below(15) {
                 0 => model.administer(&mut server, &mut chance),
@@ -192,6 +215,11 @@ fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
         }
         let seen = server.account().cache;
         assert!(seen.values().map(|seen| seen.hits).sum::<u64>() > 100, "seed {seed}: {seen:?}");
+        let shown = run(&mut server, "cache second-level show -output json");
+        if front().second_level.is_some() {
+            let found = seen.values().map(|seen| seen.second_hits).sum::<u64>();
+            assert!(found > 0 && shown.contains("\"state\":\"on\""), "seed {seed}: {found}, {shown}");
+        }
     }
 }
 
@@ -331,5 +359,41 @@ fn the_trail_tells_of_partitions() {
     for (line, before, after) in [(lines[0], "null", made), (lines[1], made, small), (lines[2], small, "null")] {
         let change = format!(r#""kind":"cache partition","name":"one","before":{before},"after":{after}"#);
         assert!(line.contains(&change), "{line}");
+    }
+}
+
+/// A device that answers with other bytes is turned off while clients read, who notice nothing; the administrator sees why.
+#[test]
+fn a_second_level_that_fails_is_turned_off_and_clients_notice_nothing() {
+    let behind = tempfile::tempdir().unwrap();
+    let Some(place) = second_level(behind.path()) else {
+        eprintln!("skipped: the temporary folder's file system has no direct I/O");
+        return;
+    };
+    let memory = Bytes::mib(1);
+    let front = Front { second_level: Some(place.clone()), ..with(memory) };
+    let mut server = Server::start_behind(BACKENDS[0], limits(), front);
+    let pieces: Vec<u64> = (0..64).map(|n| n * 37 % 64 * (64 << 10)).collect();
+    let mut client = Client::connect(&server.socket, Wishes::plain(LUN));
+    for at in &pieces {
+        client.write(*at, &vec![(*at >> 16) as u8 + 1; 64 << 10]).unwrap();
+        // Twice: the second time from memory, so that it was used when it is evicted.
+        (0..2).for_each(|_| drop(client.read(*at, 64 << 10).unwrap()));
+    }
+    let shown = run(&mut server, "cache second-level show");
+    let row: Vec<&str> = shown.lines().find(|line| line.contains("second")).unwrap().split_whitespace().collect();
+    assert_eq!((row[1], row[2]), ("on", "8.39MB"), "{shown}");
+    let shown = run(&mut server, "memory show -part \"second level\" -fields used");
+    assert!(shown.contains("second level"), "{shown}");
+    // What is written there is not what comes back.
+    let file = std::fs::OpenOptions::new().write(true).open(&place.path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &vec![7; 8 << 20], 64 << 10).unwrap();
+    for at in &pieces {
+        assert!(client.read(*at, 64 << 10).unwrap() == vec![(*at >> 16) as u8 + 1; 64 << 10], "at {at}");
+    }
+    let shown = run(&mut server, "cache second-level show -fields state,hits");
+    assert!(shown.contains("off: read: bytes that are not those that were written"), "{shown}");
+    for at in &pieces {
+        assert!(client.read(*at, 64 << 10).unwrap() == vec![(*at >> 16) as u8 + 1; 64 << 10], "at {at}");
     }
 }

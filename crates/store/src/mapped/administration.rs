@@ -3,10 +3,12 @@
 
 use super::PartitionState;
 use super::cached::Cached;
+use super::second::{Second, SecondFile, SecondState};
 use super::{ADMINISTRATION, MappedVolumes};
 use block::{Bytes, ObjectId};
 use cache::{PartitionId, Refusal};
 use map::{Agreed, Ask, Ended, What};
+use std::path::PathBuf;
 
 impl MappedVolumes {
     /// Asks for a change of an object's tree. Its answer comes by [`MappedVolumes::take_answers`] after a poll, with the
@@ -79,6 +81,22 @@ impl MappedVolumes {
     /// Has the cache keep so much at most, the default partition less first: memory is short, or no longer.
     pub fn limit_cache(&mut self, size: Bytes) {
         self.cached.iter_mut().for_each(|cached| cached.limit(size));
+    }
+
+    /// Has what memory evicts go to a second level from now on. False where there is no cache, or the slab has no
+    /// [`super::SecondPlace::BUFFERS`] left: then it is served without one.
+    pub fn add_second_level(&mut self, opened: SecondFile) -> bool {
+        self.cached.as_mut().is_some_and(|cached| cached.add_second(&self.io, opened))
+    }
+
+    /// The second level of the cache, where there is one.
+    pub fn second_level(&self) -> Option<SecondState> {
+        self.cached.as_ref()?.second.as_ref().map(Second::state)
+    }
+
+    /// Which second level was turned off and why, told once.
+    pub fn take_second_failure(&mut self) -> Option<(PathBuf, String)> {
+        self.cached.as_mut()?.second.as_mut()?.take_failure()
     }
 
     /// What the reads of each object asked of the cache since this was last called: pages found, and missed.

@@ -87,7 +87,7 @@ pub enum MapError {
 }
 
 /// What went wrong in the system's words, without the number that the standard library adds.
-fn reason(cause: &std::io::Error) -> String {
+pub(super) fn reason(cause: &std::io::Error) -> String {
     let text = cause.to_string();
     text.split_once(" (os error").map_or(text.clone(), |(reason, _)| reason.to_owned())
 }

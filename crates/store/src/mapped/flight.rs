@@ -9,6 +9,8 @@
 //! ```
 
 use super::cached::Filling;
+use super::extents::extents;
+use super::reading::SecondReading;
 use super::{BOUNCE, Changing, MappedVolumes, Queued, RESERVED};
 use crate::mapped::files::{REGIONS, index_of};
 use block::{Buf, Completion, Extent, Fault, Time};
@@ -44,6 +46,10 @@ pub(super) enum Flight {
         len: u64,
     },
     Store(Storing),
+    SecondRead(SecondReading),
+    SecondWrite {
+        segment: u32,
+    },
 }
 
 /// A flush of data that has several members.
@@ -104,6 +110,7 @@ pub(super) enum NeedsData {
 impl MappedVolumes {
     /// Starts a read, or hands it back when there is no memory for it.
     pub(super) fn start_read(&mut self, now: Time, queued: Queued, is_ahead: bool) -> Result<(), Queued> {
+        let Some(queued) = self.start_second(queued, is_ahead) else { return Ok(()) };
         let (tree, at, len) = (queued.request.object.0, queued.request.at, queued.request.len);
         let filling = self.cached.as_mut().and_then(|cached| Some((cached.begin_fill(tree)?, cached.page)));
         let grain = filling.map_or(self.align, |(_, page)| page.max(self.align));
@@ -193,7 +200,7 @@ impl MappedVolumes {
         let Reading { queued, pin, skip, filled, extents, filling, is_ahead, .. } = reading;
         self.reads -= 1;
         let buf = buf.window(0, filled);
-        self.fill_cached(queued.request.object.0, filling, &buf);
+        self.fill_cached(now, queued.request.object.0, filling, &buf);
         match self.io.view(&buf) {
             Some(view) => self.views.show(now, (view, filled), pin),
             None => self.core.unpin(pin),
@@ -218,7 +225,7 @@ impl MappedVolumes {
     }
 
     /// Tells the end of a read, where somebody asked for it.
-    fn answer(&mut self, is_ahead: bool, mut completion: Completion) {
+    pub(super) fn answer(&mut self, is_ahead: bool, mut completion: Completion) {
         if !is_ahead {
             return self.ready.push(completion);
         }
@@ -391,6 +398,11 @@ impl MappedVolumes {
             let region = self.files.iter().position(|found| found == file).unwrap_or(0);
             *at += self.bases[region];
         }
+        self.push_as_it_is(flight, job);
+    }
+
+    /// The same with an offset of the file.
+    pub(super) fn push_as_it_is(&mut self, flight: u32, job: Job) {
         if let Err(job) = self.port.push(u64::from(flight), job) {
             self.unpushed.push_back((flight, job));
         }
@@ -408,10 +420,13 @@ impl MappedVolumes {
 
     /// Ends what the kernel is done with, or sends it on to its next step.
     pub(super) fn finish(&mut self, now: Time, done: Done) {
+        let second = done.result.as_ref().map(|_| ()).map_err(ToString::to_string);
         let result = done.result.map(|_| ()).map_err(Failure::fault);
         let flight = self.flights.take(done.token as u32);
         let buf = done.buf;
         match (flight, buf) {
+            (Flight::SecondRead(reading), Some(buf)) => self.second_read(now, reading, second, buf),
+            (Flight::SecondWrite { segment }, Some(buf)) => self.second_written(segment, second, buf),
             (Flight::Flush { token }, _) => self.core.done(token, result),
             (Flight::Sync(syncing), _) => self.member_synced(syncing, result),
             (Flight::Discard { token, len }, _) => {
@@ -446,49 +461,5 @@ impl MappedVolumes {
     fn end_own(&mut self, token: Token, result: Result<(), Fault>, bounce: Buf) {
         self.bounces.push(bounce.window(0, BOUNCE));
         self.core.done(token, result);
-    }
-}
-
-/// Which of `len` bytes, from `skip` of `runs` on, are holes: neighbours of a kind in one. Nothing where all of them are
-/// data, so that a read of data that lies in several places pays nothing.
-fn extents(runs: &[Run], skip: u64, len: u64) -> Vec<Extent> {
-    if runs.iter().all(|run| run.at.is_some()) {
-        return Vec::new();
-    }
-    let mut found: Vec<Extent> = Vec::new();
-    let mut at = 0;
-    for run in runs {
-        // The part of the run that was asked for.
-        let (from, to) = (at.max(skip), (at + run.len).min(skip + len));
-        at += run.len;
-        if from >= to {
-            continue;
-        }
-        let hole = run.at.is_none();
-        match found.last_mut() {
-            Some(last) if last.hole == hole => last.len += to - from,
-            _ => found.push(Extent { len: to - from, hole, zero: hole, shared: false }),
-        }
-    }
-    if found.iter().any(|extent| extent.hole) { found } else { Vec::new() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn holes_are_told_where_there_are_some() {
-        let run = |at: Option<u64>, len| Run { at, len };
-        let told = |runs: &[Run], skip, len| {
-            extents(runs, skip, len).iter().map(|extent| (extent.len, extent.hole)).collect::<Vec<_>>()
-        };
-        let mixed = [run(None, 4096), run(None, 8192), run(Some(0), 4096), run(Some(65_536), 4096), run(None, 4096)];
-        assert_eq!(told(&mixed, 0, 24_576), [(12_288, true), (8192, false), (4096, true)]);
-        // What was read only to be whole blocks is not told.
-        assert_eq!(told(&mixed, 12_000, 1000), [(288, true), (712, false)]);
-        assert_eq!(told(&mixed, 12_288, 8192), []);
-        assert_eq!(told(&mixed[2..4], 0, 8192), []);
-        assert_eq!(told(&mixed[..2], 100, 200), [(200, true)]);
     }
 }

@@ -9,8 +9,8 @@
 //!                    then the same as in the folder
 //! ```
 //! The label says whose it is: a pool does not take another's device for its own, nor one of its own for the other. The
-//! checksum is CRC-32C of what follows it, to byte 24 in version 1 and to 48 in version 2. Roles: 0 data, 1 log. Numbers
-//! are little-endian. Version 1 ends at byte 24: it is the only member of the data, or the log. Version 2 says which member
+//! checksum is CRC-32C of what follows it, to byte 24 in version 1 and to 48 in version 2. Roles: 0 data, 1 log, 2 second
+//! level of the cache (of no pool: its number is 0). Numbers are little-endian. Version 1 ends at byte 24: it is the only member of the data, or the log. Version 2 says which member
 //! of how many, and how many bytes of segments it has room for; 0: it grows.
 
 use super::MapError;
@@ -27,7 +27,7 @@ const MAGIC: &[u8; 4] = b"SWDV";
 /// The newest format of the label that this program knows. A newer one is refused. What is no member of several gets the
 /// first, so that older programs know it.
 const FORMAT: u32 = 2;
-const LABEL: usize = 4096;
+pub(super) const LABEL: usize = 4096;
 /// Members that the data of a pool may have: each takes descriptors, and a flush asks all of them.
 pub(crate) const MEMBERS_MAX: usize = 32;
 
@@ -233,7 +233,7 @@ impl Places {
             Region::Nodes | Region::Table(_) | Region::End => &[],
         };
         let label = |number: usize| Label {
-            is_log: region == Region::Log,
+            role: if region == Region::Log { Role::Log } else { Role::Data },
             pool,
             number: number as u32,
             count: paths.len() as u32,
@@ -289,7 +289,7 @@ fn room(path: &Path) -> Result<Option<u64>, MapError> {
 fn member(path: &Path) -> Result<Label, MapError> {
     let label = File::open(path).and_then(|file| Label::read(&file));
     match label.map_err(|cause| MapError::Member { path: path.into(), cause })? {
-        Found::Label(label) if !label.is_log => Ok(label),
+        Found::Label(label) if label.role == Role::Data => Ok(label),
         Found::Newer(found) => Err(MapError::TooNew { path: path.into(), found, known: FORMAT }),
         _ => Err(MapError::OfAnother(path.into())),
     }
@@ -297,8 +297,8 @@ fn member(path: &Path) -> Result<Label, MapError> {
 
 /// What is written at the beginning of a file or device that the settings name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Label {
-    is_log: bool,
+pub(super) struct Label {
+    role: Role,
     pool: u64,
     /// Which member of the data, from 0.
     number: u32,
@@ -307,9 +307,17 @@ struct Label {
     room: Option<u64>,
 }
 
+/// What a file or device with a label is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Data = 0,
+    Log = 1,
+    Second = 2,
+}
+
 /// What is there instead of a label, or it.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+pub(super) enum Found {
     Nothing,
     Label(Label),
     Newer(u32),
@@ -318,12 +326,15 @@ enum Found {
 }
 
 impl Label {
-    fn encode(&self) -> [u8; LABEL] {
+    /// That of a second level of the cache.
+    pub(super) const SECOND: Label = Label { role: Role::Second, pool: 0, number: 0, count: 1, room: None };
+
+    pub(super) fn encode(&self) -> [u8; LABEL] {
         let mut bytes = [0; LABEL];
         let (format, end) = if self.count > 1 { (2u32, 48) } else { (1, 24) };
         bytes[..4].copy_from_slice(MAGIC);
         bytes[4..8].copy_from_slice(&format.to_le_bytes());
-        bytes[12..16].copy_from_slice(&u32::from(self.is_log).to_le_bytes());
+        bytes[12..16].copy_from_slice(&(self.role as u32).to_le_bytes());
         bytes[16..24].copy_from_slice(&self.pool.to_le_bytes());
         if self.count > 1 {
             bytes[24..28].copy_from_slice(&self.number.to_le_bytes());
@@ -336,7 +347,7 @@ impl Label {
         bytes
     }
 
-    fn read(file: &File) -> std::io::Result<Found> {
+    pub(super) fn read(file: &File) -> std::io::Result<Found> {
         let mut bytes = [0; 48];
         match file.read_exact_at(&mut bytes, 0) {
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(Found::Nothing),
@@ -357,11 +368,12 @@ impl Label {
         if word(8) != crc32c(&bytes[12..end]) {
             return Found::Damaged;
         }
-        let (is_log, pool) = (word(12) == 1, long(16));
+        let role = [Role::Data, Role::Log, Role::Second].into_iter().find(|role| *role as u32 == word(12));
+        let (Some(role), pool) = (role, long(16)) else { return Found::Damaged };
         let (number, count) = if end == 48 { (word(24), word(28)) } else { (0, 1) };
         let fits = end == 24 || number < count && count as usize <= MEMBERS_MAX && long(40) == SEGMENT;
         let room = Some(long(32)).filter(|room| end == 48 && *room > 0);
-        if fits { Found::Label(Label { is_log, pool, number, count, room }) } else { Found::Damaged }
+        if fits { Found::Label(Label { role, pool, number, count, room }) } else { Found::Damaged }
     }
 }
 
@@ -371,9 +383,9 @@ mod tests {
 
     #[test]
     fn a_label_is_read_as_it_was_written_and_damage_is_noticed() {
-        let one = Label { is_log: true, pool: 77, number: 0, count: 1, room: None };
-        let several = Label { is_log: false, pool: 77, number: 2, count: 3, room: Some(5 * SEGMENT) };
-        for (label, end) in [(one, 24), (several, 48), (Label { room: None, ..several }, 48)] {
+        let one = Label { role: Role::Log, pool: 77, number: 0, count: 1, room: None };
+        let several = Label { role: Role::Data, pool: 77, number: 2, count: 3, room: Some(5 * SEGMENT) };
+        for (label, end) in [(one, 24), (Label::SECOND, 24), (several, 48), (Label { room: None, ..several }, 48)] {
             let bytes: [u8; 48] = label.encode()[..48].try_into().unwrap();
             assert_eq!(Label::decode(&bytes), Found::Label(label));
             for at in 8..end {

@@ -1,11 +1,30 @@
-//! Reads and the cache: what is there is answered at once, what a stream will ask for is fetched.
+//! Reads and the cache: what is there is answered at once, what the second level has is read from there, what a stream will
+//! ask for is fetched.
 
-use super::cached::Filling;
+use super::cached::{Filling, SecondWay};
+use super::flight::Flight;
+use super::second::SecondRun;
 use super::{MappedVolumes, Queued};
 use block::{Buf, Op, OpKind, Request, Ticket, Time};
+use uring::Job;
 
 /// Reads ahead at a time: two streams with a window under way and one to come.
 const AHEADS_MAX: usize = 4;
+
+const OURS: &str = "a second level stays until all is closed";
+const LEFT: &str = "a read that is under way has a run";
+
+/// A read from the second level under way.
+pub(super) struct SecondReading {
+    queued: Queued,
+    filling: Filling,
+    /// Where its buffer begins in the tree.
+    from: u64,
+    /// What is still to be read, the next last; the last is under way.
+    runs: Vec<SecondRun>,
+    whole: u32,
+    is_ahead: bool,
+}
 
 impl MappedVolumes {
     /// Reads of streams under way that nobody asked for yet.
@@ -53,12 +72,92 @@ impl MappedVolumes {
         debug_assert!(self.ready.len() == began, "nobody hears of it");
     }
 
+    /// Begins a read that memory and the second level have all pages of; else hands it back.
+    pub(super) fn start_second(&mut self, queued: Queued, is_ahead: bool) -> Option<Queued> {
+        let part = (queued.request.object.0, queued.request.at, queued.request.len);
+        let Some(way) = self.cached.as_mut().and_then(|cached| cached.read_second(&self.io, part)) else {
+            return Some(queued);
+        };
+        let SecondWay { filling, from, runs, buf } = way;
+        self.reads += 1;
+        let reading = SecondReading { queued, filling, from, runs, whole: buf.len(), is_ahead };
+        self.second_on(reading, buf);
+        None
+    }
+
+    /// Reads the next run.
+    fn second_on(&mut self, reading: SecondReading, buf: Buf) {
+        let cached = self.cached.as_ref().expect(OURS);
+        let (run, second) = (reading.runs.last().expect(LEFT), cached.second.as_ref().expect(OURS));
+        let (file, at) = (second.file, second.at(run.slot));
+        let part = buf.window(run.into, run.pages * cached.page as u32);
+        let flight = self.flights.add(Flight::SecondRead(reading));
+        self.push_as_it_is(flight, Job::Read { file, at, buf: part });
+    }
+
+    /// A run was read, or not: goes on, ends the read, or has the disk answer it.
+    pub(super) fn second_read(&mut self, now: Time, mut reading: SecondReading, result: Result<(), String>, part: Buf) {
+        let second = self.cached.as_mut().and_then(|cached| cached.second.as_mut()).expect(OURS);
+        let run = reading.runs.pop().expect(LEFT);
+        let right = result.and_then(|()| match self.io.with(&part, |bytes| second.are_right(run.slot, bytes)) {
+            true => Ok(()),
+            false => Err("bytes that are not those that were written".into()),
+        });
+        second.release(run.slots());
+        let buf = part.window(0, reading.whole);
+        if let Err(why) = right {
+            second.release(reading.runs.iter().flat_map(SecondRun::slots));
+            second.fail(&self.io, &format!("read: {why}"));
+            return self.read_the_disk(now, reading, buf);
+        }
+        if !reading.runs.is_empty() {
+            return self.second_on(reading, buf);
+        }
+        let SecondReading { queued, filling, from, is_ahead, .. } = reading;
+        self.reads -= 1;
+        self.fill_cached(now, queued.request.object.0, Some((filling, from)), &buf);
+        let (skip, len) = ((queued.request.at - from) as u32, queued.request.len as u32);
+        let mut completion = queued.end(now, Ok(()));
+        completion.buf = Some(buf.window(skip, len));
+        self.answer(is_ahead, completion);
+    }
+
+    /// The second level has failed a read: it begins anew.
+    fn read_the_disk(&mut self, now: Time, reading: SecondReading, buf: Buf) {
+        let SecondReading { queued, is_ahead, .. } = reading;
+        self.io.give(buf);
+        self.reads -= 1;
+        if let Err(queued) = self.start_read(now, queued, is_ahead) {
+            match is_ahead {
+                true => self.aheads -= 1,
+                false => self.line.push_front(queued),
+            }
+        }
+    }
+
+    /// Hands segments of the second level that are full to the kernel.
+    pub(super) fn write_second(&mut self) {
+        while let Some(second) = self.cached.as_mut().and_then(|cached| cached.second.as_mut()) {
+            let file = second.file;
+            let Some((segment, at, buf)) = second.take_sealed() else { return };
+            let flight = self.flights.add(Flight::SecondWrite { segment });
+            self.push_as_it_is(flight, Job::Write { file, at, buf, durable: false });
+        }
+    }
+
+    /// A segment was written, or not.
+    pub(super) fn second_written(&mut self, segment: u32, result: Result<(), String>, buf: Buf) {
+        if let Some(second) = self.cached.as_mut().and_then(|cached| cached.second.as_mut()) {
+            second.written(&self.io, segment, buf, result);
+        }
+    }
+
     /// A read has ended with all its bytes: those of whole pages are kept, unless they are still in the file.
-    pub(super) fn fill_cached(&mut self, tree: u32, filling: Option<(Filling, u64)>, buf: &Buf) {
+    pub(super) fn fill_cached(&mut self, now: Time, tree: u32, filling: Option<(Filling, u64)>, buf: &Buf) {
         let (Some((filling, from)), Some(cached)) = (filling, &mut self.cached) else { return };
         let Some((size, _)) = self.core.tree(tree) else { return };
         if self.io.view(buf).is_none() {
-            self.io.with(buf, |bytes| cached.fill(tree, filling, (from, size), bytes));
+            self.io.with(buf, |bytes| cached.fill((&self.io, now), (tree, filling), (from, size), bytes));
         }
     }
 

@@ -4,6 +4,7 @@
 mod cached;
 mod members;
 mod random;
+mod second;
 mod space;
 
 use block::{Buf, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Time, Wakeup};

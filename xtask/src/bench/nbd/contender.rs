@@ -6,6 +6,9 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// nbdkit with its memory plugin.
+pub(super) const MEMORY: &str = "nbdkit memory";
+
 /// A rival with a file in it.
 pub(super) struct Contender {
     pub(super) served: Served,
@@ -15,15 +18,16 @@ pub(super) struct Contender {
 }
 
 impl Contender {
-    /// nbdkit's file plugin, or qemu-nbd, on `data`.
+    /// nbdkit's file plugin, or qemu-nbd, on `data`; or nbdkit's memory plugin with a copy of it.
     pub(super) fn rival(folder: &Path, name: &str, data: &Path) -> Result<Contender> {
         let stem = data.file_name().unwrap_or_default().to_string_lossy();
-        let socket = folder.join(format!("{name}-{stem}.sock"));
+        let socket = folder.join(format!("{}-{stem}.sock", name.replace(' ', "-")));
         if socket.exists() {
             std::fs::remove_file(&socket)?;
         }
-        let mut command = Command::new(name);
+        let mut command = Command::new(name.split(' ').next().unwrap_or(name));
         match name {
+            MEMORY => command.arg("-f").arg("-U").arg(&socket).arg("memory").arg(data.metadata()?.len().to_string()),
             "nbdkit" => command.arg("-f").arg("-U").arg(&socket).arg("file").arg(data),
             _ => {
                 command.args(["-t", "-e", "8", "--cache=none", "--aio=native", "--discard=unmap", "-f", "raw", "-k"]);
@@ -32,7 +36,11 @@ impl Contender {
         };
         let line = line_of(&command);
         let served = Served::start(command, &socket)?;
-        Ok(Contender { served, uri: format!("nbd+unix:///?socket={}", socket.display()), line })
+        let uri = format!("nbd+unix:///?socket={}", socket.display());
+        if name == MEMORY {
+            succeed(Command::new("nbdcopy").arg(data).arg(&uri))?;
+        }
+        Ok(Contender { served, uri, line })
     }
 }
 
@@ -52,14 +60,19 @@ const NEVER_REACHED: &str = "qos policy-group create never -vserver svm01 -max-t
 const VOLUME: &str = "volume create -vserver svm01 -volume vol1 -size 1TB";
 
 impl Ours {
-    /// A server on a new pool with these settings: a volume under a ceiling that is never reached.
-    pub(super) fn start(seawall: &Path, pool: &Path, settings: &str) -> Result<Ours> {
+    /// A server with that configuration on a new pool with these settings: a volume under a ceiling that is never reached.
+    pub(super) fn start(seawall: &Path, pool: &Path, settings: &str, config: &str) -> Result<Ours> {
         std::fs::create_dir(pool)?;
         std::fs::write(pool.join("seawall.toml"), settings)?;
         let mut command = Command::new(seawall);
         command.arg("serve").arg("--pool").arg(pool).arg("--create");
         command.arg("--listen").arg(format!("unix:{}", pool.join("nbd.sock").display()));
-        let settings = settings.trim().replace('\n', ", ");
+        if !config.is_empty() {
+            let file = pool.with_extension("toml");
+            std::fs::write(&file, config)?;
+            command.arg("--config").arg(file);
+        }
+        let settings = format!("{settings}{config}").trim().replace('\n', ", ");
         let line = format!("{}\n          ({settings}; {NEVER_REACHED})", line_of(&command));
         // It takes commands last, so whoever is heard there has everything else.
         let served = Served::start(command, &pool.join("control.sock"))?;

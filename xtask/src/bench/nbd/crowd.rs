@@ -27,7 +27,7 @@ const MEMORY: f64 = 64.0;
 /// Runs it; bounds met and missed.
 pub(super) fn run(seawall: &Path, folder: &Path, settings: &str, runs: u32, seconds: u64) -> Result<(u32, u32)> {
     println!("\n{} connections to {EXPORTS} exports, 4 KiB random reads, depth {DEPTH} on each", EXPORTS * CONNECTIONS);
-    let ours = Ours::start(seawall, &folder.join("pool-crowd"), settings)?;
+    let ours = Ours::start(seawall, &folder.join("pool-crowd"), settings, "")?;
     println!("  ours:   {}", ours.line);
     let fill = folder.join("fill");
     super::make_data(&fill, SIZE >> 20)?;

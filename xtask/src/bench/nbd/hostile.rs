@@ -77,7 +77,7 @@ const KINDS: [Kind; 3] = [
 /// Runs it; bounds met and missed.
 pub(super) fn run(seawall: &Path, folder: &Path, settings: &str, runs: u32, seconds: u64) -> Result<(u32, u32)> {
     println!("\na client that reads 4 KiB at random from the page cache, alone and beside others");
-    let ours = Ours::start(seawall, &folder.join("pool-hostile"), settings)?;
+    let ours = Ours::start(seawall, &folder.join("pool-hostile"), settings, "")?;
     println!("  ours:   {}", ours.line);
     let fill = folder.join("fill-hostile");
     make_data(&fill, SIZE >> 20)?;

@@ -1,0 +1,53 @@
+//! What the server's memory is for, and what came of the cache's partitions.
+
+use super::{Kind, Page};
+use crate::resource::View;
+use admin::{CacheSeen, DEFAULT_PARTITION};
+
+/// A metric of each partition: its name, what it is, and its value. There are 64 partitions at most.
+type Row = (&'static str, Kind, &'static str, fn(&CacheSeen) -> u64);
+
+const PARTITION: [Row; 9] = [
+    ("hits_total", Kind::Counter, "Pages asked for that were there", |seen| seen.hits),
+    ("misses_total", Kind::Counter, "Pages asked for that were not there", |seen| seen.misses),
+    ("inserted_total", Kind::Counter, "Pages that came in", |seen| seen.inserted),
+    ("evicted_total", Kind::Counter, "Pages that went for others", |seen| seen.evicted),
+    ("invalidated_total", Kind::Counter, "Pages that went because they changed", |seen| seen.invalidated),
+    ("second_level_hits_total", Kind::Counter, "Pages missed in memory and found on the second level", |seen| {
+        seen.second_hits
+    }),
+    ("size_bytes", Kind::Gauge, "What may be kept in memory", |seen| seen.size.0),
+    ("resident_bytes", Kind::Gauge, "What is kept in memory", |seen| seen.resident.0),
+    ("second_level_resident_bytes", Kind::Gauge, "What is kept on the second level", |seen| seen.second_resident.0),
+];
+
+pub(super) fn memory(page: &mut Page, view: &View<'_>) {
+    let parts = view.at.world.memory();
+    let mut used = page.metric("memory_used_bytes", Kind::Gauge, "What a part of the server's memory takes.");
+    for part in &parts {
+        used.put(&[("part", part.name)], part.used.0);
+    }
+    let mut allowed =
+        page.metric("memory_allowed_bytes", Kind::Gauge, "The most that a part of the server's memory may take now.");
+    for (part, bytes) in parts.iter().filter_map(|part| Some((part, part.allowed?))) {
+        allowed.put(&[("part", part.name)], bytes.0);
+    }
+    let Some(seen) = view.at.world.cache() else { return };
+    for (name, kind, what, of) in PARTITION {
+        let help = format!("{what}, of a partition of the cache.");
+        let mut metric = page.metric(&format!("cache_partition_{name}"), kind, &help);
+        for (id, seen) in &seen {
+            let named = view.administration.partitions.get(*id).map(|partition| partition.name.as_str());
+            metric.put(&[("partition", named.unwrap_or(DEFAULT_PARTITION))], of(seen));
+        }
+    }
+    if let Some(second) = view.at.world.second_level() {
+        let help = "Whether the cache's second level is used; it is off once its device has failed.";
+        page.one("cache_second_level_up", Kind::Gauge, help, second.failed.is_none());
+        let help = "Pages written to the cache's second level.";
+        page.one("cache_second_level_written_total", Kind::Counter, help, second.written);
+        let help =
+            "Pages not written to the cache's second level because of the bound of a day, or because it was behind.";
+        page.one("cache_second_level_spared_total", Kind::Counter, help, second.spared);
+    }
+}

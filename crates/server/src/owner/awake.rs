@@ -1,0 +1,123 @@
+//! `latency = "low"`: for how long the thread waits awake for the next request instead of sleeping.
+//!
+//! A client in ping-pong asks for one thing, waits for the answer, and asks again: at each step either it or this thread
+//! wakes up, which takes longer than the request. So while requests end one at a time, with none beside them, and
+//! follow each other within [`NEAR`], the thread looks again and again for what comes instead of sleeping, until [`NEAR`]
+//! after the last end. If nothing came by then, it takes [`ROUNDS`] such requests again before it does so.
+//!
+//! So what it costs is bounded: a processor's time as long as the ping-pong lasts, and [`NEAR`] after it.
+
+use block::{Span, Time};
+
+/// Ends that are no further apart than that follow each other: a request that a disk answers, with the way to the client
+/// and back.
+const NEAR: Span = Span::from_micros(200);
+
+/// Requests in ping-pong before it waits awake: what begins and ends at once shall cost nothing.
+const ROUNDS: u32 = 8;
+
+/// Whether a client is in ping-pong, and how long it was waited for.
+#[derive(Debug, Default)]
+pub(super) struct Awake {
+    /// Whether it is asked for at all.
+    is_on: bool,
+    /// Requests in ping-pong, one after the other.
+    rounds: u32,
+    last: Time,
+    spent: Span,
+}
+
+impl Awake {
+    pub(super) fn new(is_on: bool) -> Awake {
+        Awake { is_on, ..Awake::default() }
+    }
+
+    /// Requests have ended; `others` were asked for and have not.
+    pub(super) fn ended(&mut self, now: Time, ended: usize, others: u64) {
+        if ended == 0 || !self.is_on {
+            return;
+        }
+        let is_ping_pong = ended == 1 && others == 0 && now.since(self.last) <= NEAR;
+        self.rounds = if is_ping_pong { self.rounds.saturating_add(1) } else { 0 };
+        self.last = now;
+    }
+
+    /// Until when it is waited awake; `None` where the thread sleeps.
+    pub(super) fn until(&mut self, now: Time) -> Option<Time> {
+        if self.rounds < ROUNDS {
+            return None;
+        }
+        let until = self.last + NEAR;
+        if until <= now {
+            self.rounds = 0;
+            return None;
+        }
+        Some(until)
+    }
+
+    /// So long it was waited.
+    pub(super) fn waited(&mut self, span: Span) {
+        self.spent += span;
+    }
+
+    /// How long it was waited since this was last asked.
+    pub(super) fn take_spent(&mut self) -> Span {
+        std::mem::take(&mut self.spent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(us: u64) -> Time {
+        Time::ZERO + Span::from_micros(us)
+    }
+
+    /// Ends at these times, one at a time and alone.
+    fn after(ends: impl IntoIterator<Item = u64>) -> Awake {
+        let mut awake = Awake::new(true);
+        ends.into_iter().for_each(|at| awake.ended(us(at), 1, 0));
+        awake
+    }
+
+    #[test]
+    fn ping_pong_is_waited_for_until_it_pauses() {
+        // The first of nine ends has none before it that is near.
+        let mut awake = after((0..8).map(|n| 1000 + n * 50));
+        assert_eq!(awake.until(us(1350)), None, "seven rounds");
+        awake.ended(us(1400), 1, 0);
+        assert_eq!(awake.until(us(1401)), Some(us(1600)));
+        awake.ended(us(1580), 1, 0);
+        assert_eq!(awake.until(us(1581)), Some(us(1780)));
+        // Nothing came: from then on it sleeps, and takes eight rounds again.
+        assert_eq!(awake.until(us(1780)), None);
+        (0..8).for_each(|n| awake.ended(us(1790 + n), 1, 0));
+        assert_eq!(awake.until(us(1797)), None);
+        awake.ended(us(1798), 1, 0);
+        assert_eq!(awake.until(us(1799)), Some(us(1998)));
+    }
+
+    #[test]
+    fn depth_pauses_and_a_server_that_was_not_asked_to_sleep() {
+        let quick = || (0..20).map(|n| 1000 + n * 20);
+        let mut awake = after(quick());
+        awake.ended(us(1400), 2, 0);
+        assert_eq!(awake.until(us(1401)), None, "two at a time");
+        let mut awake = after(quick());
+        awake.ended(us(1400), 1, 1);
+        assert_eq!(awake.until(us(1401)), None, "another one waits");
+        assert_eq!(after((0..20).map(|n| n * 201)).until(us(19 * 201 + 1)), None, "one by one, but slowly");
+        let mut awake = Awake::new(false);
+        quick().for_each(|at| awake.ended(us(at), 1, 0));
+        assert_eq!(awake.until(us(1381)), None, "off");
+    }
+
+    #[test]
+    fn what_was_waited_is_told_once() {
+        let mut awake = Awake::new(true);
+        awake.waited(Span::from_micros(5));
+        awake.waited(Span::from_micros(7));
+        assert_eq!((awake.take_spent(), awake.take_spent()), (Span::from_micros(12), Span::ZERO));
+    }
+}
