@@ -1,3 +1,5 @@
+//! The order of segments, what is admitted, the bound of a day, and histories against a device that is a table.
+
 use super::*;
 use std::collections::BTreeMap;
 
