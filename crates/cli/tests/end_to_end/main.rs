@@ -48,6 +48,7 @@ mod orion;
 mod page;
 mod places;
 mod plan;
+mod prometheus;
 #[cfg(feature = "psk")]
 mod psk;
 mod qemu;
@@ -67,6 +68,7 @@ mod serve;
 mod server;
 mod shell;
 mod simulate;
+mod statistics;
 mod threads;
 mod tiers;
 mod tls;

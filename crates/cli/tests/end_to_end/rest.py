@@ -147,7 +147,6 @@ for attached in [{"name": "renamed"}, {"uuid": burst.uuid}]:
     volume.get(fields="qos.policy")
     assert attached.get("name", "xburst") == volume.qos.policy.name, volume
 assert QosPolicy.find(name="xburst", fields="object_count").object_count == 1
-fails(409, QosPolicy.find(name="xburst").delete)
 patch(Volume(uuid=volume.uuid), qos={"policy": {"name": "none"}})
 assert QosWorkload.count_collection() == 0
 fails(409, lambda: Volume(name="vol1", svm=S1, size="1GB").post())

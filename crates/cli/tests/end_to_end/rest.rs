@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A Python that has the client, where `cargo xtask test` put it.
-fn python() -> Option<PathBuf> {
+pub fn python() -> Option<PathBuf> {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python");
     if !python.is_file() {
         skip("netapp-ontap is not in target/python; cargo xtask test puts it there");
@@ -18,7 +18,7 @@ fn python() -> Option<PathBuf> {
 }
 
 /// A server with REST, and its port.
-fn start(scratch: &Scratch) -> (Server, String) {
+pub fn start(scratch: &Scratch) -> (Server, String) {
     let mut server = Server::start_with(scratch, &["--rest", "127.0.0.1:0"]);
     let said = server.running().seen.iter().find(|line| line.starts_with("REST: https://")).cloned();
     let said = said.expect("it says where REST is");
@@ -27,20 +27,25 @@ fn start(scratch: &Scratch) -> (Server, String) {
 }
 
 /// Adds a user to the pool in `scratch`; returns the password that is printed once.
-fn add_user(scratch: &Scratch, name: &str, role: &str) -> String {
+pub fn add_user(scratch: &Scratch, name: &str, role: &str) -> String {
     let out = succeed(seawall(scratch.path()).args(["user", "add", name, "--role", role, "--pool", "pool"]));
     out.trim().rsplit(' ').next().unwrap_or_default().to_owned()
 }
 
 /// Runs a script with the client, which must come to its end; two minutes are given to it.
-fn play(python: &Path, scratch: &Scratch, text: &str, arguments: &[&str]) -> String {
+pub fn play(python: &Path, scratch: &Scratch, text: &str, arguments: &[&str]) -> String {
+    play_for(120, python, scratch, text, arguments)
+}
+
+/// The same with so many seconds to it.
+fn play_for(seconds: u32, python: &Path, scratch: &Scratch, text: &str, arguments: &[&str]) -> String {
     let script = scratch.join("script.py");
     std::fs::write(&script, text).unwrap();
     let mut command = Command::new("timeout");
     // It would warn with every request that it was told to take any certificate.
     command
         .current_dir(scratch.path())
-        .args(["--kill-after=5", "120"])
+        .args(["--kill-after=5", &seconds.to_string()])
         .arg(python)
         .args(["-W", "ignore"])
         .arg(script)
@@ -110,6 +115,23 @@ fn jobs_that_a_kill_cut_off_are_settled_at_the_next_start() {
     server.stop();
 }
 
+/// Requests made of the document that the server gives of itself, by schemathesis: nothing that it refuses or takes is a
+/// failure of the server's, and every answer is as the document says. See `rest_schema.py` beside this file. Some eight
+/// thousand requests: on a machine that is very busy they take minutes.
+#[test]
+fn answers_are_as_the_document_says() {
+    let Some(python) = python() else { return };
+    if !python.with_file_name("schemathesis").is_file() {
+        return skip("schemathesis is not in target/python; cargo xtask test puts it there");
+    }
+    let scratch = Scratch::new();
+    let (server, port) = start(&scratch);
+    let password = add_user(&scratch, "admin", "admin");
+    play_for(290, &python, &scratch, include_str!("rest_schema.py"), &[&port, &password]);
+    assert!(server.tell(&["vserver show"]).contains("Vserver"), "it serves still");
+    server.stop();
+}
+
 /// Lines by REST, with a log-in: what they answer, what is refused, and that who may only look changes nothing.
 #[test]
 fn the_shell_reaches_a_server_by_rest() {
@@ -143,15 +165,20 @@ fn the_shell_reaches_a_server_by_rest() {
     server.stop();
 }
 
-/// 64 connections, clients that vanish, what is no HTTP: see `rest_wire.py` beside this file. After SIGHUP new connections
-/// have the certificate that is there then.
+/// 64 connections, clients that vanish or are slow, what is no HTTP, bodies that are too much, names that are paths: see
+/// `rest_wire.py` beside this file. A host reads a LUN meanwhile. After SIGHUP new connections have the certificate that is
+/// there then.
 #[test]
 fn whoever_misbehaves_is_refused_and_the_others_are_served() {
     requires!("python3", "openssl");
     let scratch = Scratch::new();
     let (mut server, port) = start(&scratch);
+    server.make_lun("16MiB");
     let password = add_user(&scratch, "admin", "admin");
-    play(Path::new("python3"), &scratch, include_str!("rest_wire.py"), &[&port, &password]);
+    let script = concat!(include_str!("nbd.py"), include_str!("rest_wire.py"));
+    let socket = server.socket().display().to_string();
+    let said = play(Path::new("python3"), &scratch, script, &[&port, &password, &socket, LUN]);
+    assert!(said.contains("reads of a host meanwhile"), "{said}");
     let (certificate, key) = (scratch.join("pool/rest-cert.pem"), scratch.join("pool/rest-key.pem"));
     let shown = || {
         let text = format!("import ssl; print(ssl.get_server_certificate(('127.0.0.1', {port})), end='')");
@@ -209,7 +236,12 @@ mod alone {
         server.make_lun("16MiB");
         let password = add_user(&scratch, "admin", "admin");
         let socket = server.socket().display().to_string();
-        let said = play(&python, &scratch, include_str!("rest_binds.py"), &[&port, &password, &socket, LUN]);
+        let said = play(
+            &python,
+            &scratch,
+            concat!(include_str!("nbd.py"), include_str!("rest_binds.py")),
+            &[&port, &password, &socket, LUN],
+        );
         assert!(said.contains("the limit of 1000 binds"), "{said}");
         server.stop();
     }

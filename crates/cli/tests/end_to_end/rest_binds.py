@@ -1,12 +1,9 @@
 # A limit set by the official client while a volume is read at depth 32: how long after the client has its answer more than
 # the limit still passes, and what passes then.
 #
-# The arguments: the server's port, the password of the user `admin`, the NBD socket, and the export.
+# It stands behind nbd.py. The arguments: the server's port, the password of the user `admin`, the NBD socket, and the export.
 
-import socket
-import struct
 import sys
-import threading
 import time
 
 import netapp_ontap
@@ -14,62 +11,21 @@ from netapp_ontap import HostConnection
 from netapp_ontap.resources import QosPolicy, Volume
 
 port, password, path, export = int(sys.argv[1]), *sys.argv[2:]
-DEPTH, LIMIT, SECONDS = 32, 1000, 4
-READ, MAGIC, WINDOW = 0, 0x25609513, 0.1
-
-
-def whole(wire, length):
-    data = bytearray()
-    while len(data) < length:
-        part = wire.recv(length - len(data))
-        assert part, "the server closed the connection"
-        data += part
-    return data
-
-
-def connect():
-    """As the protocol has it since 2011: an export by its name, and no options."""
-    wire = socket.socket(socket.AF_UNIX)
-    wire.connect(path)
-    assert whole(wire, 16) == b"NBDMAGICIHAVEOPT"
-    flags = struct.unpack(">H", whole(wire, 2))[0] & 3
-    name = export.encode()
-    wire.sendall(struct.pack(">I", flags) + b"IHAVEOPT" + struct.pack(">II", 1, len(name)) + name)
-    whole(wire, 10 if flags & 2 else 134)
-    return wire
-
-
-def ask(wire, number):
-    wire.sendall(struct.pack(">IHHQQI", MAGIC, 0, READ, number, number % 1024 * 4096, 4096))
-
-
-def read_until(end, ended):
-    wire = connect()
-    for number in range(DEPTH):
-        ask(wire, number)
-    number = DEPTH
-    while (now := time.monotonic()) < end[0]:
-        whole(wire, 16 + 4096)
-        ended.append(now)
-        ask(wire, number)
-        number += 1
-    wire.close()
-
+DEPTH, LIMIT, SECONDS, WINDOW = 32, 1000, 4, 0.1
 
 netapp_ontap.config.CONNECTION = HostConnection("127.0.0.1", username="admin", password=password, verify=False, port=port)
 QosPolicy(name="binding", svm={"name": "svm01"}, fixed={"max_throughput_iops": LIMIT}).post()
 volume = Volume.find(name="vol1")
 
-end, ended = [float("inf")], []
-reader = threading.Thread(target=read_until, args=(end, ended))
-reader.start()
+reader = Reader(path, export, DEPTH)
 time.sleep(1)
 began = time.monotonic()
 volume.qos = {"policy": {"name": "binding"}}
 volume.patch()
 answered = time.monotonic()
-end[0] = answered + SECONDS
-reader.join()
+time.sleep(SECONDS)
+reader.stop()
+ended = reader.ended
 
 free = sum(1 for at in ended if at < began) / (began - ended[0])
 assert free > 2 * LIMIT, f"only {free:.0f} IOPS without the limit"
