@@ -1,5 +1,6 @@
 //! One seed: rounds of random asks, each ended by a power loss (or a quiet close), recovery and a look at everything.
 
+mod cached;
 mod reading;
 mod requests;
 
@@ -7,6 +8,7 @@ use crate::catalogue::{Catalogue, Damaged};
 use crate::disk::{Disk, Faults, Outcome, SECTOR, pick};
 use crate::model::{Content, Known, Times};
 use crate::totals::Totals;
+use cached::Cached;
 use map::{
     Agreed, Ask, BLOCK, Core, Ended, PAGE, Pin, Refusal, Region, Run, Settings, Steps, What, check, format, format_end,
     recover,
@@ -54,6 +56,7 @@ struct Reading {
     runs: Vec<Run>,
     pin: Pin,
     begun: u64,
+    filling: Option<cache::Filling>,
 }
 
 pub struct History {
@@ -65,6 +68,7 @@ pub struct History {
     under: BTreeMap<u64, Under>,
     catalogue: Catalogue,
     readings: Vec<Reading>,
+    cached: Cached,
     /// The asks of each group that were made together, and the trees that they make. The first one's number is the group's.
     groups: Vec<Vec<(u64, u32)>>,
     clock: u64,
@@ -94,6 +98,7 @@ impl History {
             segment,
         };
         let core = recover(&mut disk, settings).unwrap();
+        let cached = [4, 40, 400][seed as usize % 3];
         let (trees, under) = (BTreeMap::new(), BTreeMap::new());
         History {
             rng,
@@ -104,6 +109,7 @@ impl History {
             under,
             catalogue: Catalogue::new(),
             readings: Vec::new(),
+            cached: Cached::new(cached),
             groups: Vec::new(),
             clock: 0,
             next: 0,
@@ -133,6 +139,7 @@ impl History {
             if self.below(4) == 0 {
                 self.settle();
                 self.look(Known::Ended(self.clock));
+                self.look_at_cached(Known::Ended(self.clock));
             }
             // After a flush that failed the system may show what it has lost: nothing helps against that but the pool's
             // staying closed until the machine starts again.
@@ -175,6 +182,7 @@ impl History {
             _ => self.work(),
         }
         self.take_events();
+        self.cached.step();
     }
 
     /// The catalogue's change goes on, or the end is told how far the log goes.
@@ -233,6 +241,9 @@ impl History {
     fn take_events(&mut self) {
         let mut events = Vec::new();
         self.core.take_events(&mut events);
+        if self.core.has_failed() {
+            self.cached.shut();
+        }
         for Ended { id, result } in events {
             if id & OF_CATALOGUE != 0 {
                 let Faults { flushes, .. } = self.disk.faults;
@@ -246,6 +257,7 @@ impl History {
             let answered = group.map_or(vec![id], |group| group.iter().map(|(id, _)| *id).collect());
             for id in answered {
                 let under = self.under.remove(&id).expect("an answer to something asked");
+                self.cached.end(&under.ask, under.stamp, result.is_ok());
                 match result {
                     Ok(()) => self.succeeded(under),
                     Err(refusal) => self.refused(&under, refusal),
@@ -342,6 +354,7 @@ impl History {
     fn start_again(&mut self) {
         self.disk.faults = Faults::default();
         self.readings.clear();
+        self.cached = Cached::new([4, 40, 400][self.below(3) as usize]);
         let report = check(&mut self.disk, self.settings).unwrap();
         assert_eq!(report.damages, []);
         self.totals.editions_cut_off += u64::from(self.catalogue.look(&report.agreed));

@@ -15,6 +15,8 @@ pub struct Totals {
     pub restores: u64,
     pub resizes: u64,
     pub reads: u64,
+    /// Reads that the cache answered.
+    pub hits: u64,
     pub full: u64,
     pub failed: u64,
     pub checkpoints: u64,
@@ -30,11 +32,11 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn fields(&mut self) -> [&mut u64; 24] {
+    fn fields(&mut self) -> [&mut u64; 25] {
         let Totals { crashes, deaths, writes, trims, zeroes, flushes, clones, groups, deletes, .. } = self;
         let Totals { restores, resizes, reads, full, failed, checkpoints, replayed, .. } = self;
         let Totals { short_writes, slow, discards, unread, several_members, .. } = self;
-        let Totals { editions, editions_cut_off, damaged_logs, .. } = self;
+        let Totals { editions, editions_cut_off, damaged_logs, hits, .. } = self;
         [
             crashes,
             deaths,
@@ -60,6 +62,7 @@ impl Totals {
             editions,
             editions_cut_off,
             damaged_logs,
+            hits,
         ]
     }
 

@@ -12,18 +12,25 @@ impl History {
         }
         let at = self.below(sectors) * SECTOR;
         let len = (1 + self.below(300)).min(sectors - at / SECTOR) * SECTOR;
+        if self.read_cached(tree, at, len) {
+            return;
+        }
+        let filling = self.cached.begin_fill(tree);
         let mut runs = Vec::new();
         let pin = self.core.read(tree, at, len, &mut runs).expect("a read of what is there");
         assert_eq!(runs.iter().map(|run| run.len).sum::<u64>(), len);
-        self.readings.push(Reading { tree, at, runs, pin, begun: self.clock });
+        self.readings.push(Reading { tree, at, runs, pin, begun: self.clock, filling });
     }
 
     pub(super) fn end_reading(&mut self) {
         let chosen = self.below(self.readings.len() as u64) as usize;
-        let Reading { tree, at, runs, pin, begun } = self.readings.swap_remove(chosen);
+        let Reading { tree, at, runs, pin, begun, filling } = self.readings.swap_remove(chosen);
         let values = self.values(&runs);
         self.core.unpin(pin);
         self.totals.reads += 1;
+        if let (Some(filling), Some((size, _))) = (filling, self.core.tree(tree)) {
+            self.cached.fill((tree, filling), at, size, &values);
+        }
         // One that was deleted or restored meanwhile is no longer as it was.
         let Some(known) = self.trees.get(&tree).filter(|known| !known.busy && known.floor < begun) else { return };
         for (index, value) in values.into_iter().enumerate() {

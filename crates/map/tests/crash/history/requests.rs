@@ -85,6 +85,7 @@ impl History {
             .collect();
         let Some(first) = asks.first() else { return };
         let changes: Vec<(u32, What)> = asks.iter().map(|ask| (ask.tree, ask.what)).collect();
+        self.cached.begin_together(first.id, changes.iter().map(|(tree, _)| *tree).collect());
         self.core.submit_together(first.id, changes);
         self.groups.push(asks.iter().map(|ask| (ask.id, ask.tree)).collect());
         self.totals.groups += 1;
@@ -101,6 +102,7 @@ impl History {
 
     pub(super) fn submit(&mut self, tree: u32, at: u64, len: u64, what: What, fua: bool) {
         let ask = self.prepare(tree, at, len, what, fua);
+        self.cached.begin(&ask);
         self.core.submit(ask);
     }
 
