@@ -15,6 +15,7 @@ mod demand;
 mod fresh_pool;
 mod hosts;
 mod interrupt;
+mod live;
 mod machine;
 mod memory;
 mod names;

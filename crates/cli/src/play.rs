@@ -1,6 +1,7 @@
 //! From a plan to a verdict: what `demo`, `run` and `simulate` have in common.
 
 use crate::dataset::{self, Filling as _};
+use crate::live::{Live, Progress, Stream, Unit};
 use crate::memory::{Keeping, Kept, Memory};
 use crate::stage::simulated::{Simulated, idle_service};
 use crate::stage::{Places, alone, clones, first_there, real::Real, silent};
@@ -14,7 +15,7 @@ use report::{Standing, text};
 use stats::run::{self, Identity, Run};
 use stats::{Outcome, Recording, Scale};
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use storage::Consent;
 use workload::Plan;
@@ -409,32 +410,25 @@ pub(crate) fn say(options: &Options, text: &str) {
 
 /// The progress of filling the volumes.
 pub(crate) struct Filling {
+    /// Whether its rate is said at the end: where no bar showed it.
     shown: bool,
-    terminal: bool,
-    bar: indicatif::ProgressBar,
+    bar: Progress,
     stop: interrupt::Stop,
 }
 
 impl Filling {
     /// Of `all` bytes in `folder`, from now on.
     pub(crate) fn new(options: &Options, folder: &Path, all: u64, stop: interrupt::Stop) -> Filling {
-        let terminal = std::io::stdout().is_terminal();
         say(options, &format!("filling {} in {}", Bytes(all), folder.display()));
-        let bar = match terminal && !options.quiet {
-            true => indicatif::ProgressBar::new(all),
-            false => indicatif::ProgressBar::hidden(),
-        };
-        let style =
-            indicatif::ProgressStyle::with_template("{bar:40} {percent:>3} %  {binary_bytes_per_sec}  {eta} left");
-        bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
-        Filling { shown: !options.quiet, terminal, bar, stop }
+        let live = Live::on(Stream::Out, options.quiet, format!("filling {}", folder.display()));
+        Filling { shown: !options.quiet && !live.is_shown(), bar: Progress::new(live, all, Unit::Bytes), stop }
     }
 
     /// All is filled.
     pub(crate) fn end(&self) {
-        let rate = self.bar.position() as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
-        self.bar.finish_and_clear();
-        if self.shown && !self.terminal {
+        let rate = self.bar.done() as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
+        self.bar.clear();
+        if self.shown {
             terminal::line(&format!("filled at {} MB/s", text::megabytes(rate)));
         }
     }
@@ -442,7 +436,7 @@ impl Filling {
 
 impl dataset::Filling for Filling {
     fn written(&self, bytes: u64) {
-        self.bar.set_position(bytes);
+        self.bar.set(bytes);
     }
 
     fn is_stopped(&self) -> bool {

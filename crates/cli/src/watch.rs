@@ -1,14 +1,15 @@
 //! What a person sees while a run goes on: a frame redrawn in place on a terminal, plain lines anywhere else.
 
 use crate::interrupt::Stop;
+use crate::live::{Live, Stream, forget};
 use crate::terminal;
 use block::Span;
 use engine::Pace;
 use report::Paint;
-use report::live::{LiveState, LiveWorkload, Screen, Size, lines, painted_frame};
+use report::live::{LiveState, LiveWorkload, Size, lines};
 use report::text;
 use stats::run::Run;
-use std::io::{IsTerminal, Stdout, Write, stdout};
+use std::io::{IsTerminal, Write, stdout};
 
 /// How wide a report in the terminal may be: what the figures are laid out for.
 pub const REPORT_COLUMNS: usize = 80;
@@ -16,10 +17,8 @@ pub const REPORT_COLUMNS: usize = 80;
 /// Shows a run, and stops it on request.
 pub struct Watch {
     stop: Stop,
-    screen: Option<Screen<Stdout>>,
-    paint: Paint,
+    live: Live,
     quiet: bool,
-    state: LiveState,
     /// Plain lines say only what changed: a phase's heading once.
     announced: usize,
 }
@@ -27,42 +26,26 @@ pub struct Watch {
 impl Watch {
     /// For a run of these workloads.
     pub fn new(stop: Stop, title: &str, workloads: &[(String, String)], quiet: bool) -> Watch {
-        let terminal = stdout().is_terminal();
-        Watch {
-            stop,
-            screen: (terminal && !quiet).then(|| Screen::new(stdout())),
-            paint: paint(),
-            quiet,
-            state: LiveState {
-                title: title.into(),
-                workloads: workloads.iter().map(|(name, volume)| LiveWorkload::new(name, volume)).collect(),
-                ..LiveState::default()
-            },
-            announced: 0,
-        }
+        let mut live = Live::on(Stream::Out, quiet, title);
+        live.state.workloads = workloads.iter().map(|(name, volume)| LiveWorkload::new(name, volume)).collect();
+        Watch { stop, live, quiet, announced: 0 }
     }
 
     /// Ends the live view: what follows is printed below it.
     pub fn finish(self) {}
 
     fn show(&mut self) {
-        let size = size();
-        match &mut self.screen {
-            Some(screen) => {
-                // A terminal that is gone is no reason to lose the run.
-                let _ = screen.draw(size, &painted_frame(size.columns, &self.state, self.paint));
+        if self.live.is_shown() {
+            self.live.draw();
+        } else if !self.quiet {
+            if self.announced != self.live.state.phase {
+                self.announced = self.live.state.phase;
+                self.announce();
             }
-            None if self.quiet => {}
-            None => {
-                if self.announced != self.state.phase {
-                    self.announced = self.state.phase;
-                    self.announce();
-                }
-                for line in lines(REPORT_COLUMNS, &self.state) {
-                    terminal::line(&line);
-                }
-                let _ = stdout().flush();
+            for line in lines(REPORT_COLUMNS, &self.live.state) {
+                terminal::line(&line);
             }
+            let _ = stdout().flush();
         }
     }
 }
@@ -70,11 +53,11 @@ impl Watch {
 impl Watch {
     /// A phase's heading and the limits in force.
     fn announce(&self) {
-        let LiveState { phase, phases, name, about, .. } = &self.state;
+        let LiveState { phase, phases, name, about, in_force, .. } = &self.live.state;
         for part in text::wrap(&format!("{phase}/{phases} {name}: {about}"), REPORT_COLUMNS) {
             terminal::line(&part);
         }
-        for limit in &self.state.in_force {
+        for limit in in_force {
             text::wrap(limit, REPORT_COLUMNS - 4).iter().for_each(|part| terminal::line(&format!("    {part}")));
         }
     }
@@ -90,7 +73,7 @@ impl Pace for Seen<'_> {
     fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool {
         let recording = run.latest();
         let now = &recording.phases[phase];
-        let state = &mut self.watch.state;
+        let state = &mut self.watch.live.state;
         (state.phase, state.phases) = (phase + 1, self.phases);
         (state.name, state.about) = (now.name.clone(), now.about.clone());
         (state.elapsed, state.total) = (passed, whole);
@@ -101,9 +84,7 @@ impl Pace for Seen<'_> {
         for (workload, record) in state.workloads.iter_mut().zip(&recording.workloads) {
             workload.held = report::held_back(&recording, record);
             workload.recent.extend(record.intervals.last());
-            while workload.recent.len() > report::live::RECENT {
-                workload.recent.pop_front();
-            }
+            forget(&mut workload.recent);
         }
         self.watch.show();
         !self.watch.stop.is_asked()
@@ -114,10 +95,6 @@ impl Pace for Seen<'_> {
 pub fn paint() -> Paint {
     let wanted = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted { Paint::Ansi } else { Paint::Plain }
-}
-
-fn size() -> Size {
-    size_of(stdout())
 }
 
 /// The size of the terminal behind a stream; 80 × 24 where there is none.

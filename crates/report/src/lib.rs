@@ -40,3 +40,4 @@ pub use paint::Paint;
 pub use relation::{held_back, in_force};
 pub use run::{host_figures, run_page};
 pub use standing::Standing;
+pub use words::MEGABYTES;

@@ -10,6 +10,9 @@
 //!   server1  vol1   5,000   20.5    819    963     819  ceiling (IOPS)  ▁▁████▄▄▄
 //! ```
 //!
+//! A plan has all of it. What has no phases, no known end or no latencies leaves those lines and columns out: filling is a
+//! title, a line of figures and a bar, a load job a line for each direction.
+//!
 //! Formatting is pure: [`frame`] and [`lines()`] turn a [`LiveState`] into text. Only [`Screen`] moves a cursor.
 
 mod screen;
@@ -27,15 +30,15 @@ pub const RECENT: usize = 60;
 /// Where a run is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveState {
-    /// The plan's title.
+    /// The plan's title, or what is being done.
     pub title: String,
     /// The phase under way, counted from 1; 0 before the first.
     pub phase: usize,
-    /// How many there are.
+    /// How many there are; 0 of what has no phases.
     pub phases: usize,
-    /// Its name.
+    /// Its name; empty where it has none.
     pub name: String,
-    /// What it shows, one line.
+    /// What it shows, or how far it is, one line.
     pub about: String,
     /// The limits in force, a line each.
     pub in_force: Vec<String>,
@@ -43,8 +46,12 @@ pub struct LiveState {
     pub advice: Vec<String>,
     /// How long the run has gone on.
     pub elapsed: Span,
-    /// How long it will take.
+    /// How long it will take; zero where that is not known.
     pub total: Span,
+    /// The part that is done, from 0 to 1, where it is not the part of the time: that of the bytes.
+    pub done: Option<f64>,
+    /// What its operations a second are called; empty where they are IOPS.
+    pub rate: &'static str,
     /// The workloads, in the plan's order.
     pub workloads: Vec<LiveWorkload>,
 }
@@ -85,9 +92,11 @@ pub fn frame(width: usize, state: &LiveState) -> Vec<String> {
 /// The frame, with or without colour, no line longer than `width`.
 pub fn painted_frame(width: usize, state: &LiveState, paint: Paint) -> Vec<String> {
     let mut lines = heading(width, state);
-    lines.push(progress(width, state));
-    lines.push(Line::default());
-    lines.extend(table(width, state));
+    lines.extend(progress(width, state));
+    if !state.workloads.is_empty() {
+        lines.push(Line::default());
+        lines.extend(table(width, state));
+    }
     lines.into_iter().map(|line| line.finish(width, paint)).collect()
 }
 
@@ -120,15 +129,21 @@ pub fn lines(width: usize, state: &LiveState) -> Vec<String> {
 }
 
 fn heading(width: usize, state: &LiveState) -> Vec<Line> {
-    let clock = format!("{} / {}", text::clock(state.elapsed), text::clock(state.total));
+    let clock = match state.total {
+        Span::ZERO => text::clock(state.elapsed),
+        total => format!("{} / {}", text::clock(state.elapsed), text::clock(total)),
+    };
     let room = width.saturating_sub(text::width(&clock) + 2);
     let mut title = Line::default();
     title.push(Style::Bold, format!("{:<room$}", text::fit(&text::printable(&state.title), room)));
     title.push(Style::Dim, format!("  {clock}"));
     let mut lines = vec![title];
-    let (number, name) = (format!("{}/{} ", state.phase, state.phases), text::printable(&state.name));
+    let number = if state.phases == 0 { String::new() } else { format!("{}/{} ", state.phase, state.phases) };
+    let name = text::printable(&state.name);
     let room = width.saturating_sub(number.len() + text::width(&name) + 2).max(width / 2);
-    for (index, about) in text::wrap(&text::printable(&state.about), room).into_iter().enumerate() {
+    let is_said = !number.is_empty() || !name.is_empty() || !state.about.is_empty();
+    let about = if is_said { text::wrap(&text::printable(&state.about), room) } else { Vec::new() };
+    for (index, about) in about.into_iter().enumerate() {
         let mut line = Line::default();
         let shown = |text: &str| if index == 0 { text.into() } else { " ".repeat(text::width(text)) };
         line.push(Style::Dim, shown(&number));
@@ -136,7 +151,7 @@ fn heading(width: usize, state: &LiveState) -> Vec<Line> {
         line.push(Style::Plain, format!("  {about}"));
         lines.push(line);
     }
-    let indent = " ".repeat(number.len());
+    let indent = " ".repeat(number.len().max(2));
     let room = width.saturating_sub(indent.len()).max(1);
     for (style, said) in
         state.in_force.iter().map(|limit| (Style::Dim, limit)).chain(state.advice.iter().map(|a| (Style::Doubtful, a)))
@@ -150,9 +165,10 @@ fn heading(width: usize, state: &LiveState) -> Vec<Line> {
     lines
 }
 
-fn progress(width: usize, state: &LiveState) -> Line {
-    let part = if state.total == Span::ZERO { 0.0 } else { state.elapsed.as_secs_f64() / state.total.as_secs_f64() };
-    let part = part.clamp(0.0, 1.0);
+/// The bar; none of what has no known end.
+fn progress(width: usize, state: &LiveState) -> Option<Line> {
+    let of_time = (state.total > Span::ZERO).then(|| state.elapsed.as_secs_f64() / state.total.as_secs_f64());
+    let part = state.done.or(of_time)?.clamp(0.0, 1.0);
     let bar = width.saturating_sub(6);
     let full = (bar as f64 * part) as usize;
     let mut line = Line::default();
@@ -160,7 +176,7 @@ fn progress(width: usize, state: &LiveState) -> Line {
     line.push(Style::Dim, "─".repeat(bar - full));
     // Rounded down: 100 % is the end and nothing before it.
     line.push(Style::Plain, format!("{:>4} %", (part * 100.0) as u32));
-    line
+    Some(line)
 }
 
 /// A column: its heading, its width, and what it says of a second. Those that are needed least go first where there is
@@ -204,16 +220,22 @@ const SPARK_GAP: usize = 2;
 fn table(width: usize, state: &LiveState) -> Vec<Line> {
     let names: Vec<String> = state.workloads.iter().map(label).collect();
     let name_width = names.iter().map(|name| text::width(name)).max().unwrap_or(0).clamp(11, NAME_MOST);
-    let columns = columns(width.saturating_sub(name_width));
+    let columns = columns(width.saturating_sub(name_width), state);
     let used = name_width + columns.iter().map(|column| column.width).sum::<usize>();
     let room = width.saturating_sub(used + SPARK_GAP).min(RECENT);
     let spark_width = if room < SPARK_LEAST { 0 } else { room };
 
     let mut headings = Line::default();
-    headings.push(Style::Dim, format!("{:name_width$}", "times in ms"));
-    columns.iter().for_each(|column| headings.push(Style::Dim, column.head()));
+    let unit = if columns.iter().any(Column::is_time) { "times in ms" } else { "" };
+    headings.push(Style::Dim, format!("{unit:name_width$}"));
+    let rate = if state.rate.is_empty() { words::IOPS } else { state.rate };
+    let head = |column: &Column| match column.heading {
+        words::IOPS => column.right(rate),
+        _ => column.head(),
+    };
+    columns.iter().for_each(|column| headings.push(Style::Dim, head(column)));
     if spark_width >= 12 {
-        headings.push(Style::Dim, format!("  IOPS, {spark_width} s"));
+        headings.push(Style::Dim, format!("  {rate}, {spark_width} s"));
     }
     let highest = state.workloads.iter().flat_map(|workload| &workload.recent).map(Interval::iops).fold(0.0, f64::max);
     let mut lines = vec![headings];
@@ -241,9 +263,16 @@ fn table(width: usize, state: &LiveState) -> Vec<Line> {
     lines
 }
 
-/// The columns that fit into `room`, in their order.
-fn columns(room: usize) -> Vec<Column> {
+/// The columns that fit into `room`, in their order. One that says nothing of any second is left out.
+fn columns(room: usize, state: &LiveState) -> Vec<Column> {
     let mut columns = Vec::from(COLUMNS);
+    if state.workloads.iter().any(|workload| !workload.recent.is_empty()) {
+        // What moves no bytes has its own name for its rate.
+        let moves = |column: &Column| state.rate.is_empty() || column.heading != words::MEGABYTES;
+        columns.retain(|column| column.is_known(state) && moves(column));
+    }
+    // Millions of operations take more room than most storage needs.
+    columns.iter_mut().filter(|column| !column.is_text()).for_each(|column| column.width = column.wide_enough(state));
     while columns.len() > 1 && columns.iter().map(|column| column.width).sum::<usize>() > room {
         let least = columns.iter().enumerate().min_by_key(|(_, column)| column.keep).map_or(0, |(index, _)| index);
         columns.remove(least);
@@ -270,6 +299,25 @@ impl Column {
 
     fn is_text(&self) -> bool {
         self.width == HELD
+    }
+
+    fn is_time(&self) -> bool {
+        [words::MEAN, words::P99, words::IN_DISK].contains(&self.heading)
+    }
+
+    /// The width that what it says of the newest seconds needs, with a blank in front; below that of words.
+    fn wide_enough(&self, state: &LiveState) -> usize {
+        let newest = state.workloads.iter().filter_map(|workload| Some((workload.recent.back()?, workload)));
+        let longest = newest.map(|(second, workload)| text::width(&(self.say)(second, workload)) + 1).max();
+        longest.unwrap_or(0).max(self.width).min(HELD - 1)
+    }
+
+    /// Whether it says anything of the seconds that are remembered.
+    fn is_known(&self, state: &LiveState) -> bool {
+        let says = |workload: &LiveWorkload| {
+            workload.recent.iter().any(|second| !["", "–"].contains(&(self.say)(second, workload).trim()))
+        };
+        state.workloads.iter().any(says)
     }
 
     fn right(&self, text: &str) -> String {

@@ -3,7 +3,7 @@
 /// Operations per second.
 pub(crate) const IOPS: &str = "IOPS";
 /// Throughput, in 10^6 bytes per second.
-pub(crate) const MEGABYTES: &str = "MB/s";
+pub const MEGABYTES: &str = "MB/s";
 /// The mean response time.
 pub(crate) const MEAN: &str = "mean";
 /// The median of the response time.

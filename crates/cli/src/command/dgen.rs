@@ -1,11 +1,11 @@
 //! `seawall dgen`: directories, devices and NBD exports full of data for a ramp.
 
 use crate::dataset::{self, Ask, Checked, Device, Filler, Filling, Found, Place};
+use crate::live::{Live, Progress, Stream, Unit};
 use crate::watch::REPORT_COLUMNS;
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ramp::{Dataset, Recipe};
 use report::text::wrap;
 use std::ffi::OsString;
@@ -110,12 +110,12 @@ impl Dgen {
             terminal::complain(&format!("note: overwriting {place} ({}): {}", Bytes(*size), filler.lost.join("; ")));
         }
         let missing = fillers.iter().map(Filler::missing).sum();
-        let watch = Watch { bar: self.bar(missing), stop: stop.clone() };
+        let watch = Watch { bar: self.bar("filling", missing), stop: stop.clone() };
         let devices: Vec<Device> = fillers.iter().map(|filler| filler.device.clone()).collect();
         let at_once = self.jobs.map_or(devices.len(), |jobs| jobs as usize);
         let filled = dataset::fill_devices(fillers, at_once, &watch);
         let took = watch.bar.elapsed().as_secs_f64();
-        watch.bar.finish_and_clear();
+        watch.bar.clear();
         let written = Bytes(filled?);
         if stop.is_asked() {
             bail!("stopped after {written}; run the same command again to go on");
@@ -175,9 +175,9 @@ impl Dgen {
             let manifest = folder.join(Dataset::MANIFEST);
             std::fs::write(&manifest, dataset.manifest()).with_context(|| manifest.display().to_string())?;
         }
-        let watch = Watch { bar: self.bar(bytes), stop: stop.clone() };
+        let watch = Watch { bar: self.bar("filling", bytes), stop: stop.clone() };
         let filled = dataset::fill(folder, &dataset, plan.blocks_per_job, plan.used_at_most, &watch);
-        watch.bar.finish_and_clear();
+        watch.bar.clear();
         let written = filled?;
         if stop.is_asked() {
             bail!("stopped after {}; run the same command again to go on", Bytes(written));
@@ -253,10 +253,10 @@ impl Dgen {
         let devices: Vec<Device> = places.iter().map(device).collect::<Result<_>>()?;
         let bytes = found.as_ref().map_or(0, |found| found.size().0)
             + devices.iter().map(|device| device.bytes().0).sum::<u64>();
-        let (bar, stop) = (self.bar(bytes), interrupt::watch()?);
+        let (bar, stop) = (self.bar("checking", bytes), interrupt::watch()?);
         let mut checked = Checked::default();
         let mut step = |bytes| {
-            bar.inc(bytes);
+            bar.add(bytes);
             !stop.is_asked()
         };
         if let Some(found) = &found {
@@ -265,7 +265,7 @@ impl Dgen {
         for device in &devices {
             dataset::check_device(device, &mut checked, &mut step)?;
         }
-        bar.finish_and_clear();
+        bar.clear();
         let Checked { blocks, rewritten, wrong, .. } = checked;
         if stop.is_asked() {
             bail!("stopped after {blocks} blocks, {wrong} of them wrong");
@@ -275,12 +275,11 @@ impl Dgen {
         Ok(if wrong == 0 { Answer::Yes } else { Answer::No })
     }
 
-    fn bar(&self, bytes: u64) -> ProgressBar {
-        let target = if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(Some(bytes), target);
-        let style = "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
-        bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar
+    fn bar(&self, doing: &str, bytes: u64) -> Progress {
+        let folder = self.directory.iter().map(|folder| folder.display().to_string());
+        let places: Vec<String> = folder.chain(self.device.iter().cloned()).collect();
+        let live = Live::on(Stream::Err, self.quiet, format!("{doing} {}", places.join(", ")));
+        Progress::new(live, bytes, Unit::Bytes)
     }
 }
 
@@ -346,13 +345,13 @@ fn said_of(device: &Device) -> String {
 }
 
 struct Watch {
-    bar: ProgressBar,
+    bar: Progress,
     stop: interrupt::Stop,
 }
 
 impl Filling for Watch {
     fn written(&self, bytes: u64) {
-        self.bar.set_position(bytes);
+        self.bar.set(bytes);
     }
 
     fn is_stopped(&self) -> bool {

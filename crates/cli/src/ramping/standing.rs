@@ -2,13 +2,15 @@
 //! file beside it asks the ramp to end, and one that stays says how it ended.
 
 use crate::interrupt::Stop;
-use crate::watch::size_of;
+use crate::live::{Live, Stream};
 use crate::{Answer, complaint};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use ramp::{Constants, Load, Phase, Progress, Settings};
-use report::live::Screen;
-use std::io::{IsTerminal as _, Stderr, stderr};
+use report::live::LiveWorkload;
+use report::text;
+use stats::run::Times;
+use stats::{Counts, Interval};
 use std::path::{Path, PathBuf};
 
 const STATUS: &str = "ramp.status";
@@ -20,8 +22,9 @@ const ENDED: &str = "ramp.ended";
 pub struct Standing {
     folder: PathBuf,
     stop: Stop,
-    /// The terminal, where there is one that is to be drawn on.
-    screen: Option<Screen<Stderr>>,
+    live: Live,
+    /// The run that is shown, and how it stood when its last second ended.
+    seen: (usize, Option<Progress>),
     looks: u64,
     runs: usize,
     /// What is said behind each line of a ramp that cannot be compared with published ones.
@@ -40,8 +43,9 @@ impl Standing {
         }
         let runs = settings.loads().len();
         let stamp = if settings.differences().is_empty() { "" } else { ", not comparable" };
-        let screen = (!quiet && stderr().is_terminal()).then(|| Screen::new(stderr()));
-        let standing = Standing { folder: folder.into(), stop, screen, looks: 0, runs, stamp };
+        let mut live = Live::on(Stream::Err, quiet, format!("ramp, outputs in {}", folder.display()));
+        live.state.workloads = vec![LiveWorkload::new("read", "")];
+        let standing = Standing { folder: folder.into(), stop, live, seen: (0, None), looks: 0, runs, stamp };
         standing.keep("starting")?;
         Ok(standing)
     }
@@ -53,18 +57,34 @@ impl Standing {
 
     /// Shows how a run stands; whether it is to go on. `run` counts from 1, 0 is the warm-up.
     pub fn show(&mut self, run: usize, load: &Load, length: Span, constants: &Constants, progress: &Progress) -> bool {
-        let run = run_line(run, self.runs, load, length, progress) + self.stamp;
+        let line = run_line(run, self.runs, load, length, progress) + self.stamp;
         let cycle = cycle_line(constants, load, progress);
-        if let Some(screen) = &mut self.screen {
-            // A terminal that is gone is no reason to lose the run.
-            let _ = screen.draw(size_of(stderr()), &[run.clone(), cycle.clone()]);
-        }
         // A file each second, not each look.
         if self.looks.is_multiple_of(5) {
-            let _ = self.keep(&format!("{run}; {cycle}"));
+            let _ = self.keep(&format!("{line}; {cycle}"));
         }
+        let state = &mut self.live.state;
+        (state.phase, state.phases) = if run == 0 { (0, 0) } else { (run, self.runs) };
+        state.name = if run == 0 { "warm-up".into() } else { format!("{} IOPS", text::thousands(load.target)) };
+        state.about = format!("{} % reads{}", load.read_percent, self.stamp);
+        (state.elapsed, state.total, state.in_force) = (progress.elapsed, length, vec![cycle]);
+        self.second(run, progress);
+        self.live.draw();
         self.looks += 1;
         !self.is_stopped()
+    }
+
+    /// Takes in the reads of another second of `run`, once it is over.
+    fn second(&mut self, run: usize, progress: &Progress) {
+        let row = &mut self.live.state.workloads[0];
+        if self.seen.0 != run {
+            (self.seen, row.recent) = ((run, None), Default::default());
+        }
+        let second = reads_since(self.seen.1.as_ref(), progress);
+        if second.length >= Span::SECOND {
+            row.push(second);
+            self.seen.1 = Some(*progress);
+        }
     }
 
     /// Whether an end was asked for.
@@ -74,9 +94,7 @@ impl Standing {
 
     /// Takes itself off the terminal, so that there is room for something that stays.
     pub fn clear(&mut self) {
-        if let Some(screen) = &mut self.screen {
-            let _ = screen.clear(size_of(stderr()));
-        }
+        self.live.clear();
     }
 
     /// The ramp has ended; `verdict` is on all of its runs, where they were played.
@@ -170,6 +188,22 @@ fn run_line(run: usize, runs: usize, load: &Load, length: Span, progress: &Progr
     )
 }
 
+/// The reads that ended between two looks; the first begins with the run. Of means over all reads so far, the mean of those
+/// between follows.
+fn reads_since(before: Option<&Progress>, now: &Progress) -> Interval {
+    let (start, reads, sum) =
+        before.map_or((Span::ZERO, 0, Span::ZERO), |at| (at.elapsed, at.reads, at.read_mean * at.reads));
+    let count = now.reads.saturating_sub(reads);
+    let mean = (now.read_mean * now.reads).saturating_sub(sum) / count.max(1);
+    Interval {
+        start,
+        length: now.elapsed.saturating_sub(start),
+        counts: Counts { reads: count, read_bytes: count * ramp::BLOCK, ..Counts::default() },
+        response: (count > 0).then(|| Times { count, mean, spread: None, max: None }),
+        ..Interval::default()
+    }
+}
+
 /// Characters of the bar that shows how much of a burst is written.
 const BAR: u64 = 10;
 
@@ -225,6 +259,18 @@ mod tests {
         assert_eq!(longest, "cycle 22: database [#####-----] 1500000 blocks left, 28.0 s over its 45.0 s");
         assert!(longest.len() < 80, "{}", longest.len());
         assert_eq!(line(Phase::Sleep, 0, 0), "cycle 1: asleep");
+        // 750 reads of 1 ms in the first second, 250 of 5 ms in the next: all of them have a mean of 2 ms.
+        let at = |seconds, reads, mean| Progress {
+            elapsed: Span::from_secs(seconds),
+            reads,
+            read_mean: Span::from_millis(mean),
+            ..progress(Phase::Sleep, 0, 0)
+        };
+        let (first, second) = (at(1, 750, 1), at(2, 1000, 2));
+        let reads = reads_since(Some(&first), &second);
+        assert_eq!((reads.length, reads.counts.reads), (Span::SECOND, 250));
+        assert_eq!(reads.response.map(|times| times.mean), Some(Span::from_millis(5)));
+        assert_eq!(reads_since(None, &first).iops(), 750.0);
         let run = run_line(2, 10, &load, Span::from_secs(1800), &progress(Phase::Sleep, 0, 0));
         assert_eq!(run, "run 2 of 10, 1000 IOPS, 90 of 1800 s, read 812 µs");
     }

@@ -27,6 +27,8 @@ pub fn after(recording: &Recording, seconds: usize) -> LiveState {
         advice: Vec::new(),
         elapsed,
         total: recording.phases[recording.phases.len() - 1].end,
+        done: None,
+        rate: "",
         workloads: recording.workloads.iter().map(workload).collect(),
     }
 }

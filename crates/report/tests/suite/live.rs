@@ -76,6 +76,34 @@ fn the_bar_is_full_at_the_end_and_not_before() {
     assert_eq!(bar(&state), "━".repeat(74) + " 100 %");
 }
 
+/// What is filled has a title, a line and a bar of the bytes; a load without latencies has no columns for them, and one
+/// without an end no bar.
+#[test]
+fn what_is_not_known_has_no_place() {
+    let filling = LiveState {
+        title: "filling /mnt/data".into(),
+        about: "12.00 GiB of 48.00 GiB, 812 MB/s, 0:45 left".into(),
+        elapsed: Span::from_secs(15),
+        done: Some(0.25),
+        ..LiveState::default()
+    };
+    let mut reads = LiveWorkload::new("read", "");
+    let counts = stats::Counts { reads: 105_000, read_bytes: 430_080_000, ..Default::default() };
+    reads.push(Interval { length: Span::SECOND, counts, ..Interval::default() });
+    let load = LiveState {
+        title: "2 jobs".into(),
+        in_force: vec!["2 of 2 running, 64 in flight".into()],
+        elapsed: Span::from_secs(3661),
+        workloads: vec![reads],
+        ..LiveState::default()
+    };
+    let mut fast = load.clone();
+    fast.workloads[0].recent[0].counts.reads = 12_345_678;
+    let line = frame(80, &fast).pop().unwrap();
+    assert!(line.starts_with("read        12,345,678  430.1") && line.chars().count() == 80, "{line}");
+    assert_snapshot!(format!("{}\n\n{}", frame(80, &filling).join("\n"), frame(80, &load).join("\n")));
+}
+
 #[test]
 fn only_the_last_seconds_are_kept() {
     let mut workload = LiveWorkload::new("server1", "vol1");

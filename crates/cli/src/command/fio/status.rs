@@ -1,13 +1,15 @@
-//! The status line of a run: how many jobs run, how fast, how the last seconds went, when it will be over.
+//! The status of a run: how many jobs run, how fast, how the last seconds went, when it will be over. In a terminal that is
+//! the view that all commands have; fio's options `--eta=always` and `--eta-newline` ask for lines, which programs read:
 //!
 //! ```text
 //!   2 jobs (2 running) ▃▅▆▆▇ read 412 MiB/s 105k IOPS, write 103 MiB/s 26.4k IOPS, 64 in flight; 40 %, 00:36 left
 //! ```
-//! In a terminal it is redrawn in place on the standard error; in a pipe there is none unless `--eta=always` asks for it.
+//! In a pipe there is none unless `--eta=always` asks for it.
 
 use super::kept::Keeping;
 use super::{recording, reports::Reports};
 use crate::interrupt::Stop;
+use crate::live::{JobRows, Live, Stream};
 use crate::terminal;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, Watch};
@@ -33,6 +35,9 @@ pub struct Status<'r, 'i> {
     lost: Option<anyhow::Error>,
     shown: bool,
     terminal: bool,
+    /// The view, where no lines are asked for.
+    live: Live,
+    rows: JobRows,
     newline: Option<Span>,
     next_newline: Span,
     plans: Vec<Plan>,
@@ -101,6 +106,12 @@ impl<'r, 'i> Status<'r, 'i> {
             time_based: spec.ending.time_based,
             bytes: bytes_of(spec),
         };
+        let shown = match flags.eta {
+            Eta::Always => true,
+            Eta::Never => false,
+            Eta::Auto => terminal,
+        };
+        let lines = !shown || flags.eta_newline.is_some();
         Status {
             stop,
             reports,
@@ -108,12 +119,10 @@ impl<'r, 'i> Status<'r, 'i> {
             next_report: flags.status_interval.unwrap_or_default(),
             report_wanted: false,
             lost: None,
-            shown: match flags.eta {
-                Eta::Always => true,
-                Eta::Never => false,
-                Eta::Auto => terminal,
-            },
+            shown,
             terminal,
+            live: Live::on(Stream::Err, lines, &keeping.begun.identity.title),
+            rows: JobRows::default(),
             newline: flags.eta_newline,
             next_newline: flags.eta_newline.unwrap_or_default(),
             plans: keeping.specs.iter().enumerate().map(plan).collect(),
@@ -124,11 +133,12 @@ impl<'r, 'i> Status<'r, 'i> {
         }
     }
 
-    /// Leaves the line as it is; what follows is printed below it.
+    /// Leaves a line as it is, and takes a view away; what follows is printed below.
     ///
     /// # Errors
     /// A report in between could not be written.
-    pub fn finish(self) -> anyhow::Result<()> {
+    pub fn finish(mut self) -> anyhow::Result<()> {
+        self.live.clear();
         if self.drawn && self.terminal {
             terminal::aside("\n");
         }
@@ -136,6 +146,7 @@ impl<'r, 'i> Status<'r, 'i> {
     }
 
     fn report(&mut self, passed: Span, outcomes: &[JobOutcome]) {
+        self.live.clear();
         if self.drawn && self.terminal {
             terminal::aside("\r\x1b[K");
         }
@@ -186,30 +197,34 @@ impl<'r, 'i> Status<'r, 'i> {
             brief: format!("{} IOPS", brief.join(", ")),
             operations: operations.join(", "),
             in_flight: format!(", {in_flight} in flight"),
-            left: self.left(passed, jobs),
+            left: self.left(passed, jobs).map_or(String::new(), |left| left_of(passed, left)),
         }
     }
 
-    /// How much is done and how long the rest will take, where that can be told.
-    fn left(&self, passed: Span, jobs: &[JobProgress]) -> String {
+    /// How long the rest will take, where that can be told.
+    fn left(&self, passed: Span, jobs: &[JobProgress]) -> Option<Span> {
         let stages = self.plans.last().map_or(0, |plan| plan.stage);
         let mut left = Span::ZERO;
         for stage in 0..=stages {
             let of_stage = self.plans.iter().zip(jobs).filter(|(plan, _)| plan.stage == stage);
             let mut longest = Span::ZERO;
             for (plan, job) in of_stage.filter(|(_, job)| !job.ended) {
-                let Some(rest) = rest_of(plan, job, passed) else { return String::new() };
-                longest = longest.max(rest);
+                longest = longest.max(rest_of(plan, job, passed)?);
             }
             left += longest;
         }
-        let whole = (passed + left).as_secs_f64().max(1e-9);
-        let percent = passed.as_secs_f64() / whole * 100.0;
-        let seconds = left.as_secs_f64().ceil() as u64;
-        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        let hours = if hours > 0 { format!("{hours}:") } else { String::new() };
-        format!("; {percent:.0} %, {hours}{minutes:02}:{seconds:02} left")
+        Some(left)
     }
+}
+
+/// How much of the time has passed, and what is left, behind the rest of a line.
+fn left_of(passed: Span, left: Span) -> String {
+    let whole = (passed + left).as_secs_f64().max(1e-9);
+    let percent = passed.as_secs_f64() / whole * 100.0;
+    let seconds = left.as_secs_f64().ceil() as u64;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let hours = if hours > 0 { format!("{hours}:") } else { String::new() };
+    format!("; {percent:.0} %, {hours}{minutes:02}:{seconds:02} left")
 }
 
 /// How long a job still takes, as far as that can be told.
@@ -248,6 +263,7 @@ fn bytes_of(spec: &JobSpec) -> Option<u64> {
 
 impl Watch for Status<'_, '_> {
     fn note(&mut self, line: &str) {
+        self.live.clear();
         terminal::complain(&format!("note: {line}"));
     }
 
@@ -256,12 +272,19 @@ impl Watch for Status<'_, '_> {
     }
 
     fn laying_out(&mut self, path: &Path, bytes: u64) {
+        self.live.clear();
         terminal::complain(&format!("laying out {} ({})", path.display(), Bytes(bytes)));
     }
 
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]) {
         if !self.shown {
             return;
+        }
+        if self.live.is_shown() {
+            let left = self.left(passed, jobs);
+            self.rows.take(&mut self.live.state, passed, jobs);
+            self.live.state.total = left.map_or(Span::ZERO, |left| passed + left);
+            return self.live.draw();
         }
         let columns = if self.terminal { columns().unwrap_or(USUAL_COLUMNS) } else { usize::MAX };
         let line = self.parts(passed, jobs).fitting(columns);

@@ -1,12 +1,11 @@
 //! Databases made, proved and removed.
 
 use super::{Check, Drop, Setup, Which};
+use crate::live::{Live, Progress, Stream, Unit};
 use crate::{Answer, interrupt, terminal};
 use ::database::{Database, Error};
 use ::oltp::{Indexes, Rows, Sizes};
 use anyhow::{Context as _, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal as _;
 use std::num::NonZeroUsize;
 
 /// The file of a folder.
@@ -39,6 +38,9 @@ impl Which {
     }
 }
 
+/// Into how many parts a load is divided for its bar.
+const PARTS: u64 = 1000;
+
 impl Setup {
     pub fn run(self) -> Result<Answer> {
         let stop = interrupt::watch()?;
@@ -49,16 +51,14 @@ impl Setup {
             _ => Indexes::All,
         };
         let rows = Rows { seed: self.seed, sizes: Sizes { scale: self.scale, products: self.products } };
-        let bar = if std::io::stderr().is_terminal() { ProgressBar::new(1000) } else { ProgressBar::hidden() };
-        let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {eta} left  {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let live = Live::on(Stream::Err, false, format!("loading {}", database.name()));
+        let bar = Progress::new(live, PARTS, Unit::Parts);
         let jobs = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let loaded = database.setup(rows, indexes, jobs, &mut |part, what| {
-            bar.set_position((part * 1000.0) as u64);
-            bar.set_message(what.to_owned());
+            bar.set_to((part * PARTS as f64) as u64, what);
             !stop.is_asked()
         });
-        bar.finish_and_clear();
+        bar.clear();
         let loaded = loaded.context("setup")?;
         for (table, rows, _) in &loaded.rows {
             terminal::line(&format!("{:<22}{:>12}", table.name(), report::text::thousands(*rows)));

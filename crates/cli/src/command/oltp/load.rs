@@ -3,6 +3,7 @@
 use super::{Run, Sweep, Work};
 use crate::classic::Counters;
 use crate::interrupt::{self, Stop};
+use crate::live::{Live, Stream};
 use crate::memory::{self, Kept, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
@@ -13,7 +14,9 @@ use ::oltp::{
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
-use stats::run::{DeviceRow, HostRecord, Run as Kept_, State};
+use report::live::LiveWorkload;
+use stats::Interval;
+use stats::run::{DeviceRow, HostRecord, Run as Kept_, State, Times};
 use std::path::{Path, PathBuf};
 use uring::Clock;
 
@@ -33,6 +36,7 @@ struct Field<'a> {
     /// When the first window began.
     zero: Option<Time>,
     stop: Stop,
+    live: Live,
 }
 
 /// What ends and what drives a point, other than time.
@@ -180,7 +184,9 @@ impl<'a> Field<'a> {
         let cache = vec![("db_cache".to_owned(), Bytes(buffers).to_string())];
         let kept = memory.labelled(cache).loading(loaded_paths(folder)).watched().begin(run.clone());
         let (clock, stop) = (Clock::new(), interrupt::watch()?);
-        Ok(Field { work, database, engine, buffers, ranges, pace, run, kept, clock, zero: None, stop })
+        let mut live = Live::on(Stream::Err, false, format!("order entry on {name}"));
+        live.state.rate = "TPS";
+        Ok(Field { work, database, engine, buffers, ranges, pace, run, kept, clock, zero: None, stop, live })
     }
 
     /// How long users work before anything is measured, in seconds.
@@ -208,12 +214,23 @@ impl<'a> Field<'a> {
         let connect = |_, whistle| database.connect(whistle);
         let first = self.zero.is_none();
         let kept = first.then_some(&self.kept);
-        let mut watch =
-            Watch { stop: &self.stop, kept, columns, users, database: &self.database, before: None, server: None };
+        let whole = self.pace.transactions.is_none().then(|| plan.warm_up + plan.window);
+        self.live.begin(report::text::count(users as usize, "user", "users"), whole);
+        let mut watch = Watch {
+            stop: &self.stop,
+            kept,
+            columns,
+            live: &mut self.live,
+            users,
+            database: &self.database,
+            before: None,
+            server: None,
+        };
         if let Some(columns) = columns {
             terminal::line(&columns.heads());
         }
         let played = play(&plan, &whistle, &connect, &mut watch);
+        watch.live.clear();
         let (before, server) = (watch.before, watch.server.take().map(ServerWatch::end).unwrap_or_default());
         // Without a connection nothing was added.
         let (added, unsure) = played.as_ref().map(|ledger| (*ledger.whole(), ledger.unsure())).unwrap_or_default();
@@ -339,6 +356,8 @@ struct Watch<'a> {
     /// Told where the first window begins.
     kept: Option<&'a Kept>,
     columns: Option<&'a Columns>,
+    /// Shown where no lines are printed.
+    live: &'a mut Live,
     users: u32,
     database: &'a Database,
     before: Option<(Counters, Option<f64>)>,
@@ -362,7 +381,34 @@ impl Pace for Watch<'_> {
             let line = columns.line(&time, ledger, seconds - 1, working, self.users);
             terminal::is_read(&(line + "\n"))
         });
+        if self.columns.is_none() {
+            self.show(ledger, seconds, working);
+        }
         read && !self.stop.is_asked()
+    }
+}
+
+impl Watch<'_> {
+    /// The transactions of the second that is over.
+    fn show(&mut self, ledger: &Ledger, seconds: usize, working: u32) {
+        let second = ledger.seconds()[seconds - 1];
+        let took: Span = second.took.iter().fold(Span::ZERO, |sum, took| sum + *took);
+        let times = Times { count: second.done, mean: took / second.done.max(1), spread: None, max: None };
+        let interval = Interval {
+            start: Span::from_secs(seconds as u64 - 1),
+            length: Span::SECOND,
+            counts: stats::Counts { other: second.done, faults: second.failed, ..Default::default() },
+            response: (second.done > 0).then_some(times),
+            ..Interval::default()
+        };
+        let state = &mut self.live.state;
+        state.elapsed = Span::from_secs(seconds as u64);
+        state.in_force = vec![format!("{working} of {} users at work", self.users)];
+        if state.workloads.is_empty() {
+            state.workloads.push(LiveWorkload::new("transactions", ""));
+        }
+        state.workloads[0].push(interval);
+        self.live.draw();
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Storage, said};
 use crate::classic::{Counters, aim};
 use crate::interrupt::Stop;
+use crate::live::{JobRows, Live};
 use crate::memory::Kept;
 use crate::stage::device::built;
 use crate::terminal;
@@ -80,7 +81,7 @@ impl<'a> Field<'a> {
                 };
                 let so_far =
                     |outcomes| Measured::of(spot, start, roles.iter().copied().zip(outcomes).collect(), counted);
-                engine::job::run(&specs, &settings, &mut Played { watching, so_far })?
+                engine::job::run(&specs, &settings, &mut Played { watching, so_far, rows: JobRows::default() })?
             }
             Storage::Simulated(device) => {
                 let simulation = Simulation::of(&specs)?;
@@ -133,6 +134,8 @@ pub struct Watching<'w> {
     pub stop: &'w Stop,
     /// The test.
     pub test: &'w Test,
+    /// What is shown at a terminal.
+    pub live: &'w mut Live,
     /// Keeps what there is.
     pub kept: &'w mut Kept,
     /// The points that are over, and the one that begins.
@@ -150,6 +153,7 @@ impl Watching<'_> {
 struct Played<'w, F> {
     watching: Watching<'w>,
     so_far: F,
+    rows: JobRows,
 }
 
 impl<F: Fn(Vec<JobOutcome>) -> Measured> Watch for Played<'_, F> {
@@ -161,7 +165,10 @@ impl<F: Fn(Vec<JobOutcome>) -> Measured> Watch for Played<'_, F> {
         }
     }
 
-    fn progress(&mut self, _passed: Span, _jobs: &[JobProgress]) {}
+    fn progress(&mut self, passed: Span, jobs: &[JobProgress]) {
+        self.rows.take(&mut self.watching.live.state, passed, jobs);
+        self.watching.live.draw();
+    }
 
     fn wants_interim(&mut self, _passed: Span) -> bool {
         self.watching.kept.is_due()

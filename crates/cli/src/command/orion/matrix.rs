@@ -3,6 +3,7 @@
 use super::field::{Field, Watching};
 use super::outputs::Outputs;
 use crate::interrupt::Stop;
+use crate::live::{Live, Stream};
 use crate::memory::Kept;
 use crate::terminal;
 use anyhow::Result;
@@ -23,6 +24,7 @@ pub struct Matrix<'t> {
     test: &'t Test,
     outputs: &'t Outputs,
     stop: &'t Stop,
+    live: Live,
     /// Where it is kept.
     pub kept: Kept,
     /// What was measured.
@@ -36,7 +38,9 @@ impl<'t> Matrix<'t> {
     /// Before the first point.
     pub fn new(field: &'t Field<'t>, test: &'t Test, outputs: &'t Outputs, stop: &'t Stop, kept: Kept) -> Matrix<'t> {
         let clock = Clock::new();
-        Matrix { field, test, outputs, stop, kept, points: Vec::new(), next: clock.now() + TELL, clock }
+        let mut live = Live::on(Stream::Err, test.simulated, format!("orion {}", test.ask.test_name));
+        live.state.phases = test.grid.spots.len();
+        Matrix { field, test, outputs, stop, live, kept, points: Vec::new(), next: clock.now() + TELL, clock }
     }
 }
 
@@ -58,8 +62,13 @@ impl Scene for Matrix<'_> {
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool> {
         let (spots, begun) = (&self.test.grid.spots, self.now().since(start));
         let spot = spots[run.points.len() - 1];
-        let watching = Watching { stop: self.stop, test: self.test, kept: &mut self.kept, run };
-        let point = self.field.play(spot, begun, watching)?;
+        self.live.state.phase = run.points.len();
+        let name = run.points.last().map_or(String::new(), |point| point.name.clone());
+        self.live.begin(name, Some(self.test.ask.load.duration + self.test.ask.load.settle));
+        let watching = Watching { stop: self.stop, test: self.test, live: &mut self.live, kept: &mut self.kept, run };
+        let point = self.field.play(spot, begun, watching);
+        self.live.clear();
+        let point = point?;
         if self.test.ask.verbose {
             let lines = orion::point_lines(run.points.len(), spots.len(), &point);
             lines.iter().for_each(|line| terminal::line(line));

@@ -5,6 +5,7 @@ use super::marks::Running;
 use super::{SIMULATED, Storage, database, relation, smaller_than_memory};
 use crate::classic::{Counters, aim, on_flash};
 use crate::interrupt::Stop;
+use crate::live::{JobRows, Live};
 use crate::memory::{self, Kept, Memory};
 use crate::play::now_unix_ms;
 use crate::stage::device::built;
@@ -188,6 +189,12 @@ impl<'a> Field<'a> {
         run: &mut Run,
         watched: Watched<'_>,
     ) -> Result<(Batch, Measured)> {
+        let Watched { stop, dots, live, kept } = watched;
+        let seconds = match self.load.effort {
+            Some(Effort::Seconds(seconds)) => Some(Span::from_secs(seconds)),
+            _ => None,
+        };
+        live.begin(text::count(processes as usize, "process", "processes"), seconds);
         let repeat = (run.points.len() as u64).saturating_sub(1);
         let specs =
             if self.relation.is_some() { Vec::new() } else { ranread::jobs(&self.load, &self.aims, processes, repeat) };
@@ -198,10 +205,15 @@ impl<'a> Field<'a> {
                 let (running, mut ticks) = (self.running.as_ref(), 0u32);
                 relation::play(relation, &self.load, processes, repeat, &mut || {
                     ticks += 1;
-                    if watched.dots && ticks % 10 == 0 {
-                        terminal::print(".");
+                    if ticks % 10 == 0 {
+                        if dots {
+                            terminal::print(".");
+                        }
+                        // Until the batch is over only its time is known.
+                        live.state.elapsed += Span::SECOND;
+                        live.draw();
                     }
-                    watched.stop.is_asked() || running.is_some_and(Running::is_stopped)
+                    stop.is_asked() || running.is_some_and(Running::is_stopped)
                 })?
             }
             (Storage::Real, None) => {
@@ -210,7 +222,9 @@ impl<'a> Field<'a> {
                     even_in_use: self.load.even_in_use.clone(),
                     ..RunSettings::default()
                 };
-                let mut watch = Watching { watched, running: self.running.as_ref(), run, start };
+                let running = self.running.as_ref();
+                let watched = Watched { stop, dots, live: &mut *live, kept };
+                let mut watch = Watching { watched, running, run, start, rows: JobRows::default() };
                 Finished::of(engine::job::run(&specs, &settings, &mut watch)?)
             }
             (Storage::Simulated(device), _) => {
@@ -218,9 +232,10 @@ impl<'a> Field<'a> {
                 let target = built(device, simulation.size(), self.load.seed ^ repeat)?;
                 // The processes of a batch run at once: none waits for what an earlier one leaves.
                 let clock = VirtualClock::new();
-                Finished::of(simulation.run(target, &clock, &mut || watched.stop.is_asked(), &mut |_, _| Ok(None)))
+                Finished::of(simulation.run(target, &clock, &mut || stop.is_asked(), &mut |_, _| Ok(None)))
             }
         };
+        live.clear();
         let Finished { outcomes, fetched, looked } = finished;
         let after = Counters::now();
         self.complain(&outcomes);
@@ -353,6 +368,8 @@ pub struct Watched<'w> {
     pub stop: &'w Stop,
     /// Whether each second has a dot.
     pub dots: bool,
+    /// What is shown at a terminal where no dots are printed.
+    pub live: &'w mut Live,
     /// Keeps what was done.
     pub kept: &'w mut Kept,
 }
@@ -365,6 +382,7 @@ struct Watching<'w> {
     run: &'w Run,
     /// When the batch began in it.
     start: Span,
+    rows: JobRows,
 }
 
 impl Watch for Watching<'_> {
@@ -374,10 +392,12 @@ impl Watch for Watching<'_> {
         terminal::complain(&format!("note: {line}"));
     }
 
-    fn progress(&mut self, _passed: Span, _jobs: &[JobProgress]) {
+    fn progress(&mut self, passed: Span, jobs: &[JobProgress]) {
         if self.watched.dots {
             terminal::print(".");
         }
+        self.rows.take(&mut self.watched.live.state, passed, jobs);
+        self.watched.live.draw();
     }
 
     fn wants_interim(&mut self, _passed: Span) -> bool {

@@ -2,6 +2,7 @@
 
 use super::batch::{Field, Watched};
 use crate::interrupt::Stop;
+use crate::live::{Live, Stream};
 use crate::memory::Kept;
 use anyhow::Result;
 use block::{Span, Time};
@@ -9,6 +10,7 @@ use engine::Scene;
 use ranread::{Batch, Finding, Measured};
 use stats::run::{Point, Run, State};
 use stats::{Outcome, Verdict};
+use std::io::{IsTerminal as _, stdout};
 use std::path::PathBuf;
 use uring::Clock;
 
@@ -28,6 +30,7 @@ pub struct Batches<'b, 'f, L> {
     pub stop: &'b Stop,
     /// Whether each second has a dot.
     pub dots: bool,
+    pub live: Live,
     pub kept: &'b mut Kept,
     pub clock: Clock,
     /// How many processes the batch has that is next or under way.
@@ -45,7 +48,10 @@ pub fn play<L: Loads>(
     dots: bool,
 ) -> (Run, Result<()>) {
     let clock = Clock::new();
-    let mut batches = Batches { field, loads, stop, dots, kept, clock, processes: 0, played: Span::ZERO };
+    let live = Live::on(Stream::Err, field.is_simulated(), &run.identity.title);
+    // Dots are for what is read later; at a terminal they would break the view.
+    let dots = dots && !(live.is_shown() && stdout().is_terminal());
+    let mut batches = Batches { field, loads, stop, dots, live, kept, clock, processes: 0, played: Span::ZERO };
     engine::play(&mut batches, run)
 }
 
@@ -63,7 +69,7 @@ impl<L: Loads> Scene for Batches<'_, '_, &mut L> {
 
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool> {
         let begun = self.now().since(start);
-        let watched = Watched { stop: self.stop, dots: self.dots, kept: self.kept };
+        let watched = Watched { stop: self.stop, dots: self.dots, live: &mut self.live, kept: self.kept };
         let (batch, measured) = self.field.play(self.processes, begun, run, watched)?;
         self.played = run.points.last().map_or(Span::ZERO, |point| point.end);
         let whole = !self.stop.is_asked() && batch.done() > 0 && batch.state() == ranread::State::Whole;

@@ -1,0 +1,290 @@
+//! The one view of what runs now: a frame that is redrawn in place where a command's output is a terminal. A command gives
+//! what it does and its rows; [`report::live`] lays them out, under the names that the tables at the end have.
+
+use crate::watch::{paint, size_of};
+use block::{Span, Time};
+use engine::job::JobProgress;
+use report::Paint;
+use report::live::{LiveState, LiveWorkload, RECENT, Screen, painted_frame};
+use report::text;
+use stats::{Counts, Interval};
+use std::collections::VecDeque;
+use std::io::{IsTerminal as _, Result, Write, stderr, stdout};
+use std::sync::{Mutex, PoisonError};
+use uring::Clock;
+use workload::job::{Direction, PerDirection};
+
+/// A bar that is told of every block is drawn so often.
+const EVERY: Span = Span::from_millis(200);
+
+/// Where a frame is drawn.
+#[derive(Clone, Copy, Debug)]
+pub enum Stream {
+    /// The standard output: of plans, whose results follow in the same place.
+    Out,
+    /// The standard error: of tools whose output is read by programs.
+    Err,
+}
+
+impl Stream {
+    fn is_terminal(self) -> bool {
+        match self {
+            Stream::Out => stdout().is_terminal(),
+            Stream::Err => stderr().is_terminal(),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        match self {
+            Stream::Out => stdout().write(bytes),
+            Stream::Err => stderr().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        match self {
+            Stream::Out => stdout().flush(),
+            Stream::Err => stderr().flush(),
+        }
+    }
+}
+
+/// A view. Dropping it leaves its last frame where it is.
+#[derive(Debug)]
+pub struct Live {
+    stream: Stream,
+    screen: Option<Screen<Stream>>,
+    paint: Paint,
+    /// What is drawn next.
+    pub state: LiveState,
+}
+
+impl Live {
+    /// Of something with that title. Where the stream is no terminal, or nothing is to be shown, nothing is drawn.
+    pub fn on(stream: Stream, quiet: bool, title: impl Into<String>) -> Live {
+        let screen = (!quiet && stream.is_terminal()).then(|| Screen::new(stream));
+        Live { stream, screen, paint: paint(), state: LiveState { title: title.into(), ..LiveState::default() } }
+    }
+
+    /// Whether there is a terminal to draw on.
+    pub fn is_shown(&self) -> bool {
+        self.screen.is_some()
+    }
+
+    /// Another stretch of the same thing begins, which takes `total` where that is known: its rows are new.
+    pub fn begin(&mut self, name: impl Into<String>, total: Option<Span>) {
+        let state = &mut self.state;
+        (state.name, state.total, state.elapsed) = (name.into(), total.unwrap_or_default(), Span::ZERO);
+        state.workloads.clear();
+        state.in_force.clear();
+    }
+
+    /// Draws the state as it is now.
+    pub fn draw(&mut self) {
+        let Some(screen) = &mut self.screen else { return };
+        let size = match self.stream {
+            Stream::Out => size_of(stdout()),
+            Stream::Err => size_of(stderr()),
+        };
+        // A terminal that is gone is no reason to lose the run.
+        let _ = screen.draw(size, &painted_frame(size.columns, &self.state, self.paint));
+    }
+
+    /// Takes the frame off the terminal: what is printed next stands in its place and stays.
+    pub fn clear(&mut self) {
+        if let Some(screen) = &mut self.screen {
+            let size = match self.stream {
+                Stream::Out => size_of(stdout()),
+                Stream::Err => size_of(stderr()),
+            };
+            let _ = screen.clear(size);
+        }
+    }
+}
+
+/// Forgets the seconds of a row that no frame shows.
+pub fn forget(recent: &mut VecDeque<Interval>) {
+    let old = recent.len().saturating_sub(RECENT);
+    recent.drain(..old);
+}
+
+/// How far something of known size is, told by any number of threads.
+#[derive(Debug)]
+pub struct Progress {
+    whole: u64,
+    unit: Unit,
+    clock: Clock,
+    begun: Time,
+    bar: Mutex<Bar>,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Parts of a whole that has no unit.
+    Parts,
+}
+
+#[derive(Debug)]
+struct Bar {
+    live: Live,
+    done: u64,
+    what: String,
+    due: Time,
+}
+
+impl Progress {
+    /// Of `whole`, nothing of which is done.
+    pub fn new(live: Live, whole: u64, unit: Unit) -> Progress {
+        let clock = Clock::new();
+        let begun = clock.now();
+        Progress { whole, unit, clock, begun, bar: Mutex::new(Bar { live, done: 0, what: String::new(), due: begun }) }
+    }
+
+    /// So much is done in all.
+    pub fn set(&self, done: u64) {
+        self.change(|bar| bar.done = done);
+    }
+
+    /// So much more is done.
+    pub fn add(&self, more: u64) {
+        self.change(|bar| bar.done += more);
+    }
+
+    /// So much is done in all, and this is what is done now.
+    pub fn set_to(&self, done: u64, what: &str) {
+        self.change(|bar| {
+            bar.done = done;
+            what.clone_into(&mut bar.what);
+        });
+    }
+
+    /// How much is done.
+    pub fn done(&self) -> u64 {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner).done
+    }
+
+    /// How long it has taken.
+    pub fn elapsed(&self) -> Span {
+        self.clock.now().since(self.begun)
+    }
+
+    /// Takes the bar off the terminal.
+    pub fn clear(&self) {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner).live.clear();
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Bar)) {
+        let mut bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut bar);
+        if !bar.live.is_shown() {
+            return;
+        }
+        let now = self.clock.now();
+        if now < bar.due {
+            return;
+        }
+        bar.due = now + EVERY;
+        let elapsed = now.since(self.begun);
+        let part = bar.done as f64 / self.whole.max(1) as f64;
+        let about = said(self.unit, bar.done, self.whole, elapsed);
+        let what = if bar.what.is_empty() { String::new() } else { format!("{}, ", bar.what) };
+        let state = &mut bar.live.state;
+        (state.elapsed, state.done, state.about) = (elapsed, Some(part), what + &about);
+        bar.live.draw();
+    }
+}
+
+/// `1.50 GiB of 6.00 GiB, 812 MB/s, 0:05 left`.
+fn said(unit: Unit, done: u64, whole: u64, elapsed: Span) -> String {
+    let passed = elapsed.as_secs_f64().max(1e-3);
+    let left = match done {
+        0 => String::new(),
+        done => {
+            let left = passed * whole.saturating_sub(done) as f64 / done as f64;
+            format!("{} left", text::clock(Span::from_secs_f64(left.ceil())))
+        }
+    };
+    let moved = match unit {
+        Unit::Parts => String::new(),
+        Unit::Bytes => {
+            let rate = text::megabytes(done as f64 / passed);
+            format!("{} of {}, {rate} {}", block::Bytes(done), block::Bytes(whole), report::MEGABYTES)
+        }
+    };
+    [moved, left].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// The rows of load jobs, one for each direction in which they moved anything, from counts that only grow.
+#[derive(Debug, Default)]
+pub struct JobRows {
+    passed: Span,
+    counted: PerDirection<(u64, u64)>,
+}
+
+impl JobRows {
+    /// Takes in how far all jobs are, `passed` after their start, and says how many run and what is in flight.
+    pub fn take(&mut self, state: &mut LiveState, passed: Span, jobs: &[JobProgress]) {
+        let counted = PerDirection::from_fn(|direction| {
+            jobs.iter().map(|job| job.counts[direction]).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        });
+        let length = passed.saturating_sub(self.passed);
+        for direction in Direction::ALL.into_iter().filter(|&direction| counted[direction].0 > 0) {
+            let (now, before) = (counted[direction], self.counted[direction]);
+            // Counts begin anew behind a ramp.
+            let (ops, bytes) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
+            let counts = match direction {
+                Direction::Read => Counts { reads: ops, read_bytes: bytes, ..Counts::default() },
+                Direction::Write => Counts { writes: ops, write_bytes: bytes, ..Counts::default() },
+                Direction::Trim => Counts { other: ops, ..Counts::default() },
+            };
+            let name = direction.name();
+            let at = state.workloads.iter().position(|row| row.name == name).unwrap_or_else(|| {
+                state.workloads.push(LiveWorkload::new(name, ""));
+                state.workloads.len() - 1
+            });
+            state.workloads[at].push(Interval { start: self.passed, length, counts, ..Interval::default() });
+        }
+        (self.passed, self.counted, state.elapsed) = (passed, counted, passed);
+        let running = jobs.iter().filter(|job| job.began.is_some() && !job.ended).count();
+        let in_flight: u32 = jobs.iter().map(|job| job.in_flight).sum();
+        state.in_force = vec![format!("{running} of {} running, {in_flight} in flight", jobs.len())];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A quarter after 15 s: 45 s are left, at 800 MB/s.
+    #[test]
+    fn a_bar_says_how_much_how_fast_and_how_long() {
+        let (done, whole) = (12_000_000_000, 48_000_000_000);
+        let line = said(Unit::Bytes, done, whole, Span::from_secs(15));
+        assert_eq!(line, "11.18 GiB of 44.70 GiB, 800.0 MB/s, 0:45 left");
+        assert_eq!(said(Unit::Parts, 250, 1000, Span::from_secs(15)), "0:45 left");
+        assert_eq!(said(Unit::Parts, 0, 1000, Span::ZERO), "", "before anything is done nothing is known");
+    }
+
+    /// 50 000 reads in the first second, none and 100 writes in the second; the first counts of a ramp are forgotten.
+    #[test]
+    fn a_row_is_what_a_second_added() {
+        let (mut rows, mut state) = (JobRows::default(), LiveState::default());
+        let mut job = JobProgress { began: Some(Span::ZERO), ended: false, counts: Default::default(), in_flight: 32 };
+        job.counts.read = (50_000, 50_000 * 4096);
+        rows.take(&mut state, Span::SECOND, std::slice::from_ref(&job));
+        job.counts.write = (100, 409_600);
+        rows.take(&mut state, Span::from_secs(2), std::slice::from_ref(&job));
+        let iops: Vec<_> =
+            state.workloads.iter().map(|row| row.recent.iter().map(Interval::iops).collect::<Vec<_>>()).collect();
+        assert_eq!(iops, [vec![50_000.0, 0.0], vec![100.0]]);
+        assert_eq!(state.in_force, ["1 of 1 running, 32 in flight"]);
+        job.counts.read = (10, 40_960);
+        rows.take(&mut state, Span::from_secs(3), std::slice::from_ref(&job));
+        assert_eq!(state.workloads[0].recent.back().map(Interval::iops), Some(0.0));
+    }
+}
