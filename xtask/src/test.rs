@@ -38,12 +38,13 @@ pub fn run() -> Result<bool> {
     let lines = [
         steps.check("format", cargo(&["fmt", "--all", "--check"]))?,
         steps.tidy()?,
-        steps.check("lint", cargo(&["clippy", "--workspace", "--all-targets", KEYS, "--", "--deny", "warnings"]))?,
+        steps
+            .check("lint", cargo(&["clippy", "--workspace", "--all-targets", FEATURES, "--", "--deny", "warnings"]))?,
         // What is built by default has a library for certificates alone. The whole workspace again, so that only what keys
         // change is compiled anew.
         steps.check("default", cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?,
         steps.tests()?,
-        steps.runner("doc tests", cargo(&["test", "--workspace", "--doc", KEYS]))?,
+        steps.runner("doc tests", cargo(&["test", "--workspace", "--doc", FEATURES]))?,
         steps.documents()?,
         steps.licences()?,
     ];
@@ -149,8 +150,8 @@ impl Steps {
     }
 }
 
-/// All tests are run with pre-shared keys, which a default build leaves out.
-const KEYS: &str = "--features=seawall/psk";
+/// All tests are run with pre-shared keys and Parquet, which a default build leaves out.
+const FEATURES: &str = "--features=seawall/psk,seawall/parquet";
 
 /// How all tests are run. Those in modules `alone` have the machine to themselves: nextest knows it from its configuration,
 /// without it they are a run of their own, one after the other.
@@ -158,7 +159,7 @@ fn test_runs(nextest: bool) -> &'static [&'static [&'static str]] {
     const TOGETHER: &[&str] = &[
         "test",
         "--workspace",
-        KEYS,
+        FEATURES,
         "--lib",
         "--bins",
         "--tests",
@@ -169,9 +170,9 @@ fn test_runs(nextest: bool) -> &'static [&'static [&'static str]] {
         "alone::",
     ];
     const ALONE: &[&str] =
-        &["test", "--workspace", KEYS, "--tests", "--no-fail-fast", "alone::", "--", "--test-threads=1"];
+        &["test", "--workspace", FEATURES, "--tests", "--no-fail-fast", "alone::", "--", "--test-threads=1"];
     match nextest {
-        true => &[&["nextest", "run", "--workspace", KEYS, "--no-fail-fast"]],
+        true => &[&["nextest", "run", "--workspace", FEATURES, "--no-fail-fast"]],
         false => &[TOGETHER, ALONE],
     }
 }

@@ -90,8 +90,9 @@ pub fn provide_node_packages() {
     }
 }
 
-/// The official client of ONTAP's REST interface, and the oracle for a cache's misses, in exactly these versions.
-const PYTHON_PACKAGES: [&str; 2] = ["netapp-ontap==9.19.1.0", "libcachesim==0.3.5"];
+/// The official client of ONTAP's REST interface, the oracle for a cache's misses, and a reader of Parquet, in exactly these
+/// versions.
+const PYTHON_PACKAGES: [&str; 3] = ["netapp-ontap==9.19.1.0", "libcachesim==0.3.5", "duckdb==2.0.1"];
 
 /// Makes a virtual environment with [`PYTHON_PACKAGES`] in `target/python`, where tests look for them. Never fails:
 /// those tests say themselves that they have not what they need.

@@ -4,6 +4,8 @@ mod compare;
 mod export;
 mod import;
 mod list;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod show;
 mod sql;
 mod workbook;

@@ -46,6 +46,8 @@ mod offline;
 mod oltp;
 mod orion;
 mod page;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod places;
 mod plan;
 mod prometheus;

@@ -1,5 +1,7 @@
 //! `seawall results export`: runs as tables for other programs.
 
+#[cfg(feature = "parquet")]
+use super::parquet;
 use super::{looked_at, open, workbook};
 use crate::Answer;
 use crate::memory::Memory;
@@ -9,7 +11,7 @@ use block::Span;
 use results::Cell;
 use std::path::PathBuf;
 
-/// Export runs as CSV, TSV, JSON or a workbook
+/// Export runs as CSV, TSV, JSON, Parquet or a workbook
 ///
 /// A row for each class of each actor in each point, as the view `results` has them, or with --seconds one for each
 /// second, as the view `seconds` has them. A workbook has both, and charts of IOPS and response time by second.
@@ -21,8 +23,8 @@ pub struct Export {
     /// The seconds and not the whole
     #[arg(long)]
     seconds: bool,
-    /// The form: csv, tsv, json or xlsx
-    #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "tsv", "json", "xlsx"])]
+    /// The form: csv, tsv, json, xlsx, or parquet in a build that has it
+    #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "tsv", "json", "xlsx", "parquet"])]
     format: String,
     /// The file to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
@@ -36,13 +38,12 @@ impl Export {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         let database = open(memory)?;
         let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
-        if self.format == "xlsx" {
-            return self.workbook(&database, &numbers);
+        match self.format.as_str() {
+            "xlsx" => return self.workbook(&database, &numbers),
+            "parquet" => return self.parquet(&database, &numbers),
+            _ => {}
         }
-        let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
-        let view = if self.seconds { "seconds" } else { "results" };
-        let query = format!("SELECT * FROM {view} WHERE run IN ({})", numbers.join(", "));
-        let found = rows(&database, &query)?;
+        let found = self.rows(&database, &numbers)?;
         let text = match self.format.as_str() {
             "json" => json(&found),
             "tsv" => separated(&found, '\t'),
@@ -55,6 +56,35 @@ impl Export {
             }
             None => terminal::print(&text),
         }
+        Ok(Answer::Yes)
+    }
+
+    /// The rows that are asked for.
+    fn rows(&self, database: &results::Results, numbers: &[i64]) -> Result<results::Answer> {
+        let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+        let view = if self.seconds { "seconds" } else { "results" };
+        let found = rows(database, &format!("SELECT * FROM {view} WHERE run IN ({})", numbers.join(", ")))?;
+        if found.cut {
+            let most = report::text::thousands(results::ROWS_MAX as u64);
+            bail!("export: there are more than {most} rows; name fewer runs, or ask for some with seawall results sql");
+        }
+        Ok(found)
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn parquet(&self, _database: &results::Results, _numbers: &[i64]) -> Result<Answer> {
+        bail!("--format parquet: is not in this build; build seawall with --features parquet, or take csv or json");
+    }
+
+    #[cfg(feature = "parquet")]
+    fn parquet(&self, database: &results::Results, numbers: &[i64]) -> Result<Answer> {
+        let Some(path) = &self.output else {
+            bail!("--format parquet: is no text; name its file with --output FILE");
+        };
+        let found = self.rows(database, numbers)?;
+        let bytes = parquet::of(&found)?;
+        std::fs::write(path, bytes).with_context(|| format!("--output {}", path.display()))?;
+        terminal::line(&format!("{} rows written to {}", found.rows.len(), path.display()));
         Ok(Answer::Yes)
     }
 
