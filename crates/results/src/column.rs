@@ -56,16 +56,31 @@ pub(crate) fn get(from: &mut Bits<'_>, rows: usize) -> Option<Column> {
     let (is_steps, code) = (from.take(1)? == 1, from.take(7)? as u32);
     let [least, part] = [take_sized(from)?, take_sized(from)?];
     let mut before = 0u64;
-    let mut value = |has: bool| {
-        if !has {
-            return Some(None);
-        }
-        let rest = if code < PLAIN { take(from, code)? } else { from.take(code - PLAIN)? };
+    let whole = |rest: u64| {
         let number = least.wrapping_add(rest.wrapping_mul(part));
         before = if is_steps { before.wrapping_add(unzigzag(number)) } else { number };
-        Some(Some(before))
+        before
     };
-    has.into_iter().map(&mut value).collect()
+    // The code is decided once, not at each number: a page reads some hundred million.
+    match code.checked_sub(PLAIN) {
+        None => numbers(from, &has, |from| take(from, code), whole),
+        Some(bits) => numbers(from, &has, |from| from.take(bits), whole),
+    }
+}
+
+/// The numbers of the rows that have one.
+#[inline(always)]
+fn numbers<'b>(
+    from: &mut Bits<'b>,
+    has: &[bool],
+    rest: impl Fn(&mut Bits<'b>) -> Option<u64>,
+    mut whole: impl FnMut(u64) -> u64,
+) -> Option<Column> {
+    let mut column = Column::with_capacity(has.len());
+    for has in has {
+        column.push(if *has { Some(whole(rest(from)?)) } else { None });
+    }
+    Some(column)
 }
 
 /// Numbers in the code that suits them.
@@ -149,12 +164,31 @@ fn push(out: &mut Written, number: u64, order: u32) {
     out.push(number, order);
 }
 
+#[inline(always)]
 fn take(from: &mut Bits<'_>, order: u32) -> Option<u64> {
+    // Nearly all are so short that their two halves are one look at what lies ahead.
+    if let Some((number, bits)) = short(from.ahead_short(), order) {
+        from.skip(bits)?;
+        return Some(number);
+    }
     let bits = from.take_zeros()?;
     from.take(1)?;
     let sum = (1u128 << bits) | u128::from(from.take(bits)?);
     let number = ((sum - 1) << order) | u128::from(from.take(order)?);
     u64::try_from(number).ok()
+}
+
+/// A number whose code has at most [`Bits::SHORT`] bits, and how many it has; `None` of a longer one.
+#[inline(always)]
+fn short(ahead: u64, order: u32) -> Option<(u64, u32)> {
+    let zeros = ahead.leading_zeros();
+    let bits = 2 * zeros + 1 + order;
+    if bits > Bits::SHORT {
+        return None;
+    }
+    // The zeros are no part of the number: the sum and the last bits stand behind them in one.
+    let sum_and_rest = (ahead << zeros) >> (u64::BITS - (zeros + 1 + order));
+    Some((sum_and_rest - (1 << order), bits))
 }
 
 /// A difference as a number: 0, -1, 1, -2 … become 0, 1, 2, 3 …

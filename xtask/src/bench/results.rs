@@ -1,13 +1,12 @@
 //! `cargo xtask bench results`: how large a results database gets, how long views of it and its page take, and how much
-//! memory the plan behind it.
+//! memory the plan behind it. Bounds are on the processor's time, which the examples say beside that by the clock: a busy
+//! machine decides nothing.
 
-use super::{Folder, load_average, release_build};
+use super::{Folder, load_average};
 use crate::root;
-use crate::step::Watch;
 use anyhow::{Context as _, Result, bail};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// The options of `bench results`.
 #[derive(clap::Args)]
@@ -31,38 +30,14 @@ impl Results {
         let file = std::path::absolute(&folder.0)?.join("results.sqlite");
         let status = command.arg(&file).current_dir(root()).stdin(Stdio::null()).status();
         let status = status.context("run the example growth")?;
-        if !status.success() {
-            bail!("the example growth: {status}");
-        }
-        self.page(&file)?;
         memory()?;
         println!("load average at the end: {}", load_average()?);
-        Ok(())
-    }
-
-    /// The page of the day as a whole: read, drawn and written by the program itself.
-    fn page(&self, file: &Path) -> Result<()> {
-        let program = release_build()?;
-        let page = file.with_file_name("page.html");
-        let watch = Watch::start();
-        let mut command = Command::new(program);
-        command.arg("--results").arg(file).args(["report", "1", "--output"]).arg(&page);
-        let output = command.output().context("run seawall report")?;
-        if !output.status.success() {
-            bail!("seawall report: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        let (took, bytes) = (watch.elapsed(), std::fs::metadata(&page)?.len());
-        println!("{:>7.1} s   for its page of {:.1} MB", took.as_secs_f64(), bytes as f64 / 1e6);
-        if took > PAGE_TIME_MOST || bytes > PAGE_BYTES_MOST {
-            bail!("a page may take {} s and {} MB", PAGE_TIME_MOST.as_secs(), PAGE_BYTES_MOST / 1_000_000);
+        if !status.success() {
+            bail!("the example growth: {status}");
         }
         Ok(())
     }
 }
-
-/// What the page of a day with a hundred workloads may take.
-const PAGE_TIME_MOST: Duration = Duration::from_secs(5);
-const PAGE_BYTES_MOST: u64 = 6_000_000;
 
 /// How much memory a plan takes that runs so long.
 fn memory() -> Result<()> {

@@ -52,10 +52,19 @@ impl<'b> Bits<'b> {
         Bits { bytes, at: 0 }
     }
 
+    /// As many as [`Bits::ahead_short`] has at least.
+    pub(crate) const SHORT: u32 = 56;
+
     /// The next so many as a number, up to 64 of them; `None` where there are fewer.
+    #[inline(always)]
     pub(crate) fn take(&mut self, bits: u32) -> Option<u64> {
         if bits == 0 {
             return Some(0);
+        }
+        if bits <= Self::SHORT {
+            let number = self.ahead_short() >> (u64::BITS - bits);
+            self.skip(bits)?;
+            return Some(number);
         }
         let number = self.ahead() >> (u128::BITS - bits);
         self.skip(bits)?;
@@ -83,7 +92,19 @@ impl<'b> Bits<'b> {
         u128::from_be_bytes(ahead) << (self.at % 8)
     }
 
-    fn skip(&mut self, bits: u32) -> Option<()> {
+    /// The next ones, at least [`Bits::SHORT`], as the highest of a number; zeros behind the end.
+    #[inline(always)]
+    pub(crate) fn ahead_short(&self) -> u64 {
+        let chunk = self.bytes.get(self.at / 8..).and_then(|rest| rest.first_chunk());
+        match chunk {
+            Some(chunk) => u64::from_be_bytes(*chunk) << (self.at % 8),
+            None => (self.ahead() >> 64) as u64,
+        }
+    }
+
+    /// Passes so many; `None` where there are fewer.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, bits: u32) -> Option<()> {
         self.at += bits as usize;
         (self.at <= self.bytes.len() * 8).then_some(())
     }

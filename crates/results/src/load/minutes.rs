@@ -3,13 +3,13 @@
 use super::super::block::{unpack_gate, unpack_minute};
 use super::{Loader, SeriesFound};
 use crate::Failure;
-use crate::cells::rows;
+use crate::cells::{Cells, rows};
 use block::Span;
 use rusqlite::Result;
 use stats::run::{GateRow, GateSeries, Minute, Series, Slice, Times};
 
-/// A minute as its row has it.
-type Row = (u32, String, Slice, [Option<Span>; 4], Option<Vec<u8>>);
+/// A minute as its row has it: its number, actor and class, what it was, and its times where they could be read.
+type Row = (i64, u32, String, Option<Slice>);
 
 impl Loader<'_> {
     /// How many slices the run has in all.
@@ -21,26 +21,19 @@ impl Loader<'_> {
     /// The series, a slice for each minute; their histograms have done their work then. Percentiles of the classes that are
     /// parts of a whole are left out where they are not wanted: their histograms are two thirds of what is read.
     pub(super) fn series_by_minute(&self, parts: bool) -> Result<Vec<Series>, Failure> {
-        let sql = "SELECT actor, class, start_ns, length_ns, ops, bytes, failed, response_mean_ns, response_max_ns,
+        // Put in order here: SQLite would do so with all bytes of all histograms.
+        let sql = "SELECT minute.id, actor, class, start_ns, length_ns, ops, bytes, failed, response_mean_ns, response_max_ns,
                 service_mean_ns, service_max_ns, times.response
             FROM minute LEFT JOIN times ON times.minute = minute.id AND (?2 OR class = 'all')
-            WHERE run = ?1 ORDER BY minute.id";
-        let rows: Vec<Row> = rows(self.connection, sql, (self.run, parts), |cells| {
-            let (actor, class, start, length) = (cells.next()?, cells.next()?, cells.span()?, cells.span()?);
-            let (ops, bytes, failed) = (cells.number()?, cells.optional()?, cells.optional()?);
-            let mut span = || -> Result<_> { Ok(cells.optional()?.map(Span::from_nanos)) };
-            let spans = [span()?, span()?, span()?, span()?];
-            Ok((actor, class, Slice { start, length, ops, bytes, failed, ..Slice::default() }, spans, cells.next()?))
+            WHERE run = ?1";
+        let mut rows: Vec<Row> = rows(self.connection, sql, (self.run, parts), |cells| {
+            let (number, actor, class) = (cells.next()?, cells.next()?, cells.next()?);
+            Ok((number, actor, class, minute(cells)?))
         })?;
+        rows.sort_by_key(|(number, ..)| *number);
         let mut found = SeriesFound::default();
-        for (actor, class, slice, [mean, max, service_mean, service_max], times) in rows {
-            let damaged = || Failure::Damaged("the times of a minute");
-            let minute = times.map(|times| unpack_minute(&times).ok_or_else(damaged)).transpose()?;
-            let times =
-                |mean: Option<Span>, max, spread| Some(Times { count: slice.ops.max(1), mean: mean?, spread, max });
-            let response = times(mean, max, minute.as_ref().and_then(Minute::spread));
-            let service = times(service_mean, service_max, None);
-            found.of(actor, class).slices.push(Slice { response, service, ..slice });
+        for (_, actor, class, slice) in rows {
+            found.of(actor, class).slices.push(slice.ok_or(Failure::Damaged("the times of a minute"))?);
         }
         Ok(found.all)
     }
@@ -59,4 +52,22 @@ impl Loader<'_> {
         }
         Ok(gates)
     }
+}
+
+/// A minute as one slice; `None` where its histogram is damaged. Of the histogram only percentiles are left.
+fn minute(cells: &mut Cells<'_>) -> Result<Option<Slice>> {
+    let (start, length) = (cells.span()?, cells.span()?);
+    let (ops, bytes, failed) = (cells.number()?, cells.optional()?, cells.optional()?);
+    let mut span = || -> Result<_> { Ok(cells.optional()?.map(Span::from_nanos)) };
+    let [mean, max, service_mean, service_max] = [span()?, span()?, span()?, span()?];
+    let spread = match cells.next::<Option<Vec<u8>>>()? {
+        None => None,
+        Some(packed) => match unpack_minute(&packed) {
+            None => return Ok(None),
+            Some(minute) => Minute::spread(&minute),
+        },
+    };
+    let times = |mean: Option<Span>, max, spread| Some(Times { count: ops.max(1), mean: mean?, spread, max });
+    let (response, service) = (times(mean, max, spread), times(service_mean, service_max, None));
+    Ok(Some(Slice { start, length, ops, bytes, failed, response, service, ..Slice::default() }))
 }
