@@ -1,5 +1,5 @@
 //! `cargo xtask soak`: for long what the tests do briefly. The fuzz targets driven by a seeded generator, with the compiler
-//! that builds the rest; the store's power losses, seed after seed; the server killed again and again; documents that are nearly right.
+//! that builds the rest; the store's power losses, seed after seed; the server killed again and again; documents, lines and requests that are nearly right.
 
 use crate::root;
 use anyhow::{Context as _, Result};
@@ -18,6 +18,9 @@ pub enum Soak {
     Kill(Kill),
     /// Documents nearly like fio's JSON, imported (`crates/fio/tests/suite/reading.rs`); `fuzz/` has a target for a fuzzer
     Import(Import),
+    /// Values, lines of commands, queries and bodies of REST, read or refused: the properties of ontap and api, each with so
+    /// many inputs; `fuzz/` has targets for a fuzzer
+    Requests(Requests),
 }
 
 /// The options of `soak qos`.
@@ -61,6 +64,32 @@ pub struct Import {
     documents: u32,
 }
 
+/// The options of `soak requests`.
+#[derive(clap::Args)]
+pub struct Requests {
+    /// How many inputs each property has
+    #[arg(long, default_value_t = 100_000)]
+    inputs: u32,
+    /// What all inputs follow from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// The properties of `soak requests`: of values, the grammar of lines, queries, the fields that a query selects, and whole
+/// requests with their bodies.
+const READERS: [&str; 10] = [
+    "printed_limits_read_back",
+    "printed_rates_and_sizes_read_back",
+    "any_text_reads_or_is_refused_and_what_prints_reads_back",
+    "no_text_makes_the_parser_panic",
+    "no_scrambled_command_makes_the_parser_panic",
+    "any_words_are_read_or_refused",
+    "a_printed_word_reads_back",
+    "no_query_string_ends_the_reader",
+    "no_text_ends_the_reader",
+    "whatever_is_sent_is_answered",
+];
+
 impl Soak {
     /// Runs it at the lowest priority. False if something was found: the line that repeats it was printed.
     ///
@@ -75,6 +104,7 @@ impl Soak {
             Soak::Crash(crash) => crash.complete(&mut command),
             Soak::Kill(kill) => kill.complete(&mut command),
             Soak::Import(import) => import.complete(&mut command),
+            Soak::Requests(requests) => requests.complete(&mut command),
         }
         let status = command.stdin(Stdio::null()).status().context("run the soak")?;
         Ok(status.success())
@@ -111,6 +141,14 @@ impl Import {
             "--",
         ]);
         command.arg("--nocapture").env("SEAWALL_DOCUMENTS", self.documents.to_string()).current_dir(root());
+    }
+}
+
+impl Requests {
+    fn complete(&self, command: &mut Command) {
+        command.args(["test", "--package", "api", "--package", "ontap", "--tests", "--"]).args(READERS);
+        command.env("PROPTEST_CASES", self.inputs.to_string()).env("PROPTEST_RNG_SEED", self.seed.to_string());
+        command.current_dir(root());
     }
 }
 

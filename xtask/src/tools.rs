@@ -90,9 +90,10 @@ pub fn provide_node_packages() {
     }
 }
 
-/// The official client of ONTAP's REST interface, the oracle for a cache's misses, and a reader of Parquet, in exactly these
-/// versions.
-const PYTHON_PACKAGES: [&str; 3] = ["netapp-ontap==9.19.1.0", "libcachesim==0.3.5", "duckdb==2.0.1"];
+/// The official client of ONTAP's REST interface, what makes requests of its document with the library that makes the same
+/// ones in one version only, the oracle for a cache's misses, and a reader of Parquet: in exactly these versions.
+const PYTHON_PACKAGES: [&str; 5] =
+    ["netapp-ontap==9.19.1.0", "schemathesis==4.32.5", "hypothesis==6.170.17", "libcachesim==0.3.5", "duckdb==2.0.1"];
 
 /// Makes a virtual environment with [`PYTHON_PACKAGES`] in `target/python`, where tests look for them. Never fails:
 /// those tests say themselves that they have not what they need.

@@ -1,15 +1,13 @@
 # The client of `cargo xtask bench api`: see api.rs beside this file. Each part is a subcommand that prints one line of JSON.
 #
-# The arguments: the part, the server's port, the password of the user `admin`, and what the part takes.
+# It stands behind nbd.py of the tests. The arguments: the part, the server's port, the password of the user `admin`, and what the part takes.
 
 import base64
 import http.client
 import json
-import socket
+import select
 import ssl
-import struct
 import sys
-import threading
 import time
 
 part, port, password, *rest = sys.argv[1:]
@@ -17,7 +15,6 @@ login = "Basic " + base64.b64encode(f"admin:{password}".encode()).decode()
 context = ssl.create_default_context()
 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 wire = http.client.HTTPSConnection("127.0.0.1", int(port), context=context, timeout=600)
-READ, MAGIC = 0, 0x25609513
 
 
 def ask(method, path, body=None):
@@ -93,46 +90,32 @@ def poll(seconds):
     return {"rounds": len(times), "round_s": quantile(times, 0.5)}
 
 
-def whole(nbd, length):
-    data = bytearray()
-    while len(data) < length:
-        got = nbd.recv(length - len(data))
-        assert got, "the server closed the connection"
-        data += got
-
-
 def effect(path, export, rounds):
-    """From a change of a policy to what it lets through, in ms: a read waits for its turn at 1 IOPS, and the ceiling goes."""
-    nbd = socket.socket(socket.AF_UNIX)
-    nbd.connect(path)
-    whole(nbd, 18)
-    name = export.encode()
-    nbd.sendall(struct.pack(">I", 1) + b"IHAVEOPT" + struct.pack(">II", 1, len(name)) + name)
-    whole(nbd, 134)
-    read = lambda: nbd.sendall(struct.pack(">IHHQQI", MAGIC, 0, READ, 1, 0, 4096))
+    """From a change of a policy to what it lets through, in ms: a read waits for its turn at 1 IOPS, and the ceiling goes. Beside
+    it how long the change's own answer took."""
+    nbd = Nbd(path, export)
     uuid = ask("GET", "/api/storage/qos/policies?name=probe")["records"][0]["uuid"]
     change = lambda iops: ask("PATCH", f"/api/storage/qos/policies/{uuid}", {"fixed": {"max_throughput_iops": iops}})
-    times = []
+    times, answers = [], []
     while len(times) < rounds:
         change(1)
         # Reads pass until what was saved is spent; the one that waits is the one that is measured.
         waits = False
         while not waits:
-            read()
-            nbd.settimeout(0.02)
-            try:
-                whole(nbd, 16 + 4096)
-            except socket.timeout:
-                waits = True
-        nbd.settimeout(60)
+            nbd.ask(0)
+            waits = not select.select([nbd.wire], [], [], 0.02)[0]
+            if not waits:
+                nbd.answer()
         seen = []
-        reader = threading.Thread(target=lambda: (whole(nbd, 16 + 4096), seen.append(time.perf_counter())))
+        reader = threading.Thread(target=lambda: (nbd.answer(), seen.append(time.perf_counter())))
         reader.start()
         began = time.perf_counter()
         change(100_000)
+        answers.append((time.perf_counter() - began) * 1000)
         reader.join()
         times.append((seen[0] - began) * 1000)
-    return {"median_ms": quantile(times, 0.5), "p99_ms": quantile(times, 0.99), "rounds": len(times)}
+    return {"median_ms": quantile(times, 0.5), "p99_ms": quantile(times, 0.99), "rounds": len(times),
+            "answer_median_ms": quantile(answers, 0.5), "answer_p99_ms": quantile(answers, 0.99)}
 
 
 parts = {

@@ -8,6 +8,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+/// The client of NBD that the tests have, and what is asked by it and by REST.
+const CLIENT: &str = concat!(include_str!("../../../crates/cli/tests/end_to_end/nbd.py"), include_str!("api.py"));
+
 /// The options of `bench api`.
 #[derive(clap::Args)]
 pub struct Api {
@@ -148,7 +151,7 @@ impl Pool<'_> {
     /// What a part of the client prints.
     fn ask(&self, server: &Server, part: &[&str]) -> Result<String> {
         let mut command = Command::new("python3");
-        command.args(["-c", include_str!("api.py"), part[0], &server.port, &server.password]).args(&part[1..]);
+        command.args(["-c", CLIENT, part[0], &server.port, &server.password]).args(&part[1..]);
         let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("python3")?;
         if !output.status.success() {
             bail!("the client's part {}: {}", part[0], output.status);

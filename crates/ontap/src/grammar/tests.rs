@@ -357,7 +357,7 @@ fn output_stands_behind_the_parameters_of_ontap() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2_000)))]
 
     #[test]
     fn no_text_makes_the_parser_panic(line in "\\PC{0,60}|[a-z\"' ?*|,./-]{0,60}") {

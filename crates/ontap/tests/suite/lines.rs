@@ -56,7 +56,7 @@ const WORDS: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2_000)))]
 
     #[test]
     fn any_words_are_read_or_refused(words in prop::collection::vec(prop::sample::select(WORDS), 0..9), glue in "[ |,.]") {
