@@ -24,6 +24,7 @@ use stats::{Direction, Track};
 use stats::{Machine, run};
 use std::path::Path;
 use storage::Place;
+use workload::job::JobSpec;
 
 /// Requests of a process where nothing else was said, and on flash.
 const ITERATIONS: u64 = 10_000;
@@ -190,11 +191,7 @@ impl<'a> Field<'a> {
         watched: Watched<'_>,
     ) -> Result<(Batch, Measured)> {
         let Watched { stop, dots, live, kept } = watched;
-        let seconds = match self.load.effort {
-            Some(Effort::Seconds(seconds)) => Some(Span::from_secs(seconds)),
-            _ => None,
-        };
-        live.begin(text::count(processes as usize, "process", "processes"), seconds);
+        live.begin(text::count(processes as usize, "process", "processes"), self.length());
         let repeat = (run.points.len() as u64).saturating_sub(1);
         let specs =
             if self.relation.is_some() { Vec::new() } else { ranread::jobs(&self.load, &self.aims, processes, repeat) };
@@ -217,15 +214,8 @@ impl<'a> Field<'a> {
                 })?
             }
             (Storage::Real, None) => {
-                let settings = RunSettings {
-                    destroy: self.load.destroy.clone(),
-                    even_in_use: self.load.even_in_use.clone(),
-                    ..RunSettings::default()
-                };
-                let running = self.running.as_ref();
                 let watched = Watched { stop, dots, live: &mut *live, kept };
-                let mut watch = Watching { watched, running, run, start, rows: JobRows::default() };
-                Finished::of(engine::job::run(&specs, &settings, &mut watch)?)
+                self.load_by_engine(&specs, start, run, watched)?
             }
             (Storage::Simulated(device), _) => {
                 let simulation = Simulation::of(&specs)?;
@@ -252,6 +242,26 @@ impl<'a> Field<'a> {
         kept::add(run, Taken { start, state: batch.state(), outcomes });
         let measured = Measured::of(&batch, evidence);
         Ok((batch, measured))
+    }
+
+    /// How long a batch takes, where that was asked for.
+    fn length(&self) -> Option<Span> {
+        match self.load.effort {
+            Some(Effort::Seconds(seconds)) => Some(Span::from_secs(seconds)),
+            _ => None,
+        }
+    }
+
+    /// Lets the engine's jobs read.
+    fn load_by_engine(&self, specs: &[JobSpec], start: Span, run: &Run, watched: Watched<'_>) -> Result<Finished> {
+        let settings = RunSettings {
+            destroy: self.load.destroy.clone(),
+            even_in_use: self.load.even_in_use.clone(),
+            ..RunSettings::default()
+        };
+        let running = self.running.as_ref();
+        let mut watch = Watching { watched, running, run, start, rows: JobRows::default() };
+        Ok(Finished::of(engine::job::run(specs, &settings, &mut watch)?))
     }
 
     /// Says where a server's blocks came from.
