@@ -99,6 +99,13 @@ impl Cached {
         buf
     }
 
+    /// Whether memory has all of a part of a tree; nothing is counted.
+    pub(super) fn has_all(&mut self, tree: u32, at: u64, len: u64) -> bool {
+        let Some((object, _)) = self.kept.open(tree) else { return false };
+        let mut pages = at / self.page..(at + len).div_ceil(self.page);
+        pages.all(|page| self.kept.find(Key { object, page }).is_some())
+    }
+
     /// Has what is evicted go there from now on.
     pub(super) fn add_second(&mut self, io: &Io, opened: SecondFile) -> bool {
         self.second = Second::new(io, opened, self.page);

@@ -59,7 +59,8 @@ impl MappedVolumes {
     fn read_ahead(&mut self, now: Time, object: block::ObjectId, at: u64, len: u64) {
         let Some((size, _)) = self.core.tree(object.0) else { return };
         let len = len.min(size.saturating_sub(at));
-        if len == 0 || self.aheads == AHEADS_MAX || !self.has_room() {
+        let is_there = self.cached.as_mut().is_none_or(|cached| cached.has_all(object.0, at, len));
+        if len == 0 || is_there || self.aheads == AHEADS_MAX || !self.has_room() {
             return;
         }
         let request = Request { tag: 0, object, at, len, op: Op::Read, fua: false, due: now };

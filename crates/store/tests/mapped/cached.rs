@@ -158,6 +158,11 @@ fn a_stream_is_read_ahead() {
     let counts = bench.volumes.partition(DEFAULT).unwrap().counts;
     // The first three are missed, and then nothing: the windows come before they are asked for.
     assert_eq!((counts.misses, counts.hits), (3, 253));
+    // A stream of what is there already reads nothing of the disk ahead.
+    for block in 0..256u64 {
+        let _ = bench.read(1, block * 4096, 4096);
+        assert_eq!(bench.volumes.reads_ahead(), 0, "block {block}");
+    }
 }
 
 #[test]
