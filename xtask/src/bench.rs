@@ -4,6 +4,7 @@
 //! took turns, so that a busy minute hits both.
 
 mod api;
+mod array;
 mod before;
 mod classics;
 mod demo;
@@ -71,6 +72,7 @@ impl Bench {
             Bench::Ramp(ramp) => ramp.run(),
             Bench::Api(api) => api.run(),
             Bench::Store(store) => store.run(),
+            Bench::Array(array) => array.run(),
             Bench::Orders(orders) => orders.run(),
             Bench::Oltp(oltp) => oltp.run(),
             Bench::Results(results) => results.run(),

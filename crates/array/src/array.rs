@@ -118,7 +118,7 @@ fn build(stages: &[Stage], media: &Model, size: Bytes, seed: u64) -> Box<dyn Med
     match first.clone() {
         Stage::Link(link) => Box::new(Wires::new(&link, below)),
         Stage::Controller(controller) => {
-            Box::new(Before::new(Servers::that(controller.cores, controller.work()), below))
+            Box::new(Before::new(Servers::that(controller.cores, controller.work(), controller.reads_first), below))
         }
         Stage::WriteLog(log) => Box::new(Halves::new(log, size, below)),
         Stage::Cache(cache) => Box::new(Pages::new(cache, size, below)),

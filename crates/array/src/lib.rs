@@ -36,6 +36,7 @@ mod write_log;
 
 pub use array::{Array, Stage};
 pub use bucket::Allowance;
+pub use cache::Policy as CachePolicy;
 pub use clock::VirtualClock;
 pub use cloud_volume::CloudVolume;
 pub use device::{Change, DeviceError, DeviceSpec, Model};

@@ -14,7 +14,7 @@ use block::{Bytes, OpKind, Span, Time};
 use crate::agenda::Agenda;
 use crate::device::{DeviceError, none_zero};
 use crate::simulated::{Job, Medium, sooner};
-use crate::stage::is_due;
+use crate::stage::Below;
 
 /// A way for data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Default for Link {
 pub(crate) struct Wires {
     down: Direction,
     up: Direction,
-    below: Box<dyn Medium>,
+    below: Below,
     jobs: Vec<Option<Job>>,
     arriving: Agenda<u32>,
     returning: Agenda<u32>,
@@ -94,7 +94,7 @@ impl Wires {
         Wires {
             down: direction(),
             up: direction(),
-            below,
+            below: Below::new(below),
             jobs: Vec::new(),
             arriving,
             returning,
@@ -132,7 +132,7 @@ impl Medium for Wires {
             let job = self.jobs[slot as usize].expect("it came");
             self.below.arrive(now, job);
         }
-        if is_due(&self.below, now) {
+        if self.below.is_due(now) {
             let mut below = std::mem::take(&mut self.ended_below);
             self.below.step(now, &mut below);
             for slot in below.drain(..) {

@@ -140,7 +140,7 @@ fn response(
             sum += longer;
         }
         if visit.rounds > 0.0 {
-            sum += visit.shown + visit.rounds * station.wait(&seen, &open);
+            sum += visit.shown + visit.rounds * station.wait(flow, &seen, &open);
         }
     }
     sum

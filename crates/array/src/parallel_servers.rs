@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use block::{Bytes, Span, Time};
+use block::{Bytes, OpKind, Span, Time};
 
 use crate::agenda::Agenda;
 use crate::simulated::{Job, Medium, withdraw};
@@ -48,23 +48,27 @@ pub(crate) struct Servers {
     open: u32,
     busy: u32,
     waiting: VecDeque<Job>,
+    /// Writes that wait until no read does; none where both wait in one line.
+    behind: Option<VecDeque<Job>>,
     running: Agenda<u32>,
 }
 
 impl Servers {
     pub(crate) fn new(spec: &ParallelServers) -> Servers {
-        Servers::that(spec.servers, spec.work())
+        Servers::that(spec.servers, spec.work(), false)
     }
 
-    /// So many servers that do this work.
-    pub(crate) fn that(servers: u32, work: Work) -> Servers {
-        Servers { open: servers, servers, work, busy: 0, waiting: VecDeque::new(), running: Agenda::new() }
+    /// So many servers that do this work; with `reads_first` no write begins while a read waits.
+    pub(crate) fn that(servers: u32, work: Work, reads_first: bool) -> Servers {
+        let behind = reads_first.then(VecDeque::new);
+        Servers { open: servers, servers, work, busy: 0, waiting: VecDeque::new(), behind, running: Agenda::new() }
     }
 
     /// Gives free servers something to do.
     fn begin(&mut self, now: Time) {
         while self.busy < self.open {
-            let Some(job) = self.waiting.pop_front() else { return };
+            let next = self.waiting.pop_front().or_else(|| self.behind.as_mut()?.pop_front());
+            let Some(job) = next else { return };
             self.busy += 1;
             self.running.note(now + self.work.of(&job), job.slot);
         }
@@ -73,7 +77,10 @@ impl Servers {
 
 impl Medium for Servers {
     fn arrive(&mut self, now: Time, job: Job) {
-        self.waiting.push_back(job);
+        match &mut self.behind {
+            Some(behind) if job.kind == OpKind::Write => behind.push_back(job),
+            _ => self.waiting.push_back(job),
+        }
         self.begin(now);
     }
 
@@ -90,7 +97,7 @@ impl Medium for Servers {
     }
 
     fn withdraw(&mut self, _now: Time, slot: u32) -> bool {
-        withdraw(&mut self.waiting, slot)
+        withdraw(&mut self.waiting, slot) || self.behind.as_mut().is_some_and(|behind| withdraw(behind, slot))
     }
 
     /// Fewer servers; those that are busy finish what they have. At least one stays open unless the percentage is 0.

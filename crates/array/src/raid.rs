@@ -89,7 +89,7 @@ impl Raid {
     }
 
     /// How many members' worth of data it has.
-    pub(crate) fn data(&self) -> u64 {
+    pub fn data(&self) -> u64 {
         u64::from(match self.level {
             Level::Zero => self.members,
             Level::One => 1,
@@ -134,6 +134,10 @@ struct Part {
 pub(crate) struct Group {
     spec: Raid,
     members: Vec<Member>,
+    /// By member its next event, the end of time for none, side by side: to look at all of them is most of the cost of a wide group.
+    nexts: Vec<Time>,
+    /// The soonest of them.
+    soonest: Time,
     /// Parts under way, by the slot that the members know: whose they are and on which member.
     parts: Slab<(u32, usize)>,
     /// By the request's slot.
@@ -147,8 +151,6 @@ pub(crate) struct Group {
 #[derive(Debug)]
 struct Member {
     medium: Box<dyn Medium>,
-    /// Its next event: asking all of them each time is most of the cost of a wide group.
-    next: Option<Time>,
     /// Parts that it has.
     load: u32,
 }
@@ -161,10 +163,12 @@ struct Request {
 
 impl Group {
     pub(crate) fn new(spec: Raid, members: Vec<Box<dyn Medium>>) -> Group {
-        let member = |medium: Box<dyn Medium>| Member { next: medium.next_event(), medium, load: 0 };
+        let nexts: Vec<Time> = members.iter().map(|medium| instant(&**medium)).collect();
         Group {
             spec,
-            members: members.into_iter().map(member).collect(),
+            soonest: nexts.iter().copied().min().unwrap_or(Time::MAX),
+            nexts,
+            members: members.into_iter().map(|medium| Member { medium, load: 0 }).collect(),
             parts: Slab::new(),
             requests: Vec::new(),
             first: Vec::new(),
@@ -302,7 +306,13 @@ impl Group {
         member.load += 1;
         let Part { kind, at, len, fua, .. } = part;
         member.medium.arrive(now, Job { slot: own, kind, at, len, fua });
-        member.next = member.medium.next_event();
+        let next = instant(&*member.medium);
+        let before = std::mem::replace(&mut self.nexts[part.member], next);
+        self.soonest = match next > before && before == self.soonest {
+            // A log that fills begins its point before its time.
+            true => self.nexts.iter().copied().min().unwrap_or(Time::MAX),
+            false => self.soonest.min(next),
+        };
         self.requests[slot as usize].left += 1;
     }
 
@@ -323,6 +333,11 @@ impl Group {
         }
         None
     }
+}
+
+/// A medium's next event; the end of time where it has none.
+fn instant(medium: &dyn Medium) -> Time {
+    medium.next_event().unwrap_or(Time::MAX)
 }
 
 /// Adds a part, or makes the last one on that member longer where it goes on there.
@@ -353,23 +368,24 @@ impl Medium for Group {
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.members.iter().filter_map(|member| member.next).min()
+        Some(self.soonest).filter(|at| *at < Time::MAX)
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
-        for index in 0..self.members.len() {
-            if self.members[index].next.is_none_or(|at| at > now) {
+        for index in 0..self.nexts.len() {
+            if self.nexts[index] > now {
                 continue;
             }
             let mut own = std::mem::take(&mut self.ended);
-            let member = &mut self.members[index];
-            member.medium.step(now, &mut own);
-            member.next = member.medium.next_event();
+            let medium = &mut self.members[index].medium;
+            medium.step(now, &mut own);
+            self.nexts[index] = instant(&**medium);
             for part in own.drain(..) {
                 ended.extend(self.part_ended(now, part));
             }
             self.ended = own;
         }
+        self.soonest = self.nexts.iter().copied().min().unwrap_or(Time::MAX);
     }
 
     /// Parts are on several members: what has been cut is done.
@@ -378,9 +394,10 @@ impl Medium for Group {
     }
 
     fn scale(&mut self, now: Time, percent: u32) {
-        for member in &mut self.members {
+        for (member, next) in self.members.iter_mut().zip(&mut self.nexts) {
             member.medium.scale(now, percent);
-            member.next = member.medium.next_event();
+            *next = instant(&*member.medium);
         }
+        self.soonest = self.nexts.iter().copied().min().unwrap_or(Time::MAX);
     }
 }

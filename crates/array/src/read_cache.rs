@@ -4,7 +4,7 @@
 //!   read ──► [first level] ─ miss ─► [second level] ─ miss ─► below ──► answered, and its pages are kept
 //!                └ hit: `latency`        └ hit: `second_latency`, and its pages go to the first level
 //! ```
-//! Who is evicted decides the crate `cache`, by the same policies as in the server. What the first level evicts goes to the second
+//! Who is evicted decides the crate `cache`, by the same policies as in the server, or LRU. What the first level evicts goes to the second
 //! one, so that together they hold as much as both. Writes go through, and what they wrote is kept.
 //!
 //! A read that misses asks below for its own bytes and keeps the whole pages around them: with pages larger than requests a cache
@@ -20,7 +20,7 @@ use cache::{Cache, Key, PartitionId, Policy};
 use crate::agenda::Agenda;
 use crate::device::{DeviceError, none_zero};
 use crate::simulated::{Job, Medium, sooner};
-use crate::stage::is_due;
+use crate::stage::Below;
 
 /// A cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct ReadCache {
     pub second_latency: Span,
     /// Whether it begins full.
     pub warm: bool,
+    /// Who is evicted.
+    pub policy: Policy,
 }
 
 impl ReadCache {
@@ -71,6 +73,7 @@ impl Default for ReadCache {
             second: Bytes(0),
             second_latency: Span::from_micros(100),
             warm: false,
+            policy: Policy::default(),
         }
     }
 }
@@ -82,7 +85,7 @@ pub(crate) struct Pages {
     spec: ReadCache,
     first: Cache,
     second: Option<Cache>,
-    below: Box<dyn Medium>,
+    below: Below,
     answering: Agenda<u32>,
     /// By slot: what went below.
     under: Vec<Option<Job>>,
@@ -100,10 +103,10 @@ impl Pages {
         let slots = |bytes: Bytes| (bytes.0 / spec.page.0).min(ReadCache::PAGES_MAX) as u32;
         let (first, second) = (slots(spec.size), slots(spec.second));
         let mut pages = Pages {
-            first: Cache::new(first, Policy::default()),
-            second: (second > 0).then(|| Cache::new(second, Policy::default())),
+            first: Cache::new(first, spec.policy),
+            second: (second > 0).then(|| Cache::new(second, spec.policy)),
             spec,
-            below,
+            below: Below::new(below),
             answering: Agenda::new(),
             under: Vec::new(),
             ended: Vec::new(),
@@ -177,7 +180,7 @@ impl Medium for Pages {
         while let Some(slot) = self.answering.take_due(now) {
             ended.push(slot);
         }
-        if !is_due(&self.below, now) {
+        if !self.below.is_due(now) {
             return;
         }
         let mut below = std::mem::take(&mut self.ended);

@@ -12,7 +12,8 @@ use crate::simulated::{Job, Medium, sooner};
 use crate::work::Work;
 
 /// Processors that every request costs some time, first come first served: with c cores and a cost of s seconds it does
-/// c / s requests a second (M/D/c).
+/// c / s requests a second (M/D/c). Where reads go first, the waits of M/M/1 are Cobham's: with W0 the work that is under way,
+/// reads wait `W0 / (1 - u_reads)` and writes `W0 / ((1 - u_reads)(1 - u))` (Operations Research 2, 1954).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
     /// How many requests are worked on at once.
@@ -27,6 +28,8 @@ pub struct Controller {
     pub flush: Span,
     /// What a trim, zeroing or status request costs.
     pub trim: Span,
+    /// Whether no write begins while a read waits; one that has begun is not interrupted.
+    pub reads_first: bool,
 }
 
 impl Controller {
@@ -47,7 +50,50 @@ impl Default for Controller {
     fn default() -> Controller {
         let each = Span::from_micros(20);
         let small = Span::from_micros(5);
-        Controller { cores: 2, read: each, write: each, size_unit: None, flush: small, trim: small }
+        Controller { cores: 2, read: each, write: each, size_unit: None, flush: small, trim: small, reads_first: false }
+    }
+}
+
+/// What stands behind a stage, with the instant of its next event: to ask for it down the line at each level, for each event, was
+/// most of what an event cost.
+#[derive(Debug)]
+pub(crate) struct Below {
+    medium: Box<dyn Medium>,
+    next: Option<Time>,
+}
+
+impl Below {
+    pub(crate) fn new(medium: Box<dyn Medium>) -> Below {
+        Below { next: medium.next_event(), medium }
+    }
+
+    pub(crate) fn arrive(&mut self, now: Time, job: Job) {
+        self.medium.arrive(now, job);
+        self.next = self.medium.next_event();
+    }
+
+    pub(crate) fn next_event(&self) -> Option<Time> {
+        self.next
+    }
+
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.next.is_some_and(|at| at <= now)
+    }
+
+    pub(crate) fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
+        self.medium.step(now, ended);
+        self.next = self.medium.next_event();
+    }
+
+    pub(crate) fn withdraw(&mut self, now: Time, slot: u32) -> bool {
+        let gone = self.medium.withdraw(now, slot);
+        self.next = self.medium.next_event();
+        gone
+    }
+
+    pub(crate) fn scale(&mut self, now: Time, percent: u32) {
+        self.medium.scale(now, percent);
+        self.next = self.medium.next_event();
     }
 }
 
@@ -55,7 +101,7 @@ impl Default for Controller {
 #[derive(Debug)]
 pub(crate) struct Before<S> {
     stage: S,
-    below: Box<dyn Medium>,
+    below: Below,
     /// By slot: the job while it is in the stage.
     inside: Vec<Option<Job>>,
     passed: Vec<u32>,
@@ -63,7 +109,7 @@ pub(crate) struct Before<S> {
 
 impl<S: Medium> Before<S> {
     pub(crate) fn new(stage: S, below: Box<dyn Medium>) -> Before<S> {
-        Before { stage, below, inside: Vec::new(), passed: Vec::new() }
+        Before { stage, below: Below::new(below), inside: Vec::new(), passed: Vec::new() }
     }
 }
 
@@ -82,7 +128,7 @@ impl<S: Medium> Medium for Before<S> {
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
-        if is_due(&self.stage, now) {
+        if self.stage.next_event().is_some_and(|at| at <= now) {
             let mut passed = std::mem::take(&mut self.passed);
             self.stage.step(now, &mut passed);
             for slot in passed.drain(..) {
@@ -91,7 +137,7 @@ impl<S: Medium> Medium for Before<S> {
             }
             self.passed = passed;
         }
-        if is_due(&self.below, now) {
+        if self.below.is_due(now) {
             self.below.step(now, ended);
         }
     }
@@ -111,9 +157,4 @@ impl<S: Medium> Medium for Before<S> {
         self.stage.scale(now, percent);
         self.below.scale(now, percent);
     }
-}
-
-/// Whether something is due there: a medium is asked to step at its own instants only.
-pub(crate) fn is_due(medium: &impl Medium, now: Time) -> bool {
-    medium.next_event().is_some_and(|at| at <= now)
 }

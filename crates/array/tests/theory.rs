@@ -6,7 +6,9 @@
 
 mod load;
 
-use array::{Array, Controller, DeviceSpec, Flow, Link, Model, ParallelServers, Stage, VirtualClock};
+use array::{
+    Array, CachePolicy, Controller, DeviceSpec, Flow, Link, Model, ParallelServers, ReadCache, Stage, VirtualClock,
+};
 use block::{Bytes, Completion, Driver, OpKind, Span, Submitted, Target, Time, Wakeup};
 use load::{Ask, closed_loop, request, scattered};
 
@@ -116,6 +118,41 @@ fn closed_loops_reach_their_bounds() {
     }
 }
 
+/// Rounds a second of a closed network in which each of `n` customers thinks for `think` seconds on average, and is then served at
+/// one station after the other, all times exponential and independent.
+fn rounds(seed: u64, n: u32, think: f64, services: &[f64], seconds: f64) -> f64 {
+    let station = |k: usize| servers(1).build(seed + 100 * k as u64).expect("a device");
+    let mut stations: Vec<_> = (0..services.len()).map(station).collect();
+    let (mut clock, mut ended) = (VirtualClock::new(), Vec::new());
+    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut thinking: Vec<f64> = (0..n).map(|_| chance.exponential(think)).collect();
+    let (mut done, mut tag) = (0u64, 0u64);
+    loop {
+        let soonest = thinking.iter().copied().fold(1e6, f64::min);
+        let next = stations.iter().fold(Wakeup::At(Time::from_nanos((soonest * 1e9) as u64)), |next, station| {
+            next.sooner(station.next_wakeup())
+        });
+        let now = clock.turn(Some(if let Wakeup::At(at) = next { at } else { clock.now() }));
+        if now.as_nanos() as f64 / 1e9 > seconds {
+            return done as f64 / seconds;
+        }
+        let due = |at: &f64| (at * 1e9) as u64 <= now.as_nanos();
+        let mut arrive = thinking.iter().filter(|at| due(at)).count();
+        thinking.retain(|at| !due(at));
+        for (station, service) in stations.iter_mut().zip(services) {
+            station.poll(now, &mut ended);
+            for _ in 0..arrive {
+                let ask = Ask::Read { at: 0, len: (chance.exponential(*service) * 1e9) as u64 };
+                let Submitted::Taken(_) = station.submit(now, request(tag, now, ask)) else { panic!("full") };
+                tag += 1;
+            }
+            arrive = ended.drain(..).count();
+        }
+        done += arrive as u64;
+        thinking.extend((0..arrive).map(|_| now.as_nanos() as f64 / 1e9 + chance.exponential(think)));
+    }
+}
+
 /// A closed network of N customers with exponential service at one station and a think time of Z (the machine repairman):
 /// U = 1 - p0, p0 = 1 / Σ N! / (N - k)! (s / Z)^k.
 #[test]
@@ -127,37 +164,126 @@ fn closed_networks_follow_the_repairman() {
         Some(now)
     });
     let law = (1.0 - 1.0 / weights.sum::<f64>()) / service;
-    let run = |seed: u64| {
-        let (mut device, mut clock) = (servers(1).build(seed).expect("a device"), VirtualClock::new());
-        let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let mut thinking: Vec<f64> = (0..n).map(|_| chance.exponential(think)).collect();
-        let (mut done, mut ended, until) = (0u64, Vec::new(), 400.0);
-        loop {
-            let soonest = thinking.iter().copied().fold(f64::INFINITY, f64::min);
-            let think_ends = Time::from_nanos((soonest.min(1e6) * 1e9) as u64);
-            let at = match device.next_wakeup() {
-                Wakeup::At(at) => at.min(think_ends),
-                Wakeup::Now => clock.now(),
-                _ => think_ends,
-            };
-            let now = clock.turn(Some(at));
-            if now.as_nanos() as f64 / 1e9 > until {
-                return done as f64 / until;
-            }
-            device.poll(now, &mut ended);
-            for completion in ended.drain(..) {
-                done += 1;
-                thinking.push(completion.end.as_nanos() as f64 / 1e9 + chance.exponential(think));
-            }
-            let due = |at: &f64| (at * 1e9) as u64 <= now.as_nanos();
-            for _ in 0..thinking.iter().filter(|at| due(at)).count() {
-                let ask = Ask::Read { at: 0, len: (chance.exponential(service) * 1e9) as u64 };
-                let Submitted::Taken(_) = device.submit(now, request(done, now, ask)) else { panic!("full") };
-            }
-            thinking.retain(|at| !due(at));
+    holds("the repairman's throughput", law, (1..=10).map(|seed| rounds(seed, n, think, &[service], 400.0)));
+}
+
+/// Mean value analysis (Reiser and Lavenberg 1980), exact for exponential stations:
+/// R_k(n) = s_k (1 + Q_k(n - 1)), X(n) = n / (Z + Σ R_k(n)), Q_k(n) = X(n) R_k(n).
+#[test]
+fn closed_networks_of_several_stations_follow_mean_value_analysis() {
+    for (n, think, services) in [(6u32, 5e-3, vec![1e-3, 2e-3]), (12, 20e-3, vec![1e-3, 0.7e-3, 1.3e-3])] {
+        let (mut queues, mut law) = (vec![0.0; services.len()], 0.0);
+        for customers in 1..=n {
+            let stays: Vec<f64> =
+                services.iter().zip(&queues).map(|(service, queue)| service * (1.0 + queue)).collect();
+            law = f64::from(customers) / (think + stays.iter().sum::<f64>());
+            queues = stays.iter().map(|stay| law * stay).collect();
         }
+        let runs = (1..=10).map(|seed| rounds(seed, n, think, &services, 150.0));
+        holds(&format!("{n} customers at {} stations", services.len()), law, runs);
+    }
+}
+
+/// One core that takes reads before writes: requests of chance length by chance, as many a second as said, and the mean
+/// milliseconds of a read and of a write.
+fn reads_before_writes(seed: u64, rates: [f64; 2], mean: f64, count: usize) -> [f64; 2] {
+    let each = Span::from_nanos(1);
+    let controller = Controller {
+        cores: 1,
+        read: each,
+        write: each,
+        size_unit: Some(Bytes(1)),
+        reads_first: true,
+        ..Controller::default()
     };
-    holds("the repairman's throughput", law, (1..=10).map(run));
+    let media = ParallelServers { servers: 65_536, service: each, ..ParallelServers::default() };
+    let array = Array { stages: vec![Stage::Controller(controller)], media: Box::new(Model::ParallelServers(media)) };
+    let mut device = DeviceSpec::of(Model::Array(array)).build(seed).expect("a device");
+    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let (mut now, mut done) = (0.0, Vec::new());
+    for tag in 0..count as u64 {
+        now += chance.exponential(1.0 / (rates[0] + rates[1]));
+        let at = Time::from_nanos((now * 1e9) as u64);
+        let len = (chance.exponential(mean) * 1e9) as u64;
+        let is_read = chance.unit() < rates[0] / (rates[0] + rates[1]);
+        let ask = if is_read { Ask::Read { at: 0, len } } else { Ask::Write { at: 0, len } };
+        let Submitted::Taken(_) = device.submit(at, request(tag, at, ask)) else { panic!("full") };
+    }
+    drain(&mut *device, Time::from_nanos((now * 1e9) as u64), &mut done);
+    [OpKind::Read, OpKind::Write].map(|kind| {
+        let times: Vec<f64> = done.iter().filter(|c| c.kind == kind).map(|c| c.service.as_secs_f64() * 1e3).collect();
+        times.iter().sum::<f64>() / times.len() as f64
+    })
+}
+
+/// Two classes, the first before the second, none interrupted (Cobham 1954): with W0 = λ s², of exponential service,
+/// W1 = W0 / (1 - u1) and W2 = W0 / ((1 - u1)(1 - u)).
+#[test]
+fn reads_that_go_first_wait_as_cobham_says() {
+    let (rates, mean): ([f64; 2], f64) = ([300.0, 400.0], 1e-3);
+    let used = (rates[0] + rates[1]) * mean;
+    let (under_way, first) = (used * mean * 1e3, rates[0] * mean);
+    let laws = [under_way / (1.0 - first) + 1.0, under_way / ((1.0 - first) * (1.0 - used)) + 1.0];
+    let runs: Vec<[f64; 2]> = (1..=10).map(|seed| reads_before_writes(seed, rates, mean, 200_000)).collect();
+    holds("a read that goes first", laws[0], runs.iter().map(|run| run[0]));
+    holds("a write behind reads", laws[1], runs.iter().map(|run| run[1]));
+
+    // The level of means has the same law; with a fixed service time half of it is under way.
+    let ms = Span::from_millis(1);
+    let controller = Controller { cores: 1, read: ms, write: ms, reads_first: true, ..Controller::default() };
+    let media = ParallelServers { servers: 65_536, service: Span::from_nanos(1), ..ParallelServers::default() };
+    let array = Array { stages: vec![Stage::Controller(controller)], media: Box::new(Model::ParallelServers(media)) };
+    let flow = |kind, rate| Flow { kind, len: Bytes(1), rate, outstanding: f64::INFINITY, spread: None };
+    let means = array.means(&[flow(OpKind::Read, rates[0]), flow(OpKind::Write, rates[1])], true);
+    for (flow, law) in means.flows.iter().zip(laws) {
+        let law = 1.0 + (law - 1.0) / 2.0;
+        assert!(
+            (flow.response * 1e3 / law - 1.0).abs() < 1e-3,
+            "{} ms computed, and the law says {law}",
+            flow.response
+        );
+    }
+}
+
+/// LRU with favourites (Che, Tung, Wang 2002): a page asked for λ times a second is there with 1 - exp(-λ T), T such that the
+/// pages that are there are as many as have room.
+#[test]
+fn a_cache_of_the_least_recently_used_hits_as_che_says() {
+    const PAGES: usize = 2000;
+    let weights: Vec<f64> = (1..=PAGES).map(|rank| (rank as f64).powf(-0.8)).collect();
+    let sum: f64 = weights.iter().sum();
+    let parts: Vec<f64> = weights.iter().map(|weight| weight / sum).collect();
+    let there = |time: f64| parts.iter().map(|part| 1.0 - (-part * time).exp()).sum::<f64>();
+    for room in [100.0, 500.0] {
+        let (mut low, mut high) = (0.0, 1e6);
+        for _ in 0..100 {
+            let middle = f64::midpoint(low, high);
+            *(if there(middle) < room { &mut low } else { &mut high }) = middle;
+        }
+        let law: f64 = parts.iter().map(|part| part * (1.0 - (-part * low).exp())).sum();
+        let run = |seed: u64| {
+            let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+            let mut upto: Vec<f64> =
+                parts.iter().scan(0.0, |sum, part| Some(*sum + part).inspect(|next| *sum = *next)).collect();
+            upto[PAGES - 1] = 1.0;
+            let page = Bytes::kib(8);
+            let cache =
+                ReadCache { size: Bytes(page.0 * room as u64), page, policy: CachePolicy::Lru, ..ReadCache::default() };
+            let hit = cache.latency;
+            let media =
+                Model::ParallelServers(ParallelServers { service: Span::from_millis(1), ..ParallelServers::default() });
+            let spec =
+                DeviceSpec::of(Model::Array(Array { stages: vec![Stage::Cache(cache)], media: Box::new(media) }));
+            let ask = |_| {
+                let drawn = chance.unit();
+                Ask::Read { at: upto.partition_point(|sum| *sum < drawn) as u64 * page.0, len: page.0 }
+            };
+            let done = closed_loop(&spec, seed, 1, Time::ZERO + Span::from_secs(40), ask);
+            let counted = &done[done.len() / 10..];
+            counted.iter().filter(|completion| completion.service == hit).count() as f64 / counted.len() as f64
+        };
+        holds(&format!("hits of {room} pages"), law, (1..=10).map(run));
+    }
 }
 
 /// An all-flash pair's shape: link with flows, controller, fast media.

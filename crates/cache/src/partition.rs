@@ -4,6 +4,7 @@
 //!   through, and a main one where pages go around as often as they were asked for, three times at most.
 //! - **2Q** (Johnson and Shasha, VLDB 1994): a FIFO of a quarter, a ghost of half, and an LRU for what comes again after it left.
 //! - **SIEVE** (Zhang and others, NSDI 2024): one queue, and a hand that spares what was asked for since it last passed.
+//! - **LRU**: one queue, and what was asked for goes to its front. For simulated arrays, and for what theory says of it.
 
 use crate::ghost::Ghost;
 use crate::index::Key;
@@ -19,6 +20,8 @@ pub enum Policy {
     TwoQ,
     /// SIEVE.
     Sieve,
+    /// The least recently used.
+    Lru,
 }
 
 /// Asked for so often a page counts at most.
@@ -112,7 +115,7 @@ impl Partition {
         match self.policy {
             Policy::S3Fifo => (self.capacity / 10).max(1),
             Policy::TwoQ => (self.capacity / 4).max(1),
-            Policy::Sieve => 0,
+            Policy::Sieve | Policy::Lru => 0,
         }
     }
 
@@ -122,11 +125,11 @@ impl Partition {
         match self.policy {
             Policy::S3Fifo => about.asked = (about.asked + 1).min(ASKED_MAX),
             Policy::Sieve => about.asked = 1,
-            Policy::TwoQ if about.in_main => {
+            Policy::TwoQ | Policy::Lru if about.in_main => {
                 links.unlink(&mut self.main, slot);
                 links.push(&mut self.main, slot);
             }
-            Policy::TwoQ => {}
+            Policy::TwoQ | Policy::Lru => {}
         }
     }
 
@@ -135,8 +138,8 @@ impl Partition {
         let known = self.ghost.take(key.hash());
         let filling =
             self.policy == Policy::S3Fifo && self.statistics.evicted == 0 && self.small.len >= self.small_max();
-        *about =
-            About { in_main: self.policy == Policy::Sieve || known || filling, asked: 0, was_used: known, ..*about };
+        let one_queue = matches!(self.policy, Policy::Sieve | Policy::Lru);
+        *about = About { in_main: one_queue || known || filling, asked: 0, was_used: known, ..*about };
         links.push(if about.in_main { &mut self.main } else { &mut self.small }, slot);
         self.statistics.inserted += 1;
     }
@@ -156,6 +159,11 @@ impl Partition {
             Policy::S3Fifo => self.evict_s3(links, keys, abouts),
             Policy::TwoQ => self.evict_2q(links, keys),
             Policy::Sieve => self.evict_sieve(links, abouts),
+            Policy::Lru => {
+                let slot = self.main.tail;
+                links.unlink(&mut self.main, slot);
+                slot
+            }
         }
     }
 
@@ -214,6 +222,6 @@ fn ghosts(policy: Policy, capacity: u32) -> u32 {
     match policy {
         Policy::S3Fifo => capacity - capacity / 10,
         Policy::TwoQ => capacity / 2,
-        Policy::Sieve => 0,
+        Policy::Sieve | Policy::Lru => 0,
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Station {
     queues: f64,
     /// By flow.
     pub visits: Vec<Visit>,
+    /// Which flows go before the others, where some do.
+    first: Option<Vec<bool>>,
 }
 
 /// What one request of a flow asks of a station.
@@ -46,7 +48,7 @@ impl Station {
 
     /// Seconds until a server is free. `open` is 1 for flows that come by a schedule of their own, and 0 for those that come
     /// when they are answered: these are as regular as the station that they wait for, unless chance spreads them over queues.
-    pub fn wait(&self, rates: &[f64], open: &[f64]) -> f64 {
+    pub fn wait(&self, flow: usize, rates: &[f64], open: &[f64]) -> f64 {
         let sum = |of: fn(&Visit) -> f64| -> f64 { self.visits.iter().zip(rates).map(|(v, rate)| of(v) * rate).sum() };
         let (count, work, squares) = (sum(|visit| visit.count), sum(|visit| visit.work), sum(|visit| visit.squares));
         if count == 0.0 || work == 0.0 {
@@ -59,7 +61,13 @@ impl Station {
             self.visits.iter().zip(rates).zip(open).map(|((v, rate), open)| v.count * rate * open).sum();
         let arrivals = if self.queues > 1.0 { 1.0 } else { by_chance / count };
         let erlang = erlang_c(self.servers, used * self.servers);
-        erlang * service / (self.servers * (1.0 - used)) * (arrivals + variation.max(0.0)) / 2.0
+        let under_way = erlang * service / self.servers * (arrivals + variation.max(0.0)) / 2.0;
+        let Some(first) = &self.first else { return under_way / (1.0 - used) };
+        // By Cobham, of several servers alike (Kella and Yechiali 1985).
+        let before = self.visits.iter().zip(rates).zip(first).filter(|(_, first)| **first);
+        let before: f64 = before.map(|((visit, rate), _)| visit.work * rate).sum();
+        let before = (before / (self.servers * self.queues)).min(super::NEARLY_ALL);
+        under_way / (1.0 - before) / if first[flow] { 1.0 } else { 1.0 - used }
     }
 }
 
@@ -142,7 +150,8 @@ impl Path {
             visit.rounds += if time > 0.0 { asked.rounds } else { 0.0 };
             visit.shown += asked.rounds * shown;
         }
-        self.stations.push(Station { name: name.into(), servers, queues: self.queues * queues, visits });
+        let queues = self.queues * queues;
+        self.stations.push(Station { name: name.into(), servers, queues, visits, first: None });
     }
 
     /// Time that passes without a queue.
@@ -163,6 +172,11 @@ impl Path {
                     let time = unit.map_or(base, |unit| base * (1.0 + asked.len / unit.0 as f64));
                     (time, time)
                 });
+                if controller.reads_first {
+                    let mut first = vec![false; self.fixed.len()];
+                    self.asked.iter().for_each(|asked| first[asked.flow] |= asked.kind != OpKind::Write);
+                    self.stations.iter_mut().last().expect("it was added").first = Some(first);
+                }
             }
             Stage::WriteLog(log) => self.write_log(log),
             Stage::Cache(cache) => self.cache(cache),

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use array::{
-    Allowance, Array, Change, CloudVolume, Controller, DeviceSpec, Disk, Flash, Host, Level, Link, Model,
+    Allowance, Array, CachePolicy, Change, CloudVolume, Controller, DeviceSpec, Disk, Flash, Host, Level, Link, Model,
     ParallelServers, Pause, Raid, ReadCache, Stage, WriteLog,
 };
 use block::{Bytes, ObjectId, Span, Target, Time};
@@ -159,6 +159,7 @@ fn stage(said: &Device) -> Result<Stage> {
             set_time(said, "write", &mut controller.write);
             set_time(said, "flush", &mut controller.flush);
             set_time(said, "trim", &mut controller.trim);
+            controller.reads_first = matches!(said.figure("reads_first"), Some(Figure::Flag(true)));
             Stage::Controller(controller)
         }
         "write-log" => {
@@ -199,6 +200,12 @@ fn read_cache(said: &Device) -> ReadCache {
     set_size(said, "second", &mut cache.second);
     set_time(said, "second_latency", &mut cache.second_latency);
     cache.warm = matches!(said.figure("warm"), Some(Figure::Flag(true)));
+    cache.policy = match said.figure("policy") {
+        Some(Figure::Word("2q")) => CachePolicy::TwoQ,
+        Some(Figure::Word("sieve")) => CachePolicy::Sieve,
+        Some(Figure::Word("lru")) => CachePolicy::Lru,
+        _ => cache.policy,
+    };
     cache
 }
 

@@ -173,6 +173,7 @@ const STAGES: [(&str, &[Key]); 6] = [
             key("read", Form::TimeOrNone),
             key("write", Form::TimeOrNone),
             key("size_unit", Form::Size),
+            key("reads_first", Form::Flag),
         ],
     ),
     (
@@ -197,6 +198,7 @@ const STAGES: [(&str, &[Key]); 6] = [
             key("second", Form::Size),
             key("second_latency", Form::TimeOrNone),
             key("warm", Form::Flag),
+            key("policy", Form::Word(&["s3-fifo", "2q", "sieve", "lru"])),
         ],
     ),
     ("credits", KINDS[3].1),

@@ -1,0 +1,112 @@
+//! `cargo xtask bench array`: what the simulator of arrays does in a second, and the policies of its caches beside libcachesim.
+//!
+//! What is asked: 10 million events a second of one core with a gate and a cache, 3 million finished requests a second on one station,
+//! 1 million on the A700's stages with gate and tape, a table of three hosts and ten runs within a second, and at most 1 GB for a
+//! day of a hundred volumes.
+
+use super::load_average;
+use crate::root;
+use anyhow::{Context as _, Result, bail};
+use std::collections::HashMap;
+use std::process::{Command, Stdio};
+
+/// The options of this bench.
+#[derive(clap::Args)]
+pub struct Array {
+    /// Only figures of this name, such as mm1, a700_cache_gate, phases, memory or policies
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+}
+
+/// A figure, at least or at most so much.
+const ASKED: [(&str, bool, f64, &str); 5] = [
+    ("a700_cache_gate_events", true, 10e6, "events a second with gate and cache"),
+    ("station_requests", true, 3e6, "finished requests a second on one station"),
+    ("a700_gate_tape_requests", true, 1e6, "finished requests a second on the A700 with gate and tape"),
+    ("mm1_events", true, 10e6, "events a second of a plain M/M/1"),
+    ("phases", false, 1000.0, "ms for three hosts and ten runs at the level of phases, with and without policies"),
+];
+
+impl Array {
+    /// Measures and prints the figures.
+    ///
+    /// # Errors
+    /// It cannot be built, or fails.
+    pub fn run(&self) -> Result<()> {
+        println!("load average at the start: {}", load_average()?);
+        let wanted = |name: &str| self.only.as_deref().is_none_or(|only| only == name);
+        if !["memory", "policies"].map(Some).contains(&self.only.as_deref()) {
+            self.speed()?;
+        }
+        if wanted("policies") {
+            policies()?;
+        }
+        if wanted("memory") {
+            print!("{}", example("engine", "day", &["24", "100"])?);
+        }
+        println!("load average at the end: {}", load_average()?);
+        Ok(())
+    }
+
+    fn speed(&self) -> Result<()> {
+        let only: Vec<&str> = self.only.as_deref().into_iter().collect();
+        let text = example("simtest", "array", &only)?;
+        print!("{text}");
+        for (name, least, bound, what) in ASKED {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            let Some(figure) = line.and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok()) else { continue };
+            let (held, rule) = if least { (figure >= bound, "at least") } else { (figure <= bound, "at most") };
+            println!("{}: {figure:.0}, {rule} {bound:.0} {what}", if held { "held" } else { "MISSED" });
+        }
+        Ok(())
+    }
+}
+
+/// What an example prints, built for release.
+fn example(package: &str, name: &str, words: &[&str]) -> Result<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["run", "--quiet", "--release", "--package", package, "--example", name, "--"]).args(words);
+    let about = || format!("run the example {name}");
+    let output =
+        command.current_dir(root()).stdin(Stdio::null()).stderr(Stdio::inherit()).output().with_context(about)?;
+    if !output.status.success() {
+        bail!("the example {name}: {}", output.status);
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Requests a second and misses of ours and of libcachesim, on the same trace.
+fn policies() -> Result<()> {
+    let python = root().join("target/python/bin/python");
+    if !python.exists() {
+        bail!("{}: missing; `cargo xtask test` puts libcachesim there", python.display());
+    }
+    let trace = root().join("target/bench-array-trace.txt");
+    let word = trace.to_string_lossy().into_owned();
+    let ours = example("cache", "policies", &[&word])?;
+    let output = Command::new(&python).arg("-c").arg(include_str!("array.py")).arg(&trace).output();
+    let output = output.context("run libcachesim")?;
+    let _ = std::fs::remove_file(&trace);
+    if !output.status.success() {
+        bail!("libcachesim: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let theirs = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rows = |text: &str| -> HashMap<String, [f64; 2]> {
+        let row = |line: &str| {
+            let mut words = line.split(' ');
+            Some((words.next()?.to_string(), [words.next()?.parse().ok()?, words.next()?.parse().ok()?]))
+        };
+        text.lines().filter_map(row).collect()
+    };
+    let (ours, theirs) = (rows(&ours), rows(&theirs));
+    let mut names: Vec<&String> = ours.keys().collect();
+    names.sort();
+    println!("policy    misses, ours and libcachesim's    million requests/s, ours and libcachesim's");
+    for name in names {
+        let theirs = theirs.get(name).with_context(|| format!("libcachesim: no row {name}"))?;
+        let [misses, speed] = ours[name];
+        println!("{name:<9} {misses:>12.5} {:>12.5} {:>20.1} {:>12.1}", theirs[0], speed / 1e6, theirs[1] / 1e6);
+    }
+    Ok(())
+}
