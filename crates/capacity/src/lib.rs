@@ -12,14 +12,18 @@ mod comparison;
 mod fsx;
 mod genio;
 mod hosts_on;
+mod order_entry;
 mod published;
 mod size;
+mod tier_table;
 mod workshop;
 
 pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Line, Row, Target};
 pub use fsx::{Deployment, FileSystem, Resource, Used, compare, seconds};
 pub use genio::{Fit, PairRow, Ramps, Trial, a_pair, adaptive_qos, fit, held_out, nearest_step, setups};
 pub use hosts_on::{HostLoad, HostsOn};
+pub use order_entry::{Carried, carried, fit_two};
 pub use published::{Cells, PublishedError};
 pub use size::{Candidate, Need, Sized as SizedArray, Standing, choice, size, size_page, size_text};
+pub use tier_table::{TIER_SHOP, fit_tiers, suspects, tier_table};
 pub use workshop::{Step, Steps, walk_through, workshop};

@@ -5,7 +5,7 @@ use std::path::Path;
 use workload::plan::Device;
 
 /// All, by name.
-pub const ARRAYS: [(&str, &str); 12] = [
+pub const ARRAYS: [(&str, &str); 14] = [
     ("aff-a300", include_str!("../../../arrays/aff-a300.toml")),
     ("aff-a700", include_str!("../../../arrays/aff-a700.toml")),
     ("ams-sata-raid5", include_str!("../../../arrays/ams-sata-raid5.toml")),
@@ -13,11 +13,13 @@ pub const ARRAYS: [(&str, &str); 12] = [
     ("cloud-volume-burst", include_str!("../../../arrays/cloud-volume-burst.toml")),
     ("fsx-128", include_str!("../../../arrays/fsx-128.toml")),
     ("laptop-nvme", include_str!("../../../arrays/laptop-nvme.toml")),
+    ("usp-v-clariion", include_str!("../../../arrays/usp-v-clariion.toml")),
     ("usp-v-clariion-512", include_str!("../../../arrays/usp-v-clariion-512.toml")),
     ("usp-v-fc-raid10", include_str!("../../../arrays/usp-v-fc-raid10.toml")),
     ("usp-v-fc-raid10-512", include_str!("../../../arrays/usp-v-fc-raid10-512.toml")),
     ("usp-v-fc-raid5", include_str!("../../../arrays/usp-v-fc-raid5.toml")),
     ("usp-v-ssd-raid10", include_str!("../../../arrays/usp-v-ssd-raid10.toml")),
+    ("usp-v-ssd-raid5-512", include_str!("../../../arrays/usp-v-ssd-raid5-512.toml")),
 ];
 
 /// The text of the array of that name.

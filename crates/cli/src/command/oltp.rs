@@ -3,13 +3,14 @@
 mod database;
 pub use database::{FILE, is_set_up};
 mod load;
+mod simulated;
 
 use crate::Answer;
 use crate::memory::Memory;
 use ::database::Isolation;
 use ::oltp::{Columns, Mix, Mode, Scale, Think};
 use anyhow::Result;
-use block::Bytes;
+use block::{Bytes, Span};
 use clap::Parser as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -147,6 +148,18 @@ struct Run {
     /// A comment for it
     #[arg(long, value_name = "TEXT", default_value = "")]
     comment: String,
+    /// In virtual time on an array that one does not have, without a database: a name of `seawall arrays list`, or a file
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["database", "directory"])]
+    array: Option<String>,
+    /// With --array: how large the database is; --buffers of it are in memory, 1GiB unless set
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "array")]
+    database_size: Option<Bytes>,
+    /// With --array: for how long a transaction keeps a processor of the host
+    #[arg(long, value_name = "TIME", value_parser = workload::plan::parse_duration, default_value = "1ms")]
+    host_time: Span,
+    /// With --array: processors of the host
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    processors: u32,
 }
 
 /// Let more and more users work: 1, 2, 4 and so on, until more bring little
@@ -201,7 +214,10 @@ impl Oltp {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         match self.what {
             What::Setup(setup) => setup.run(),
-            What::Run(run) => run.run(memory),
+            What::Run(run) => match run.array.clone() {
+                Some(array) => simulated::run(&run, &array),
+                None => run.run(memory),
+            },
             What::Sweep(sweep) => sweep.run(memory),
             What::Check(check) => check.run(),
             What::Drop(drop) => drop.run(),

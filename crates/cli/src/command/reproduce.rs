@@ -1,6 +1,7 @@
 //! `seawall reproduce`: published tables beside simulated ones.
 
 mod genio;
+mod tiers;
 mod walk;
 mod workshop;
 
@@ -23,7 +24,7 @@ use workload::plan::Device;
 /// says that a target was missed.
 #[derive(clap::Args)]
 pub struct Reproduce {
-    /// Which: a300, a700, aqos, fsx-qos, fsx-workshop
+    /// Which: a300, a700, aqos, fsx-qos, fsx-workshop, uspv
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Where the pages go
@@ -77,12 +78,13 @@ impl Setting {
 type Play = fn(&Setting) -> Result<Comparison>;
 
 /// All, by name.
-const ALL: [(&str, Play); 5] = [
+const ALL: [(&str, Play); 6] = [
     ("a300", genio::a300),
     ("a700", genio::a700),
     ("aqos", genio::aqos),
     ("fsx-qos", walk::walk),
     ("fsx-workshop", workshop::workshop),
+    ("uspv", tiers::uspv),
 ];
 
 impl Reproduce {
