@@ -47,6 +47,8 @@ pub enum Bench {
     Api(api::Api),
     /// What maps cost beside a sparse file, through clones, for a first write, and when a pool is opened
     Store(store::Store),
+    /// Events and requests a second in simulated arrays, and the policies of caches beside libcachesim
+    Array(array::Array),
     /// For how long administrators' orders keep the data thread, with 10 000 LUNs and one of 1 TiB
     Orders(orders::Orders),
     /// The driver of order entry with pgbench, on the same server

@@ -282,7 +282,7 @@ impl Medium for Halves {
             OpKind::Write => self.log(now, &job),
             OpKind::Flush => self.answering.note(self.taken.max(now) + self.spec.latency, job.slot),
             OpKind::Read if logged(&self.filling.ranges, &self.filling.filter) => {
-                self.answering.note(now + self.spec.latency, job.slot)
+                self.answering.note(now + self.spec.latency, job.slot);
             }
             OpKind::Read if self.flushing.as_ref().is_some_and(|flush| logged(&flush.ranges, &flush.filter)) => {
                 self.answering.note(now + self.spec.latency, job.slot);

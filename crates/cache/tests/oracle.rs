@@ -114,7 +114,11 @@ fn misses_are_the_oracles() {
                 );
             }
             let exact = misses(Policy::Lru, size, &trace);
-            assert!((exact - theirs[9 + at]).abs() <= 1e-9, "{name}, {size} pages, LRU: {exact} for {}", theirs[9 + at]);
+            assert!(
+                (exact - theirs[9 + at]).abs() <= 1e-9,
+                "{name}, {size} pages, LRU: {exact} for {}",
+                theirs[9 + at]
+            );
             // All pages followed: exact but for the steps of the distance, 4.4 % of a size.
             let oracle = theirs[9 + at];
             let step = misses_near(&curve, size);

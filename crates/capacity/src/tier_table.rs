@@ -138,6 +138,11 @@ pub fn tier_table(
         suspects.iter().map(|(test, why)| format!("Suspect by rule, as printed all the same: test {test}: {why}.")),
     );
     notes.push(
+        "Tests 7 and 8 differ by 2.6 %, of which the fit makes what disks cost; that may be chance, for nothing was repeated. Disk Busy % \
+         is printed as 35 for test 7, where the model's disks are nearly full: the two do not fit together."
+            .into(),
+    );
+    notes.push(
         "The columns IOPS and MBPS are those of another experiment (Orion), and need numbers of spindles that are not printed; they \
          are not compared. No source says how large the database was: 30 GB are assumed."
             .into(),

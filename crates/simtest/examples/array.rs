@@ -25,16 +25,17 @@ const OBJECTS: u32 = 4;
 fn main() {
     let only = std::env::args().nth(1);
     let wanted = |name: &str| only.as_deref().is_none_or(|only| name == only);
-    let rows: [(&str, f64, fn() -> f64); 8] = [
+    type Row = (&'static str, f64, fn() -> f64);
+    let rows: [Row; 8] = [
         ("mm1", 2.0, || open_queue(REQUESTS)),
-        ("station", 2.0, || closed(bare(station()), false, &Mix::reads())),
-        ("station_gate_tape", 2.0, || closed(gated(station()), true, &Mix::reads())),
-        ("a700", events_of(&Mix::oltp(), false), || closed(bare(a700(None)), false, &Mix::oltp())),
-        ("a700_gate_tape", events_of(&Mix::oltp(), false), || closed(gated(a700(None)), true, &Mix::oltp())),
-        ("a700_cache", events_of(&Mix::oltp(), true), || closed(bare(a700(Some(cache()))), false, &Mix::oltp())),
-        ("a700_cache_gate", events_of(&Mix::oltp(), true), || closed(gated(a700(Some(cache()))), false, &Mix::oltp())),
+        ("station", 2.0, || closed(bare(&station()), false, &Mix::reads())),
+        ("station_gate_tape", 2.0, || closed(gated(&station()), true, &Mix::reads())),
+        ("a700", events_of(&Mix::oltp(), false), || closed(bare(&a700(None)), false, &Mix::oltp())),
+        ("a700_gate_tape", events_of(&Mix::oltp(), false), || closed(gated(&a700(None)), true, &Mix::oltp())),
+        ("a700_cache", events_of(&Mix::oltp(), true), || closed(bare(&a700(Some(cache()))), false, &Mix::oltp())),
+        ("a700_cache_gate", events_of(&Mix::oltp(), true), || closed(gated(&a700(Some(cache()))), false, &Mix::oltp())),
         ("a700_cache_gate_tape", events_of(&Mix::oltp(), true), || {
-            closed(gated(a700(Some(cache()))), true, &Mix::oltp())
+            closed(gated(&a700(Some(cache()))), true, &Mix::oltp())
         }),
     ];
     for (name, events, play) in rows {
@@ -128,12 +129,12 @@ fn a700(cache: Option<ReadCache>) -> DeviceSpec {
     DeviceSpec::of(Model::Array(Array { stages, media: Box::new(Model::Flash(flash)) }))
 }
 
-fn bare(spec: DeviceSpec) -> Box<dyn Target> {
+fn bare(spec: &DeviceSpec) -> Box<dyn Target> {
     spec.build(1).expect("a device")
 }
 
 /// Behind a gate with a floor and a ceiling for each object, none of which bind.
-fn gated(spec: DeviceSpec) -> Box<dyn Target> {
+fn gated(spec: &DeviceSpec) -> Box<dyn Target> {
     let mut gate = Gate::new(bare(spec), Settings::default());
     let limits = Limits {
         ceiling: Ceiling { iops: Some(Iops(10_000_000)), ..Ceiling::default() },
@@ -190,7 +191,7 @@ fn closed(mut target: Box<dyn Target>, records: bool, mix: &Mix) -> f64 {
 fn open_queue(requests: u64) -> f64 {
     let service = Span::from_nanos(1);
     let server = ParallelServers { servers: 1, service, size_unit: Some(Bytes(1)), ..ParallelServers::default() };
-    let mut target = bare(DeviceSpec::of(Model::ParallelServers(server)));
+    let mut target = bare(&DeviceSpec::of(Model::ParallelServers(server)));
     let mut state = 0x9e37_79b9_7f4a_7c15;
     let mut exponential = |mean: f64| -mean * (((chance(&mut state) >> 11) as f64 + 0.5) / (1u64 << 53) as f64).ln();
     let (mut arrives, mut done, mut tag) = (0.0, 0, 0);

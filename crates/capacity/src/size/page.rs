@@ -134,7 +134,8 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
     });
     let row = |one: &Sized| Row {
         name: one.name.clone(),
-        remarks: Vec::new(),
+        // Under the row: a column of sentences made the table wider than the page.
+        remarks: one.why_not.iter().map(|why| format!("no: {why}")).collect(),
         cells: vec![
             one.all.limit.clone().into(),
             format!("{:.0} %", 100.0 * highest(&one.all)).into(),
@@ -142,11 +143,19 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
             format!("{:.0} %", 100.0 * highest(&one.one_down)).into(),
             milliseconds(one.all.response[0]).into(),
             milliseconds(one.all.response[1]).into(),
-            one.why_not.clone().unwrap_or_else(|| "carries it".into()).into(),
+            if one.why_not.is_none() { "yes" } else { "no" }.into(),
         ],
     };
-    let columns =
-        ["array", "gives out first", "used", "full at IOPS", "one controller down", "read ms", "write ms", ""];
+    let columns = [
+        "array",
+        "gives out first",
+        "used",
+        "full at IOPS",
+        "one controller down",
+        "read ms",
+        "write ms",
+        "carries it",
+    ];
     page.add(Tables {
         heading: "The arrays".into(),
         tables: vec![Table {
