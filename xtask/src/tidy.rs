@@ -3,6 +3,7 @@
 
 mod crates;
 mod links;
+mod names;
 mod shape;
 mod words;
 
@@ -48,7 +49,9 @@ pub fn findings(root: &Path) -> Result<Vec<Finding>> {
     let sources = sources(root)?;
     let mut found: Vec<Finding> =
         sources.iter().flat_map(|source| [shape::check(source), words::check(source)]).flatten().collect();
-    found.extend(crates::check(&crates::manifests(root)?));
+    let manifests = crates::manifests(root)?;
+    found.extend(crates::check(&manifests));
+    found.extend(names::check(&sources, &manifests));
     found.extend(crates::check_sources(&sources));
     found.extend(links::check(&sources));
     Ok(found)

@@ -1,0 +1,238 @@
+//! One name, one type: what a crate takes from others of ours has no name of a public type twice.
+//!
+//! Read from the text: `pub struct`, `enum`, `trait`, `union` and `type` at the left edge define a name; `use` declarations
+//! and paths that begin with a crate's name take it.
+
+use super::crates::Manifest;
+use super::{Finding, Source};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names that are written with their crate's in front wherever they are used.
+const QUALIFIED: [&str; 1] = ["Error"];
+
+/// Names that were there twice when the rule came, by the crate that takes them. It only becomes shorter: a line that nothing
+/// needs any more is a finding, too.
+const STILL_TWICE: &[(&str, &str)] = &[
+    ("admin", "Limits"),
+    ("admin", "Size"),
+    ("admin", "Units"),
+    ("capacity", "Row"),
+    ("cli", "Actor"),
+    ("cli", "Cache"),
+    ("cli", "Cell"),
+    ("cli", "Command"),
+    ("cli", "Contents"),
+    ("cli", "Evidence"),
+    ("cli", "Figure"),
+    ("cli", "Identity"),
+    ("cli", "Invocation"),
+    ("cli", "Kind"),
+    ("cli", "Level"),
+    ("cli", "Load"),
+    ("cli", "Machine"),
+    ("cli", "Measured"),
+    ("cli", "Mix"),
+    ("cli", "Need"),
+    ("cli", "Nesting"),
+    ("cli", "ObjectAccount"),
+    ("cli", "Outcome"),
+    ("cli", "Pace"),
+    ("cli", "Phase"),
+    ("cli", "Place"),
+    ("cli", "Plan"),
+    ("cli", "Role"),
+    ("cli", "Row"),
+    ("cli", "Scale"),
+    ("cli", "Settings"),
+    ("cli", "Size"),
+    ("cli", "Spot"),
+    ("cli", "Stage"),
+    ("cli", "State"),
+    ("cli", "Step"),
+    ("cli", "Steps"),
+    ("cli", "Table"),
+    ("cli", "Units"),
+    ("cli", "Volume"),
+    ("cli", "Word"),
+    ("engine", "Actor"),
+    ("engine", "Place"),
+    ("engine", "Plan"),
+    ("orion", "Coverage"),
+    ("orion", "Place"),
+    ("orion", "Verdict"),
+    ("ramp", "Actor"),
+    ("ramp", "Cell"),
+    ("ramp", "Verdict"),
+    ("ranread", "Cell"),
+    ("ranread", "Place"),
+    ("server", "Errno"),
+    ("server", "Extent"),
+    ("server", "Fault"),
+    ("server", "Outcome"),
+    ("server", "Policy"),
+    ("server", "Refusal"),
+    ("server", "Request"),
+    ("storage", "Errno"),
+    ("storage", "Fault"),
+    ("storage", "Request"),
+    ("store", "Refusal"),
+];
+
+/// What a crate takes: of each name, the crates that define it and where it is first taken from each.
+type Taken<'s> = BTreeMap<&'s str, BTreeMap<&'s str, &'s str>>;
+
+/// Names that some crate takes from two of ours.
+pub fn check(sources: &[Source], manifests: &[Manifest]) -> Vec<Finding> {
+    check_but(sources, manifests, STILL_TWICE)
+}
+
+fn check_but(sources: &[Source], manifests: &[Manifest], still: &[(&str, &str)]) -> Vec<Finding> {
+    let code: Vec<(&str, &str, String)> = sources.iter().filter_map(of_a_crate).collect();
+    let mut types: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, _, text) in &code {
+        types.entry(name).or_default().extend(text.lines().filter_map(defined));
+    }
+    let mut found = Vec::new();
+    let mut needed = BTreeSet::new();
+    for user in manifests {
+        let ours: Vec<&str> = user.uses.iter().map(String::as_str).filter(|used| types.contains_key(used)).collect();
+        let mut taken = Taken::new();
+        for (_, path, text) in code.iter().filter(|(name, ..)| *name == user.name) {
+            for (from, name) in paths(text) {
+                let defines = ours.contains(&from) && types[from].contains(name);
+                if defines && !QUALIFIED.contains(&name) {
+                    taken.entry(name).or_default().entry(from).or_insert(path);
+                }
+            }
+        }
+        for (name, from) in taken.into_iter().filter(|(_, from)| from.len() > 1) {
+            if still.contains(&(&user.name, name)) {
+                needed.insert((user.name.clone(), name));
+                continue;
+            }
+            let each: Vec<String> = from.iter().map(|(from, path)| format!("{from}::{name} in {path}")).collect();
+            let what = format!("takes two types called {name}: {}; rename one by its meaning", each.join(", "));
+            found.push(Finding { path: user.path.clone(), line: 0, what });
+        }
+    }
+    for (user, name) in still.iter().filter(|(user, name)| !needed.contains(&((*user).to_owned(), *name))) {
+        let what = format!("{user} takes {name} once; take the line out of STILL_TWICE");
+        found.push(Finding { path: file!().into(), line: 0, what });
+    }
+    found
+}
+
+/// The crate's name, the path and the code of a source of a crate, without its tests and comments.
+fn of_a_crate(source: &Source) -> Option<(&str, &str, String)> {
+    let (name, rest) = match source.path.strip_prefix("xtask/src/") {
+        Some(rest) => ("xtask", rest),
+        None => source.path.strip_prefix("crates/")?.split_once("/src/")?,
+    };
+    if !rest.ends_with(".rs") || rest.ends_with("/tests.rs") {
+        return None;
+    }
+    let code = source.text.lines().map(|line| line.split("//").next().unwrap_or(line)).collect::<Vec<_>>().join("\n");
+    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned();
+    Some((name, &source.path, code))
+}
+
+/// The name of the public type that a line defines.
+fn defined(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("pub ")?;
+    let kinds = ["struct ", "enum ", "trait ", "union ", "type "];
+    let rest = kinds.iter().find_map(|kind| rest.strip_prefix(kind))?;
+    rest.split(|c: char| !is_of_a_name(c)).next()
+}
+
+fn is_of_a_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Every path of more than one part, as its first part and each of the others; the branches of a `use` each.
+fn paths(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    // The first part of the path that is read, and those of the braces around it.
+    let (mut first, mut outer): (Option<&str>, Vec<Option<&str>>) = (None, Vec::new());
+    let mut rest = text;
+    let mut joined = false;
+    while let Some(c) = rest.chars().next() {
+        if is_of_a_name(c) {
+            let end = rest.find(|c| !is_of_a_name(c)).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            match (joined, first) {
+                (true, Some(first)) => found.push((first, word)),
+                _ => first = Some(word),
+            }
+            (rest, joined) = (after, false);
+            continue;
+        }
+        if let Some(after) = rest.strip_prefix("::{") {
+            outer.push(first);
+            (rest, joined) = (after, true);
+            continue;
+        }
+        if let Some(after) = rest.strip_prefix("::") {
+            // Where nothing is in front the first part is the next: `::results::Error`.
+            (rest, joined) = (after, first.is_some());
+            continue;
+        }
+        match c {
+            ',' if !outer.is_empty() => (first, joined) = (outer[outer.len() - 1], true),
+            '}' if !outer.is_empty() => (first, joined) = (outer.pop().flatten(), false),
+            c if c.is_whitespace() && joined => {}
+            _ => (first, joined) = (None, false),
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(name: &str, uses: &[&str]) -> Manifest {
+        let uses = uses.iter().map(|used| (*used).to_owned()).collect();
+        Manifest { name: name.into(), path: format!("crates/{name}/Cargo.toml"), uses, shares_lints: true }
+    }
+
+    fn source(path: &str, text: &str) -> Source {
+        Source { path: path.into(), text: text.into() }
+    }
+
+    #[test]
+    fn paths_are_read_through_braces() {
+        let text = "use a::b::{C, d::{E, F as G}, H};\nlet x: I = j::K::new(l::m(), 3);";
+        let read = paths(text);
+        for pair in [("a", "b"), ("a", "C"), ("a", "E"), ("a", "F"), ("a", "H"), ("j", "K"), ("l", "m")] {
+            assert!(read.contains(&pair), "{pair:?} of {read:?}");
+        }
+        assert!(!read.iter().any(|(_, name)| ["I", "G"].contains(name)), "{read:?}");
+    }
+
+    /// `cli` takes a phase of each; `ramp` knows two and takes one; what is in comments and tests counts nowhere.
+    #[test]
+    fn a_name_that_is_taken_twice_is_found() {
+        let phase = "//! x\n/// y\npub enum Phase {\n    A,\n}\npub(crate) struct Inner;\n";
+        let taking = "//! x\nuse ramp::{Phase, run};\nfn f(at: &workload::plan::Phase) {}\n";
+        let sources = |cli: &str| {
+            [
+                source("crates/ramp/src/lib.rs", phase),
+                source("crates/workload/src/plan/mod.rs", phase),
+                source("crates/cli/src/main.rs", cli),
+            ]
+        };
+        let manifests = [manifest("ramp", &[]), manifest("workload", &[]), manifest("cli", &["ramp", "workload"])];
+        let found = check_but(&sources(taking), &manifests, &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].what.contains("ramp::Phase in crates/cli/src/main.rs, workload::Phase in"), "{found:?}");
+        assert_eq!(check_but(&sources(taking), &manifests, &[("cli", "Phase")]), []);
+        let once = "//! x\n// use ramp::Phase;\nuse workload::plan::Phase;\n#[cfg(test)]\nmod tests {\n    use ramp::Phase;\n}\n";
+        assert_eq!(check_but(&sources(once), &manifests, &[]), []);
+        assert_eq!(
+            check_but(&sources(once), &manifests, &[("cli", "Phase")]).len(),
+            1,
+            "the line is not needed any more"
+        );
+    }
+}
