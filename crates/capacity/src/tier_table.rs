@@ -89,6 +89,10 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(0.0)
 }
 
+fn columns(basis: Basis) -> Vec<Column> {
+    ["Avg TPS", "Avg Resp, ms"].map(|name| Column { name: name.into(), basis, digits: 0, absolute: false }).into()
+}
+
 /// Tests that are fitted to, and those that are predicted.
 const FITTED: [&str; 2] = ["7", "8"];
 const PREDICTED: [&str; 4] = ["5", "6", "9", "10"];
@@ -124,10 +128,6 @@ pub fn tier_table(
         let row = Row { name: format!("test {test}"), cells, left_out };
         if FITTED.contains(&test) { fitted.push(row) } else { predicted.push(row) }
     }
-    let columns = |basis| {
-        let column = |name: &str| Column { name: name.into(), basis, digits: 0, absolute: false };
-        vec![column("Avg TPS"), column("Avg Resp, ms")]
-    };
     let lines = vec![
         Line { name: "tests 7 and 8".into(), columns: columns(Basis::Fitted(3)), rows: fitted },
         Line { name: "all others".into(), columns: columns(Basis::Predicted(3)), rows: predicted },
