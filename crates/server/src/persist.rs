@@ -41,6 +41,7 @@ pub(crate) fn records_of(contents: &Contents, used: impl Fn(&ObjectRow) -> u64) 
         objects: contents.objects.values().map(|row| object_record(row, used(row))).collect(),
         groups: contents.policies.values().map(group_record).collect::<Result<_, _>>()?,
         fair: contents.fair,
+        last_object: contents.last_object,
     })
 }
 

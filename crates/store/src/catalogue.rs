@@ -127,6 +127,9 @@ pub struct Contents {
     pub partitions: BTreeMap<CatalogueId, PartitionRow>,
     /// Whether the SVMs take turns where no limit binds.
     pub fair: bool,
+    /// The greatest number that an object ever had. The next has a greater one, so that what a client keeps of one that was
+    /// deleted (a file handle of NFS) never stands for another.
+    pub last_object: CatalogueId,
 }
 
 impl Contents {
@@ -168,7 +171,7 @@ const BUSY_TIME: Duration = Duration::from_secs(5);
 const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-const FORMAT: u32 = 9;
+const FORMAT: u32 = 10;
 
 const SCHEMA: &str = "
     CREATE TABLE object (
@@ -218,7 +221,8 @@ const SCHEMA: &str = "
         number      INTEGER NOT NULL,
         generation  INTEGER NOT NULL,
         digest      INTEGER NOT NULL,
-        fair        INTEGER NOT NULL
+        fair        INTEGER NOT NULL,
+        last_object INTEGER NOT NULL
     ) STRICT;
     ";
 
@@ -259,7 +263,7 @@ impl Catalogue {
         let change = db.transaction()?;
         change.execute_batch(SCHEMA)?;
         let digest = first_edition(pool).digest;
-        let sql = "INSERT INTO pool (number, generation, digest, fair) VALUES (?1, 0, ?2, 0)";
+        let sql = "INSERT INTO pool (number, generation, digest, fair, last_object) VALUES (?1, 0, ?2, 0, 0)";
         change.execute(sql, params![pool as i64, digest])?;
         change.pragma_update(None, "application_id", APPLICATION_ID)?;
         change.pragma_update(None, "user_version", FORMAT)?;
@@ -343,6 +347,7 @@ impl Catalogue {
     pub fn change(&mut self, changes: Changes) -> Result<Changes, StoreError> {
         self.keep_room();
         let frees = changes.frees();
+        let last_object = self.reading.contents.last_object;
         let was = self.reading.contents.apply(changes);
         let generation = self.reading.edition.generation + 1;
         let sum = self.reading.sum.after(&was, self.contents());
@@ -358,6 +363,7 @@ impl Catalogue {
         };
         if let Err(error) = written {
             self.reading.contents.apply(was);
+            self.reading.contents.last_object = last_object;
             return Err(error.into());
         }
         (self.reading.edition, self.reading.sum) = (edition, sum);
@@ -419,8 +425,9 @@ impl Catalogue {
         for row in was.partitions.keys().filter_map(|id| wanted.partitions.get(id)) {
             rows::write_partition(&change, row)?;
         }
-        let sql = "UPDATE pool SET fair = ?1, generation = ?2, digest = ?3";
-        change.execute(sql, params![wanted.fair, edition.generation as i64, edition.digest])?;
+        let sql = "UPDATE pool SET fair = ?1, generation = ?2, digest = ?3, last_object = ?4";
+        let Contents { fair, last_object, .. } = wanted;
+        change.execute(sql, params![fair, edition.generation as i64, edition.digest, last_object])?;
         debug_assert_eq!(rows::read(&change).as_ref(), Ok(wanted), "what is not read back is lost");
         let again = || rows::digest(self.reading.pool, edition.generation, wanted, rows::Sum::of(wanted));
         debug_assert_eq!(again(), edition.digest);

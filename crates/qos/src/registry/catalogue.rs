@@ -23,6 +23,8 @@ pub struct Catalogue {
     pub groups: Vec<GroupRecord>,
     /// See [`Registry::set_fair`].
     pub fair: bool,
+    /// The greatest number that an object ever had; 0 before the first.
+    pub last_object: u32,
 }
 
 /// One storage object.
@@ -68,6 +70,7 @@ impl Registry {
             objects: self.objects.values().map(object_record).collect(),
             groups: self.groups.values().filter_map(group_record).collect(),
             fair: self.fair,
+            last_object: self.next_object - 1,
         }
     }
 
@@ -98,6 +101,7 @@ impl Registry {
         for record in &objects {
             registry.restore_policy(record, &mut change)?;
         }
+        registry.next_object = registry.next_object.max(catalogue.last_object.saturating_add(1));
         let fair = registry.settings.fair.unwrap_or(catalogue.fair);
         change.edits.extend(registry.set_fair(None, fair)?.edits);
         Ok((registry, change))

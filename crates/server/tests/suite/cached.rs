@@ -1,15 +1,14 @@
 //! A server with `[cache]` over NBD: what a client reads is what was written, whatever administrators do meanwhile to LUNs,
 //! snapshots and partitions; and the partitions themselves, by their commands.
 
-use crate::support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, limits, settings};
+use crate::support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, limits};
 use block::Bytes;
 use cache::Policy;
 use nbd::{Command, Request, Wishes};
-use qos::RegistrySettings;
-use server::{Audit, Control, Front, Latency, Listen, Shard, Stalls};
+use server::{Audit, Front, Latency, Stalls};
 use std::collections::BTreeMap;
 use std::path::Path;
-use store::{CacheSettings, Pool, SecondError, SecondPlace};
+use store::{CacheSettings, SecondError, SecondPlace};
 use uring::disk::OpenError;
 
 const PAGE: u64 = 4096;
@@ -36,17 +35,7 @@ fn second_level(dir: &Path) -> Option<SecondPlace> {
 
 /// Stops it, and starts it with so much memory for the cache.
 fn restart(server: Server, memory: Option<Bytes>) -> Server {
-    restart_with(server, memory.map_or_else(Front::default, with))
-}
-
-fn restart_with(server: Server, front: Front) -> Server {
-    let Server { control, socket, dir } = server;
-    drop(control);
-    let front = Front { listen: vec![Listen::Unix(socket.clone())], ..front };
-    let shard = Shard::start_behind(front, limits(), settings(BACKENDS[0], &limits())).unwrap();
-    let pool = Pool::open(&dir.path().join("pool")).unwrap();
-    let control = Control::open(pool, shard, RegistrySettings::default()).unwrap();
-    Server { control, socket, dir }
+    server.restart_behind(limits(), memory.map_or_else(Front::default, with))
 }
 
 fn run(server: &mut Server, line: &str) -> String {
@@ -196,7 +185,7 @@ fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
         for step in 0..600 {
             if step == 300 {
                 model.clients.clear();
-                server = restart_with(server, front());
+                server = server.restart_behind(limits(), front());
             }
             match chance.below(15) {
                 0 => model.administer(&mut server, &mut chance),

@@ -367,6 +367,31 @@ fn rules_of_access_hold_for_handles_too() {
     server.until_empty();
 }
 
+/// A handle holds after a restart, and that of a LUN which is gone never stands for one that was made later.
+#[test]
+fn handles_outlive_a_restart_and_stand_for_one_lun_only() {
+    let front = || front(Access::default());
+    let mut server = Server::start_behind(BACKENDS[0], limits(), front());
+    server.control.execute("lun create -path /vol/vol1/old -size 1MB").unwrap();
+    let mut client = Client::connect(&server);
+    let (kept, volume) = (client.lun(), client.mount("/vol1").unwrap());
+    let old = client.look_up(volume, b"old").unwrap();
+    client.write(old, 0, &[7; 512], Stable::File).unwrap();
+    drop(client);
+    server.until_empty();
+    server.control.execute("lun delete -path /vol/vol1/old").unwrap();
+    // The numbers of objects go on where they were, though the one with the greatest is gone.
+    let mut server = server.restart_behind(limits(), front());
+    server.control.execute("lun create -path /vol/vol1/new -size 1MB").unwrap();
+    let mut client = Client::connect(&server);
+    assert_eq!(client.read(kept, 0, 512), Ok((vec![0; 512], false)));
+    assert_eq!(client.read(old, 0, 512).map(|_| ()), Err(Status::Stale));
+    assert_eq!(client.write(old, 0, &[9; 512], Stable::File).map(|_| ()), Err(Status::Stale));
+    let new = client.look_up(volume, b"new").unwrap();
+    assert_ne!(new, old);
+    assert_eq!(client.read(new, 0, 512), Ok((vec![0; 512], false)));
+}
+
 /// Calls pass the gate: a ceiling holds them back, those that wait are seen, and what a client asks without reading its answers
 /// is bounded.
 #[test]

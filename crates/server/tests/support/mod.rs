@@ -61,11 +61,7 @@ impl Server {
 
     /// One that lets clients in as `front` says, over the Unix socket.
     pub fn start_behind(backend: Choice, limits: ServerLimits, front: Front) -> Server {
-        Server::start_over(|pool, socket| {
-            let front = Front { listen: [vec![Listen::Unix(socket.into())], front.listen].concat(), ..front };
-            let shard = Shard::start_behind(front, limits, settings(backend, &limits)).unwrap();
-            Control::open(pool, shard, RegistrySettings::default()).unwrap()
-        })
+        Server::start_over(|pool, socket| open_behind(pool, socket, backend, limits, front))
     }
 
     fn start_over(open: impl FnOnce(Pool, &Path) -> Control) -> Server {
@@ -128,6 +124,15 @@ impl Server {
         Server { control, socket, dir }
     }
 
+    /// Stops it and starts it again on the same pool, to let clients in as `front` says.
+    pub fn restart_behind(self, limits: ServerLimits, front: Front) -> Server {
+        let Server { control, socket, dir } = self;
+        drop(control);
+        let pool = Pool::open(&dir.path().join("pool")).unwrap();
+        let control = open_behind(pool, &socket, BACKENDS[0], limits, front);
+        Server { control, socket, dir }
+    }
+
     pub fn raw(&self) -> UnixStream {
         stream(&self.socket)
     }
@@ -135,6 +140,12 @@ impl Server {
 
 pub fn open(pool: Pool, socket: &Path, limits: ServerLimits, settings: IoSettings) -> Control {
     open_with(pool, socket, limits, settings, RegistrySettings::default())
+}
+
+fn open_behind(pool: Pool, socket: &Path, backend: Choice, limits: ServerLimits, front: Front) -> Control {
+    let front = Front { listen: [vec![Listen::Unix(socket.into())], front.listen].concat(), ..front };
+    let shard = Shard::start_behind(front, limits, settings(backend, &limits)).unwrap();
+    Control::open(pool, shard, RegistrySettings::default()).unwrap()
 }
 
 pub fn open_with(

@@ -21,7 +21,8 @@ pub struct Changes {
 impl Changes {
     /// All that leads from `contents` to `wanted`.
     pub fn between(contents: &Contents, wanted: Contents) -> Changes {
-        let Contents { objects, policies, snapshots, partitions, fair } = wanted;
+        // The greatest number follows from the objects that there were.
+        let Contents { objects, policies, snapshots, partitions, fair, last_object: _ } = wanted;
         let mut changes = Changes {
             objects: all(&contents.objects, objects),
             policies: all(&contents.policies, policies),
@@ -57,6 +58,8 @@ impl Changes {
 impl Contents {
     /// Makes changes; returns those that bring back what was.
     pub fn apply(&mut self, changes: Changes) -> Changes {
+        let greatest = changes.objects.keys().next_back().copied().unwrap_or(0);
+        self.last_object = self.last_object.max(greatest);
         Changes {
             objects: swap(&mut self.objects, changes.objects),
             policies: swap(&mut self.policies, changes.policies),

@@ -28,8 +28,10 @@ pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
     let mut query = db.prepare("SELECT id, svm, name, uuid, settings FROM policy_group")?;
     let policies =
         query.query_map([], |row| policy_of(row).map(|policy| (policy.id, policy)))?.collect::<Result<_, _>>()?;
-    let fair = db.query_row("SELECT fair FROM pool", [], |row| row.get(0))?;
-    Ok(Contents { objects, policies, snapshots: read_snapshots(db)?, partitions: read_partitions(db)?, fair })
+    let of_pool = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let (fair, last_object) = db.query_row("SELECT fair, last_object FROM pool", [], of_pool)?;
+    let (snapshots, partitions) = (read_snapshots(db)?, read_partitions(db)?);
+    Ok(Contents { objects, policies, snapshots, partitions, fair, last_object })
 }
 
 fn read_snapshots(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, SnapshotRow>> {
@@ -220,11 +222,11 @@ impl Sum {
 /// whatever SQLite makes of it.
 pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents, sum: Sum) -> u32 {
     let mut head = Digest { crc: 0, bytes: Vec::new() };
-    let Contents { objects, policies, snapshots, partitions, fair } = contents;
+    let Contents { objects, policies, snapshots, partitions, fair, last_object } = contents;
     let rows = [objects.len(), policies.len(), snapshots.len(), partitions.len()];
     head.numbers(&[pool, generation]);
     head.numbers(&rows.map(|rows| rows as u64));
-    head.numbers(&[u64::from(*fair), u64::from(sum.0)]);
+    head.numbers(&[u64::from(*fair), u64::from(*last_object), u64::from(sum.0)]);
     head.end()
 }
 

@@ -54,6 +54,7 @@ fn small() -> Contents {
         snapshots: [(1, snapshot())].into(),
         partitions: [(3, PartitionRow { id: 3, name: "db".into(), size: 1 << 30, volumes: vec![2] })].into(),
         fair: false,
+        last_object: 3,
     }
 }
 
