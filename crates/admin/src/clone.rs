@@ -16,7 +16,7 @@ impl Errand<'_> {
     }
 
     fn clone_volume(&mut self, create: &VolumeCloneCreate) -> Result<Answer, AdminError> {
-        let svm = self.svm(create.vserver.as_ref())?;
+        let svm = self.svm_of_volume(create.vserver.as_ref(), create.parent_volume.as_str())?;
         let parent = self.known_volume(svm, create.parent_volume.as_str())?;
         let leaves = self.leaves_to_clone(parent, create.parent_snapshot.as_ref(), create)?;
         let size = self.registry.object(parent).map_or(0, |object| object.size().allocated.0);
@@ -52,7 +52,7 @@ impl Errand<'_> {
     }
 
     fn clone_file(&mut self, create: &FileCloneCreate) -> Result<Answer, AdminError> {
-        let svm = self.svm(create.vserver.as_ref())?;
+        let svm = self.svm_of_volume(create.vserver.as_ref(), create.volume.as_str())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
         let (leaves, place) = match &create.snapshot_name {
             None => (self.leaves_in(volume), format!("volume {}", create.volume)),

@@ -6,7 +6,7 @@ use ontap::Command;
 use ontap::catalogue::Selection;
 use ontap::show::{Listing, Row, Rows};
 use ontap::value::{ObjectName, OsType, PolicyAssignment, Units};
-use qos::{Change, Edit, ObjectKind, Registry, Size};
+use qos::{Change, Edit, Object, ObjectKind, Registry, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One command on its way.
@@ -62,6 +62,8 @@ impl Errand<'_> {
             Command::Statistics(show) => self.statistics(&show),
             Command::Cache(command) => self.cache(command),
             Command::History(show) => self.history(&show),
+            Command::Event(command) => self.event(command),
+            Command::Security(command) => self.security(command),
         }
     }
 
@@ -126,6 +128,35 @@ impl Errand<'_> {
         }
     }
 
+    /// The SVM whose volume is meant: the named one, or the only one that has a volume of that name.
+    pub fn svm_of_volume(&self, vserver: Option<&ObjectName>, volume: &str) -> Result<ObjectId, AdminError> {
+        self.svm_that_has(vserver, volume, |svm| self.registry.find_volume(svm, volume).is_some())
+    }
+
+    /// The SVM that is meant: the named one, the only one, or, of several, the only one that has what `volume` names.
+    pub fn svm_that_has(
+        &self,
+        vserver: Option<&ObjectName>,
+        volume: &str,
+        has: impl Fn(ObjectId) -> bool,
+    ) -> Result<ObjectId, AdminError> {
+        let svms: Vec<ObjectId> =
+            self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm).map(Object::id).collect();
+        if vserver.is_some() || svms.len() < 2 {
+            return self.svm(vserver);
+        }
+        let having: Vec<ObjectId> = svms.into_iter().filter(|svm| has(*svm)).collect();
+        match having[..] {
+            [only] => Ok(only),
+            [] => Err(Obstacle::NoVolume.told(format!("no SVM has a volume {volume}")).given(volume).into()),
+            _ => {
+                let names: Vec<String> = having.iter().map(|svm| self.svm_name(*svm)).collect();
+                let text = format!("several SVMs have a volume {volume}: {}; say which with -vserver", list(&names));
+                Err(Obstacle::WhichSvm.told(text).given(volume).into())
+            }
+        }
+    }
+
     pub fn svm_name(&self, object: ObjectId) -> String {
         let svm = self.registry.svm_of(object).and_then(|svm| self.registry.object(svm));
         svm.map(|svm| svm.name().to_owned()).unwrap_or_default()
@@ -133,7 +164,7 @@ impl Errand<'_> {
 
     /// The names of the policy groups that an object is in: (fixed, adaptive), of which at most one is there.
     pub fn attached(&self, object: ObjectId) -> (Option<String>, Option<String>) {
-        let membership = self.registry.object(object).and_then(qos::Object::membership);
+        let membership = self.registry.object(object).and_then(Object::membership);
         let group = membership.and_then(|membership| self.registry.group_of(membership.group));
         match group {
             Some(group) if group.policy().adaptive().is_some() => (None, Some(group.name().into())),
@@ -171,7 +202,7 @@ impl Errand<'_> {
         }
         // `none` takes away a group of the kind that was named, and leaves one of the other kind alone.
         if name.is_none() {
-            let membership = self.registry.object(object).and_then(qos::Object::membership);
+            let membership = self.registry.object(object).and_then(Object::membership);
             let group = membership.and_then(|membership| self.registry.group_of(membership.group));
             if group.is_some_and(|group| group.policy().adaptive().is_some() != adaptive) {
                 return Ok(());

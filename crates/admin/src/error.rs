@@ -158,6 +158,10 @@ obstacles! {
     WhichWorkload = 8454941, Invalid, Some("volume");
     /// What was kept by the hour cannot be read.
     NoHours = 8454942, Invalid, Some("interval");
+    /// A user cannot be read or changed.
+    NoLogins = 8454943, Invalid, None;
+    /// A role that does not go with an SVM.
+    WhichRole = 8454944, Invalid, Some("role");
 }
 
 impl Obstacle {

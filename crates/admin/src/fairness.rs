@@ -37,7 +37,7 @@ impl Errand<'_> {
         };
         match &modify.qtree {
             Some(qtree) => self.known_qtree(modify.vserver.as_ref(), volume, qtree),
-            None => self.known_volume(self.svm(modify.vserver.as_ref())?, volume.as_str()),
+            None => self.known_volume(self.svm_of_volume(modify.vserver.as_ref(), volume.as_str())?, volume.as_str()),
         }
         .map(Some)
     }

@@ -25,7 +25,7 @@ impl Errand<'_> {
     }
 
     fn create_file(&mut self, create: &FileCreate) -> Result<Answer, AdminError> {
-        let svm = self.svm(create.vserver.as_ref())?;
+        let svm = self.svm_of_volume(create.vserver.as_ref(), create.volume.as_str())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
         let size = leaf_bytes(create.size, self.units)?;
         self.check_room(volume, size, 0)?;
@@ -63,7 +63,7 @@ impl Errand<'_> {
         volume: &ObjectName,
         path: &FilePath,
     ) -> Result<ObjectId, AdminError> {
-        let svm = self.svm(vserver)?;
+        let svm = self.svm_of_volume(vserver, volume.as_str())?;
         let parent = self.known_volume(svm, volume.as_str())?;
         let found = self.registry.find_file(parent, path.as_str());
         found.ok_or_else(|| {

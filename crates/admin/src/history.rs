@@ -45,7 +45,9 @@ impl Errand<'_> {
     /// `qos statistics history show`
     pub(super) fn history(&mut self, show: &HistoryShow) -> Result<Answer, AdminError> {
         let object = match (&show.volume, &show.workload) {
-            (Some(volume), _) => self.known_volume(self.svm(show.vserver.as_ref())?, volume.as_str())?,
+            (Some(volume), _) => {
+                self.known_volume(self.svm_of_volume(show.vserver.as_ref(), volume.as_str())?, volume.as_str())?
+            }
             (None, Some(workload)) => self.known_workload(workload)?,
             (None, None) => {
                 return Err(Obstacle::WhichWorkload.told("say of what: -volume NAME or -workload NAME").into());

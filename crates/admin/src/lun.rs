@@ -26,7 +26,7 @@ impl Errand<'_> {
     }
 
     fn create_lun(&mut self, create: &LunCreate) -> Result<Answer, AdminError> {
-        let svm = self.svm(create.vserver.as_ref())?;
+        let svm = self.svm_of_volume(create.vserver.as_ref(), create.path.volume.as_str())?;
         let volume = self.known_volume(svm, create.path.volume.as_str())?;
         let size = leaf_bytes(create.size, self.units)?;
         self.check_room(volume, size, 0)?;
@@ -102,7 +102,7 @@ impl Errand<'_> {
     }
 
     fn known_lun(&self, vserver: Option<&ObjectName>, path: &LunPath) -> Result<ObjectId, AdminError> {
-        let svm = self.svm(vserver)?;
+        let svm = self.svm_of_volume(vserver, path.volume.as_str())?;
         let found = self.registry.find_lun(svm, &path.to_string());
         found.ok_or_else(|| self.no_lun(svm, path))
     }

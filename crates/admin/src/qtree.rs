@@ -23,7 +23,7 @@ impl Errand<'_> {
     }
 
     fn create_qtree(&mut self, create: &QtreeCreate) -> Result<Answer, AdminError> {
-        let svm = self.svm(create.vserver.as_ref())?;
+        let svm = self.svm_of_volume(create.vserver.as_ref(), create.volume.as_str())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
         let (qtree, change) = self.registry.add_qtree(volume, create.qtree.as_str())?;
         self.take(change);
@@ -55,7 +55,7 @@ impl Errand<'_> {
         volume: &ObjectName,
         qtree: &ObjectName,
     ) -> Result<ObjectId, AdminError> {
-        let svm = self.svm(vserver)?;
+        let svm = self.svm_of_volume(vserver, volume.as_str())?;
         let parent = self.known_volume(svm, volume.as_str())?;
         self.registry.find_qtree(parent, qtree.as_str()).ok_or_else(|| {
             let known: Vec<_> = self.children(parent, ObjectKind::Qtree).map(|q| q.name().to_owned()).collect();

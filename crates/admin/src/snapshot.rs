@@ -27,7 +27,7 @@ impl Errand<'_> {
     }
 
     fn create_snapshot(&mut self, create: &SnapshotCreate) -> Result<Answer, AdminError> {
-        let svm = self.svm(create.vserver.as_ref())?;
+        let svm = self.svm_of_volume(create.vserver.as_ref(), create.volume.as_str())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
         let name = create.snapshot.as_str();
         self.check_new_snapshot(volume, name)?;
@@ -176,7 +176,7 @@ impl Errand<'_> {
         volume: &ObjectName,
         snapshot: &ObjectName,
     ) -> Result<Snapshot, AdminError> {
-        let svm = self.svm(vserver)?;
+        let svm = self.svm_of_volume(vserver, volume.as_str())?;
         let parent = self.known_volume(svm, volume.as_str())?;
         self.snapshots.named(parent, snapshot.as_str()).cloned().ok_or_else(|| {
             let known: Vec<_> = self.snapshots.of(parent).map(|snapshot| snapshot.name.clone()).collect();

@@ -49,7 +49,8 @@ impl Errand<'_> {
     }
 
     fn modify_volumes(&mut self, modify: &VolumeModify) -> Result<Answer, AdminError> {
-        let svm = self.svm(modify.vserver.as_ref())?;
+        let has = |svm| self.children(svm, ObjectKind::Volume).any(|volume| modify.volume.matches(volume.name()));
+        let svm = self.svm_that_has(modify.vserver.as_ref(), &modify.volume.to_string(), has)?;
         let volumes: Vec<ObjectId> = self
             .children(svm, ObjectKind::Volume)
             .filter(|volume| modify.volume.matches(volume.name()))
@@ -81,7 +82,7 @@ impl Errand<'_> {
     }
 
     fn size_volume(&mut self, asked: &VolumeSize) -> Result<Answer, AdminError> {
-        let svm = self.svm(asked.vserver.as_ref())?;
+        let svm = self.svm_of_volume(asked.vserver.as_ref(), asked.volume.as_str())?;
         let volume = self.known_volume(svm, asked.volume.as_str())?;
         let (bytes, is) = match asked.new_size {
             Some(size) => (self.resize_volume(volume, size)?, "size set to"),
@@ -92,13 +93,13 @@ impl Errand<'_> {
     }
 
     fn rename_volume(&mut self, rename: &VolumeRename) -> Result<Answer, AdminError> {
-        let svm = self.svm(rename.vserver.as_ref())?;
+        let svm = self.svm_of_volume(rename.vserver.as_ref(), rename.volume.as_str())?;
         let volume = self.known_volume(svm, rename.volume.as_str())?;
         self.rename(volume, rename.new_name.as_str())
     }
 
     fn delete_volume(&mut self, delete: &VolumeDelete) -> Result<Answer, AdminError> {
-        let svm = self.svm(delete.vserver.as_ref())?;
+        let svm = self.svm_of_volume(delete.vserver.as_ref(), delete.volume.as_str())?;
         let volume = self.known_volume(svm, delete.volume.as_str())?;
         self.check_empty(volume)?;
         self.check_no_snapshots(volume)?;
@@ -198,5 +199,42 @@ mod tests {
         assert!(run(format!("volume create {name}n -size 1MB")).unwrap_err().contains("1 to 203 letters"));
         let refused = run(format!("qos policy-group create {group}g -max-throughput 5IOPS")).unwrap_err();
         assert!(refused.contains("1 to 127 letters"), "{refused}");
+    }
+
+    /// Of several SVMs the one is meant that alone has a volume of that name; two that have it have to be told apart, and a new
+    /// volume has no name yet to go by.
+    #[test]
+    fn a_name_that_one_svm_has_needs_no_vserver() {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        let mut run = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
+        for line in [
+            "vserver create svm01",
+            "vserver create svm02",
+            "volume create vol1 -vserver svm01 -size 1GB",
+            "volume create vol2 -vserver svm02 -size 1GB",
+            "volume create both -vserver svm01 -size 1GB",
+            "volume create both -vserver svm02 -size 1GB",
+            "qos policy-group create p -vserver svm01 -max-throughput 10IOPS",
+            "volume modify vol1 -qos-policy-group p",
+            "lun create /vol/vol2/l -size 1MB",
+            "lun modify /vol/vol2/l -size 2MB",
+            "volume qtree create q -volume vol1",
+            "volume snapshot create vol2 -snapshot one",
+            "volume modify vol1* -qos-policy-group none",
+            "volume delete both -vserver svm02",
+            "volume size both",
+        ] {
+            let _ = run(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        let _ = run("volume create both -vserver svm02 -size 1GB").unwrap();
+        for (line, told) in [
+            ("volume delete both", "several SVMs have a volume both: svm01, svm02; say which with -vserver"),
+            ("volume modify vol* -size 2GB", "several SVMs have a volume vol*: svm01, svm02"),
+            ("volume delete none", "no SVM has a volume none"),
+            ("volume create new -size 1GB", "say which with -vserver"),
+            ("qos policy-group create q -max-throughput 10IOPS", "say which with -vserver"),
+        ] {
+            assert!(run(line).unwrap_err().contains(told), "{line}: {}", run(line).unwrap_err());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What a command is told of the world: when it runs, and what it may ask.
 
-use crate::{CacheSeen, Sample, SecondSeen};
+use crate::{CacheSeen, Event, Login, LoginChange, Sample, SecondSeen};
 use ::history::{Figures, Slot};
 use block::{Bytes, ObjectId, Span, Time};
 use qos::GroupId;
@@ -69,6 +69,21 @@ pub trait World {
 
     /// What the server's memory is for; nothing where there is no server.
     fn memory(&self) -> Vec<MemoryPart> {
+        Vec::new()
+    }
+
+    /// Who may log in, by name; nobody where there is no server. An error is a sentence.
+    fn logins(&self) -> Result<Vec<Login>, String> {
+        Ok(Vec::new())
+    }
+
+    /// Changes a user, durably; its password, where it needs one, is known there. An error is a sentence, and nothing changed.
+    fn change_login(&self, _change: &LoginChange) -> Result<(), String> {
+        Err("users belong to a server, and there is none here".into())
+    }
+
+    /// What the server noticed, the oldest first; nothing where there is no server.
+    fn events(&self) -> Vec<Arc<Event>> {
         Vec::new()
     }
 

@@ -91,7 +91,19 @@ impl Client {
     /// # Errors
     /// The server is not reached, or the log-in is refused.
     pub fn run(&mut self, line: &str) -> Result<Result<String, String>, ClientError> {
-        let body = json!({ "input": line }).to_string();
+        self.run_with(line, None)
+    }
+
+    /// The same of a line that needs a password.
+    ///
+    /// # Errors
+    /// As [`Client::run`].
+    pub fn run_with(&mut self, line: &str, secret: Option<&str>) -> Result<Result<String, String>, ClientError> {
+        let body = match secret {
+            Some(secret) => json!({ "input": line, "password": secret }),
+            None => json!({ "input": line }),
+        };
+        let body = body.to_string();
         let runtime = Arc::clone(&self.runtime);
         let answered = runtime.block_on(async { tokio::time::timeout(ANSWER_TIME, self.ask(body)).await });
         let url = self.settings.url.clone();

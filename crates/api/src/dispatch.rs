@@ -20,14 +20,15 @@ use crate::problem::{Problem, code};
 use crate::query::{Query, decoded};
 use crate::record::{instance, page, picked};
 use crate::resource::{
-    Aggregates, Cluster, Job, Jobs, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms, View, VolumeFiles,
-    VolumeSnapshots, Volumes, Workloads, unsupported,
+    Aggregates, Cluster, EmsEvents, Job, Jobs, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms, View,
+    VolumeFiles, VolumeSnapshots, Volumes, Workloads, unsupported,
 };
 use admin::{Administration, At};
 use block::{ObjectId, Span};
 use ontap::Command;
 use qos::RefusalKind;
 use serde_json::{Value, json};
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 /// A request, read as far as HTTP goes.
@@ -63,8 +64,8 @@ pub(crate) trait Desk {
     /// How far the catalogue is: one more for each change.
     fn generation(&self) -> u64;
 
-    /// Runs a line of the command line; its answer in text.
-    fn line(&mut self, line: &str) -> Result<String, Problem>;
+    /// Runs a line of the command line, with the password that it needs; its answer in text.
+    fn line(&mut self, line: &str, secret: Option<&str>) -> Result<String, Problem>;
 
     /// Runs commands as one.
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem>;
@@ -129,6 +130,7 @@ impl Errand<'_> {
             ["api", "cluster", "jobs", ref key @ ..] => self.resource(&JobsResource, key),
             ["api", "svm", "svms", ref key @ ..] => self.resource(&Svms, key),
             ["api", "storage", "aggregates", ref key @ ..] => self.resource(&Aggregates, key),
+            ["api", "support", "ems", "events", ref key @ ..] => self.resource(&EmsEvents, key),
             ["api", "storage", "luns", lun, "metrics", ref key @ ..] => self.metrics(&Luns, lun, key),
             ["api", "storage", "qtrees", volume, id, "metrics", ref key @ ..] => {
                 self.metrics(&Qtrees, &format!("{volume}/{id}"), key)
@@ -187,7 +189,7 @@ impl Errand<'_> {
         }
         let line = pass_through::line(words, method, query, json::object(body)?)?;
         pass_through::check(self.caller, &line.text)?;
-        let text = self.desk.line(&line.text)?;
+        let text = self.desk.line(&line.text, line.secret.as_deref())?;
         let status = if line.answer == pass_through::Answer::Text && method == "POST" { 201 } else { 200 };
         Ok(Reply { status, body: pass_through::told(line.answer, &text), ..Reply::default() })
     }
@@ -352,7 +354,8 @@ impl Errand<'_> {
         let Office { cluster, jobs } = &*self.office;
         let mut seen = None;
         self.desk.look(&mut |administration, at| {
-            let view = View { administration, at, caller: self.caller, jobs, cluster };
+            let events = OnceCell::new();
+            let view = View { administration, at, caller: self.caller, jobs, cluster, events };
             seen = Some(look(&view));
         })?;
         seen.unwrap_or_else(|| Err(Problem::new(500, code::INTERNAL, "nobody looked")))

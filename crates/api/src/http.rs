@@ -95,7 +95,8 @@ impl Rest {
         let host = listen.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
         let files = certificate.map_or_else(|| certificate::of_folder(&folder, host), Ok)?;
         let tls = Tls::load(files)?;
-        let logins = Logins::new(&folder.join(USERS_FILE))?;
+        let events = control.lock().unwrap_or_else(PoisonError::into_inner).events();
+        let logins = Logins::new(&folder.join(USERS_FILE), events)?;
         let has_users = !logins.is_empty();
         let listener = std::net::TcpListener::bind(&listen).map_err(error)?;
         listener.set_nonblocking(true).map_err(error)?;
@@ -242,8 +243,8 @@ impl Desk for ControlDesk<'_> {
         self.control.look(|administration, at| look(administration, at)).map_err(gone)
     }
 
-    fn line(&mut self, line: &str) -> Result<String, Problem> {
-        let answer = self.control.execute_for(Some(&self.who), line);
+    fn line(&mut self, line: &str, secret: Option<&str>) -> Result<String, Problem> {
+        let answer = self.control.execute_with(Some(&self.who), line, secret);
         answer.map(|answer| answer.text()).map_err(|error| Problem::from(&error))
     }
 

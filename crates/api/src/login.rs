@@ -7,16 +7,18 @@
 use crate::caller::Caller;
 use crate::problem::{Problem, code};
 use crate::users::{PASSWORD_BYTES_MAX, Users, UsersError, is_password, random};
+use admin::{EventKind, Noticed};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use block::{Span, Time};
 use ring::hmac::{HMAC_SHA256, Key, sign};
+use server::Events;
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// So long a verified credential is known.
 const KNOWN_FOR: Span = Span::from_secs(60);
@@ -31,6 +33,8 @@ const ADDRESSES_MAX: usize = 4096;
 
 /// The place where people log in. Shared by all connections.
 pub(crate) struct Logins {
+    /// Where refusals are noted.
+    events: Arc<Events>,
     path: PathBuf,
     key: Key,
     state: Mutex<State>,
@@ -62,9 +66,10 @@ impl Logins {
     ///
     /// # Errors
     /// There is a file that cannot be read.
-    pub fn new(path: &Path) -> Result<Logins, UsersError> {
+    pub fn new(path: &Path, events: Arc<Events>) -> Result<Logins, UsersError> {
         let state = State { users: Users::read(path)?, read: version(path), ..State::default() };
         Ok(Logins {
+            events,
             path: path.into(),
             key: Key::new(HMAC_SHA256, &random::<32>()),
             state: Mutex::new(state),
@@ -109,6 +114,8 @@ impl Logins {
             None => {
                 state.fail(from, now);
                 tracing::warn!(user = name, %from, "log-in refused");
+                let text = format!("user {name:?} from {from}: no such user, or another password");
+                self.events.note(Noticed::once(EventKind::LoginRefused, format!("{from} {name}"), text));
                 Err(unauthorised())
             }
         }
@@ -210,7 +217,7 @@ mod tests {
     fn logins(dir: &Path) -> Logins {
         let path = dir.join(USERS_FILE);
         Users::change(&path, |users| users.add("alice", Role::Admin, "correct horse")).unwrap();
-        Logins::new(&path).unwrap()
+        Logins::new(&path, Arc::default()).unwrap()
     }
 
     fn wait(result: Result<Caller, Problem>) -> Option<Span> {

@@ -3,8 +3,8 @@
 
 use crate::record::{Field, Kind};
 use crate::resource::{
-    Aggregates, Cluster, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms, VolumeFiles, VolumeSnapshots,
-    Volumes, Workloads,
+    Aggregates, Cluster, EmsEvents, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms, VolumeFiles,
+    VolumeSnapshots, Volumes, Workloads,
 };
 use crate::setting::body_schema;
 use block::ObjectId;
@@ -22,6 +22,7 @@ pub(crate) fn document() -> Value {
     );
     document.add(&JobsResource, "/api/cluster/jobs", &["uuid"]);
     document.add(&Svms, "/api/svm/svms", &["uuid"]);
+    document.add(&EmsEvents, "/api/support/ems/events", &["node.name", "index"]);
     document.add(&Aggregates, "/api/storage/aggregates", &["uuid"]);
     document.add(&Volumes, "/api/storage/volumes", &["uuid"]);
     document.add(&VolumeSnapshots { volume }, "/api/storage/volumes/{volume.uuid}/snapshots", &["uuid"]);

@@ -22,6 +22,8 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, PartialEq)]
 pub(crate) struct Line {
     pub text: String,
+    /// The password that came beside it.
+    pub secret: Option<String>,
     pub answer: Answer,
 }
 
@@ -40,13 +42,14 @@ pub(crate) enum Answer {
 ///
 /// # Errors
 /// There is no such command, or the body is not what one takes.
-pub(crate) fn line(words: &[&str], method: &str, query: &str, body: Map<String, Value>) -> Result<Line, Problem> {
+pub(crate) fn line(words: &[&str], method: &str, query: &str, mut body: Map<String, Value>) -> Result<Line, Problem> {
     if words.is_empty() && method == "POST" {
         let mut body = Body::from(body);
         let input = body.text("input")?;
         let text = body.required("input", input)?.replace(['\n', '\r'], " ");
+        let secret = body.text("password")?;
         body.end()?;
-        return Ok(Line { text, answer: Answer::Output });
+        return Ok(Line { text, secret, answer: Answer::Output });
     }
     let verb = match method {
         "GET" => "show",
@@ -66,6 +69,10 @@ pub(crate) fn line(words: &[&str], method: &str, query: &str, body: Map<String, 
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         given.push((decoded(name)?, Value::String(decoded(value)?)));
     }
+    // A password is never part of a line, which is logged and in the audit trail.
+    let is_login = path.starts_with("security login");
+    let secret =
+        is_login.then(|| body.remove("password")).flatten().and_then(|value| value.as_str().map(str::to_owned));
     given.extend(body);
     // What the client's library adds for records of its own.
     given.retain(|(name, _)| {
@@ -81,7 +88,7 @@ pub(crate) fn line(words: &[&str], method: &str, query: &str, body: Map<String, 
     if shows && path.starts_with("qos statistics") && !text.contains(" -iterations ") {
         text += " -iterations 1";
     }
-    Ok(Line { text, answer: if shows { Answer::Records } else { Answer::Text } })
+    Ok(Line { text, secret, answer: if shows { Answer::Records } else { Answer::Text } })
 }
 
 fn parameter(name: &str, value: &Value) -> Result<String, Problem> {
@@ -159,6 +166,12 @@ mod tests {
         assert_eq!(text("volume/rename", "POST", "", json!({ "newname": "w" })), "volume rename -newname w");
         assert!(text("qos/statistics/volume/performance", "GET", "", json!({})).ends_with("-iterations 1"));
         assert_eq!(text("", "POST", "", json!({ "input": "df\nrm" })), "df rm");
+        // A password stands beside the line.
+        let body = json!({ "user_or_group_name": "bob", "role": "readonly", "password": "correct horse" });
+        let Value::Object(body) = body else { panic!() };
+        let made = line(&["security", "login"], "POST", "", body).unwrap();
+        assert_eq!(made.text, "security login create -role readonly -user-or-group-name bob");
+        assert_eq!(made.secret.as_deref(), Some("correct horse"));
         assert_eq!(line(&["odd"], "GET", "", Map::new()).unwrap_err().status, 404);
         for body in [json!({ "a b": 1 }), json!({ "volume": [1] }), json!({ "volume": "a\nb" })] {
             let Value::Object(body) = body else { panic!() };

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod cluster;
+mod event;
 mod file;
 mod job;
 mod lun;
@@ -16,6 +17,7 @@ mod workload;
 
 pub(crate) use aggregate::Aggregates;
 pub use cluster::Cluster;
+pub(crate) use event::EmsEvents;
 pub(crate) use file::VolumeFiles;
 pub(crate) use job::{Job, Jobs, JobsResource};
 pub(crate) use lun::Luns;
@@ -32,11 +34,13 @@ use crate::caller::{Caller, Role};
 use crate::problem::{Problem, code};
 use crate::record::Field;
 use crate::setting::Setting;
-use admin::{Administration, At};
+use admin::{Administration, At, Event};
 use block::ObjectId;
 use ontap::Command;
 use ontap::value::ObjectName;
 use qos::{Object, ObjectKind, Registry};
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 /// What a request sees.
 pub(crate) struct View<'a> {
@@ -46,6 +50,8 @@ pub(crate) struct View<'a> {
     pub jobs: &'a Jobs,
     /// What the server calls itself.
     pub cluster: &'a Cluster,
+    /// What the server noticed, the oldest first, once somebody looked.
+    pub events: OnceCell<Vec<Arc<Event>>>,
 }
 
 /// A kind of thing that there is a collection of.
@@ -150,6 +156,16 @@ impl View<'_> {
             (Role::Svm(own), Some(svm)) => self.name_of(svm) == own,
             _ => true,
         }
+    }
+
+    /// Whether what is of all SVMs together is shown to whoever asks.
+    pub fn sees_all(&self) -> bool {
+        !matches!(self.caller.role, Role::Svm(_))
+    }
+
+    /// What the server noticed, the oldest first.
+    pub fn events(&self) -> &[Arc<Event>] {
+        self.events.get_or_init(|| self.at.world.events())
     }
 
     /// Whether whoever asks may change what belongs to an SVM, or, with `None`, to everybody.

@@ -133,11 +133,32 @@ impl Users {
             return Err(UsersError::Name(name.into()));
         } else if self.users.contains_key(name) {
             return Err(UsersError::Taken(name.into()));
-        } else if password.chars().count() < PASSWORD_CHARS_MIN || password.len() > PASSWORD_BYTES_MAX {
-            return Err(UsersError::Password);
         }
-        self.users.insert(name.into(), User { role, hash: hashed(password) });
+        let hash = checked(password).map(hashed)?;
+        self.users.insert(name.into(), User { role, hash });
         Ok(())
+    }
+
+    /// Has one be allowed something else.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn modify(&mut self, name: &str, role: Role) -> Result<(), UsersError> {
+        self.named(name).map(|user| user.role = role)
+    }
+
+    /// Gives one another password.
+    ///
+    /// # Errors
+    /// There is none of that name, or it is no password.
+    pub fn set_password(&mut self, name: &str, password: &str) -> Result<(), UsersError> {
+        let user = self.named(name)?;
+        user.hash = checked(password).map(hashed)?;
+        Ok(())
+    }
+
+    fn named(&mut self, name: &str) -> Result<&mut User, UsersError> {
+        self.users.get_mut(name).ok_or_else(|| UsersError::Missing(name.into()))
     }
 
     /// Takes one away.
@@ -178,6 +199,12 @@ pub(crate) fn is_password(password: &str, hash: &str) -> bool {
 pub fn new_password() -> String {
     const SIGNS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     random::<24>().iter().map(|byte| SIGNS[usize::from(*byte) % SIGNS.len()] as char).collect()
+}
+
+/// The password, if it is one.
+fn checked(password: &str) -> Result<&str, UsersError> {
+    let fits = password.chars().count() >= PASSWORD_CHARS_MIN && password.len() <= PASSWORD_BYTES_MAX;
+    fits.then_some(password).ok_or(UsersError::Password)
 }
 
 fn hashed(password: &str) -> String {

@@ -8,6 +8,7 @@ mod aggregate;
 mod cache;
 mod chart;
 mod clone;
+mod event;
 mod fairness;
 mod file;
 mod history;
@@ -16,6 +17,7 @@ mod policy_group;
 mod privilege;
 mod qtree;
 mod question;
+mod security;
 mod selection;
 mod session;
 mod snapshot;
@@ -30,12 +32,14 @@ pub use aggregate::*;
 pub use cache::*;
 pub use chart::*;
 pub use clone::*;
+pub use event::*;
 pub use fairness::*;
 pub use file::*;
 pub use history::*;
 pub use lun::*;
 pub use policy_group::*;
 pub use qtree::*;
+pub use security::*;
 pub(crate) use selection::OUTPUT;
 pub use selection::{Filter, Form, Selection};
 pub use session::*;
@@ -113,6 +117,10 @@ areas! {
     Statistics(StatisticsShow),
     /// `cache …`
     Cache(CacheCommand),
+    /// `security login …`
+    Security(SecurityCommand),
+    /// `event log …`
+    Event(EventCommand),
     /// `qos statistics history show`
     History(HistoryShow),
     /// `set` and `rows`

@@ -22,6 +22,7 @@ pub use problem::{CommandError, Problem};
 pub use spec::{CommandSpec, Need, Parameter};
 
 pub(crate) use bind::Arguments;
+pub(crate) use help::filled;
 
 use crate::catalogue::{Command, Output};
 use crate::word::Word;

@@ -5,11 +5,13 @@ mod adaptive;
 mod assignment;
 mod choice;
 mod latency;
+mod login;
 mod name;
 mod new_size;
 mod number;
 mod path;
 mod query;
+mod severity;
 mod size;
 mod throughput;
 mod volumes;
@@ -20,11 +22,13 @@ pub use choice::{
     Allocation, BlockSize, ChartFormat, Confirmations, Enabled, Interval, OsType, Output, PeakMode, Privilege, Switch,
 };
 pub use latency::ExpectedLatency;
+pub use login::{AuthenticationMethod, LoginApplication, LoginName, LoginRole};
 pub use name::{ObjectName, PolicyName};
 pub use new_size::NewSize;
 pub use number::{Count, RowCount, Years};
 pub use path::{FilePath, JunctionPath, LunPath};
 pub use query::Query;
+pub use severity::Severity;
 pub use size::{Size, SizeUnit, Units};
 pub use throughput::{Limits, MinThroughput, Throughput};
 pub use volumes::{VolumeList, VolumeName};

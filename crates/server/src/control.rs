@@ -3,23 +3,28 @@
 
 mod clients;
 mod effects;
+mod noticing;
 mod together;
 mod totals;
 
 use crate::audit::{Actor, Audit, AuditError, Ended};
+use crate::events::Events;
+use crate::logins::{LoginDesk, Logins};
 use crate::measuring::Measuring;
-use crate::memory::{Relief, Stalls};
+use crate::memory::Relief;
 use crate::monitor::Monitor;
 use crate::persist::{UnreadablePolicy, changes_of, offline_of, os_types_of, partitions_of, records_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
-use admin::{AdminError, Administration, Answer, At, Effect, Outcome, Touched, World as _};
+use admin::{AdminError, Administration, Answer, At, Effect, EventKind, Noticed, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
 use history::HistorySettings;
 use map::What;
+use noticing::Watch;
 use ontap::Command;
 use ontap::catalogue::Output;
 use qos::{GroupId, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -74,6 +79,9 @@ pub struct Control {
     administration: Administration,
     shard: Shard,
     monitor: Arc<Monitor>,
+    events: Arc<Events>,
+    watch: RefCell<Watch>,
+    login_desk: Option<Box<dyn LoginDesk>>,
     clock: Clock,
     /// Tells the seconds since the beginning of 1970.
     date: fn() -> u64,
@@ -113,7 +121,7 @@ impl Control {
         administration.partitions.memory = shard.cache();
         administration.os_types = os_types_of(contents);
         let align = maps.align();
-        let monitor = Arc::default();
+        let (monitor, events, watch, login_desk) = Default::default();
         let (clock, date) = (Clock::new(), || 0);
         let (audit, loose, replaced, relief, pending) = Default::default();
         let mut control = Control {
@@ -121,6 +129,9 @@ impl Control {
             administration,
             shard,
             monitor,
+            events,
+            watch,
+            login_desk,
             clock,
             date,
             audit,
@@ -176,7 +187,13 @@ impl Control {
 
     /// What each LUN and file takes now.
     fn measuring(&self) -> Measuring<'_> {
-        Measuring::new(&self.shard, &self.pool, &self.monitor)
+        Measuring::new(
+            &self.shard,
+            &self.pool,
+            &self.monitor,
+            &self.events,
+            Logins { desk: self.login_desk.as_deref(), secret: None },
+        )
     }
 
     /// From now on every change is written down there before it is answered.
@@ -205,8 +222,21 @@ impl Control {
     /// # Errors
     /// As [`Control::execute`].
     pub fn execute_for(&mut self, who: Option<&Actor>, line: &str) -> Result<Answer, ControlError> {
+        self.execute_with(who, line, None)
+    }
+
+    /// The same with the password that the line needs, which is no part of it: it is neither logged nor in the trail.
+    ///
+    /// # Errors
+    /// As [`Control::execute`].
+    pub fn execute_with(
+        &mut self,
+        who: Option<&Actor>,
+        line: &str,
+        secret: Option<&str>,
+    ) -> Result<Answer, ControlError> {
         let commands = ontap::parse(line).map(|command| vec![command]).map_err(AdminError::from);
-        self.recorded(who, line, commands)
+        self.recorded(who, line, commands, secret)
     }
 
     /// Runs what somebody asked for in words of another interface, `asked`, as one: all of the commands, or none. Answers
@@ -215,7 +245,7 @@ impl Control {
     /// # Errors
     /// As [`Control::execute`].
     pub fn run_for(&mut self, who: &Actor, asked: &str, commands: Vec<Command>) -> Result<Answer, ControlError> {
-        self.recorded(Some(who), asked, Ok(commands))
+        self.recorded(Some(who), asked, Ok(commands), None)
     }
 
     /// Has somebody look at what there is. What is asked of the world is asked of the data thread and the pool then.
@@ -235,10 +265,11 @@ impl Control {
         who: Option<&Actor>,
         line: &str,
         commands: Result<Vec<Command>, AdminError>,
+        secret: Option<&str>,
     ) -> Result<Answer, ControlError> {
         let changes = commands.as_ref().is_ok_and(|commands| !commands.iter().all(Command::shows));
         self.replaced = Changes::default();
-        let result = commands.map_err(ControlError::from).and_then(|commands| self.done(commands));
+        let result = commands.map_err(ControlError::from).and_then(|commands| self.done(commands, secret));
         match &result {
             Ok(_) => tracing::info!(command = line, "done"),
             Err(error) => tracing::info!(command = line, %error, "refused"),
@@ -250,6 +281,7 @@ impl Control {
         match (result, added) {
             (Ok(_), Err(error)) => {
                 tracing::error!(%error, command = line, "a change is not in the audit trail");
+                self.events.note(Noticed::once(EventKind::AuditFailed, "", error.to_string()));
                 Err(ControlError::Afterwards(Box::new(error.into())))
             }
             (result, _) => result,
@@ -259,7 +291,14 @@ impl Control {
     /// What tells the date from now on, in seconds since the beginning of 1970, for snapshots; without, they are of 1970.
     #[must_use]
     pub fn with_date(self, date: fn() -> u64) -> Control {
+        self.events.date_by(date);
         Control { date, ..self }
+    }
+
+    /// Who keeps the users from now on.
+    #[must_use]
+    pub fn with_logins(self, desk: impl LoginDesk + 'static) -> Control {
+        Control { login_desk: Some(Box::new(desk)), ..self }
     }
 
     /// How much memory the last day of statistics may take from now on; what there is of it is forgotten.
@@ -273,8 +312,9 @@ impl Control {
     /// # Errors
     /// The shard is gone.
     pub fn account(&self) -> Result<Account, ShardGone> {
-        let account = self.shard.account()?;
+        let mut account = self.shard.account()?;
         self.monitor.take_in(&account, (self.date)(), &self.administration.registry);
+        self.notice(std::mem::take(&mut account.noticed));
         Ok(account)
     }
 
@@ -301,7 +341,8 @@ impl Control {
     /// # Errors
     /// The shard is gone.
     pub fn follow_sizes(&mut self) -> Result<(), ShardGone> {
-        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor);
+        let logins = Logins::default();
+        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
         let edits = self.administration.follow_sizes(self.clock.now(), &|leaf| measuring.used(leaf));
         measuring.is_whole()?;
         match edits {
@@ -310,18 +351,9 @@ impl Control {
         }
     }
 
-    /// From now on the cache, where there is one, is made smaller while tasks stand still for memory.
-    pub fn watch_memory(&mut self, stalls: Stalls) {
-        self.relief = self.shard.cache().map(|cache| Relief::new(stalls, cache.memory));
-    }
-
-    /// Looks whether memory is short: to be called from time to time.
-    ///
-    /// # Errors
-    /// The shard is gone.
-    pub fn look_at_memory(&mut self) -> Result<(), ShardGone> {
-        let now = self.clock.now();
-        self.relief.as_mut().map_or(Ok(()), |relief| relief.look(now, &self.shard))
+    /// What was noticed.
+    pub fn events(&self) -> Arc<Events> {
+        Arc::clone(&self.events)
     }
 
     /// What it knows of the last second.
@@ -379,11 +411,12 @@ impl Control {
         measuring.is_whole().map(|()| used)
     }
 
-    fn done(&mut self, commands: Vec<Command>) -> Result<Answer, ControlError> {
+    fn done(&mut self, commands: Vec<Command>, secret: Option<&str>) -> Result<Answer, ControlError> {
         if !commands.iter().all(Command::shows) {
             self.name_before_change();
         }
-        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor);
+        let logins = Logins { desk: self.login_desk.as_deref(), secret };
+        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
         let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
         let outcome = self.administration.run_all(commands, &at)?;
         let measured = measuring.is_whole();

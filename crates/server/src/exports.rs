@@ -103,7 +103,7 @@ impl Exports {
 
     /// What a client may see of it.
     pub(crate) fn seen_by<'a>(&'a self, caller: &'a Caller, access: &'a Access) -> Seen<'a> {
-        Seen { exports: self, caller, access }
+        Seen { exports: self, caller, access, refused: RefCell::default() }
     }
 
     pub(crate) fn rename(&mut self, object: ObjectId, svm: String, path: String) {
@@ -147,9 +147,16 @@ pub(crate) struct Seen<'a> {
     exports: &'a Exports,
     caller: &'a Caller,
     access: &'a Access,
+    /// The name that was asked for last and refused.
+    refused: RefCell<Option<String>>,
 }
 
 impl<'a> Seen<'a> {
+    /// The export that was asked for and refused since this was last asked.
+    pub(crate) fn take_refused(&self) -> Option<String> {
+        self.refused.take()
+    }
+
     fn grant(&self, export: &Export) -> Grant {
         self.access.grant(self.caller, &export.full_name())
     }
@@ -183,9 +190,13 @@ impl nbd::Exports for Seen<'_> {
     }
 
     fn find(&self, name: &str) -> Result<ExportInfo, Refusal> {
-        let (export, grant) = self.named(name).ok_or(Refusal::Unknown)?;
+        let refuse = |refusal| {
+            self.refused.replace(Some(name.to_owned()));
+            refusal
+        };
+        let (export, grant) = self.named(name).ok_or_else(|| refuse(Refusal::Unknown))?;
         if !export.online {
-            return Err(Refusal::Offline);
+            return Err(refuse(Refusal::Offline));
         }
         let mut info = export.info();
         if grant == Grant::Read {

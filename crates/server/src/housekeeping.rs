@@ -5,6 +5,7 @@
 //! The data path never waits for any of it.
 
 use crate::control::Control;
+use admin::{EventKind, Noticed};
 use history::hour_of;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,9 @@ impl Default for HousekeepingSettings {
     }
 }
 
+/// The pool's space is looked at once in so many rounds.
+const SPACE_ROUNDS: u32 = 10;
+
 /// The thread. Dropping it ends it.
 pub struct Housekeeping {
     stop: Arc<(Mutex<bool>, Condvar)>,
@@ -50,6 +54,9 @@ impl Housekeeping {
             while !is_stopped(&asked, settings.account) {
                 round += 1;
                 keep(&control, round % settings.sizes.max(1) == 0);
+                if round % SPACE_ROUNDS == 0 {
+                    lock(&control).look_at_space();
+                }
                 if let Some(totals) = &mut totals {
                     totals.keep(&control, round % settings.totals == 0);
                 }
@@ -128,6 +135,7 @@ impl Totals {
             tracing::error!(%error, rows = rows.len(), "hourly totals are not kept; they are tried again");
             let mut control = lock(control);
             control.monitor().totals_failed();
+            control.events().note(Noticed::once(EventKind::TotalsFailed, "", error.to_string()));
             control.take_back_totals(rows);
             // It may have been moved away.
             self.file = None;

@@ -1,9 +1,13 @@
 //! What a server's administration may ask of the data thread and the pool, each got when it is first asked for: most
 //! commands need none of it.
 
+use crate::events::Events;
+use crate::logins::Logins;
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
-use admin::{Aggregate, CacheSeen, HourDone, MemoryPart, Named, Sample, SecondSeen, ServerSeen, World};
+use admin::{
+    Aggregate, CacheSeen, Event, HourDone, Login, LoginChange, MemoryPart, Named, Sample, SecondSeen, ServerSeen, World,
+};
 use block::{ObjectId, Time};
 use history::{Figures, Slot};
 use std::cell::{Cell, OnceCell};
@@ -17,6 +21,8 @@ pub(crate) struct Measuring<'a> {
     shard: &'a Shard,
     pool: &'a Pool,
     monitor: &'a Monitor,
+    events: &'a Events,
+    logins: Logins<'a>,
     used: OnceCell<HashMap<ObjectId, u64>>,
     connected: OnceCell<BTreeMap<ObjectId, u64>>,
     is_gone: Cell<bool>,
@@ -24,9 +30,15 @@ pub(crate) struct Measuring<'a> {
 
 impl<'a> Measuring<'a> {
     /// Nothing is measured yet.
-    pub(crate) fn new(shard: &'a Shard, pool: &'a Pool, monitor: &'a Monitor) -> Measuring<'a> {
+    pub(crate) fn new(
+        shard: &'a Shard,
+        pool: &'a Pool,
+        monitor: &'a Monitor,
+        events: &'a Events,
+        logins: Logins<'a>,
+    ) -> Measuring<'a> {
         let (used, connected, is_gone) = Default::default();
-        Measuring { shard, pool, monitor, used, connected, is_gone }
+        Measuring { shard, pool, monitor, events, logins, used, connected, is_gone }
     }
 
     /// Whether all that was asked was told.
@@ -78,6 +90,18 @@ impl World for Measuring<'_> {
 
     fn memory(&self) -> Vec<MemoryPart> {
         self.told(self.shard.memory())
+    }
+
+    fn logins(&self) -> Result<Vec<Login>, String> {
+        self.logins.list()
+    }
+
+    fn change_login(&self, change: &LoginChange) -> Result<(), String> {
+        self.logins.change(change)
+    }
+
+    fn events(&self) -> Vec<Arc<Event>> {
+        self.events.list()
     }
 
     fn day(&self, since: Time) -> Vec<Arc<Slot>> {

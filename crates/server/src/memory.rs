@@ -73,18 +73,18 @@ impl Relief {
         Relief { stalls, pressure: Pressure::new(cache), last: None }
     }
 
-    /// Looks, and orders of the shard what follows.
-    pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<(), ShardGone> {
-        let Some(total) = self.stalls.total() else { return Ok(()) };
-        let Some((at, before)) = self.last.replace((now, total)) else { return Ok(()) };
+    /// Looks, and orders of the shard what follows; what the cache keeps from now on, where that changes.
+    pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<Option<Bytes>, ShardGone> {
+        let Some(total) = self.stalls.total() else { return Ok(None) };
+        let Some((at, before)) = self.last.replace((now, total)) else { return Ok(None) };
         match self.pressure.look(total.saturating_sub(before), now.since(at)) {
-            None => Ok(()),
+            None => Ok(None),
             Some(limit) => {
                 tracing::info!(
                     bytes = limit.0,
                     "the cache keeps this much: tasks stand still for memory, or no longer"
                 );
-                shard.order(Order::Limit(limit))
+                shard.order(Order::Limit(limit)).map(|()| Some(limit))
             }
         }
     }

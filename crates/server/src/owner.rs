@@ -25,12 +25,14 @@ use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
 use crate::listen::Listener;
+use crate::noticed::Notices;
 use crate::replies::ReplyTimes;
 use crate::session::{Around, Protocol, Session, of_token};
 use crate::shard::{Doors, Order};
 use crate::starting::Latency;
 use crate::tls::Tls;
 use crate::waiting::Waiting;
+use admin::EventKind;
 use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
 use qos::{Gate, GateStatus};
 use std::collections::HashMap;
@@ -67,6 +69,7 @@ pub(crate) struct Owner {
     second_level: Option<SecondFile>,
     claims: Claims,
     replies: ReplyTimes,
+    notices: Notices,
     listeners: Vec<Accepting>,
     /// Clients may come in. Before all exports are known they wait in the kernel: one that came back after a new start
     /// must not hear that its export does not exist.
@@ -142,6 +145,7 @@ impl Owner {
             second_level: doors.second_level,
             claims: Claims::new(limits.memory, buffers),
             replies: ReplyTimes::default(),
+            notices: Notices::default(),
             listeners: spoken.map(accepting).collect(),
             is_open: false,
             sessions: Vec::new(),
@@ -351,6 +355,7 @@ impl Owner {
             limits: &self.limits,
             claims: &mut self.claims,
             replies: &mut self.replies,
+            notices: &mut self.notices,
             room: &mut self.room,
             scratch: &mut self.scratch,
         };
@@ -411,7 +416,13 @@ impl Owner {
                 () if session.is_idle(now, limits.idle_time) => "idle_time",
                 () => return,
             };
-            tracing::warn!(client = %session.caller(), "connection closed: the limit `{limit}` is met");
+            let client = session.caller().to_string();
+            tracing::warn!(client, "connection closed: the limit `{limit}` is met");
+            // One that has nothing to ask for a while loses nothing by it.
+            if limit != "idle_time" {
+                let text = format!("{client}: the limit `{limit}` is met");
+                around.notices.note(EventKind::ClientClosed, format!("{client} {limit}"), text);
+            }
             session.abandon(around);
         });
         if self.stopping.is_none() {

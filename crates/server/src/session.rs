@@ -30,6 +30,7 @@ use crate::access::{Access, Caller};
 use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
+use crate::noticed::Notices;
 use crate::replies::ReplyTimes;
 use crate::tls::Tls;
 use crate::waiting::Wait;
@@ -57,6 +58,8 @@ pub(crate) struct Around<'a> {
     pub claims: &'a mut Claims,
     /// How long replies took into the network.
     pub replies: &'a mut ReplyTimes,
+    /// What is worth an event.
+    pub notices: &'a mut Notices,
     /// Requests that may still come in.
     pub room: &'a mut u32,
     /// Kept for its memory.

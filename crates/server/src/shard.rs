@@ -8,7 +8,7 @@ use crate::listen::{Listen, ListenError, Listener};
 use crate::owner::{Connected, Owner};
 use crate::starting::{Latency, StartError};
 use crate::tls::Tls;
-use admin::{CacheMemory, CacheSeen, MemoryPart, SecondSeen};
+use admin::{CacheMemory, CacheSeen, MemoryPart, Noticed, SecondSeen};
 use block::{Bytes, ObjectId, Span, Time};
 use map::{Owned, What};
 use nbd::TlsMode;
@@ -75,6 +75,8 @@ pub struct Account {
     pub cache: BTreeMap<u32, CacheSeen>,
     /// What the reads of each object asked of the cache, as [`Account::objects`] is told.
     pub cached: Vec<(ObjectId, Hits)>,
+    /// What the thread noticed since the last account.
+    pub noticed: Vec<Noticed>,
     /// The time on the shard's clock.
     pub now: Time,
 }

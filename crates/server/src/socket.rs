@@ -1,7 +1,7 @@
 //! The control socket: a Unix socket in the pool's folder, for its owner only, that takes the administrators' lines.
 //!
 //! ```text
-//!   client:  the line, '\n'
+//!   client:  the line, '\n'; behind a line that needs a password NUL and the password before the '\n'
 //!   server:  "ok " or "no ", the answer's length in bytes, '\n', the answer
 //!            "more " in place of "ok " where another answer follows: `qos statistics` once a second
 //! ```
@@ -131,16 +131,17 @@ impl Desk {
                 let rule = format!("a line has at most {LINE_BYTES_MAX} bytes and ends with a newline");
                 return answer(stream, Err(rule));
             }
-            let text = String::from_utf8_lossy(&line);
-            match ontap::parse(&text) {
-                Ok(Command::Statistics(show)) => self.iterate(stream, &text, show.iterations.map(|count| count.0))?,
-                _ => answer(stream, self.run(who.as_ref(), &text))?,
+            let whole = String::from_utf8_lossy(&line);
+            let (text, secret) = whole.split_once('\0').map_or((&*whole, None), |(text, secret)| (text, Some(secret)));
+            match ontap::parse(text) {
+                Ok(Command::Statistics(show)) => self.iterate(stream, text, show.iterations.map(|count| count.0))?,
+                _ => answer(stream, self.run(who.as_ref(), text, secret))?,
             }
         }
     }
 
-    fn run(&self, who: Option<&Actor>, line: &str) -> Result<String, String> {
-        let answer = lock(&self.control).execute_for(who, line);
+    fn run(&self, who: Option<&Actor>, line: &str, secret: Option<&str>) -> Result<String, String> {
+        let answer = lock(&self.control).execute_with(who, line, secret);
         answer.map(|answer| answer.text()).map_err(|error| error.text(ontap::output_of(line)))
     }
 
@@ -156,7 +157,7 @@ impl Desk {
                 continue;
             };
             (seen, iteration) = (sample.number, iteration + 1);
-            let result = self.run(None, line);
+            let result = self.run(None, line, None);
             if result.is_err() || iterations.is_some_and(|count| iteration >= count) {
                 return answer(stream, result);
             }
@@ -250,8 +251,23 @@ impl ControlClient {
     ///
     /// # Errors
     /// The server went away.
-    pub fn run_each(&mut self, line: &str, mut each: impl FnMut(&str) -> bool) -> std::io::Result<Result<(), String>> {
-        let one_line = line.replace(['\n', '\r'], " ");
+    pub fn run_each(&mut self, line: &str, each: impl FnMut(&str) -> bool) -> std::io::Result<Result<(), String>> {
+        self.run_with(line, None, each)
+    }
+
+    /// The same of a line that needs a password.
+    ///
+    /// # Errors
+    /// The server went away.
+    pub fn run_with(
+        &mut self,
+        line: &str,
+        secret: Option<&str>,
+        mut each: impl FnMut(&str) -> bool,
+    ) -> std::io::Result<Result<(), String>> {
+        let mut one_line = line.replace('\0', " ");
+        one_line.extend(secret.into_iter().flat_map(|secret| ["\0", secret]));
+        let one_line = one_line.replace(['\n', '\r'], " ");
         self.reader.get_mut().write_all(format!("{one_line}\n").as_bytes())?;
         loop {
             let (word, text) = self.answer()?;

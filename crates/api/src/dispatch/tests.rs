@@ -1,6 +1,7 @@
 //! Requests answered over a bare administration: no HTTP, no pool, no clock. What of all this the official client makes is
 //! tested against the built program.
 
+mod events;
 mod exposition;
 mod goal;
 mod metrics;
@@ -54,6 +55,10 @@ impl World for Counted<'_> {
         Some(admin::Aggregate { name: "pool".into(), size: 1000, available: 400 })
     }
 
+    fn events(&self) -> Vec<Arc<admin::Event>> {
+        events::noticed()
+    }
+
     fn server(&self) -> Option<admin::ServerSeen> {
         Some(admin::ServerSeen::default())
     }
@@ -75,7 +80,7 @@ impl Desk for Bare {
         Ok(())
     }
 
-    fn line(&mut self, line: &str) -> Result<String, Problem> {
+    fn line(&mut self, line: &str, _: Option<&str>) -> Result<String, Problem> {
         let outcome = self.administration.execute(line, Time::ZERO, &|_| 0);
         outcome.map(|outcome| outcome.answer.text()).map_err(|error| Problem::from(&error))
     }

@@ -2,12 +2,13 @@
 
 use crate::fresh_pool::FreshPool;
 use crate::{Answer, date, interrupt, service_manager, terminal};
+use admin::{EventKind, Noticed};
 use anyhow::{Context as _, Result, anyhow, bail};
-use api::{Cluster, Rest, RestSettings};
+use api::{Cluster, Rest, RestSettings, USERS_FILE, UsersDesk};
 use block::{Bytes, Span};
 use server::{
-    Audit, Control, ControlSocket, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat, LogSettings,
-    ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
+    Audit, Control, ControlSocket, EVENTS_FILE, Events, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat,
+    LogSettings, ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
 };
 use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
@@ -88,12 +89,10 @@ impl Serve {
         log(self.verbose, &config.log);
         let dir = config.pool.as_deref().context(NO_POOL)?;
         let (mut pool, mut fresh) = open_pool(dir, config.create)?;
-        if pool.take_doubt().map_err(pool_error)? {
-            tracing::warn!(
-                "when the pool was served last a flush failed: writes since the last one that did not may be lost"
-            );
-        }
+        let doubt = pool.take_doubt().map_err(pool_error)?;
         let control = self.start(&config, pool, inherited, tls.clone())?;
+        let events = control.lock().unwrap_or_else(PoisonError::into_inner).events();
+        note_start(&events, dir, doubt);
         let socket = dir.join(store::CONTROL_SOCKET);
         let _commands = ControlSocket::open(&socket, Arc::clone(&control))
             .with_context(|| format!("{}: control socket", socket.display()))?;
@@ -109,6 +108,7 @@ impl Serve {
         service_manager::ready();
         stop.wait();
         service_manager::stopping();
+        events.note(Noticed::once(EventKind::Stopped, "", "the server was asked to stop"));
         terminal::line("stopping: requests under way are answered first");
         Ok(Answer::Yes)
     }
@@ -161,7 +161,7 @@ impl Serve {
         inherited: Vec<OwnedFd>,
         tls: Option<Tls>,
     ) -> Result<Arc<Mutex<Control>>> {
-        let registry = registry_settings(&pool)?;
+        let (registry, dir) = (registry_settings(&pool)?, pool.dir().to_owned());
         let limits = config.limits;
         let trail = config.audit.clone().unwrap_or_else(|| pool.dir().join("audit.jsonl"));
         let trail = Audit::open(&trail)?;
@@ -173,7 +173,8 @@ impl Serve {
         }
         terminal::line(&format!("I/O: {}", shard.backend()));
         let control = Control::open(pool, shard, registry)?.with_date(|| date::since_1970().as_secs());
-        let mut control = control.with_history(config.statistics);
+        let users = UsersDesk(dir.join(USERS_FILE));
+        let mut control = control.with_history(config.statistics).with_logins(users);
         control.keep_trail(trail);
         match Stalls::of_this_process() {
             Some(stalls) => control.watch_memory(stalls),
@@ -183,6 +184,19 @@ impl Serve {
             None => {}
         }
         Ok(Arc::new(Mutex::new(control)))
+    }
+}
+
+/// Keeps events in the pool's folder from now on, and the first of them.
+fn note_start(events: &Events, dir: &Path, doubt: bool) {
+    if let Err(error) = events.keep_in(&dir.join(EVENTS_FILE)) {
+        tracing::warn!(%error, "{EVENTS_FILE}: events are kept in memory only");
+    }
+    events.note(Noticed::once(EventKind::Started, "", concat!("version ", env!("CARGO_PKG_VERSION"))));
+    if doubt {
+        let text = "when the pool was served last a flush failed: writes since the last one that did not may be lost";
+        tracing::warn!("{text}");
+        events.note(Noticed::once(EventKind::FlushFailed, "", text));
     }
 }
 

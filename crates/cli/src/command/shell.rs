@@ -2,6 +2,7 @@
 
 mod link;
 mod pages;
+mod secret;
 mod settings;
 mod terminal;
 
@@ -101,12 +102,17 @@ impl Session {
         Ok(())
     }
 
-    /// Has the server run a line; its refusal in text. `None` of one that was interrupted.
-    fn run_each(&mut self, line: &str, mut each: impl FnMut(&str) -> bool) -> Result<Option<Result<(), String>>> {
+    /// Has the server run a line, with the password that it needs; its refusal in text. `None` of one that was interrupted.
+    fn run_each(
+        &mut self,
+        line: &str,
+        secret: Option<&str>,
+        mut each: impl FnMut(&str) -> bool,
+    ) -> Result<Option<Result<(), String>>> {
         self.interrupts.iter().for_each(|interrupts| interrupts.runs.store(true, Relaxed));
         let interrupts = self.interrupts.clone();
         let goes_on = || !interrupts.as_ref().is_some_and(Interrupts::was_struck);
-        let result = self.server.run_each(line, |answer| each(answer) && goes_on());
+        let result = self.server.run_each(line, secret, |answer| each(answer) && goes_on());
         self.interrupts.iter().for_each(|interrupts| interrupts.runs.store(false, Relaxed));
         if self.interrupts.as_ref().is_some_and(Interrupts::was_struck) {
             self.server = self.place.connect()?;
@@ -153,8 +159,12 @@ impl Interrupts {
 
 /// Lines from the input until its end or `exit`; the first that is refused ends it.
 fn script(session: &mut Session) -> Result<Answer> {
-    for line in std::io::stdin().lock().lines() {
-        let line = line?;
+    loop {
+        // Not held: a line may need a password, which is the next one.
+        let mut line = String::new();
+        if std::io::stdin().lock().read_line(&mut line)? == 0 {
+            break;
+        }
         let line = line.trim();
         if matches!(line, "exit" | "quit") {
             break;
@@ -181,6 +191,10 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
         }
         _ => {}
     }
+    let secret = match ontap::parse(line) {
+        Ok(Command::Security(command)) => command.secret().map(|question| secret::ask_new(&question)).transpose()?,
+        _ => None,
+    };
     // What goes on until it is interrupted would never end a script.
     let once = !by_hand && statistics(line).is_some_and(|show| show.iterations.is_none());
     let line = if once { &format!("{line} -iterations 1") } else { line };
@@ -198,7 +212,7 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
         if session.interrupts.is_some() && statistics(line).is_none() { session.settings.rows } else { 0 };
     let width = if by_hand && !as_json && statistics(line).is_some() { screen::width() } else { None };
     let mut shown = false;
-    let result = session.run_each(line, |answer| {
+    let result = session.run_each(line, secret.as_deref(), |answer| {
         // Statistics come again and again.
         if std::mem::replace(&mut shown, true) {
             screen::print(between);

@@ -35,6 +35,7 @@ mod keeping;
 mod kill;
 mod levels;
 mod libnbd;
+mod logins;
 mod loop_device;
 mod loop_mount;
 mod memory;
@@ -53,6 +54,7 @@ mod plan;
 mod prometheus;
 #[cfg(feature = "psk")]
 mod psk;
+mod published;
 mod qemu;
 mod ramp;
 mod ranread;

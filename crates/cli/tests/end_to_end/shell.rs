@@ -7,15 +7,6 @@ use crate::server::{LUN, Server};
 use std::io::Write as _;
 use std::process::Stdio;
 
-/// Command lines as two published documents print them, mistakes included, with a mark for each: `ok` or `typo`.
-const PUBLISHED: &str = include_str!("../../../ontap/tests/published_commands.txt");
-
-/// The published lines of a document (`a`, `b`) with a mark.
-fn published<'p>(document: &'p str, mark: &'p str) -> impl Iterator<Item = &'static str> + 'p {
-    let marked = PUBLISHED.lines().filter_map(move |line| line.strip_prefix(document)?.trim_start().strip_prefix(mark));
-    marked.map(str::trim_start)
-}
-
 fn refused_in_one_line(ended: &Ended, line: &str) {
     assert_eq!(ended.code, Some(1), "{line}: {ended:?}");
     assert!(ended.err.starts_with("Error: ") && ended.err.lines().count() == 1, "{line}: {}", ended.err);
@@ -175,37 +166,6 @@ fn every_command_explains_itself() {
         assert!(help.contains(&format!("Usage: {command}")), "{command}\n{help}");
         assert_eq!(server.tell(&[&format!("{command} ?")]), help);
     }
-}
-
-/// The published article's own lines work as they stand, statistics once where there is no terminal to interrupt them on;
-/// and every published line with a typing mistake is refused in one line.
-#[test]
-fn published_lines_work_and_their_typing_mistakes_are_refused() {
-    let scratch = Scratch::new();
-    let server = Server::start(&scratch);
-    server.tell(&[
-        "vserver create -vserver svm01",
-        "volume create -vserver svm01 -volume vol1 -size 1GB",
-        "volume create -vserver svm01 -volume vol2 -size 1GB",
-    ]);
-    let mut worked = 0;
-    for line in published("b", "ok") {
-        let ended = server.ask(&[line]);
-        assert_eq!(ended.code, Some(0), "{line}: {}", ended.err);
-        assert!(
-            !line.starts_with("qos statistics") || ended.out.matches("-total-").count() == 1,
-            "{line}: {}",
-            ended.out
-        );
-        worked += 1;
-    }
-    assert!(worked >= 10, "{worked}");
-    let mut refused = 0;
-    for line in published("a", "typo").chain(published("b", "typo")) {
-        refused_in_one_line(&server.ask(&[line]), line);
-        refused += 1;
-    }
-    assert_eq!(refused, PUBLISHED.lines().filter(|line| line.contains(" typo ")).count() - 1, "but for the legend");
 }
 
 /// A pool that nobody serves has nobody who answers: one line, exit code 2, and nothing is made.

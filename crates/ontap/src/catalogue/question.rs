@@ -1,7 +1,8 @@
 //! What is asked at a terminal before something is destroyed.
 
 use super::{
-    Command, FileCommand, LunCommand, PolicyGroupCommand, QtreeCommand, SnapshotCommand, VolumeCommand, VserverCommand,
+    Command, FileCommand, LunCommand, PolicyGroupCommand, QtreeCommand, SecurityCommand, SnapshotCommand,
+    VolumeCommand, VserverCommand,
 };
 use crate::value::ObjectName;
 
@@ -48,6 +49,7 @@ impl Command {
                 ));
                 format!("All that was written to it since then is lost. {what}")
             }
+            Command::Security(SecurityCommand::Delete(d)) => sure(format!("delete the log-in of user \"{}\"", d.user)),
             Command::PolicyGroup(PolicyGroupCommand::Delete(d)) if d.force.0 => {
                 let what = sure(format!("delete QoS policy group \"{}\"", d.policy_group));
                 format!("What is attached to it loses its limits. {what}")

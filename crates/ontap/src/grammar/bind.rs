@@ -163,23 +163,31 @@ impl<'a> Binder<'a> {
                 self.check(parameter, value);
                 self.store(parameter, value);
             }
-            None => self.no_value(parameter),
+            None => self.no_value(parameter, name),
         }
     }
 
     /// `-peak-iops -allocation used-space` is a blank too many; otherwise the parameter stands there for nothing.
-    fn no_value(&mut self, parameter: &'static Parameter) {
+    fn no_value(&mut self, parameter: &'static Parameter, typed: &Word) {
         let follows = self.words.get(self.at);
         let next = follows.map(|w| w.text.clone());
-        let joined = follows.and_then(Word::parameter).map(|name| format!("{}-{name}", parameter.name));
-        let whole = joined.and_then(|j| self.spec.parameter(&j.to_ascii_lowercase()));
+        // The blank may also stand in the middle of a name that was cut short: `-qos-adaptive-policy -group`.
+        let halves = [Some(parameter.name), typed.parameter()].into_iter().flatten();
+        let second = follows.and_then(Word::parameter).unwrap_or_default();
+        let whole = halves.map(|half| format!("{half}-{second}").to_ascii_lowercase());
+        let whole = whole.filter_map(|joined| self.spec.parameter(&joined)).next();
         let (Some(next), Some(whole)) = (next.clone(), whole) else {
             let syntax = parameter.syntax;
             return self.problems.push(Problem::MissingValue { parameter: parameter.name, syntax, next });
         };
         self.at += 1;
         let joined = format!("-{}", whole.name);
-        self.problems.push(Problem::SplitParameter { parameter: parameter.name, next, joined: joined.clone() });
+        self.problems.push(Problem::SplitParameter {
+            parameter: parameter.name,
+            typed: typed.text.clone(),
+            next,
+            joined: joined.clone(),
+        });
         self.value(whole, &Word::plain(joined));
     }
 

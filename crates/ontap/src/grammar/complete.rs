@@ -128,6 +128,7 @@ fn names(spec: &CommandSpec, parameter: &str, typed: &str) -> Option<Names> {
         "qos-adaptive-policy-group" | "qos-adaptive-policy-group-template" => {
             ("qos adaptive-policy-group show", "policy-group")
         }
+        "user-or-group-name" | "username" => ("security login show", "user-or-group-name"),
         "workload" => ("qos workload show", "workload"),
         "aggregate" => ("storage aggregate show", "aggregate"),
         _ => return None,

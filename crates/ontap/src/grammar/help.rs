@@ -95,7 +95,7 @@ fn row(parameter: &Parameter, head: &str, width: usize) -> String {
 }
 
 /// The parts in lines of at most `columns`, a blank between two.
-fn filled(parts: impl Iterator<Item = String>, columns: usize) -> Vec<String> {
+pub(crate) fn filled(parts: impl Iterator<Item = String>, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
         match lines.last_mut() {

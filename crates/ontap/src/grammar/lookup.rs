@@ -68,12 +68,17 @@ pub(super) fn pick(typed: &str, choices: &[&'static str]) -> Pick {
 }
 
 /// The parameter of a command that a name, or the beginning of one, stands for. `-output` is no parameter of ONTAP's, so
-/// what begins another one as well means that one: `-o` is `-ostype` in `lun show`, as it is in its published lines.
+/// what begins another one as well means that one: `-o` is `-ostype` in `lun show`, as it is in its published lines. A whole
+/// name may be written without its hyphens: older releases have `-messagename`.
 pub(super) fn pick_parameter(typed: &str, names: &[&'static str]) -> Pick {
     match pick(typed, names) {
         Pick::Several(fitting) => {
             let theirs: Vec<&'static str> = fitting.into_iter().filter(|name| *name != OUTPUT.name).collect();
             if let [one] = theirs[..] { Pick::One(one) } else { Pick::Several(theirs) }
+        }
+        Pick::None => {
+            let typed = typed.to_ascii_lowercase();
+            names.iter().find(|name| name.replace('-', "") == typed).map_or(Pick::None, |name| Pick::One(name))
         }
         picked => picked,
     }

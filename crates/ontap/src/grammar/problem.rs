@@ -90,10 +90,12 @@ pub enum Problem {
         choices: Vec<String>,
     },
     /// A parameter's name with a blank in it.
-    #[error("\"-{parameter}\" has no value: {next:?} follows; did you mean {joined:?}, without the blank?")]
+    #[error("{typed:?} has no value: {next:?} follows; did you mean {joined:?}, without the blank?")]
     SplitParameter {
         /// The first part of the name, which is a parameter by itself.
         parameter: &'static str,
+        /// The first part, as typed.
+        typed: String,
         /// The second part, as typed.
         next: String,
         /// Both parts together: a parameter too.

@@ -2,8 +2,8 @@
 
 use super::figure;
 use super::workload::BurstInForce;
-use crate::value::{AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, Limits, Query, Size, Units};
-use block::date;
+use crate::value::{AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, Limits, Query, Severity, Size, Units};
+use block::{date, moment};
 
 /// A field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,10 @@ pub enum Cell {
     Rate(AdaptiveRate),
     /// A moment in UTC, in seconds since the beginning of 1970; prints as `Sun Nov 22 02:30:59 2026`.
     Moment(u64),
+    /// The same as events have it; prints as `11/22/2026 02:30:59`.
+    Stamp(u64),
+    /// How much an event matters.
+    Severity(Severity),
     /// A ceiling; prints as `INF` where there is none.
     Ceiling(Option<Limits>),
     /// A floor; prints as `0` where there is none.
@@ -63,6 +67,8 @@ impl Cell {
             Cell::Iops(iops) => AbsoluteMinimum(*iops).to_string(),
             Cell::Rate(rate) => rate.to_string(),
             Cell::Moment(seconds) => date(*seconds, "%a %b %d %H:%M:%S %Y"),
+            Cell::Stamp(seconds) => date(*seconds, "%-m/%-d/%Y %H:%M:%S"),
+            Cell::Severity(severity) => severity.to_string(),
             Cell::Ceiling(limits) => limits.map_or("INF".to_owned(), |limits| limits.to_string()),
             Cell::Floor(limits) => limits.map_or("0".to_owned(), |limits| limits.to_string()),
             Cell::Throughput { floor, ceiling } => {
@@ -81,6 +87,15 @@ impl Cell {
             Cell::Absent | Cell::Text(_) | Cell::Flag(_) | Cell::Moment(_) => query.matches(&text),
             Cell::Ceiling(_) | Cell::Floor(_) | Cell::Throughput { .. } => query.matches(&text),
             Cell::BlockSize(_) | Cell::Burst(_) => query.matches(&text),
+            Cell::Stamp(seconds) => match query.literal().and_then(|text| text.parse::<Query>().ok()) {
+                // A moment has a blank in it and so is quoted: that does not make a comparison literal.
+                Some(unquoted) => unquoted.matches_number(*seconds, &text, stamp),
+                None => query.matches_number(*seconds, &text, stamp),
+            },
+            Cell::Severity(severity) => {
+                let read = |operand: &str| operand.parse().ok().map(Severity::rank);
+                query.matches_number(severity.rank(), &text, read)
+            }
             Cell::Latency(None) => query.matches(&text),
             Cell::Latency(Some(latency)) => {
                 let read = |operand: &str| operand.parse::<ExpectedLatency>().ok().map(|latency| latency.0);
@@ -97,5 +112,47 @@ impl Cell {
                 query.matches_number(rate.per_terabyte(), &text, read)
             }
         }
+    }
+}
+
+/// The moment that is written `11/22/2026 02:30:59`, or as a date alone, or as `2026-11-22T02:30`.
+fn stamp(text: &str) -> Option<u64> {
+    let (day, time) = text.split_once(' ').unwrap_or((text, "00:00"));
+    let parts: Vec<&str> = day.split('/').collect();
+    match parts[..] {
+        [month, day, year] => {
+            let gap = if time.find(':') == Some(1) { "0" } else { "" };
+            moment(&format!("{year}-{month:0>2}-{day:0>2}T{gap}{time}"))
+        }
+        _ => moment(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-22T02:30:59 is second 1 795 314 659, as `date -u -d` has it.
+    #[test]
+    fn stamps_are_picked_by_dates_and_times_quoted_or_not() {
+        let cell = Cell::Stamp(1_795_314_659);
+        assert_eq!(cell.text(Units::Binary), "11/22/2026 02:30:59");
+        let picks = |query: Query| cell.matches(&query, Units::Binary);
+        for text in [">11/22/2026", ">=2026-11-22T02:30:59", "11/1/2026..12/1/2026", "11/22/2026*", "!11/23/2026"] {
+            assert!(picks(text.parse().unwrap()), "{text}");
+        }
+        for quoted in ["11/22/2026 02:30:59", ">11/22/2026 02:30", "11/22/2026 2:30:00..11/22/2026 03:00:00"] {
+            assert!(picks(Query::exact(quoted)), "{quoted}");
+        }
+        for text in ["<11/22/2026", ">yesterday", "11/22/2026"] {
+            assert!(!picks(text.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn severities_are_picked_by_how_grave_they_are() {
+        let picks = |severity, query: &str| Cell::Severity(severity).matches(&query.parse().unwrap(), Units::Binary);
+        assert!(picks(Severity::Alert, "<=ERROR") && picks(Severity::Error, "<=error") && picks(Severity::Debug, "*"));
+        assert!(!picks(Severity::Notice, "<=ERROR") && picks(Severity::Notice, "notice|debug"));
     }
 }

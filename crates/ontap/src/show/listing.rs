@@ -1,9 +1,9 @@
 //! What a `show` command found: rows of one kind, and the form that was asked for.
 
 use super::{
-    AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, DfRow, FairnessRow, FileRow, HistoryRow, LunRow,
-    MemoryRow, PolicyGroupRow, QtreeRow, Row, SecondLevelRow, SnapshotRow, VolumeRow, VserverRow, WorkloadRow, columns,
-    fields_of, instance, json, picked, summary,
+    AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, DfRow, EventRow, FairnessRow, FileRow,
+    HistoryRow, LoginRow, LunRow, MemoryRow, PolicyGroupRow, QtreeRow, Row, SecondLevelRow, SnapshotRow, VolumeRow,
+    VserverRow, WorkloadRow, columns, fields_of, instance, json, picked, summary,
 };
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::Units;
@@ -81,6 +81,10 @@ kinds! {
     Memory(MemoryRow),
     /// `cache second-level show`
     SecondLevel(SecondLevelRow),
+    /// `event log show`
+    Events(EventRow),
+    /// `security login show`
+    Logins(LoginRow),
 }
 
 impl Listing {

@@ -10,6 +10,8 @@
 //!
 //! Where a table fits a terminal, a cell that would pass its edge begins so far to the left that it ends there.
 
+use crate::grammar::filled;
+
 /// Columns of the terminal that summaries are laid out for.
 pub(super) const TERMINAL: usize = 80;
 
@@ -22,17 +24,24 @@ pub struct Column {
     header: [&'static str; 2],
     width: usize,
     right: bool,
+    /// What is longer goes on below, broken between words.
+    wraps: bool,
 }
 
 impl Column {
     /// A column of text.
     pub const fn left(field: &'static str, header: &'static str, width: usize) -> Column {
-        Column { field, header: ["", header], width, right: false }
+        Column { field, header: ["", header], width, right: false, wraps: false }
     }
 
     /// A column of figures.
     pub const fn right(field: &'static str, header: &'static str, width: usize) -> Column {
-        Column { field, header: ["", header], width, right: true }
+        Column { field, header: ["", header], width, right: true, wraps: false }
+    }
+
+    /// A column of sentences, the last one.
+    pub const fn wrapped(field: &'static str, header: &'static str, width: usize) -> Column {
+        Column { field, header: ["", header], width, right: false, wraps: true }
     }
 
     /// The same with a line above its header.
@@ -77,7 +86,12 @@ impl Table {
     pub fn line(&mut self, cells: impl IntoIterator<Item = String>) {
         let mut line = String::new();
         let mut start = 0;
-        for (column, cell) in self.columns.iter().zip(cells) {
+        let mut below = Vec::new();
+        for (column, mut cell) in self.columns.iter().zip(cells) {
+            if column.wraps {
+                below = wrapped(&cell, column.width);
+                cell = below.remove(0);
+            }
             let latest = self.edge.map_or(start, |edge| edge.saturating_sub(cell.chars().count()));
             let (at, filled) = (start.min(latest), line.chars().count());
             // A cell that fits leaves the blank before `at` free.
@@ -93,9 +107,23 @@ impl Table {
         }
         self.text += line.trim_end();
         self.text.push('\n');
+        let indent = start.saturating_sub(self.columns.last().map_or(0, |column| column.width + 1));
+        for piece in below {
+            self.text += &" ".repeat(indent);
+            self.text += piece.trim_end();
+            self.text.push('\n');
+        }
     }
 
     pub fn text(self) -> String {
         self.text
     }
+}
+
+/// A sentence in lines of at most so many characters, one at least; a word that is longer is broken.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let chars: Vec<Vec<char>> = text.split_whitespace().map(|word| word.chars().collect()).collect();
+    let pieces = chars.iter().flat_map(|word| word.chunks(width)).map(|piece| piece.iter().collect());
+    let lines = filled(pieces, width);
+    if lines.is_empty() { vec![String::new()] } else { lines }
 }

@@ -1,6 +1,7 @@
 //! What people read, kept as text. `INSTA_UPDATE=always cargo test -p ontap` renews it; review the difference.
 
 mod json;
+mod server;
 
 use super::*;
 use crate::catalogue::*;
@@ -97,7 +98,11 @@ fn asks(line: &str) -> Selection {
         | Command::Fairness(FairnessCommand::Show(s))
         | Command::PolicyGroup(PolicyGroupCommand::Show(s))
         | Command::Adaptive(AdaptiveCommand::Show(s))
-        | Command::Cache(CacheCommand::Show(s) | CacheCommand::Statistics(s))
+        | Command::Cache(CacheCommand::Show(s) | CacheCommand::Statistics(s) | CacheCommand::Memory(s))
+        | Command::Volume(VolumeCommand::Df(s))
+        | Command::Aggregate(AggregateCommand::Show(s))
+        | Command::Event(EventCommand::Show(s))
+        | Command::Security(SecurityCommand::Show(s))
         | Command::Workload(WorkloadCommand::Show(s)) => s,
         other => panic!("{line} is no show command: {other:?}"),
     }

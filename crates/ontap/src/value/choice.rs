@@ -22,7 +22,7 @@ macro_rules! choice {
 
             fn from_str(text: &str) -> Result<$type, ValueError> {
                 $( if text.eq_ignore_ascii_case($word) { return Ok($type::$variant); } )+
-                Err(not_one_of(text, $what, <$type as Value>::CHOICES))
+                Err(crate::value::choice::not_one_of(text, $what, <$type as Value>::CHOICES))
             }
         }
 
@@ -42,6 +42,8 @@ macro_rules! choice {
         }
     };
 }
+
+pub(super) use choice;
 
 choice! {
     /// The space that an adaptive rate is multiplied with.
@@ -254,7 +256,7 @@ impl Value for bool {
     }
 }
 
-fn not_one_of(text: &str, what: &str, choices: &[&str]) -> ValueError {
+pub(super) fn not_one_of(text: &str, what: &str, choices: &[&str]) -> ValueError {
     let error = ValueError::new(text, format!("is not {what}: choose from {}", choices.join(", ")));
     match nearest::to(text, choices.iter().copied()) {
         Some(word) => error.meaning(word),

@@ -5,12 +5,13 @@ use ontap::Command::{self, Adaptive, PolicyGroup, Statistics, Volume};
 use ontap::catalogue::*;
 use ontap::value::*;
 
-const LINES: &str = include_str!("../published_commands.txt");
+const LINES: &str = include_str!("../../../../published/commands.txt");
 
-/// The lines with this mark, without source and mark.
+/// The administrators' lines of the two documents that have some, with this mark, without source and mark.
 fn lines(mark: &str) -> Vec<&'static str> {
-    let marked = LINES.lines().filter(|l| !l.starts_with('#'));
-    marked.filter_map(|l| l[2..].strip_prefix(mark).map(str::trim_start)).collect()
+    let of_ontap = LINES.lines().filter_map(|line| line.strip_prefix("000 ").or(line.strip_prefix("003 ")));
+    let marked = of_ontap.filter_map(|line| line.strip_prefix(mark).map(str::trim_start));
+    marked.filter(|line| line.starts_with("qos ") || line.starts_with("vol")).collect()
 }
 
 fn group(name: &str) -> Option<PolicyAssignment> {
@@ -108,6 +109,7 @@ fn meanings() -> Vec<Command> {
     vec![
         Adaptive(AdaptiveCommand::Show(Selection::default())),
         adaptive(Some("epic"), "epic_rhel1_*", group("AqosEpicProd")),
+        adaptive(Some("epic"), "epic_rhel2_*", group("AqosEpicProd")),
         create("policy1", limits(10_000, 300), false),
         PolicyGroup(PolicyGroupCommand::Show(Selection::default())),
         PolicyGroup(PolicyGroupCommand::Show(Selection {
@@ -148,8 +150,11 @@ struct Answer {
 
 const SPLIT_NAME: &str = "\"-peak-iops\" has no value: \"-allocation\" follows; did you mean \"-peak-iops-allocation\"";
 
+const SPLIT_POLICY: &str =
+    "\"-qos-adaptive-policy\" has no value: \"-group\" follows; did you mean \"-qos-adaptive-policy-group\"";
+
 /// The answer to each line marked `typo`, in the order of the file.
-const ANSWERS: [Answer; 5] = [
+const ANSWERS: [Answer; 9] = [
     Answer {
         told: &[
             "\"epic-prod1\" is unexpected: \"-policy-group\" has the value \"aqos-\" already; did you mean \"aqos-epic-prod1\"",
@@ -169,8 +174,24 @@ const ANSWERS: [Answer; 5] = [
                    -absolute-min-iops 2000 -peak-iops-allocation used-space",
     },
     Answer {
+        told: &[SPLIT_POLICY],
+        proposed: "vol modify -vserver epic -volume epic_rhell_* -qos-adaptive-policy-group AqosEpicProd",
+    },
+    Answer {
+        told: &[SPLIT_POLICY],
+        proposed: "vol modify -vserver epic -volume epic_rhel2_* -qos-adaptive-policy-group AqosEpicProd",
+    },
+    Answer {
+        told: &[SPLIT_POLICY, "\"non\" looks like a cut-off \"none\""],
+        proposed: "vol modify -vserver epic -volume epic_rhel3_* -qos-adaptive-policy-group none",
+    },
+    Answer {
         told: &["-qos-adaptive-policy-group: \"non\" looks like a cut-off \"none\"", "did you mean \"none\"?"],
         proposed: "vol modify -vserver epic -volume epic_rhel3_* -qos-adaptive-policy-group none",
+    },
+    Answer {
+        told: &["\"-instant\"", "did you mean \"-instance\"?"],
+        proposed: "qos adaptive-policy-group show -instance",
     },
     Answer {
         told: &["\"-qos-policy-group\" has no value: \"-qos-adaptive-policy-group\" follows", "or leave it out"],

@@ -4,7 +4,7 @@
 use super::{Control, ControlError};
 use crate::owner::Connected;
 use crate::shard::{Order, ShardGone};
-use admin::{AdminError, Administration, Effect, Note, Objection, Obstacle, Taken};
+use admin::{AdminError, Administration, Effect, EventKind, Note, Noticed, Objection, Obstacle, Taken};
 use block::ObjectId;
 use std::collections::BTreeMap;
 
@@ -19,9 +19,17 @@ impl Control {
             return Ok(Vec::new());
         }
         match self.shard.withdraw(taken.keys().copied().collect(), forced)? {
-            Ok(ended) => Ok(ended.iter().map(|(object, count)| told(taken, *object, *count)).collect()),
+            Ok(ended) => Ok(ended.iter().map(|(object, count)| self.told(taken, *object, *count)).collect()),
             Err(connected) => Err(AdminError::from(refusal(taken, &connected)).into()),
         }
+    }
+
+    fn told(&self, taken: &BTreeMap<ObjectId, Taken>, object: ObjectId, connections: u64) -> Note {
+        let path = taken.get(&object).map(|taken| taken.path.clone()).unwrap_or_default();
+        tracing::warn!(export = path, connections, "taken away from clients");
+        let note = Note::Disconnected { object, path: path.clone(), connections };
+        self.events.note(Noticed::once(EventKind::ClientDisconnected, path, note.to_string()));
+        note
     }
 
     /// Clients may have again what was taken away, as far as it is there and online.
@@ -35,12 +43,6 @@ impl Control {
         let objects: Vec<ObjectId> = effects.iter().filter_map(again).filter(is_there).collect();
         if objects.is_empty() { Ok(()) } else { self.shard.order(Order::Offer { objects }) }
     }
-}
-
-fn told(taken: &BTreeMap<ObjectId, Taken>, object: ObjectId, connections: u64) -> Note {
-    let path = taken.get(&object).map(|taken| taken.path.clone()).unwrap_or_default();
-    tracing::warn!(export = path, connections, "taken away from clients");
-    Note::Disconnected { object, path, connections }
 }
 
 fn connections(count: u64) -> String {

@@ -5,6 +5,7 @@ use crate::access::Caller;
 use crate::limits::REFUSALS;
 use crate::listen::Listener;
 use crate::session::{Around, Arrival, Protocol, Session};
+use admin::EventKind;
 use block::Time;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -42,6 +43,8 @@ impl Owner {
             (None, Err(failure)) if is_short_of(failure) => {
                 // At once it would fail at once again; a connection that ends makes room, so the next look tries.
                 tracing::warn!(%failure, "no connection can be accepted now");
+                let text = format!("no connection can be accepted: {failure}");
+                self.notices.note(EventKind::ClientRefused, "accept", text);
                 return;
             }
             (None, result) => tracing::info!(?result, "a connection went before it was accepted"),
@@ -57,6 +60,8 @@ impl Owner {
         let refused_for = self.limit_met_by(address);
         if let Some(limit) = refused_for {
             tracing::warn!(client = %caller, "connection refused: the limit `{limit}` is met");
+            let text = format!("{caller}: the limit `{limit}` is met");
+            self.notices.note(EventKind::ClientRefused, format!("{caller} {limit}"), text);
             if self.refused >= REFUSALS || protocol == Protocol::Nfs {
                 return;
             }
@@ -77,6 +82,7 @@ impl Owner {
             limits: &self.limits,
             claims: &mut self.claims,
             replies: &mut self.replies,
+            notices: &mut self.notices,
             room: &mut self.room,
             scratch: &mut self.scratch,
         };
@@ -87,6 +93,8 @@ impl Owner {
             }
             None => {
                 tracing::warn!("connection refused: no memory for its receive buffer (limit `memory`)");
+                let text = "no memory for its receive buffer (limit `memory`)";
+                self.notices.note(EventKind::ClientRefused, "memory", text);
                 self.io.close(socket);
                 self.free.push(index);
             }

@@ -234,6 +234,7 @@ impl Owner {
             claimed: Bytes(self.claims.claimed()),
             cache: self.cached(),
             cached: self.asked(),
+            noticed: self.notices.take(),
             buffers: self.io.outstanding() - self.gate.inner().own_buffers(),
             now,
         });

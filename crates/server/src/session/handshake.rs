@@ -3,6 +3,7 @@
 use super::link::Link;
 use super::tls::TlsLink;
 use super::{Around, Ending, Phase, Session};
+use admin::EventKind;
 use nbd::{HandshakeError, ServerStep};
 
 impl Session {
@@ -29,6 +30,11 @@ impl Session {
                 let step = shaking.handshake.receive(&mut rest, &exports, out);
                 (bytes.len() - rest.len(), step)
             });
+            if let Some(export) = exports.take_refused() {
+                let caller = &self.caller;
+                let text = format!("{caller}: export {export:?} is unknown, offline, or not for this client");
+                around.notices.note(EventKind::ExportRefused, format!("{caller} {export}"), text);
+            }
             let Some(step) = step else { return false };
             shaking.upgrades = matches!(step, Ok(ServerStep::StartTls));
             if !around.scratch.is_empty() {
@@ -53,12 +59,13 @@ impl Session {
                 }
                 Err(error) => {
                     let client = &self.caller;
-                    match error {
+                    match &error {
                         HandshakeError::TooManyOptions(_) => {
                             tracing::warn!(%client, "connection closed: the limit `handshake_options` is met");
                         }
                         error => tracing::info!(session = self.index, %client, %error, "handshake refused"),
                     }
+                    around.notices.note(EventKind::ClientRefused, client.to_string(), format!("{client}: {error}"));
                     self.ending = Ending::Draining;
                     return false;
                 }

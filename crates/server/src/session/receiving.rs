@@ -2,6 +2,7 @@
 
 use super::{Around, Direction, Ending, Filling, Phase, Session, token};
 use crate::waiting::Wait;
+use admin::EventKind;
 use block::Buf;
 use cipher::Pulled;
 use uring::{Done, Job};
@@ -80,6 +81,8 @@ impl Session {
     /// The encrypted stream is broken: an alert says why, and nothing more is read.
     pub(super) fn fail_tls(&mut self, error: &cipher::Fault, around: &mut Around<'_>) {
         tracing::info!(session = self.index, client = %self.caller, %error, "TLS failed");
+        let text = format!("{}: TLS failed: {error}", self.caller);
+        around.notices.note(EventKind::ClientRefused, format!("{} TLS", self.caller), text);
         if matches!(self.phase, Phase::Transmission(_)) {
             return self.abandon(around);
         }

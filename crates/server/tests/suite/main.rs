@@ -8,6 +8,7 @@ mod control;
 mod crowd;
 mod descriptors;
 mod documented;
+mod events;
 mod hostile;
 mod nfs;
 mod objects;

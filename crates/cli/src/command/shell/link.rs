@@ -1,13 +1,12 @@
 //! The way to a server: the control socket in its pool's folder, or REST with a log-in.
 
-use super::statistics;
-use anyhow::{Context as _, Result, anyhow, bail};
+use super::{secret, statistics};
+use anyhow::{Context as _, Result, bail};
 use api::{Client, ClientSettings};
 use server::ControlClient;
-use std::io::{BufRead as _, IsTerminal as _};
+use std::io::IsTerminal as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 use store::CONTROL_SOCKET;
 
@@ -48,17 +47,22 @@ impl Link {
         }
     }
 
-    /// Has the server run a line and hands over each of its answers; or its refusal.
-    pub fn run_each(&mut self, line: &str, mut each: impl FnMut(&str) -> bool) -> Result<Result<(), String>> {
+    /// Has the server run a line, with the password that it needs, and hands over each of its answers; or its refusal.
+    pub fn run_each(
+        &mut self,
+        line: &str,
+        secret: Option<&str>,
+        mut each: impl FnMut(&str) -> bool,
+    ) -> Result<Result<(), String>> {
         let client = match self {
-            Link::Socket(server) => return server.run_each(line, each).context("the server went away"),
+            Link::Socket(server) => return server.run_with(line, secret, each).context("the server went away"),
             Link::Rest(client) => client,
         };
         let show = statistics(line);
         let most = show.map_or(Some(1), |show| show.iterations.map(|count| count.0));
         let mut iteration = 0;
         loop {
-            let answer = match client.run(line)? {
+            let answer = match client.run_with(line, secret)? {
                 Ok(answer) => answer,
                 Err(refusal) => return Ok(Err(refusal)),
             };
@@ -73,7 +77,7 @@ impl Link {
     /// The same for one answer.
     pub fn run(&mut self, line: &str) -> Result<Result<String, String>> {
         let mut whole = String::new();
-        let result = self.run_each(line, |answer| {
+        let result = self.run_each(line, None, |answer| {
             whole.push_str(answer);
             true
         })?;
@@ -90,30 +94,9 @@ fn by_socket(pool: &Path) -> Result<ControlClient> {
 
 /// The log-in at a server: the password is the first line of the input, or asked for at a terminal, where it is not shown.
 pub fn log_in(url: String, user: String, ca: PathBuf, password_stdin: bool) -> Result<Place> {
-    let input = std::io::stdin();
-    if !password_stdin && !input.is_terminal() {
+    if !password_stdin && !std::io::stdin().is_terminal() {
         bail!("--rest {url}: no password; give it as the first line of the input with --password-stdin");
     }
-    let ask = || -> Result<String> {
-        if input.is_terminal() {
-            crate::terminal::aside(&format!("Password of {user}: "));
-        }
-        let mut line = String::new();
-        input.lock().read_line(&mut line).context("the password")?;
-        Ok(line.trim_end_matches(['\n', '\r']).to_owned())
-    };
-    let password = if input.is_terminal() { unseen(ask)? } else { ask()? };
+    let password = secret::ask(&format!("Password of {user}: "))?;
     Ok(Place::Rest(ClientSettings { url, ca, user, password }))
-}
-
-/// What is typed meanwhile is not shown.
-fn unseen<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
-    let echo = |word: &str| Command::new("stty").arg(word).status();
-    if !echo("-echo").is_ok_and(|status| status.success()) {
-        return Err(anyhow!("the terminal cannot hide a password; give it with --password-stdin"));
-    }
-    let read = read();
-    let _ = echo("echo");
-    crate::terminal::aside("\n");
-    read
 }

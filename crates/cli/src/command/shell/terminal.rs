@@ -55,8 +55,10 @@ pub fn converse(session: &mut Session) -> Result<Answer> {
             continue;
         }
         // A line that is not remembered is no reason to stop.
-        let _ = editor.add_history_entry(line);
-        let _ = history.as_ref().map(|path| editor.append_history(path));
+        if !names_a_password(line) {
+            let _ = editor.add_history_entry(line);
+            let _ = history.as_ref().map(|path| editor.append_history(path));
+        }
         if matches!(line, "exit" | "quit") {
             return Ok(Answer::Yes);
         }
@@ -65,6 +67,11 @@ pub fn converse(session: &mut Session) -> Result<Answer> {
         }
         run_line(session, line)?;
     }
+}
+
+/// Whether a line has a password in it, which is refused and must not be remembered.
+fn names_a_password(line: &str) -> bool {
+    line.split_whitespace().any(|word| word.to_ascii_lowercase().starts_with("-passw"))
 }
 
 fn editor(asked: &Arc<AtomicBool>, words: Words) -> rustyline::Result<Editor<Words, FileHistory>> {

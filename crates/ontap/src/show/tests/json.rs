@@ -51,7 +51,7 @@ fn workloads() -> Vec<WorkloadRow> {
     vec![bursting, WorkloadRow { workload: name("vol2-wid8"), wid: 8, ..WorkloadRow::default() }]
 }
 
-fn fairness() -> Vec<FairnessRow> {
+pub(super) fn fairness() -> Vec<FairnessRow> {
     let volumes = FairnessRow { vserver: Some(name("svm01")), among: name("volumes"), ..FairnessRow::default() };
     vec![FairnessRow { among: name("SVMs"), enabled: true, ..FairnessRow::default() }, volumes]
 }
@@ -94,6 +94,7 @@ fn as_text(value: &Value, kind: &Cell) -> String {
         Cell::Iops(_) => format!("{}IOPS", number()),
         Cell::Latency(_) => value.as_u64().map_or(name("-"), |ns| ExpectedLatency(ns).to_string()),
         Cell::Rate(_) => format!("{}IOPS/TB", number()),
+        Cell::Stamp(_) | Cell::Severity(_) => unreachable!("events have their own test"),
         // Sun Nov 22 02:30:59 2026.
         Cell::Moment(_) => match value.as_str() {
             Some("2026-11-22T02:30:59Z") => name("Sun Nov 22 02:30:59 2026"),

@@ -1,0 +1,298 @@
+//! `event log show`: what the server noticed by itself, as a log of limited size in which no event comes more than once a
+//! minute.
+//!
+//! ```text
+//!   Noticed ──► EventLog::note ─┬─ first of its kind and subject, or a minute later ──► an Event with a number
+//!                               └─ sooner: counted; EventLog::settle tells the count when the minute is over
+//! ```
+
+use super::{AdminError, Answer, Errand};
+use ontap::catalogue::{EventCommand, Filter, Selection};
+use ontap::show::EventRow;
+use ontap::value::Severity;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Events that are kept; the oldest go first.
+pub const EVENTS_MAX: usize = 2048;
+/// The longest text of an event, in bytes: it names what clients send.
+const TEXT_BYTES_MAX: usize = 400;
+/// An event is told again after so many seconds at the soonest.
+const AGAIN_S: u64 = 60;
+/// Kinds and subjects whose repeats are counted. Beyond that, subjects of a kind are counted together.
+const HELD_MAX: usize = 512;
+
+/// Declares the kinds with their message name and severity.
+macro_rules! kinds {
+    ($( $(#[$doc:meta])* $kind:ident = $name:literal $severity:ident, )+) => {
+        /// What can be noticed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum EventKind {
+            $( $(#[$doc])* $kind, )+
+        }
+
+        impl EventKind {
+            /// All of them.
+            pub const ALL: &'static [EventKind] = &[$(EventKind::$kind),+];
+
+            /// The name of its message.
+            pub fn name(self) -> &'static str {
+                match self { $( EventKind::$kind => $name, )+ }
+            }
+
+            /// How much it matters.
+            pub fn severity(self) -> Severity {
+                match self { $( EventKind::$kind => Severity::$severity, )+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A floor was not met although its client asked for it.
+    FloorMissed = "qos.floor.missed" Error,
+    /// It is met again.
+    FloorMet = "qos.floor.met" Notice,
+    /// The pool has little space left.
+    NearlyFull = "aggr.nearly.full" Error,
+    /// The pool has next to no space left: writes fail, or soon will.
+    Full = "aggr.full" Alert,
+    /// The pool has space again.
+    HasSpace = "aggr.space.available" Notice,
+    /// A flush failed: what was written since the last one that did not may be lost.
+    FlushFailed = "aggr.flush.failed" Emergency,
+    /// A client was not let in.
+    ClientRefused = "nbd.client.refused" Error,
+    /// An export was not given to a client.
+    ExportRefused = "nbd.export.refused" Error,
+    /// A client's connection was ended.
+    ClientClosed = "nbd.client.closed" Error,
+    /// Clients lost an export because an administrator took it away.
+    ClientDisconnected = "nbd.client.disconnected" Notice,
+    /// The cache keeps less because memory is short.
+    CacheReduced = "cache.memory.reduced" Notice,
+    /// The cache has all of its memory again.
+    CacheRestored = "cache.memory.restored" Notice,
+    /// A log-in was refused.
+    LoginRefused = "security.login.refused" Notice,
+    /// A change is not in the audit trail.
+    AuditFailed = "audit.write.failed" Alert,
+    /// Hourly totals are not kept.
+    TotalsFailed = "totals.write.failed" Error,
+    /// The server began.
+    Started = "server.started" Notice,
+    /// The server stopped as it was asked to.
+    Stopped = "server.stopped" Notice,
+}
+
+/// Something that was noticed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noticed {
+    /// What kind of thing.
+    pub kind: EventKind,
+    /// What it is about: a path, an address. The same kind about the same subject is the same event again.
+    pub subject: String,
+    /// What happened, as a sentence without its full stop.
+    pub text: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// An event as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// One more for each event of the pool.
+    pub number: u64,
+    /// When, in seconds since the beginning of 1970.
+    pub time: u64,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The name of its message.
+    pub name: String,
+    /// What happened.
+    pub text: String,
+    /// How often since it was told last.
+    pub count: u64,
+}
+
+/// The log.
+#[derive(Debug, Default)]
+pub struct EventLog {
+    /// The oldest first.
+    events: VecDeque<Arc<Event>>,
+    /// The number of the latest.
+    last: u64,
+    held: BTreeMap<(EventKind, String), Held>,
+}
+
+/// What was told of an event, and what has not been told since.
+#[derive(Debug)]
+struct Held {
+    told: u64,
+    text: String,
+    count: u64,
+}
+
+impl Noticed {
+    /// Once.
+    pub fn once(kind: EventKind, subject: impl Into<String>, text: impl Into<String>) -> Noticed {
+        Noticed { kind, subject: subject.into(), text: text.into(), count: 1 }
+    }
+}
+
+impl EventLog {
+    /// With events that were kept, the oldest first.
+    pub fn of(kept: impl IntoIterator<Item = Event>) -> EventLog {
+        let mut log = EventLog::default();
+        for event in kept {
+            log.last = log.last.max(event.number);
+            log.keep(Arc::new(event));
+        }
+        log
+    }
+
+    /// The events, the oldest first.
+    pub fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
+        self.events.iter()
+    }
+
+    /// Takes in what was noticed at `date`; the event that it makes, unless it only counts.
+    pub fn note(&mut self, noticed: Noticed, date: u64) -> Option<Arc<Event>> {
+        let Noticed { kind, subject, text, count } = noticed;
+        let mut key = (kind, subject);
+        if self.held.len() >= HELD_MAX && !self.held.contains_key(&key) {
+            key.1 = String::new();
+        }
+        if let Some(held) = self.held.get_mut(&key)
+            && date.saturating_sub(held.told) < AGAIN_S
+        {
+            held.count = held.count.saturating_add(count);
+            held.text = text;
+            return None;
+        }
+        let before = self.held.insert(key, Held { told: date, text: text.clone(), count: 0 });
+        Some(self.event(kind, text, count + before.map_or(0, |held| held.count), date))
+    }
+
+    /// The events that were counted and whose minute is over.
+    pub fn settle(&mut self, date: u64) -> Vec<Arc<Event>> {
+        let is_over = |held: &Held| date.saturating_sub(held.told) >= AGAIN_S;
+        self.held.retain(|_, held| held.count > 0 || !is_over(held));
+        let due: Vec<_> = self.held.iter_mut().filter(|(_, held)| is_over(held)).collect();
+        let told = due.into_iter().map(|((kind, _), held)| {
+            held.told = date;
+            (*kind, held.text.clone(), std::mem::take(&mut held.count))
+        });
+        let told: Vec<_> = told.collect();
+        told.into_iter().map(|(kind, text, count)| self.event(kind, text, count, date)).collect()
+    }
+
+    fn event(&mut self, kind: EventKind, mut text: String, count: u64, time: u64) -> Arc<Event> {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        if count > 1 {
+            text += &format!(" ({count} times)");
+        }
+        self.last += 1;
+        let name = kind.name().to_owned();
+        let event = Arc::new(Event { number: self.last, time, severity: kind.severity(), name, text, count });
+        self.keep(Arc::clone(&event));
+        event
+    }
+
+    fn keep(&mut self, event: Arc<Event>) {
+        if self.events.len() >= EVENTS_MAX {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+}
+
+impl Errand<'_> {
+    pub(super) fn event(&mut self, command: EventCommand) -> Result<Answer, AdminError> {
+        let EventCommand::Show(selection) = command;
+        let row = |event: Arc<Event>| EventRow {
+            seqnum: event.number,
+            time: event.time,
+            node: super::statistics::NODE.into(),
+            severity: event.severity,
+            message_name: event.name.clone(),
+            text: event.text.clone(),
+            count: event.count,
+        };
+        let rows = self.at.world.events().into_iter().rev().map(row);
+        self.listed(rows, &grave_unless_asked(selection))
+    }
+}
+
+/// As in ONTAP, errors and graver events are shown where no severity is asked for. An event that is named by its number is
+/// shown whatever it is.
+fn grave_unless_asked(mut selection: Selection) -> Selection {
+    if selection.query("severity").is_none() && selection.query("seqnum").is_none() {
+        let query = "<=ERROR".parse().expect("a query");
+        selection.filters.push(Filter { field: "severity", query });
+    }
+    selection
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(from: &str) -> Noticed {
+        Noticed::once(EventKind::ClientRefused, from, format!("{from}: the limit `connections` is met"))
+    }
+
+    /// The first is told, the next ones of that minute are counted and told once when it is over; those of another client
+    /// are another event.
+    #[test]
+    fn an_event_is_told_once_a_minute_with_a_count() {
+        let mut log = EventLog::default();
+        assert_eq!(log.note(refused("10.0.0.1"), 1000).unwrap().count, 1);
+        for second in 1..60 {
+            assert_eq!(log.note(refused("10.0.0.1"), 1000 + second), None);
+            assert_eq!(log.settle(1000 + second), []);
+        }
+        assert!(log.note(refused("10.0.0.2"), 1059).is_some());
+        let settled = log.settle(1060);
+        assert_eq!((settled.len(), settled[0].count, settled[0].time), (1, 59, 1060));
+        assert!(settled[0].text.ends_with("is met (59 times)"), "{}", settled[0].text);
+        // Nothing happened since: nothing more is told, and the next one is told at once.
+        assert_eq!(log.settle(1200), []);
+        assert_eq!(log.note(refused("10.0.0.1"), 1201).unwrap().count, 1);
+        assert_eq!(log.events().map(|event| event.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    }
+
+    /// 100 000 clients: the log and what is counted of each stay within their limits, and none is lost in the counts.
+    #[test]
+    fn the_log_is_bounded() {
+        let mut log = EventLog::default();
+        for client in 0..100_000 {
+            log.note(refused(&format!("client {client}")), 1000);
+        }
+        assert!(log.held.len() <= HELD_MAX + 1 && log.events().count() <= EVENTS_MAX);
+        let settled = log.settle(1060);
+        let told: u64 = log.events().map(|event| event.count).sum();
+        assert_eq!((told, settled.len()), (100_000, 1));
+        let long = Noticed::once(EventKind::ExportRefused, "x", "ä".repeat(1000));
+        assert_eq!(log.note(long, 2000).unwrap().text.len(), TEXT_BYTES_MAX);
+    }
+
+    /// What was kept comes back with its numbers, and numbers go on behind them.
+    #[test]
+    fn numbers_go_on_after_a_restart() {
+        let mut log = EventLog::default();
+        (0..5).for_each(|at| drop(log.note(refused(&at.to_string()), 1000 + at * 100)));
+        let mut again = EventLog::of(log.events().map(|event| (**event).clone()));
+        assert_eq!(again.note(refused("9"), 5000).unwrap().number, 6);
+        assert_eq!(again.events().count(), 6);
+    }
+
+    #[test]
+    fn names_are_told_apart_and_in_ontaps_manner() {
+        let mut names: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.name()).collect();
+        assert!(names.iter().all(|name| name.contains('.') && *name == name.to_lowercase()));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), EventKind::ALL.len());
+    }
+}

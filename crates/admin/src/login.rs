@@ -1,0 +1,94 @@
+//! `security login`: users. They are kept beside the catalogue, by whoever serves REST; here are the rules that take what
+//! else there is.
+
+use super::{AdminError, Answer, Errand, Obstacle};
+use ontap::catalogue::SecurityCommand;
+use ontap::show::LoginRow;
+use ontap::value::{LoginRole, ObjectName};
+
+/// A user, as far as others may know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// Its name.
+    pub name: String,
+    /// What it may.
+    pub scope: LoginScope,
+}
+
+/// What a user may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoginScope {
+    /// Everything.
+    Admin,
+    /// See everything and change nothing.
+    ReadOnly,
+    /// See and change what is in the SVM of that name.
+    Svm(String),
+}
+
+/// What is to be done with a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoginChange {
+    /// It is made.
+    Create(Login),
+    /// It may something else.
+    Modify(Login),
+    /// It has another password.
+    Password(String),
+    /// It goes.
+    Delete(String),
+}
+
+impl Errand<'_> {
+    pub(super) fn security(&mut self, command: SecurityCommand) -> Result<Answer, AdminError> {
+        match command {
+            SecurityCommand::Show(selection) => {
+                let logins = self.at.world.logins().map_err(|error| Obstacle::NoLogins.told(error))?;
+                let rows = logins.into_iter().map(|login| self.login_row(login)).collect::<Vec<_>>();
+                self.listed(rows, &selection)
+            }
+            SecurityCommand::Create(create) => {
+                let scope = self.scope(create.role, create.vserver.as_ref())?;
+                self.change_login(LoginChange::Create(Login { name: create.user.to_string(), scope }))
+            }
+            SecurityCommand::Modify(modify) => {
+                let scope = self.scope(Some(modify.role), modify.vserver.as_ref())?;
+                self.change_login(LoginChange::Modify(Login { name: modify.user.to_string(), scope }))
+            }
+            SecurityCommand::Password(password) => self.change_login(LoginChange::Password(password.user.to_string())),
+            SecurityCommand::Delete(delete) => self.change_login(LoginChange::Delete(delete.user.to_string())),
+        }
+    }
+
+    /// The last thing that a command does: nothing after it can be refused.
+    fn change_login(&mut self, change: LoginChange) -> Result<Answer, AdminError> {
+        self.at.world.change_login(&change).map_err(|error| Obstacle::NoLogins.told(error))?;
+        Ok(Answer::default())
+    }
+
+    /// Without a role, `-vserver` makes an SVM's administrator and its absence one of everything, as in ONTAP.
+    fn scope(&self, role: Option<LoginRole>, vserver: Option<&ObjectName>) -> Result<LoginScope, AdminError> {
+        let pool = self.at.world.aggregate_name();
+        let vserver = vserver.filter(|vserver| Some(vserver.as_str()) != pool.as_deref());
+        let role = role.unwrap_or(if vserver.is_some() { LoginRole::SvmAdmin } else { LoginRole::Admin });
+        match (role, vserver) {
+            (LoginRole::Admin, None) => Ok(LoginScope::Admin),
+            (LoginRole::ReadOnly, None) => Ok(LoginScope::ReadOnly),
+            (LoginRole::SvmAdmin, vserver) => Ok(LoginScope::Svm(self.svm_name(self.svm(vserver)?))),
+            (role, Some(vserver)) => {
+                let text = format!("role {role} is of all SVMs: leave -vserver out, or write -role vsadmin");
+                Err(Obstacle::WhichRole.told(text).given(vserver).into())
+            }
+        }
+    }
+
+    fn login_row(&self, login: Login) -> LoginRow {
+        let pool = || self.at.world.aggregate_name().unwrap_or_default();
+        let (vserver, role) = match login.scope {
+            LoginScope::Admin => (pool(), LoginRole::Admin),
+            LoginScope::ReadOnly => (pool(), LoginRole::ReadOnly),
+            LoginScope::Svm(svm) => (svm, LoginRole::SvmAdmin),
+        };
+        LoginRow { vserver, user: login.name, role }
+    }
+}

@@ -1,0 +1,78 @@
+//! The users' file, as `security login` changes it.
+
+use crate::caller::Role;
+use crate::users::{Users, UsersError};
+use admin::{Login, LoginChange, LoginScope};
+use server::LoginDesk;
+use std::path::PathBuf;
+
+/// The users of a file; whoever lets people in reads it again when it is another one.
+#[derive(Debug)]
+pub struct UsersDesk(pub PathBuf);
+
+impl LoginDesk for UsersDesk {
+    fn list(&self) -> Result<Vec<Login>, String> {
+        let users = Users::read(&self.0).map_err(|error| error.to_string())?;
+        Ok(users.list().map(|(name, role)| Login { name: name.into(), scope: scope(role) }).collect())
+    }
+
+    fn change(&self, change: &LoginChange, secret: Option<&str>) -> Result<(), String> {
+        let secret = secret.unwrap_or_default();
+        let changed = Users::change(&self.0, |users| match change {
+            LoginChange::Create(login) => users.add(&login.name, role(&login.scope), secret),
+            LoginChange::Modify(login) => users.modify(&login.name, role(&login.scope)),
+            LoginChange::Password(name) => users.set_password(name, secret),
+            LoginChange::Delete(name) => users.delete(name),
+        });
+        changed.map_err(|error| match error {
+            UsersError::Missing(name) => {
+                format!("user {name}: there is none of that name; `security login show` has them")
+            }
+            error => error.to_string(),
+        })
+    }
+}
+
+fn scope(role: &Role) -> LoginScope {
+    match role {
+        Role::Admin => LoginScope::Admin,
+        Role::ReadOnly => LoginScope::ReadOnly,
+        Role::Svm(svm) => LoginScope::Svm(svm.clone()),
+    }
+}
+
+fn role(scope: &LoginScope) -> Role {
+    match scope {
+        LoginScope::Admin => Role::Admin,
+        LoginScope::ReadOnly => Role::ReadOnly,
+        LoginScope::Svm(svm) => Role::Svm(svm.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::users::{USERS_FILE, is_password};
+
+    /// Made, changed, given another password and deleted, by the file that log-ins go by.
+    #[test]
+    fn users_are_changed_in_their_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(USERS_FILE);
+        let desk = UsersDesk(path.clone());
+        let login = |scope| Login { name: "bob".into(), scope };
+        desk.change(&LoginChange::Create(login(LoginScope::ReadOnly)), Some("correct horse")).unwrap();
+        let svm = login(LoginScope::Svm("svm01".into()));
+        desk.change(&LoginChange::Modify(svm.clone()), None).unwrap();
+        assert_eq!(desk.list().unwrap(), [svm]);
+        assert!(is_password("correct horse", &Users::read(&path).unwrap().hash("bob")), "a role is no password");
+        desk.change(&LoginChange::Password("bob".into()), Some("battery staple")).unwrap();
+        assert!(is_password("battery staple", &Users::read(&path).unwrap().hash("bob")));
+        let refused = |change, secret| desk.change(&change, secret).unwrap_err();
+        assert!(refused(LoginChange::Password("bob".into()), Some("short")).contains("at least 8"));
+        assert!(refused(LoginChange::Create(login(LoginScope::Admin)), Some("correct horse")).contains("already"));
+        desk.change(&LoginChange::Delete("bob".into()), None).unwrap();
+        assert!(refused(LoginChange::Delete("bob".into()), None).contains("security login show"));
+        assert_eq!(desk.list().unwrap(), []);
+    }
+}

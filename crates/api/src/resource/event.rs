@@ -1,0 +1,68 @@
+//! `/api/support/ems/events`: what the server noticed, the latest first.
+
+use super::job::moment;
+use super::{Resource, View};
+use crate::record::{Field, Kind, key, known};
+use admin::Event;
+use block::ObjectId;
+
+/// The events, by number.
+pub(crate) struct EmsEvents;
+
+const FIELDS: &[Field<u64>] = &[
+    key("node.name", |view, _| Some(view.cluster.name.as_str().into())),
+    key("node.uuid", |view, _| Some(view.cluster.uuid.as_str().into())),
+    key("index", |_, number: u64| Some(number.into())).of(Kind::Number),
+    key("time", |view, number| Some(moment(event(view, number)?.time))).of(Kind::Moment),
+    key("message.name", |view, number| Some(event(view, number)?.name.as_str().into())),
+    key("message.severity", |view, number| Some(event(view, number)?.severity.word().to_lowercase().into())),
+    key("log_message", |view, number| {
+        let event = event(view, number)?;
+        Some(format!("{}: {}", event.name, event.text).into())
+    }),
+    known("source", |_, _| Some("seawall".into())),
+];
+
+/// Numbers grow, though some may be missing.
+fn event<'a>(view: &'a View<'_>, number: u64) -> Option<&'a Event> {
+    let events = view.events();
+    events.binary_search_by_key(&number, |event| event.number).ok().map(|at| &*events[at])
+}
+
+impl Resource for EmsEvents {
+    type Item = u64;
+
+    const NAME: &'static str = "event";
+    const CHANGES: &'static [&'static str] = &[];
+
+    fn path(&self) -> String {
+        "/api/support/ems/events".into()
+    }
+
+    fn fields(&self) -> &'static [Field<u64>] {
+        FIELDS
+    }
+
+    fn items(&self, view: &View<'_>) -> Vec<u64> {
+        view.events().iter().rev().map(|event| event.number).collect()
+    }
+
+    fn find(&self, view: &View<'_>, key: &str) -> Option<u64> {
+        let (node, number) = key.split_once('/')?;
+        let number = number.parse().ok().filter(|_| node == view.cluster.name)?;
+        event(view, number).map(|event| event.number)
+    }
+
+    fn key(&self, view: &View<'_>, item: u64) -> String {
+        format!("{}/{item}", view.cluster.name)
+    }
+
+    fn svm(&self, _: &View<'_>, _: u64) -> Option<ObjectId> {
+        None
+    }
+
+    /// They name clients and volumes of all SVMs.
+    fn is_seen(&self, view: &View<'_>, _: u64) -> bool {
+        view.sees_all()
+    }
+}

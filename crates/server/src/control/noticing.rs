@@ -1,0 +1,230 @@
+//! What becomes an event: what the data thread noticed, and what has to be looked for in statistics and on the pool.
+
+use super::Control;
+use crate::memory::{Relief, Stalls};
+use crate::shard::ShardGone;
+use admin::{EventKind, Noticed, Sample, World as _};
+use block::{Bytes, LimitKind, ObjectId, Span};
+use qos::{FloorState, Shortage};
+use std::collections::BTreeMap;
+
+/// A floor that is missed for so long is worth an event: for less, the scheduler still makes room after loads change.
+const MISSED_FOR: Span = Span::from_secs(5);
+/// The pool is nearly full from so many percent on, as ONTAP's volumes are.
+const NEARLY_FULL_PERCENT: u64 = 95;
+/// And full from so many.
+const FULL_PERCENT: u64 = 98;
+
+/// What was so when it was looked at last.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// The number of the sample.
+    sample: u64,
+    /// How long floors have been missed.
+    missed: BTreeMap<ObjectId, Span>,
+    space: Space,
+    flush_failed: bool,
+}
+
+/// How much space there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Space {
+    #[default]
+    Enough,
+    Little,
+    None,
+}
+
+impl Control {
+    /// From now on the cache, where there is one, is made smaller while tasks stand still for memory.
+    pub fn watch_memory(&mut self, stalls: Stalls) {
+        self.relief = self.shard.cache().map(|cache| Relief::new(stalls, cache.memory));
+    }
+
+    /// Looks whether memory is short: to be called from time to time.
+    ///
+    /// # Errors
+    /// The shard is gone.
+    pub fn look_at_memory(&mut self) -> Result<(), ShardGone> {
+        let now = self.clock.now();
+        let Some(relief) = &mut self.relief else { return Ok(()) };
+        let kept = relief.look(now, &self.shard)?;
+        if let (Some(kept), Some(cache)) = (kept, self.shard.cache()) {
+            self.notice_cache(kept, cache.memory);
+        }
+        Ok(())
+    }
+
+    /// Makes events of what the data thread noticed, of floors, and of a flush that failed.
+    pub(super) fn notice(&self, noticed: Vec<Noticed>) {
+        noticed.into_iter().for_each(|noticed| self.events.note(noticed));
+        let mut watch = self.watch.borrow_mut();
+        let path = |object| self.path_of(object).unwrap_or_default();
+        watch.floors(&self.monitor.latest(), &path).into_iter().for_each(|noticed| self.events.note(noticed));
+        if !std::mem::replace(&mut watch.flush_failed, self.pool.has_doubt()) && watch.flush_failed {
+            let text = "a flush of the pool failed: what was written since the last one that did not may be lost";
+            self.events.note(Noticed::once(EventKind::FlushFailed, "", text));
+        }
+        self.events.settle();
+    }
+
+    /// Makes an event of a pool that is getting full, or has space again. The shard that is gone has none to tell of.
+    pub fn look_at_space(&self) {
+        let measuring = self.measuring();
+        let Some(pool) = measuring.aggregate().filter(|pool| pool.size > 0 && measuring.is_whole().is_ok()) else {
+            return;
+        };
+        let percent = percent_used(pool.size, pool.available);
+        let space = Space::of(percent, pool.available);
+        let before = std::mem::replace(&mut self.watch.borrow_mut().space, space);
+        let kind = match space {
+            Space::None => EventKind::Full,
+            Space::Little if before != Space::Little => EventKind::NearlyFull,
+            Space::Enough if before != Space::Enough => EventKind::HasSpace,
+            _ => return,
+        };
+        // A pool that stays full is told of again and again, at the log's rate.
+        let left = ontap::show::size(pool.available, ontap::value::Units::Binary);
+        let text = format!("aggregate {} is {percent} % full, {left} are left", pool.name);
+        self.events.note(Noticed::once(kind, pool.name, text));
+    }
+
+    /// Makes an event of what the cache keeps from now on.
+    pub(super) fn notice_cache(&self, kept: Bytes, whole: Bytes) {
+        let size = |bytes: Bytes| ontap::show::size(bytes.0, ontap::value::Units::Binary);
+        let noticed = if kept < whole {
+            let text = format!("memory is short: the cache keeps {} of {}", size(kept), size(whole));
+            Noticed::once(EventKind::CacheReduced, "", text)
+        } else {
+            Noticed::once(EventKind::CacheRestored, "", format!("the cache has its {} again", size(whole)))
+        };
+        self.events.note(noticed);
+    }
+}
+
+impl Space {
+    fn of(percent: u64, available: u64) -> Space {
+        match percent {
+            _ if available == 0 => Space::None,
+            FULL_PERCENT.. => Space::None,
+            NEARLY_FULL_PERCENT.. => Space::Little,
+            _ => Space::Enough,
+        }
+    }
+}
+
+fn percent_used(size: u64, available: u64) -> u64 {
+    (u128::from(size.saturating_sub(available)) * 100 / u128::from(size.max(1))) as u64
+}
+
+impl Watch {
+    /// What is to be said of floors after another sample.
+    fn floors(&mut self, sample: &Sample, path: &dyn Fn(ObjectId) -> String) -> Vec<Noticed> {
+        if std::mem::replace(&mut self.sample, sample.number) == sample.number {
+            return Vec::new();
+        }
+        let mut noticed = Vec::new();
+        for (object, seen) in &sample.objects {
+            match missed(seen.floor) {
+                Some(how) => {
+                    let time = self.missed.entry(*object).or_default();
+                    *time += sample.length;
+                    if *time >= MISSED_FOR {
+                        let path = path(*object);
+                        let text = format!("{path}: {how}");
+                        noticed.push(Noticed::once(EventKind::FloorMissed, path, text));
+                    }
+                }
+                None if self.missed.remove(object).is_some_and(|time| time >= MISSED_FOR) => {
+                    let path = path(*object);
+                    let text = format!("{path}: the floor is met again, or not asked for");
+                    noticed.push(Noticed::once(EventKind::FloorMet, path, text));
+                }
+                None => {}
+            }
+        }
+        self.missed.retain(|object, _| sample.objects.contains_key(object));
+        noticed
+    }
+}
+
+/// What an object has in place of its floor, and why. A client that keeps too few requests outstanding and a ceiling in the
+/// way are no fault of the storage's, and no event.
+fn missed(floor: FloorState) -> Option<String> {
+    let because = |why| match why {
+        Shortage::Overcommitted { phi_per_mille } => Some(format!(
+            "the floors together are more than the storage can do, each is held at {} % of itself",
+            phi_per_mille / 10
+        )),
+        Shortage::NotHelped => Some("holding others back cost much and did not help".into()),
+        Shortage::TakesAtBest(span) => {
+            Some(format!("half of its requests take {} at best", ontap::show::latency(span.as_nanos())))
+        }
+        Shortage::Adjusting => Some("others are still being held back for it".into()),
+        Shortage::NeedsOutstanding(_) | Shortage::CeilingAbove => None,
+    };
+    let rate = |rate: u64, kind| match kind {
+        LimitKind::Iops => format!("{rate} IOPS"),
+        LimitKind::Throughput => ontap::show::throughput(rate, ontap::value::Units::Decimal),
+    };
+    match floor {
+        FloorState::Short { served, wanted, kind, why } => {
+            let why = because(why)?;
+            Some(format!("{} served of a floor of {}: {why}", rate(served, kind), rate(wanted, kind)))
+        }
+        FloorState::Slow { median, wanted, why } => {
+            let (median, wanted) = (ontap::show::latency(median.as_nanos()), ontap::show::latency(wanted.as_nanos()));
+            Some(format!("half of its requests took longer than {median}, {wanted} are expected: {}", because(why)?))
+        }
+        FloorState::NotSet | FloorState::Met => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use admin::Seen;
+
+    fn sample(number: u64, floor: FloorState) -> Sample {
+        let objects = BTreeMap::from([(ObjectId(7), Seen::of_floor(floor))]);
+        Sample { number, length: Span::SECOND, objects, ..Sample::default() }
+    }
+
+    fn kinds(noticed: &[Noticed]) -> Vec<EventKind> {
+        noticed.iter().map(|noticed| noticed.kind).collect()
+    }
+
+    /// Five seconds of a miss are an event, four are none; the same sample twice counts once; when it is over that is told.
+    #[test]
+    fn a_floor_that_is_missed_for_long_is_noticed() {
+        let short = |why| FloorState::Short { served: 60, wanted: 100, kind: LimitKind::Iops, why };
+        let missed = short(Shortage::Overcommitted { phi_per_mille: 600 });
+        let mut watch = Watch::default();
+        let mut look = |number, floor| watch.floors(&sample(number, floor), &|_| "s:/vol/v".into());
+        for second in 1..=4 {
+            assert_eq!(look(second, missed), []);
+            assert_eq!(look(second, missed), []);
+        }
+        let fifth = look(5, missed);
+        assert_eq!(kinds(&fifth), [EventKind::FloorMissed]);
+        assert_eq!(
+            fifth[0].text,
+            "s:/vol/v: 60 IOPS served of a floor of 100 IOPS: the floors together are more than the storage can do, each \
+             is held at 60 % of itself"
+        );
+        assert_eq!(kinds(&look(6, FloorState::Met)), [EventKind::FloorMet]);
+        assert_eq!(look(7, FloorState::Met), []);
+        for second in 8..20 {
+            assert_eq!(look(second, short(Shortage::NeedsOutstanding(9))), [], "the client asks for too little");
+        }
+    }
+
+    #[test]
+    fn a_pool_is_full_by_percent_or_to_the_last_byte() {
+        let of = |size, available| Space::of(percent_used(size, available), available);
+        assert_eq!(
+            [of(1000, 51), of(1000, 50), of(1000, 21), of(1000, 20), of(1000, 0)],
+            [Space::Enough, Space::Little, Space::Little, Space::None, Space::None]
+        );
+    }
+}

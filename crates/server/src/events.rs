@@ -1,0 +1,201 @@
+//! The server's log of events: in memory, and in a file in the pool's folder so that it survives a restart.
+//!
+//! ```text
+//!   data thread ─ Notices ─ account ─┐
+//!   housekeeping: floors, space, …  ─┼─► Events::note ─► admin::EventLog ─► events.jsonl, a line an event
+//!   REST: log-ins                   ─┘
+//! ```
+//! The file is appended to, and written anew with what is kept when it has twice as many lines. A server that is killed loses
+//! the repeats of its last minute. Events are for reading: a file that cannot be written stops nothing.
+
+use admin::{EVENTS_MAX, Event, EventLog, Noticed};
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The file's name in the pool's folder.
+pub const EVENTS_FILE: &str = "events.jsonl";
+/// What is read of a file that others may have written, in bytes: several times what we write.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// The log, for all threads that notice something; not for the data thread, which is asked.
+#[derive(Debug, Default)]
+pub struct Events {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    log: EventLog,
+    file: Option<EventsFile>,
+    /// Tells the seconds since the beginning of 1970.
+    date: Option<fn() -> u64>,
+}
+
+impl Events {
+    /// What tells the date from now on, in seconds since the beginning of 1970; without, events are of 1970.
+    pub(crate) fn date_by(&self, date: fn() -> u64) {
+        self.state().date = Some(date);
+    }
+
+    /// Takes in what was noticed just now.
+    pub fn note(&self, noticed: Noticed) {
+        let mut state = self.state();
+        let date = state.date();
+        let event = state.log.note(noticed, date);
+        state.write(event);
+    }
+
+    /// Tells the counts of what came again within its minute, once that is over: to be called from time to time.
+    pub fn settle(&self) {
+        let mut state = self.state();
+        let date = state.date();
+        let events = state.log.settle(date);
+        state.write(events);
+    }
+
+    /// The events, the oldest first.
+    pub fn list(&self) -> Vec<Arc<Event>> {
+        self.state().log.events().cloned().collect()
+    }
+
+    /// Takes in what a file has, and keeps events in it from now on.
+    ///
+    /// # Errors
+    /// It cannot be read or written; then events are kept in memory only.
+    pub fn keep_in(&self, path: &Path) -> std::io::Result<()> {
+        let (file, kept) = EventsFile::open(path)?;
+        let mut state = self.state();
+        state.log = EventLog::of(kept);
+        state.file = Some(file);
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn date(&self) -> u64 {
+        self.date.map_or(0, |date| date())
+    }
+
+    fn write(&mut self, events: impl IntoIterator<Item = Arc<Event>>) {
+        let Some(file) = &mut self.file else { return };
+        for event in events {
+            let written = file.append(&event).and_then(|()| file.trim(&self.log));
+            if let Err(error) = written {
+                tracing::error!(%error, "{EVENTS_FILE}: events are kept in memory only from now on");
+                self.file = None;
+                return;
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct EventsFile {
+    path: PathBuf,
+    file: File,
+    lines: usize,
+}
+
+impl EventsFile {
+    fn open(path: &Path) -> std::io::Result<(EventsFile, Vec<Event>)> {
+        let mut text = String::new();
+        if path.exists() {
+            use std::io::Read as _;
+            let mut bytes = Vec::new();
+            File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+            text = String::from_utf8_lossy(&bytes).into_owned();
+        }
+        // The last line may be torn: a server was killed while it wrote.
+        let kept: Vec<Event> = text.lines().filter_map(|line| read(&serde_json::from_str(line).ok()?)).collect();
+        let mut file = appended(path)?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            file.write_all(b"\n")?;
+        }
+        Ok((EventsFile { path: path.into(), file, lines: text.lines().count() }, kept))
+    }
+
+    fn append(&mut self, event: &Event) -> std::io::Result<()> {
+        self.lines += 1;
+        self.file.write_all(line(event).as_bytes())
+    }
+
+    /// Writes the file anew, where it has grown to twice what is kept.
+    fn trim(&mut self, log: &EventLog) -> std::io::Result<()> {
+        if self.lines < 2 * EVENTS_MAX {
+            return Ok(());
+        }
+        let new = self.path.with_extension("new");
+        let _ = std::fs::remove_file(&new);
+        let mut file = appended(&new)?;
+        let text: String = log.events().map(|event| line(event)).collect();
+        file.write_all(text.as_bytes())?;
+        std::fs::rename(&new, &self.path)?;
+        (self.file, self.lines) = (file, log.events().count());
+        Ok(())
+    }
+}
+
+/// It names clients and paths: for its owner only.
+fn appended(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+fn line(event: &Event) -> String {
+    let Event { number, time, severity, name, text, count } = event;
+    let severity = severity.word();
+    let line =
+        json!({ "number": number, "time": time, "severity": severity, "name": name, "text": text, "count": count });
+    format!("{line}\n")
+}
+
+fn read(line: &Value) -> Option<Event> {
+    Some(Event {
+        number: line["number"].as_u64()?,
+        time: line["time"].as_u64()?,
+        severity: line["severity"].as_str()?.parse().ok()?,
+        name: line["name"].as_str()?.to_owned(),
+        text: line["text"].as_str()?.to_owned(),
+        count: line["count"].as_u64()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use admin::EventKind;
+
+    fn note(events: &Events, number: u64) {
+        events.note(Noticed::once(EventKind::ExportRefused, number.to_string(), format!("event {number}")));
+    }
+
+    /// A second log finds what the first one kept, also after a torn line, and the file stays bounded.
+    #[test]
+    fn events_survive_a_restart_and_the_file_is_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(EVENTS_FILE);
+        let events = Events::default();
+        events.keep_in(&path).unwrap();
+        let many = 3 * EVENTS_MAX as u64;
+        (1..=many).for_each(|number| note(&events, number));
+        drop(events);
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert!((EVENTS_MAX..=2 * EVENTS_MAX).contains(&lines), "{lines}");
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"number\":7").unwrap();
+        let again = Events::default();
+        again.keep_in(&path).unwrap();
+        note(&again, many + 1);
+        let numbers: Vec<u64> = again.list().iter().map(|event| event.number).collect();
+        assert_eq!((numbers.len(), numbers.last().copied()), (EVENTS_MAX, Some(many + 1)));
+        let third = Events::default();
+        third.keep_in(&path).unwrap();
+        assert_eq!(third.list().last().unwrap().text, format!("event {}", many + 1));
+    }
+}

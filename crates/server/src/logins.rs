@@ -1,0 +1,43 @@
+//! Users, as far as the server has to do with them: who serves REST keeps them, and `security login` changes them there.
+
+use admin::{Login, LoginChange};
+
+/// Whoever keeps the users. An error is a sentence.
+pub trait LoginDesk: Send {
+    /// All of them, by name.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn list(&self) -> Result<Vec<Login>, String>;
+
+    /// Changes one, durably; `secret` is the password where one is needed.
+    ///
+    /// # Errors
+    /// It is refused, or cannot be written; then nothing changed.
+    fn change(&self, change: &LoginChange, secret: Option<&str>) -> Result<(), String>;
+}
+
+/// What a command may ask of them.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Logins<'a> {
+    pub desk: Option<&'a dyn LoginDesk>,
+    /// The password that came with the line, and is no part of it.
+    pub secret: Option<&'a str>,
+}
+
+impl Logins<'_> {
+    pub fn list(self) -> Result<Vec<Login>, String> {
+        self.desk.map_or(Ok(Vec::new()), LoginDesk::list)
+    }
+
+    pub fn change(self, change: &LoginChange) -> Result<(), String> {
+        let desk = self.desk.ok_or("this server keeps no users")?;
+        let needs_secret = matches!(change, LoginChange::Create(_) | LoginChange::Password(_));
+        if needs_secret && self.secret.is_none() {
+            return Err(
+                "the password is missing: the shell asks for it, and by REST it is the body's \"password\"".into()
+            );
+        }
+        desk.change(change, self.secret)
+    }
+}

@@ -1,0 +1,45 @@
+//! What the server notices, as an administrator reads it.
+
+use crate::support::{Client, LUN, Server, limits};
+use nbd::Wishes;
+use server::{EVENTS_FILE, Events, ServerLimits};
+use std::sync::Arc;
+use uring::Choice;
+
+/// The log once it has a message of that name: the data thread is asked once a second.
+fn shown_with(server: &mut Server, name: &str) -> String {
+    server.account();
+    let shown = server.control.execute("event log show -severity * -fields event").unwrap();
+    assert!(shown.contains(name), "{name}: {shown}");
+    shown
+}
+
+/// An export that is not there, one connection too many, and a LUN that is taken away by force, each by its name, with who
+/// and what; what happens again within the minute is counted and not told again. A plain `show` has what is grave.
+#[test]
+fn refusals_and_what_is_taken_away_are_events() {
+    let mut server = Server::start(Choice::Auto, ServerLimits { connections: 2, ..limits() });
+    let events = server.control.events();
+    events.keep_in(&server.dir.path().join(EVENTS_FILE)).unwrap();
+    for _ in 0..3 {
+        let refused = Client::try_connect(&server.socket, Wishes::plain("/vol/vol1/none"));
+        assert!(refused.is_err(), "there is no such export");
+    }
+    let shown = shown_with(&mut server, "nbd.export.refused");
+    assert!(shown.contains("unix: export \"/vol/vol1/none\" is unknown, offline, or not for this client"), "{shown}");
+    assert_eq!(shown.matches("nbd.export.refused").count(), 1, "{shown}");
+    let (_one, _two) = (server.connect(), server.connect());
+    assert!(Client::try_connect(&server.socket, Wishes::plain(LUN)).is_err(), "two are as many as may be");
+    let shown = shown_with(&mut server, "nbd.client.refused");
+    assert!(shown.contains("the limit `connections` is met"), "{shown}");
+    server.control.execute(&format!("lun delete {LUN} -force")).unwrap();
+    shown_with(&mut server, "nbd.client.disconnected");
+    let grave = server.control.execute("event log show").unwrap();
+    assert!(grave.contains("nbd.client.refused") && !grave.contains("nbd.client.disconnected"), "{grave}");
+    let notices = server.control.execute("event log show -severity NOTICE -messagename nbd.*").unwrap();
+    assert!(notices.contains("nbd.client.disconnected") && !notices.contains("refused"), "{notices}");
+    // Another server of the same pool begins with them.
+    let next = Arc::new(Events::default());
+    next.keep_in(&server.dir.path().join(EVENTS_FILE)).unwrap();
+    assert_eq!(next.list(), events.list());
+}
