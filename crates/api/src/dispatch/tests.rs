@@ -1,6 +1,7 @@
 //! Requests answered over a bare administration: no HTTP, no pool, no clock. What of all this the official client makes is
 //! tested against the built program.
 
+mod asked;
 mod events;
 mod exposition;
 mod goal;
@@ -12,6 +13,7 @@ mod single;
 use super::*;
 use crate::caller::Role;
 use admin::World;
+use asked::Counted;
 use block::Time;
 use proptest::prelude::*;
 use qos::RegistrySettings;
@@ -22,50 +24,6 @@ use std::sync::Arc;
 struct Bare {
     administration: Administration,
     asked: Cell<u32>,
-}
-
-/// What the data thread would be asked.
-struct Counted<'a>(&'a Cell<u32>);
-
-impl World for Counted<'_> {
-    fn used(&self, _: ObjectId) -> u64 {
-        self.0.set(self.0.get() + 1);
-        4096
-    }
-
-    fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {
-        self.0.set(self.0.get() + 1);
-        trees.count() as u64
-    }
-
-    fn connections(&self, _: ObjectId) -> u64 {
-        self.0.set(self.0.get() + 1);
-        0
-    }
-
-    fn sample(&self) -> Arc<admin::Sample> {
-        Arc::default()
-    }
-
-    fn uuid(&self) -> u128 {
-        7
-    }
-
-    fn aggregate(&self) -> Option<admin::Aggregate> {
-        Some(admin::Aggregate { name: "pool".into(), size: 1000, available: 400 })
-    }
-
-    fn events(&self) -> Vec<Arc<admin::Event>> {
-        events::noticed()
-    }
-
-    fn server(&self) -> Option<admin::ServerSeen> {
-        Some(admin::ServerSeen::default())
-    }
-
-    fn hours(&self, _: &admin::Named, _: std::ops::Range<u64>) -> Result<Vec<admin::HourDone>, String> {
-        metrics::hours()
-    }
 }
 
 impl Bare {

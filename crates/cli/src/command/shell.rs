@@ -191,10 +191,7 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
         }
         _ => {}
     }
-    let secret = match ontap::parse(line) {
-        Ok(Command::Security(command)) => command.secret().map(|question| secret::ask_new(&question)).transpose()?,
-        _ => None,
-    };
+    let secret = secret_of(line)?;
     // What goes on until it is interrupted would never end a script.
     let once = !by_hand && statistics(line).is_some_and(|show| show.iterations.is_none());
     let line = if once { &format!("{line} -iterations 1") } else { line };
@@ -238,6 +235,12 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
             Ok(Answer::No)
         }
     }
+}
+
+/// The password that a line needs, asked for.
+fn secret_of(line: &str) -> Result<Option<String>> {
+    let Ok(Command::Security(command)) = ontap::parse(line) else { return Ok(None) };
+    command.secret().map(|question| secret::ask_new(&question)).transpose()
 }
 
 /// Wipes a terminal and begins at its top.

@@ -3,6 +3,8 @@
 use super::link::Link;
 use super::tls::TlsLink;
 use super::{Around, Ending, Phase, Session};
+use crate::access::Caller;
+use crate::noticed::Notices;
 use admin::EventKind;
 use nbd::{HandshakeError, ServerStep};
 
@@ -31,9 +33,7 @@ impl Session {
                 (bytes.len() - rest.len(), step)
             });
             if let Some(export) = exports.take_refused() {
-                let caller = &self.caller;
-                let text = format!("{caller}: export {export:?} is unknown, offline, or not for this client");
-                around.notices.note(EventKind::ExportRefused, format!("{caller} {export}"), text);
+                note_refused(&self.caller, &export, around.notices);
             }
             let Some(step) = step else { return false };
             shaking.upgrades = matches!(step, Ok(ServerStep::StartTls));
@@ -128,4 +128,10 @@ impl Session {
         // The last flight of the handshake goes out.
         self.send(around);
     }
+}
+
+/// Notes that a client did not get an export.
+fn note_refused(client: &Caller, export: &str, notices: &mut Notices) {
+    let text = format!("{client}: export {export:?} is unknown, offline, or not for this client");
+    notices.note(EventKind::ExportRefused, format!("{client} {export}"), text);
 }

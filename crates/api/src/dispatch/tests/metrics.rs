@@ -34,7 +34,7 @@ fn hours_that_cannot_be_read_are_an_error_and_no_empty_list() {
 #[test]
 fn a_policy_that_is_deleted_leaves_its_members_in_none() {
     let mut bench = Bench::new();
-    let refused = bench.desk.line("qos policy-group delete p").unwrap_err();
+    let refused = bench.desk.line("qos policy-group delete p", None).unwrap_err();
     assert_eq!(refused.status, 409, "{refused:?}");
     assert_eq!(bench.ask("DELETE", "/api/storage/qos/policies?name=p", "{}").status, 200);
     assert_eq!(bench.get("/api/storage/volumes?name=v1&fields=qos")["records"][0]["qos"], Value::Null);

@@ -61,7 +61,7 @@ fn space_and_memory_are_laid_out() {
     let memory = [part("cache", Some(GIB), 700 << 20), part("maps", None, 12 << 20)];
     assert_snapshot!("memory_summary", shown(&memory, "memory show"));
     assert_snapshot!("memory_instance", shown(&memory[..1], "memory show -part cache"));
-    assert_snapshot!("fairness_summary", shown(&super::json::fairness(), "qos fairness show"));
+    assert_snapshot!("fairness_summary", shown(&json::fairness(), "qos fairness show"));
 }
 
 #[test]

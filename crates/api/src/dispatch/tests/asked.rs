@@ -1,0 +1,47 @@
+//! The world of a bare administration, which counts what it is asked.
+
+use super::*;
+
+/// What the data thread would be asked.
+pub(super) struct Counted<'a>(pub &'a Cell<u32>);
+
+impl World for Counted<'_> {
+    fn used(&self, _: ObjectId) -> u64 {
+        self.0.set(self.0.get() + 1);
+        4096
+    }
+
+    fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {
+        self.0.set(self.0.get() + 1);
+        trees.count() as u64
+    }
+
+    fn connections(&self, _: ObjectId) -> u64 {
+        self.0.set(self.0.get() + 1);
+        0
+    }
+
+    fn sample(&self) -> Arc<admin::Sample> {
+        Arc::default()
+    }
+
+    fn uuid(&self) -> u128 {
+        7
+    }
+
+    fn aggregate(&self) -> Option<admin::Aggregate> {
+        Some(admin::Aggregate { name: "pool".into(), size: 1000, available: 400 })
+    }
+
+    fn events(&self) -> Vec<Arc<admin::Event>> {
+        events::noticed()
+    }
+
+    fn server(&self) -> Option<admin::ServerSeen> {
+        Some(admin::ServerSeen::default())
+    }
+
+    fn hours(&self, _: &admin::Named, _: std::ops::Range<u64>) -> Result<Vec<admin::HourDone>, String> {
+        metrics::hours()
+    }
+}
