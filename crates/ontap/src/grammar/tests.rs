@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 /// Each command once, and the six of snapshots once more by their shorter name.
-const COMMANDS: usize = 86;
+const COMMANDS: usize = 87;
 
 fn ok(line: &str) -> Command {
     parse(line).unwrap_or_else(|e| panic!("{line}: {e}"))
