@@ -5,7 +5,7 @@ use block::{Bytes, ObjectId};
 use ontap::Command;
 use ontap::catalogue::Selection;
 use ontap::show::{Listing, Row, Rows};
-use ontap::value::{ObjectName, OsType, PolicyAssignment, Units};
+use ontap::value::{ObjectName, OsType, PolicyAssignment, SizeUnits};
 use qos::{Change, Edit, Object, ObjectKind, Registry, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub(crate) struct Errand<'a> {
     pub offline: &'a mut BTreeSet<ObjectId>,
     pub partitions: &'a mut Partitions,
     pub os_types: &'a mut BTreeMap<ObjectId, OsType>,
-    pub units: Units,
+    pub units: SizeUnits,
     pub at: At<'a>,
     pub edits: Vec<Edit>,
     pub effects: Vec<Effect>,

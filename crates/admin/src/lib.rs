@@ -63,7 +63,7 @@ pub use world::{Aggregate, At, HourDone, MemoryPart, Named, ServerSeen, World};
 use block::{ObjectId, Time};
 use errand::{Assigned, Errand, list, path_of, whole};
 use ontap::Command;
-use ontap::value::{OsType, Units};
+use ontap::value::{OsType, SizeUnits};
 use qos::{GroupId, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,15 +82,15 @@ pub struct Administration {
     pub partitions: Partitions,
     /// What LUNs are for, where that is not Linux.
     pub os_types: BTreeMap<ObjectId, OsType>,
-    units: Units,
+    units: SizeUnits,
 }
 
 impl Administration {
     /// With the built-in policy groups and nothing else.
     pub fn new(settings: RegistrySettings) -> Administration {
         let units = match settings.units {
-            qos::Units::Decimal => Units::Decimal,
-            qos::Units::Binary => Units::Binary,
+            qos::Units::Decimal => SizeUnits::Decimal,
+            qos::Units::Binary => SizeUnits::Binary,
         };
         Administration {
             registry: Registry::new(settings),

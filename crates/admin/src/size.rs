@@ -2,7 +2,7 @@
 
 use super::{AdminError, Administration, At, Errand, Obstacle, whole};
 use block::{Bytes, ObjectId, Time};
-use ontap::value::{NewSize, Units};
+use ontap::value::{NewSize, SizeUnits};
 use qos::{Edit, Object, ObjectKind, Registry};
 
 /// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a device never splits.
@@ -15,27 +15,27 @@ const VOLUME_MAX: u64 = 300 << 40;
 pub const LEAF_BYTES_MAX: u64 = 128 << 40;
 
 /// The size of a volume as typed, in bytes.
-pub(super) fn volume_bytes(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
+pub(super) fn volume_bytes(size: ontap::value::Size, units: SizeUnits) -> Result<u64, AdminError> {
     new_volume_bytes(size.into(), 0, units)
 }
 
 /// The size of a LUN or file as typed, in bytes.
-pub(super) fn leaf_bytes(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
+pub(super) fn leaf_bytes(size: ontap::value::Size, units: SizeUnits) -> Result<u64, AdminError> {
     new_leaf_bytes(size.into(), 0, units)
 }
 
 /// The same of a size that may be relative to what there `was`.
-pub(super) fn new_volume_bytes(size: NewSize, was: u64, units: Units) -> Result<u64, AdminError> {
+pub(super) fn new_volume_bytes(size: NewSize, was: u64, units: SizeUnits) -> Result<u64, AdminError> {
     new_bytes(size, was, units, VOLUME_MAX, "a volume has")
 }
 
 /// The same of a LUN or file.
-pub(super) fn new_leaf_bytes(size: NewSize, was: u64, units: Units) -> Result<u64, AdminError> {
+pub(super) fn new_leaf_bytes(size: NewSize, was: u64, units: SizeUnits) -> Result<u64, AdminError> {
     new_bytes(size, was, units, LEAF_BYTES_MAX, "a LUN or file has")
 }
 
 /// A typed size in bytes, rounded up to whole blocks.
-fn new_bytes(size: NewSize, was: u64, units: Units, max: u64, who: &str) -> Result<u64, AdminError> {
+fn new_bytes(size: NewSize, was: u64, units: SizeUnits, max: u64, who: &str) -> Result<u64, AdminError> {
     let bytes = size.bytes(was, units).and_then(|bytes| bytes.checked_next_multiple_of(BLOCK));
     bytes.filter(|bytes| (BLOCK..=max).contains(bytes)).ok_or_else(|| {
         let from = if matches!(size, NewSize::Is(_)) { String::new() } else { format!(" of {was} bytes now") };

@@ -8,7 +8,7 @@ use crate::mix::Mix;
 use crate::session::{Failure, Mode, Think};
 use crate::transaction::Transaction;
 use block::Span;
-use stats::run::{Actor, Place, Point, Run, Setting, Taped, Value};
+use stats::run::{Place, Point, Run, Setting, Taped, Value};
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct Asked {
 pub fn asked(asked: &Asked) -> Run {
     let mut run = Run::default();
     let place = run.place(Place { kind: "database".into(), name: asked.database.clone(), size: asked.size });
-    run.actors.push(Actor { name: "users".into(), place: Some(place), ..Actor::default() });
+    run.add_actor("users", Some(place));
     run.set(None, "engine", asked.engine.as_str());
     run.set(None, "scale", asked.scale);
     for one in Transaction::ALL {

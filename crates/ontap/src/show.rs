@@ -64,7 +64,7 @@ pub use workload::{BurstInForce, WorkloadRow};
 
 use crate::catalogue::{self, Form, Selection};
 use crate::grammar::CommandSpec;
-use crate::value::Units;
+use crate::value::SizeUnits;
 use table::Table;
 
 /// Something that a `show` command lists.
@@ -84,15 +84,15 @@ pub trait Row {
 }
 
 /// True if a row is asked for. A field that the row does not have matches nothing.
-pub fn picked<R: Row>(row: &R, selection: &Selection, units: Units) -> bool {
+pub fn picked<R: Row>(row: &R, selection: &Selection, units: SizeUnits) -> bool {
     selection.filters.iter().all(|f| row.cell(f.field).is_some_and(|cell| cell.matches(&f.query, units)))
 }
 
-fn text<R: Row>(row: &R, field: &str, units: Units) -> String {
+fn text<R: Row>(row: &R, field: &str, units: SizeUnits) -> String {
     row.cell(field).unwrap_or(Cell::Absent).text(units)
 }
 
-fn summary<R: Row>(rows: &[R], units: Units) -> String {
+fn summary<R: Row>(rows: &[R], units: SizeUnits) -> String {
     let mut table = Table::new(R::SUMMARY.to_vec());
     for row in rows {
         table.line(R::SUMMARY.iter().map(|column| text(row, column.field, units)));
@@ -100,14 +100,14 @@ fn summary<R: Row>(rows: &[R], units: Units) -> String {
     table.text()
 }
 
-fn instance<R: Row>(row: &R, units: Units) -> String {
+fn instance<R: Row>(row: &R, units: SizeUnits) -> String {
     let width = R::INSTANCE.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     let line = |(label, field): &(&str, &str)| format!("{label:>width$}: {}\n", text(row, field, units));
     R::INSTANCE.iter().map(line).collect()
 }
 
 /// The keys first, then what was asked for in the order of the command's table, each as wide as it needs.
-fn columns<R: Row>(rows: &[R], fields: &[&'static str], units: Units) -> String {
+fn columns<R: Row>(rows: &[R], fields: &[&'static str], units: SizeUnits) -> String {
     let shown = with_keys::<R>(fields);
     let width = |field: &'static str| {
         let cells = rows.iter().map(|row| text(row, field, units).chars().count());

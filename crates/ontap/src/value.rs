@@ -29,7 +29,7 @@ pub use number::{Count, RowCount, Years};
 pub use path::{FilePath, JunctionPath, LunPath};
 pub use query::Query;
 pub use severity::Severity;
-pub use size::{Size, SizeUnit, Units};
+pub use size::{Size, SizeUnit, SizeUnits};
 pub use throughput::{Limits, MinThroughput, Throughput};
 pub use volumes::{VolumeList, VolumeName};
 

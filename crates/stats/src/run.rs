@@ -436,6 +436,12 @@ impl Run {
         number as u32
     }
 
+    /// Adds an actor of that name at a place; its number.
+    pub fn add_actor(&mut self, name: impl Into<String>, place: Option<u32>) -> u32 {
+        self.actors.push(Actor { name: name.into(), place, ..Actor::default() });
+        self.actors.len() as u32 - 1
+    }
+
     /// The cell of that class.
     pub fn cell(&self, point: u32, actor: u32, class: &Class) -> Option<&Cell> {
         self.cells.iter().find(|cell| (cell.point, cell.actor, &cell.class) == (point, actor, class))

@@ -11,6 +11,7 @@
 
 mod changes;
 mod rows;
+mod schema;
 
 pub use changes::Changes;
 pub use rows::PartitionRow;
@@ -18,6 +19,7 @@ pub use rows::PartitionRow;
 use crate::StoreError;
 use map::Edition;
 use rusqlite::{Connection, OpenFlags, params};
+use schema::{APPLICATION_ID, FORMAT, SCHEMA};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -166,65 +168,6 @@ const BALLAST_BYTES: usize = 256 << 10;
 
 /// How long a change waits for somebody else's to end: an administrator's who has the file open.
 const BUSY_TIME: Duration = Duration::from_secs(5);
-
-/// `application_id` of our files ("SEAW"), so that another program's database is not taken for a pool.
-const APPLICATION_ID: i64 = 0x5345_4157;
-
-/// The format that this program writes, and the only one that it knows.
-const FORMAT: u32 = 10;
-
-const SCHEMA: &str = "
-    CREATE TABLE object (
-        id        INTEGER PRIMARY KEY,
-        kind      TEXT NOT NULL CHECK (kind IN ('svm', 'volume', 'qtree', 'lun', 'file')),
-        parent    INTEGER REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
-        name      TEXT NOT NULL,
-        size      INTEGER NOT NULL,
-        policy    INTEGER,
-        template  INTEGER,
-        fair      INTEGER NOT NULL,
-        offline   INTEGER NOT NULL,
-        os_type   TEXT
-    ) STRICT;
-    CREATE TABLE policy_group (
-        id        INTEGER PRIMARY KEY,
-        svm       INTEGER NOT NULL REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
-        name      TEXT NOT NULL,
-        uuid      TEXT NOT NULL,
-        settings  TEXT NOT NULL
-    ) STRICT;
-    CREATE TABLE snapshot (
-        id        INTEGER PRIMARY KEY,
-        volume    INTEGER NOT NULL REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
-        name      TEXT NOT NULL,
-        created   INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE snapshot_leaf (
-        tree      INTEGER PRIMARY KEY,
-        snapshot  INTEGER NOT NULL REFERENCES snapshot (id) DEFERRABLE INITIALLY DEFERRED,
-        kind      TEXT NOT NULL CHECK (kind IN ('lun', 'file')),
-        qtree     TEXT,
-        name      TEXT NOT NULL,
-        size      INTEGER NOT NULL,
-        os_type   TEXT
-    ) STRICT;
-    CREATE TABLE cache_partition (
-        id        INTEGER PRIMARY KEY,
-        name      TEXT NOT NULL,
-        size      INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE cache_volume (
-        volume    INTEGER PRIMARY KEY REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
-        partition INTEGER NOT NULL REFERENCES cache_partition (id) DEFERRABLE INITIALLY DEFERRED
-    ) STRICT;
-    CREATE TABLE pool (
-        number      INTEGER NOT NULL,
-        generation  INTEGER NOT NULL,
-        digest      INTEGER NOT NULL,
-        fair        INTEGER NOT NULL,
-        last_object INTEGER NOT NULL
-    ) STRICT;
-    ";
 
 /// What a catalogue says, and of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

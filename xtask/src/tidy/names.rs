@@ -15,7 +15,6 @@ const QUALIFIED: [&str; 1] = ["Error"];
 const STILL_TWICE: &[(&str, &str)] = &[
     ("admin", "Limits"),
     ("admin", "Size"),
-    ("admin", "Units"),
     ("capacity", "Row"),
     ("cli", "Actor"),
     ("cli", "Cache"),

@@ -2,7 +2,9 @@
 
 use super::figure;
 use super::workload::BurstInForce;
-use crate::value::{AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, Limits, Query, Severity, Size, Units};
+use crate::value::{
+    AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, Limits, Query, Severity, Size, SizeUnits,
+};
 use block::{date, moment};
 
 /// A field's value.
@@ -56,7 +58,7 @@ impl Cell {
     }
 
     /// As it prints.
-    pub fn text(&self, units: Units) -> String {
+    pub fn text(&self, units: SizeUnits) -> String {
         match self {
             Cell::Absent => "-".to_owned(),
             Cell::Text(text) => text.clone(),
@@ -81,7 +83,7 @@ impl Cell {
     }
 
     /// True if a query picks it. Numbers compare by size, everything else by its text.
-    pub fn matches(&self, query: &Query, units: Units) -> bool {
+    pub fn matches(&self, query: &Query, units: SizeUnits) -> bool {
         let text = self.text(units);
         match self {
             Cell::Absent | Cell::Text(_) | Cell::Flag(_) | Cell::Moment(_) => query.matches(&text),
@@ -136,8 +138,8 @@ mod tests {
     #[test]
     fn stamps_are_picked_by_dates_and_times_quoted_or_not() {
         let cell = Cell::Stamp(1_795_314_659);
-        assert_eq!(cell.text(Units::Binary), "11/22/2026 02:30:59");
-        let picks = |query: Query| cell.matches(&query, Units::Binary);
+        assert_eq!(cell.text(SizeUnits::Binary), "11/22/2026 02:30:59");
+        let picks = |query: Query| cell.matches(&query, SizeUnits::Binary);
         for text in [">11/22/2026", ">=2026-11-22T02:30:59", "11/1/2026..12/1/2026", "11/22/2026*", "!11/23/2026"] {
             assert!(picks(text.parse().unwrap()), "{text}");
         }
@@ -151,7 +153,8 @@ mod tests {
 
     #[test]
     fn severities_are_picked_by_how_grave_they_are() {
-        let picks = |severity, query: &str| Cell::Severity(severity).matches(&query.parse().unwrap(), Units::Binary);
+        let picks =
+            |severity, query: &str| Cell::Severity(severity).matches(&query.parse().unwrap(), SizeUnits::Binary);
         assert!(picks(Severity::Alert, "<=ERROR") && picks(Severity::Error, "<=error") && picks(Severity::Debug, "*"));
         assert!(!picks(Severity::Notice, "<=ERROR") && picks(Severity::Notice, "notice|debug"));
     }

@@ -1,6 +1,6 @@
 //! How ONTAP writes figures. The rules are read off published output; the examples in the tests are from there.
 
-use crate::value::Units;
+use crate::value::SizeUnits;
 
 /// Latency below which microseconds are printed, in nanoseconds: published tables have 1264.00us and 2.52ms, so the
 /// change is somewhere between.
@@ -10,7 +10,7 @@ const SIZE_UNITS: [&str; 7] = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
 
 /// A size in the largest unit that it reaches: whole numbers without a fraction (`20MB`), others with four digits
 /// (`99.78MB`, `972.5MB`, `1023MB`).
-pub fn size(bytes: u64, units: Units) -> String {
+pub fn size(bytes: u64, units: SizeUnits) -> String {
     let base: u128 = base(units).into();
     let bytes = u128::from(bytes);
     let (mut power, mut unit) = (0, 1);
@@ -33,7 +33,7 @@ pub fn size(bytes: u64, units: Units) -> String {
 ///
 /// ONTAP counts these in powers of 1024, though limits count in powers of 1000: a published row has 7219 operations of
 /// 4 KiB as 28.20MB/s, and 7219 · 4096 / 2^20 = 28.20. The caller says which is wanted.
-pub fn throughput(bytes_per_second: u64, units: Units) -> String {
+pub fn throughput(bytes_per_second: u64, units: SizeUnits) -> String {
     let base = u128::from(base(units));
     let bytes = u128::from(bytes_per_second);
     match bytes {
@@ -63,10 +63,10 @@ pub fn short_latency(ns: u64) -> String {
     }
 }
 
-fn base(units: Units) -> u64 {
+fn base(units: SizeUnits) -> u64 {
     match units {
-        Units::Decimal => 1_000,
-        Units::Binary => 1_024,
+        SizeUnits::Decimal => 1_000,
+        SizeUnits::Binary => 1_024,
     }
 }
 
@@ -101,23 +101,23 @@ mod tests {
             (u64::MAX, "16.00EB"),
         ];
         for (bytes, text) in cases {
-            assert_eq!(size(bytes, Units::Binary), text, "{bytes}");
+            assert_eq!(size(bytes, SizeUnits::Binary), text, "{bytes}");
         }
-        assert_eq!(size(100_000_000_000, Units::Decimal), "100GB");
-        assert_eq!(size(107_374_182_400, Units::Decimal), "107.4GB");
-        assert_eq!(size(107_374_182_400, Units::Binary), "100GB");
+        assert_eq!(size(100_000_000_000, SizeUnits::Decimal), "100GB");
+        assert_eq!(size(107_374_182_400, SizeUnits::Decimal), "107.4GB");
+        assert_eq!(size(107_374_182_400, SizeUnits::Binary), "100GB");
     }
 
     #[test]
     fn throughput_turns_from_kilobytes_to_megabytes() {
-        assert_eq!(throughput(0, Units::Binary), "0KB/s");
+        assert_eq!(throughput(0, SizeUnits::Binary), "0KB/s");
         // 10.92 KiB; 0.22 KiB; 7219 operations of 4 KiB.
-        assert_eq!(throughput(11_182, Units::Binary), "10.92KB/s");
-        assert_eq!(throughput(225, Units::Binary), "0.22KB/s");
-        assert_eq!(throughput(7_219 * 4_096, Units::Binary), "28.20MB/s");
-        assert_eq!(throughput(999_999, Units::Decimal), "1000.00KB/s");
-        assert_eq!(throughput(200_000_000, Units::Decimal), "200.00MB/s");
-        assert_eq!(throughput(u64::MAX, Units::Decimal), "18446744073709.55MB/s");
+        assert_eq!(throughput(11_182, SizeUnits::Binary), "10.92KB/s");
+        assert_eq!(throughput(225, SizeUnits::Binary), "0.22KB/s");
+        assert_eq!(throughput(7_219 * 4_096, SizeUnits::Binary), "28.20MB/s");
+        assert_eq!(throughput(999_999, SizeUnits::Decimal), "1000.00KB/s");
+        assert_eq!(throughput(200_000_000, SizeUnits::Decimal), "200.00MB/s");
+        assert_eq!(throughput(u64::MAX, SizeUnits::Decimal), "18446744073709.55MB/s");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What `qos statistics history show` lists: a stretch of time a row.
 
 use super::{Cell, Column, Row, figure};
-use crate::value::Units;
+use crate::value::SizeUnits;
 use block::date;
 
 /// What was done in a stretch of time. Times are those of one request in the mean.
@@ -69,7 +69,7 @@ impl Row for HistoryRow {
         Some(match field {
             "at" if self.is_of_a_day => Cell::Text(date(self.time, "%H:%M:%S")),
             "at" => Cell::Text(date(self.time, "%m-%d %Hh")),
-            "throughput" => Cell::Text(figure::throughput(self.bytes_per_second, Units::Binary)),
+            "throughput" => Cell::Text(figure::throughput(self.bytes_per_second, SizeUnits::Binary)),
             "latency" => latency(self.latency_ns),
             "network" => latency(self.network_ns),
             "qos-max" => latency(self.qos_max_ns),

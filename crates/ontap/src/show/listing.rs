@@ -6,7 +6,7 @@ use super::{
     VserverRow, WorkloadRow, columns, fields_of, instance, json, picked, summary,
 };
 use crate::catalogue::{Form, Output, Selection};
-use crate::value::Units;
+use crate::value::SizeUnits;
 
 /// The rows that a selection picks, with their figures in base units. The layout is made of them when it is asked for.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct Listing {
     output: Output,
     /// Nothing was filtered.
     everything: bool,
-    units: Units,
+    units: SizeUnits,
 }
 
 /// Joins the kinds of rows to one enum.
@@ -89,7 +89,7 @@ kinds! {
 
 impl Listing {
     /// Those of `rows` that the selection picks.
-    pub fn new<R: Row>(rows: impl IntoIterator<Item = R>, selection: &Selection, units: Units) -> Listing
+    pub fn new<R: Row>(rows: impl IntoIterator<Item = R>, selection: &Selection, units: SizeUnits) -> Listing
     where
         Rows: From<Vec<R>>,
     {
@@ -103,7 +103,7 @@ impl Listing {
     pub fn measured<K, R: Row>(
         rows: impl IntoIterator<Item = (K, R)>,
         selection: &Selection,
-        units: Units,
+        units: SizeUnits,
         mut measure: impl FnMut(K, &mut R),
     ) -> Listing
     where

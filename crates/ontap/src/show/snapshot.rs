@@ -57,7 +57,7 @@ impl Row for SnapshotRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Units;
+    use crate::value::SizeUnits;
 
     /// Against `date -u -d @SECONDS`.
     #[test]
@@ -71,7 +71,7 @@ mod tests {
             (4_107_542_400, "Mon Mar 01 00:00:00 2100"),
         ];
         for (seconds, text) in known {
-            assert_eq!(Cell::Moment(seconds).text(Units::Binary), text);
+            assert_eq!(Cell::Moment(seconds).text(SizeUnits::Binary), text);
         }
     }
 }

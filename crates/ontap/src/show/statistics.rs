@@ -3,7 +3,7 @@
 use super::table::{Column, Table};
 use super::{FloorStatus, HeldBy, figure, json};
 use crate::catalogue::{Output, ROWS_DEFAULT, StatisticsFigures, StatisticsScope, StatisticsShow};
-use crate::value::Units;
+use crate::value::SizeUnits;
 use serde_json::{Map, Value};
 
 /// What was measured of a policy group, workload or volume in one interval.
@@ -122,7 +122,7 @@ impl Statistics {
         if self.output == Output::Json {
             return self.json();
         }
-        let layout = Layout { scope: self.scope, figures: self.figures, units: Units::Binary };
+        let layout = Layout { scope: self.scope, figures: self.figures, units: SizeUnits::Binary };
         let mut table = Table::new(layout.columns());
         table.line(layout.cells(&self.total, "-".to_owned()));
         for row in &self.rows {
@@ -188,7 +188,7 @@ impl Statistics {
 struct Layout {
     scope: StatisticsScope,
     figures: StatisticsFigures,
-    units: Units,
+    units: SizeUnits,
 }
 
 impl Layout {

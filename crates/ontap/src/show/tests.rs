@@ -112,7 +112,7 @@ fn shown<R: Row + Clone>(rows: &[R], line: &str) -> String
 where
     Rows: From<Vec<R>>,
 {
-    Listing::new(rows.to_vec(), &asks(line), Units::Binary).text()
+    Listing::new(rows.to_vec(), &asks(line), SizeUnits::Binary).text()
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn filters_pick_rows_by_text_and_by_size() {
     let names = |line: &str| {
         let selection = asks(line);
         let rows = volumes();
-        let picked = rows.iter().filter(|row| picked(*row, &selection, Units::Binary));
+        let picked = rows.iter().filter(|row| picked(*row, &selection, SizeUnits::Binary));
         picked.map(|row| row.volume.clone()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(names("volume show -volume vol*"), "vol1 vol2");
@@ -299,7 +299,7 @@ fn filters_pick_rows_by_text_and_by_size() {
     assert_eq!(names("volume show -percent-used >=20%"), "vol2 epic_rhel1_production_01");
     assert_eq!(names("volume show -qos-adaptive-policy-group -"), "vol1 vol2 epic_rhel1_production_01");
     assert_eq!(names("volume show -volume !vol* -size >1GB"), "epic_rhel1_production_01");
-    let rates = |line: &str| built_in().iter().filter(|row| picked(*row, &asks(line), Units::Binary)).count();
+    let rates = |line: &str| built_in().iter().filter(|row| picked(*row, &asks(line), SizeUnits::Binary)).count();
     // 6144 and 2048 are at least 2 IOPS/GB = 2000 IOPS/TB; 75 is the only minimum below 500.
     assert_eq!(rates("qos adaptive show -expected-iops >=2IOPS/GB"), 2);
     assert_eq!(rates("qos adaptive show -absolute-min-iops <500IOPS"), 1);

@@ -1,6 +1,6 @@
 //! A size that something is to have: a whole one, or what it is to grow or shrink by.
 
-use super::{Size, Units, ValueError, plain_value};
+use super::{Size, SizeUnits, ValueError, plain_value};
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ pub enum NewSize {
 
 impl NewSize {
     /// The new size in bytes of something of `was` bytes; `None` below zero and above 64 bits.
-    pub fn bytes(self, was: u64, units: Units) -> Option<u64> {
+    pub fn bytes(self, was: u64, units: SizeUnits) -> Option<u64> {
         match self {
             NewSize::Is(size) => size.bytes(units),
             NewSize::More(size) => was.checked_add(size.bytes(units)?),
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_size_grows_and_shrinks_by_what_is_signed() {
-        let bytes = |text: &str, was| text.parse::<NewSize>().unwrap().bytes(was, Units::Decimal);
+        let bytes = |text: &str, was| text.parse::<NewSize>().unwrap().bytes(was, SizeUnits::Decimal);
         assert_eq!(bytes("2GB", 5), Some(2_000_000_000));
         assert_eq!(bytes("+500MB", 1_000_000_000), Some(1_500_000_000));
         assert_eq!(bytes("-500MB", 1_000_000_000), Some(500_000_000));

@@ -19,15 +19,15 @@ pub struct Size {
 pub enum SizeUnit {
     /// Bytes: a number without a unit, or with `B`.
     Bytes,
-    /// `K`, `KB`, `M`, `MB` … : the power (1 to 5) of 1000 or of 1024, as [`Units`] says.
+    /// `K`, `KB`, `M`, `MB` … : the power (1 to 5) of 1000 or of 1024, as [`SizeUnits`] says.
     Scaled(u8),
-    /// `KiB`, `MiB` … : the power (1 to 5) of 1024 whatever [`Units`] says.
+    /// `KiB`, `MiB` … : the power (1 to 5) of 1024 whatever [`SizeUnits`] says.
     Binary(u8),
 }
 
 /// How units without an `i` are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Units {
+pub enum SizeUnits {
     /// 1 GB = 10^9 bytes.
     Decimal,
     /// 1 GB = 2^30 bytes, as ONTAP has it.
@@ -41,11 +41,11 @@ const RULE: &str = "is not a size: write a whole number and B, KB, MB, GB, TB or
 
 impl Size {
     /// The size in bytes, or nothing if that exceeds 64 bits.
-    pub fn bytes(self, units: Units) -> Option<u64> {
+    pub fn bytes(self, units: SizeUnits) -> Option<u64> {
         let factor: u64 = match (self.unit, units) {
             (SizeUnit::Bytes, _) => 1,
-            (SizeUnit::Scaled(power), Units::Decimal) => 1_000_u64.checked_pow(power.into())?,
-            (SizeUnit::Scaled(power), Units::Binary) | (SizeUnit::Binary(power), _) => {
+            (SizeUnit::Scaled(power), SizeUnits::Decimal) => 1_000_u64.checked_pow(power.into())?,
+            (SizeUnit::Scaled(power), SizeUnits::Binary) | (SizeUnit::Binary(power), _) => {
                 1_024_u64.checked_pow(power.into())?
             }
         };
@@ -61,7 +61,7 @@ impl FromStr for Size {
         let unit = SizeUnit::read(unit).ok_or_else(|| ValueError::new(text, RULE))?;
         let size = number.map(|number| Size { number, unit });
         // The larger reading must fit, so that a size that was accepted once has a value under either setting.
-        size.filter(|s| s.bytes(Units::Binary).is_some())
+        size.filter(|s| s.bytes(SizeUnits::Binary).is_some())
             .ok_or_else(|| ValueError::new(text, "is more than 2^64 bytes, the largest size"))
     }
 }

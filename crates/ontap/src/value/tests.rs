@@ -75,13 +75,13 @@ fn block_sizes_are_bytes() {
 #[test]
 fn sizes_leave_decimal_or_binary_to_the_caller() {
     let size = |text: &str| text.parse::<Size>().unwrap();
-    assert_eq!(size("1GB").bytes(Units::Decimal), Some(1_000_000_000));
-    assert_eq!(size("1g").bytes(Units::Binary), Some(1 << 30));
-    assert_eq!(size("512MiB").bytes(Units::Decimal), Some(512 << 20));
+    assert_eq!(size("1GB").bytes(SizeUnits::Decimal), Some(1_000_000_000));
+    assert_eq!(size("1g").bytes(SizeUnits::Binary), Some(1 << 30));
+    assert_eq!(size("512MiB").bytes(SizeUnits::Decimal), Some(512 << 20));
     assert_eq!(size("100g").to_string(), "100GB");
-    assert_eq!(size("4096").bytes(Units::Decimal), Some(4096));
+    assert_eq!(size("4096").bytes(SizeUnits::Decimal), Some(4096));
     // 16384 P = 2^14 · 2^50 = 2^64 is one too many.
-    assert_eq!(size("16383PB").bytes(Units::Binary), Some(16_383 << 50));
+    assert_eq!(size("16383PB").bytes(SizeUnits::Binary), Some(16_383 << 50));
     assert!("16384PB".parse::<Size>().unwrap_err().rule.contains("largest"));
     for text in ["", "GB", "1 GB", "1.5GB", "1XB", "-1GB", "1Bi"] {
         assert!(text.parse::<Size>().is_err(), "{text:?}");
@@ -154,7 +154,7 @@ fn queries_pick_names() {
 #[test]
 fn queries_pick_numbers_by_their_size() {
     let picks = |text: &str, bytes: u64| {
-        let read = |operand: &str| operand.parse::<Size>().ok()?.bytes(Units::Binary);
+        let read = |operand: &str| operand.parse::<Size>().ok()?.bytes(SizeUnits::Binary);
         text.parse::<Query>().unwrap().matches_number(bytes, "1GB", read)
     };
     let gib = 1 << 30;

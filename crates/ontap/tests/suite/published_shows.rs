@@ -4,7 +4,7 @@
 use ontap::Command;
 use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};
 use ontap::show::{AdaptiveRow, Listing, PolicyGroupRow};
-use ontap::value::{AdaptiveRate, Allocation, BlockSize, Limits, PeakMode, PerSize, Units};
+use ontap::value::{AdaptiveRate, Allocation, BlockSize, Limits, PeakMode, PerSize, SizeUnits};
 
 const SHOWS: &str = include_str!("../published_shows.txt");
 
@@ -26,7 +26,7 @@ fn answer(line: &str) -> String {
                 max_throughput: Some(Limits { iops: Some(10_000), bytes_per_second: Some(300_000_000) }),
                 ..PolicyGroupRow::default()
             };
-            Listing::new([row], &selection, Units::Decimal).text()
+            Listing::new([row], &selection, SizeUnits::Decimal).text()
         }
         Command::Adaptive(AdaptiveCommand::Show(selection)) => {
             let row = |(name, expected, peak, least): (&str, u64, u64, u64)| AdaptiveRow {
@@ -47,7 +47,7 @@ fn answer(line: &str) -> String {
                 burst: None,
             };
             let rows = [("extreme", 6144, 12288, 1000), ("performance", 2048, 4096, 500), ("value", 128, 512, 75)];
-            Listing::new(rows.map(row), &selection, Units::Decimal).text()
+            Listing::new(rows.map(row), &selection, SizeUnits::Decimal).text()
         }
         other => panic!("{other:?}"),
     }

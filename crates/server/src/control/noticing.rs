@@ -84,14 +84,14 @@ impl Control {
             _ => return,
         };
         // A pool that stays full is told of again and again, at the log's rate.
-        let left = ontap::show::size(pool.available, ontap::value::Units::Binary);
+        let left = ontap::show::size(pool.available, ontap::value::SizeUnits::Binary);
         let text = format!("aggregate {} is {percent} % full, {left} are left", pool.name);
         self.events.note(Noticed::once(kind, pool.name, text));
     }
 
     /// Makes an event of what the cache keeps from now on.
     pub(super) fn notice_cache(&self, kept: Bytes, whole: Bytes) {
-        let size = |bytes: Bytes| ontap::show::size(bytes.0, ontap::value::Units::Binary);
+        let size = |bytes: Bytes| ontap::show::size(bytes.0, ontap::value::SizeUnits::Binary);
         let noticed = if kept < whole {
             let text = format!("memory is short: the cache keeps {} of {}", size(kept), size(whole));
             Noticed::once(EventKind::CacheReduced, "", text)
@@ -165,7 +165,7 @@ fn missed(floor: FloorState) -> Option<String> {
     };
     let rate = |rate: u64, kind| match kind {
         LimitKind::Iops => format!("{rate} IOPS"),
-        LimitKind::Throughput => ontap::show::throughput(rate, ontap::value::Units::Decimal),
+        LimitKind::Throughput => ontap::show::throughput(rate, ontap::value::SizeUnits::Decimal),
     };
     match floor {
         FloorState::Short { served, wanted, kind, why } => {

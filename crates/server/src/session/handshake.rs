@@ -58,19 +58,24 @@ impl Session {
                     return false;
                 }
                 Err(error) => {
-                    let client = &self.caller;
-                    match &error {
-                        HandshakeError::TooManyOptions(_) => {
-                            tracing::warn!(%client, "connection closed: the limit `handshake_options` is met");
-                        }
-                        error => tracing::info!(session = self.index, %client, %error, "handshake refused"),
-                    }
-                    around.notices.note(EventKind::ClientRefused, client.to_string(), format!("{client}: {error}"));
-                    self.ending = Ending::Draining;
+                    self.refuse(&error, around.notices);
                     return false;
                 }
             }
         }
+    }
+
+    /// Says why the client is not let in. What was answered goes out before the connection ends.
+    fn refuse(&mut self, error: &HandshakeError, notices: &mut Notices) {
+        let client = &self.caller;
+        match error {
+            HandshakeError::TooManyOptions(_) => {
+                tracing::warn!(%client, "connection closed: the limit `handshake_options` is met");
+            }
+            error => tracing::info!(session = self.index, %client, %error, "handshake refused"),
+        }
+        notices.note(EventKind::ClientRefused, client.to_string(), format!("{client}: {error}"));
+        self.ending = Ending::Draining;
     }
 
     /// Goes on with the handshake of TLS; true when it is over.

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail};
 use cache::{Cache, Curve, Key, PartitionId, Policy, Shards, Worth, advise};
 use fio::trace::{Action, Trace};
 use ontap::show::size;
-use ontap::value::Units;
+use ontap::value::SizeUnits;
 use report::chart::{Axis, Chart, Level, LevelKind, Look, Mark};
 use report::section::{Cell, Charts, Figure, Group, Notes, Preformatted, Row, Table, Tables};
 use report::text::{count, thousands, wrap};
@@ -123,7 +123,7 @@ impl Found {
     }
 
     fn bytes(&self, pages: u64) -> String {
-        size(pages.saturating_mul(self.page), Units::Binary)
+        size(pages.saturating_mul(self.page), SizeUnits::Binary)
     }
 
     fn about(&self, path: &str, trace: &Trace, files: &[String]) -> String {

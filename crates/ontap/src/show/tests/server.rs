@@ -82,7 +82,7 @@ fn a_time_of_statistics_is_laid_out() {
     };
     let rows = [row(1_795_314_659, true), row(1_795_314_674, true)];
     let selection = Selection::default();
-    let text = Listing::new(rows, &selection, Units::Binary).text();
+    let text = Listing::new(rows, &selection, SizeUnits::Binary).text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_snapshot!("history_summary", text);
 }
