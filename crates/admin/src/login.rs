@@ -49,20 +49,20 @@ impl Errand<'_> {
             }
             SecurityCommand::Create(create) => {
                 let scope = self.scope(create.role, create.vserver.as_ref())?;
-                self.change_login(LoginChange::Create(Login { name: create.user.to_string(), scope }))
+                self.change_login(&LoginChange::Create(Login { name: create.user.to_string(), scope }))
             }
             SecurityCommand::Modify(modify) => {
                 let scope = self.scope(Some(modify.role), modify.vserver.as_ref())?;
-                self.change_login(LoginChange::Modify(Login { name: modify.user.to_string(), scope }))
+                self.change_login(&LoginChange::Modify(Login { name: modify.user.to_string(), scope }))
             }
-            SecurityCommand::Password(password) => self.change_login(LoginChange::Password(password.user.to_string())),
-            SecurityCommand::Delete(delete) => self.change_login(LoginChange::Delete(delete.user.to_string())),
+            SecurityCommand::Password(password) => self.change_login(&LoginChange::Password(password.user.to_string())),
+            SecurityCommand::Delete(delete) => self.change_login(&LoginChange::Delete(delete.user.to_string())),
         }
     }
 
     /// The last thing that a command does: nothing after it can be refused.
-    fn change_login(&mut self, change: LoginChange) -> Result<Answer, AdminError> {
-        self.at.world.change_login(&change).map_err(|error| Obstacle::NoLogins.told(error))?;
+    fn change_login(&mut self, change: &LoginChange) -> Result<Answer, AdminError> {
+        self.at.world.change_login(change).map_err(|error| Obstacle::NoLogins.told(error))?;
         Ok(Answer::default())
     }
 

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut missed = Vec::new();
     let mut bound = |held: bool, what: String| {
         if !held {
-            missed.push(what)
+            missed.push(what);
         }
     };
     let bytes = std::fs::metadata(&path)?.len();

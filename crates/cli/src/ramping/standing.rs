@@ -199,7 +199,7 @@ fn reads_since(before: Option<&Progress>, now: &Progress) -> Interval {
         start,
         length: now.elapsed.saturating_sub(start),
         counts: Counts { reads: count, read_bytes: count * ramp::BLOCK, ..Counts::default() },
-        response: (count > 0).then(|| Times { count, mean, spread: None, max: None }),
+        response: (count > 0).then_some(Times { count, mean, spread: None, max: None }),
         ..Interval::default()
     }
 }

@@ -9,7 +9,7 @@ pub struct Clocks {
 }
 
 /// What both said.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Took {
     /// The processor's time, in milliseconds.
     pub processor_ms: f64,

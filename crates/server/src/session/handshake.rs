@@ -58,7 +58,7 @@ impl Session {
                     return false;
                 }
                 Err(error) => {
-                    self.refuse(&error, around.notices);
+                    self.refuse_handshake(&error, around.notices);
                     return false;
                 }
             }
@@ -66,7 +66,7 @@ impl Session {
     }
 
     /// Says why the client is not let in. What was answered goes out before the connection ends.
-    fn refuse(&mut self, error: &HandshakeError, notices: &mut Notices) {
+    fn refuse_handshake(&mut self, error: &HandshakeError, notices: &mut Notices) {
         let client = &self.caller;
         match error {
             HandshakeError::TooManyOptions(_) => {

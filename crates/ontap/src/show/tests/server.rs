@@ -54,7 +54,7 @@ fn space_and_memory_are_laid_out() {
         volcount: 3,
         node: "seawall".into(),
     };
-    assert_snapshot!("aggregate_summary", shown(&[pool.clone()], "storage aggregate show"));
+    assert_snapshot!("aggregate_summary", shown(std::slice::from_ref(&pool), "storage aggregate show"));
     assert_snapshot!("aggregate_instance", shown(&[pool], "storage aggregate show -instance"));
     assert_snapshot!("df_summary", shown(&volumes().into_iter().map(DfRow).collect::<Vec<_>>(), "df"));
     let part = |part: &str, limit, used| MemoryRow { part: part.into(), limit, allowed: limit, used };
