@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// The client of NBD that the tests have, and what is asked by it and by REST.
-const CLIENT: &str = concat!(include_str!("../../../crates/cli/tests/end_to_end/nbd.py"), include_str!("api.py"));
+const CLIENT: &str =
+    concat!(include_str!("../../../crates/cli/tests/end_to_end/nbd_client.py"), include_str!("api.py"));
 
 /// The options of `bench api`.
 #[derive(clap::Args)]

@@ -1,7 +1,7 @@
 # Every query of the Grafana dashboard and every alert rule, asked of a real Prometheus that scrapes a loaded server. It ends with
 # a traceback at the first that is refused, or that has no answer after a minute.
 #
-# It stands behind nbd.py. The arguments: Prometheus' address, the dashboard, the NBD socket, and the export.
+# It stands behind nbd_client.py. The arguments: Prometheus' address, the dashboard, the NBD socket, and the export.
 
 import json
 import sys

@@ -126,7 +126,7 @@ mod alone {
         let said = prometheus.wait_for("msg=\"Listening on\"");
         let address = said.rsplit("address=").next().unwrap().trim().to_owned();
         let dashboard = contrib("grafana/seawall.json");
-        let script = concat!(include_str!("nbd.py"), include_str!("prometheus.py"));
+        let script = concat!(include_str!("nbd_client.py"), include_str!("prometheus.py"));
         let (dashboard, socket) = (dashboard.to_str().unwrap(), server.socket().display().to_string());
         play(Path::new("python3"), &scratch, script, &[&address, dashboard, &socket, LUN]);
         prometheus.signal("TERM");

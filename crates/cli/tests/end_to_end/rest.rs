@@ -175,7 +175,7 @@ fn whoever_misbehaves_is_refused_and_the_others_are_served() {
     let (mut server, port) = start(&scratch);
     server.make_lun("16MiB");
     let password = add_user(&scratch, "admin", "admin");
-    let script = concat!(include_str!("nbd.py"), include_str!("rest_wire.py"));
+    let script = concat!(include_str!("nbd_client.py"), include_str!("rest_wire.py"));
     let socket = server.socket().display().to_string();
     let said = play(Path::new("python3"), &scratch, script, &[&port, &password, &socket, LUN]);
     assert!(said.contains("reads of a host meanwhile"), "{said}");
@@ -239,7 +239,7 @@ mod alone {
         let said = play(
             &python,
             &scratch,
-            concat!(include_str!("nbd.py"), include_str!("rest_binds.py")),
+            concat!(include_str!("nbd_client.py"), include_str!("rest_binds.py")),
             &[&port, &password, &socket, LUN],
         );
         assert!(said.contains("the limit of 1000 binds"), "{said}");

@@ -1,7 +1,7 @@
 # A limit set by the official client while a volume is read at depth 32: how long after the client has its answer more than
 # the limit still passes, and what passes then.
 #
-# It stands behind nbd.py. The arguments: the server's port, the password of the user `admin`, the NBD socket, and the export.
+# It stands behind nbd_client.py. The arguments: the server's port, the password of the user `admin`, the NBD socket, and the export.
 
 import sys
 import time

@@ -3,7 +3,7 @@
 # a traceback at the first wrong answer. How long slow clients have is tested in virtual time beside the code
 # (crates/api/src/connection/tests.rs).
 #
-# It stands behind nbd.py. The arguments: the server's port, the password of the user `admin`, the NBD socket, and the export.
+# It stands behind nbd_client.py. The arguments: the server's port, the password of the user `admin`, the NBD socket, and the export.
 
 import base64
 import http.client
