@@ -171,9 +171,17 @@ fn read(line: &Value) -> Option<Event> {
 mod tests {
     use super::*;
     use admin::EventKind;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A minute later each time.
+    fn date() -> u64 {
+        static SECONDS: AtomicU64 = AtomicU64::new(0);
+        SECONDS.fetch_add(60, Ordering::Relaxed)
+    }
 
     fn note(events: &Events, number: u64) {
         events.note(Noticed::once(EventKind::ExportRefused, number.to_string(), format!("event {number}")));
+        events.settle();
     }
 
     /// A second log finds what the first one kept, also after a torn line, and the file stays bounded.
@@ -182,6 +190,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(EVENTS_FILE);
         let events = Events::default();
+        // Subjects of one minute are bounded as well.
+        events.date_by(date);
         events.keep_in(&path).unwrap();
         let many = 3 * EVENTS_MAX as u64;
         (1..=many).for_each(|number| note(&events, number));
