@@ -1,5 +1,5 @@
-//! An administrator's line: whatever it is, it is read or refused, completed and asked about without a panic; a proposal reads
-//! as it stands, and every value prints as what reads back.
+//! An administrator's line: whatever it is, it is read or refused, completed and asked about
+//! without a panic; a proposal reads as it stands, and every value prints as what reads back.
 
 #![no_main]
 

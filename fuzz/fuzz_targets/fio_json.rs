@@ -1,4 +1,5 @@
-//! fio's JSON as `seawall results import` reads it: nothing that is in a file may panic, and what is taken is a whole run.
+//! fio's JSON as `seawall results import` reads it: nothing that is in a file may panic, and what
+//! is taken is a whole run.
 
 #![no_main]
 

@@ -1,6 +1,8 @@
-//! Job files of fio: nothing that is in one may panic the parser, and what it takes it can describe, print and unfold.
+//! Job files of fio: nothing that is in one may panic the parser, and what it takes it can
+//! describe, print and unfold.
 //!
-//! The first byte chooses the dialect; the rest is the file. An included file and a variable are there to be used.
+//! The first byte chooses the dialect; the rest is the file. An included file and a variable are
+//! there to be used.
 
 #![no_main]
 

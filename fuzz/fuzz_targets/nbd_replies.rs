@@ -1,4 +1,5 @@
-//! A hostile server's bytes into the client's transmission phase; what must hold is asserted in `nbd::fuzz`.
+//! A hostile server's bytes into the client's transmission phase; what must hold is asserted in
+//! `nbd::fuzz`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,5 +1,6 @@
-//! Writes the seeds of the NBD targets, `seeds/nbd_*`: what our own server says to clients of every wish, and replies
-//! of every kind under every framing. `cargo run --bin nbd_seeds`, in this folder.
+//! Writes the seeds of the NBD targets, `seeds/nbd_*`: what our own server says to clients of every
+//! wish, and replies of every kind under every framing. `cargo run --bin nbd_seeds`, in this
+//! folder.
 
 use nbd::{Framing, fuzz};
 use std::path::Path;

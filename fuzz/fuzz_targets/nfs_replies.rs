@@ -1,4 +1,5 @@
-//! A server's bytes, as a client of NFS reads them: the first byte says what it had called, the rest is the stream.
+//! A server's bytes, as a client of NFS reads them: the first byte says what it had called, the
+//! rest is the stream.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,5 @@
-//! A request's query and body, a newline between them: whatever they are, they are read or refused without a panic.
+//! A request's query and body, a newline between them: whatever they are, they are read or refused
+//! without a panic.
 
 #![no_main]
 

@@ -1,7 +1,8 @@
-//! `cargo xtask bench`: what a release build costs beside the programs that people use today, on this machine, now.
+//! `cargo xtask bench`: what a release build costs beside the programs that people use today, on
+//! this machine, now.
 //!
-//! Nothing here is a test: figures depend on the machine and on what else it does. What counts are ratios of runs that
-//! took turns, so that a busy minute hits both.
+//! Nothing here is a test: figures depend on the machine and on what else it does. What counts are
+//! ratios of runs that took turns, so that a busy minute hits both.
 
 mod api;
 mod array;
@@ -37,17 +38,21 @@ pub enum Bench {
     Nbd(nbd::Nbd),
     /// `seawall fio` with fio, the same command lines
     Engine(engine::Engine),
-    /// What quality of service costs a request and keeps on a server, QEMU's and nbdkit's limits beside it
+    /// What quality of service costs a request and keeps on a server, QEMU's and nbdkit's limits
+    /// beside it
     Qos(qos::Qos),
     /// `seawall orion` and `seawall ranread` with `seawall fio` and fio, on the same file
     Classics(classics::Classics),
     /// What filling and ramping cost by themselves, fio beside them
     Ramp(ramp::Ramp),
-    /// What administration by REST takes with many volumes and policies, and what the data path notices of it
+    /// What administration by REST takes with many volumes and policies, and what the data path
+    /// notices of it
     Api(api::Api),
-    /// What maps cost beside a sparse file, through clones, for a first write, and when a pool is opened
+    /// What maps cost beside a sparse file, through clones, for a first write, and when a pool is
+    /// opened
     Store(store::Store),
-    /// Events and requests a second in simulated arrays, and the policies of caches beside libcachesim
+    /// Events and requests a second in simulated arrays, and the policies of caches beside
+    /// libcachesim
     Array(array::Array),
     /// For how long administrators' orders keep the data thread, with 10 000 LUNs and one of 1 TiB
     Orders(orders::Orders),

@@ -1,5 +1,6 @@
-//! `cargo xtask soak`: for long what the tests do briefly. The fuzz targets driven by a seeded generator, with the compiler
-//! that builds the rest; the store's power losses, seed after seed; the server killed again and again; documents, lines and requests that are nearly right.
+//! `cargo xtask soak`: for long what the tests do briefly. The fuzz targets driven by a seeded
+//! generator, with the compiler that builds the rest; the store's power losses, seed after seed;
+//! the server killed again and again; documents, lines and requests that are nearly right.
 
 use crate::root;
 use anyhow::{Context as _, Result};
@@ -12,14 +13,16 @@ use std::process::{Command, Stdio};
 pub enum Soak {
     /// Histories of the scheduler and of the registry (`fuzz/qos`)
     Qos(Qos),
-    /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of them
+    /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of
+    /// them
     Crash(Crash),
     /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`)
     Kill(Kill),
-    /// Documents nearly like fio's JSON, imported (`crates/fio/tests/suite/reading.rs`); `fuzz/` has a target for a fuzzer
+    /// Documents nearly like fio's JSON, imported (`crates/fio/tests/suite/reading.rs`); `fuzz/`
+    /// has a target for a fuzzer
     Import(Import),
-    /// Values, lines of commands, queries and bodies of REST, read or refused: the properties of ontap and api, each with so
-    /// many inputs; `fuzz/` has targets for a fuzzer
+    /// Values, lines of commands, queries and bodies of REST, read or refused: the properties of
+    /// ontap and api, each with so many inputs; `fuzz/` has targets for a fuzzer
     Requests(Requests),
 }
 
@@ -75,8 +78,8 @@ pub struct Requests {
     seed: u64,
 }
 
-/// The properties of `soak requests`: of values, the grammar of lines, queries, the fields that a query selects, and whole
-/// requests with their bodies.
+/// The properties of `soak requests`: of values, the grammar of lines, queries, the fields that a
+/// query selects, and whole requests with their bodies.
 const READERS: [&str; 10] = [
     "printed_limits_read_back",
     "printed_rates_and_sizes_read_back",
@@ -91,7 +94,8 @@ const READERS: [&str; 10] = [
 ];
 
 impl Soak {
-    /// Runs it at the lowest priority. False if something was found: the line that repeats it was printed.
+    /// Runs it at the lowest priority. False if something was found: the line that repeats it was
+    /// printed.
     ///
     /// # Errors
     /// It cannot be built or started.

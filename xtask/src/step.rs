@@ -1,4 +1,5 @@
-//! One step of a long command: its heading, its output passed on while it comes, its end and how long it took.
+//! One step of a long command: its heading, its output passed on while it comes, its end and how
+//! long it took.
 
 use anyhow::{Context as _, Result};
 use std::io::{BufRead, BufReader, Write};
@@ -37,7 +38,8 @@ pub fn heading(text: &str) {
     println!("\n── {text} {}", "─".repeat(100usize.saturating_sub(text.chars().count() + 4)));
 }
 
-/// Runs a command to its end. What it prints is passed on line by line, both streams as one, and kept.
+/// Runs a command to its end. What it prints is passed on line by line, both streams as one, and
+/// kept.
 ///
 /// # Errors
 /// It cannot be started.
@@ -47,7 +49,8 @@ pub fn run(mut command: Command) -> Result<Ended> {
     let program = command.get_program().to_string_lossy().into_owned();
     command.stdin(std::process::Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().with_context(|| format!("start {program}"))?;
-    // The pipe ends when nobody can write to it any more, and `command` still holds both of its ends.
+    // The pipe ends when nobody can write to it any more, and `command` still holds both of its
+    // ends.
     drop(command);
     let mut output = String::new();
     let mut lines = BufReader::new(reader);

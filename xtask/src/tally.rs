@@ -20,8 +20,9 @@ impl Tally {
         Tally { passed: u64::from(good), failed: u64::from(!good), skipped: 0 }
     }
 
-    /// What a runner says at its end: `cargo nextest`'s one line, or else the sum of `cargo test`'s lines, one for each
-    /// binary. With nextest lines of the second kind come too, in the output of tests that failed, and count nothing.
+    /// What a runner says at its end: `cargo nextest`'s one line, or else the sum of `cargo test`'s
+    /// lines, one for each binary. With nextest lines of the second kind come too, in the output of
+    /// tests that failed, and count nothing.
     ///
     /// ```text
     /// Summary [  1.203s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 2 skipped
@@ -41,7 +42,8 @@ impl Tally {
         sum
     }
 
-    /// Adds `10 passed (1 slow)` or the like; what is neither passed, failed nor skipped is no test that ran.
+    /// Adds `10 passed (1 slow)` or the like; what is neither passed, failed nor skipped is no test
+    /// that ran.
     fn add_part(&mut self, part: &str) {
         let Some((count, kind)) = part.trim().split_once(' ') else { return };
         let Ok(count) = count.parse::<u64>() else { return };

@@ -1,8 +1,10 @@
-//! `cargo xtask test`: everything that must hold, one step after the other, and one line of counts at the end.
+//! `cargo xtask test`: everything that must hold, one step after the other, and one line of counts
+//! at the end.
 //!
-//! A step that fails does not keep the later ones from running: one run shows all that is wrong. A test that skipped
-//! itself for want of a program leaves its name and reason in a file that this command names in the environment; the
-//! runner counts such a test as passed, so it is counted over here. With `CI=true` such a test fails instead.
+//! A step that fails does not keep the later ones from running: one run shows all that is wrong. A
+//! test that skipped itself for want of a program leaves its name and reason in a file that this
+//! command names in the environment; the runner counts such a test as passed, so it is counted over
+//! here. With `CI=true` such a test fails instead.
 
 use crate::step::{self, Ended, Watch};
 use crate::tally::Tally;
@@ -12,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The environment's variable that names the file of skipped tests; `crates/cli/tests` writes to it.
+/// The environment's variable that names the file of skipped tests; `crates/cli/tests` writes to
+/// it.
 const SKIPPED_VARIABLE: &str = "SEAWALL_TESTS_SKIPPED";
 
 /// One line of the table at the end.
@@ -40,8 +43,8 @@ pub fn run() -> Result<bool> {
         steps.tidy()?,
         steps
             .check("lint", cargo(&["clippy", "--workspace", "--all-targets", FEATURES, "--", "--deny", "warnings"]))?,
-        // What is built by default has a library for certificates alone. The whole workspace again, so that only what keys
-        // change is compiled anew.
+        // What is built by default has a library for certificates alone. The whole workspace again,
+        // so that only what keys change is compiled anew.
         steps.check("default", cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?,
         steps.tests()?,
         steps.runner("doc tests", cargo(&["test", "--workspace", "--doc", FEATURES]))?,
@@ -100,7 +103,8 @@ impl Steps {
         let mut line = Line { name: "tests", tally: Tally::default(), took: Duration::ZERO, unused: None };
         for arguments in test_runs(answers(cargo(&["nextest", "--version"]))) {
             let mut command = cargo(arguments);
-            // What people read is compared with what the repository holds, never renewed on the way.
+            // What people read is compared with what the repository holds, never renewed on the
+            // way.
             command.env("INSTA_UPDATE", "no").env(SKIPPED_VARIABLE, &self.skipped);
             let run = self.runner("tests", command)?;
             line.tally += run.tally;
@@ -153,8 +157,8 @@ impl Steps {
 /// All tests are run with pre-shared keys and Parquet, which a default build leaves out.
 const FEATURES: &str = "--features=seawall/psk,seawall/parquet";
 
-/// How all tests are run. Those in modules `alone` have the machine to themselves: nextest knows it from its configuration,
-/// without it they are a run of their own, one after the other.
+/// How all tests are run. Those in modules `alone` have the machine to themselves: nextest knows it
+/// from its configuration, without it they are a run of their own, one after the other.
 fn test_runs(nextest: bool) -> &'static [&'static [&'static str]] {
     const TOGETHER: &[&str] = &[
         "test",

@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: the part of our style that can be checked. Each rule looks at one file, or at the manifests, and
-//! says what it found, where, and what to do.
+//! `cargo xtask tidy`: the part of our style that can be checked. Each rule looks at one file, or
+//! at the manifests, and says what it found, where, and what to do.
 
 mod crates;
 mod links;
@@ -70,7 +70,8 @@ fn sources(root: &Path) -> Result<Vec<Source>> {
     let names = String::from_utf8(listing.stdout).context("names of files")?;
     let mut sources = Vec::new();
     for path in names.split('\0').filter(|path| !path.is_empty()) {
-        // A picture or the like is no text, and a file that was just removed is listed until the next commit.
+        // A picture or the like is no text, and a file that was just removed is listed until the
+        // next commit.
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             sources.push(Source { path: path.to_owned(), text });
         }

@@ -1,7 +1,7 @@
 //! The programs that tests use, and where they come from.
 //!
-//! A test asks for what it needs itself and skips with a reason where it is missing; here everything missing is
-//! installed beforehand where that is possible: Debian's packages, as root.
+//! A test asks for what it needs itself and skips with a reason where it is missing; here
+//! everything missing is installed beforehand where that is possible: Debian's packages, as root.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
     Tool { program, package }
 }
 
-/// All of them: standard NBD clients, an NFS server and its clients, what makes file systems and volumes, a database, and a
-/// browser for the page.
+/// All of them: standard NBD clients, an NFS server and its clients, what makes file systems and
+/// volumes, a database, and a browser for the page.
 pub const TOOLS: [Tool; 34] = [
     tool("fio", "fio"),
     // Its example job files, of which one stands for all.
@@ -68,8 +68,8 @@ pub const TOOLS: [Tool; 34] = [
 /// Packages of npm that tests use, in exactly these versions; neither needs another.
 const NODE_PACKAGES: [&str; 2] = ["axe-core@4.14.1", "playwright-core@1.65.1"];
 
-/// Puts [`NODE_PACKAGES`] into `target/node`, where the test of the pages looks for them. Never fails: that test says
-/// itself that it has not what it needs.
+/// Puts [`NODE_PACKAGES`] into `target/node`, where the test of the pages looks for them. Never
+/// fails: that test says itself that it has not what it needs.
 pub fn provide_node_packages() {
     let folder = crate::root().join("target/node");
     let line = || format!("npm install --prefix {} {}", folder.display(), NODE_PACKAGES.join(" "));
@@ -90,13 +90,14 @@ pub fn provide_node_packages() {
     }
 }
 
-/// The official client of ONTAP's REST interface, what makes requests of its document with the library that makes the same
-/// ones in one version only, the oracle for a cache's misses, and a reader of Parquet: in exactly these versions.
+/// The official client of ONTAP's REST interface, what makes requests of its document with the
+/// library that makes the same ones in one version only, the oracle for a cache's misses, and a
+/// reader of Parquet: in exactly these versions.
 const PYTHON_PACKAGES: [&str; 5] =
     ["netapp-ontap==9.19.1.0", "schemathesis==4.32.5", "hypothesis==6.170.17", "libcachesim==0.3.5", "duckdb==2.0.1"];
 
-/// Makes a virtual environment with [`PYTHON_PACKAGES`] in `target/python`, where tests look for them. Never fails:
-/// those tests say themselves that they have not what they need.
+/// Makes a virtual environment with [`PYTHON_PACKAGES`] in `target/python`, where tests look for
+/// them. Never fails: those tests say themselves that they have not what they need.
 pub fn provide_python_packages() {
     let folder = crate::root().join("target/python");
     let (stamp, packages) = (folder.join("installed"), PYTHON_PACKAGES.join(" "));
@@ -130,8 +131,8 @@ pub fn missing() -> Vec<Tool> {
     TOOLS.into_iter().filter(|tool| !has(tool.program)).collect()
 }
 
-/// Installs what is missing where that can be done, and says what was done and what stays missing. Never fails: a test
-/// whose tool is missing says so itself.
+/// Installs what is missing where that can be done, and says what was done and what stays missing.
+/// Never fails: a test whose tool is missing says so itself.
 pub fn provide() {
     let missing = missing();
     if missing.is_empty() {
@@ -148,7 +149,8 @@ pub fn provide() {
         println!("not root; tests that need them are skipped. To have them: sudo {by_hand}");
     } else {
         println!("installing: {by_hand}");
-        // The lists may be old or absent; reading them anew takes seconds, so only where it did not work without.
+        // The lists may be old or absent; reading them anew takes seconds, so only where it did not
+        // work without.
         if !install(&packages) && apt(&["update"]) {
             install(&packages);
         }

@@ -1,5 +1,5 @@
-//! `cache`: partitions of the server's memory for pages. All is checked before anything is changed: what is refused leaves
-//! every partition as it was.
+//! `cache`: partitions of the server's memory for pages. All is checked before anything is changed:
+//! what is refused leaves every partition as it was.
 
 use super::{AdminError, Answer, Errand, Obstacle, list};
 use crate::partitions::{CacheMemory, CachePartition, DEFAULT_PARTITION, PARTITIONS_MAX};

@@ -1,4 +1,5 @@
-//! `qos adaptive-policy-group chart`: floor and ceiling of a policy as used space grows, and as years pass.
+//! `qos adaptive-policy-group chart`: floor and ceiling of a policy as used space grows, and as
+//! years pass.
 //!
 //! ```text
 //!   IOPS │            ╱ ceiling = max(P, E, M)      Between its knees each is a straight line, so that the points at the
@@ -18,7 +19,8 @@ use report::section::{Charts, Fact, Facts, Figure};
 use report::table::COLUMNS;
 use report::{Page, picture, text};
 
-/// Parts of the volume's size, or else of the space of today, at which a policy is looked at, in percent.
+/// Parts of the volume's size, or else of the space of today, at which a policy is looked at, in
+/// percent.
 const PARTS: [u64; 6] = [25, 50, 75, 100, 150, 200];
 /// Without a word on the used space: so many times what the absolute minimum rules over.
 const KNEES: u64 = 10;
@@ -87,7 +89,8 @@ impl Drawing<'_> {
         Step { name, at, floor, ceiling }
     }
 
-    /// What is used where the expected rate reaches the absolute minimum; `None` where what is used has no part in it.
+    /// What is used where the expected rate reaches the absolute minimum; `None` where what is used
+    /// has no part in it.
     fn knee(&self) -> Option<u64> {
         let follows = self.policy.expected_allocation == Allocation::Used || self.size.is_none();
         follows.then(|| self.policy.knee(self.units).0).filter(|knee| *knee < self.most())
@@ -101,7 +104,8 @@ impl Drawing<'_> {
     fn over_space(&self) -> Vec<Step> {
         let whole = self.size.unwrap_or(self.used);
         let parts = PARTS.map(|percent| (u128::from(whole) * u128::from(percent) / 100) as u64);
-        // The ceiling leaves the floor where the peak reaches it, and up to there the floor is as at the beginning.
+        // The ceiling leaves the floor where the peak reaches it, and up to there the floor is as
+        // at the beginning.
         let peak =
             AdaptivePolicy { expected: self.policy.peak, absolute_min: Some(Iops(self.at(0).0)), ..*self.policy };
         let follows = self.policy.peak_allocation == Allocation::Used || self.size.is_none();

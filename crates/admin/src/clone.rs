@@ -1,5 +1,5 @@
-//! `volume clone` and `volume file clone`: volumes, LUNs and files that begin as others are, and take space only for what
-//! is written to either. A clone carries no policy of its parent.
+//! `volume clone` and `volume file clone`: volumes, LUNs and files that begin as others are, and
+//! take space only for what is written to either. A clone carries no policy of its parent.
 
 use super::snapshot::leaf_at;
 use super::{AdminError, Answer, Assigned, Errand, Obstacle, SnapshotLeaf, list, whole};

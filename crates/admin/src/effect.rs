@@ -40,7 +40,8 @@ pub enum Effect {
         /// It belongs to a snapshot: it never changes and is not served.
         frozen: bool,
     },
-    /// It shares all that a snapshot has, and what it had is gone; at the same moment as [`Effect::Share`].
+    /// It shares all that a snapshot has, and what it had is gone; at the same moment as
+    /// [`Effect::Share`].
     Restore {
         /// Which.
         object: ObjectId,
@@ -73,8 +74,8 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The LUN or file that it takes away from clients who are connected, whole or in part: the one rule on that is
-    /// [`Outcome::forced`]'s.
+    /// The LUN or file that it takes away from clients who are connected, whole or in part: the one
+    /// rule on that is [`Outcome::forced`]'s.
     pub fn taken_from_clients(&self) -> Option<ObjectId> {
         match *self {
             Effect::Remove { object } => (!Snapshots::is_tree(object)).then_some(object),

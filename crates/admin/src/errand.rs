@@ -75,7 +75,8 @@ impl Errand<'_> {
         Ok(Answer::Rows(Listing::new(rows, selection, self.units)))
     }
 
-    /// Something follows for data. What it takes away from clients is there still, so that it can be named.
+    /// Something follows for data. What it takes away from clients is there still, so that it can
+    /// be named.
     pub fn lead_to(&mut self, effect: Effect) {
         if let Some(object) = effect.taken_from_clients() {
             let path = path_of(self.registry, object).unwrap_or_default();
@@ -128,12 +129,14 @@ impl Errand<'_> {
         }
     }
 
-    /// The SVM whose volume is meant: the named one, or the only one that has a volume of that name.
+    /// The SVM whose volume is meant: the named one, or the only one that has a volume of that
+    /// name.
     pub fn svm_of_volume(&self, vserver: Option<&ObjectName>, volume: &str) -> Result<ObjectId, AdminError> {
         self.svm_that_has(vserver, volume, |svm| self.registry.find_volume(svm, volume).is_some())
     }
 
-    /// The SVM that is meant: the named one, the only one, or, of several, the only one that has what `volume` names.
+    /// The SVM that is meant: the named one, the only one, or, of several, the only one that has
+    /// what `volume` names.
     pub fn svm_that_has(
         &self,
         vserver: Option<&ObjectName>,
@@ -162,7 +165,8 @@ impl Errand<'_> {
         svm.map(|svm| svm.name().to_owned()).unwrap_or_default()
     }
 
-    /// The names of the policy groups that an object is in: (fixed, adaptive), of which at most one is there.
+    /// The names of the policy groups that an object is in: (fixed, adaptive), of which at most one
+    /// is there.
     pub fn attached(&self, object: ObjectId) -> (Option<String>, Option<String>) {
         let membership = self.registry.object(object).and_then(Object::membership);
         let group = membership.and_then(|membership| self.registry.group_of(membership.group));
@@ -179,7 +183,8 @@ impl Errand<'_> {
         self.notes.extend(change.notes.into_iter().map(Note::Policy));
     }
 
-    /// Attaches what an administrator assigned: a group of the kind that the parameter is for, or none.
+    /// Attaches what an administrator assigned: a group of the kind that the parameter is for, or
+    /// none.
     pub fn assign(&mut self, object: ObjectId, assigned: &Assigned<'_>) -> Result<(), AdminError> {
         let Some((assignment, adaptive)) = assigned.given() else { return Ok(()) };
         if let PolicyAssignment::Own(limits) = assignment {
@@ -187,7 +192,8 @@ impl Errand<'_> {
         }
         let name = assignment.group().map(|name| name.as_str());
         let has_size = self.registry.object(object).is_some_and(|object| object.kind().has_size());
-        // Where no adaptive group fits at all, the registry says so; there is no other parameter to use.
+        // Where no adaptive group fits at all, the registry says so; there is no other parameter to
+        // use.
         if let Some(group) = name.and_then(|name| self.registry.group(name))
             && group.policy().adaptive().is_some() != adaptive
             && (adaptive || has_size)
@@ -200,7 +206,8 @@ impl Errand<'_> {
             let text = format!("{label}: policy group {name} is {is}; attach it with {parameter}");
             return Err(obstacle.told(text).given(name).about(label).into());
         }
-        // `none` takes away a group of the kind that was named, and leaves one of the other kind alone.
+        // `none` takes away a group of the kind that was named, and leaves one of the other kind
+        // alone.
         if name.is_none() {
             let membership = self.registry.object(object).and_then(Object::membership);
             let group = membership.and_then(|membership| self.registry.group_of(membership.group));
@@ -244,7 +251,8 @@ pub(crate) fn list(names: &[String]) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// An object's identifier, derived from its number: unique within the pool, and the same after a restart.
+/// An object's identifier, derived from its number: unique within the pool, and the same after a
+/// restart.
 pub fn uuid_of(object: ObjectId) -> String {
     uuid_text(OBJECT_UUID | u128::from(object.0))
 }

@@ -1,4 +1,5 @@
-//! Why a command was not done: in one line for people, and as code, kind, field, value and target for programs.
+//! Why a command was not done: in one line for people, and as code, kind, field, value and target
+//! for programs.
 
 use ontap::{CommandError, Problem};
 use qos::{Refusal, RefusalKind, Rule};
@@ -48,8 +49,8 @@ pub struct Detail {
 
 macro_rules! obstacles {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $kind:ident, $field:expr;)*) => {
-        /// What can be in the way of a command, beside the registry's rules. Codes below 8454144 are ONTAP's general
-        /// ones; those from 8454925 on are ours and mean nothing to ONTAP.
+        /// What can be in the way of a command, beside the registry's rules. Codes below 8454144
+        /// are ONTAP's general ones; those from 8454925 on are ours and mean nothing to ONTAP.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Obstacle {
             $($(#[$doc])* $name,)*

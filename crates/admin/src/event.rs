@@ -1,5 +1,5 @@
-//! `event log show`: what the server noticed by itself, as a log of limited size in which no event comes more than once a
-//! minute.
+//! `event log show`: what the server noticed by itself, as a log of limited size in which no event
+//! comes more than once a minute.
 //!
 //! ```text
 //!   Noticed ──► EventLog::note ─┬─ first of its kind and subject, or a minute later ──► an Event with a number
@@ -19,7 +19,8 @@ pub const EVENTS_MAX: usize = 2048;
 const TEXT_BYTES_MAX: usize = 400;
 /// An event is told again after so many seconds at the soonest.
 const AGAIN_S: u64 = 60;
-/// Kinds and subjects whose repeats are counted. Beyond that, subjects of a kind are counted together.
+/// Kinds and subjects whose repeats are counted. Beyond that, subjects of a kind are counted
+/// together.
 const HELD_MAX: usize = 512;
 
 /// Declares the kinds with their message name and severity.
@@ -90,7 +91,8 @@ kinds! {
 pub struct Noticed {
     /// What kind of thing.
     pub kind: EventKind,
-    /// What it is about: a path, an address. The same kind about the same subject is the same event again.
+    /// What it is about: a path, an address. The same kind about the same subject is the same event
+    /// again.
     pub subject: String,
     /// What happened, as a sentence without its full stop.
     pub text: String,
@@ -224,8 +226,8 @@ impl Errand<'_> {
     }
 }
 
-/// As in ONTAP, errors and graver events are shown where no severity is asked for. An event that is named by its number is
-/// shown whatever it is.
+/// As in ONTAP, errors and graver events are shown where no severity is asked for. An event that is
+/// named by its number is shown whatever it is.
 fn grave_unless_asked(mut selection: Selection) -> Selection {
     if selection.query("severity").is_none() && selection.query("seqnum").is_none() {
         let query = "<=ERROR".parse().expect("a query");
@@ -242,8 +244,8 @@ mod tests {
         Noticed::once(EventKind::ClientRefused, from, format!("{from}: the limit `connections` is met"))
     }
 
-    /// The first is told, the next ones of that minute are counted and told once when it is over; those of another client
-    /// are another event.
+    /// The first is told, the next ones of that minute are counted and told once when it is over;
+    /// those of another client are another event.
     #[test]
     fn an_event_is_told_once_a_minute_with_a_count() {
         let mut log = EventLog::default();
@@ -262,7 +264,8 @@ mod tests {
         assert_eq!(log.events().map(|event| event.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
     }
 
-    /// 100 000 clients: the log and what is counted of each stay within their limits, and none is lost in the counts.
+    /// 100 000 clients: the log and what is counted of each stay within their limits, and none is
+    /// lost in the counts.
     #[test]
     fn the_log_is_bounded() {
         let mut log = EventLog::default();

@@ -1,5 +1,6 @@
-//! The goal of utilisation: how much of what the pool can do its floors may promise together. Whatever makes a promise, a
-//! policy, its attachment, a volume that grows, a clone under a template, is held against it here, whoever asked.
+//! The goal of utilisation: how much of what the pool can do its floors may promise together.
+//! Whatever makes a promise, a policy, its attachment, a volume that grows, a clone under a
+//! template, is held against it here, whoever asked.
 
 use crate::error::{Objection, Obstacle};
 use crate::{Errand, Note};
@@ -14,8 +15,8 @@ pub(crate) fn before(registry: &Registry, commands: &[Command]) -> Option<Iops> 
 }
 
 impl Errand<'_> {
-    /// Refuses, or notes, that more is promised than `before` and than the goal has it. What was beyond it already and does
-    /// not become more stays.
+    /// Refuses, or notes, that more is promised than `before` and than the goal has it. What was
+    /// beyond it already and does not become more stays.
     pub(crate) fn keep_goal(&mut self, before: Iops) -> Result<(), Objection> {
         let Some(goal) = self.registry.settings().goal else { return Ok(()) };
         let promised = self.registry.promised();
@@ -68,8 +69,9 @@ mod tests {
         outcome.map(|outcome| outcome.answer.text()).map_err(|error| error.to_string())
     }
 
-    /// 50 000 of 70 000 are promised: a second volume under the policy, a policy that promises more and a volume that grows
-    /// are each refused, and nothing of it is left. What promises nothing, or less, is done.
+    /// 50 000 of 70 000 are promised: a second volume under the policy, a policy that promises more
+    /// and a volume that grows are each refused, and nothing of it is left. What promises nothing,
+    /// or less, is done.
     #[test]
     fn a_promise_beyond_the_goal_is_refused_whatever_makes_it() {
         let mut administration = administration(Beyond::Refuse);
@@ -96,8 +98,8 @@ mod tests {
         assert_eq!(administration.registry.promised(), Iops(40_000 + 19_999));
     }
 
-    /// Where it only warns the promise is made, and a note says how far beyond; later commands that promise nothing more are
-    /// silent.
+    /// Where it only warns the promise is made, and a note says how far beyond; later commands that
+    /// promise nothing more are silent.
     #[test]
     fn or_it_is_noted() {
         let mut administration = administration(Beyond::Warn);

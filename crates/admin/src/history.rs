@@ -1,4 +1,5 @@
-//! What an object did over a time: of the last day from memory, of a longer time from what the pool keeps by the hour.
+//! What an object did over a time: of the last day from memory, of a longer time from what the pool
+//! keeps by the hour.
 
 use crate::errand::Errand;
 use crate::{AdminError, Administration, Answer, At, HourDone, Named, Obstacle, workload_name};
@@ -31,8 +32,8 @@ pub struct Done {
 }
 
 impl Administration {
-    /// What an object did with all that is in it, the oldest stretch first. Of a day and less as finely as memory has it, of
-    /// more by whole hours.
+    /// What an object did with all that is in it, the oldest stretch first. Of a day and less as
+    /// finely as memory has it, of more by whole hours.
     ///
     /// # Errors
     /// What the pool keeps cannot be read, in a sentence.
@@ -103,7 +104,8 @@ pub(crate) fn of(registry: &Registry, object: ObjectId, stretch: Stretch, at: &A
     Ok(by_hours(&hours, (width / HOUR).max(1)))
 }
 
-/// Puts as many hours together; each stretch ends with a whole number of them since the beginning of 1970.
+/// Puts as many hours together; each stretch ends with a whole number of them since the beginning
+/// of 1970.
 fn by_hours(hours: &[HourDone], width: u64) -> Vec<Done> {
     let mut found: Vec<Done> = Vec::new();
     for one in hours {
@@ -126,7 +128,8 @@ mod tests {
     use super::*;
     use ::history::Figures;
 
-    /// Two hours a stretch, from even hours on; the second stretch was served for half of its one hour.
+    /// Two hours a stretch, from even hours on; the second stretch was served for half of its one
+    /// hour.
     #[test]
     fn hours_are_put_together_to_whole_stretches() {
         let hour =

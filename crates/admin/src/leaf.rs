@@ -1,5 +1,5 @@
-//! What LUNs and files have in common: a size that their volume must have room for, data that is made, grows and goes
-//! with them, and a policy.
+//! What LUNs and files have in common: a size that their volume must have room for, data that is
+//! made, grows and goes with them, and a policy.
 
 use super::{AdminError, Assigned, Effect, Errand, Obstacle, path_of, whole};
 use block::ObjectId;
@@ -44,8 +44,8 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// A size from now on. The adaptive policies that it moves follow at once, and so do those that wait for another
-    /// reason: a resize is rare, and sooner is within the five minutes too.
+    /// A size from now on. The adaptive policies that it moves follow at once, and so do those that
+    /// wait for another reason: a resize is rare, and sooner is within the five minutes too.
     pub(super) fn resize(&mut self, object: ObjectId, size: u64) -> Result<(), AdminError> {
         let known = self.registry.object(object).map_or(0, |object| object.size().used.0);
         let used = if self.follows_size(object) { self.used_in(object) } else { known };
@@ -109,8 +109,8 @@ mod tests {
     use crate::{Administration, Effect};
     use block::Time;
 
-    /// Each command says what it takes away from clients, and whether it was told to. Growing, renaming and what only
-    /// snapshots have take nothing.
+    /// Each command says what it takes away from clients, and whether it was told to. Growing,
+    /// renaming and what only snapshots have take nothing.
     #[test]
     fn commands_say_what_they_take_away_from_clients() {
         let mut administration = Administration::new(qos::RegistrySettings::default());

@@ -1,5 +1,6 @@
-//! Administration: the commands on a registry, what each means, what it answers, and what it leads to. Typed commands
-//! go in ([`ontap::Command`]), typed answers come out; text and JSON are two renderings of an answer.
+//! Administration: the commands on a registry, what each means, what it answers, and what it leads
+//! to. Typed commands go in ([`ontap::Command`]), typed answers come out; text and JSON are two
+//! renderings of an answer.
 //!
 //! ```text
 //!   Command ──► Administration::run ──► Outcome { answer, edits, effects }
@@ -8,8 +9,9 @@
 //!                                            └─► whoever asked: rows, what was done, or text
 //! ```
 //!
-//! No pool and no clock here: what has to happen to data is told as [`Effect`]s, so that the server and the simulator
-//! run the same commands. One file a command's area, with the same roles in each: what changes, what shows.
+//! No pool and no clock here: what has to happen to data is told as [`Effect`]s, so that the server
+//! and the simulator run the same commands. One file a command's area, with the same roles in each:
+//! what changes, what shows.
 
 mod adaptive;
 mod aggregate;
@@ -110,8 +112,8 @@ impl Administration {
         self.run_all(vec![command], at)
     }
 
-    /// Runs commands one after the other as if they were one: all of them are done, or none. The answer is that of the
-    /// last. Where one takes by force what clients are connected to, all may.
+    /// Runs commands one after the other as if they were one: all of them are done, or none. The
+    /// answer is that of the last. Where one takes by force what clients are connected to, all may.
     ///
     /// # Errors
     /// One is refused, and nothing changed.
@@ -180,8 +182,8 @@ impl Administration {
         self.os_types.get(&lun).copied().unwrap_or_default()
     }
 
-    /// Runs one line at `now` where there are no clients and no statistics; `used` tells the bytes that a LUN or file
-    /// takes, and those that would come free with a snapshot's tree.
+    /// Runs one line at `now` where there are no clients and no statistics; `used` tells the bytes
+    /// that a LUN or file takes, and those that would come free with a snapshot's tree.
     ///
     /// # Errors
     /// The line is no command, or is refused, and nothing changed.
@@ -189,7 +191,8 @@ impl Administration {
         self.run(ontap::parse(line)?, &At { now, date: 0, world: &Told(used) })
     }
 
-    /// The path of an object as people write it: `svm01`, `svm01:/vol/vol1`, `svm01:/vol/vol1/lun1`.
+    /// The path of an object as people write it: `svm01`, `svm01:/vol/vol1`,
+    /// `svm01:/vol/vol1/lun1`.
     pub fn path_of(&self, object: ObjectId) -> Option<String> {
         path_of(&self.registry, object)
     }
@@ -199,8 +202,8 @@ impl Administration {
         self.registry.group_of(group).map(qos::Group::name)
     }
 
-    /// The numbers in force: for every object in a policy group its own (not those of a shared budget), and for every
-    /// shared group with members its budget, by path or name.
+    /// The numbers in force: for every object in a policy group its own (not those of a shared
+    /// budget), and for every shared group with members its budget, by path or name.
     pub fn limits(&self) -> Vec<(String, LimitsInForce)> {
         let numbers = |policy: &str, limits: &qos::Limits| LimitsInForce {
             policy: policy.into(),

@@ -1,5 +1,5 @@
-//! `security login`: users. They are kept beside the catalogue, by whoever serves REST; here are the rules that take what
-//! else there is.
+//! `security login`: users. They are kept beside the catalogue, by whoever serves REST; here are
+//! the rules that take what else there is.
 
 use super::{AdminError, Answer, Errand, Obstacle};
 use ontap::catalogue::SecurityCommand;
@@ -66,7 +66,8 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Without a role, `-vserver` makes an SVM's administrator and its absence one of everything, as in ONTAP.
+    /// Without a role, `-vserver` makes an SVM's administrator and its absence one of everything,
+    /// as in ONTAP.
     fn scope(&self, role: Option<LoginRole>, vserver: Option<&ObjectName>) -> Result<LoginScope, AdminError> {
         let pool = self.at.world.aggregate_name();
         let vserver = vserver.filter(|vserver| Some(vserver.as_str()) != pool.as_deref());

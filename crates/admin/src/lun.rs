@@ -68,7 +68,8 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Takes all LUNs of that path away from clients, or gives them back. One that is so already stays so.
+    /// Takes all LUNs of that path away from clients, or gives them back. One that is so already
+    /// stays so.
     fn offer(&mut self, vserver: Option<&ObjectName>, path: &Query, online: bool) -> Result<Answer, AdminError> {
         let svm = self.svm(vserver)?;
         let is_meant = |lun: &&Object| {

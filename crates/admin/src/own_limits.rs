@@ -1,5 +1,5 @@
-//! Limits of one object alone, given in place of a policy group's name: a group of the object's own, which nobody shares,
-//! comes with them and goes when they do.
+//! Limits of one object alone, given in place of a policy group's name: a group of the object's
+//! own, which nobody shares, comes with them and goes when they do.
 
 use super::{AdminError, Errand};
 use crate::uuid_text;
@@ -7,18 +7,21 @@ use block::{BytesPerSecond, Iops, ObjectId};
 use ontap::value::OwnLimits;
 use qos::{FixedChange, FixedPolicy, Group, NewGroup, Object, Policy, PolicyChange, Rates};
 
-/// The longest part of the object's name in the group's: with what follows it stays below the 127 characters of a name.
+/// The longest part of the object's name in the group's: with what follows it stays below the 127
+/// characters of a name.
 const NAME_MAX: usize = 60;
 
 impl Errand<'_> {
-    /// Gives an object limits of its own. Those that it has are changed; a policy group of another kind is left.
+    /// Gives an object limits of its own. Those that it has are changed; a policy group of another
+    /// kind is left.
     pub(super) fn assign_own(&mut self, object: ObjectId, limits: OwnLimits) -> Result<(), AdminError> {
         let own = self.own_group(object);
         let now = own.as_deref().and_then(|name| fixed_of(self.registry.group(name)?));
         let ceiling = over(now.map(|policy| policy.ceiling), limits.max_iops, limits.max_bytes);
         let floor = over(now.map(|policy| policy.floor), limits.min_iops, limits.min_bytes);
         if ceiling == Rates::default() && floor == Rates::default() {
-            // None at all is what there is without them; limits of a group that others have are not theirs to take away.
+            // None at all is what there is without them; limits of a group that others have are not
+            // theirs to take away.
             return if own.is_some() { self.attach(object, None) } else { Ok(()) };
         }
         if let Some(name) = own {
@@ -67,7 +70,8 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// `vol1_auto_gen_policy_63ab2b0a_…`: a policy group's name, so other characters than it may have are left out.
+    /// `vol1_auto_gen_policy_63ab2b0a_…`: a policy group's name, so other characters than it may
+    /// have are left out.
     fn own_name(&self, object: ObjectId, uuid: u128) -> String {
         let name = self.registry.object(object).map(Object::name).unwrap_or_default();
         let mut plain: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "_-".contains(*c)).collect();
@@ -120,8 +124,8 @@ mod tests {
         administration.execute(line, Time::ZERO, &|_| 0).unwrap().answer.text()
     }
 
-    /// They come with a group, change in it, and go with it: when taken away, when the volume joins another group, and
-    /// when it is deleted.
+    /// They come with a group, change in it, and go with it: when taken away, when the volume joins
+    /// another group, and when it is deleted.
     #[test]
     fn limits_of_a_volume_alone_are_a_group_that_comes_and_goes_with_them() {
         let mut administration = Administration::new(qos::RegistrySettings::default());

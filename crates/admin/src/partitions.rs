@@ -3,10 +3,12 @@
 use block::{Bytes, ObjectId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Partitions at most, the default one counted; they have the numbers from 0, which is the default one's.
+/// Partitions at most, the default one counted; they have the numbers from 0, which is the default
+/// one's.
 pub const PARTITIONS_MAX: u32 = 64;
 
-/// The name of the partition that has what the others leave, and the pages of all volumes that are in none.
+/// The name of the partition that has what the others leave, and the pages of all volumes that are
+/// in none.
 pub const DEFAULT_PARTITION: &str = "default";
 
 /// A partition.
@@ -84,8 +86,8 @@ impl Partitions {
         }
     }
 
-    /// The sizes that they get, by number, in whole pages of at least one: as they were given, or in proportion where the
-    /// memory has become less than all of them together.
+    /// The sizes that they get, by number, in whole pages of at least one: as they were given, or
+    /// in proportion where the memory has become less than all of them together.
     pub fn sizes(&self) -> Vec<(u32, Bytes)> {
         let Some(CacheMemory { memory, page }) = self.memory else { return Vec::new() };
         let (taken, page) = (self.taken(), page.0.max(1));

@@ -1,4 +1,5 @@
-//! `volume qtree`: folders at the top of a volume that hold LUNs and files and carry a policy of their own.
+//! `volume qtree`: folders at the top of a volume that hold LUNs and files and carry a policy of
+//! their own.
 
 use super::{AdminError, Answer, Assigned, Errand, Obstacle, list};
 use block::ObjectId;

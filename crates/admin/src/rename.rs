@@ -1,11 +1,12 @@
-//! Other names for what there is: everything stays as it is but for names, and hosts reach every LUN and file in what
-//! was renamed by its new name. Who is connected stays so.
+//! Other names for what there is: everything stays as it is but for names, and hosts reach every
+//! LUN and file in what was renamed by its new name. Who is connected stays so.
 
 use super::{AdminError, Answer, Effect, Errand};
 use block::ObjectId;
 
 impl Errand<'_> {
-    /// Gives an object another name in its place: a path for a LUN or file, for others a plain name.
+    /// Gives an object another name in its place: a path for a LUN or file, for others a plain
+    /// name.
     pub(super) fn rename(&mut self, object: ObjectId, to: &str) -> Result<Answer, AdminError> {
         let before = self.registry.object(object).map(|object| object.name().to_owned());
         let change = self.registry.rename(object, to)?;

@@ -1,4 +1,5 @@
-//! What the gate said of about a second, summed up for statistics, and what held objects back in it.
+//! What the gate said of about a second, summed up for statistics, and what held objects back in
+//! it.
 
 use ::history::{Figures, Latency};
 use block::{Bytes, Cause, LimitKind, ObjectId, Span};
@@ -24,8 +25,8 @@ pub struct Seen {
     pub queued: Span,
     /// Time that those spent in the device, summed.
     pub service: Span,
-    /// What those would have spent there, summed, had each taken the least mean time that requests of its kind were ever
-    /// seen to take.
+    /// What those would have spent there, summed, had each taken the least mean time that requests
+    /// of its kind were ever seen to take.
     pub at_best: Span,
     /// Waiting time within the sample by cause, summed over requests, those still waiting included.
     pub waited: BTreeMap<Cause, Span>,
@@ -37,8 +38,8 @@ pub struct Seen {
     pub missed: Missed,
 }
 
-/// What a floor was missed by, of what was asked for: a client that keeps too few requests outstanding, and a ceiling in the
-/// way, are no miss of the storage's.
+/// What a floor was missed by, of what was asked for: a client that keeps too few requests
+/// outstanding, and a ceiling in the way, are no miss of the storage's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
     /// Time in which it was.
@@ -111,7 +112,8 @@ pub struct SecondSeen {
 }
 
 impl CacheSeen {
-    /// What came of it since it was as `before`. A partition that was made anew meanwhile begins at nothing.
+    /// What came of it since it was as `before`. A partition that was made anew meanwhile begins at
+    /// nothing.
     #[must_use]
     pub fn since(self, before: CacheSeen) -> CacheSeen {
         let began = if self.hits < before.hits || self.misses < before.misses { CacheSeen::default() } else { before };
@@ -147,7 +149,8 @@ impl Sample {
     }
 }
 
-/// What takes a device about as long: mostly reads or not, and the binary logarithm of their mean size; 0 for none.
+/// What takes a device about as long: mostly reads or not, and the binary logarithm of their mean
+/// size; 0 for none.
 pub type SampleKind = (bool, u32);
 
 impl Seen {
@@ -193,8 +196,8 @@ impl Seen {
         self.missed.bytes += other.missed.bytes;
     }
 
-    /// Where the time of those that ended went, summed. What they waited in the gate is divided as the waiting of the
-    /// sample's time was.
+    /// Where the time of those that ended went, summed. What they waited in the gate is divided as
+    /// the waiting of the sample's time was.
     pub fn spent(&self) -> Latency {
         let waited = self.waited_for(|_| true);
         let part = |kind: fn(Cause) -> bool| share(self.queued, self.waited_for(kind), waited);
@@ -249,7 +252,8 @@ impl Seen {
         (self.queued / requests, self.service / requests)
     }
 
-    /// Whether the device took twice as long as it can: more requests at a time would only have waited there.
+    /// Whether the device took twice as long as it can: more requests at a time would only have
+    /// waited there.
     pub fn is_device_busy(&self) -> bool {
         self.service > self.at_best * 2
     }
@@ -296,8 +300,8 @@ fn add(sum: &mut Tally, more: Tally) {
 /// From this part of the waiting on the stalls are told and not the ceiling: one in this many.
 const STALLS_TOLD: u64 = 20;
 
-/// What requests waited for most. A ceiling that was missed by a twentieth and more because the server did not run is not
-/// what held its object back to less than it.
+/// What requests waited for most. A ceiling that was missed by a twentieth and more because the
+/// server did not run is not what held its object back to less than it.
 pub fn main_cause(waited: impl Iterator<Item = (Cause, Span)>) -> Option<Cause> {
     let (mut most, mut all, mut stalled) = (None, Span::ZERO, Span::ZERO);
     for (cause, span) in waited {

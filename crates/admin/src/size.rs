@@ -1,11 +1,13 @@
-//! Sizes as adaptive policies see them: what is allocated is known here, what is used is asked of the pool.
+//! Sizes as adaptive policies see them: what is allocated is known here, what is used is asked of
+//! the pool.
 
 use super::{AdminError, Administration, At, Errand, Obstacle, whole};
 use block::{Bytes, ObjectId, Time};
 use ontap::value::{NewSize, SizeUnits};
 use qos::{Edit, Object, ObjectKind, Registry};
 
-/// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a device never splits.
+/// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a
+/// device never splits.
 const BLOCK: u64 = 4096;
 
 /// The largest volume: 300 TiB, as the largest of ONTAP's (a FlexVol since 9.12.1).
@@ -45,8 +47,8 @@ fn new_bytes(size: NewSize, was: u64, units: SizeUnits, max: u64, who: &str) -> 
 }
 
 impl Administration {
-    /// Takes in what every object under an adaptive policy uses now, and evaluates the policies that are due. To be
-    /// called from time to time; the edits are for the scheduler.
+    /// Takes in what every object under an adaptive policy uses now, and evaluates the policies
+    /// that are due. To be called from time to time; the edits are for the scheduler.
     #[must_use = "the edits must reach the scheduler"]
     pub fn follow_sizes(&mut self, now: Time, used: &dyn Fn(ObjectId) -> u64) -> Vec<Edit> {
         let adaptive: Vec<ObjectId> =
@@ -55,7 +57,8 @@ impl Administration {
             take_in(&mut self.registry, object, now, used);
         }
         let mut edits = Vec::new();
-        // A bounded number at a time; all that are due now, or the last of many objects would wait for minutes.
+        // A bounded number at a time; all that are due now, or the last of many objects would wait
+        // for minutes.
         while self.registry.next_evaluation().is_some_and(|at| at <= now) {
             edits.extend(self.registry.evaluate(now).edits);
         }
@@ -83,7 +86,8 @@ impl Errand<'_> {
         used_in(self.registry, object, &|leaf| self.at.world.used(leaf))
     }
 
-    /// Has the registry know what an object uses now, so that a policy attached or changed now goes by it.
+    /// Has the registry know what an object uses now, so that a policy attached or changed now goes
+    /// by it.
     pub(super) fn measure(&mut self, object: ObjectId) {
         let At { now, world, .. } = self.at;
         take_in(self.registry, object, now, &|leaf| world.used(leaf));
@@ -121,7 +125,8 @@ mod tests {
     use qos::{RegistrySettings, Units};
     use std::sync::Arc;
 
-    /// An SVM `s` with an adaptive group `a` of 1000 expected and 1500 peak IOPS per TB, both by allocated space.
+    /// An SVM `s` with an adaptive group `a` of 1000 expected and 1500 peak IOPS per TB, both by
+    /// allocated space.
     fn administration(units: Units) -> Administration {
         let mut administration = Administration::new(RegistrySettings { units, ..RegistrySettings::default() });
         for line in [
@@ -146,8 +151,8 @@ mod tests {
         found.map_or((None, None), |(_, limits)| (limits.floor_iops, limits.ceiling_iops))
     }
 
-    /// The published examples, exactly, by the line that an administrator types; and what the same lines come to where
-    /// a GB is 2^30 bytes in sizes and in rates alike.
+    /// The published examples, exactly, by the line that an administrator types; and what the same
+    /// lines come to where a GB is 2^30 bytes in sizes and in rates alike.
     #[test]
     fn a_typed_size_and_a_rate_count_in_the_same_units() {
         // 100/1000 TB: 100 and 150. 100/1024 TB: 97.6 and 146.4, cut. 10 TB is ten of either.
@@ -169,7 +174,8 @@ mod tests {
         assert_eq!(in_force(&administration, "w"), (Some(75_000), Some(75_000)));
     }
 
-    /// A size in bytes or in units with an `i` is what it is: 100 GiB at 1500 per TB is 161 decimal and 146 binary.
+    /// A size in bytes or in units with an `i` is what it is: 100 GiB at 1500 per TB is 161 decimal
+    /// and 146 binary.
     #[test]
     fn a_size_in_bytes_is_taken_as_it_is() {
         for (units, ceiling) in [(Units::Decimal, 161), (Units::Binary, 146)] {
@@ -185,7 +191,8 @@ mod tests {
     fn a_size_that_is_none_is_refused() {
         let mut administration = administration(Units::Decimal);
         let mut told = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
-        // 300 TiB are 329 853 488 332 800 bytes, so 329 TB are a volume and 330 TB are none; of a LUN 140 and 141 TB.
+        // 300 TiB are 329 853 488 332 800 bytes, so 329 TB are a volume and 330 TB are none; of a
+        // LUN 140 and 141 TB.
         assert!(told("volume create v -size 329TB").is_ok());
         assert!(told("volume create v2 -size 300TiB").is_ok());
         for size in ["330TB", "999999TB", "5000PB"] {
@@ -206,7 +213,8 @@ mod tests {
         assert!(told("volume create w -size 18447PB").unwrap_err().contains("18447PB"), "more than 2^64");
     }
 
-    /// What LUNs and files use is their volume's, wherever they are in it; an empty volume uses nothing.
+    /// What LUNs and files use is their volume's, wherever they are in it; an empty volume uses
+    /// nothing.
     #[test]
     fn a_volume_uses_what_is_in_it() {
         let mut administration = administration(Units::Decimal);
@@ -251,8 +259,8 @@ mod tests {
         }
     }
 
-    /// Two volumes, of two LUNs and of one, and a snapshot of each. Counted are the LUNs that are asked for what they use, and
-    /// the snapshots for what is theirs alone.
+    /// Two volumes, of two LUNs and of one, and a snapshot of each. Counted are the LUNs that are
+    /// asked for what they use, and the snapshots for what is theirs alone.
     #[test]
     fn sizes_are_measured_only_for_rows_and_rules_that_need_them() {
         let mut administration = administration(Units::Decimal);
@@ -300,7 +308,8 @@ mod tests {
         assert!(answer.contains("Snapshot Size: 2.10MB"), "{answer}");
     }
 
-    /// Growth of what is used is followed after four minutes and not before, and less than 10 IOPS is no growth.
+    /// Growth of what is used is followed after four minutes and not before, and less than 10 IOPS
+    /// is no growth.
     #[test]
     fn what_is_used_is_followed_in_time() {
         let mut administration = administration(Units::Decimal);

@@ -63,8 +63,8 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// The volume has what it had: LUNs and files that came later are gone, those that were deleted are there again. Other
-    /// snapshots stay.
+    /// The volume has what it had: LUNs and files that came later are gone, those that were deleted
+    /// are there again. Other snapshots stay.
     fn restore_snapshot(&mut self, restore: &SnapshotRestore) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
         self.forced = restore.force.0;
@@ -117,7 +117,8 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// A new LUN or file in a volume that shares what `leaf` has, in no policy group; its qtree is made if need be.
+    /// A new LUN or file in a volume that shares what `leaf` has, in no policy group; its qtree is
+    /// made if need be.
     pub(super) fn plant(&mut self, volume: ObjectId, leaf: &SnapshotLeaf) -> Result<ObjectId, AdminError> {
         if let Some(qtree) = &leaf.qtree
             && self.registry.find_qtree(volume, qtree).is_none()

@@ -1,5 +1,5 @@
-//! The snapshots that there are: names and times, and which tree of the maps holds which LUN or file as it was. What is
-//! in the trees is the store's.
+//! The snapshots that there are: names and times, and which tree of the maps holds which LUN or
+//! file as it was. What is in the trees is the store's.
 
 use block::ObjectId;
 use ontap::value::OsType;

@@ -1,7 +1,7 @@
 //! `qos statistics`: what the gate said of the last second, by policy group, workload or volume.
 //!
-//! An operation counts for the nearest object in a policy group on the way up from its LUN or file, so that the rows sum
-//! up to the total. What no policy applies to is the row `User-Best-Effort`.
+//! An operation counts for the nearest object in a policy group on the way up from its LUN or file,
+//! so that the rows sum up to the total. What no policy applies to is the row `User-Best-Effort`.
 
 use super::workload::workload_name;
 use super::{AdminError, Answer, Errand, Obstacle, path_of};
@@ -127,9 +127,10 @@ impl Work<'_, '_> {
         }
     }
 
-    /// What held it back: what it waited for in the gate if that was more than half of all the time spent, else the
-    /// device if that took more than twice as long as it can, else its own depth. The last two are a guess: nobody knows
-    /// what one more request would have got, and a device that was never seen idle is not known to be busy.
+    /// What held it back: what it waited for in the gate if that was more than half of all the time
+    /// spent, else the device if that took more than twice as long as it can, else its own depth.
+    /// The last two are a guess: nobody knows what one more request would have got, and a device
+    /// that was never seen idle is not known to be busy.
     fn held_by(&self, object: Option<ObjectId>, seen: &Seen, waited: Span) -> HeldBy {
         if seen.ops() == 0 && waited == Span::ZERO {
             return HeldBy::Nothing;

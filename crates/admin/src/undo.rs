@@ -6,7 +6,8 @@ use ontap::value::OsType;
 use qos::GroupId;
 use std::collections::BTreeSet;
 
-/// What brings an administration back to where it was before a command. It is as large as the change was.
+/// What brings an administration back to where it was before a command. It is as large as the
+/// change was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undo {
     pub(crate) registry: qos::Undo,

@@ -165,7 +165,8 @@ mod tests {
     use crate::Effect;
     use block::Time;
 
-    /// A volume is deleted only when it is empty, so that no LUN goes unnoticed and no file is left behind.
+    /// A volume is deleted only when it is empty, so that no LUN goes unnoticed and no file is left
+    /// behind.
     #[test]
     fn a_volume_with_luns_stays() {
         let mut administration = Administration::new(qos::RegistrySettings::default());
@@ -179,7 +180,8 @@ mod tests {
         assert!(run("lun show").unwrap().answer.text().contains("currently empty"));
     }
 
-    /// The grammar and the registry each have the rule; the longest name that one takes is the longest of the other.
+    /// The grammar and the registry each have the rule; the longest name that one takes is the
+    /// longest of the other.
     #[test]
     fn the_longest_names_are_taken() {
         let mut administration = Administration::new(qos::RegistrySettings::default());
@@ -201,8 +203,8 @@ mod tests {
         assert!(refused.contains("1 to 127 letters"), "{refused}");
     }
 
-    /// Of several SVMs the one is meant that alone has a volume of that name; two that have it have to be told apart, and a new
-    /// volume has no name yet to go by.
+    /// Of several SVMs the one is meant that alone has a volume of that name; two that have it have
+    /// to be told apart, and a new volume has no name yet to go by.
     #[test]
     fn a_name_that_one_svm_has_needs_no_vserver() {
         let mut administration = Administration::new(qos::RegistrySettings::default());

@@ -10,7 +10,8 @@ use qos::{Object, ObjectKind, PeakMode};
 impl Errand<'_> {
     pub(super) fn workload(&mut self, command: WorkloadCommand) -> Result<Answer, AdminError> {
         match command {
-            // The scheduler has one way, which is that of the second version: floors are kept at any load.
+            // The scheduler has one way, which is that of the second version: floors are kept at
+            // any load.
             WorkloadCommand::ThroughputFloors(floors) if floors.enable => Ok(Answer::default()),
             WorkloadCommand::ThroughputFloors(_) => Err(Obstacle::FloorsAlwaysKept
                 .told(

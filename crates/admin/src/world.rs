@@ -33,7 +33,8 @@ pub trait World {
     /// What the gate said of the last second.
     fn sample(&self) -> Arc<Sample>;
 
-    /// What is kept of the last day and began at a moment or later, the oldest first: of each object with all that is in it.
+    /// What is kept of the last day and began at a moment or later, the oldest first: of each
+    /// object with all that is in it.
     fn day(&self, _since: Time) -> Vec<Arc<Slot>> {
         Vec::new()
     }
@@ -43,8 +44,8 @@ pub trait World {
         Figures::default()
     }
 
-    /// What an object did by the hour, with all that is in it, as far as the pool has it; hours are counted from the beginning
-    /// of 1970. An error is a sentence.
+    /// What an object did by the hour, with all that is in it, as far as the pool has it; hours are
+    /// counted from the beginning of 1970. An error is a sentence.
     fn hours(&self, _named: &Named, _hours: Range<u64>) -> Result<Vec<HourDone>, String> {
         Ok(Vec::new())
     }
@@ -57,7 +58,8 @@ pub trait World {
     /// An identifier that nobody else has.
     fn uuid(&self) -> u128;
 
-    /// What came of each partition of the cache since it was made, by number; `None` where there is no cache.
+    /// What came of each partition of the cache since it was made, by number; `None` where there is
+    /// no cache.
     fn cache(&self) -> Option<BTreeMap<u32, CacheSeen>> {
         None
     }
@@ -77,7 +79,8 @@ pub trait World {
         Ok(Vec::new())
     }
 
-    /// Changes a user, durably; its password, where it needs one, is known there. An error is a sentence, and nothing changed.
+    /// Changes a user, durably; its password, where it needs one, is known there. An error is a
+    /// sentence, and nothing changed.
     fn change_login(&self, _change: &LoginChange) -> Result<(), String> {
         Err("users belong to a server, and there is none here".into())
     }

@@ -1,4 +1,5 @@
-//! Every refusal of every command, with what a program reads of it: code, kind, field, value and target.
+//! Every refusal of every command, with what a program reads of it: code, kind, field, value and
+//! target.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,8 @@ use ontap::Problem;
 use qos::RefusalKind::{self, Denied, Exists, Full, InUse, Invalid, Missing, Unsupported};
 use qos::{RegistrySettings, Rule};
 
-/// Two SVMs; `s` with a volume of a LUN, a file, a qtree and a snapshot, an empty volume, and policies of both kinds.
+/// Two SVMs; `s` with a volume of a LUN, a file, a qtree and a snapshot, an empty volume, and
+/// policies of both kinds.
 const THERE: &[&str] = &[
     "vserver create s",
     "vserver create t",
@@ -95,8 +97,9 @@ const OBSTACLES: &[(Obstacle, Row)] = &[
     (Obstacle::NoRoom, row("lun create /vol/v/big -vserver s -size 6MiB", 8454931, Full, Some("size"), Some("6291456"), Some("s:/vol/v"))),
 ];
 
-/// Not to be reached by one line from there: a volume with snapshots and nothing else, 1023 snapshots, 2^31 trees, 64
-/// partitions, no cache; the others are the server's, the store's and those of what is kept by the hour.
+/// Not to be reached by one line from there: a volume with snapshots and nothing else, 1023
+/// snapshots, 2^31 trees, 64 partitions, no cache; the others are the server's, the store's and
+/// those of what is kept by the hour.
 const OBSTACLES_ELSEWHERE: &[Obstacle] = &[
     Obstacle::HasSnapshots,
     Obstacle::SnapshotsMax,

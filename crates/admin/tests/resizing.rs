@@ -1,4 +1,5 @@
-//! Sizes that are told by what they grow or shrink by, and the space that is told of volumes and of the pool.
+//! Sizes that are told by what they grow or shrink by, and the space that is told of volumes and of
+//! the pool.
 
 use admin::{AdminError, Administration, Aggregate, At, Sample, World};
 use block::{ObjectId, Time};

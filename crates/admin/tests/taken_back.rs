@@ -1,6 +1,6 @@
-//! Random administrators whose changes cannot be kept: a command that is refused, or that is taken back after it was
-//! done, leaves the whole administration as it was; the records that it touched are those that differ; and it may be
-//! done once more, to the same end.
+//! Random administrators whose changes cannot be kept: a command that is refused, or that is taken
+//! back after it was done, leaves the whole administration as it was; the records that it touched
+//! are those that differ; and it may be done once more, to the same end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -158,7 +158,8 @@ proptest! {
     }
 }
 
-/// The lines above are commands, and of each kind some are done: with nothing but refusals, the property proves little.
+/// The lines above are commands, and of each kind some are done: with nothing but refusals, the
+/// property proves little.
 #[test]
 fn some_of_each_command_are_done() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,4 +1,5 @@
-//! What a request's body says, taken field by field: what is left at the end is refused by its name.
+//! What a request's body says, taken field by field: what is left at the end is refused by its
+//! name.
 
 use crate::problem::{Problem, code};
 use crate::setting::{Setting, of_method};

@@ -1,4 +1,5 @@
-//! The server's certificate: the administrator's, or one that is made at the first start and kept in the pool's folder.
+//! The server's certificate: the administrator's, or one that is made at the first start and kept
+//! in the pool's folder.
 
 use rcgen::{CertificateParams, KeyPair};
 use server::TlsFiles;
@@ -15,7 +16,8 @@ pub struct CertificateError {
     reason: String,
 }
 
-/// The certificate that is kept in a folder; makes one for this machine's names and `host` where there is none.
+/// The certificate that is kept in a folder; makes one for this machine's names and `host` where
+/// there is none.
 ///
 /// # Errors
 /// It cannot be made or written.

@@ -1,5 +1,5 @@
-//! The other end, for `seawall shell --rest`: lines to a server's `/api/private/cli`, over one connection that is made anew
-//! when it is gone.
+//! The other end, for `seawall shell --rest`: lines to a server's `/api/private/cli`, over one
+//! connection that is made anew when it is gone.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,6 @@
-//! One connection of HTTPS to its end, and what it may take in time and bytes: whatever a client does or leaves undone, its
-//! place is free again within a named time, and nobody else waits for it meanwhile.
+//! One connection of HTTPS to its end, and what it may take in time and bytes: whatever a client
+//! does or leaves undone, its place is free again within a named time, and nobody else waits for it
+//! meanwhile.
 //!
 //! ```text
 //!   connected ─ HANDSHAKE_TIME ─► TLS ─ HEAD_TIME ─► head ─ BODY_TIME ─► body ─► answer ─ ANSWER_TIME ─► taken
@@ -31,8 +32,8 @@ use tokio_rustls::rustls::ServerConfig;
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// The longest head of a request, in bytes; hyper takes no less than 8 KiB.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// A longer one is read so far and thrown away, so that its sender gets the answer that says why: a connection that is closed
-/// with bytes unread is reset, and the answer with it.
+/// A longer one is read so far and thrown away, so that its sender gets the answer that says why: a
+/// connection that is closed with bytes unread is reset, and the answer with it.
 const BODY_BYTES_READ: usize = 16 << 20;
 /// A client has so long for a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
@@ -40,8 +41,8 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 const HEAD_TIME: Duration = Duration::from_secs(60);
 /// And so long for a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
-/// And so long to take an answer, from when the system has no more room for it: the largest, of some 20 MB, in that time is
-/// less than 2 Mbit/s.
+/// And so long to take an answer, from when the system has no more room for it: the largest, of
+/// some 20 MB, in that time is less than 2 Mbit/s.
 const ANSWER_TIME: Duration = Duration::from_secs(120);
 
 /// Serves one connection; an error says why it ended before its time.
@@ -124,9 +125,9 @@ fn sent(reply: Reply) -> hyper::Response<Full<Bytes>> {
     response
 }
 
-/// A stream whose other end takes in [`ANSWER_TIME`] what it is sent: else it would hold its place, and the answer its memory,
-/// for as long as it likes. The time begins when there is no room, and ends when all of it has gone: a byte a minute is no
-/// progress.
+/// A stream whose other end takes in [`ANSWER_TIME`] what it is sent: else it would hold its place,
+/// and the answer its memory, for as long as it likes. The time begins when there is no room, and
+/// ends when all of it has gone: a byte a minute is no progress.
 struct Taken<S> {
     stream: S,
     waits: Option<Pin<Box<Sleep>>>,

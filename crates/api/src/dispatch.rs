@@ -1,4 +1,5 @@
-//! From a request to its answer: which resource is meant, what it shows, and the commands that its changes are.
+//! From a request to its answer: which resource is meant, what it shows, and the commands that its
+//! changes are.
 //!
 //! ```text
 //!   GET     /api/storage/volumes?name=v*        records that the query picks
@@ -313,7 +314,8 @@ impl Errand<'_> {
         Ok(reply)
     }
 
-    /// Does what was asked for, and answers: at once, or by a job where the client does not say that it waits.
+    /// Does what was asked for, and answers: at once, or by a job where the client does not say
+    /// that it waits.
     fn done<R: Resource>(
         &mut self,
         query: &Query,
@@ -329,7 +331,8 @@ impl Errand<'_> {
         let description = format!("{} {}", self.request.method, self.request.path);
         let mut job = Job { uuid, description, time, svms, problem: None };
         self.office.jobs.begin(&job, self.desk.generation())?;
-        // What is wrong by itself is answered at once; what stands in the way is what a job fails of.
+        // What is wrong by itself is answered at once; what stands in the way is what a job fails
+        // of.
         let fails_later = |problem: &Problem| matches!(problem.kind, Some(RefusalKind::InUse | RefusalKind::Full));
         match self.run(commands) {
             Err(problem) if !fails_later(&problem) => {

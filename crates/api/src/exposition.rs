@@ -1,9 +1,9 @@
-//! `/metrics`: what Prometheus scrapes, in its text format (version 0.0.4), by the conventions of its ecosystem: base units,
-//! counters that end in `_total`, a bounded number of series.
+//! `/metrics`: what Prometheus scrapes, in its text format (version 0.0.4), by the conventions of
+//! its ecosystem: base units, counters that end in `_total`, a bounded number of series.
 //!
-//! Volumes and policy groups have series of their own; LUNs, files and clients have none. Where there are more than
-//! [`LABELLED_MAX`] of a kind, those with the highest numbers (the newest) have none either, and a gauge says how many they are.
-//! The pool's sums are of all.
+//! Volumes and policy groups have series of their own; LUNs, files and clients have none. Where
+//! there are more than [`LABELLED_MAX`] of a kind, those with the highest numbers (the newest) have
+//! none either, and a gauge says how many they are. The pool's sums are of all.
 
 mod memory;
 
@@ -21,7 +21,8 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 /// Volumes, and policy groups, with series of their own: each has about 20.
 const LABELLED_MAX: usize = 2000;
 
-/// All of it that whoever asks may see: an SVM's administrator that SVM's volumes and policy groups.
+/// All of it that whoever asks may see: an SVM's administrator that SVM's volumes and policy
+/// groups.
 pub(crate) fn text(view: &View<'_>) -> String {
     let Some(seen) = view.at.world.server() else { return String::new() };
     let mut page = Page::default();

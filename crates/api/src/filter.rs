@@ -1,5 +1,6 @@
-//! What a field must be like for its record to be picked: ONTAP's query syntax, as the command line has it
-//! ([`ontap::value::Query`]), and besides `null`, and quotes that take the signs their meaning.
+//! What a field must be like for its record to be picked: ONTAP's query syntax, as the command line
+//! has it ([`ontap::value::Query`]), and besides `null`, and quotes that take the signs their
+//! meaning.
 
 use crate::problem::{Problem, code};
 use serde_json::Value;

@@ -1,5 +1,6 @@
-//! HTTPS: connections, requests and answers. One thread does all that waits; what a request asks for is done on another
-//! one, under the lock that the control socket's lines are done under. The data path never waits for either.
+//! HTTPS: connections, requests and answers. One thread does all that waits; what a request asks
+//! for is done on another one, under the lock that the control socket's lines are done under. The
+//! data path never waits for either.
 
 use crate::caller::Caller;
 use crate::certificate::{self, CertificateError};

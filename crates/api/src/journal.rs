@@ -1,13 +1,14 @@
-//! The jobs on disk, so that one that the end of the server cut off is known at the next start: `jobs.jsonl` in the pool's
-//! folder, a line when a job begins and a line when it ends.
+//! The jobs on disk, so that one that the end of the server cut off is known at the next start:
+//! `jobs.jsonl` in the pool's folder, a line when a job begins and a line when it ends.
 //!
 //! ```text
 //!   {"begun":{"uuid":…,"description":"POST /api/storage/volumes","time":…,"svms":[1],"generation":41}}
 //!   {"ended":{"uuid":…,"error":{"message":…,"code":8}}}
 //! ```
-//! The first line is durable before anything is changed. A change is the catalogue's next generation or it is not at all,
-//! and one is made at a time: so a job without an end was done if the catalogue is past the generation that it began at,
-//! and else nothing of it is left. The data's side of either is settled when the pool is opened.
+//! The first line is durable before anything is changed. A change is the catalogue's next
+//! generation or it is not at all, and one is made at a time: so a job without an end was done if
+//! the catalogue is past the generation that it began at, and else nothing of it is left. The
+//! data's side of either is settled when the pool is opened.
 
 use crate::problem::{Problem, code};
 use crate::resource::Job;
@@ -67,8 +68,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Reads the jobs that are kept, at most `most` of them, and writes the file anew with each at its end. `generation`
-    /// is that of the catalogue now.
+    /// Reads the jobs that are kept, at most `most` of them, and writes the file anew with each at
+    /// its end. `generation` is that of the catalogue now.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -93,7 +94,8 @@ impl Journal {
     /// It ended so; or the client was told at once, and there is no such job.
     pub fn end(&mut self, job: &Job, withdrawn: bool) -> std::io::Result<()> {
         self.add(&ended(job, withdrawn))?;
-        // One that is done is known from the catalogue, one that is not must not be taken for done when that goes on.
+        // One that is done is known from the catalogue, one that is not must not be taken for done
+        // when that goes on.
         if job.problem.is_some() { self.file.sync_data() } else { Ok(()) }
     }
 
@@ -148,7 +150,8 @@ fn text_of(line: &Line) -> String {
     serde_json::to_string(line).map(|text| text + "\n").unwrap_or_default()
 }
 
-/// The jobs of a file, each with its end. A line that was cut off, or that another version wrote, is left out.
+/// The jobs of a file, each with its end. A line that was cut off, or that another version wrote,
+/// is left out.
 fn settled(reader: impl BufRead, generation: u64, most: usize) -> std::io::Result<VecDeque<Job>> {
     let mut jobs: VecDeque<(Job, Option<u64>)> = VecDeque::new();
     for line in reader.split(b'\n') {
@@ -192,8 +195,9 @@ mod tests {
         Job { uuid, description: format!("POST {uuid}"), time: 5, svms, problem: None }
     }
 
-    /// Four begin at generation 41. The first ends well, the second fails, the third is answered otherwise, and the fourth is
-    /// cut off: it was done if the catalogue is at 42 at the next start, and not if it is at 41.
+    /// Four begin at generation 41. The first ends well, the second fails, the third is answered
+    /// otherwise, and the fourth is cut off: it was done if the catalogue is at 42 at the next
+    /// start, and not if it is at 41.
     #[test]
     fn what_was_cut_off_was_done_if_the_catalogue_went_on() {
         for (generation, done) in [(41, false), (42, true)] {

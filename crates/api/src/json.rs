@@ -1,4 +1,5 @@
-//! JSON as it is taken from clients: within a depth, and without a key twice, which two readers could read in two ways.
+//! JSON as it is taken from clients: within a depth, and without a key twice, which two readers
+//! could read in two ways.
 
 use crate::problem::{Problem, code};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -8,7 +9,8 @@ use std::fmt;
 /// Objects and lists inside one another: no request needs more than four.
 const DEPTH_MAX: u32 = 16;
 
-/// The object that a body holds; an empty body is an empty one, as the client's DELETE sends either.
+/// The object that a body holds; an empty body is an empty one, as the client's DELETE sends
+/// either.
 ///
 /// # Errors
 /// It is no JSON, no object, too deep, or names a key twice.

@@ -1,5 +1,6 @@
-//! REST, as ONTAP has it: HTTP and nothing else. What a request changes are the typed commands of [`admin`], run as those
-//! of the control socket are; what it shows is read from what [`admin`] has.
+//! REST, as ONTAP has it: HTTP and nothing else. What a request changes are the typed commands of
+//! [`admin`], run as those of the control socket are; what it shows is read from what [`admin`]
+//! has.
 //!
 //! ```text
 //!   http ─► connection ─► login ─► dispatch ─► resource ─► commands ─► Control ─► the data thread

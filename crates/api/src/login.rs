@@ -1,8 +1,9 @@
 //! Who asks: name and password of a request's `Authorization`, by the users' file.
 //!
-//! Verifying a password takes long on purpose, and a client sends its own with every request. So one that was verified is
-//! known for a minute, by a hash under a key that nobody else has, and forgotten with all others when the file changes.
-//! Whoever gives wrong ones has to wait before the next one is looked at, twice as long each time.
+//! Verifying a password takes long on purpose, and a client sends its own with every request. So
+//! one that was verified is known for a minute, by a hash under a key that nobody else has, and
+//! forgotten with all others when the file changes. Whoever gives wrong ones has to wait before the
+//! next one is looked at, twice as long each time.
 
 use crate::caller::Caller;
 use crate::problem::{Problem, code};
@@ -94,7 +95,8 @@ impl Logins {
         if let Some(caller) = self.known(&fingerprint, from, now)? {
             return Ok(caller);
         }
-        // One at a time: of many at once from one address all but the first find how that one ended.
+        // One at a time: of many at once from one address all but the first find how that one
+        // ended.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(caller) = self.known(&fingerprint, from, now)? {
             return Ok(caller);

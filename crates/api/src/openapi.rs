@@ -1,5 +1,5 @@
-//! What there is to ask for, as OpenAPI 3: made of the same tables of fields that records are made of, so that it cannot say
-//! anything else.
+//! What there is to ask for, as OpenAPI 3: made of the same tables of fields that records are made
+//! of, so that it cannot say anything else.
 
 use crate::record::{Field, Kind};
 use crate::resource::{

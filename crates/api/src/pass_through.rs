@@ -8,7 +8,8 @@
 //!   DELETE                                         volume delete -…
 //!   POST   /api/private/cli/volume/rename {…}      volume rename -…
 //! ```
-//! A value is put in quotes, so that none is read as a parameter. Names have underscores for hyphens.
+//! A value is put in quotes, so that none is read as a parameter. Names have underscores for
+//! hyphens.
 
 use crate::body::Body;
 use crate::caller::{Caller, Role};
@@ -110,7 +111,8 @@ fn parameter(name: &str, value: &Value) -> Result<String, Problem> {
     if text.contains(['\n', '\r']) {
         return Err(Problem::bad(code::INVALID_VALUE, name, format!("{name}: must be of one line")));
     }
-    // Quotes take the meaning from what a pattern is made of, so they stand only where it would be another word.
+    // Quotes take the meaning from what a pattern is made of, so they stand only where it would be
+    // another word.
     let plain = Word::split(&text)
         .is_ok_and(|words| matches!(&words[..], [word] if !word.quoted && word.parameter().is_none()));
     let word = Word { quoted: !plain, text };

@@ -1,5 +1,5 @@
-//! Records as they are sent: a table of fields for each resource, of which only those are read that are shown, sorted or
-//! filtered by.
+//! Records as they are sent: a table of fields for each resource, of which only those are read that
+//! are shown, sorted or filtered by.
 
 use crate::problem::{Problem, code};
 use crate::query::Query;
@@ -25,7 +25,8 @@ pub(crate) struct Field<T> {
 pub(crate) enum Kind {
     /// A text.
     Text,
-    /// A whole number, not negative: bytes, operations per second, seconds, or a count, as its name says.
+    /// A whole number, not negative: bytes, operations per second, seconds, or a count, as its name
+    /// says.
     Number,
     /// Yes or no.
     Truth,

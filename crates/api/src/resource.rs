@@ -86,8 +86,8 @@ pub(crate) trait Resource {
     /// What stands behind the collection's path for one.
     fn key(&self, view: &View<'_>, item: Self::Item) -> String;
 
-    /// The fields that a body names one by, in the order in which the path does: of a list of records to change, each has
-    /// them.
+    /// The fields that a body names one by, in the order in which the path does: of a list of
+    /// records to change, each has them.
     const KEYS: &'static [&'static str] = &["uuid"];
     /// Whether one is made by a POST to its own path.
     const MADE_AT_KEY: bool = false;

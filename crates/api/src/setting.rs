@@ -1,5 +1,5 @@
-//! What a POST and a PATCH of each resource take: for the document of what there is. A test holds it against what the
-//! resources do take, both ways.
+//! What a POST and a PATCH of each resource take: for the document of what there is. A test holds
+//! it against what the resources do take, both ways.
 
 use serde_json::{Value, json};
 
@@ -72,7 +72,8 @@ pub(crate) fn of_method<'a>(settings: &'a [Setting], method: &'a str) -> impl It
     settings.iter().filter(move |setting| setting.place.is_in(method))
 }
 
-/// The schema of a method's body: what is at each dotted name, nothing else, and what must be there.
+/// The schema of a method's body: what is at each dotted name, nothing else, and what must be
+/// there.
 pub(crate) fn body_schema(settings: &[Setting], method: &str) -> Value {
     let mut schema = closed(&json!({}));
     for setting in of_method(settings, method) {

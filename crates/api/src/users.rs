@@ -1,4 +1,5 @@
-//! Who may log in: a file in the pool's folder with a name, a role and the hash of a password for each, by argon2id.
+//! Who may log in: a file in the pool's folder with a name, a role and the hash of a password for
+//! each, by argon2id.
 //!
 //! ```json
 //! {"users":[{"name":"alice","role":"svm:svm01","password":"$argon2id$v=19$m=19456,t=2,p=1$…$…"}]}
@@ -98,7 +99,8 @@ impl Users {
         Ok(Users { users: table.users.into_iter().map(user).collect::<Result<_, _>>()? })
     }
 
-    /// Changes the file: reads it, has `change` change the users, and writes it anew, one process at a time.
+    /// Changes the file: reads it, has `change` change the users, and writes it anew, one process
+    /// at a time.
     ///
     /// # Errors
     /// It cannot be read or written, or `change` refuses; then it is as it was.
@@ -179,7 +181,8 @@ impl Users {
         self.users.get(name).map(|user| &user.role)
     }
 
-    /// The hash that somebody's password must fit; for nobody one that nothing fits, so that both take as long.
+    /// The hash that somebody's password must fit; for nobody one that nothing fits, so that both
+    /// take as long.
     pub(crate) fn hash(&self, name: &str) -> String {
         self.users.get(name).map_or_else(|| NOBODYS.to_owned(), |user| user.hash.clone())
     }
@@ -195,7 +198,8 @@ pub(crate) fn is_password(password: &str, hash: &str) -> bool {
     PasswordHash::new(hash).is_ok_and(|hash| verify(&hash))
 }
 
-/// A new password for somebody, of 120 random bits, in letters and digits that are not taken for one another.
+/// A new password for somebody, of 120 random bits, in letters and digits that are not taken for
+/// one another.
 pub fn new_password() -> String {
     const SIGNS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     random::<24>().iter().map(|byte| SIGNS[usize::from(*byte) % SIGNS.len()] as char).collect()

@@ -1,5 +1,5 @@
-//! What will happen and when: a heap ordered by (time, sequence), so that what falls on one instant happens in the order
-//! in which it was noted, in every run alike.
+//! What will happen and when: a heap ordered by (time, sequence), so that what falls on one instant
+//! happens in the order in which it was noted, in every run alike.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

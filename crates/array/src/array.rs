@@ -6,8 +6,8 @@
 //!                                                       └► disk          target; a RAID has it once for each member
 //! ```
 //!
-//! So an array in front of another one is the same list with both their stages, and a shelf on a slower loop is a link
-//! between two of them.
+//! So an array in front of another one is the same list with both their stages, and a shelf on a
+//! slower loop is a link between two of them.
 
 use block::Bytes;
 
@@ -82,7 +82,8 @@ impl Stage {
 }
 
 impl Array {
-    /// Most media in one array: what the largest of today's carry is below it, and a line of RAIDs of RAIDs reaches it soon.
+    /// Most media in one array: what the largest of today's carry is below it, and a line of RAIDs
+    /// of RAIDs reaches it soon.
     pub const MEDIA_MAX: u64 = 4096;
 
     pub(crate) fn check(&self) -> Result<(), DeviceError> {
@@ -110,7 +111,8 @@ fn build(stages: &[Stage], media: &Model, size: Bytes, seed: u64) -> Box<dyn Med
     let Some((first, rest)) = stages.split_first() else { return media.medium(size, seed) };
     if let Stage::Raid(raid) = first {
         let each = raid.member_size(size);
-        // Neighbouring seeds would do: the generator spreads them; the step keeps members of nested groups apart.
+        // Neighbouring seeds would do: the generator spreads them; the step keeps members of nested
+        // groups apart.
         let member = |k: u32| build(rest, media, each, seed.wrapping_add(u64::from(k + 1) << 32));
         return Box::new(Group::new(raid.clone(), (0..raid.members).map(member).collect()));
     }
@@ -128,7 +130,8 @@ fn build(stages: &[Stage], media: &Model, size: Bytes, seed: u64) -> Box<dyn Med
 }
 
 impl Default for Array {
-    /// A small array of its time: 8 Gb/s, two cores, 1 GiB of mirrored log, RAID 5 of seven disks and one.
+    /// A small array of its time: 8 Gb/s, two cores, 1 GiB of mirrored log, RAID 5 of seven disks
+    /// and one.
     fn default() -> Array {
         Array {
             stages: vec![

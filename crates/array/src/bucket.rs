@@ -1,12 +1,14 @@
-//! A volume's own limit: a bucket that fills at the base rate and is emptied by what passes, with a peak rate on top.
+//! A volume's own limit: a bucket that fills at the base rate and is emptied by what passes, with a
+//! peak rate on top.
 //!
-//! Exact in integers. A bucket counts in billionths: it gains `rate` of them each nanosecond and one operation (or byte)
-//! costs 10^9, so no instant is rounded twice. Something may pass while the bucket is not in debt, and takes what it
-//! costs even into debt: so one request larger than the whole credit passes too, and pays by the wait of the next.
+//! Exact in integers. A bucket counts in billionths: it gains `rate` of them each nanosecond and
+//! one operation (or byte) costs 10^9, so no instant is rounded twice. Something may pass while the
+//! bucket is not in debt, and takes what it costs even into debt: so one request larger than the
+//! whole credit passes too, and pays by the wait of the next.
 //!
-//! Worked example: base 100/s, peak 300/s, credit 20. The first request passes at 0; then the peak bucket, which saves
-//! nothing, lets one pass every 3.33 ms. The base bucket loses 200 a second net, so its 20 last 20/(300-100) = 0.1 s;
-//! from then on one passes every 10 ms.
+//! Worked example: base 100/s, peak 300/s, credit 20. The first request passes at 0; then the peak
+//! bucket, which saves nothing, lets one pass every 3.33 ms. The base bucket loses 200 a second
+//! net, so its 20 last 20/(300-100) = 0.1 s; from then on one passes every 10 ms.
 
 use block::{Span, Time};
 
@@ -45,7 +47,8 @@ impl Meter {
         Meter { base: Bucket::new(spec.base, spec.credit), peak: Bucket::new(spec.peak, 0), spec }
     }
 
-    /// The first instant, not before `now`, at which something may pass; `None` while nothing ever may.
+    /// The first instant, not before `now`, at which something may pass; `None` while nothing ever
+    /// may.
     pub(crate) fn opens(&self, now: Time) -> Option<Time> {
         Some(self.base.opens(now)?.max(self.peak.opens(now)?))
     }
@@ -71,8 +74,9 @@ impl Bucket {
 
     fn level(&self, now: Time) -> i128 {
         let gained = i128::from(now.since(self.at).as_nanos()) * i128::from(self.rate);
-        // One nanosecond's gain above the capacity is kept: the bucket is looked at in whole nanoseconds, and cutting
-        // what came between the debt's end and the next look would make the rate too low.
+        // One nanosecond's gain above the capacity is kept: the bucket is looked at in whole
+        // nanoseconds, and cutting what came between the debt's end and the next look would make
+        // the rate too low.
         (self.level + gained).min(self.capacity + i128::from(self.rate.max(1)) - 1)
     }
 
@@ -118,7 +122,8 @@ mod tests {
 
     #[test]
     fn a_rate_that_does_not_divide_the_nanosecond_is_exact_for_ever() {
-        // The k-th operation passes at k/3 s, rounded up; the sum of a million roundings must not show.
+        // The k-th operation passes at k/3 s, rounded up; the sum of a million roundings must not
+        // show.
         let times = passes(Allowance { base: 3_000_000, peak: 3_000_000, credit: 0 }, 3_000_001);
         for k in [1u64, 2, 1_000_000, 2_999_999, 3_000_000] {
             assert_eq!(times[k as usize].as_nanos(), (k * 1_000).div_ceil(3), "operation {k}");
@@ -127,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_full_credit_lasts_credit_over_peak_minus_base() {
-        // 20 / (300 - 100) = 0.1 s at 300/s: 30 operations and the one that needs no credit; then one every 10 ms.
+        // 20 / (300 - 100) = 0.1 s at 300/s: 30 operations and the one that needs no credit; then
+        // one every 10 ms.
         let times = passes(Allowance { base: 100, peak: 300, credit: 20 }, 100);
         let gap = |k: usize| times[k].since(times[k - 1]).as_nanos();
         assert!((1..=30).all(|k| gap(k).abs_diff(3_333_333) <= 1), "{:?}", &times[..32]);

@@ -26,7 +26,8 @@ impl Driver for VirtualClock {
     /// Jumps to `until`, or stays where that has passed.
     ///
     /// # Panics
-    /// On `None`: no kernel will ever end that wait, so the caller has work that nobody will finish.
+    /// On `None`: no kernel will ever end that wait, so the caller has work that nobody will
+    /// finish.
     fn turn(&mut self, until: Option<Time>) -> Time {
         let Some(until) = until else {
             panic!(

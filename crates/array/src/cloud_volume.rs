@@ -1,5 +1,6 @@
-//! A rented volume: a fixed way through the network, and the provider's own limits on operations and bytes with credit
-//! for bursts. What is over the limits waits at the provider, first come first served.
+//! A rented volume: a fixed way through the network, and the provider's own limits on operations
+//! and bytes with credit for bursts. What is over the limits waits at the provider, first come
+//! first served.
 //!
 //! ```text
 //!   ──► queue ──► [operations] [bytes] ──► latency + jitter ──►        head passes when both meters are out of debt
@@ -28,7 +29,8 @@ pub struct CloudVolume {
     pub latency: Span,
     /// Each answer takes up to this much longer, evenly spread, by the seed.
     pub jitter: Span,
-    /// A flush's, instead of `latency`. The volume is durable by itself, so forced unit access costs nothing more.
+    /// A flush's, instead of `latency`. The volume is durable by itself, so forced unit access
+    /// costs nothing more.
     pub flush: Span,
     /// A trim's or zeroing's, instead of `latency`; a status request's too.
     pub trim: Span,

@@ -1,7 +1,8 @@
-//! What a device is, as plain data: a model by name, its size, its queue, and how its capacity changes over time.
+//! What a device is, as plain data: a model by name, its size, its queue, and how its capacity
+//! changes over time.
 //!
-//! Every named model starts from defaults that a plan may change field by field; [`DeviceSpec::check`] says which field
-//! breaks which rule before anything runs.
+//! Every named model starts from defaults that a plan may change field by field;
+//! [`DeviceSpec::check`] says which field breaks which rule before anything runs.
 
 use block::{Bytes, Span, Target, Time};
 
@@ -21,10 +22,11 @@ pub struct DeviceSpec {
     pub model: Model,
     /// The size of each object on it; requests beyond it are refused.
     pub size: Bytes,
-    /// How many objects of that size lie on it, one behind the other in the order in which they are first asked of;
-    /// at least 1. Those beyond share the places of the first.
+    /// How many objects of that size lie on it, one behind the other in the order in which they are
+    /// first asked of; at least 1. Those beyond share the places of the first.
     pub luns: u32,
-    /// How many requests it takes before it says that it is full, waiting ones included. `None` is no limit.
+    /// How many requests it takes before it says that it is full, waiting ones included. `None` is
+    /// no limit.
     pub queue_limit: Option<u32>,
     /// Changes of its capacity, in the order of their times. It starts at 100 %.
     pub changes: Vec<Change>,
@@ -47,12 +49,14 @@ pub enum Model {
     Array(Array),
 }
 
-/// A change of capacity: of the servers that are open, of a disk's or drive's speed, of a cloud volume's limits.
+/// A change of capacity: of the servers that are open, of a disk's or drive's speed, of a cloud
+/// volume's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// From when on.
     pub at: Time,
-    /// Percent of the full capacity, above or below 100. At 0 nothing new begins; a later change must end that.
+    /// Percent of the full capacity, above or below 100. At 0 nothing new begins; a later change
+    /// must end that.
     pub percent: u32,
 }
 
@@ -288,7 +292,8 @@ impl Default for ParallelServers {
 }
 
 impl Default for Disk {
-    /// A 7200/min disk: 8.33 ms a turn, random seeks of 8.1 ms on average (x averages 1/3, √x 8/15), 120 MiB/s.
+    /// A 7200/min disk: 8.33 ms a turn, random seeks of 8.1 ms on average (x averages 1/3, √x
+    /// 8/15), 120 MiB/s.
     fn default() -> Disk {
         Disk {
             seek_shortest: Span::from_micros(500),
@@ -304,8 +309,9 @@ impl Default for Disk {
 }
 
 impl Default for Flash {
-    /// The reference drive of MQSim's default configuration (FAST 2018), 8 channels of 8 dies taken as one channel each:
-    /// 8 KiB pages, 75 µs a read, 750 µs a program; collections take about 7 % of a busy writer's time.
+    /// The reference drive of MQSim's default configuration (FAST 2018), 8 channels of 8 dies taken
+    /// as one channel each: 8 KiB pages, 75 µs a read, 750 µs a program; collections take about 7 %
+    /// of a busy writer's time.
     fn default() -> Flash {
         Flash {
             channels: 64,
@@ -321,8 +327,8 @@ impl Default for Flash {
 }
 
 impl Default for CloudVolume {
-    /// A general-purpose volume of 1000 GiB: 3000 operations a second (5.4 million saved for bursts to 10 000),
-    /// 250 MiB/s, answers after half a millisecond or up to a tenth more.
+    /// A general-purpose volume of 1000 GiB: 3000 operations a second (5.4 million saved for bursts
+    /// to 10 000), 250 MiB/s, answers after half a millisecond or up to a tenth more.
     fn default() -> CloudVolume {
         let bytes = Bytes::mib(250).0;
         CloudVolume {
@@ -338,8 +344,9 @@ impl Default for CloudVolume {
 }
 
 impl Default for Host {
-    /// About what a small virtual machine does on a disk faster than itself: 85 000 requests a second at most, half of
-    /// them with 9 outstanding, 60 000 with 21, and the processor away 1 % of the time, for 2 ms on average.
+    /// About what a small virtual machine does on a disk faster than itself: 85 000 requests a
+    /// second at most, half of them with 9 outstanding, 60 000 with 21, and the processor away 1 %
+    /// of the time, for 2 ms on average.
     fn default() -> Host {
         Host {
             turn: Span::from_micros(100),

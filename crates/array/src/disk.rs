@@ -5,10 +5,11 @@
 //!
 //!   seek(d) = 0 on the same track, else shortest + (longest - shortest) × (√x + x) / 2,   x = d / tracks
 //! ```
-//! Short seeks grow with the root of the distance, because the arm accelerates all the way, long ones linearly
-//! (Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994). The platter never stops,
-//! so the rotational wait follows from the instant at which the arm arrives. A request that begins where the last one
-//! ended costs its transfer alone: the track buffer read ahead, or the write was joined to the last.
+//! Short seeks grow with the root of the distance, because the arm accelerates all the way, long
+//! ones linearly (Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer
+//! 27(3), 1994). The platter never stops, so the rotational wait follows from the instant at which
+//! the arm arrives. A request that begins where the last one ended costs its transfer alone: the
+//! track buffer read ahead, or the write was joined to the last.
 
 use std::collections::VecDeque;
 
@@ -29,10 +30,11 @@ pub struct Disk {
     pub rotation: Span,
     /// Bytes on a track; one turn transfers them.
     pub track: Bytes,
-    /// How many waiting requests, oldest first, the disk chooses from: it takes the one it can begin to transfer
-    /// soonest. 1 serves in the order of arrival.
+    /// How many waiting requests, oldest first, the disk chooses from: it takes the one it can
+    /// begin to transfer soonest. 1 serves in the order of arrival.
     pub window: u32,
-    /// The oldest waiting request is passed over at most so many times in a row, so that none starves.
+    /// The oldest waiting request is passed over at most so many times in a row, so that none
+    /// starves.
     pub patience: u32,
     /// A flush's time; the arm stays where it is.
     pub flush: Span,
@@ -91,7 +93,8 @@ impl Arm {
         reachable.min_by_key(|(place, job)| (self.reach(now, job), *place)).map(|(place, _)| place)
     }
 
-    /// Until the first byte of a read or write is under the head. What moves no data needs no reaching.
+    /// Until the first byte of a read or write is under the head. What moves no data needs no
+    /// reaching.
     fn reach(&self, now: Time, job: &Job) -> Span {
         if !matches!(job.kind, OpKind::Read | OpKind::Write | OpKind::Cache) || job.at == self.head {
             return Span::ZERO;
@@ -178,7 +181,8 @@ mod tests {
         assert!(seeks.windows(2).all(|pair| pair[0] <= pair[1]), "not monotone");
         assert!(arm.seek(1) >= arm.spec.seek_shortest);
         assert_eq!(arm.seek(arm.tracks), arm.spec.seek_longest);
-        // A quarter of the way: (√0.25 + 0.25) / 2 = 0.375 of the range, within the rounding of 2^-32 and of tracks / 4.
+        // A quarter of the way: (√0.25 + 0.25) / 2 = 0.375 of the range, within the rounding of
+        // 2^-32 and of tracks / 4.
         let range = arm.spec.seek_longest.saturating_sub(arm.spec.seek_shortest).as_nanos();
         let quarter = arm.seek(arm.tracks / 4).saturating_sub(arm.spec.seek_shortest).as_nanos();
         assert!(quarter.abs_diff(range * 375 / 1000) <= range / 10_000, "{quarter} of {range}");

@@ -1,17 +1,19 @@
-//! Flash: channels that work side by side, programs slower than reads, and collections of garbage that stop a channel.
+//! Flash: channels that work side by side, programs slower than reads, and collections of garbage
+//! that stop a channel.
 //!
 //! ```text
 //!                       ┌─ queue ─ channel 0 ─ read · program · collect ─┐
 //!   request ─ in parts ─┼─ queue ─ channel 1 ─ …                         ├─ ends with its last part
 //!                       └─ queue ─ channel n ─ …                         ┘
 //! ```
-//! A read's pages lie where their address says, stripe by stripe, so channels may queue unevenly. A write goes to the
-//! channels with the least to do, because flash is written as a log. A flush is a part on every channel: it covers what
-//! queued before it, and everybody behind it waits.
+//! A read's pages lie where their address says, stripe by stripe, so channels may queue unevenly. A
+//! write goes to the channels with the least to do, because flash is written as a log. A flush is a
+//! part on every channel: it covers what queued before it, and everybody behind it waits.
 //!
-//! Collections are a debt of written bytes: each channel stops for [`Collection::stall`] after every
-//! [`Collection::every`] bytes programmed. By the seed each channel starts with part of its debt, so that they do not
-//! stall in step. On top a [`Pause`] can stop the whole device at regular times, whatever is written.
+//! Collections are a debt of written bytes: each channel stops for [`Collection::stall`] after
+//! every [`Collection::every`] bytes programmed. By the seed each channel starts with part of its
+//! debt, so that they do not stall in step. On top a [`Pause`] can stop the whole device at regular
+//! times, whatever is written.
 
 use std::collections::VecDeque;
 
@@ -31,14 +33,15 @@ pub struct Flash {
     pub page: Bytes,
     /// Reading one page, or part of it.
     pub read: Span,
-    /// Programming one full page. Less costs its share, because small writes are gathered into pages; rounded up to the
-    /// nanosecond.
+    /// Programming one full page. Less costs its share, because small writes are gathered into
+    /// pages; rounded up to the nanosecond.
     pub program: Span,
     /// Garbage collection by written bytes; `None` for none.
     pub collection: Option<Collection>,
     /// Regular stops of the whole device; `None` for none.
     pub pause: Option<Pause>,
-    /// How long a flush stops each channel. A write with forced unit access takes this much longer on its channels.
+    /// How long a flush stops each channel. A write with forced unit access takes this much longer
+    /// on its channels.
     pub flush: Span,
     /// A trim's or zeroing's time on one channel, whatever its length; a status request's too.
     pub trim: Span,
@@ -56,7 +59,8 @@ pub struct Collection {
 /// A regular stop: nothing begins while it lasts; what has begun ends normally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// From the start of one to the start of the next; the first starts by the seed within this time.
+    /// From the start of one to the start of the next; the first starts by the seed within this
+    /// time.
     pub every: Span,
     /// How long it lasts, shorter than `every`.
     pub length: Span,
@@ -114,7 +118,8 @@ impl Channels {
         let pages = (job.at + job.len).div_ceil(self.spec.page.0).saturating_sub(first).max(1);
         let channels = self.channels.len() as u64;
         for k in 0..pages.min(channels) {
-            // Pages k, k + channels, k + 2 × channels … of the request lie on the same channel: one part.
+            // Pages k, k + channels, k + 2 × channels … of the request lie on the same channel: one
+            // part.
             let on_it = (pages - k).div_ceil(channels);
             let time = self.spec.read * on_it;
             self.queue(now, ((first + k) % channels) as usize, Part { slot: job.slot, time, programs: 0 });
@@ -231,8 +236,8 @@ impl Medium for Channels {
         let queued = |channel: &Channel| channel.queue.iter().filter(|part| part.slot == slot).count() as u32;
         let waiting: u32 = self.channels.iter().map(queued).sum();
         let left = self.parts_left[slot as usize];
-        // A part under way cannot be taken back. Parts that ended already do not stand in the way of dropping the rest:
-        // of a cancelled request nobody knows how much took effect.
+        // A part under way cannot be taken back. Parts that ended already do not stand in the way
+        // of dropping the rest: of a cancelled request nobody knows how much took effect.
         if waiting < left {
             return false;
         }

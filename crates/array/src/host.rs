@@ -1,5 +1,6 @@
-//! A host whose processor is the limit: one thread takes all that waits, works on it, and answers it in one go. What a
-//! turn costs beside its requests is shared by those that wait, so throughput bends softly: with N outstanding
+//! A host whose processor is the limit: one thread takes all that waits, works on it, and answers
+//! it in one go. What a turn costs beside its requests is shared by those that wait, so throughput
+//! bends softly: with N outstanding
 //!
 //! ```text
 //!   throughput ▲            ╭───────────  1 / request
@@ -8,8 +9,8 @@
 //!    request)  └──┴───────────────────► N
 //! ```
 //!
-//! Others on the same machine take the processor away now and then: an [`Absence`] of chance length after a time of
-//! chance length, both exponential, by the seed.
+//! Others on the same machine take the processor away now and then: an [`Absence`] of chance length
+//! after a time of chance length, both exponential, by the seed.
 
 use std::collections::VecDeque;
 
@@ -27,8 +28,8 @@ pub struct Host {
     pub turn: Span,
     /// What a request adds to its turn.
     pub request: Span,
-    /// A read or write of S bytes adds `request × (1 + S / size_unit)`, rounded up to the nanosecond. `None`: size costs
-    /// nothing.
+    /// A read or write of S bytes adds `request × (1 + S / size_unit)`, rounded up to the
+    /// nanosecond. `None`: size costs nothing.
     pub size_unit: Option<Bytes>,
     /// Who else wants the processor; `None` for nobody.
     pub absence: Option<Absence>,

@@ -1,4 +1,5 @@
-//! Simulated storage devices: [`block::Target`]s that take time but carry no data, driven by a virtual clock.
+//! Simulated storage devices: [`block::Target`]s that take time but carry no data, driven by a
+//! virtual clock.
 //!
 //! ```text
 //!   DeviceSpec (plain data)  ── build(seed) ──►  Simulated<medium>     one shell: tickets, refusals, completions
@@ -6,12 +7,13 @@
 //!                                                  └─ each a small event machine in whole nanoseconds
 //! ```
 //!
-//! A medium decides only *when* things begin and end. Everything happens at its own instant, however late the poll: an
-//! end at 5 ms is reported as 5 ms by a poll at 7 ms, and what begins after it begins at 5 ms. Hence a run depends on
-//! the requests and the seed alone, byte for byte.
+//! A medium decides only *when* things begin and end. Everything happens at its own instant,
+//! however late the poll: an end at 5 ms is reported as 5 ms by a poll at 7 ms, and what begins
+//! after it begins at 5 ms. Hence a run depends on the requests and the seed alone, byte for byte.
 //!
-//! An [`Array`] is stages, each a medium that stands before another: link, controller, log of writes, cache, credits, RAID; a
-//! RAID stands before as many of what follows as it has members, and last come media.
+//! An [`Array`] is stages, each a medium that stands before another: link, controller, log of
+//! writes, cache, credits, RAID; a RAID stands before as many of what follows as it has members,
+//! and last come media.
 //!
 //! Nothing here reads a clock. [`VirtualClock`] is the driver that jumps to the next event.
 

@@ -5,9 +5,10 @@
 //!   request ──► ├─ flow 2 ─┤ ──► the whole       the flow and the link have carried it
 //!               └─ flow n ─┘      link
 //! ```
-//! A server for each: data of S bytes keeps its flow busy for `S / flow` and the link for `S / bandwidth`, one after the
-//! other in the order of arrival, and arrives when the later of both is through, and the latency later. A link of one flow
-//! is its own limit; sixteen flows of 5 Gb/s reach the link's (`nconnect`).
+//! A server for each: data of S bytes keeps its flow busy for `S / flow` and the link for
+//! `S / bandwidth`, one after the other in the order of arrival, and arrives when the later of both
+//! is through, and the latency later. A link of one flow is its own limit; sixteen flows of 5 Gb/s
+//! reach the link's (`nconnect`).
 
 use block::{Bytes, OpKind, Span, Time};
 

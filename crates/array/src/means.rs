@@ -1,17 +1,20 @@
-//! Means: what an array gives in the long run, computed instead of played. This is the level of phases: a table of thirty
-//! minutes by thirty rows takes milliseconds here and hours as single requests.
+//! Means: what an array gives in the long run, computed instead of played. This is the level of
+//! phases: a table of thirty minutes by thirty rows takes milliseconds here and hours as single
+//! requests.
 //!
 //! ```text
 //!   stages ──► stations: servers, how long each request keeps one, and how often it comes
 //!   X = min(asked, outstanding / R)      R = Σ (service + wait)      wait = C(c, a) · s / (c (1 - u)) · (va + vs) / 2
 //! ```
-//! X is a flow's rate, R its response time, u a station's utilisation. The wait is that of M/M/c by Erlang's formula C, times
-//! half of the squared variations of arrivals and of service (Allen and Cunneen); a flow does not wait behind itself, so its own share
-//! of `1 / outstanding` is left out (the arrival theorem, Reiser and Lavenberg 1980). Where a station would be used beyond
-//! all that it has, all who need it wait so much longer that it is not: that is what a queue does.
+//! X is a flow's rate, R its response time, u a station's utilisation. The wait is that of M/M/c by
+//! Erlang's formula C, times half of the squared variations of arrivals and of service (Allen and
+//! Cunneen); a flow does not wait behind itself, so its own share of `1 / outstanding` is left out
+//! (the arrival theorem, Reiser and Lavenberg 1980). Where a station would be used beyond all that
+//! it has, all who need it wait so much longer that it is not: that is what a queue does.
 //!
-//! What it leaves out: times (a log that is full for a while, credit that ends; both are said as they are now), reordering in
-//! a disk (it does more than is computed), pauses, and waits of parts of one request for each other.
+//! What it leaves out: times (a log that is full for a while, credit that ends; both are said as
+//! they are now), reordering in a disk (it does more than is computed), pauses, and waits of parts
+//! of one request for each other.
 
 mod path;
 
@@ -30,7 +33,8 @@ pub struct Flow {
     pub rate: f64,
     /// How many are outstanding at most; infinite for an open load.
     pub outstanding: f64,
-    /// Over how many bytes they are spread evenly; `None` for so many that no cache holds a part to speak of.
+    /// Over how many bytes they are spread evenly; `None` for so many that no cache holds a part to
+    /// speak of.
     pub spread: Option<Bytes>,
 }
 
@@ -39,7 +43,8 @@ pub struct Flow {
 pub struct Mean {
     /// Requests a second.
     pub rate: f64,
-    /// Seconds from arrival to answer, without the time that a request waits to be among the outstanding.
+    /// Seconds from arrival to answer, without the time that a request waits to be among the
+    /// outstanding.
     pub response: f64,
 }
 
@@ -48,8 +53,8 @@ pub struct Mean {
 pub struct Means {
     /// By flow.
     pub flows: Vec<Mean>,
-    /// By station, from the hosts on: its name and the part of it that is used, from 0 to 1; above 1 where open flows ask for
-    /// more than there is.
+    /// By station, from the hosts on: its name and the part of it that is used, from 0 to 1; above
+    /// 1 where open flows ask for more than there is.
     pub used: Vec<(String, f64)>,
 }
 
@@ -64,11 +69,13 @@ impl Means {
 const HALVES: usize = 60;
 /// Rounds until rates have settled; each halves the distance.
 const ROUNDS: usize = 200;
-/// The highest utilisation that waits are computed with; beyond it the search for the longer wait decides.
+/// The highest utilisation that waits are computed with; beyond it the search for the longer wait
+/// decides.
 const NEARLY_ALL: f64 = 0.999;
 
 impl Array {
-    /// What these flows get together. `credit` is whether stages with credit for bursts have some left.
+    /// What these flows get together. `credit` is whether stages with credit for bursts have some
+    /// left.
     pub fn means(&self, flows: &[Flow], credit: bool) -> Means {
         let (stations, fixed) = path::stations(self, flows, credit);
         let settle = |at: Option<usize>, longer: f64| settle(&stations, &fixed, flows, at, longer);
@@ -97,7 +104,8 @@ impl Array {
     }
 }
 
-/// The rates at which all flows' responses and rates agree, where everyone waits `longer` at one station.
+/// The rates at which all flows' responses and rates agree, where everyone waits `longer` at one
+/// station.
 fn settle(stations: &[Station], fixed: &[f64], flows: &[Flow], at: Option<usize>, longer: f64) -> Vec<f64> {
     let alone = vec![0.0; flows.len()];
     let all = 0..flows.len();

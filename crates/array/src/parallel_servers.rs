@@ -1,5 +1,5 @@
-//! N servers of fixed latency behind one queue: the simplest device with a capacity, `servers / service` requests a
-//! second, and the one whose every figure can be worked out by hand.
+//! N servers of fixed latency behind one queue: the simplest device with a capacity,
+//! `servers / service` requests a second, and the one whose every figure can be worked out by hand.
 //!
 //! ```text
 //!                      ┌─ server ─┐
@@ -22,12 +22,13 @@ pub struct ParallelServers {
     pub servers: u32,
     /// How long a read or write of no size holds its server.
     pub service: Span,
-    /// A read or write of S bytes holds its server for `service × (1 + S / size_unit)`, rounded up to the nanosecond.
-    /// `None`: size costs nothing.
+    /// A read or write of S bytes holds its server for `service × (1 + S / size_unit)`, rounded up
+    /// to the nanosecond. `None`: size costs nothing.
     pub size_unit: Option<Bytes>,
     /// How long a flush holds its server; a write with forced unit access takes this much longer.
     pub flush: Span,
-    /// How long a trim or zeroing holds its server, whatever its length. A status request costs the same.
+    /// How long a trim or zeroing holds its server, whatever its length. A status request costs the
+    /// same.
     pub trim: Span,
 }
 
@@ -100,7 +101,8 @@ impl Medium for Servers {
         withdraw(&mut self.waiting, slot) || self.behind.as_mut().is_some_and(|behind| withdraw(behind, slot))
     }
 
-    /// Fewer servers; those that are busy finish what they have. At least one stays open unless the percentage is 0.
+    /// Fewer servers; those that are busy finish what they have. At least one stays open unless the
+    /// percentage is 0.
     fn scale(&mut self, now: Time, percent: u32) {
         let open = u64::from(self.servers) * u64::from(percent) / 100;
         self.open = u32::try_from(open).unwrap_or(u32::MAX).max(u32::from(percent > 0));

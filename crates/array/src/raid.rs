@@ -7,11 +7,12 @@
 //! | 5 | read data and parity, then write both: 4 | n writes, no read |
 //! | 6, DP | read data and both parities, then write all: 6 | n writes, no read |
 //!
-//! A write of part of a stripe reads whichever is less: the old data and parity that it replaces (read, modify, write), or
-//! the rest of the stripe (reconstruct). So a load with read share f has `members × IOPS / (f + (1 - f) × penalty)` with
-//! penalties of 1, 2, 4 and 6 (Chen et al., "RAID: High-Performance, Reliable Secondary Storage", ACM Computing Surveys 26(2),
-//! 1994). Parity moves from stripe to stripe in 5 and 6, and stays on the last two members in DP. A mirrored read goes to the
-//! copy with less to do.
+//! A write of part of a stripe reads whichever is less: the old data and parity that it replaces
+//! (read, modify, write), or the rest of the stripe (reconstruct). So a load with read share f has
+//! `members × IOPS / (f + (1 - f) × penalty)` with penalties of 1, 2, 4 and 6 (Chen et al., "RAID:
+//! High-Performance, Reliable Secondary Storage", ACM Computing Surveys 26(2), 1994). Parity moves
+//! from stripe to stripe in 5 and 6, and stays on the last two members in DP. A mirrored read goes
+//! to the copy with less to do.
 
 use std::collections::VecDeque;
 
@@ -109,7 +110,8 @@ impl Raid {
         let member = match self.level {
             Level::Zero | Level::One | Level::Dp => column,
             Level::Ten => 2 * column,
-            // Parity goes down by one each stripe and data follows it, so that a long read meets all members in turn.
+            // Parity goes down by one each stripe and data follows it, so that a long read meets
+            // all members in turn.
             Level::Five | Level::Six => {
                 let first_parity = members - 1 - stripe % members;
                 (first_parity + u64::from(self.level.parities()) + column) % members
@@ -134,7 +136,8 @@ struct Part {
 pub(crate) struct Group {
     spec: Raid,
     members: Vec<Member>,
-    /// By member its next event, the end of time for none, side by side: to look at all of them is most of the cost of a wide group.
+    /// By member its next event, the end of time for none, side by side: to look at all of them is
+    /// most of the cost of a wide group.
     nexts: Vec<Time>,
     /// The soonest of them.
     soonest: Time,
@@ -142,7 +145,8 @@ pub(crate) struct Group {
     parts: Slab<(u32, usize)>,
     /// By the request's slot.
     requests: Vec<Request>,
-    /// What a request is cut into, and what is still to be written when its reads have ended; kept for their room.
+    /// What a request is cut into, and what is still to be written when its reads have ended; kept
+    /// for their room.
     first: Vec<Part>,
     then: Vec<Part>,
     ended: Vec<u32>,
@@ -279,7 +283,8 @@ impl Group {
                 } else {
                     low..low
                 };
-                // Read, modify, write takes what is replaced; reconstruction what stays, of the touched units too.
+                // Read, modify, write takes what is replaced; reconstruction what stays, of the
+                // touched units too.
                 let wanted = match (modify, column >= data) {
                     (true, true) => [low..high, high..high],
                     (true, false) => [written, high..high],

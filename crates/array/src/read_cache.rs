@@ -1,18 +1,22 @@
-//! A cache of pages in an array's memory: reads of what is there are answered from it, all else goes on to what follows.
+//! A cache of pages in an array's memory: reads of what is there are answered from it, all else
+//! goes on to what follows.
 //!
 //! ```text
 //!   read ──► [first level] ─ miss ─► [second level] ─ miss ─► below ──► answered, and its pages are kept
 //!                └ hit: `latency`        └ hit: `second_latency`, and its pages go to the first level
 //! ```
-//! Who is evicted decides the crate `cache`, by the same policies as in the server, or LRU. What the first level evicts goes to the second
-//! one, so that together they hold as much as both. Writes go through, and what they wrote is kept.
+//! Who is evicted decides the crate `cache`, by the same policies as in the server, or LRU. What
+//! the first level evicts goes to the second one, so that together they hold as much as both.
+//! Writes go through, and what they wrote is kept.
 //!
-//! A read that misses asks below for its own bytes and keeps the whole pages around them: with pages larger than requests a cache
-//! is warm sooner than a real one, and holds in the end what it has room for. `warm` begins with what the cache holds after a
-//! long time of reads without a favourite place: the first pages of the media, as many as have room.
+//! A read that misses asks below for its own bytes and keeps the whole pages around them: with
+//! pages larger than requests a cache is warm sooner than a real one, and holds in the end what it
+//! has room for. `warm` begins with what the cache holds after a long time of reads without a
+//! favourite place: the first pages of the media, as many as have room.
 //!
-//! With reads spread evenly over W bytes a cache of C answers `C / W` of them, whatever its policy; with favourites, LRU answers
-//! `1 - exp(-rate × T)` of each page's reads, T such that the expected sum of pages is C (Che, Tung, Wang, 2002).
+//! With reads spread evenly over W bytes a cache of C answers `C / W` of them, whatever its policy;
+//! with favourites, LRU answers `1 - exp(-rate × T)` of each page's reads, T such that the expected
+//! sum of pages is C (Che, Tung, Wang, 2002).
 
 use block::{Bytes, OpKind, Span, Time};
 use cache::{Cache, Key, PartitionId, Policy};

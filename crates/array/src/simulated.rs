@@ -6,9 +6,9 @@
 //!   changes of capacity ──► scale ───────┘
 //! ```
 //!
-//! The shell keeps the requests and their tickets; the medium sees only [`Job`]s, which are copies of what matters for
-//! time. A request ends exactly once: normally, as [`Fault::Gone`] when it is cancelled before the medium began on it,
-//! or as a refusal when it never was valid.
+//! The shell keeps the requests and their tickets; the medium sees only [`Job`]s, which are copies
+//! of what matters for time. A request ends exactly once: normally, as [`Fault::Gone`] when it is
+//! cancelled before the medium began on it, or as a refusal when it never was valid.
 
 use slab::Slab;
 use std::collections::VecDeque;
@@ -41,7 +41,8 @@ pub(crate) trait Medium: std::fmt::Debug {
     /// The next instant at which something ends or begins without a new job.
     fn next_event(&self) -> Option<Time>;
 
-    /// Does what is due at `now` and adds the slots of the jobs that ended. Never called later than [`Medium::next_event`].
+    /// Does what is due at `now` and adds the slots of the jobs that ended. Never called later than
+    /// [`Medium::next_event`].
     fn step(&mut self, now: Time, ended: &mut Vec<u32>);
 
     /// Forgets a job that it has not begun; false if it has.
@@ -103,8 +104,8 @@ pub(crate) struct Simulated<M> {
     ended_slots: Vec<u32>,
 }
 
-/// Where objects lie on the medium: one behind the other, in the order in which they are first asked of. More than there
-/// are places for share them from the first on.
+/// Where objects lie on the medium: one behind the other, in the order in which they are first
+/// asked of. More than there are places for share them from the first on.
 #[derive(Debug, Default)]
 struct Places {
     luns: u32,
@@ -212,7 +213,8 @@ impl<M: Medium> Simulated<M> {
     }
 }
 
-/// A device that carries no data gives a read memory without memory behind it, and says that everything is allocated.
+/// A device that carries no data gives a read memory without memory behind it, and says that
+/// everything is allocated.
 fn answer(request: Request, end: Time) -> Completion {
     let mut completion = Completion::of(&request, end, Ok(()));
     match request.op {
@@ -241,7 +243,8 @@ impl<M: Medium> Target for Simulated<M> {
         let (kind, at, len, fua) = (request.op.kind(), request.at, request.len, request.fua);
         let object = request.object;
         self.taken += 1;
-        // 32 bits of the count suffice: a slot would have to be reused 2^32 times while a caller keeps its old ticket.
+        // 32 bits of the count suffice: a slot would have to be reused 2^32 times while a caller
+        // keeps its old ticket.
         let ticket = self.taken as u32;
         let slot = self.slots.insert(Pending { request, submitted: now, ticket }) as u32;
         match fault {
@@ -259,8 +262,8 @@ impl<M: Medium> Target for Simulated<M> {
         out.append(&mut self.ended);
     }
 
-    /// `Now` with ends to hand out, otherwise the medium's next event. A change of capacity with nothing in flight is no
-    /// reason to wake anybody: it takes effect when the next request comes.
+    /// `Now` with ends to hand out, otherwise the medium's next event. A change of capacity with
+    /// nothing in flight is no reason to wake anybody: it takes effect when the next request comes.
     fn next_wakeup(&self) -> Wakeup {
         if !self.ended.is_empty() {
             return Wakeup::Now;

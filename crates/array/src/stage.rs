@@ -11,9 +11,10 @@ use crate::device::{DeviceError, none_zero};
 use crate::simulated::{Job, Medium, sooner};
 use crate::work::Work;
 
-/// Processors that every request costs some time, first come first served: with c cores and a cost of s seconds it does
-/// c / s requests a second (M/D/c). Where reads go first, the waits of M/M/1 are Cobham's: with W0 the work that is under way,
-/// reads wait `W0 / (1 - u_reads)` and writes `W0 / ((1 - u_reads)(1 - u))` (Operations Research 2, 1954).
+/// Processors that every request costs some time, first come first served: with c cores and a cost
+/// of s seconds it does c / s requests a second (M/D/c). Where reads go first, the waits of M/M/1
+/// are Cobham's: with W0 the work that is under way, reads wait `W0 / (1 - u_reads)` and writes
+/// `W0 / ((1 - u_reads)(1 - u))` (Operations Research 2, 1954).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
     /// How many requests are worked on at once.
@@ -22,7 +23,8 @@ pub struct Controller {
     pub read: Span,
     /// What a write of no size costs.
     pub write: Span,
-    /// A read or write of S bytes costs `× (1 + S / size_unit)`, rounded up to the nanosecond. `None`: size costs nothing.
+    /// A read or write of S bytes costs `× (1 + S / size_unit)`, rounded up to the nanosecond.
+    /// `None`: size costs nothing.
     pub size_unit: Option<Bytes>,
     /// What a flush costs; a write with forced unit access costs this much more.
     pub flush: Span,
@@ -54,8 +56,8 @@ impl Default for Controller {
     }
 }
 
-/// What stands behind a stage, with the instant of its next event: to ask for it down the line at each level, for each event, was
-/// most of what an event cost.
+/// What stands behind a stage, with the instant of its next event: to ask for it down the line at
+/// each level, for each event, was most of what an event cost.
 #[derive(Debug)]
 pub(crate) struct Below {
     medium: Box<dyn Medium>,

@@ -1,4 +1,5 @@
-//! How long one request keeps a server or a processor busy, where that depends on its kind and size alone.
+//! How long one request keeps a server or a processor busy, where that depends on its kind and size
+//! alone.
 
 use block::{Bytes, OpKind, Span};
 
@@ -11,8 +12,8 @@ pub(crate) struct Work {
     pub read: Span,
     /// A write of no size.
     pub write: Span,
-    /// A read or write of S bytes costs its time `× (1 + S / size_unit)`, rounded up to the nanosecond. `None`: size costs
-    /// nothing.
+    /// A read or write of S bytes costs its time `× (1 + S / size_unit)`, rounded up to the
+    /// nanosecond. `None`: size costs nothing.
     pub size_unit: Option<Bytes>,
     /// A flush; a write with forced unit access costs this and its own.
     pub flush: Span,

@@ -1,5 +1,5 @@
-//! A log of writes in memory that survives, in two halves: a write is answered when it is in the log, and reaches the media at
-//! the next consistency point.
+//! A log of writes in memory that survives, in two halves: a write is answered when it is in the
+//! log, and reaches the media at the next consistency point.
 //!
 //! ```text
 //!   write ──► [half that fills] ──► answered after `latency`
@@ -7,13 +7,15 @@
 //!                    ▼
 //!             [half that is flushed] ──► media, `depth` at a time
 //! ```
-//! When the filling half is full before the other is flushed, writes wait until it is: back-to-back consistency points. What
-//! is flushed goes where it belongs in the order of addresses, neighbours joined up to `unit`; or, in an array that writes
-//! anywhere, one behind the other in pieces of `unit`, which a RAID below takes as full stripes. Sources of the rules: the
-//! triggers "10 s" (Hitz, Lau, Malcolm, "File System Design for an NFS File Server Appliance", 1994) and "half full"; what one
-//! half is of a pair's memory is a matter of the array.
+//! When the filling half is full before the other is flushed, writes wait until it is: back-to-back
+//! consistency points. What is flushed goes where it belongs in the order of addresses, neighbours
+//! joined up to `unit`; or, in an array that writes anywhere, one behind the other in pieces of
+//! `unit`, which a RAID below takes as full stripes. Sources of the rules: the triggers "10 s"
+//! (Hitz, Lau, Malcolm, "File System Design for an NFS File Server Appliance", 1994) and "half
+//! full"; what one half is of a pair's memory is a matter of the array.
 //!
-//! A range written twice before its point goes down once; ranges that overlap but begin at different bytes go down both. A read of what is in the log is answered from it.
+//! A range written twice before its point goes down once; ranges that overlap but begin at
+//! different bytes go down both. A read of what is in the log is answered from it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,7 +32,8 @@ use crate::stage::Below;
 pub struct WriteLog {
     /// Bytes of one half.
     pub half: Bytes,
-    /// From a write's arrival until it is in the log, and its copy in the partner's. A flush takes as long.
+    /// From a write's arrival until it is in the log, and its copy in the partner's. A flush takes
+    /// as long.
     pub latency: Span,
     /// Bytes a second that the log takes, one write after the other; `None`: as fast as they come.
     pub bandwidth: Option<Bytes>,
@@ -58,7 +61,8 @@ impl WriteLog {
 }
 
 impl Default for WriteLog {
-    /// 512 MiB a half, mirrored in 100 µs, a point every 10 s, 32 writes of up to 64 KiB outstanding, in place.
+    /// 512 MiB a half, mirrored in 100 µs, a point every 10 s, 32 writes of up to 64 KiB
+    /// outstanding, in place.
     fn default() -> WriteLog {
         WriteLog {
             half: Bytes::mib(512),
@@ -79,7 +83,8 @@ pub(crate) struct Halves {
     size: u64,
     below: Below,
     filling: Half,
-    /// What the flushed half still has to send, and how much of it is under way; `None` between points.
+    /// What the flushed half still has to send, and how much of it is under way; `None` between
+    /// points.
     flushing: Option<Flush>,
     /// Writes that found the log full.
     stalled: VecDeque<Job>,
@@ -126,13 +131,15 @@ impl Half {
     }
 }
 
-/// A bit for each piece of the media, by hash: where it is not set nothing was written. Few reads are of what was just written, and to look
-/// for each in the ranges was a quarter of what a request cost.
+/// A bit for each piece of the media, by hash: where it is not set nothing was written. Few reads
+/// are of what was just written, and to look for each in the ranges was a quarter of what a request
+/// cost.
 #[derive(Debug, Default)]
 struct Filter(Vec<u64>);
 
 impl Filter {
-    /// Bytes of a piece, and words of bits: half a MiB, so that a million writes leave most reads out.
+    /// Bytes of a piece, and words of bits: half a MiB, so that a million writes leave most reads
+    /// out.
     const PIECE: u64 = 8192;
     const WORDS: usize = 1 << 16;
 

@@ -1,5 +1,5 @@
-//! What arrays do, against figures worked out by hand: the penalties of RAID, links and their flows, the log of writes, and
-//! objects with places of their own.
+//! What arrays do, against figures worked out by hand: the penalties of RAID, links and their
+//! flows, the log of writes, and objects with places of their own.
 
 mod load;
 
@@ -39,7 +39,8 @@ fn random_iops(spec: &DeviceSpec, reads: u64, depth: usize) -> f64 {
     done.iter().filter(|c| c.end > second(2)).count() as f64 / 10.0
 }
 
-/// members × 1000 / (f + (1 - f) × penalty). A queue of 400 keeps all members busy but for chance: within 3 %.
+/// members × 1000 / (f + (1 - f) × penalty). A queue of 400 keeps all members busy but for chance:
+/// within 3 %.
 #[test]
 fn small_writes_cost_what_their_level_says() {
     for (level, members, penalty) in
@@ -48,14 +49,15 @@ fn small_writes_cost_what_their_level_says() {
         let spec = array(vec![raid(level, members)], thousand());
         for reads in [0, 70] {
             let share = reads as f64 / 100.0;
-            // DP's parities stand on members of their own: reads go to the others alone, and with writes alone each small
-            // write costs each parity two of its thousand a second.
+            // DP's parities stand on members of their own: reads go to the others alone, and with
+            // writes alone each small write costs each parity two of its thousand a second.
             let expected = match (level, reads) {
                 (Level::Dp, 0) => 500.0,
                 (Level::Dp, _) => continue,
                 _ => f64::from(members) * 1000.0 / (share + (1.0 - share) * penalty),
             };
-            // DP's parities serve reads and writes in rounds of the depth, and a count begins and ends within one.
+            // DP's parities serve reads and writes in rounds of the depth, and a count begins and
+            // ends within one.
             let iops = random_iops(&spec, reads, if level == Level::Dp { 100 } else { 400 });
             assert!((iops / expected - 1.0).abs() < 0.03, "{level:?} with {reads} % reads: {iops}, not {expected}");
         }
@@ -64,8 +66,8 @@ fn small_writes_cost_what_their_level_says() {
 
 #[test]
 fn full_stripes_are_written_without_reading() {
-    // 7 data units of 64 KiB: one write on each of 8 members, 1 ms each, so 1000 stripes a second; partial ones that
-    // cover 6 of 7 read the seventh first and take two rounds.
+    // 7 data units of 64 KiB: one write on each of 8 members, 1 ms each, so 1000 stripes a second;
+    // partial ones that cover 6 of 7 read the seventh first and take two rounds.
     let spec = array(vec![raid(Level::Five, 8)], thousand());
     let stripe = 7 * 65_536;
     let whole = closed_loop(&spec, 1, 1, second(1), |tag| Ask::Write { at: tag * stripe, len: stripe });
@@ -151,8 +153,9 @@ fn logged(half: Bytes, anywhere: bool) -> DeviceSpec {
 
 #[test]
 fn a_log_answers_at_once_until_it_is_full_and_then_at_the_medias_rate() {
-    // 1000 writes of 4 KiB a half. The first half fills and its point begins, the second fills while the first is written,
-    // in 1 s; from then on nothing is answered faster than the media write: 1000 a second.
+    // 1000 writes of 4 KiB a half. The first half fills and its point begins, the second fills
+    // while the first is written, in 1 s; from then on nothing is answered faster than the media
+    // write: 1000 a second.
     let spec = logged(Bytes(4096 * 1000), false);
     let mut place = scattered(5, 8192, 1 << 26);
     let done = closed_loop(&spec, 1, 16, second(20), |_| Ask::Write { at: place(), len: 4096 });
@@ -175,7 +178,8 @@ fn what_is_written_twice_before_its_point_goes_down_once() {
 
 #[test]
 fn an_array_that_writes_anywhere_writes_full_stripes() {
-    // RAID 5 of 8: in place a small write costs 4 of 8000 a second; anywhere, a piece of 7 × 64 KiB takes one from each.
+    // RAID 5 of 8: in place a small write costs 4 of 8000 a second; anywhere, a piece of 7 × 64 KiB
+    // takes one from each.
     let group = || raid(Level::Five, 8);
     let rate = |anywhere| {
         let unit = Bytes(7 * 65_536);
@@ -184,7 +188,8 @@ fn an_array_that_writes_anywhere_writes_full_stripes() {
     };
     let (in_place, anywhere) = (rate(false), rate(true));
     assert!((in_place - 2000.0).abs() < 400.0, "in place {in_place}");
-    // 1000 pieces of 448 KiB a second are 112 000 writes of 4 KiB: the log's 64 / 100 µs are far more.
+    // 1000 pieces of 448 KiB a second are 112 000 writes of 4 KiB: the log's 64 / 100 µs are far
+    // more.
     assert!((anywhere - 112_000.0).abs() < 12_000.0, "anywhere {anywhere}");
 }
 
@@ -199,7 +204,8 @@ fn a_read_of_what_is_in_the_log_is_answered_from_it() {
     assert!(done.iter().all(|c| c.service == Span::from_micros(100)), "the media were asked");
 }
 
-/// A cache of `size` before one server of 1 ms, and reads of 4 KiB spread evenly over 1 GiB, 8 outstanding.
+/// A cache of `size` before one server of 1 ms, and reads of 4 KiB spread evenly over 1 GiB, 8
+/// outstanding.
 fn cached(size: Bytes, second: Bytes) -> (f64, f64) {
     let cache = ReadCache { size, second, page: Bytes(4096), warm: true, ..ReadCache::default() };
     let spec = DeviceSpec { size: Bytes::gib(1), ..array(vec![Stage::Cache(cache)], thousand()) };
@@ -214,8 +220,8 @@ fn second_of(s: u64) -> Time {
     second(s)
 }
 
-/// Reads without a favourite place hit with the part of them that the cache holds, whatever its policy, so the misses, 1000 a
-/// second, are 1 - C / W of all.
+/// Reads without a favourite place hit with the part of them that the cache holds, whatever its
+/// policy, so the misses, 1000 a second, are 1 - C / W of all.
 #[test]
 fn a_cache_answers_the_part_that_it_holds() {
     let (whole, half, eighth) = (Bytes::gib(1), Bytes::mib(512), Bytes::mib(128));
@@ -247,8 +253,8 @@ fn means_know_what_a_cache_holds() {
 
 #[test]
 fn objects_lie_one_behind_the_other() {
-    // Two objects of 16 tracks on one arm: going to and fro between their first bytes is a seek over 16 tracks each time,
-    // where both in one place would cost nothing but the turn.
+    // Two objects of 16 tracks on one arm: going to and fro between their first bytes is a seek
+    // over 16 tracks each time, where both in one place would cost nothing but the turn.
     let mean = |luns: u32| {
         let spec = DeviceSpec { size: Bytes::mib(16), luns, ..DeviceSpec::of(Model::Disk(Disk::default())) };
         let mut device = spec.build(1).expect("a disk");

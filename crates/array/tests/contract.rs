@@ -1,5 +1,6 @@
-//! What every device owes its caller as a `Target`: each request taken ends exactly once and not too soon, the same seed
-//! gives the same trace, refusals and cancellations are answered, and a full device hands the request back.
+//! What every device owes its caller as a `Target`: each request taken ends exactly once and not
+//! too soon, the same seed gives the same trace, refusals and cancellations are answered, and a
+//! full device hands the request back.
 
 mod load;
 
@@ -178,7 +179,8 @@ fn a_full_device_hands_the_request_back_and_has_room_after_an_end() {
         }
         let Submitted::Full(back) = device.submit(Time::ZERO, request(2, Time::ZERO, ask)) else { panic!("no limit") };
         assert_eq!(back, request(2, Time::ZERO, ask), "it came back changed");
-        // The submit itself sees the end, without a poll before it. Until then a wakeup may also be a beginning.
+        // The submit itself sees the end, without a poll before it. Until then a wakeup may also be
+        // a beginning.
         let mut next = back;
         while device.next_wakeup() != Wakeup::Now {
             let Wakeup::At(at) = device.next_wakeup() else { panic!("{}: nothing under way", spec.model.name()) };
@@ -218,7 +220,8 @@ fn what_lies_outside_is_refused_with_its_buffer() {
 #[test]
 fn a_waiting_request_can_be_cancelled_and_one_under_way_ends_as_it_would() {
     for mut spec in devices() {
-        // What is on an array's link cannot be called back: there all are under way. Behind it they wait for its cores.
+        // What is on an array's link cannot be called back: there all are under way. Behind it they
+        // wait for its cores.
         if let Model::Array(array) = &mut spec.model {
             array.stages.retain(|stage| !matches!(stage, Stage::Link(_)));
         }
@@ -227,8 +230,8 @@ fn a_waiting_request_can_be_cancelled_and_one_under_way_ends_as_it_would() {
             Submitted::Taken(ticket) => ticket,
             Submitted::Full(_) => panic!("full"),
         };
-        // The first has begun when the others come. All on one address: flash queues them on one channel. 2000 wait on
-        // any device.
+        // The first has begun when the others come. All on one address: flash queues them on one
+        // channel. 2000 wait on any device.
         let at = Time::from_nanos(10);
         let tickets: Vec<Ticket> = (0..2000).map(|tag| submit(tag, if tag == 0 { Time::ZERO } else { at })).collect();
         device.cancel(at, tickets[1999]);

@@ -1,8 +1,8 @@
-//! Theory: stations that are played and laws of queueing that are known exactly, side by side, and the level of means beside
-//! the level of single requests.
+//! Theory: stations that are played and laws of queueing that are known exactly, side by side, and
+//! the level of means beside the level of single requests.
 //!
-//! A law holds where it lies within the interval of 95 % confidence of ten runs by different seeds and the mean is within 1 %
-//! (Student's t of 9 degrees, 2.262).
+//! A law holds where it lies within the interval of 95 % confidence of ten runs by different seeds
+//! and the mean is within 1 % (Student's t of 9 degrees, 2.262).
 
 mod load;
 
@@ -12,7 +12,8 @@ use array::{
 use block::{Bytes, Completion, Driver, OpKind, Span, Submitted, Target, Time, Wakeup};
 use load::{Ask, closed_loop, request, scattered};
 
-/// Chance, by xorshift64* (Vigna 2016): the tests' own, so that what is tested is not its own judge.
+/// Chance, by xorshift64* (Vigna 2016): the tests' own, so that what is tested is not its own
+/// judge.
 struct Chance(u64);
 
 impl Chance {
@@ -29,7 +30,8 @@ impl Chance {
     }
 }
 
-/// One server of a microsecond for 64 bytes: a request of chance length has a service time of the same chance.
+/// One server of a microsecond for 64 bytes: a request of chance length has a service time of the
+/// same chance.
 fn servers(servers: u32) -> DeviceSpec {
     let service = Span::from_nanos(1);
     let none = Span::ZERO;
@@ -37,8 +39,8 @@ fn servers(servers: u32) -> DeviceSpec {
     DeviceSpec::of(Model::ParallelServers(model))
 }
 
-/// Mean response in milliseconds of `count` requests that arrive by chance at `rate` a second, each of an exponential
-/// service time of `mean` seconds; one in ten from the start is left out.
+/// Mean response in milliseconds of `count` requests that arrive by chance at `rate` a second, each
+/// of an exponential service time of `mean` seconds; one in ten from the start is left out.
 fn poisson(spec: &DeviceSpec, seed: u64, rate: f64, mean: f64, count: usize) -> f64 {
     let mut device = spec.build(seed).expect("a device");
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -101,9 +103,9 @@ fn several_servers_wait_as_erlang_says() {
     }
 }
 
-/// A closed loop of N over one server of rate μ has X = μ; over c servers with N ≤ c, X = N μ; and over a fixed way of Z
-/// before a server of s, X = min(N / (Z + s), 1 / s) where nothing is left to chance (the asymptotic bounds, which a
-/// deterministic network reaches).
+/// A closed loop of N over one server of rate μ has X = μ; over c servers with N ≤ c, X = N μ; and
+/// over a fixed way of Z before a server of s, X = min(N / (Z + s), 1 / s) where nothing is left to
+/// chance (the asymptotic bounds, which a deterministic network reaches).
 #[test]
 fn closed_loops_reach_their_bounds() {
     let link = Link { bandwidth: Bytes(1 << 40), latency: Span::from_millis(5), flow: None, flows: 1 };
@@ -118,8 +120,9 @@ fn closed_loops_reach_their_bounds() {
     }
 }
 
-/// Rounds a second of a closed network in which each of `n` customers thinks for `think` seconds on average, and is then served at
-/// one station after the other, all times exponential and independent.
+/// Rounds a second of a closed network in which each of `n` customers thinks for `think` seconds on
+/// average, and is then served at one station after the other, all times exponential and
+/// independent.
 fn rounds(seed: u64, n: u32, think: f64, services: &[f64], seconds: f64) -> f64 {
     let station = |k: usize| servers(1).build(seed + 100 * k as u64).expect("a device");
     let mut stations: Vec<_> = (0..services.len()).map(station).collect();
@@ -153,8 +156,8 @@ fn rounds(seed: u64, n: u32, think: f64, services: &[f64], seconds: f64) -> f64 
     }
 }
 
-/// A closed network of N customers with exponential service at one station and a think time of Z (the machine repairman):
-/// U = 1 - p0, p0 = 1 / Σ N! / (N - k)! (s / Z)^k.
+/// A closed network of N customers with exponential service at one station and a think time of Z
+/// (the machine repairman): U = 1 - p0, p0 = 1 / Σ N! / (N - k)! (s / Z)^k.
 #[test]
 fn closed_networks_follow_the_repairman() {
     let (n, think, service) = (8u32, 7e-3, 1e-3);
@@ -184,8 +187,8 @@ fn closed_networks_of_several_stations_follow_mean_value_analysis() {
     }
 }
 
-/// One core that takes reads before writes: requests of chance length by chance, as many a second as said, and the mean
-/// milliseconds of a read and of a write.
+/// One core that takes reads before writes: requests of chance length by chance, as many a second
+/// as said, and the mean milliseconds of a read and of a write.
 fn reads_before_writes(seed: u64, rates: [f64; 2], mean: f64, count: usize) -> [f64; 2] {
     let each = Span::from_nanos(1);
     let controller = Controller {
@@ -216,8 +219,8 @@ fn reads_before_writes(seed: u64, rates: [f64; 2], mean: f64, count: usize) -> [
     })
 }
 
-/// Two classes, the first before the second, none interrupted (Cobham 1954): with W0 = λ s², of exponential service,
-/// W1 = W0 / (1 - u1) and W2 = W0 / ((1 - u1)(1 - u)).
+/// Two classes, the first before the second, none interrupted (Cobham 1954): with W0 = λ s², of
+/// exponential service, W1 = W0 / (1 - u1) and W2 = W0 / ((1 - u1)(1 - u)).
 #[test]
 fn reads_that_go_first_wait_as_cobham_says() {
     let (rates, mean): ([f64; 2], f64) = ([300.0, 400.0], 1e-3);
@@ -245,8 +248,8 @@ fn reads_that_go_first_wait_as_cobham_says() {
     }
 }
 
-/// LRU with favourites (Che, Tung, Wang 2002): a page asked for λ times a second is there with 1 - exp(-λ T), T such that the
-/// pages that are there are as many as have room.
+/// LRU with favourites (Che, Tung, Wang 2002): a page asked for λ times a second is there with 1 -
+/// exp(-λ T), T such that the pages that are there are as many as have room.
 #[test]
 fn a_cache_of_the_least_recently_used_hits_as_che_says() {
     const PAGES: usize = 2000;
@@ -303,7 +306,8 @@ fn pair() -> Array {
     }
 }
 
-/// Means against single requests, both closed: few outstanding (no queue), about the knee, and far beyond it.
+/// Means against single requests, both closed: few outstanding (no queue), about the knee, and far
+/// beyond it.
 #[test]
 fn means_are_what_single_requests_come_to() {
     let array = pair();
@@ -329,7 +333,8 @@ fn means_are_what_single_requests_come_to() {
     }
 }
 
-/// Open load beyond capacity is said by the station's utilisation and not by a figure that looks like an answer.
+/// Open load beyond capacity is said by the station's utilisation and not by a figure that looks
+/// like an answer.
 #[test]
 fn what_is_asked_beyond_capacity_shows_as_used_up() {
     let ask = |rate| Flow { kind: OpKind::Read, len: Bytes(8192), rate, outstanding: f64::INFINITY, spread: None };

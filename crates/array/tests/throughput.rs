@@ -25,8 +25,9 @@ fn parallel_servers_do_servers_over_service_and_keep_littles_law() {
     for (depth, per_second) in [(1, 10_000), (4, 40_000), (8, 80_000), (100, 80_000)] {
         let done = closed_loop(&spec, 0, depth, second(2), small_reads);
         assert_eq!(ended_within(&done, second(1), second(2)), per_second, "depth {depth}");
-        // Little: latency = depth / throughput. 100 / 80 000 s = 1250 µs. In whole rounds of 8 a request waits 11.5
-        // rounds on average: half of them 12 rounds in the queue and in service 13.
+        // Little: latency = depth / throughput. 100 / 80 000 s = 1250 µs. In whole rounds of 8 a
+        // request waits 11.5 rounds on average: half of them 12 rounds in the queue and in service
+        // 13.
         let late: Vec<&Completion> = done.iter().filter(|c| c.end > second(1)).collect();
         let mean = late.iter().map(|c| c.service).sum::<Span>().as_nanos() / late.len() as u64;
         let expected = depth as u64 * 1_000_000_000 / per_second as u64;
@@ -61,7 +62,8 @@ fn a_standstill_holds_everything_until_it_ends() {
         spec.changes = vec![Change { at: Time::ZERO, percent: 0 }, Change { at: second(1), percent: 100 }];
         let done = closed_loop(&spec, 3, 4, second(2), small_reads);
         assert!(!done.is_empty(), "{name} came back");
-        // A cloud volume's first request needs no credit. Of an array only the log answers meanwhile, and it has no reads.
+        // A cloud volume's first request needs no credit. Of an array only the log answers
+        // meanwhile, and it has no reads.
         let early = done.iter().filter(|c| c.end <= second(1)).count();
         assert!(early <= 1, "{name}: {early} ended while it stood still");
     }
@@ -70,20 +72,23 @@ fn a_standstill_holds_everything_until_it_ends() {
 #[test]
 fn a_disk_streams_at_the_track_rate_and_scatters_far_below() {
     let spec = DeviceSpec::named("disk").unwrap();
-    // One track of 1 MiB in 8 333 333 ns; each 256 KiB transfer takes 2 083 333 ns, and only the first seeks.
+    // One track of 1 MiB in 8 333 333 ns; each 256 KiB transfer takes 2 083 333 ns, and only the
+    // first seeks.
     let done = closed_loop(&spec, 5, 2, second(2), |tag| Ask::Read { at: tag << 18, len: 1 << 18 });
     let streamed = ended_within(&done, second(1), second(2));
     assert!(streamed.abs_diff(480) <= 1, "{streamed} × 256 KiB in a second, not 120 MiB");
 
-    // Random 4 KiB at depth 1: mean seek 0.5 + 17.5 × (8/15 + 1/3) / 2 = 8.08 ms, half a turn 4.17 ms, transfer
-    // 0.03 ms: 12.28 ms, 81.4 a second; over 60 s 4885 with a deviation of about 0.5 %.
+    // Random 4 KiB at depth 1: mean seek 0.5 + 17.5 × (8/15 + 1/3) / 2 = 8.08 ms, half a turn
+    // 4.17 ms, transfer 0.03 ms: 12.28 ms, 81.4 a second; over 60 s 4885 with a deviation of about
+    // 0.5 %.
     let random = |seed: u64, depth| {
         let mut place = scattered(seed, 4096, 1 << 28);
         closed_loop(&spec, seed, depth, second(60), move |_| Ask::Read { at: place(), len: 4096 }).len()
     };
     let alone = random(9, 1);
     assert!((4885 - 100..=4885 + 100).contains(&alone), "{alone} in 60 s");
-    // Choosing among 32 must pay well and still turn the platter: every request waits for its sector.
+    // Choosing among 32 must pay well and still turn the platter: every request waits for its
+    // sector.
     let chosen = random(9, 32);
     assert!(chosen > alone * 3 / 2 && chosen < alone * 4, "{chosen} of 32 against {alone} alone");
 }
@@ -99,7 +104,8 @@ fn a_window_of_one_serves_in_order_and_patience_bounds_the_wait() {
 
     let Model::Disk(disk) = &mut spec.model else { unreachable!() };
     disk.window = 64;
-    // One request far away, all others near the start: the soonest first would leave it for as long as they come.
+    // One request far away, all others near the start: the soonest first would leave it for as long
+    // as they come.
     let far = |tag: u64| if tag == 0 { 1 << 39 } else { tag % 1000 * 4096 };
     let mut longest = |patience| {
         let Model::Disk(disk) = &mut spec.model else { unreachable!() };
@@ -109,8 +115,8 @@ fn a_window_of_one_serves_in_order_and_patience_bounds_the_wait() {
         done.iter().find(|c| c.tag == 2).map(|c| c.service)
     };
     assert_eq!(longest(u32::MAX), None, "it was not starved, so this shows nothing");
-    // Passed over by 100, each at most 27 ms (longest seek and a turn), and behind the two that were there before it.
-    // 100 near ones take 100 transfers of 33 µs at the very least.
+    // Passed over by 100, each at most 27 ms (longest seek and a turn), and behind the two that
+    // were there before it. 100 near ones take 100 transfers of 33 µs at the very least.
     let waited = longest(100).expect("starved");
     assert!((Span::from_micros(3_300)..=Span::from_millis(27 * 103)).contains(&waited), "{waited}");
 }
@@ -120,7 +126,8 @@ fn flash_reads_and_programs_at_their_own_rates() {
     let mut spec = DeviceSpec::named("flash").unwrap();
     let Model::Flash(flash) = &mut spec.model else { unreachable!() };
     flash.collection = None;
-    // 64 channels read a page in 75 µs: 853 333 a second when every channel is busy, as it is with stripes in turn.
+    // 64 channels read a page in 75 µs: 853 333 a second when every channel is busy, as it is with
+    // stripes in turn.
     let done = closed_loop(&spec, 0, 256, second(1), |tag| Ask::Read { at: tag % 4096 * 8192, len: 8192 });
     assert!(done.len().abs_diff(853_333) <= 64, "{}", done.len());
     // 8 KiB programs take 750 µs: 85 333 a second. 4 KiB are half a page: twice as many.
@@ -139,8 +146,9 @@ fn collections_cost_their_share_and_show_as_stalls() {
     let Model::Flash(flash) = &mut spec.model else { unreachable!() };
     flash.collection = Some(Collection { every: Bytes::kib(512), stall: Span::from_micros(3_800) });
     let done = closed_loop(&spec, 2, 64, second(4), |tag| Ask::Write { at: tag % 64 * 8192, len: 8192 });
-    // 64 programs of 750 µs, then 3.8 ms: a channel does 64 in 51.8 ms, 64 channels 79 073 a second. The writes avoid
-    // no stalled channel (its queue looks no longer), so depth 64 loses a little more.
+    // 64 programs of 750 µs, then 3.8 ms: a channel does 64 in 51.8 ms, 64 channels 79 073 a
+    // second. The writes avoid no stalled channel (its queue looks no longer), so depth 64 loses a
+    // little more.
     let per_second = done.len() / 4;
     assert!((65_000..=79_100).contains(&per_second), "{per_second}");
     let longest = done.iter().map(|c| c.service).max().unwrap();
@@ -161,8 +169,8 @@ fn a_pause_stops_the_whole_drive_at_regular_times() {
     let Model::Flash(flash) = &mut spec.model else { unreachable!() };
     flash.pause = Some(Pause { every: Span::from_millis(100), length: Span::from_millis(10) });
     let done = closed_loop(&spec, 7, 64, second(1), |tag| Ask::Read { at: tag % 64 * 8192, len: 8192 });
-    // 10 of 100 ms are lost, 90 % of 853 333; up to one read of 75 µs per channel runs into each pause, and one is cut
-    // where it ends.
+    // 10 of 100 ms are lost, 90 % of 853 333; up to one read of 75 µs per channel runs into each
+    // pause, and one is cut where it ends.
     assert!(done.len().abs_diff(768_000) <= 20 * 64, "{}", done.len());
     let ends: Vec<Time> = done.iter().map(|c| c.end).collect();
     let gaps = ends.windows(2).filter(|pair| pair[1].since(pair[0]) >= Span::from_millis(9)).count();
@@ -176,8 +184,9 @@ fn a_cloud_volume_bursts_on_credit_and_then_keeps_its_base() {
     volume.operations = Allowance { base: 3_000, peak: 10_000, credit: 14_000 };
     volume.jitter = Span::ZERO;
     let done = closed_loop(&spec, 0, 64, second(5), small_reads);
-    // 14 000 / (10 000 - 3 000) = 2 s of bursts, one operation more that needed no credit, then 3000 a second. What
-    // passes arrives 500 µs later: 5 operations short in the first second, which the third has on top of 0.9995 × 3000.
+    // 14 000 / (10 000 - 3 000) = 2 s of bursts, one operation more that needed no credit, then
+    // 3000 a second. What passes arrives 500 µs later: 5 operations short in the first second,
+    // which the third has on top of 0.9995 × 3000.
     let counts: Vec<usize> = (0..5).map(|s| ended_within(&done, second(s), second(s + 1))).collect();
     for (counted, expected) in counts.iter().zip([9_996usize, 10_000, 3_003, 3_000, 3_000]) {
         assert!(counted.abs_diff(expected) <= 1, "{counts:?}");
@@ -185,7 +194,8 @@ fn a_cloud_volume_bursts_on_credit_and_then_keeps_its_base() {
 
     let Model::CloudVolume(volume) = &mut spec.model else { unreachable!() };
     volume.bytes = Allowance { base: 100 << 20, peak: 100 << 20, credit: 0 };
-    // 1 MiB counts as four operations of 256 KiB, but 100 MiB a second binds first: one every 10 ms.
+    // 1 MiB counts as four operations of 256 KiB, but 100 MiB a second binds first: one every
+    // 10 ms.
     let done = closed_loop(&spec, 0, 8, second(2), |_| Ask::Read { at: 0, len: 1 << 20 });
     assert!(done.windows(2).all(|pair| pair[1].end.since(pair[0].end) == Span::from_millis(10)));
     assert!(done.len().abs_diff(200) <= 1, "{}", done.len());
@@ -216,7 +226,8 @@ fn a_host_does_more_the_more_wait_and_bends_softly() {
         let count = ended_within(&done, second(1), second(2));
         assert!(count.abs_diff(per_second) <= depth + 1, "depth {depth}: {count} in a second, not {per_second}");
     }
-    // Away for 1 ms after every 9 ms of work: a tenth is lost, within what chance makes of 100 absences a second.
+    // Away for 1 ms after every 9 ms of work: a tenth is lost, within what chance makes of 100
+    // absences a second.
     let Model::Host(host) = &mut spec.model else { unreachable!() };
     host.absence = Some(Absence { every: Span::from_millis(9), length: Span::from_millis(1) });
     let done = closed_loop(&spec, 4, 100, second(21), small_reads);

@@ -1,10 +1,11 @@
 //! A claim on memory that a worker's slab owns.
 
-/// A piece of the worker's slab: move-only, so its holder is its only user, and while the kernel works on it
-/// nobody holds it. The memory is reached through the slab that gave it out, and must be given back there.
+/// A piece of the worker's slab: move-only, so its holder is its only user, and while the kernel
+/// works on it nobody holds it. The memory is reached through the slab that gave it out, and must
+/// be given back there.
 ///
-/// There is no `Drop`: the slab is the worker's own and cannot be found from here. A slab counts what is out, and
-/// tests check that it comes to zero.
+/// There is no `Drop`: the slab is the worker's own and cannot be found from here. A slab counts
+/// what is out, and tests check that it comes to zero.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a buffer must be given back to the slab that it came from"]
 pub struct Buf {
@@ -51,7 +52,8 @@ impl Buf {
         self.len == 0
     }
 
-    /// The same slot, narrowed or widened to `len` bytes from `start`; the slab checks the bounds at use.
+    /// The same slot, narrowed or widened to `len` bytes from `start`; the slab checks the bounds
+    /// at use.
     pub fn window(self, start: u32, len: u32) -> Buf {
         Buf { start, len, ..self }
     }

@@ -3,15 +3,16 @@
 use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};
 
-/// The moment so many seconds after 1970 began, in the zone that they are counted in (UTC, if nothing was added to them), as
-/// `format` says it in the language of `strftime`: `%Y-%m-%d %H:%M:%S`. A moment after the year 9999 is its last.
+/// The moment so many seconds after 1970 began, in the zone that they are counted in (UTC, if
+/// nothing was added to them), as `format` says it in the language of `strftime`:
+/// `%Y-%m-%d %H:%M:%S`. A moment after the year 9999 is its last.
 pub fn date(seconds: u64, format: &str) -> String {
     let moment = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     moment.unwrap_or(Timestamp::MAX).to_zoned(TimeZone::UTC).strftime(format).to_string()
 }
 
-/// The other way round: the seconds from 1970 to a date, `2026-11-01`, or a moment of it, `2026-11-01T06:00`, in UTC. `None` of
-/// what is none, or before 1970.
+/// The other way round: the seconds from 1970 to a date, `2026-11-01`, or a moment of it,
+/// `2026-11-01T06:00`, in UTC. `None` of what is none, or before 1970.
 pub fn moment(given: &str) -> Option<u64> {
     let moment = given.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?;
     u64::try_from(moment.timestamp().as_second()).ok()

@@ -5,8 +5,8 @@
 //!    ▲                                                           │
 //!    └───────────────────────────────────────────────────────────┘
 //! ```
-//! An actor says what is due and when to look again; it never waits. So the same actor runs on files and in a simulation,
-//! and nobody else in the program has a loop of this kind.
+//! An actor says what is due and when to look again; it never waits. So the same actor runs on
+//! files and in a simulation, and nobody else in the program has a loop of this kind.
 
 use crate::{Driver, Span, Time, Wakeup};
 
@@ -15,8 +15,8 @@ pub trait Actor {
     /// Takes what has ended and makes what is due. Never waits.
     fn pass(&mut self, now: Time);
 
-    /// When to look again, as of the pass at `now`. Asked after every actor of the driver had its pass, since one actor's
-    /// look at a shared target may have brought what another waits for.
+    /// When to look again, as of the pass at `now`. Asked after every actor of the driver had its
+    /// pass, since one actor's look at a shared target may have brought what another waits for.
     fn next_wakeup(&self, now: Time) -> Wakeup;
 
     /// Whether requests were made that have not been handed over.
@@ -24,8 +24,8 @@ pub trait Actor {
         false
     }
 
-    /// The driver hands over what was made since the last call: a second reading of the clock, for actors that tell the
-    /// time of making from that of handing over.
+    /// The driver hands over what was made since the last call: a second reading of the clock, for
+    /// actors that tell the time of making from that of handing over.
     fn hand_over(&mut self, _now: Time) {}
 
     /// Whether nothing more will come of it.
@@ -39,7 +39,8 @@ pub enum Wait {
     Until(Time),
     /// Wait as long as the actors say: only what they asked for ends it.
     Unbounded,
-    /// Another thread wakes the driver about every `tick`: no timer is armed for what is two ticks away or further.
+    /// Another thread wakes the driver about every `tick`: no timer is armed for what is two ticks
+    /// away or further.
     Woken {
         /// The interval between two wake-ups.
         tick: Span,
@@ -48,8 +49,9 @@ pub enum Wait {
     End,
 }
 
-/// Drives `actors` until all of them are over or `look` ends it; returns the time of the last pass. `look` is asked before
-/// each pass and may change the actors: that is where orders of other threads come in.
+/// Drives `actors` until all of them are over or `look` ends it; returns the time of the last pass.
+/// `look` is asked before each pass and may change the actors: that is where orders of other
+/// threads come in.
 pub fn drive<A: Actor>(
     driver: &mut (impl Driver + ?Sized),
     actors: &mut [A],
@@ -126,7 +128,8 @@ mod tests {
         }
     }
 
-    /// Asks every `every` and is over after `passes` of its own; a shared note of what is on its way for the other.
+    /// Asks every `every` and is over after `passes` of its own; a shared note of what is on its
+    /// way for the other.
     struct Clockwork {
         every: Span,
         next: Time,
@@ -177,9 +180,11 @@ mod tests {
         assert_eq!(actors[0].seen, [at(0), at(3), at(6)]);
         assert_eq!(actors[1].seen, [at(0), at(5)]);
         assert_eq!(end, at(6));
-        // What the second brought for the first (at 0 and at 5 ms) is looked at without time passing.
+        // What the second brought for the first (at 0 and at 5 ms) is looked at without time
+        // passing.
         assert_eq!(clock.1, [Some(at(0)), Some(at(3)), Some(at(5)), Some(at(5)), Some(at(6))]);
-        // The last pass ends the loop before anything is handed over: nothing was made in it that an end would follow.
+        // The last pass ends the loop before anything is handed over: nothing was made in it that
+        // an end would follow.
         assert_eq!((actors[0].handed, actors[1].handed), (2, 2));
     }
 

@@ -1,5 +1,5 @@
-//! The vocabulary that every part of Seawall shares: time, sizes, rates, requests, and the seam [`Target`] that every
-//! kind of storage meets.
+//! The vocabulary that every part of Seawall shares: time, sizes, rates, requests, and the seam
+//! [`Target`] that every kind of storage meets.
 //!
 //! ```text
 //!   who makes requests            the seam                    who serves them
@@ -8,7 +8,8 @@
 //!   server (an NBD session)    Target::poll     ◄──  or a QoS gate, itself a Target around a Target
 //! ```
 //!
-//! Nothing here reads a clock, starts a thread, opens a file or needs `unsafe`. The caller passes `now`.
+//! Nothing here reads a clock, starts a thread, opens a file or needs `unsafe`. The caller passes
+//! `now`.
 
 mod buf;
 mod date;

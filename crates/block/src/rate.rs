@@ -72,8 +72,9 @@ pub enum ParseBytesError {
 impl FromStr for Bytes {
     type Err = ParseBytesError;
 
-    /// Reads `4096`, `4k`, `512MiB`, `1GB`. Every unit is binary, with or without the `i`, as storage administrators
-    /// and fio use them. Fractions are refused: `1.5G` has one reading for a person and another for fio.
+    /// Reads `4096`, `4k`, `512MiB`, `1GB`. Every unit is binary, with or without the `i`, as
+    /// storage administrators and fio use them. Fractions are refused: `1.5G` has one reading for a
+    /// person and another for fio.
     fn from_str(given: &str) -> Result<Bytes, ParseBytesError> {
         let text = given.trim();
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

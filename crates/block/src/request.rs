@@ -2,11 +2,13 @@
 
 use crate::{Buf, Span, Time};
 
-/// A storage object: an SVM, volume, qtree, LUN or file. The number is the registry's; names live there.
+/// A storage object: an SVM, volume, qtree, LUN or file. The number is the registry's; names live
+/// there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub u32);
 
-/// What to do. A read owns no buffer while it queues: the lowest target takes one when it dispatches.
+/// What to do. A read owns no buffer while it queues: the lowest target takes one when it
+/// dispatches.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Op {
     /// Read `len` bytes.
@@ -89,7 +91,8 @@ pub struct Request {
     pub op: Op,
     /// Force unit access: durable before it completes.
     pub fua: bool,
-    /// When it should have been made. Response time counts from here, so a stalled target cannot hide.
+    /// When it should have been made. Response time counts from here, so a stalled target cannot
+    /// hide.
     pub due: Time,
 }
 
@@ -150,7 +153,8 @@ pub struct Extent {
     pub hole: bool,
     /// It reads as zeroes.
     pub zero: bool,
-    /// A clone, an origin or a snapshot has the same bytes in the same place; said only where that was asked.
+    /// A clone, an origin or a snapshot has the same bytes in the same place; said only where that
+    /// was asked.
     pub shared: bool,
 }
 
@@ -177,13 +181,14 @@ pub struct Completion {
     pub cause: Cause,
     /// How it ended.
     pub result: Result<(), Fault>,
-    /// Where a read failed, if that is known and some of it came before: the first byte of the part that could not be read.
-    /// Then `buf` has the bytes before it.
+    /// Where a read failed, if that is known and some of it came before: the first byte of the part
+    /// that could not be read. Then `buf` has the bytes before it.
     pub failed_at: Option<u64>,
     /// A read's data or a write's buffer given back; the receiver owes it to the slab.
     pub buf: Option<Buf>,
-    /// A status's answer, from the request's first byte on, covering at most its length. Also a read's, where some of its
-    /// bytes were never written and the target knows without looking: all of its length then, and else nothing.
+    /// A status's answer, from the request's first byte on, covering at most its length. Also a
+    /// read's, where some of its bytes were never written and the target knows without looking: all
+    /// of its length then, and else nothing.
     pub extents: Vec<Extent>,
 }
 

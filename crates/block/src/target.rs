@@ -30,7 +30,8 @@ pub enum Wakeup {
 }
 
 impl Wakeup {
-    /// The sooner of two. `External` with a time keeps the time: the driver hears the kernel in any case.
+    /// The sooner of two. `External` with a time keeps the time: the driver hears the kernel in any
+    /// case.
     pub fn sooner(self, other: Wakeup) -> Wakeup {
         use Wakeup::{At, External, Idle, Now};
         match (self, other) {
@@ -72,7 +73,8 @@ pub trait Target {
     /// When to poll again.
     fn next_wakeup(&self) -> Wakeup;
 
-    /// Asks to end a request early, best effort: exactly one completion still comes, by a later poll.
+    /// Asks to end a request early, best effort: exactly one completion still comes, by a later
+    /// poll.
     fn cancel(&mut self, now: Time, ticket: Ticket);
 }
 
@@ -94,14 +96,15 @@ impl<T: Target + ?Sized> Target for Box<T> {
     }
 }
 
-/// Does a worker's waiting. On the wall clock one turn is one system call that submits what targets prepared and waits;
-/// on the virtual clock it jumps.
+/// Does a worker's waiting. On the wall clock one turn is one system call that submits what targets
+/// prepared and waits; on the virtual clock it jumps.
 pub trait Driver {
     /// The current time.
     fn now(&self) -> Time;
 
-    /// Hands prepared work to the kernel, then returns at the first event or at `until`, whichever is sooner; with
-    /// `Some` of a time not after now it only looks. `None` waits for an event alone. Returns the time afterwards.
+    /// Hands prepared work to the kernel, then returns at the first event or at `until`, whichever
+    /// is sooner; with `Some` of a time not after now it only looks. `None` waits for an event
+    /// alone. Returns the time afterwards.
     fn turn(&mut self, until: Option<Time>) -> Time;
 }
 

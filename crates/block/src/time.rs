@@ -1,12 +1,13 @@
 //! Instants and durations as whole nanoseconds.
 //!
-//! A `u64` of nanoseconds lasts 584 years, so sums of times that occur cannot overflow; the operators saturate all the
-//! same, because a clock that jumps must not take the program with it.
+//! A `u64` of nanoseconds lasts 584 years, so sums of times that occur cannot overflow; the
+//! operators saturate all the same, because a clock that jumps must not take the program with it.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// An instant: nanoseconds since an epoch that the driver chose (process start on the wall clock, zero on the virtual one).
+/// An instant: nanoseconds since an epoch that the driver chose (process start on the wall clock,
+/// zero on the virtual one).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -64,8 +65,8 @@ impl Span {
         Span(s.saturating_mul(1_000_000_000))
     }
 
-    /// A duration of `s` seconds, rounded to the nanosecond; for settings and reports, never on the way of a request.
-    /// Negative and not-a-number count as zero.
+    /// A duration of `s` seconds, rounded to the nanosecond; for settings and reports, never on the
+    /// way of a request. Negative and not-a-number count as zero.
     pub fn from_secs_f64(s: f64) -> Span {
         Span((s * 1e9).round() as u64)
     }

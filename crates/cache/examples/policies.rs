@@ -1,5 +1,6 @@
-//! `cargo xtask bench array`: the policies on a trace of hot pages by Zipf's law, which is written to the file that is named, for
-//! others to replay. A line a policy: its name, its share of misses, requests a second.
+//! `cargo xtask bench array`: the policies on a trace of hot pages by Zipf's law, which is written
+//! to the file that is named, for others to replay. A line a policy: its name, its share of misses,
+//! requests a second.
 
 use cache::{Cache, Key, PartitionId, Policy};
 use rand_core::{Rng as _, SeedableRng as _};

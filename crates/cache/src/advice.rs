@@ -25,8 +25,9 @@ pub struct Advice {
     pub best: Option<Worth>,
 }
 
-/// Looks at sizes from `from` pages on. The best is the largest whose doubling still saved 5 % of all asks, by itself or
-/// on average over all doublings since the last that did, so that a working set that fits only as a whole is found beyond a plain.
+/// Looks at sizes from `from` pages on. The best is the largest whose doubling still saved 5 % of
+/// all asks, by itself or on average over all doublings since the last that did, so that a working
+/// set that fits only as a whole is found beyond a plain.
 pub fn advise(curve: &Curve, from: u64) -> Advice {
     let (mut sizes, mut best, mut pages) = (Vec::new(), None, from.max(1));
     let (mut before, mut paid) = (0.0, 0.0);
@@ -59,7 +60,8 @@ mod tests {
 
     #[test]
     fn the_largest_size_whose_doubling_pays_is_named() {
-        // 50, 51, 52 and 60 % at 1, 2, 4 and 8 pages, 61 % at 16: the doubling to 8 saved 8 %, those before little.
+        // 50, 51, 52 and 60 % at 1, 2, 4 and 8 pages, 61 % at 16: the doubling to 8 saved 8 %,
+        // those before little.
         assert_eq!(best(&[(0, 1.0), (1, 0.5), (2, 0.49), (4, 0.48), (8, 0.4), (16, 0.39)]), Some(8));
         // Nothing up to 8, all at 16.
         assert_eq!(best(&[(0, 1.0), (16, 0.0)]), Some(16));

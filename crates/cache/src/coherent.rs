@@ -1,15 +1,16 @@
-//! Which pages of which trees may be shown, so that nothing is older than what was acknowledged; whoever has the memory fills
-//! and reads the slots.
+//! Which pages of which trees may be shown, so that nothing is older than what was acknowledged;
+//! whoever has the memory fills and reads the slots.
 //!
 //! ```text
 //!   read ──► open(tree), find(page) ──► all there: answered from memory
 //!        └─► begin_fill ──► the disk reads ──► place(page): a slot, if nothing changed it since it began
 //!   change ─► begin_change ──► the disk writes ──► end_change: updates what is there, or takes it out
 //! ```
-//! **Never stale.** A page is filled from a read only if no change of it was under way at any time between the read's
-//! begin and end. A write alone on its page updates it when it ends; two at a time, a trim, zeroes, or a write that
-//! failed take it out, because in which order the disk had them is not known here. While a tree is restored, resized, made or deleted
-//! nothing of it is answered from here, and it goes on under another number, so that all of it is forgotten at once
+//! **Never stale.** A page is filled from a read only if no change of it was under way at any time
+//! between the read's begin and end. A write alone on its page updates it when it ends; two at a
+//! time, a trim, zeroes, or a write that failed take it out, because in which order the disk had
+//! them is not known here. While a tree is restored, resized, made or deleted nothing of it is
+//! answered from here, and it goes on under another number, so that all of it is forgotten at once
 //! ([`Cache::sweep`] finds the places). Snapshots and clones are trees of their own.
 
 use crate::index::Key;
@@ -18,7 +19,8 @@ use crate::partition::{Policy, Statistics};
 use crate::partitions::{Cache, Evicted, Inserted, PartitionId, Refusal};
 use std::collections::{HashMap, HashSet};
 
-/// Pages are told apart by a hash when it is asked whether they changed: two that fall together cost a fill now and then.
+/// Pages are told apart by a hash when it is asked whether they changed: two that fall together
+/// cost a fill now and then.
 const MARKS: usize = 1 << 14;
 /// A change of more pages forgets the tree as a whole.
 const WIDE: u64 = 4096;
@@ -101,7 +103,8 @@ impl Coherent {
         self.page
     }
 
-    /// The object that a tree's pages go by, and its partition; `None` while its pages may not be used.
+    /// The object that a tree's pages go by, and its partition; `None` while its pages may not be
+    /// used.
     pub fn open(&mut self, tree: u32) -> Option<(u64, PartitionId)> {
         let is_shut = self.is_shut;
         let tree = self.tree(tree);
@@ -147,13 +150,14 @@ impl Coherent {
         Some((partition, self.cache.insert(partition, key)?))
     }
 
-    /// Whether the bytes of a page that was evicted just now are those of the disk: its tree is as it was, and no change of it is
-    /// under way.
+    /// Whether the bytes of a page that was evicted just now are those of the disk: its tree is as
+    /// it was, and no change of it is under way.
     pub fn is_settled(&self, key: Key) -> bool {
         self.live.contains(&key.object) && self.marks[mark_of(key)].running == 0
     }
 
-    /// A write, trim or zeroing begins; `changes` has its pages, unless all of the tree is forgotten.
+    /// A write, trim or zeroing begins; `changes` has its pages, unless all of the tree is
+    /// forgotten.
     pub fn begin_change(&mut self, tree: u32, at: u64, len: u64, mut changes: impl FnMut(Key)) {
         self.clock += 1;
         let clock = self.clock;
@@ -168,8 +172,8 @@ impl Coherent {
         }
     }
 
-    /// It has ended. Where it is a write that ended well, `update` has the pages that are there, to be given its bytes; else
-    /// nothing of it is kept.
+    /// It has ended. Where it is a write that ended well, `update` has the pages that are there, to
+    /// be given its bytes; else nothing of it is kept.
     pub fn end_change(&mut self, tree: u32, (at, len): (u64, u64), is_good: bool, mut update: impl FnMut(Key, Slot)) {
         self.clock += 1;
         let clock = self.clock;
@@ -215,8 +219,8 @@ impl Coherent {
         }
     }
 
-    /// Has these partitions be there and no others, with so many slots each; trees of one that is not stay with it, and have
-    /// nothing kept of them.
+    /// Has these partitions be there and no others, with so many slots each; trees of one that is
+    /// not stay with it, and have nothing kept of them.
     ///
     /// # Errors
     /// As [`Cache::divide`] has it.
@@ -237,8 +241,9 @@ impl Coherent {
         self.cache.statistics(partition)
     }
 
-    /// A flush has failed: the device may have lost what was written before, and what is here would show it all the same. From
-    /// now on nothing is answered from here, and the memory is given back. Whether it was so before.
+    /// A flush has failed: the device may have lost what was written before, and what is here would
+    /// show it all the same. From now on nothing is answered from here, and the memory is given
+    /// back. Whether it was so before.
     pub fn shut(&mut self) -> bool {
         let was = std::mem::replace(&mut self.is_shut, true);
         if !was {
@@ -253,7 +258,8 @@ impl Coherent {
         self.swept.is_some() || self.too_large
     }
 
-    /// Goes on with what takes long: pages of no tree go to `freed`, and those that are too many to `evicted`.
+    /// Goes on with what takes long: pages of no tree go to `freed`, and those that are too many to
+    /// `evicted`.
     pub fn step(&mut self, evicted: impl FnMut(Slot, PartitionId, Evicted), freed: impl FnMut(Slot)) {
         if self.too_large {
             self.too_large = !self.cache.shrink_each(STEPS, evicted);

@@ -1,5 +1,6 @@
-//! Keys that were evicted lately, without their pages: a table of hashes with the eviction's number. One that is further
-//! back than the capacity counts as gone, so nothing has to be taken out.
+//! Keys that were evicted lately, without their pages: a table of hashes with the eviction's
+//! number. One that is further back than the capacity counts as gone, so nothing has to be taken
+//! out.
 
 /// Entries in a bucket: one cache line.
 const WAYS: usize = 4;
@@ -23,8 +24,9 @@ impl Ghost {
         }
     }
 
-    /// For other many evictions from now on. The table never becomes smaller, and where a larger one is needed it begins
-    /// empty: to fill it from the old one takes milliseconds for a cache of some GiB, in which nobody is served.
+    /// For other many evictions from now on. The table never becomes smaller, and where a larger
+    /// one is needed it begins empty: to fill it from the old one takes milliseconds for a cache of
+    /// some GiB, in which nobody is served.
     pub(crate) fn resize(&mut self, capacity: u32) {
         if (capacity as usize * 2).next_power_of_two() > self.entries.len() && capacity > 0 {
             *self = Ghost::new(capacity);

@@ -1,5 +1,6 @@
-//! Which slot holds a page: an open table with linear probing, of twice as many places as slots, so that probes stay
-//! short. A place that comes free is filled from behind, so there are no tombstones.
+//! Which slot holds a page: an open table with linear probing, of twice as many places as slots, so
+//! that probes stay short. A place that comes free is filled from behind, so there are no
+//! tombstones.
 
 use crate::lists::{NONE, Slot};
 
@@ -13,7 +14,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// A mix of both numbers: two rounds of a multiplication by odd constants (splitmix64's finaliser).
+    /// A mix of both numbers: two rounds of a multiplication by odd constants (splitmix64's
+    /// finaliser).
     pub fn hash(self) -> u64 {
         let mut x = self.page ^ self.object.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

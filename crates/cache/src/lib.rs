@@ -1,5 +1,5 @@
-//! A page cache without pages: which slot holds which page, who is evicted, and what it came to. Whoever has the memory
-//! (the server) or has none (a simulated array) uses it as it is.
+//! A page cache without pages: which slot holds which page, who is evicted, and what it came to.
+//! Whoever has the memory (the server) or has none (a simulated array) uses it as it is.
 //!
 //! ```text
 //!   get(partition, key) ──► index ──► slot          one probe and one counter a hit, nothing allocated
@@ -7,8 +7,8 @@
 //!                 small ──► main                     per partition: queues by the policy,
 //!                   └──► ghost                       keys that were evicted, without a slot
 //! ```
-//! The slots are one budget; each partition has a part of it, and evicts only pages of its own. What is evicted may go on to
-//! a second level on a device ([`SecondLevel`]).
+//! The slots are one budget; each partition has a part of it, and evicts only pages of its own.
+//! What is evicted may go on to a second level on a device ([`SecondLevel`]).
 
 mod advice;
 mod coherent;

@@ -1,10 +1,14 @@
 //! A part of the budget with its queues, and who of it is evicted next.
 //!
-//! - **S3-FIFO** (Yang and others, SOSP 2023): a small queue of a tenth, where pages that are asked for once pass
-//!   through, and a main one where pages go around as often as they were asked for, three times at most.
-//! - **2Q** (Johnson and Shasha, VLDB 1994): a FIFO of a quarter, a ghost of half, and an LRU for what comes again after it left.
-//! - **SIEVE** (Zhang and others, NSDI 2024): one queue, and a hand that spares what was asked for since it last passed.
-//! - **LRU**: one queue, and what was asked for goes to its front. For simulated arrays, and for what theory says of it.
+//! - **S3-FIFO** (Yang and others, SOSP 2023): a small queue of a tenth, where pages that are asked
+//!   for once pass through, and a main one where pages go around as often as they were asked for,
+//!   three times at most.
+//! - **2Q** (Johnson and Shasha, VLDB 1994): a FIFO of a quarter, a ghost of half, and an LRU for
+//!   what comes again after it left.
+//! - **SIEVE** (Zhang and others, NSDI 2024): one queue, and a hand that spares what was asked for
+//!   since it last passed.
+//! - **LRU**: one queue, and what was asked for goes to its front. For simulated arrays, and for
+//!   what theory says of it.
 
 use crate::ghost::Ghost;
 use crate::index::Key;

@@ -5,7 +5,8 @@ use crate::lists::{Links, Slot};
 use crate::partition::{About, Partition, Policy, Statistics};
 use std::fmt;
 
-/// Partitions at most: a slot keeps the number of its own in a byte, and nobody assigns volumes to more by hand.
+/// Partitions at most: a slot keeps the number of its own in a byte, and nobody assigns volumes to
+/// more by hand.
 pub const PARTITIONS_MAX: usize = 64;
 
 /// A partition. The first is the default one, which is always there.
@@ -119,8 +120,8 @@ impl Cache {
         self.index.find(&self.keys, key)
     }
 
-    /// A place for a page in `partition`; where it is already there, that. `None` where the partition has no slots, or
-    /// has to wait for slots of one that became smaller.
+    /// A place for a page in `partition`; where it is already there, that. `None` where the
+    /// partition has no slots, or has to wait for slots of one that became smaller.
     pub fn insert(&mut self, partition: PartitionId, key: Key) -> Option<Inserted> {
         if let Some(slot) = self.peek(key) {
             return Some(Inserted { slot, evicted: None });
@@ -147,8 +148,8 @@ impl Cache {
         Some(slot)
     }
 
-    /// Looks at up to `steps` slots and takes out those whose object is dead; their slots come to `freed`. Whether it has
-    /// been all the way around.
+    /// Looks at up to `steps` slots and takes out those whose object is dead; their slots come to
+    /// `freed`. Whether it has been all the way around.
     pub fn sweep(&mut self, steps: u32, is_dead: impl Fn(u64) -> bool, freed: &mut Vec<Slot>) -> bool {
         for _ in 0..steps {
             if self.swept >= self.slots() {
@@ -165,8 +166,9 @@ impl Cache {
         false
     }
 
-    /// Has exactly these partitions be there beside the default one, each with so many slots; the default one has what they
-    /// leave. One that is named no more holds nothing from now on. What is too much anywhere goes with [`Cache::shrink`].
+    /// Has exactly these partitions be there beside the default one, each with so many slots; the
+    /// default one has what they leave. One that is named no more holds nothing from now on. What
+    /// is too much anywhere goes with [`Cache::shrink`].
     ///
     /// # Errors
     /// They are more than the slots, one has none, or a number cannot be.
@@ -201,8 +203,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Evicts up to `steps` pages of partitions that hold more than they may; their slots come to `freed`. Whether there
-    /// is no more to do.
+    /// Evicts up to `steps` pages of partitions that hold more than they may; their slots come to
+    /// `freed`. Whether there is no more to do.
     pub fn shrink(&mut self, steps: u32, freed: &mut Vec<Slot>) -> bool {
         self.shrink_each(steps, |slot, _, _| freed.push(slot))
     }
@@ -227,8 +229,9 @@ impl Cache {
         true
     }
 
-    /// Has all partitions together have so many slots at most: memory is short, or no longer. The default partition gives
-    /// first; when it has none, the others give in proportion. What is too much goes with [`Cache::shrink`].
+    /// Has all partitions together have so many slots at most: memory is short, or no longer. The
+    /// default partition gives first; when it has none, the others give in proportion. What is too
+    /// much goes with [`Cache::shrink`].
     pub fn limit(&mut self, slots: u32) {
         self.limit = slots;
         self.apply();

@@ -1,13 +1,15 @@
 //! How much of its memory a cache keeps while the machine is short of it.
 //!
-//! What is watched is the time that tasks stood still for memory (PSI's `some`, a sum that only grows). Free memory says
-//! little: the system fills it with its own cache and takes it back at no cost. A stall is what it costs.
+//! What is watched is the time that tasks stood still for memory (PSI's `some`, a sum that only
+//! grows). Free memory says little: the system fills it with its own cache and takes it back at no
+//! cost. A stall is what it costs.
 //!
 //! ```text
 //!   stalled ≥ 10 % of the time ──► an eighth less each look, down to a sixteenth
 //!   below 1 % for 10 s         ──► a sixteenth of all more each look, up to all
 //! ```
-//! Down in some 20 looks, because whoever stalls is held up now; up slower than down, so that it does not swing.
+//! Down in some 20 looks, because whoever stalls is held up now; up slower than down, so that it
+//! does not swing.
 
 use block::{Bytes, Span};
 

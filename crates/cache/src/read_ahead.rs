@@ -40,7 +40,8 @@ pub struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// A read of `len` bytes at `at`; what to fetch because of it. It may reach beyond the object's end.
+    /// A read of `len` bytes at `at`; what to fetch because of it. It may reach beyond the object's
+    /// end.
     pub fn read(&mut self, object: u64, at: u64, len: u64) -> Option<Ahead> {
         self.reads += 1;
         let reads = self.reads;
@@ -52,7 +53,8 @@ impl ReadAhead {
             return None;
         };
         (stream.next, stream.used, stream.in_row) = (at + len, reads, stream.in_row + 1);
-        // Half of the last window is left: time for the next one to come before the stream is there.
+        // Half of the last window is left: time for the next one to come before the stream is
+        // there.
         if stream.in_row < IN_ROW || stream.next + stream.window / 2 < stream.fetched {
             return None;
         }

@@ -1,26 +1,30 @@
-//! A second level on a device: which pages that memory evicts are written there, where, and how much is written a day.
+//! A second level on a device: which pages that memory evicts are written there, where, and how
+//! much is written a day.
 //!
 //! ```text
 //!   offer(key) ── used before? in the day's bound? ──► a page of the segment that fills
 //!                                                          │ full
 //!   segments   [ 4 ][ 5 ][ writing ][ 1 ][ 2 ][ 3 ]        ▼ written as one, where the oldest was
 //! ```
-//! Segments are written in order and all around, each in one piece, which is what flash wears least by. What comes to lie
-//! in the oldest is forgotten; a page that was used again and lies in the eighth that goes next is written once more. A page
-//! that is there still is not written when memory evicts it again.
+//! Segments are written in order and all around, each in one piece, which is what flash wears least
+//! by. What comes to lie in the oldest is forgotten; a page that was used again and lies in the
+//! eighth that goes next is written once more. A page that is there still is not written when
+//! memory evicts it again.
 //!
-//! **Endurance.** Only pages that were asked for again while memory held them, or soon after it had evicted them, are
-//! admitted, so a scan writes nothing. In no 24 h is more written than the bound: half of it at once, the other half in
-//! the course of the day.
+//! **Endurance.** Only pages that were asked for again while memory held them, or soon after it had
+//! evicted them, are admitted, so a scan writes nothing. In no 24 h is more written than the bound:
+//! half of it at once, the other half in the course of the day.
 //!
-//! Whoever has the device does the I/O and keeps what it needs to know the bytes again (a checksum a page).
+//! Whoever has the device does the I/O and keeps what it needs to know the bytes again (a checksum
+//! a page).
 
 use crate::index::{Index, Key};
 use crate::lists::Slot;
 use crate::partitions::{Evicted, PARTITIONS_MAX, PartitionId};
 use block::{Bytes, Span, Time};
 
-/// Bytes of a segment: long enough to be written at a device's full speed, short enough for memory to hold two.
+/// Bytes of a segment: long enough to be written at a device's full speed, short enough for memory
+/// to hold two.
 pub const SEGMENT: u64 = 256 << 10;
 /// Segments at least: one fills, one is written, and there is something left.
 pub const SEGMENTS_MIN: u32 = 8;
@@ -147,7 +151,8 @@ impl SecondLevel {
         }
     }
 
-    /// Bytes of memory that one of so many pages takes, at most: 8 to 16 of the index and 20 of each page.
+    /// Bytes of memory that one of so many pages takes, at most: 8 to 16 of the index and 20 of
+    /// each page.
     pub fn memory(size: Bytes, page: u32) -> Bytes {
         let slots = size.0 / u64::from(page.max(1));
         Bytes(slots * 20 + (slots * 2).next_power_of_two() * 4)
@@ -169,8 +174,8 @@ impl SecondLevel {
         (self.hits.get(at).copied().unwrap_or(0), self.resident.get(at).copied().unwrap_or(0))
     }
 
-    /// Memory has evicted a page; where its bytes are to be laid, if it is admitted. After each that is, ask
-    /// [`SecondLevel::seal`].
+    /// Memory has evicted a page; where its bytes are to be laid, if it is admitted. After each
+    /// that is, ask [`SecondLevel::seal`].
     pub fn offer(&mut self, now: Time, partition: PartitionId, evicted: Evicted) -> Option<Place> {
         let known = self.index.find(&self.keys, evicted.key);
         match known {
@@ -199,12 +204,14 @@ impl SecondLevel {
         Some(Place { slot: Slot(slot), within: filled })
     }
 
-    /// A page that memory has evicted is not even offered: segments before it are not on the device yet.
+    /// A page that memory has evicted is not even offered: segments before it are not on the device
+    /// yet.
     pub fn fell_behind(&mut self) {
         self.statistics.spared += 1;
     }
 
-    /// The segment that is to be written now, if one is full. No other begins to fill before the next page is admitted.
+    /// The segment that is to be written now, if one is full. No other begins to fill before the
+    /// next page is admitted.
     pub fn seal(&mut self) -> Option<Sealed> {
         let (segment, _) = self.filling.filter(|(_, filled)| *filled == self.pages)?;
         self.filling = None;
@@ -228,7 +235,8 @@ impl SecondLevel {
         u64::from(slot.0) * self.page
     }
 
-    /// A read of a page on behalf of `partition` begins; its segment stays as it is until [`SecondLevel::release`].
+    /// A read of a page on behalf of `partition` begins; its segment stays as it is until
+    /// [`SecondLevel::release`].
     pub fn hold(&mut self, partition: PartitionId, slot: Slot) {
         let segment = self.segment_of(slot);
         self.segments[segment].readers += 1;
@@ -251,7 +259,8 @@ impl SecondLevel {
         }
     }
 
-    /// Looks at up to `steps` pages and takes out those whose object is dead. Whether it has been all the way around.
+    /// Looks at up to `steps` pages and takes out those whose object is dead. Whether it has been
+    /// all the way around.
     pub fn sweep(&mut self, steps: u32, is_dead: impl Fn(u64) -> bool) -> bool {
         for _ in 0..steps {
             if self.swept as usize >= self.keys.len() {
@@ -305,8 +314,8 @@ impl SecondLevel {
     }
 }
 
-/// Bytes that may be written: a bucket of half the day's bound, which fills in a day. So whatever 24 h are looked at, it
-/// gives what it held and what came in, each half the bound at most.
+/// Bytes that may be written: a bucket of half the day's bound, which fills in a day. So whatever
+/// 24 h are looked at, it gives what it held and what came in, each half the bound at most.
 struct Allowance {
     half: u64,
     left: u64,

@@ -1,8 +1,10 @@
-//! Miss-ratio curves by sampling: SHARDS with a fixed number of samples (Waldspurger and others, FAST 2015).
+//! Miss-ratio curves by sampling: SHARDS with a fixed number of samples (Waldspurger and others,
+//! FAST 2015).
 //!
-//! A page is followed if the hash of its key is below a threshold, so that a part of the pages stands for all; when there
-//! are too many, the threshold falls and those above it are forgotten. The reuse distance of a page is the number of followed pages asked for
-//! since, divided by the part that is followed. What a sample too few or too many counts goes to the shortest distance
+//! A page is followed if the hash of its key is below a threshold, so that a part of the pages
+//! stands for all; when there are too many, the threshold falls and those above it are forgotten.
+//! The reuse distance of a page is the number of followed pages asked for since, divided by the
+//! part that is followed. What a sample too few or too many counts goes to the shortest distance
 //! (SHARDS-adj), which takes out most of what a few very hot pages would do to it.
 
 use crate::index::Key;
@@ -101,7 +103,8 @@ impl Shards {
             hits += weight;
             points.push((size_of(*step), (1.0 - hits / total).clamp(0.0, 1.0)));
         }
-        // With fewer hot pages followed than there are, the correction is negative: never more than all misses.
+        // With fewer hot pages followed than there are, the correction is negative: never more than
+        // all misses.
         let mut least = 1.0f64;
         points.iter_mut().for_each(|point| {
             least = least.min(point.1);

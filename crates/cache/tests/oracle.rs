@@ -1,7 +1,8 @@
 //! Misses on traces, beside an oracle: PyPI's libcachesim, where `cargo xtask test` put it.
 //!
-//! The traces: hot pages by Zipf's law; the same beside a scan that never comes again; a loop a little larger than the
-//! cache; a database's working set beside a backup that reads all of it in turn.
+//! The traces: hot pages by Zipf's law; the same beside a scan that never comes again; a loop a
+//! little larger than the cache; a database's working set beside a backup that reads all of it in
+//! turn.
 
 use cache::{Cache, Key, PartitionId, Policy, Shards};
 use rand_core::{Rng as _, SeedableRng as _};
@@ -13,7 +14,8 @@ use std::process::{Command, Stdio};
 const ASKS: usize = 60_000;
 const SIZES: [u32; 3] = [100, 500, 2000];
 
-/// Pages by Zipf's law with exponent 1 among `n`: by the inverse of the sum's approximation, the logarithm.
+/// Pages by Zipf's law with exponent 1 among `n`: by the inverse of the sum's approximation, the
+/// logarithm.
 fn zipf(chance: &mut Xoshiro256PlusPlus, n: u64) -> u64 {
     let part = (chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     (((n as f64 + 1.0).ln() * part).exp() as u64 - 1).min(n - 1)
@@ -24,7 +26,8 @@ fn traces() -> [(&'static str, Vec<u64>); 4] {
     let zipf_alone = (0..ASKS).map(|_| zipf(&mut chance, 10_000)).collect();
     let beside = (0..ASKS as u64).map(|n| if n % 2 == 0 { 100_000 + n } else { zipf(&mut chance, 10_000) }).collect();
     let looped = (0..ASKS as u64).map(|n| n % 2200).collect();
-    // The working set is 1500 pages, each as likely; the backup reads 30 000 pages in order, again and again.
+    // The working set is 1500 pages, each as likely; the backup reads 30 000 pages in order, again
+    // and again.
     let database =
         (0..ASKS as u64).map(|n| if n % 3 == 0 { 50_000 + n / 3 % 30_000 } else { chance.next_u64() % 1500 }).collect();
     [("zipf", zipf_alone), ("zipf beside scan", beside), ("loop", looped), ("database beside backup", database)]
@@ -103,7 +106,8 @@ fn misses_are_the_oracles() {
                 theirs[6 + at],
                 theirs[9 + at]
             );
-            // SIEVE is one algorithm. The other two leave details open: how S3-FIFO fills, how long a ghost lasts.
+            // SIEVE is one algorithm. The other two leave details open: how S3-FIFO fills, how long
+            // a ghost lasts.
             for (policy, bound) in [(0, 0.015), (1, 0.015), (2, 1e-9)] {
                 let theirs = theirs[policy * 3 + at];
                 let ours = ours[policy];
@@ -150,8 +154,8 @@ fn a_sample_of_the_pages_gives_the_curve_of_all() {
     }
 }
 
-/// Random gets, inserts, removals, partitions that change: nothing is lost, nobody has more than its part, and a page is
-/// where the cache says.
+/// Random gets, inserts, removals, partitions that change: nothing is lost, nobody has more than
+/// its part, and a page is where the cache says.
 #[test]
 fn slots_are_accounted_for_whatever_happens() {
     for seed in 0..200 {

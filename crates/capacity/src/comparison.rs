@@ -1,5 +1,5 @@
-//! A published table beside a simulated one: every cell with its error, and beside every error how many numbers were fitted to
-//! get it.
+//! A published table beside a simulated one: every cell with its error, and beside every error how
+//! many numbers were fitted to get it.
 
 mod page;
 mod text;
@@ -9,7 +9,8 @@ use stats::Outcome;
 /// Where a column of simulated figures comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Numbers were fitted to these very cells, so many; the error says how well they fit and is no evidence.
+    /// Numbers were fitted to these very cells, so many; the error says how well they fit and is no
+    /// evidence.
     Fitted(u32),
     /// No number was fitted to these cells; so many were fitted to others that the simulation uses.
     Predicted(u32),
@@ -154,8 +155,8 @@ impl Target {
 }
 
 impl Row {
-    /// The error of a cell: simulated over published less one, or their difference; `None` where one of them is missing or
-    /// the published one is no number.
+    /// The error of a cell: simulated over published less one, or their difference; `None` where
+    /// one of them is missing or the published one is no number.
     pub fn error(&self, column: usize, absolute: bool) -> Option<f64> {
         let (published, simulated) = &self.cells[column];
         let ((low, high), simulated) = (range(published)?, (*simulated)?);
@@ -172,7 +173,8 @@ impl Line {
         self.rows.iter().filter(|row| row.left_out.is_none()).filter_map(move |row| row.error(column, absolute))
     }
 
-    /// The mean and the worst of a column's errors, without their signs; `None` where there is none.
+    /// The mean and the worst of a column's errors, without their signs; `None` where there is
+    /// none.
     pub fn mean_and_worst(&self, column: usize) -> Option<(f64, f64)> {
         let errors: Vec<f64> = self.errors(column).map(f64::abs).collect();
         let worst = errors.iter().copied().fold(0.0, f64::max);
@@ -191,7 +193,8 @@ impl Comparison {
         self.fitted.len() as u32
     }
 
-    /// Whether every column states at most as many fitted numbers as are named, and a fitted one at least one.
+    /// Whether every column states at most as many fitted numbers as are named, and a fitted one at
+    /// least one.
     pub fn is_honest(&self) -> bool {
         let named = self.parameters();
         self.lines.iter().flat_map(|line| &line.columns).all(|column| match column.basis {
@@ -226,7 +229,8 @@ mod tests {
         Comparison { fitted: vec![number; fitted], lines: vec![line], ..Comparison::default() }
     }
 
-    /// More numbers than are named are not allowed, and none is stated as free of numbers that the simulation uses.
+    /// More numbers than are named are not allowed, and none is stated as free of numbers that the
+    /// simulation uses.
     #[test]
     fn a_column_cannot_use_more_numbers_than_are_named() {
         assert!(comparison(&[Basis::Fitted(2), Basis::Predicted(2)], 2).is_honest());
@@ -234,7 +238,8 @@ mod tests {
         assert!(!comparison(&[Basis::Fitted(0)], 0).is_honest() && comparison(&[Basis::Predicted(0)], 0).is_honest());
     }
 
-    /// Errors by hand: 110 for 100 is +10 %, 610 within 600 to 625 is none, and a row that is left out is in no sum.
+    /// Errors by hand: 110 for 100 is +10 %, 610 within 600 to 625 is none, and a row that is left
+    /// out is in no sum.
     #[test]
     fn errors_and_their_sums_are_by_hand() {
         let row = |printed: &str, simulated, left_out: Option<&str>| Row {

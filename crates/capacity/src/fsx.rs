@@ -1,5 +1,5 @@
-//! What a file system of Amazon FSx for NetApp ONTAP may do by its documents: rows of throughput capacity, and what its disks
-//! allow, of which the lower rules.
+//! What a file system of Amazon FSx for NetApp ONTAP may do by its documents: rows of throughput
+//! capacity, and what its disks allow, of which the lower rules.
 //!
 //! ```text
 //!   network, memory, NVMe    by throughput capacity alone
@@ -62,7 +62,8 @@ const FIRST: &str = "published: AWS FSx for ONTAP guide, performance, state of O
 const LATER: &str = "recalled: the row came later; its disk figures are published limits";
 const SECOND: &str = "published: the same guide's table of second-generation file systems, as quoted in 2026";
 
-/// The first generation in most regions; the four main ones have richer small rows, which no source at hand prints.
+/// The first generation in most regions; the four main ones have richer small rows, which no source
+/// at hand prints.
 const GENERATION_1: [Row; 6] = [
     row(128, (150.0, 1250.0), 16.0, 150.0, (128.0, 600.0), (6000.0, 18_750.0), FIRST),
     row(256, (300.0, 1250.0), 32.0, 300.0, (256.0, 600.0), (12_000.0, 18_750.0), FIRST),
@@ -269,9 +270,9 @@ pub struct Used {
     pub of_base: f64,
 }
 
-/// A recorded run beside the baselines: what it did by second, as network throughput and as operations, and the resource whose
-/// baseline or burst it came nearest to. Whether caches answered is not in a recording, so disks are named only where the run would
-/// have been beyond them.
+/// A recorded run beside the baselines: what it did by second, as network throughput and as
+/// operations, and the resource whose baseline or burst it came nearest to. Whether caches answered
+/// is not in a recording, so disks are named only where the run would have been beyond them.
 pub fn compare(resources: &[Resource], seconds: &[(f64, f64)]) -> (Vec<Used>, String) {
     let count = seconds.len().max(1) as f64;
     let of = |name: &'static str, pick: fn(&(f64, f64)) -> f64| {
@@ -348,7 +349,8 @@ mod tests {
         all.iter().find(|resource| resource.name == name).map(|found| (found.base, found.burst)).expect("it is there")
     }
 
-    /// The workshop's: the row of 128 MB/s, whose disks allow 768 MB/s and 3072 IOPS, so that IOPS are ruled by the disks.
+    /// The workshop's: the row of 128 MB/s, whose disks allow 768 MB/s and 3072 IOPS, so that IOPS
+    /// are ruled by the disks.
     #[test]
     fn of_two_limits_the_lower_rules() {
         let of = workshop();

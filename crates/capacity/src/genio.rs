@@ -1,13 +1,16 @@
-//! The published GenIO tests: two hosts on an A300, three on an A700, and three with adaptive QoS, one of them a bully.
+//! The published GenIO tests: two hosts on an A300, three on an A700, and three with adaptive QoS,
+//! one of them a bully.
 //!
-//! Two numbers are fitted, both to the three tables of the test with adaptive QoS, and none knows a host: how long a block takes
-//! to the journal, and how long all of a cycle takes for each of its blocks. In the array they are what a stream carries
-//! (`flow` of the link) and what a small write takes (`latency` of the log).
+//! Two numbers are fitted, both to the three tables of the test with adaptive QoS, and none knows a
+//! host: how long a block takes to the journal, and how long all of a cycle takes for each of its
+//! blocks. In the array they are what a stream carries (`flow` of the link) and what a small write
+//! takes (`latency` of the log).
 
 mod bounds;
 
 use crate::comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Line, Row, Target};
 use crate::hosts_on::{HostLoad, HostsOn};
+use crate::median;
 use crate::published::{Cells, PublishedError};
 use array::Array;
 use ramp::{Invocation, PhaseRun, Settings};
@@ -55,8 +58,9 @@ impl Trial {
     }
 }
 
-/// The ramps of a published test: by host its name, its role and the settings of its command line. Where the source describes a
-/// host in prose alone, the line of the first host with the other ends.
+/// The ramps of a published test: by host its name, its role and the settings of its command line.
+/// Where the source describes a host in prose alone, the line of the first host with the other
+/// ends.
 ///
 /// # Errors
 /// The table of tests does not have it.
@@ -100,7 +104,8 @@ pub struct Fit {
     pub cycle: f64,
 }
 
-/// One published cycle: blocks of its burst, seconds of the cycle and, where it is printed, of the journal.
+/// One published cycle: blocks of its burst, seconds of the cycle and, where it is printed, of the
+/// journal.
 type Seen = (f64, f64, Option<f64>);
 
 const TABLES: [&str; 3] = ["aqos_rhel1.csv", "aqos_rhel2.csv", "aqos_rhel3_bully.csv"];
@@ -118,16 +123,6 @@ fn seen(others: &HashMap<String, String>) -> Result<Vec<Vec<Seen>>, PublishedErr
     TABLES.iter().zip(&settings).map(table).collect()
 }
 
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    let middle = figures.len() / 2;
-    match figures.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => figures[middle],
-        _ => f64::midpoint(figures[middle - 1], figures[middle]),
-    }
-}
-
 fn fit_to(seen: &[Seen]) -> Fit {
     Fit {
         journal: median(seen.iter().filter_map(|(blocks, _, journal)| Some((*journal)? / blocks)).collect()),
@@ -135,7 +130,8 @@ fn fit_to(seen: &[Seen]) -> Fit {
     }
 }
 
-/// Fits both numbers to all rows of the three tables: medians, which one row out of the way does not move.
+/// Fits both numbers to all rows of the three tables: medians, which one row out of the way does
+/// not move.
 ///
 /// # Errors
 /// A cell is missing.
@@ -143,8 +139,9 @@ pub fn fit(others: &HashMap<String, String>) -> Result<Fit, PublishedError> {
     Ok(fit_to(&seen(others)?.concat()))
 }
 
-/// Holds rows out: fits to the others alone and says how far the cycles of those held out are off, mean and worst. By even and
-/// odd runs, both ways, and from the lower half of the loads to the bully's upper half.
+/// Holds rows out: fits to the others alone and says how far the cycles of those held out are off,
+/// mean and worst. By even and odd runs, both ways, and from the lower half of the loads to the
+/// bully's upper half.
 ///
 /// # Errors
 /// A cell is missing.
@@ -229,7 +226,8 @@ fn cells(published: &Cells, row: usize, columns: &[Column], simulated: &ramp::Ro
     Ok(Row { name, cells: columns.iter().map(pick).collect::<Result<_, _>>()?, left_out: None })
 }
 
-/// The three tables of the test with adaptive QoS. `free` is the same without policies, which was never published.
+/// The three tables of the test with adaptive QoS. `free` is the same without policies, which was
+/// never published.
 ///
 /// # Errors
 /// A published cell is missing.
@@ -343,7 +341,8 @@ fn slope(with: &Trial, host: usize, of: impl Fn(&ramp::Row) -> f64) -> f64 {
     power(with.rows[host].iter().map(|row| (of(row), row.longest_cycle.as_secs_f64())))
 }
 
-/// The power by which y grows with x: the slope of least squares between logarithms; 0 where x does not change.
+/// The power by which y grows with x: the slope of least squares between logarithms; 0 where x does
+/// not change.
 fn power(points: impl Iterator<Item = (f64, f64)>) -> f64 {
     let logs: Vec<(f64, f64)> = points.map(|(x, y)| (x.ln(), y.ln())).collect();
     let n = logs.len() as f64;
@@ -406,8 +405,9 @@ pub struct PairRow<'a> {
     pub title: &'a str,
     /// The file of the published row.
     pub file: &'a str,
-    /// Which step of the ramp it shows, from 1. No source says it; it is [`nearest_step`], once, as a fitted figure is: a published
-    /// cell that is changed does not change which step is set beside it.
+    /// Which step of the ramp it shows, from 1. No source says it; it is [`nearest_step`], once, as
+    /// a fitted figure is: a published cell that is changed does not change which step is set
+    /// beside it.
     pub step: usize,
 }
 

@@ -1,7 +1,9 @@
-//! Hosts on an array: what each gets while every writer stays in its phase, by the array's means, with ceilings and floors.
+//! Hosts on an array: what each gets while every writer stays in its phase, by the array's means,
+//! with ceilings and floors.
 //!
-//! Ceilings hold a host's reads and blocks together. A floor acts where a protected host gets less than it promises and less than
-//! it would get alone: then those without a floor are slowed until it does not, or until they are at a thousandth.
+//! Ceilings hold a host's reads and blocks together. A floor acts where a protected host gets less
+//! than it promises and less than it would get alone: then those without a floor are slowed until
+//! it does not, or until they are at a thousandth.
 
 use array::{Array, Flow};
 use block::{Bytes, OpKind};

@@ -1,12 +1,12 @@
-//! What arrays carry: hosts on an array at the level of phases, and published tables beside simulated ones, what a
-//! file system may do by its documents, and which array carries a load.
+//! What arrays carry: hosts on an array at the level of phases, and published tables beside
+//! simulated ones, what a file system may do by its documents, and which array carries a load.
 //!
 //! ```text
 //!   array ──► HostsOn: what each host gets in each phase ──► ramp::phases ──► rows
 //!   published cells ──► Comparison ◄── rows                      error, fitted or predicted, targets
 //! ```
-//! A published cell never reaches a simulation: figures that were fitted stand in the files of arrays, and a test fits them
-//! again from the rows that they name.
+//! A published cell never reaches a simulation: figures that were fitted stand in the files of
+//! arrays, and a test fits them again from the rows that they name.
 
 mod comparison;
 mod fsx;
@@ -27,3 +27,14 @@ pub use published::{Cells, PublishedError};
 pub use size::{Candidate, Need, Sized as SizedArray, Standing, choice, size, size_page, size_text};
 pub use tier_table::{TIER_SHOP, fit_tiers, suspects, tier_table};
 pub use workshop::{Step, Steps, walk_through, workshop};
+
+/// The middle of figures, of an even number the mean of the two in the middle; 0 of none.
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    match figures.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => figures[middle],
+        _ => f64::midpoint(figures[middle - 1], figures[middle]),
+    }
+}

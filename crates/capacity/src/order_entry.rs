@@ -1,12 +1,15 @@
-//! Order entry on an array by means: how many transactions a second a closed population of users reaches.
+//! Order entry on an array by means: how many transactions a second a closed population of users
+//! reaches.
 //!
 //! ```text
 //!   N = X · (think + R(X))        R = host + reads · R_read + commits · 1.5 · R_log
 //! ```
-//! R(X) is what a transaction meets where X a second are done, of which one of N does not wait behind itself (Schweitzer's form of
-//! the arrival theorem): the host as M/M/c (Sakasegawa 1977), reads and the log by [`Array::means`](array::Array::means), with the
-//! pages that go to their places in nobody's time but in the same stations. A commit waits for half of the write of the log before it and
-//! for its own. The same [`Shop`] played request by request is [`oltp::Shopping`]; a test holds both together.
+//! R(X) is what a transaction meets where X a second are done, of which one of N does not wait
+//! behind itself (Schweitzer's form of the arrival theorem): the host as M/M/c (Sakasegawa 1977),
+//! reads and the log by [`Array::means`](array::Array::means), with the pages that go to their
+//! places in nobody's time but in the same stations. A commit waits for half of the write of the
+//! log before it and for its own. The same [`Shop`] played request by request is
+//! [`oltp::Shopping`]; a test holds both together.
 
 use array::{Array, Flow, Stage};
 use block::{Bytes, OpKind};
@@ -28,13 +31,15 @@ const HALVES: usize = 50;
 /// A station that is used more than this is full.
 const FULL: f64 = 0.9989;
 
-/// Seconds of a transaction, and of its time at the host, where so many a second are done; and the resource used most.
+/// Seconds of a transaction, and of its time at the host, where so many a second are done; and the
+/// resource used most.
 struct Met {
     storage: f64,
     limit: (String, f64),
 }
 
-/// What follows the log's writes within a consistency point goes down as whole stripes, where the array has a RAID.
+/// What follows the log's writes within a consistency point goes down as whole stripes, where the
+/// array has a RAID.
 fn stripe(array: &Array) -> Bytes {
     let raid = array.stages.iter().find_map(|stage| match stage {
         Stage::Raid(raid) => Some(raid),
@@ -94,11 +99,13 @@ pub fn carried(array: &Array, shop: &Shop) -> Carried {
     Carried { tps: low, response: users / low - think, limit }
 }
 
-/// What two published rates of one population say: the part of pages that is missing and the seconds of the host, with one
-/// processor and without thinking, such that both arrays reach theirs. `None` where no such part does.
+/// What two published rates of one population say: the part of pages that is missing and the
+/// seconds of the host, with one processor and without thinking, such that both arrays reach
+/// theirs. `None` where no such part does.
 pub fn fit_two(arrays: [&Array; 2], tps: [f64; 2], shop: &Shop) -> Option<(f64, f64)> {
     let (users, part) = (f64::from(shop.users), others(shop));
-    // The host's time from the second array, whatever the missing part: residence H = d / (1 - X d part).
+    // The host's time from the second array, whatever the missing part: residence H = d / (1 - X d
+    // part).
     let host = |missing: f64| {
         let rest = users / tps[1] - met(arrays[1], &Shop { missing, ..*shop }, tps[1]).storage;
         (rest > 0.0).then(|| rest / (1.0 + tps[1] * part * rest))
@@ -153,7 +160,8 @@ mod tests {
         Figures::of(&users.finish(clock.now()), shop.users).avg_tps
     }
 
-    /// One user who meets nobody: 1 ms of host, half of 9.72 reads of 1 ms, and 1.48 writes of the log.
+    /// One user who meets nobody: 1 ms of host, half of 9.72 reads of 1 ms, and 1.48 writes of the
+    /// log.
     #[test]
     fn one_user_takes_the_sum_of_its_parts() {
         let array = servers(64, Span::from_millis(1));
@@ -162,7 +170,8 @@ mod tests {
         assert!((alone.tps / by_hand - 1.0).abs() < 0.01, "{alone:?}, by hand {by_hand}");
     }
 
-    /// A host of 1 ms is full at 1000 a second, storage of four servers and 1 ms at 4000 requests: 0.9 of 9.72 + 5.32 and the log.
+    /// A host of 1 ms is full at 1000 a second, storage of four servers and 1 ms at 4000 requests:
+    /// 0.9 of 9.72 + 5.32 and the log.
     #[test]
     fn what_gives_out_first_is_named_and_bounds_the_rate() {
         let fast = carried(&servers(64, Span::from_micros(10)), &shop(72, Span::from_millis(1), 0.05));
@@ -173,7 +182,8 @@ mod tests {
         assert!(slow.limit.0 == "media" && (slow.tps / by_hand - 1.0).abs() < 0.03, "{slow:?}, by hand {by_hand}");
     }
 
-    /// Means against single requests: where the host is the limit, where storage is, and where neither is.
+    /// Means against single requests: where the host is the limit, where storage is, and where
+    /// neither is.
     #[test]
     fn means_are_what_users_in_virtual_time_reach() {
         let cases = [

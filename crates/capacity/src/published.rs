@@ -114,7 +114,8 @@ mod tests {
     use sha2::{Digest as _, Sha256};
     use std::fmt::Write as _;
 
-    /// Every table is the source's, byte for byte: its SHA-256 is in a list of its own, and the list names no other file.
+    /// Every table is the source's, byte for byte: its SHA-256 is in a list of its own, and the
+    /// list names no other file.
     #[test]
     fn tables_are_those_of_the_list_of_checksums() {
         let sums = include_str!("../../../published/SHA256SUMS");

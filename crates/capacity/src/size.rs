@@ -1,9 +1,10 @@
-//! Which array carries a load: the utilisation of each of its resources, which gives out first and at which load, with all
-//! controllers and with one of two, now and as it grows.
+//! Which array carries a load: the utilisation of each of its resources, which gives out first and
+//! at which load, with all controllers and with one of two, now and as it grows.
 //!
-//! A database asks for `T` operations a second, of which a part are reads, always; its writes come in a burst every 80 s that has
-//! to be written within 45, first to a journal and then to its places. So an array must carry, for as long as a burst lasts,
-//! `T × reads` reads, `T × writes × 80 / 45` small writes, and a thirty-second as many large ones.
+//! A database asks for `T` operations a second, of which a part are reads, always; its writes come
+//! in a burst every 80 s that has to be written within 45, first to a journal and then to its
+//! places. So an array must carry, for as long as a burst lasts, `T × reads` reads,
+//! `T × writes × 80 / 45` small writes, and a thirty-second as many large ones.
 
 mod page;
 
@@ -166,8 +167,8 @@ fn sized(need: &Need, candidate: &Candidate) -> Sized {
     }
 }
 
-/// The one to take of several: the cheapest that carries the load where all that do have prices, otherwise the one with the
-/// least room to spare.
+/// The one to take of several: the cheapest that carries the load where all that do have prices,
+/// otherwise the one with the least room to spare.
 pub fn choice(sized: &[Sized]) -> Option<&Sized> {
     let carry = || sized.iter().filter(|one| one.why_not.is_none());
     let priced = carry().all(|one| one.price.is_some());
@@ -211,7 +212,8 @@ mod tests {
         }
     }
 
-    /// 10 000 IOPS are 7500 reads and 2500 × 80 / 45 × (1 + 1/32) = 4583 writes of 100 us: 1.208 cores.
+    /// 10 000 IOPS are 7500 reads and 2500 × 80 / 45 × (1 + 1/32) = 4583 writes of 100 us: 1.208
+    /// cores.
     #[test]
     fn utilisation_is_by_hand() {
         let found = &size(&need(10_000.0, 1), &[candidate("a", 4)])[0];

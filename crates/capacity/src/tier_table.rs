@@ -1,10 +1,13 @@
-//! The published table of tiers: order entry on the disks of a USP-V, and on arrays that it virtualises.
+//! The published table of tiers: order entry on the disks of a USP-V, and on arrays that it
+//! virtualises.
 //!
-//! Three numbers are fitted, all to tests 7 and 8: the users, by rate times response; what a transaction keeps the host, and the part
-//! of pages that the buffer cache lacks, by both rates. Tests 5, 6, 9 and 10 are predicted from their arrays alone. Cells that
-//! cannot be are named by rule and stay as printed.
+//! Three numbers are fitted, all to tests 7 and 8: the users, by rate times response; what a
+//! transaction keeps the host, and the part of pages that the buffer cache lacks, by both rates.
+//! Tests 5, 6, 9 and 10 are predicted from their arrays alone. Cells that cannot be are named by
+//! rule and stay as printed.
 
 use crate::comparison::{Basis, Column, Comparison, Drawn, Fitted, Line, Row, Target};
+use crate::median;
 use crate::order_entry::{carried, fit_two};
 use crate::published::{Cells, PublishedError};
 use array::Array;
@@ -14,8 +17,9 @@ use std::collections::HashMap;
 
 const FILE: &str = "uspv_swingbench.csv";
 
-/// The fitted numbers, and what is assumed beside them: 30 GB of tables and indexes, which is the published schema at a scale
-/// of about 10, in pages of 8 KiB. No source says how large the database was.
+/// The fitted numbers, and what is assumed beside them: 30 GB of tables and indexes, which is the
+/// published schema at a scale of about 10, in pages of 8 KiB. No source says how large the
+/// database was.
 pub const TIER_SHOP: Shop = Shop {
     users: 72,
     mix: Mix::V2,
@@ -82,11 +86,6 @@ pub fn suspects(published: &Cells) -> Result<Vec<(String, String)>, PublishedErr
 fn populations(published: &Cells) -> Result<Vec<f64>, PublishedError> {
     let users = |row| Ok(published.number(row, "avg_tps")? * published.number(row, "avg_resp")? / 1e3);
     (0..published.len()).map(users).collect()
-}
-
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn columns(basis: Basis) -> Vec<Column> {
@@ -250,8 +249,8 @@ fn drawn(published: &Cells, lines: &[Line], constant: f64) -> Result<Drawn, Publ
 mod tests {
     use super::*;
 
-    /// The cells that cannot be are found by rule: 110 below its average of 935, 963 twice its minute, the populations of tests 2,
-    /// 4 and 11, and an experiment printed three times.
+    /// The cells that cannot be are found by rule: 110 below its average of 935, 963 twice its
+    /// minute, the populations of tests 2, 4 and 11, and an experiment printed three times.
     #[test]
     fn suspect_cells_are_found_by_rule() {
         let published = Cells::of(FILE, &HashMap::new()).expect("embedded");

@@ -1,4 +1,5 @@
-//! The published file system of the cloud: a workshop on its throughput, and a walk-through of its QoS.
+//! The published file system of the cloud: a workshop on its throughput, and a walk-through of its
+//! QoS.
 
 use crate::comparison::{Basis, Column, Comparison, Drawn, Fitted, Line, Row, Target, range};
 use crate::published::{Cells, PublishedError};
@@ -31,7 +32,8 @@ fn fitted(name: &str, value: &str, to: &str) -> Fitted {
     Fitted { name: name.into(), value: value.into(), to: to.into() }
 }
 
-/// The workshop: MB/s and IOPS by step, and MB/s over time from memory and from NVMe until the credit has ended.
+/// The workshop: MB/s and IOPS by step, and MB/s over time from memory and from NVMe until the
+/// credit has ended.
 ///
 /// # Errors
 /// A published cell is missing.
@@ -111,8 +113,8 @@ fn expectations(steps: &Steps, others: &HashMap<String, String>) -> Result<(Vec<
     Ok((rates, operations))
 }
 
-/// The walk-through of QoS: steps by number, each with the IOPS of vol1, vol2 and vol3 and the most of them in a second; the
-/// seventh also with the sum of vol1 and vol2.
+/// The walk-through of QoS: steps by number, each with the IOPS of vol1, vol2 and vol3 and the most
+/// of them in a second; the seventh also with the sum of vol1 and vol2.
 ///
 /// # Errors
 /// A published cell is missing.
@@ -206,7 +208,8 @@ fn walk_targets(steps: &Steps, lines: &[Line]) -> Vec<Target> {
         let row = lines[line].rows.iter().find(|row| row.name == name);
         row.and_then(|row| range(&row.cells[0].0)).map_or(f64::NAN, |(low, high)| f64::midpoint(low, high))
     };
-    // What a ceiling lets pass: no more than 5 % above it in any second, and no less than it where more is asked.
+    // What a ceiling lets pass: no more than 5 % above it in any second, and no less than it where
+    // more is asked.
     let held = |name: &str, step: &str, volume: usize| {
         let ceiling = printed(1, name);
         steps.figure(step, volume).is_some_and(|(mean, most)| mean >= 0.995 * ceiling && most <= 1.05 * ceiling)

@@ -1,9 +1,11 @@
-//! Two levels, the same answer: the machine that makes a ramp's single requests, on an array in virtual time, and phases over the means
-//! of the same array, within 2 %.
+//! Two levels, the same answer: the machine that makes a ramp's single requests, on an array in
+//! virtual time, and phases over the means of the same array, within 2 %.
 //!
-//! Loads are small and cycles short, so that minutes of requests are played in a second; arrays are chosen so that each phase is held
-//! by something else: a stream of the link, the controller, the log's latency, the media of a group. Left out, because they do not agree
-//! (decision 0602): disks that reorder, a controller that writers fill while reads come by schedule, and small writes of mirrors.
+//! Loads are small and cycles short, so that minutes of requests are played in a second; arrays are
+//! chosen so that each phase is held by something else: a stream of the link, the controller, the
+//! log's latency, the media of a group. Left out, because they do not agree (decision 0602): disks
+//! that reorder, a controller that writers fill while reads come by schedule, and small writes of
+//! mirrors.
 
 use array::{
     Array, Controller, DeviceSpec, Flash, Level, Link, Model, ParallelServers, Raid, Stage, VirtualClock, WriteLog,
@@ -44,8 +46,8 @@ fn controller(cores: u32, read: u64, write: u64) -> Stage {
     Stage::Controller(Controller { cores, read, write, ..Controller::default() })
 }
 
-/// Points far apart, so that none falls into a run: what depends on time is not in a mean, which has the media's part of writes all
-/// the time. So loads are small beside the media.
+/// Points far apart, so that none falls into a run: what depends on time is not in a mean, which
+/// has the media's part of writes all the time. So loads are small beside the media.
 fn log(latency: u64) -> Stage {
     let (half, every) = (Bytes::gib(64), Span::from_secs(3600));
     Stage::WriteLog(WriteLog { half, latency: Span::from_micros(latency), every, ..WriteLog::default() })

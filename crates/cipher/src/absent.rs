@@ -1,4 +1,5 @@
-//! Pre-shared keys in a build without the library for them: no file of keys is taken, so that there never is a key.
+//! Pre-shared keys in a build without the library for them: no file of keys is taken, so that there
+//! never is a key.
 
 use std::convert::Infallible;
 

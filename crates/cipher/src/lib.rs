@@ -1,6 +1,6 @@
-//! Either end of an encrypted connection, without sockets: records go in, clear text comes out, and the other way round,
-//! by the library for certificates (`rustls`) or, with the feature `psk`, by the one for keys. Files of secrets are read here,
-//! for both.
+//! Either end of an encrypted connection, without sockets: records go in, clear text comes out, and
+//! the other way round, by the library for certificates (`rustls`) or, with the feature `psk`, by
+//! the one for keys. Files of secrets are read here, for both.
 
 #[cfg(not(feature = "psk"))]
 mod absent;
@@ -39,7 +39,8 @@ pub enum Fault {
 }
 
 impl Records {
-    /// Around a connection with certificates. How much clear text it takes at once is its user's to bound.
+    /// Around a connection with certificates. How much clear text it takes at once is its user's to
+    /// bound.
     pub fn of_certificates(connection: impl Into<Connection>) -> Records {
         let mut connection = connection.into();
         connection.set_buffer_limit(None);
@@ -70,15 +71,17 @@ impl Records {
         }
     }
 
-    /// Takes some of `records`, at least one byte, and goes on with the handshake; returns how many it took. Their clear
-    /// text is to be taken before the next ones.
+    /// Takes some of `records`, at least one byte, and goes on with the handshake; returns how many
+    /// it took. Their clear text is to be taken before the next ones.
     ///
     /// # Errors
-    /// They are not from the other end of this connection, or damaged; an alert that says so may have to go out.
+    /// They are not from the other end of this connection, or damaged; an alert that says so may
+    /// have to go out.
     pub fn feed(&mut self, mut records: &[u8]) -> Result<usize, Fault> {
         match self {
             Records::Certificates(connection) => {
-                // Clear text is taken out before more goes in, so this is a record or message longer than any may be.
+                // Clear text is taken out before more goes in, so this is a record or message
+                // longer than any may be.
                 let read = connection.read_tls(&mut records);
                 let read = read.map_err(|error| rustls::Error::General(error.to_string()))?;
                 connection.process_new_packets()?;
@@ -108,7 +111,8 @@ impl Records {
         }
     }
 
-    /// Moves all clear text that is here to the end of `clear`; true when nothing more will come, as the other end says.
+    /// Moves all clear text that is here to the end of `clear`; true when nothing more will come,
+    /// as the other end says.
     ///
     /// # Errors
     /// As [`Records::read`].
@@ -138,7 +142,8 @@ impl Records {
 
     /// Makes records of clear text.
     pub fn write(&mut self, clear: &[u8]) {
-        // Memory takes all that it is given. What a broken session does not take nobody waits for: reading says so.
+        // Memory takes all that it is given. What a broken session does not take nobody waits for:
+        // reading says so.
         match self {
             Records::Certificates(connection) => drop(connection.writer().write_all(clear)),
             Records::Keys(session) => drop(session.write(clear)),

@@ -1,8 +1,10 @@
-//! Files that hold a secret: keys, private keys. One that others can read holds none any more, and is refused.
+//! Files that hold a secret: keys, private keys. One that others can read holds none any more, and
+//! is refused.
 //!
-//! The rule is PostgreSQL's for its key: nobody but the owner, or root's file with a group that may read it. So pass what
-//! `psktool`, `openssl` and `certtool` write (0600), Debian's and systemd's way of giving a service a key that it does not own
-//! (0640 and 0440 of root with the service's group; credentials, whose access list shows as a group's right).
+//! The rule is PostgreSQL's for its key: nobody but the owner, or root's file with a group that may
+//! read it. So pass what `psktool`, `openssl` and `certtool` write (0600), Debian's and systemd's
+//! way of giving a service a key that it does not own (0640 and 0440 of root with the service's
+//! group; credentials, whose access list shows as a group's right).
 
 use std::fs::File;
 use std::io::Read as _;

@@ -1,4 +1,5 @@
-//! The arrays that come with the program: files of `arrays/`, each a table `[device]` with a source for every figure.
+//! The arrays that come with the program: files of `arrays/`, each a table `[device]` with a source
+//! for every figure.
 
 use anyhow::{Result, anyhow, bail};
 use std::path::Path;
@@ -27,8 +28,8 @@ pub fn text(name: &str) -> Option<&'static str> {
     ARRAYS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The array of that name in the catalogue, the usual device of that kind, or what the table `[device]` of a file describes.
-/// `option` is where the word was typed.
+/// The array of that name in the catalogue, the usual device of that kind, or what the table
+/// `[device]` of a file describes. `option` is where the word was typed.
 ///
 /// # Errors
 /// It is none of them, or the file is wrong.
@@ -62,7 +63,8 @@ mod tests {
     use crate::stage::device::spec_of;
     use block::Bytes;
 
-    /// Every array can be built, and says of each figure where it comes from, by one of the words that tell how sure it is.
+    /// Every array can be built, and says of each figure where it comes from, by one of the words
+    /// that tell how sure it is.
     #[test]
     fn every_figure_of_the_catalogue_has_its_source() {
         for (name, text) in ARRAYS {

@@ -1,4 +1,5 @@
-//! What the front ends of the classic tools share: what they load, and what the kernel counts meanwhile.
+//! What the front ends of the classic tools share: what they load, and what the kernel counts
+//! meanwhile.
 
 mod aim;
 mod counters;

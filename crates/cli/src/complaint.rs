@@ -1,8 +1,10 @@
-//! One line for whatever kept the program from doing what was asked: what was given, which rule, what to do.
+//! One line for whatever kept the program from doing what was asked: what was given, which rule,
+//! what to do.
 
 use clap::error::{ContextKind, ContextValue};
 
-/// The line for a command that failed: the causes behind one another, each thing said once, in words.
+/// The line for a command that failed: the causes behind one another, each thing said once, in
+/// words.
 pub fn of(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {

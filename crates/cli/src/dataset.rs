@@ -1,4 +1,5 @@
-//! Data on this machine, in directories, on devices and behind NBD exports: finding, filling and checking it.
+//! Data on this machine, in directories, on devices and behind NBD exports: finding, filling and
+//! checking it.
 
 mod check;
 mod device;
@@ -27,8 +28,8 @@ pub fn place(option: &str, given: &str) -> Result<Place> {
     Place::parse(given).map_err(|line| anyhow!("--{option}: {line}"))
 }
 
-/// What `--destroy-data` and `--even-in-use` were given. Files that begin as a data set, a filled device or a journal does are
-/// ours, copied or not.
+/// What `--destroy-data` and `--even-in-use` were given. Files that begin as a data set, a filled
+/// device or a journal does are ours, copied or not.
 pub fn consent(destroy: &[String], even_in_use: &[String]) -> Consent {
     Consent::new(destroy, even_in_use).knowing(is_ours)
 }

@@ -1,4 +1,5 @@
-//! What a recording holds of a database's load: from a ramp's folder of outputs, or from a results database.
+//! What a recording holds of a database's load: from a ramp's folder of outputs, or from a results
+//! database.
 
 use anyhow::{Context as _, Result, bail};
 use block::Span;
@@ -22,7 +23,8 @@ pub struct Recorded {
     pub doubts: Vec<String>,
 }
 
-/// How a ramp's folder says how much space its data takes; a results database has it as the setting `used_bytes`.
+/// How a ramp's folder says how much space its data takes; a results database has it as the setting
+/// `used_bytes`.
 pub const USED: &str = "used space in bytes: ";
 /// How it says how far apart its write cycles are; there it is the setting `cycle_s`.
 pub const CYCLE: &str = "write cycle in ms: ";
@@ -120,7 +122,8 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
     Ok(Recorded { used_bytes, volumes, ..recorded })
 }
 
-/// What each of the volumes of these workloads used at the run's end; where that was not told, at its beginning.
+/// What each of the volumes of these workloads used at the run's end; where that was not told, at
+/// its beginning.
 fn used_by(recording: &Recording, workloads: &[String]) -> Vec<u64> {
     let chosen = |workload: &&WorkloadRecord| workloads.is_empty() || workloads.contains(&workload.name);
     let paths: Vec<&str> =

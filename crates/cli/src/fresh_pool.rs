@@ -1,4 +1,5 @@
-//! A pool that a command makes on the way to something else, and that goes again if the something fails.
+//! A pool that a command makes on the way to something else, and that goes again if the something
+//! fails.
 
 use crate::terminal;
 use std::ffi::OsString;
@@ -6,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 use store::{Marks, Pool};
 
-/// Remembers how a place was before a pool was made there, and puts it back when it is dropped without [`keep`].
+/// Remembers how a place was before a pool was made there, and puts it back when it is dropped
+/// without [`keep`].
 ///
 /// [`keep`]: FreshPool::keep
 #[derive(Debug)]

@@ -6,7 +6,8 @@
 //!      run 0  floors on, every host ─► floors off, every host
 //!      run 1  floors off, every host ─► floors on, every host         … ──► tables, page, verdict
 //! ```
-//! The halves take turns run by run: what storage can do changes within minutes, and a change then meets both.
+//! The halves take turns run by run: what storage can do changes within minutes, and a change then
+//! meets both.
 
 mod fit;
 mod load;
@@ -190,8 +191,8 @@ fn experiment(
     }
 }
 
-/// Which half plays which run. Which comes first changes from run to run, so that storage which gets slower or faster all
-/// the time favours neither.
+/// Which half plays which run. Which comes first changes from run to run, so that storage which
+/// gets slower or faster all the time favours neither.
 fn turns(plan: &HostsPlan) -> impl Iterator<Item = Turn> {
     let halves = |run| if run % 2 == 0 { [0, 1] } else { [1, 0] };
     (0..plan.runs as usize).flat_map(move |run| halves(run).map(|half| Turn { half, run }))

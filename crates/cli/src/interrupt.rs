@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM: the first asks for a clean stop, the second stops at once.
 //!
-//! timeout(1) sends its signal twice, to the process and to its group. So a second one counts only when it comes later
-//! than anybody could have seen the first do nothing.
+//! timeout(1) sends its signal twice, to the process and to its group. So a second one counts only
+//! when it comes later than anybody could have seen the first do nothing.
 
 use crate::terminal;
 use anyhow::{Context as _, Result};

@@ -1,5 +1,6 @@
-//! The one view of what runs now: a frame that is redrawn in place where a command's output is a terminal. A command gives
-//! what it does and its rows; [`report::live`] lays them out, under the names that the tables at the end have.
+//! The one view of what runs now: a frame that is redrawn in place where a command's output is a
+//! terminal. A command gives what it does and its rows; [`report::live`] lays them out, under the
+//! names that the tables at the end have.
 
 use crate::watch::{paint, size_of};
 use block::{Span, Time};
@@ -62,7 +63,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// Of something with that title. Where the stream is no terminal, or nothing is to be shown, nothing is drawn.
+    /// Of something with that title. Where the stream is no terminal, or nothing is to be shown,
+    /// nothing is drawn.
     pub fn on(stream: Stream, quiet: bool, title: impl Into<String>) -> Live {
         let screen = (!quiet && stream.is_terminal()).then(|| Screen::new(stream));
         Live { stream, screen, paint: paint(), state: LiveState { title: title.into(), ..LiveState::default() } }
@@ -73,7 +75,8 @@ impl Live {
         self.screen.is_some()
     }
 
-    /// Another stretch of the same thing begins, which takes `total` where that is known: its rows are new.
+    /// Another stretch of the same thing begins, which takes `total` where that is known: its rows
+    /// are new.
     pub fn begin(&mut self, name: impl Into<String>, total: Option<Span>) {
         let state = &mut self.state;
         (state.name, state.total, state.elapsed) = (name.into(), total.unwrap_or_default(), Span::ZERO);
@@ -219,7 +222,8 @@ fn said(unit: Unit, done: u64, whole: u64, elapsed: Span) -> String {
     [moved, left].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// The rows of load jobs, one for each direction in which they moved anything, from counts that only grow.
+/// The rows of load jobs, one for each direction in which they moved anything, from counts that
+/// only grow.
 #[derive(Debug, Default)]
 pub struct JobRows {
     passed: Span,
@@ -227,7 +231,8 @@ pub struct JobRows {
 }
 
 impl JobRows {
-    /// Takes in how far all jobs are, `passed` after their start, and says how many run and what is in flight.
+    /// Takes in how far all jobs are, `passed` after their start, and says how many run and what is
+    /// in flight.
     pub fn take(&mut self, state: &mut LiveState, passed: Span, jobs: &[JobProgress]) {
         let counted = PerDirection::from_fn(|direction| {
             jobs.iter().map(|job| job.counts[direction]).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
@@ -270,7 +275,8 @@ mod tests {
         assert_eq!(said(Unit::Parts, 0, 1000, Span::ZERO), "", "before anything is done nothing is known");
     }
 
-    /// 50 000 reads in the first second, none and 100 writes in the second; the first counts of a ramp are forgotten.
+    /// 50 000 reads in the first second, none and 100 writes in the second; the first counts of a
+    /// ramp are forgotten.
     #[test]
     fn a_row_is_what_a_second_added() {
         let (mut rows, mut state) = (JobRows::default(), LiveState::default());

@@ -1,7 +1,8 @@
-//! The program `seawall`. It connects the parts and decides nothing on its own: one file a command in `command`, what
-//! plays a plan in `stage`.
+//! The program `seawall`. It connects the parts and decides nothing on its own: one file a command
+//! in `command`, what plays a plan in `stage`.
 //!
-//! Exit codes: 0 done, 1 the answer is no, 2 could not. Where a reader left it ends by SIGPIPE, when all is put away.
+//! Exit codes: 0 done, 1 the answer is no, 2 could not. Where a reader left it ends by SIGPIPE,
+//! when all is put away.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -36,7 +37,8 @@ use std::process::ExitCode;
 
 /// Measures what shared storage can carry and walls databases off from noisy neighbours.
 #[derive(Parser)]
-// 80 columns where there is no terminal, and no longer lines on a wider one: longer ones read badly.
+// 80 columns where there is no terminal, and no longer lines on a wider one: longer ones read
+// badly.
 #[command(version, max_term_width = 80, disable_help_subcommand = true)]
 #[command(after_help = "Exit codes: 0 done, 1 the answer is no, 2 could not.")]
 struct Arguments {

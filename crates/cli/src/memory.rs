@@ -1,7 +1,7 @@
 //! Where runs are kept: this user's results database, unless an option names another.
 //!
-//! A run comes first: where the database cannot be opened or written, one line says so, the run goes on, and its exit code
-//! is what it would have been.
+//! A run comes first: where the database cannot be opened or written, one line says so, the run
+//! goes on, and its exit code is what it would have been.
 
 mod writer;
 
@@ -24,7 +24,8 @@ const NOWHERE: &str = "none";
 /// The variable that names the file where no option does.
 pub const VARIABLE: &str = "SEAWALL_RESULTS";
 
-/// Where runs go, and what the user says of them. The ids are of no command's own options, which clap would mix up.
+/// Where runs go, and what the user says of them. The ids are of no command's own options, which
+/// clap would mix up.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Memory {
     /// Keep runs in this results database; `none` keeps none [default: SEAWALL_RESULTS, else
@@ -70,7 +71,8 @@ impl Memory {
         Memory { is_watched: true, ..self }
     }
 
-    /// The same, for runs that load these files, folders and devices: their host is watched, and the devices under them.
+    /// The same, for runs that load these files, folders and devices: their host is watched, and
+    /// the devices under them.
     pub fn loading<P: AsRef<Path>>(&self, paths: impl IntoIterator<Item = P>) -> Memory {
         Memory { loaded: paths.into_iter().map(|path| device_under(path.as_ref())).collect(), ..self.clone() }
     }
@@ -86,7 +88,8 @@ impl Memory {
         run.identity.state = State::Running;
         kept.label(&mut run);
         kept.writer = self.file().and_then(|file| Writer::begin(file, &run));
-        // In virtual time the host does nothing but reckon. Without a thread to spare its figures are not known.
+        // In virtual time the host does nothing but reckon. Without a thread to spare its figures
+        // are not known.
         if (kept.writer.is_some() || self.is_watched) && !kept.simulated {
             kept.watch = HostWatch::start(&self.loaded).ok();
         }
@@ -94,8 +97,8 @@ impl Memory {
     }
 }
 
-/// The device of the file system under a path. The kernel says it of most files itself; of those on file systems over
-/// several devices the list of mounts does.
+/// The device of the file system under a path. The kernel says it of most files itself; of those on
+/// file systems over several devices the list of mounts does.
 fn device_under(path: &Path) -> PathBuf {
     let under = machine::file_system(path).map(|(_, device)| PathBuf::from(device));
     under.filter(|device| device.starts_with("/dev") && device.exists()).unwrap_or_else(|| path.into())
@@ -148,8 +151,8 @@ impl Kept {
         self.watch.as_ref().map_or_else(|| self.host.clone(), HostWatch::so_far)
     }
 
-    /// Whether it is time to write what there is of the run so far: about once a second, of long runs once in a fiftieth
-    /// of them.
+    /// Whether it is time to write what there is of the run so far: about once a second, of long
+    /// runs once in a fiftieth of them.
     pub fn is_due(&self) -> bool {
         !self.simulated && self.writer.as_ref().is_some_and(Writer::is_due)
     }
@@ -211,8 +214,8 @@ impl<P: Pace> Pace for Keeping<'_, P> {
     }
 }
 
-/// The recording of a run that is so long that its first minutes are in memory as such: of all its minutes, as
-/// `seawall report` draws it.
+/// The recording of a run that is so long that its first minutes are in memory as such: of all its
+/// minutes, as `seawall report` draws it.
 pub fn by_minutes(run: &mut Run) -> Option<Recording> {
     run.is_folded().then(|| {
         run.notes

@@ -27,8 +27,8 @@ pub struct Options {
     /// Length of every phase that has none of its own in the plan [default: the plan's]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) phase_seconds: Option<u64>,
-    /// Multiply the plan's depths, rates and limits by this; 1 runs the published figures [default: as
-    /// measured before the run, 1 in a simulation]
+    /// Multiply the plan's depths, rates and limits by this; 1 runs the published figures
+    /// [default: as measured before the run, 1 in a simulation]
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub(crate) scale: Option<f64>,
     /// Where the files of the run go: a page, a picture and a CSV file
@@ -150,7 +150,8 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let plan = read(text, file, options)?.sized(options.size)?;
     let stop = interrupt::watch()?;
     check_out(&options.out)?;
-    // The device of a plan has the published capacity, so nothing needs scaling unless it is asked for.
+    // The device of a plan has the published capacity, so nothing needs scaling unless it is asked
+    // for.
     let factor = options.scale.unwrap_or(1.0);
     let (plan, commands) = scaled(&plan, factor)?;
     let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
@@ -199,7 +200,8 @@ pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>, times: f6
     Ok(Recording { verdicts, ..recording })
 }
 
-/// The bytes that a run may take of the pool's file system: what is written before it, and what loads write to clones.
+/// The bytes that a run may take of the pool's file system: what is written before it, and what
+/// loads write to clones.
 fn space_needed(plan: &Plan) -> u64 {
     let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served());
     let takes = |(index, volume): (usize, &Volume)| match volume {
@@ -233,7 +235,8 @@ fn scaled(plan: &Plan, factor: f64) -> Result<(Plan, Vec<Vec<String>>)> {
     Ok((plan.scaled(factor), commands))
 }
 
-/// Measures what the path can do in the plan's first load, and the idle device; prints what follows from it.
+/// Measures what the path can do in the plan's first load, and the idle device; prints what follows
+/// from it.
 fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options) -> Result<(Scale, Span)> {
     let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
     let first = first_there(plan);
@@ -246,7 +249,8 @@ fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options
         Some(factor) => (factor, None),
         None => {
             say(options, "measuring what this machine can do …\n");
-            // What the clients leave of it by their own pace is not known yet: that is scaled with the rest.
+            // What the clients leave of it by their own pace is not known yet: that is scaled with
+            // the rest.
             let unbound = plan.phases[0].specs.iter().map(|spec| workload::Spec { pace: None, ..spec.clone() });
             let (iops, _) = stage.measure(plan, &unbound.collect::<Vec<_>>(), MEASURE)?;
             if iops < 1.0 {
@@ -323,7 +327,8 @@ fn play(
     answer(&recording)
 }
 
-/// No means that something did not hold. What could not be said is no failure of the storage, and no pass either.
+/// No means that something did not hold. What could not be said is no failure of the storage, and
+/// no pass either.
 fn answer(recording: &Recording) -> Result<Answer> {
     match Standing::of(&recording.verdicts).outcome() {
         Some(Outcome::Fail) => Ok(Answer::No),
@@ -458,7 +463,8 @@ fn factor(given: &str) -> Result<f64, String> {
     }
 }
 
-/// As administrators' commands read sizes, and plans: `1GB` is 10^9 bytes, rounded up to whole blocks.
+/// As administrators' commands read sizes, and plans: `1GB` is 10^9 bytes, rounded up to whole
+/// blocks.
 pub fn size(given: &str) -> Result<Bytes, String> {
     let size = parse_space(given, Units::Decimal).ok();
     let blocks = size.and_then(|size| size.0.checked_next_multiple_of(4096).map(Bytes));

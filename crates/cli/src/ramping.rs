@@ -1,4 +1,5 @@
-//! A ramp on this machine's files or a simulated device: opening it, running the machine, keeping what it leaves.
+//! A ramp on this machine's files or a simulated device: opening it, running the machine, keeping
+//! what it leaves.
 
 mod buffers;
 mod journal;
@@ -40,7 +41,8 @@ pub trait Storage {
     /// What a reader of the figures must know of it.
     fn notes(&self) -> Vec<String>;
 
-    /// Plays one run; `watch` is shown how it stands and ends it by returning false. What it left, and what I/O ran on.
+    /// Plays one run; `watch` is shown how it stands and ends it by returning false. What it left,
+    /// and what I/O ran on.
     ///
     /// # Errors
     /// The storage cannot be opened, or cannot take the load.

@@ -12,12 +12,13 @@ type Times = fn(&str, f64) -> Result<String, ValueError>;
 /// The limits of a fixed policy group.
 const FIXED: [(&str, Times); 3] = [("max-throughput", ceiling), ("min-throughput", floor), ("burst-iops", burst)];
 
-/// The limits of an adaptive policy group: objects keep their sizes, so their rates carry the factor.
+/// The limits of an adaptive policy group: objects keep their sizes, so their rates carry the
+/// factor.
 const ADAPTIVE: [(&str, Times); 4] =
     [("expected-iops", rate), ("peak-iops", rate), ("absolute-min-iops", minimum), ("burst-iops", burst)];
 
-/// The same line, which may stand for several, with every limit that it sets multiplied by `factor`, rounded, at least 1. With factor 1 the line stays
-/// as it is written.
+/// The same line, which may stand for several, with every limit that it sets multiplied by
+/// `factor`, rounded, at least 1. With factor 1 the line stays as it is written.
 ///
 /// # Errors
 /// The line is no command.
@@ -37,7 +38,8 @@ pub fn line(line: &str, factor: f64) -> Result<String> {
     let mut words = Word::split(line).with_context(|| format!("command {line:?}"))?;
     for index in 1..words.len() {
         let Some(name) = words[index - 1].parameter().map(str::to_ascii_lowercase) else { continue };
-        // Parameters may be cut short as long as they stay unambiguous, and this one is: the line was read.
+        // Parameters may be cut short as long as they stay unambiguous, and this one is: the line
+        // was read.
         if let Some((_, times)) = limits.iter().find(|(limit, _)| limit.starts_with(&name)) {
             words[index] = Word::plain(times(&words[index].text, factor)?);
         }

@@ -1,5 +1,5 @@
-//! What is reported to a service manager such as systemd, and what it hands over: listening sockets (`LISTEN_FDS`), and where to say how
-//! things stand (`NOTIFY_SOCKET`, see `sd_notify(3)`).
+//! What is reported to a service manager such as systemd, and what it hands over: listening sockets
+//! (`LISTEN_FDS`), and where to say how things stand (`NOTIFY_SOCKET`, see `sd_notify(3)`).
 
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};

@@ -1,5 +1,5 @@
-//! What plays a plan: the real server with its clients, or the simulator. Both make the plan's volumes with the same
-//! administrators' lines.
+//! What plays a plan: the real server with its clients, or the simulator. Both make the plan's
+//! volumes with the same administrators' lines.
 
 mod cached;
 pub mod clones;
@@ -41,8 +41,8 @@ pub fn registry_settings(plan: &Plan) -> RegistrySettings {
     }
 }
 
-/// The lines that make a plan's SVM and these of its volumes, with their LUNs; clones are made by the plan's own. Sizes are
-/// plain bytes: no unit can be misread.
+/// The lines that make a plan's SVM and these of its volumes, with their LUNs; clones are made by
+/// the plan's own. Sizes are plain bytes: no unit can be misread.
 pub fn set_up<'p>(plan: &Plan, volumes: impl IntoIterator<Item = &'p Volume>) -> Vec<String> {
     let svm = &plan.svm;
     let mut lines = vec![format!("vserver create -vserver {svm}")];

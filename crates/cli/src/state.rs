@@ -1,4 +1,5 @@
-//! The folder where a user's state is kept between runs: `$XDG_STATE_HOME/seawall`, or `~/.local/state/seawall`.
+//! The folder where a user's state is kept between runs: `$XDG_STATE_HOME/seawall`, or
+//! `~/.local/state/seawall`.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};

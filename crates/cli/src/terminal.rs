@@ -1,5 +1,6 @@
-//! Printing that survives a reader who left, for all commands: nothing of a run is lost for it, its folders are put away, and
-//! then the program ends as the system ends every program that writes to a pipe without a reader, by SIGPIPE.
+//! Printing that survives a reader who left, for all commands: nothing of a run is lost for it, its
+//! folders are put away, and then the program ends as the system ends every program that writes to
+//! a pipe without a reader, by SIGPIPE.
 //!
 //! Nothing else in this program prints: `println!` and `eprintln!` panic where these go on.
 

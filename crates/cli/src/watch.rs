@@ -1,4 +1,5 @@
-//! What a person sees while a run goes on: a frame redrawn in place on a terminal, plain lines anywhere else.
+//! What a person sees while a run goes on: a frame redrawn in place on a terminal, plain lines
+//! anywhere else.
 
 use crate::interrupt::Stop;
 use crate::live::{Live, Stream, forget};

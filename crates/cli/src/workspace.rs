@@ -5,7 +5,8 @@ use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use std::path::{Path, PathBuf};
 
-/// A folder that this run made. Unless it is kept, it is removed with all that is in it when this is dropped.
+/// A folder that this run made. Unless it is kept, it is removed with all that is in it when this
+/// is dropped.
 #[derive(Debug)]
 pub struct Workspace {
     path: PathBuf,

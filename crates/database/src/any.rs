@@ -21,8 +21,9 @@ pub enum Database {
 }
 
 impl Database {
-    /// The database of that name: `sqlite:PATH`, `postgres://…`, or `private:FOLDER`, where a server of PostgreSQL is started
-    /// that ends with this. `environment` is what a variable is set to, `buffers` the cache of its own, where this sets it.
+    /// The database of that name: `sqlite:PATH`, `postgres://…`, or `private:FOLDER`, where a
+    /// server of PostgreSQL is started that ends with this. `environment` is what a variable is set
+    /// to, `buffers` the cache of its own, where this sets it.
     ///
     /// # Errors
     /// It is none; the message does not repeat it, as a password may be in it.
@@ -81,8 +82,8 @@ impl Database {
         }
     }
 
-    /// Makes and loads all tables, with so many connections where there can be several. What was made is removed again
-    /// when it fails or is stopped.
+    /// Makes and loads all tables, with so many connections where there can be several. What was
+    /// made is removed again when it fails or is stopped.
     ///
     /// # Errors
     /// Something of the same names is there, or the database cannot be written.
@@ -195,7 +196,8 @@ impl Database {
         books::run_begins(&mut *self.ours()?)
     }
 
-    /// A run has ended that added so much; of so many transactions it is not known whether they were committed.
+    /// A run has ended that added so much; of so many transactions it is not known whether they
+    /// were committed.
     ///
     /// # Errors
     /// As [`Database::run_begins`].
@@ -241,7 +243,8 @@ fn private(folder: &Path, buffers: u64) -> Result<Postgres, Error> {
     Ok(Postgres::of_private(address, server))
 }
 
-/// The password of libpq's file: `PGPASSFILE`, or `.pgpass` at home. One that others can read is not used, as by libpq.
+/// The password of libpq's file: `PGPASSFILE`, or `.pgpass` at home. One that others can read is
+/// not used, as by libpq.
 fn from_file(address: &Address, environment: Environment<'_>) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
     let home = || environment("HOME").map(|home| Path::new(&home).join(".pgpass"));

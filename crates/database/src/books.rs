@@ -1,4 +1,5 @@
-//! What setup and runs write down in the database, and what is proved by it: one text for all databases.
+//! What setup and runs write down in the database, and what is proved by it: one text for all
+//! databases.
 
 use crate::error::Error;
 use oltp::{
@@ -14,7 +15,8 @@ const UNSURE: &str = "unsure";
 
 /// A connection that is not a user's.
 pub(crate) trait Books {
-    /// Asks, with arguments `$1`, `$2` … in the order in which they appear; how many rows were concerned.
+    /// Asks, with arguments `$1`, `$2` … in the order in which they appear; how many rows were
+    /// concerned.
     fn ask(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Vec<Value>)) -> Result<u64, Error>;
 
     /// Statements without arguments.
@@ -102,7 +104,8 @@ pub(crate) fn run_begins(books: &mut dyn Books) -> Result<(), Error> {
     add(books, OPEN_RUNS, 1)
 }
 
-/// A run has ended that added so much; of so many transactions it is not known whether they were committed.
+/// A run has ended that added so much; of so many transactions it is not known whether they were
+/// committed.
 pub(crate) fn run_ends(books: &mut dyn Books, counts: &Counts, unsure: u64) -> Result<(), Error> {
     books.batch("BEGIN")?;
     for table in Table::ALL {

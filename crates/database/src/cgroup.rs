@@ -1,5 +1,6 @@
-//! A limit on the memory of a server's processes, page cache included, so that the host's memory does not stand in for
-//! what is read from storage: a control group of version 2, or of version 1 where that has the memory controller.
+//! A limit on the memory of a server's processes, page cache included, so that the host's memory
+//! does not stand in for what is read from storage: a control group of version 2, or of version 1
+//! where that has the memory controller.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,5 @@
-//! Databases under the order-entry load: connections, setup, check and drop, and users who work on them.
+//! Databases under the order-entry load: connections, setup, check and drop, and users who work on
+//! them.
 //!
 //! ```text
 //!   a thread a user: User over a Session ──Done──► Desk (the driver's wait) ──► Collector (an actor) ──► Ledger

@@ -26,7 +26,8 @@ pub struct Plan {
     pub warm_up: Span,
     /// For how long it is measured.
     pub window: Span,
-    /// The transactions of all users together after which a point is over; none where only time ends it.
+    /// The transactions of all users together after which a point is over; none where only time
+    /// ends it.
     pub transactions: Option<u64>,
     /// The dates of new rows.
     pub dates: Dates,
@@ -75,10 +76,12 @@ impl Whistle {
     }
 }
 
-/// After a failure a user waits so long, so that a database that refuses everything is not asked in a frenzy.
+/// After a failure a user waits so long, so that a database that refuses everything is not asked in
+/// a frenzy.
 const AFTER_FAILURE: Span = Span::from_millis(10);
 
-/// Plays a point. `connect` makes the connection of the user of that number, with what ends its thinking.
+/// Plays a point. `connect` makes the connection of the user of that number, with what ends its
+/// thinking.
 ///
 /// # Errors
 /// A user has no connection at the start, or the system gives no thread.
@@ -280,7 +283,8 @@ impl<S: Session> Worker<'_, '_, S> {
         let _ = self.sender.send(Told::Left);
     }
 
-    /// How many transactions it does: its part of all, the first users one more where they do not divide evenly.
+    /// How many transactions it does: its part of all, the first users one more where they do not
+    /// divide evenly.
     fn share(&self) -> u64 {
         let (users, number) = (u64::from(self.plan.users), u64::from(self.number));
         self.plan.transactions.map_or(u64::MAX, |all| all / users + u64::from(number < all % users))

@@ -1,5 +1,5 @@
-//! A PostgreSQL server of one's own in a folder: made, started and ended by this program, behind a Unix socket in that
-//! folder and nowhere else. Its data stay there for the next start.
+//! A PostgreSQL server of one's own in a folder: made, started and ended by this program, behind a
+//! Unix socket in that folder and nowhere else. Its data stay there for the next start.
 //!
 //! PostgreSQL refuses to run as root; root starts it as the user `postgres`, or `nobody`.
 
@@ -38,8 +38,8 @@ impl Private {
         newest.map(|folder| folder.join("bin")).or_else(on_path)
     }
 
-    /// Starts the cluster in that folder with these settings, and makes one first where there is none; the folder must be
-    /// empty then. With a password the role needs it.
+    /// Starts the cluster in that folder with these settings, and makes one first where there is
+    /// none; the folder must be empty then. With a password the role needs it.
     ///
     /// # Errors
     /// There is no server, or it does not start; its log says why.
@@ -79,8 +79,8 @@ impl Private {
         private.run(command)
     }
 
-    /// Limits the memory of all of its processes, page cache included, and leaves nothing of its files in the cache that
-    /// others had read. Only root may.
+    /// Limits the memory of all of its processes, page cache included, and leaves nothing of its
+    /// files in the cache that others had read. Only root may.
     ///
     /// # Errors
     /// The host has no such limits, or this process may not set them.
@@ -123,7 +123,8 @@ impl Private {
         self.control(&["restart", "-m", "immediate"])
     }
 
-    /// One of its programs, as the account that the server runs as, with what leads to the server in its environment.
+    /// One of its programs, as the account that the server runs as, with what leads to the server
+    /// in its environment.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         if let Some((uid, gid)) = self.account {
@@ -141,7 +142,8 @@ impl Private {
 
     /// Runs a program to its end; a failure has the last line that it wrote.
     fn run(&self, mut command: Command) -> io::Result<()> {
-        // A server that is started keeps what it inherits: a file and no pipe, so that nothing waits for its end.
+        // A server that is started keeps what it inherits: a file and no pipe, so that nothing
+        // waits for its end.
         let path = self.folder.join("errors");
         let status = command.stdout(Stdio::null()).stderr(File::create(&path)?).status()?;
         if status.success() {

@@ -2,8 +2,8 @@
 
 use block::Span;
 
-/// The name of a process, and the processor time that it had, by number or `self`: from `/proc`, in hundredths of a second.
-/// `None` where there is none of that number.
+/// The name of a process, and the processor time that it had, by number or `self`: from `/proc`, in
+/// hundredths of a second. `None` where there is none of that number.
 pub fn process(pid: &str) -> Option<(String, Span)> {
     parsed(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }

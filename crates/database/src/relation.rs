@@ -1,4 +1,5 @@
-//! A relation that is read at random through its server: one row fills a block, and a block is read by its row's place.
+//! A relation that is read at random through its server: one row fills a block, and a block is read
+//! by its row's place.
 
 use crate::books::Books as _;
 use crate::error::Error;
@@ -12,8 +13,8 @@ const NAME: &str = "seawall_ranread";
 const MARK: &str = "made by seawall ranread setup";
 /// Bytes of a block of PostgreSQL as it is built everywhere.
 pub const BLOCK: u64 = 8192;
-/// Letters of a row: with its headers (24 and 4 bytes of a block, 24 and 8 of the row, 4 of the text) there is no room for
-/// a second one in 8192 bytes.
+/// Letters of a row: with its headers (24 and 4 bytes of a block, 24 and 8 of the row, 4 of the
+/// text) there is no room for a second one in 8192 bytes.
 const LETTERS: usize = 7900;
 /// Rows that are sent at once.
 const ROWS: u64 = 64;
@@ -160,7 +161,8 @@ impl Reader<'_> {
         if rows.is_empty() { Err(Failure::Other(format!("block {block} has no row"))) } else { Ok(()) }
     }
 
-    /// Has the server count what was read before it answers; where it cannot (before 15), its figures come a second later.
+    /// Has the server count what was read before it answers; where it cannot (before 15), its
+    /// figures come a second later.
     pub fn count(&mut self) {
         let _ = self.connection.rows("SELECT pg_stat_force_next_flush()", &[]);
     }

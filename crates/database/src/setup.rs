@@ -33,7 +33,8 @@ impl<'p> Work<'p> {
 
     /// Reports; an error if it is to stop.
     pub fn goes_on(&mut self, what: &str) -> Result<(), Error> {
-        // Indexes and statistics take about as long as rows, of which nothing is known beforehand: the last hundredth.
+        // Indexes and statistics take about as long as rows, of which nothing is known beforehand:
+        // the last hundredth.
         let part = (self.done / self.all).min(0.99);
         if (self.progress)(part, what) { Ok(()) } else { Err(Error::Stopped) }
     }

@@ -1,5 +1,6 @@
-//! PostgreSQL under the load, on a server of the test's own: the same rows as in SQLite, by statements and by procedures;
-//! failures by kind; a server that crashes; what is refused and what drop leaves.
+//! PostgreSQL under the load, on a server of the test's own: the same rows as in SQLite, by
+//! statements and by procedures; failures by kind; a server that crashes; what is refused and what
+//! drop leaves.
 
 mod work;
 
@@ -31,8 +32,8 @@ fn edit(server: &Private, sql: &str) {
     assert!(status.success(), "{sql}");
 }
 
-/// After setup, and after 5000 transactions of one user, all tables have the same rows in SQLite and in PostgreSQL, there
-/// by statements and by procedures; and what was counted is the same.
+/// After setup, and after 5000 transactions of one user, all tables have the same rows in SQLite
+/// and in PostgreSQL, there by statements and by procedures; and what was counted is the same.
 #[test]
 fn the_same_seed_makes_the_same_rows_in_every_database() {
     let Some((folder, server)) = server(None) else { return };
@@ -56,14 +57,16 @@ fn the_same_seed_makes_the_same_rows_in_every_database() {
     assert_eq!(after[0], after[1]);
     assert_eq!(after[0], after[2]);
     let changed = before[0].iter().zip(&after[0]).filter(|(before, after)| before != after).count();
-    // Customers, addresses, cards, inventories, orders, items, logons; warehouses and both of products stay.
+    // Customers, addresses, cards, inventories, orders, items, logons; warehouses and both of
+    // products stay.
     assert_eq!(changed, 7);
     for (database, _) in &all {
         assert_eq!(wrong(database), []);
     }
 }
 
-/// Users by statements and by procedures leave a database in which all holds; what is damaged is seen.
+/// Users by statements and by procedures leave a database in which all holds; what is damaged is
+/// seen.
 #[test]
 fn what_users_did_adds_up_and_damage_is_seen() {
     let Some((_folder, server)) = server(None) else { return };
@@ -91,7 +94,8 @@ fn what_users_did_adds_up_and_damage_is_seen() {
     }
 }
 
-/// A deadlock, a change that cannot be serialized, a statement that takes too long, and a connection that the server ends.
+/// A deadlock, a change that cannot be serialized, a statement that takes too long, and a
+/// connection that the server ends.
 #[test]
 fn failures_have_their_kinds() {
     let Some((_folder, server)) = server(None) else { return };
@@ -169,7 +173,8 @@ impl Pace for Limited<'_, '_> {
         if self.crash.1 && !was {
             self.after = done;
         }
-        // What was under way at the crash may still have been told: three users, one each, and 50 more.
+        // What was under way at the crash may still have been told: three users, one each, and 50
+        // more.
         !self.crash.1 || done < self.after + 53
     }
 }

@@ -1,4 +1,5 @@
-//! SQLite under the load: what setup makes, what users do to it, what the checks see, and what drop leaves.
+//! SQLite under the load: what setup makes, what users do to it, what the checks see, and what drop
+//! leaves.
 
 mod work;
 
@@ -94,7 +95,8 @@ fn drop_removes_only_what_setup_made() {
     assert!(matches!(shared.drop_all(), Err(Error::NotOurs(_))));
 }
 
-/// Tables of the same names are neither loaded nor dropped, and a setup that is stopped leaves nothing.
+/// Tables of the same names are neither loaded nor dropped, and a setup that is stopped leaves
+/// nothing.
 #[test]
 fn tables_of_others_stay() {
     let folder = tempfile::tempdir().unwrap();
@@ -110,13 +112,15 @@ fn tables_of_others_stay() {
     assert!(!path(&stopped).exists());
 }
 
-/// The published mix, 12/8/40/32/4/4 %, has 1.48 commits a transaction if every customer found by name moves and every
-/// customer has two orders: 2 × 12 % + 8 % + 40 % + 2 × 32 % + 4 % + 2 × 4 %. In a small database few move (UCD, at most
-/// 8 %) and not all have two orders or a next one: at least 1.32. Queries: 1 each of NCR, UCD and PO (24 %), 1 and 3 on
-/// average of BP (160 %), 3 and 3 and one for each item that is wanted of OP, 3 or 4 of BO (12 to 16 %). With 4.5 products of
-/// a category in a warehouse on average of which 3.5 are wanted at most, OP asks for 2.2 to 3.5 of them: 4.6 to 5.1 in all.
-/// Inserts: 4 of NCR, 1 of UCD, BP and BO, 2 and the items of OP: 2.2 to 2.8; updates: 1 and the items of OP, 2 of BO, 1 of PO
-/// and UCD: 1.0 to 1.6. With 2000 transactions the means deviate by about 0.05.
+/// The published mix, 12/8/40/32/4/4 %, has 1.48 commits a transaction if every customer found by
+/// name moves and every customer has two orders: 2 × 12 % + 8 % + 40 % + 2 × 32 % + 4 % + 2 × 4 %.
+/// In a small database few move (UCD, at most 8 %) and not all have two orders or a next one: at
+/// least 1.32. Queries: 1 each of NCR, UCD and PO (24 %), 1 and 3 on average of BP (160 %), 3 and 3
+/// and one for each item that is wanted of OP, 3 or 4 of BO (12 to 16 %). With 4.5 products of a
+/// category in a warehouse on average of which 3.5 are wanted at most, OP asks for 2.2 to 3.5 of
+/// them: 4.6 to 5.1 in all. Inserts: 4 of NCR, 1 of UCD, BP and BO, 2 and the items of OP: 2.2 to
+/// 2.8; updates: 1 and the items of OP, 2 of BO, 1 of PO and UCD: 1.0 to 1.6. With 2000
+/// transactions the means deviate by about 0.05.
 #[test]
 fn statements_are_as_many_as_derived() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,9 @@
-//! `cargo xtask bench results`: how much memory a plan takes that runs for a day with a hundred workloads.
+//! `cargo xtask bench results`: how much memory a plan takes that runs for a day with a hundred
+//! workloads.
 //!
-//! Takes the hours and the workloads. The stage is made up and the hours are virtual; what is measured is the run that the
-//! conductor writes, with reads and writes of every second, what a gate said of them, and their dispatches.
+//! Takes the hours and the workloads. The stage is made up and the hours are virtual; what is
+//! measured is the run that the conductor writes, with reads and writes of every second, what a
+//! gate said of them, and their dispatches.
 
 use block::{Bytes, Span, Time};
 use engine::{Conductor, Managed, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
@@ -50,7 +52,8 @@ fn most_memory() -> Result<u64, Box<dyn std::error::Error>> {
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
 }
 
-/// How long this process's first thread ran, in seconds, as the kernel counts it (`schedstat`, first field).
+/// How long this process's first thread ran, in seconds, as the kernel counts it (`schedstat`,
+/// first field).
 fn processor_s() -> Result<f64, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string("/proc/self/schedstat")?;
     let ran = text.split_whitespace().next().ok_or("the kernel does not say")?;

@@ -82,7 +82,8 @@ pub trait Pace {
 /// A processor this busy is taken to be what holds the work back.
 const BUSY_LIMIT: f64 = 0.93;
 
-/// From this part of what a client makes on it is that which bounds it: less may be chance of where a second ends.
+/// From this part of what a client makes on it is that which bounds it: less may be chance of where
+/// a second ends.
 const PACE_KEPT: f64 = 0.98;
 
 /// Plays one plan's phases on a stage, in its order of workloads.
@@ -90,7 +91,8 @@ pub struct Conductor<'a> {
     plan: &'a Plan,
     stage: &'a mut dyn Stage,
     pace: &'a mut dyn Pace,
-    /// What the workloads use, in the plan's order: objects by the paths that the server has for them, or other places.
+    /// What the workloads use, in the plan's order: objects by the paths that the server has for
+    /// them, or other places.
     places: Vec<Place>,
     /// A request's mean time in the idle device: twice that is a queue in it.
     idle_service: Span,
@@ -103,7 +105,8 @@ pub struct Conductor<'a> {
 }
 
 impl<'a> Conductor<'a> {
-    /// For `plan` on `stage`, whose workloads use `places`. A request takes `idle_service` in the idle device.
+    /// For `plan` on `stage`, whose workloads use `places`. A request takes `idle_service` in the
+    /// idle device.
     pub fn new(
         plan: &'a Plan,
         stage: &'a mut dyn Stage,
@@ -123,8 +126,9 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Plays every phase, running `commands` before each: the plan has them as published. `run` has its identity and the
-    /// machine filled in; it comes back also when it was cut short or failed, with what was measured.
+    /// Plays every phase, running `commands` before each: the plan has them as published. `run` has
+    /// its identity and the machine filled in; it comes back also when it was cut short or failed,
+    /// with what was measured.
     pub fn play(mut self, commands: Vec<Vec<String>>, mut run: Run) -> (Run, Result<(), StageError>) {
         for (workload, place) in self.plan.workloads.iter().zip(&self.places) {
             let place = Some(run.place(place.clone()));
@@ -142,7 +146,8 @@ impl<'a> Conductor<'a> {
         course::play(&mut self, run)
     }
 
-    /// Adds a second that began at `start` in the run, which began at `began`; to the phase's cells too when it has settled.
+    /// Adds a second that began at `start` in the run, which began at `began`; to the phase's cells
+    /// too when it has settled.
     fn take(&mut self, run: &mut Run, second: &Second, began: Time, (start, length): (Span, Span), settled: bool) {
         let points = run.points.len();
         if let Some(point) = run.points.last_mut() {
@@ -205,8 +210,9 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// What held a workload back: the gate says so, or it got all that its client makes, or a processor was busy, or the
-    /// device had a queue, or nobody did and it simply did not ask for more.
+    /// What held a workload back: the gate says so, or it got all that its client makes, or a
+    /// processor was busy, or the device had a queue, or nobody did and it simply did not ask for
+    /// more.
     fn held_by(
         &self,
         spec: &Spec,
@@ -230,8 +236,9 @@ impl<'a> Conductor<'a> {
         }
         let service = seen.tape.merged(|track| &track.service);
         let device = server.map_or(service.mean(), |object| object.device.mean());
-        // Most of the time passed neither in the gate nor in the device: on the way, for want of a processor. Counted
-        // from the hand-over, because an open loop that is behind waits before that, for whatever reason.
+        // Most of the time passed neither in the gate nor in the device: on the way, for want of a
+        // processor. Counted from the hand-over, because an open loop that is behind waits before
+        // that, for whatever reason.
         let known = server.map_or(device, |object| object.queued.mean() + device);
         if known * 2 < service.mean() && known > Span::ZERO && device > self.idle_service * 2 {
             return HeldBy::Cpu;
@@ -268,7 +275,8 @@ impl Scene for Conductor<'_> {
         let end = began + length;
         let (mut at, mut going_on) = (began, true);
         while going_on && at < end {
-            // A stage runs a little late, so that at the end a splinter may be left: it belongs to the last second.
+            // A stage runs a little late, so that at the end a splinter may be left: it belongs to
+            // the last second.
             let until = if end.since(at) < Span::SECOND + SPLINTER { end } else { at + Span::SECOND };
             let second = self.stage.run(until)?;
             let now = self.stage.now();
@@ -314,7 +322,8 @@ fn fold(run: &mut Run) {
     }
 }
 
-/// Tells the reader when something else had the server's processor for long enough to be seen in the figures.
+/// Tells the reader when something else had the server's processor for long enough to be seen in
+/// the figures.
 fn note_stalls(run: &mut Run) {
     let Some(point) = run.points.last() else { return };
     let (name, length) = (&point.name, point.length());
@@ -334,7 +343,8 @@ fn most_asked(spec: &Spec) -> Option<f64> {
     }
 }
 
-/// What the server saw of the objects at `paths`: of several the sum, and what held back most of their requests.
+/// What the server saw of the objects at `paths`: of several the sum, and what held back most of
+/// their requests.
 fn joined<'s>(paths: &[String], second: &'s Second) -> Option<Cow<'s, ObjectSecond>> {
     let mut seen = second.objects.iter().filter(|object| paths.contains(&object.path));
     let first = seen.next()?;

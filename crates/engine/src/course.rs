@@ -1,12 +1,13 @@
-//! The course of an experiment: its points, one after the other, and the run that is written of them.
+//! The course of an experiment: its points, one after the other, and the run that is written of
+//! them.
 //!
 //! ```text
 //!   Scene::next ──► point ──► its lines ──► Managed ──► limits in force ──► Scene::play ──► its cells and series
 //!        ▲                                                                                        │
 //!        └──────────────────────────── Run: all that was measured so far ◄────────────────────────┘
 //! ```
-//! A plan's phases, the runs of a ramp and of hosts, the stages of load jobs, the points of a matrix and the batches of a
-//! sweep are points of a course; what differs is the scene.
+//! A plan's phases, the runs of a ramp and of hosts, the stages of load jobs, the points of a
+//! matrix and the batches of a sweep are points of a course; what differs is the scene.
 
 use block::{Bytes, Span, Time};
 use stats::LimitsInForce;
@@ -46,19 +47,21 @@ pub trait Scene {
     /// Its clock.
     fn now(&self) -> Time;
 
-    /// The point that follows those of `run`, which may depend on what was measured in them; `None` after the last.
+    /// The point that follows those of `run`, which may depend on what was measured in them; `None`
+    /// after the last.
     fn next(&mut self, run: &Run) -> Option<Point>;
 
-    /// Plays the last point of `run` to its end and adds what was done to it; the run began at `start`. Returns whether to go
-    /// on with the next.
+    /// Plays the last point of `run` to its end and adds what was done to it; the run began at
+    /// `start`. Returns whether to go on with the next.
     ///
     /// # Errors
     /// The point could not be played to its end. What was added until then is kept.
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool, Self::Error>;
 }
 
-/// Plays the points of `scene` from the first to the last and adds them to `run`, which has its actors and places already.
-/// The run comes back also when it was cut short or failed, with what was measured.
+/// Plays the points of `scene` from the first to the last and adds them to `run`, which has its
+/// actors and places already. The run comes back also when it was cut short or failed, with what
+/// was measured.
 pub fn play<S: Scene>(scene: &mut S, mut run: Run) -> (Run, Result<(), S::Error>) {
     // Bins of a trace start at their own multiples, so the run does too.
     let now = scene.now().as_nanos();
@@ -103,8 +106,8 @@ fn used<S: Scene>(scene: &mut S) -> Vec<(String, Bytes)> {
     scene.managed().map(Managed::used).unwrap_or_default()
 }
 
-/// From the start of a run until then, in whole microseconds: nothing here is known better, and lengths in nanoseconds are an
-/// eighth of what a long run takes to keep.
+/// From the start of a run until then, in whole microseconds: nothing here is known better, and
+/// lengths in nanoseconds are an eighth of what a long run takes to keep.
 pub(crate) fn passed(start: Time, time: Time) -> Span {
     Span::from_micros(time.since(start).as_nanos() / 1000)
 }

@@ -10,8 +10,8 @@ use storage::major_minor;
 /// The number of a device: major and minor.
 pub(crate) type Number = (u64, u64);
 
-/// The devices that paths are, or that their file systems are on, each once. A file system without one (in memory, over a
-/// network) has none that is counted.
+/// The devices that paths are, or that their file systems are on, each once. A file system without
+/// one (in memory, over a network) has none that is counted.
 pub(crate) fn under(paths: &[PathBuf]) -> Vec<Number> {
     let mut numbers: Vec<Number> = paths.iter().filter_map(|path| device_of(path)).collect();
     numbers.sort_unstable();

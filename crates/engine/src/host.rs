@@ -1,5 +1,5 @@
-//! What the host does while a run goes on: its kernel's counters, read once a second by a thread of its own, so that no
-//! thread of the engine reads, waits or holds a lock for it.
+//! What the host does while a run goes on: its kernel's counters, read once a second by a thread of
+//! its own, so that no thread of the engine reads, waits or holds a lock for it.
 
 use crate::devices::{self, Number};
 use block::{Span, Time};
@@ -19,7 +19,8 @@ use uring::Clock;
 /// How often the counters are read.
 const EVERY: Span = Span::SECOND;
 
-/// A shorter rest at the end of a run is left out: processors are counted in hundredths of a second.
+/// A shorter rest at the end of a run is left out: processors are counted in hundredths of a
+/// second.
 const REST: Span = Span::from_millis(100);
 
 /// Watches the host from its start to its end.
@@ -194,8 +195,8 @@ fn read<'t>(file: &mut Option<File>, text: &'t mut String) -> Option<&'t str> {
 mod tests {
     use super::*;
 
-    /// Two readings of this host with a time between them: processors did something, and of every kind that is reported the
-    /// counters went on.
+    /// Two readings of this host with a time between them: processors did something, and of every
+    /// kind that is reported the counters went on.
     #[test]
     fn a_row_has_what_happened_since_the_last() {
         let seen = Arc::new(Mutex::new(HostRecord::default()));
@@ -214,7 +215,8 @@ mod tests {
         assert!(first.memory.is_some_and(|memory| memory.available.0 > 0), "{first:?}");
     }
 
-    /// What was seen before the first point is left out, and the last word has a rest only if it is long enough to tell.
+    /// What was seen before the first point is left out, and the last word has a rest only if it is
+    /// long enough to tell.
     #[test]
     fn a_watch_counts_from_the_first_point_on() {
         let watch = HostWatch::start(&[]).unwrap();

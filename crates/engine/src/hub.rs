@@ -1,6 +1,7 @@
 //! One target shared by many lanes of one worker: a plug for each, completions sorted by who asked.
 //!
-//! In the simulator lanes, jobs and hosts meet at one gate around one device, as on the server they meet behind NBD.
+//! In the simulator lanes, jobs and hosts meet at one gate around one device, as on the server they
+//! meet behind NBD.
 
 use block::{Completion, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use std::cell::RefCell;

@@ -1,4 +1,5 @@
-//! Runs load jobs: checks all of them, lays their files out, drives them at their storage, and tells what they did.
+//! Runs load jobs: checks all of them, lays their files out, drives them at their storage, and
+//! tells what they did.
 //!
 //! ```text
 //!   JobSpec ─ prepare (sizes, safety, lay-out) ─► Prepared ─┬─ crew (thread, ring): Runner, Runner, … ─┐

@@ -6,8 +6,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use uring::Io;
 
-/// A worker's slab, its buffers filled anew with random bytes each time. Filling costs about a nanosecond for eight
-/// bytes, so what is written is never the same twice.
+/// A worker's slab, its buffers filled anew with random bytes each time. Filling costs about a
+/// nanosecond for eight bytes, so what is written is never the same twice.
 pub struct RandomMemory {
     io: Io,
     chance: Xoshiro256PlusPlus,

@@ -1,4 +1,5 @@
-//! A worker on a thread of its own: it opens its ring and connections there, because neither may move.
+//! A worker on a thread of its own: it opens its ring and connections there, because neither may
+//! move.
 
 use crate::worker::{Lane, Worker, WorkloadSecond};
 use block::{Driver, Span, Time};
@@ -14,8 +15,9 @@ pub struct Player {
     pub driver: Box<dyn Driver>,
     /// Processor time of the calling thread so far.
     pub cpu: fn() -> Span,
-    /// Makes the lanes of a workload that has none yet, because its storage is not there from the start; called when it is
-    /// first asked for something, with its number. Its answer for the others is none.
+    /// Makes the lanes of a workload that has none yet, because its storage is not there from the
+    /// start; called when it is first asked for something, with its number. Its answer for the
+    /// others is none.
     pub late: Late,
 }
 
@@ -79,7 +81,8 @@ impl RemoteWorker {
         Ok(RemoteWorker { orders: Some(orders), reports, thread: Some(thread) })
     }
 
-    /// Drives the lanes until `until`; returns what they did since the last call and the processor time of that.
+    /// Drives the lanes until `until`; returns what they did since the last call and the processor
+    /// time of that.
     ///
     /// # Errors
     /// The thread is gone, or what a workload was to use from now on could not be opened.
@@ -112,7 +115,8 @@ impl Drop for RemoteWorker {
     }
 }
 
-/// How long the end of a run waits at most for what is outstanding: storage that stalls holds nobody up for longer.
+/// How long the end of a run waits at most for what is outstanding: storage that stalls holds
+/// nobody up for longer.
 const SETTLE: Span = Span::from_secs(2);
 
 /// Carries out the orders, and lets what is outstanding end before the connections do.

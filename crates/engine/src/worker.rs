@@ -1,4 +1,5 @@
-//! One thread's share of a run: many lanes, each a stream and the target it is driven at, and one driver that waits.
+//! One thread's share of a run: many lanes, each a stream and the target it is driven at, and one
+//! driver that waits.
 
 use block::{
     Actor, Buf, Completion, Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wait, Wakeup, drive,
@@ -12,8 +13,9 @@ use workload::{Draft, Next, Spec, Stream};
 /// One workload over the time since it was last collected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkloadSecond {
-    /// What its requests did. Of an open loop with what it could not make: what was overdue at the end counts as never sent.
-    /// What is neither read, write, trim nor flush has the class [`Class::OTHER`].
+    /// What its requests did. Of an open loop with what it could not make: what was overdue at the
+    /// end counts as never sent. What is neither read, write, trim nor flush has the class
+    /// [`Class::OTHER`].
     pub tape: Tape,
     /// Requests outstanding now.
     pub outstanding: u32,
@@ -105,14 +107,16 @@ impl Worker {
         drive(driver, std::slice::from_mut(self), look);
     }
 
-    /// Asks for nothing more, and drives every lane until all that is outstanding has ended, or until `latest`. A server whose
-    /// connection ends in the middle of its answers may take it for a fault: nbdkit 1.32 then ends itself.
+    /// Asks for nothing more, and drives every lane until all that is outstanding has ended, or
+    /// until `latest`. A server whose connection ends in the middle of its answers may take it for
+    /// a fault: nbdkit 1.32 then ends itself.
     pub fn settle(&mut self, driver: &mut dyn Driver, latest: Time) {
         self.settling = true;
         self.run(driver, latest);
     }
 
-    /// Changes what the lanes of a workload ask from now on: as many lanes as `spec` has connections, the rest idle.
+    /// Changes what the lanes of a workload ask from now on: as many lanes as `spec` has
+    /// connections, the rest idle.
     pub fn reshape(&mut self, now: Time, workload: usize, spec: &Spec) {
         for running in self.lanes.iter_mut().filter(|running| running.lane.workload == workload) {
             // The plan checked the shape against this target's size before anything was started.

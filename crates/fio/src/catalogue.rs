@@ -1,5 +1,5 @@
-//! Every option of fio's jobs, each with its name, its kind of value, its meaning and what it does, in one place: the
-//! parser, the help and the documentation's table are made from it.
+//! Every option of fio's jobs, each with its name, its kind of value, its meaning and what it does,
+//! in one place: the parser, the help and the documentation's table are made from it.
 //!
 //! What fio has and we do not stands in `missing`, each with the nearest that we have.
 
@@ -140,7 +140,8 @@ pub fn missing() -> impl Iterator<Item = (&'static str, &'static str)> {
     missing::OPTIONS.iter().flat_map(|(names, instead)| names.iter().map(move |name| (*name, *instead)))
 }
 
-/// The option whose name is nearest to what was typed: by slips of the finger, or else by its beginning.
+/// The option whose name is nearest to what was typed: by slips of the finger, or else by its
+/// beginning.
 pub fn nearest_to(typed: &str) -> Option<String> {
     let names = || all().flat_map(|definition| std::iter::once(&definition.name).chain(definition.aliases)).copied();
     let by_beginning = || names().find(|name| typed.len() >= 3 && name.starts_with(typed));

@@ -1,8 +1,8 @@
 //! fio's command line: flags of the run, job files, and options of jobs, in any order.
 //!
-//! Options of jobs in front of the first `--name`, or behind `--name=global`, are defaults; every other `--name` opens a
-//! job. Both `--option=value` and `--option value` will do. An option that may stand alone takes the next argument
-//! only when that is 0 or 1.
+//! Options of jobs in front of the first `--name`, or behind `--name=global`, are defaults; every
+//! other `--name` opens a job. Both `--option=value` and `--option value` will do. An option that
+//! may stand alone takes the next argument only when that is 0 or 1.
 
 use crate::catalogue::{self, Form};
 use crate::error::{Error, Place, Problem};
@@ -159,7 +159,8 @@ impl CommandLine {
             return typed.to_owned();
         }
         if !self.flags.strict_fio {
-            // fio's options have underscores and its flags hyphens, which is easily mixed up and never ambiguous.
+            // fio's options have underscores and its flags hyphens, which is easily mixed up and
+            // never ambiguous.
             let other = [typed.replace('-', "_"), typed.replace('_', "-")].into_iter().find(|name| known(name));
             return other.unwrap_or_else(|| typed.to_owned());
         }

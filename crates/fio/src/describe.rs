@@ -1,4 +1,5 @@
-//! The plan in plain language, before anything runs: what each job will do, with what was typed read back in words.
+//! The plan in plain language, before anything runs: what each job will do, with what was typed
+//! read back in words.
 
 use crate::invocation::Invocation;
 use crate::job::Job;
@@ -8,7 +9,8 @@ use stats::{Direction, PerDirection};
 use workload::job::{Amount, Distribution, Hash, WriteSync};
 
 impl Invocation {
-    /// One line for each job, its clones together, and where there are stages a line for each stage.
+    /// One line for each job, its clones together, and where there are stages a line for each
+    /// stage.
     pub fn describe(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let stages = self.jobs.last().map_or(0, |job| job.stage);
@@ -289,7 +291,8 @@ fn checks(options: &Options) -> Option<String> {
     })
 }
 
-/// A reader who repeats a run should know whether it asks for the same places again, which a cache may hold by then.
+/// A reader who repeats a run should know whether it asks for the same places again, which a cache
+/// may hold by then.
 fn seed(options: &Options) -> Option<String> {
     let pattern = &options.pattern;
     match (pattern.kind.random, pattern.repeat) {

@@ -1,9 +1,11 @@
-//! Which reading of numbers is in force: ours, which refuses what fio reads in a surprising way, or fio's own.
+//! Which reading of numbers is in force: ours, which refuses what fio reads in a surprising way, or
+//! fio's own.
 
 /// How values are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Copy fio where it surprises (`1.5M` is 1 byte, `4KiB` is 4000 bytes) in place of refusing it.
+    /// Copy fio where it surprises (`1.5M` is 1 byte, `4KiB` is 4000 bytes) in place of refusing
+    /// it.
     pub strict_fio: bool,
     /// What `k` stands for.
     pub kb_base: KbBase,

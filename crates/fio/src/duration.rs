@@ -1,7 +1,9 @@
-//! Durations as fio writes them: `60`, `10m`, `500ms`, `(2*30s)`; a bare number is in the unit of its option.
+//! Durations as fio writes them: `60`, `10m`, `500ms`, `(2*30s)`; a bare number is in the unit of
+//! its option.
 //!
-//! fio takes the units us, ms, s, m, h, d (also usec and msec), in either case, and drops what it does not know: `5min` for a
-//! latency is 5 µs. That is refused here. It drops fractions too; here `0.2` seconds are 200 ms. `--strict-fio` copies fio.
+//! fio takes the units us, ms, s, m, h, d (also usec and msec), in either case, and drops what it
+//! does not know: `5min` for a latency is 5 µs. That is refused here. It drops fractions too; here
+//! `0.2` seconds are 200 ms. `--strict-fio` copies fio.
 
 use crate::dialect::Dialect;
 use crate::{expression, number};

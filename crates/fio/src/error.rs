@@ -1,5 +1,5 @@
-//! What is wrong with a command line or a job file, and where: one line that names file, line, section, option, the
-//! value given, the rule, and what to write instead.
+//! What is wrong with a command line or a job file, and where: one line that names file, line,
+//! section, option, the value given, the rule, and what to write instead.
 
 use std::fmt;
 

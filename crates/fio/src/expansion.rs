@@ -1,6 +1,8 @@
-//! Variables in values: `${NAME}` from the environment and fio's keywords `$pagesize`, `$mb_memory`, `$ncpus`.
+//! Variables in values: `${NAME}` from the environment and fio's keywords `$pagesize`,
+//! `$mb_memory`, `$ncpus`.
 //!
-//! A value with a keyword in it may be arithmetic without parentheses, `8*$mb_memory`, and is computed here.
+//! A value with a keyword in it may be arithmetic without parentheses, `8*$mb_memory`, and is
+//! computed here.
 
 use crate::error::Problem;
 use crate::expression;
@@ -9,7 +11,8 @@ use crate::world::World;
 /// Longer values are refused: a variable may hold anything.
 pub const VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// `value` with the environment's variables in it; a variable that is not set is nothing, as in fio.
+/// `value` with the environment's variables in it; a variable that is not set is nothing, as in
+/// fio.
 ///
 /// # Errors
 /// A variable is not closed, or the value becomes too long.

@@ -1,7 +1,8 @@
 //! Arithmetic in a value: `(2*4k)`, `($ncpus+1)`, in parentheses as fio's manual has it.
 //!
-//! Operators, weakest first: `+ -`, `* / %`, `^` (binds to the right), sign. A number may carry a unit, which the caller
-//! gives a factor. fio computes in floating point and so do we, but a result that is no whole number is refused.
+//! Operators, weakest first: `+ -`, `* / %`, `^` (binds to the right), sign. A number may carry a
+//! unit, which the caller gives a factor. fio computes in floating point and so do we, but a result
+//! that is no whole number is refused.
 
 /// Deeper nesting than this is an attack on the stack, not a job.
 const DEPTH_LIMIT: u32 = 64;

@@ -1,4 +1,5 @@
-//! fio's options of the whole run, which belong to no job: outputs, status line, sections, limits; and ours.
+//! fio's options of the whole run, which belong to no job: outputs, status line, sections, limits;
+//! and ours.
 
 use crate::dialect::Dialect;
 use crate::duration::{self, Bare};
@@ -125,7 +126,8 @@ impl Default for Flags {
 pub struct Flag {
     /// Its name.
     pub name: &'static str,
-    /// A value that it takes, as an example; `None` where it stands alone, an empty one where it may.
+    /// A value that it takes, as an example; `None` where it stands alone, an empty one where it
+    /// may.
     pub example: Option<&'static str>,
     /// What it means.
     pub about: &'static str,

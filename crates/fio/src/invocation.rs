@@ -16,7 +16,8 @@ pub struct Invocation {
     pub flags: Flags,
     /// The jobs in order, clones side by side. Empty where the action needs none.
     pub jobs: Vec<Job>,
-    /// What global sections set at last, by fio's names, as a report repeats it; `None` where they set nothing.
+    /// What global sections set at last, by fio's names, as a report repeats it; `None` where they
+    /// set nothing.
     pub global: Option<Vec<(String, String)>>,
     /// Jobs that cannot run and hold up no other. With `--strict-fio` they make the exit code 1.
     pub left_out: Vec<LeftOut>,
@@ -77,8 +78,8 @@ impl Invocation {
         }
     }
 
-    /// Which jobs are reported as one entry, by index, in order: the jobs of a group with `group_reporting` together, all
-    /// others apart, and those with `stats=0` not at all.
+    /// Which jobs are reported as one entry, by index, in order: the jobs of a group with
+    /// `group_reporting` together, all others apart, and those with `stats=0` not at all.
     pub fn entries(&self) -> Vec<Vec<usize>> {
         let mut entries: Vec<Vec<usize>> = Vec::new();
         let mut open: Option<u32> = None;

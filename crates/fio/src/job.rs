@@ -13,7 +13,8 @@ pub struct Job {
     pub number: u32,
     /// Its report group, from 0.
     pub group: u32,
-    /// The jobs of a stage start together, when all of the stages before ended; from 0. A stonewall begins one.
+    /// The jobs of a stage start together, when all of the stages before ended; from 0. A stonewall
+    /// begins one.
     pub stage: u32,
     /// The seed of all its chance.
     pub seed: u64,

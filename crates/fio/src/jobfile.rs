@@ -1,8 +1,9 @@
 //! fio's job files: `[section]`, `option=value`, comments, `include`.
 //!
-//! `;` and `#` begin a comment, at the start of a line or behind a value. fio takes them so even within a word, and reads
-//! `filename=a#b` as `a`; that is refused here, but in a description. Spaces around names and values do not count. A
-//! section named `global` (for fio: one whose name begins so) sets defaults for those behind it.
+//! `;` and `#` begin a comment, at the start of a line or behind a value. fio takes them so even
+//! within a word, and reads `filename=a#b` as `a`; that is refused here, but in a description.
+//! Spaces around names and values do not count. A section named `global` (for fio: one whose name
+//! begins so) sets defaults for those behind it.
 
 use crate::dialect::Dialect;
 use crate::error::{Error, Place, Problem};

@@ -1,7 +1,8 @@
-//! Which files a clone uses: `$jobname.$jobnum.$filenum` in its directory, or those that `filename` names.
+//! Which files a clone uses: `$jobname.$jobnum.$filenum` in its directory, or those that `filename`
+//! names.
 //!
-//! Lists are separated by colons; a colon within a name is written `\:`. Names that were given are shared by all
-//! clones; folders take turns over the clones.
+//! Lists are separated by colons; a colon within a name is written `\:`. Names that were given are
+//! shared by all clones; folders take turns over the clones.
 
 use crate::options::TargetOptions;
 use block::Bytes;
@@ -45,8 +46,8 @@ impl Namer<'_> {
     }
 }
 
-/// The URI of a file in a folder of an NFS server, with what the folder's own says behind its question mark; a load that
-/// writes makes it as long as `end`, if the folder says nothing of that.
+/// The URI of a file in a folder of an NFS server, with what the folder's own says behind its
+/// question mark; a load that writes makes it as long as `end`, if the folder says nothing of that.
 pub fn nfs_file(folder: &str, file: &str, end: Option<Bytes>) -> String {
     let (path, query) = folder.split_once('?').unwrap_or((folder, ""));
     // What stands for itself in a name and not in a URI.

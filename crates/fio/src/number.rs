@@ -1,8 +1,8 @@
 //! Whole numbers and sizes as fio writes them: `4096`, `0x1000`, `4k`, `16GB`, `(2*4k)`.
 //!
-//! fio reads as far as it understands and drops the rest: `1.5M` is 1 byte, `1e3` is 1, `4q` is 4; and its `4KiB` is
-//! 4000 bytes unless `kb_base=1000`. Each is refused here with what to write instead; `--strict-fio` copies fio.
-//! What fio does was found by running 3.33.
+//! fio reads as far as it understands and drops the rest: `1.5M` is 1 byte, `1e3` is 1, `4q` is 4;
+//! and its `4KiB` is 4000 bytes unless `kb_base=1000`. Each is refused here with what to write
+//! instead; `--strict-fio` copies fio. What fio does was found by running 3.33.
 
 use crate::dialect::{Dialect, KbBase};
 use crate::expression;
@@ -53,7 +53,8 @@ fn hexadecimal(digits: &str, dialect: Dialect) -> Result<u64, String> {
     u64::from_str_radix(&digits[..end], 16).map_err(|_| "is no hexadecimal number of up to 64 bits".to_owned())
 }
 
-/// The factor of a unit that has one meaning only; `None` for one that fio reads otherwise than it looks.
+/// The factor of a unit that has one meaning only; `None` for one that fio reads otherwise than it
+/// looks.
 fn factor(unit: &str, base: KbBase) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     if unit.is_empty() || unit == "b" {

@@ -1,7 +1,8 @@
 //! Every option of a job after its values were read: what fio calls `thread_options`.
 //!
-//! A section starts from a copy of what the global sections above it set. Values that depend on each other (a block
-//! size and a split, a size and a number of files) stay apart here; [`crate::Job::spec`] joins them.
+//! A section starts from a copy of what the global sections above it set. Values that depend on
+//! each other (a block size and a split, a size and a number of files) stay apart here;
+//! [`crate::Job::spec`] joins them.
 
 mod course;
 mod data;
@@ -46,7 +47,8 @@ pub struct Options {
     pub course: CourseOptions,
     /// What it reports.
     pub report: ReportOptions,
-    /// What the user should know of options that do less, or something else, than in fio. One line each.
+    /// What the user should know of options that do less, or something else, than in fio. One line
+    /// each.
     pub notes: Vec<String>,
 }
 

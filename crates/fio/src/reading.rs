@@ -1,7 +1,8 @@
-//! fio's JSON (`json`, `json+`) read back as a run: what fio itself, of any version, or this program wrote.
+//! fio's JSON (`json`, `json+`) read back as a run: what fio itself, of any version, or this
+//! program wrote.
 //!
-//! Only what the document says is taken: latencies are known of `json+` alone, whose bins are a histogram; percentiles
-//! without one are no distribution, and are left out.
+//! Only what the document says is taken: latencies are known of `json+` alone, whose bins are a
+//! histogram; percentiles without one are no distribution, and are left out.
 
 use crate::dialect::Dialect;
 use crate::number;
@@ -14,7 +15,8 @@ use std::collections::BTreeMap;
 /// Jobs in one document at most: more is no document of fio's, which ends at 4096.
 const JOBS_MOST: usize = 65_536;
 
-/// Requests of a histogram at most: at a thousand million a second these are 36 years, and three of them can be added.
+/// Requests of a histogram at most: at a thousand million a second these are 36 years, and three of
+/// them can be added.
 const REQUESTS_MOST: u64 = 1 << 60;
 
 /// Why a text is no JSON of fio's.
@@ -143,7 +145,8 @@ fn cell(actor: u32, class: Class, part: &At<'_>) -> Result<Option<Cell>, Reading
     Ok(Some(cell))
 }
 
-/// Of bins (nanoseconds to a count), with the shortest, longest and mean that stand beside them; `None` without bins.
+/// Of bins (nanoseconds to a count), with the shortest, longest and mean that stand beside them;
+/// `None` without bins.
 fn histogram(times: &At<'_>) -> Result<Option<Histogram>, ReadingError> {
     let Some(bins) = times.optional("bins") else { return Ok(None) };
     let mut filled: BTreeMap<u32, u64> = BTreeMap::new();
@@ -175,7 +178,8 @@ fn histogram(times: &At<'_>) -> Result<Option<Histogram>, ReadingError> {
     Ok(Histogram::from_filled(&filled, sum, least, most))
 }
 
-/// Options by the names that jobs of ours are kept with, so that runs can be compared; the others by fio's.
+/// Options by the names that jobs of ours are kept with, so that runs can be compared; the others
+/// by fio's.
 fn settings(run: &mut Run, actor: u32, options: &BTreeMap<String, String>) {
     let actor = Some(actor);
     for (key, word) in options {

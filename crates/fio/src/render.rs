@@ -1,7 +1,7 @@
 //! fio's outputs, written from what jobs left: JSON, terse, normal, and log files.
 //!
-//! Keys, order and layout are fio 3.33's, so that programs that read fio's outputs read ours. What fio lacks stands in
-//! added keys named `seawall`.
+//! Keys, order and layout are fio 3.33's, so that programs that read fio's outputs read ours. What
+//! fio lacks stands in added keys named `seawall`.
 
 mod aggregate;
 mod entry;
@@ -47,8 +47,8 @@ pub struct Report<'r> {
     pub interrupted: bool,
 }
 
-/// What all jobs had done at some time of the run, as it will stand in the JSON: a few kilobytes for each entry, where the
-/// histograms behind it are many.
+/// What all jobs had done at some time of the run, as it will stand in the JSON: a few kilobytes
+/// for each entry, where the histograms behind it are many.
 #[derive(Clone, Debug)]
 pub struct Interim(pub(crate) Json);
 
@@ -67,7 +67,8 @@ impl Report<'_> {
         self.invocation.flags.formats.iter().map(|format| self.output(*format)).collect()
     }
 
-    /// Of these outputs those that may come many times, one behind the other: all but JSON, which is one document.
+    /// Of these outputs those that may come many times, one behind the other: all but JSON, which
+    /// is one document.
     pub fn repeatable(&self) -> String {
         let formats = self.invocation.flags.formats.iter();
         formats.filter(|format| !format.is_json()).map(|format| self.output(*format)).collect()

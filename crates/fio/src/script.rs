@@ -1,5 +1,5 @@
-//! What was typed, before it means anything: sections with their options in order, from job files and command line
-//! alike.
+//! What was typed, before it means anything: sections with their options in order, from job files
+//! and command line alike.
 
 use crate::error::Place;
 

@@ -1,8 +1,9 @@
 //! `--showcmd`: job files as a command line that does the same.
 //!
-//! As fio prints it, but for three things: a value that the shell would take apart is quoted, a second global section is
-//! introduced by `--name=global` (fio prints its options behind the last job, whose options they then become), and
-//! options of the command line come first without being repeated for each file.
+//! As fio prints it, but for three things: a value that the shell would take apart is quoted, a
+//! second global section is introduced by `--name=global` (fio prints its options behind the last
+//! job, whose options they then become), and options of the command line come first without being
+//! repeated for each file.
 
 use crate::catalogue;
 use crate::invocation::Invocation;

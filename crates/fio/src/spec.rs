@@ -68,7 +68,8 @@ impl Job {
         })
     }
 
-    /// The kernel's number for class and level; best effort (2) where only a level was given, level 4 where only a class.
+    /// The kernel's number for class and level; best effort (2) where only a level was given, level
+    /// 4 where only a class.
     pub(crate) fn io_priority(&self) -> Option<u16> {
         let course = &self.options.course;
         match (course.prio_class, course.prio) {
@@ -216,7 +217,8 @@ impl Job {
         }
     }
 
-    /// The size of a file of `filesize`, drawn from its range by the job's seed; as in fio a multiple of the least block.
+    /// The size of a file of `filesize`, drawn from its range by the job's seed; as in fio a
+    /// multiple of the least block.
     fn drawn_file_size(&self, index: u64) -> Option<u64> {
         let (least, most) = self.options.target.filesize?;
         let width = u128::from(most - least) + 1;
@@ -261,7 +263,8 @@ impl Job {
         Content { fill, working_set: self.working_set(), ..data.content.clone() }
     }
 
-    /// The blocks that copies are made of. Where only the machine knows the size, it is as if that were 1 GiB.
+    /// The blocks that copies are made of. Where only the machine knows the size, it is as if that
+    /// were 1 GiB.
     fn working_set(&self) -> Option<WorkingSet> {
         let data = &self.options.data;
         let bytes = match self.options.target.size {
@@ -314,7 +317,8 @@ impl Job {
         Ending { amount, steady, time_based, ends, ..course.ending.clone() }
     }
 
-    /// A size beside a filesize is how much to move, over all of each file, and no more than all files have.
+    /// A size beside a filesize is how much to move, over all of each file, and no more than all
+    /// files have.
     fn size_beside_filesize(&self) -> Option<Amount> {
         let target = &self.options.target;
         let (Some(Amount::Bytes(size)), Some(_)) = (target.size, target.filesize) else { return None };
@@ -360,8 +364,9 @@ fn checked_pattern(job: &Job) -> Pattern {
     given.cloned().unwrap_or(Pattern { bytes: vec![0], offsets_at: Vec::new() })
 }
 
-/// The part of `all` bytes that file `index` of `files` has. As in fio they divide evenly, and where whole blocks are left
-/// over the first files have one more each; what is less than a block is left out.
+/// The part of `all` bytes that file `index` of `files` has. As in fio they divide evenly, and
+/// where whole blocks are left over the first files have one more each; what is less than a block
+/// is left out.
 fn share_of(all: u64, files: u64, index: u64, block: u64) -> u64 {
     let (files, block) = (files.max(1), block.max(1));
     let left_over = all % files / block;
@@ -392,7 +397,8 @@ mod tests {
         assert_eq!([0, 1, 2].map(|i| share_of(3 << 20, 3, i, 4096)), [1 << 20; 3]);
         // 10 KiB over 2 files: 5 KiB each, which is no whole number of blocks (as fio 3.33 did it).
         assert_eq!([0, 1].map(|i| share_of(10 << 10, 2, i, 4096)), [5120; 2]);
-        // 101 bytes over 3 files of 1-byte blocks: 33 each, and the 2 left over go to the first two.
+        // 101 bytes over 3 files of 1-byte blocks: 33 each, and the 2 left over go to the first
+        // two.
         assert_eq!([0, 1, 2].map(|i| share_of(101, 3, i, 1)), [34, 34, 33]);
         assert_eq!(share_of(12_345, 1, 0, 4096), 12_345);
     }

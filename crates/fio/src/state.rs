@@ -1,6 +1,7 @@
-//! How far a verified job's writing came, `verify_state_save` and `verify_state_load`: a file of three lines beside the
-//! others, under fio's name for it. With it a run that was stopped can be checked: what it never wrote is not expected.
-//! fio's own such file is binary and belongs to fio's headers.
+//! How far a verified job's writing came, `verify_state_save` and `verify_state_load`: a file of
+//! three lines beside the others, under fio's name for it. With it a run that was stopped can be
+//! checked: what it never wrote is not expected. fio's own such file is binary and belongs to fio's
+//! headers.
 
 use crate::flags::Flags;
 use crate::job::Job;

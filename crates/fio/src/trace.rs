@@ -1,12 +1,13 @@
-//! Recorded traces: what a real system asked of its storage, and when. fio's iolog (versions 2 and 3), a table
-//! (CSV) and the dump of blktrace become the same events.
+//! Recorded traces: what a real system asked of its storage, and when. fio's iolog (versions 2 and
+//! 3), a table (CSV) and the dump of blktrace become the same events.
 //!
 //! ```text
 //!   text of an iolog ─► Iolog    ─┐
 //!                                 ├─► Event, Event, … ─► Trace (in the order of their times) ─► paced
 //!   bytes of a dump  ─► Blktrace ─┘
 //! ```
-//! Both readers are iterators over what they are given, so that a long trace need not be held twice.
+//! Both readers are iterators over what they are given, so that a long trace need not be held
+//! twice.
 
 mod blktrace;
 mod csv;
@@ -181,7 +182,8 @@ impl Playing {
     fn turn(self, event: Event) -> Event {
         let due = match (self.no_stall, u128::from(self.speed_percent.max(1))) {
             (true, _) => 0,
-            // At most 100 times what 64 bits hold, so the product fits; a slower speed than that ends with the clock.
+            // At most 100 times what 64 bits hold, so the product fits; a slower speed than that
+            // ends with the clock.
             (false, speed) => u64::try_from(u128::from(event.due.as_nanos()) * 100 / speed).unwrap_or(u64::MAX),
         };
         let at = event.at / self.scale.max(1);

@@ -1,4 +1,5 @@
-//! From sections to jobs: defaults, clones, groups and stages, and the checks that need a whole job.
+//! From sections to jobs: defaults, clones, groups and stages, and the checks that need a whole
+//! job.
 
 use crate::catalogue::{self, Definition};
 use crate::command_line;
@@ -54,7 +55,8 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
                 // fio neither applies nor shows a name that a global section gives.
                 template.given.retain(|(name, _)| name != "name");
                 if script.file.is_none() {
-                    // On a command line it shows no option that stands alone either, but among a job's own.
+                    // On a command line it shows no option that stands alone either, but among a
+                    // job's own.
                     template.given.retain(|(_, value)| !value.is_empty());
                 }
                 if !section.settings.is_empty() || unfolding.found.global.is_some() {
@@ -144,7 +146,8 @@ impl Unfolding<'_> {
                 Error::at(&setting.place, Problem::Value { option, value, rule })
             })?;
             template.given.retain(|(name, _)| name != definition.name);
-            // As in fio: what stands alone in a job file is not repeated, what stands alone on a command line is.
+            // As in fio: what stands alone in a job file is not repeated, what stands alone on a
+            // command line is.
             if setting.value.is_some() || setting.place.file.is_none() {
                 template.given.push((definition.name.to_owned(), value.to_owned()));
             }
@@ -207,7 +210,8 @@ impl Unfolding<'_> {
         }
     }
 
-    /// Why a job has no size, where that holds up no other job; an error where it was probably forgotten.
+    /// Why a job has no size, where that holds up no other job; an error where it was probably
+    /// forgotten.
     fn size_missing(&self, job: &Job) -> Result<Option<String>, Error> {
         let target = &job.options.target;
         // What an earlier job lays out is there when this one begins.
@@ -451,7 +455,8 @@ fn check_headers(job: &Job) -> Result<(), String> {
     }
 }
 
-/// A seed for the job of an index: SplitMix64 (Steele, Lea, Flood 2014), so that neighbours have nothing in common.
+/// A seed for the job of an index: SplitMix64 (Steele, Lea, Flood 2014), so that neighbours have
+/// nothing in common.
 fn mixed(seed: u64, index: u64) -> u64 {
     let mut z = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,5 @@
-//! One option's value, and the ways to read it. Each way returns the rule that a wrong value breaks.
+//! One option's value, and the ways to read it. Each way returns the rule that a wrong value
+//! breaks.
 
 use crate::dialect::Dialect;
 use crate::duration::{self, Bare};
@@ -109,8 +110,8 @@ impl<'t> Value<'t> {
         })
     }
 
-    /// `reads`, `reads,writes` or `reads,writes,trims`: one value is for all, two are for reads and for the others, and an
-    /// empty place leaves its default.
+    /// `reads`, `reads,writes` or `reads,writes,trims`: one value is for all, two are for reads and
+    /// for the others, and an empty place leaves its default.
     pub fn triple<T: Clone>(self, read: impl Fn(Value<'t>) -> Result<T, String>) -> Result<Triple<T>, String> {
         let parts: Vec<&str> = self.text.split(',').collect();
         if parts.len() > 3 && !self.dialect.strict_fio {
@@ -130,7 +131,8 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// `low-high` or `low:high`; one value is both. Swapped where they are the wrong way around, as in fio.
+    /// `low-high` or `low:high`; one value is both. Swapped where they are the wrong way around, as
+    /// in fio.
     pub fn range<T: Ord + Copy>(self, read: impl Fn(Value<'t>) -> Result<T, String>) -> Result<(T, T), String> {
         let Some((low, high)) = self.text.split_once(['-', ':']) else {
             return read(self).map(|both| (both, both));

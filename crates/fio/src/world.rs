@@ -1,6 +1,7 @@
 //! What a job file may ask of the machine: other files, the environment, and three numbers.
 //!
-//! This crate opens nothing itself. The program hands in a [`World`]; tests and the fuzzer hand in [`Given`].
+//! This crate opens nothing itself. The program hands in a [`World`]; tests and the fuzzer hand in
+//! [`Given`].
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,8 +17,8 @@ pub trait World {
     fn variable(&self, name: &str) -> Option<String>;
     /// The size of a file or device that is there, in bytes; `None` where there is none.
     fn size_of(&self, path: &str) -> Option<u64>;
-    /// Why nothing with a size can be had there, in a line that names it, where that is more than that no file is there yet: a
-    /// device that is missing, one that may not be opened, a folder.
+    /// Why nothing with a size can be had there, in a line that names it, where that is more than
+    /// that no file is there yet: a device that is missing, one that may not be opened, a folder.
     fn why_no_size(&self, _path: &str) -> Option<String> {
         None
     }

@@ -103,7 +103,8 @@ impl Totals {
         self.promise.add(&other.promise);
     }
 
-    /// The names of all sums, as columns: what was done as it is, what was promised behind `promised_`.
+    /// The names of all sums, as columns: what was done as it is, what was promised behind
+    /// `promised_`.
     pub fn names() -> impl Iterator<Item = String> {
         let promised = Promise::NAMES.iter().map(|name| format!("promised_{name}"));
         Figures::NAMES.iter().map(|name| (*name).to_owned()).chain(promised)
@@ -201,7 +202,8 @@ impl Figures {
 mod tests {
     use super::*;
 
-    /// 4 requests with 2 ms of waiting for ceilings and 1 ms of disk: 500 and 250 µs each. Of nothing it is nothing.
+    /// 4 requests with 2 ms of waiting for ceilings and 1 ms of disk: 500 and 250 µs each. Of
+    /// nothing it is nothing.
     #[test]
     fn latency_is_the_mean_of_what_ended() {
         let figures = Figures { completed: 4, qos_max_us: 2000, disk_us: 1000, ..Figures::default() };

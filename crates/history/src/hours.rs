@@ -12,14 +12,16 @@ pub fn hour_of(date: u64) -> u64 {
     date / HOUR
 }
 
-/// What was not handed out yet, by hour and object. Who adds what is handed out to what it has, has the whole hour.
+/// What was not handed out yet, by hour and object. Who adds what is handed out to what it has, has
+/// the whole hour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hours {
     sums: BTreeMap<(u64, ObjectId), Totals>,
 }
 
 impl Hours {
-    /// Adds what an object did in a sample that ended at `date`, in seconds since the beginning of 1970.
+    /// Adds what an object did in a sample that ended at `date`, in seconds since the beginning of
+    /// 1970.
     pub fn add(&mut self, date: u64, object: ObjectId, figures: &Figures) {
         self.sums.entry((hour_of(date), object)).or_default().figures.add(figures);
     }
@@ -46,7 +48,8 @@ impl Hours {
 mod tests {
     use super::*;
 
-    /// Two minutes before and two after the hour; what is taken is gone, and comes back where it was.
+    /// Two minutes before and two after the hour; what is taken is gone, and comes back where it
+    /// was.
     #[test]
     fn sums_are_by_the_hour_and_handed_out_once() {
         let mut hours = Hours::default();

@@ -1,5 +1,5 @@
-//! What happened to storage objects over a day and over a year, from samples of about a second: sums, never rates, so that
-//! any two stretches of time add up to one.
+//! What happened to storage objects over a day and over a year, from samples of about a second:
+//! sums, never rates, so that any two stretches of time add up to one.
 //!
 //! ```text
 //!   sample ─┬─► History   10 min by 1 s, 24 h by 15 s, in memory; coarser, the oldest first, where memory runs out

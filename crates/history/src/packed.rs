@@ -1,6 +1,6 @@
-//! Figures of many objects in few bytes: of each object the distance of its number to the one before, which of its figures are
-//! not 0, and those, as numbers of 7 bits a byte. Every so often the place of an object is noted, so that one can be looked up
-//! without reading all.
+//! Figures of many objects in few bytes: of each object the distance of its number to the one
+//! before, which of its figures are not 0, and those, as numbers of 7 bits a byte. Every so often
+//! the place of an object is noted, so that one can be looked up without reading all.
 
 use crate::Figures;
 use block::ObjectId;
@@ -120,8 +120,8 @@ mod tests {
         }
     }
 
-    /// A distance of 1, a mask of 2 bytes, and seven figures of 2 to 4 bytes: about 24 bytes where the numbers alone
-    /// would be 124.
+    /// A distance of 1, a mask of 2 bytes, and seven figures of 2 to 4 bytes: about 24 bytes where
+    /// the numbers alone would be 124.
     #[test]
     fn an_object_with_reads_and_a_ceiling_takes_few_bytes() {
         let figures = Figures {

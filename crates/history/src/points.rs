@@ -23,8 +23,8 @@ impl Point {
     }
 }
 
-/// What an object did in these slots by stretches of `width`. What is kept more coarsely than that stays so; the first and the
-/// last stretch may be shorter.
+/// What an object did in these slots by stretches of `width`. What is kept more coarsely than that
+/// stays so; the first and the last stretch may be shorter.
 pub fn points(slots: &[Arc<Slot>], object: ObjectId, width: Span) -> Vec<Point> {
     let (mut points, mut last) = (Vec::<Point>::new(), None);
     for slot in slots {
@@ -48,8 +48,8 @@ mod tests {
     use super::*;
     use crate::{History, HistorySettings};
 
-    /// Forty seconds of which every second one was active: stretches of 15 s from the full quarter minutes on, the first from
-    /// where it was asked for; sums are those of the seconds.
+    /// Forty seconds of which every second one was active: stretches of 15 s from the full quarter
+    /// minutes on, the first from where it was asked for; sums are those of the seconds.
     #[test]
     fn stretches_are_of_one_width() {
         let at = |second| Time::ZERO + Span::from_secs(second);

@@ -5,8 +5,9 @@
 //!                            │      where memory runs out, the oldest first: 1 min, 5 min, 15 min, 1 h
 //! ```
 //!
-//! No slot is made coarser than the next step while one older than ten minutes is finer, so the resolution of a day differs by
-//! one step at most. Only when the whole day is by the hour, the last ten minutes become shorter, and only then the day.
+//! No slot is made coarser than the next step while one older than ten minutes is finer, so the
+//! resolution of a day differs by one step at most. Only when the whole day is by the hour, the
+//! last ten minutes become shorter, and only then the day.
 
 use crate::Figures;
 use crate::packed::Packed;
@@ -17,7 +18,8 @@ use std::sync::Arc;
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistorySettings {
-    /// The most memory for slots. 256 MiB hold a day by 15 s of about 1 000 objects that are always active.
+    /// The most memory for slots. 256 MiB hold a day by 15 s of about 1 000 objects that are always
+    /// active.
     pub memory: Bytes,
 }
 
@@ -213,7 +215,8 @@ impl History {
         any
     }
 
-    /// Puts the oldest slots together that are finer than `step` and make a whole one of it. False when there are none.
+    /// Puts the oldest slots together that are finer than `step` and make a whole one of it. False
+    /// when there are none.
     fn coarsen(&mut self, step: u64) -> bool {
         let width = Span::from_secs(step);
         let Some(first) = self.coarse.iter().position(|slot| slot.width < width) else { return false };

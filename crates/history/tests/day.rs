@@ -3,7 +3,8 @@
 use block::{Bytes, ObjectId, Span, Time};
 use history::{Figures, History, HistorySettings};
 
-/// What a busy object behind a ceiling has in a second: reads and writes, and waits for three reasons.
+/// What a busy object behind a ceiling has in a second: reads and writes, and waits for three
+/// reasons.
 fn second(object: u32, number: u64) -> Figures {
     let ops = 500 + u64::from(object) % 100 + number % 50;
     Figures {
@@ -41,7 +42,8 @@ fn told(history: &History) -> Vec<(u64, usize, u64)> {
 
 const DAY: u64 = 24 * 3600;
 
-/// With room: the last ten minutes by the second, to a whole quarter minute, and the day by 15 s; what is older is gone.
+/// With room: the last ten minutes by the second, to a whole quarter minute, and the day by 15 s;
+/// what is older is gone.
 #[test]
 fn a_day_is_kept_by_15_s_and_ten_minutes_by_the_second() {
     let history = played(3, DAY + 3600, HistorySettings::default().memory);
@@ -53,7 +55,8 @@ fn a_day_is_kept_by_15_s_and_ten_minutes_by_the_second() {
     assert!((covered - 15..=covered + 15).contains(&whole), "{whole}");
 }
 
-/// What was added is what is there, however it was put together: the sums of all slots, of any object.
+/// What was added is what is there, however it was put together: the sums of all slots, of any
+/// object.
 #[test]
 fn sums_stay_what_they_were() {
     let seconds = 7200;
@@ -71,7 +74,8 @@ fn sums_stay_what_they_were() {
     assert!(history.slots().iter().all(|slot| slot.figures(ObjectId(41)).is_none()));
 }
 
-/// What is idle takes nothing, and a stretch that nobody looked at is no zero: it is in no slot's length.
+/// What is idle takes nothing, and a stretch that nobody looked at is no zero: it is in no slot's
+/// length.
 #[test]
 fn idle_objects_take_nothing_and_pauses_are_no_time() {
     let mut history = History::new(HistorySettings::default());
@@ -87,9 +91,9 @@ fn idle_objects_take_nothing_and_pauses_are_no_time() {
     assert_eq!(first.objects().count(), 1);
 }
 
-/// The documented resolutions. What decides is the memory for each active object, so a day of 100 objects is played with the
-/// memory that 100 of as many have; the slots' own memory, the same for any number of objects, counts for little then and
-/// makes these figures no better than they are.
+/// The documented resolutions. What decides is the memory for each active object, so a day of 100
+/// objects is played with the memory that 100 of as many have; the slots' own memory, the same for
+/// any number of objects, counts for little then and makes these figures no better than they are.
 #[test]
 fn the_resolution_of_a_day_is_the_documented_one() {
     let memory = HistorySettings::default().memory;

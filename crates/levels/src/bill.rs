@@ -3,8 +3,8 @@
 //! ```text
 //!   price = (price of a TB × TB + price of an IOPS × promised IOPS) × hours / hours of a month
 //! ```
-//! TB and promised IOPS are means over the time in which a server ran and knew the volume. Each line is rounded to a hundredth
-//! once, and sums are of what is printed.
+//! TB and promised IOPS are means over the time in which a server ran and knew the volume. Each
+//! line is rounded to a hundredth once, and sums are of what is printed.
 
 use crate::class::{Class, Classes, Space};
 use crate::line::{Hour, Line, lines};
@@ -54,7 +54,8 @@ pub struct Billed {
     pub has_price: bool,
     /// What it costs, in hundredths.
     pub hundredths: u64,
-    /// The latency that its class promises, in milliseconds, and in how many of its hours the mean was longer.
+    /// The latency that its class promises, in milliseconds, and in how many of its hours the mean
+    /// was longer.
     pub late: Option<(f64, u64)>,
 }
 
@@ -117,8 +118,8 @@ pub(crate) mod tests {
         [[class]]\nname = \"bronze\"\nexpected_iops_per_tb = 250\npeak_iops_per_tb = 500\nexpected_space = \"used-space\"\n\
         price_per_tb = 20.0\n";
 
-    /// Two SVMs for so many hours from hour 100 on: erp under gold, 10 TB and 20 000 IOPS, web under bronze with a tenth of
-    /// 10 TB used, and one without a class.
+    /// Two SVMs for so many hours from hour 100 on: erp under gold, 10 TB and 20 000 IOPS, web
+    /// under bronze with a tenth of 10 TB used, and one without a class.
     pub(crate) fn hours(count: u64) -> Vec<Hour> {
         let tb_mib = 1e12 / 1_048_576.0;
         let volume = |svm: &str, volume: &str, policy: &str, number, floor: u64, used_tb: f64| Hour {
@@ -168,8 +169,9 @@ pub(crate) mod tests {
         Bill::of(&classes, Period { from: 100 * 3600, to: (100 + count) * 3600 }, hours(count))
     }
 
-    /// A whole month of 730 hours: gold 10 TB × 100 + 20 000 IOPS × 0.05 = 2000.00, bronze 1 TB used × 20 = 20.00; what has no
-    /// class costs nothing. Half the hours of gold were late: 1.0 and 2.5 ms in turn.
+    /// A whole month of 730 hours: gold 10 TB × 100 + 20 000 IOPS × 0.05 = 2000.00, bronze 1 TB
+    /// used × 20 = 20.00; what has no class costs nothing. Half the hours of gold were late: 1.0
+    /// and 2.5 ms in turn.
     #[test]
     fn a_month_costs_what_the_prices_say() {
         let bill = bill(730);
@@ -185,7 +187,8 @@ pub(crate) mod tests {
         assert_eq!(bill.covered_hours(), 730.0);
     }
 
-    /// Hours outside of the period are not billed, and an hour of which a server ran for half is billed half.
+    /// Hours outside of the period are not billed, and an hour of which a server ran for half is
+    /// billed half.
     #[test]
     fn what_was_not_kept_is_not_billed() {
         let classes = Classes::read(CLASSES).unwrap();

@@ -1,7 +1,9 @@
-//! Hours as a spreadsheet has them: what a pool kept of its objects, exported, or that of several pools together.
+//! Hours as a spreadsheet has them: what a pool kept of its objects, exported, or that of several
+//! pools together.
 //!
-//! Columns are found by name and may stand in any order, and others may stand between them. Names are those of the file that a
-//! server keeps by the hour: what was done as it is, what was promised behind `promised_`.
+//! Columns are found by name and may stand in any order, and others may stand between them. Names
+//! are those of the file that a server keeps by the hour: what was done as it is, what was promised
+//! behind `promised_`.
 
 use crate::line::{Hour, Sums};
 use history::Totals;

@@ -5,8 +5,8 @@
 //!          │
 //!   hours of a pool ──► Bill: by SVM and volume what was promised, used, held back, missed ──► text, CSV, page
 //! ```
-//! A figure comes out of the hours that were kept, and nothing is guessed: an hour in which no server ran is not billed, and
-//! the bill says how much of the period was.
+//! A figure comes out of the hours that were kept, and nothing is guessed: an hour in which no
+//! server ran is not billed, and the bill says how much of the period was.
 
 mod bill;
 mod class;

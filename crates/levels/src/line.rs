@@ -140,8 +140,9 @@ impl Line {
     }
 }
 
-/// The volumes by SVM and name, under each policy that they had. What is in a volume under no policy of its own counts for
-/// the volume's; the promise of a volume and of what is in it are one, of which the larger counts.
+/// The volumes by SVM and name, under each policy that they had. What is in a volume under no
+/// policy of its own counts for the volume's; the promise of a volume and of what is in it are one,
+/// of which the larger counts.
 pub fn lines(hours: impl IntoIterator<Item = Hour>) -> Vec<Line> {
     let mut by_hour: BTreeMap<(String, String, u64), Vec<Hour>> = BTreeMap::new();
     for hour in hours.into_iter().filter(|hour| !hour.volume.is_empty()) {
@@ -164,7 +165,8 @@ pub fn lines(hours: impl IntoIterator<Item = Hour>) -> Vec<Line> {
 
 /// What the objects of one volume did in an hour, by policy.
 fn of_one_hour(objects: &[Hour]) -> BTreeMap<String, Line> {
-    // Where the volume changed its policy within the hour, what is in it counts for the one it had longest.
+    // Where the volume changed its policy within the hour, what is in it counts for the one it had
+    // longest.
     let volumes = || objects.iter().filter(|object| object.is_volume);
     let of_volume = volumes().max_by_key(|volume| volume.seconds).map_or("", |volume| volume.policy.as_str());
     let has_volume = volumes().next().is_some();
@@ -206,8 +208,8 @@ mod tests {
         Hour { hour: number, svm, volume, policy, is_volume, seconds: 3600, ..Hour::default() }
     }
 
-    /// A volume of 1 TB under gold with a LUN that does the work: two hours of 100 and 300 IOPS are 200 in the mean, and the
-    /// latency of each hour is kept.
+    /// A volume of 1 TB under gold with a LUN that does the work: two hours of 100 and 300 IOPS are
+    /// 200 in the mean, and the latency of each hour is kept.
     #[test]
     fn what_is_in_a_volume_counts_for_it() {
         let volume = |number| Hour {
@@ -238,7 +240,8 @@ mod tests {
         assert!((line.allocated_tb() - 1024.0 * 1_048_576.0 / 1e12).abs() < 1e-12, "the volume's and not the LUN's");
     }
 
-    /// LUNs under policies of their own are lines of their own; a volume that changes its class has a line under each.
+    /// LUNs under policies of their own are lines of their own; a volume that changes its class has
+    /// a line under each.
     #[test]
     fn each_policy_has_a_line() {
         let lun = Hour {

@@ -91,8 +91,8 @@ fn line(verb: &str, name: &str, svm: Option<&str>, class: &Class) -> String {
 mod tests {
     use super::*;
 
-    /// One that is missing is made, one that differs changed, and one that is as it should be left alone, whatever others
-    /// there are.
+    /// One that is missing is made, one that differs changed, and one that is as it should be left
+    /// alone, whatever others there are.
     #[test]
     fn what_is_there_as_it_should_be_stays() {
         let class = |name: &str| {

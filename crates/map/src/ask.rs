@@ -26,7 +26,8 @@ pub struct Ask {
 pub enum What {
     /// Write the client's data.
     Write,
-    /// Give whole pages back. They read as zeroes afterwards; after a crash before the next flush, perhaps as before.
+    /// Give whole pages back. They read as zeroes afterwards; after a crash before the next flush,
+    /// perhaps as before.
     Trim,
     /// Make it read as zeroes.
     Zero {

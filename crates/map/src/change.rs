@@ -7,11 +7,12 @@
 //!   block shared                   take a block, copy what stays valid, lay the
 //!                                  data over it, then point at the copy                Set (place), a drop
 //! ```
-//! The map changes when the data is written, never before; the record of it goes to the log after a flush of the data.
+//! The map changes when the data is written, never before; the record of it goes to the log after a
+//! flush of the data.
 //!
-//! **Locks.** Writes of whole pages hold their blocks together, side by side. One that must copy, or read what surrounds
-//! its bytes, holds its block alone. A lock is held only while its own command is at the disk, and nobody waits for one
-//! while holding another, so all come free.
+//! **Locks.** Writes of whole pages hold their blocks together, side by side. One that must copy,
+//! or read what surrounds its bytes, holds its block alone. A lock is held only while its own
+//! command is at the disk, and nobody waits for one while holding another, so all come free.
 
 use crate::ask::Ask;
 use crate::command::{Command, Patch, Source, Token};
@@ -82,7 +83,8 @@ pub(crate) fn key(tree: u32, block: u64) -> u64 {
 }
 
 impl Core {
-    /// Begins a write: its pieces, those in place that follow each other on the disk as one command.
+    /// Begins a write: its pieces, those in place that follow each other on the disk as one
+    /// command.
     pub(crate) fn write(&mut self, op: u32) {
         let ask = self.ops.get(op).ask;
         let (mut here, end) = (ask.at, ask.at + ask.len);
@@ -151,8 +153,9 @@ impl Core {
             self.ops.get_mut(piece.op).changed = true;
         }
         if entry.mask() & touched(from, to) != touched(from, to) {
-            // Another write that is under way in this block may be the one that makes the pages valid: then this one changes
-            // nothing in the end, and still is not durable before that change is.
+            // Another write that is under way in this block may be the one that makes the pages
+            // valid: then this one changes nothing in the end, and still is not durable before that
+            // change is.
             self.ops.get_mut(piece.op).changed = true;
         }
         match alone {
@@ -167,7 +170,8 @@ impl Core {
         self.ops.get(piece.op).ask.aligned && (piece.at | piece.len | data) & (u64::from(self.settings.align) - 1) == 0
     }
 
-    /// The block after that of the tree's block before, so that what is written in order lies in order.
+    /// The block after that of the tree's block before, so that what is written in order lies in
+    /// order.
     fn goal(&self, piece: &Piece) -> Option<u64> {
         let (before, _) = self.nodes.get(self.trees[&piece.tree].root, piece.block().checked_sub(1)?);
         before.place().map(|place| place + 1)
@@ -178,8 +182,8 @@ impl Core {
         self.unlock(piece.key(), alone);
         let has_drops = self.commit.has_drops();
         if has_drops || !self.limbo.is_empty() || !self.releasing.is_empty() || self.space.has_lent() {
-            // A commit takes the drops; what is in limbo comes free with the read that holds it, what is being given back in
-            // some steps, what is lent with its discard.
+            // A commit takes the drops; what is in limbo comes free with the read that holds it,
+            // what is being given back in some steps, what is lent with its discard.
             self.commit.forced |= has_drops;
             self.starved.push_back(piece);
         } else {
@@ -203,7 +207,8 @@ impl Core {
         }
     }
 
-    /// Whether the bytes at `at` of a tree, to be written to `to`, follow those of an open write, in the same segment.
+    /// Whether the bytes at `at` of a tree, to be written to `to`, follow those of an open write,
+    /// in the same segment.
     fn goes_on(&self, open: &Open, at: u64, to: u64) -> bool {
         open.to + open.len == to && open.at + open.len == at && to & (self.settings.segment - 1) != 0
     }
@@ -216,8 +221,8 @@ impl Core {
         self.commands.push_back(Command::Write { token, id, from, to, len: len as u32, durable });
     }
 
-    /// Whether a command of an op made now can be durable by itself: if the maps as they are now are. Otherwise the op
-    /// waits for a commit in the end.
+    /// Whether a command of an op made now can be durable by itself: if the maps as they are now
+    /// are. Otherwise the op waits for a commit in the end.
     fn is_durable(&mut self, op: u32) -> bool {
         let clean = self.commit.is_clean();
         let op = self.ops.get_mut(op);

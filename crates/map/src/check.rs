@@ -16,7 +16,8 @@ pub enum Damage {
     /// No table is whole.
     #[error("neither of the two tables is whole: no pool was made here, or both were damaged")]
     NoTable,
-    /// One table, or a node that it names, is damaged, and the other table suffices. Nothing is lost by that, but a second damage may be one too many.
+    /// One table, or a node that it names, is damaged, and the other table suffices. Nothing is
+    /// lost by that, but a second damage may be one too many.
     #[error("table.{turn} or one of its nodes is damaged; table.{} and the log still suffice", .turn ^ 1)]
     Table {
         /// Which of the two.
@@ -163,8 +164,9 @@ impl Damage {
 pub struct Report {
     /// What is wrong; empty if nothing is.
     pub damages: Vec<Damage>,
-    /// The table that is of no use where the other suffices, so that the pool can be opened without it. A loss of power
-    /// while a checkpoint wrote it leaves it so, too: the two cannot be told apart.
+    /// The table that is of no use where the other suffices, so that the pool can be opened without
+    /// it. A loss of power while a checkpoint wrote it leaves it so, too: the two cannot be told
+    /// apart.
     pub spare: Option<Damage>,
     /// Trees: the number of each, and its size in bytes.
     pub sizes: Vec<(u32, u64)>,
@@ -172,12 +174,13 @@ pub struct Report {
     pub trees: u64,
     /// Bytes of the data that some tree points at.
     pub used: u64,
-    /// Where the last page ends that is used of each segment in which one is, in bytes of the data and in order; empty if
-    /// the maps are damaged.
+    /// Where the last page ends that is used of each segment in which one is, in bytes of the data
+    /// and in order; empty if the maps are damaged.
     pub ends: Vec<u64>,
     /// The last record.
     pub sequence: u64,
-    /// The last record that the end knows of: whether later ones were lost by the disk cannot be told.
+    /// The last record that the end knows of: whether later ones were lost by the disk cannot be
+    /// told.
     pub anchored: u64,
     /// Records are played at the next opening: the pool was not closed.
     pub is_open: bool,
@@ -231,8 +234,8 @@ impl Core {
         ends.into_values().collect()
     }
 
-    /// Calls `seen` with the byte of the data after the last page of each block that some map shows: so far the data must
-    /// go. What several trees share is looked at once.
+    /// Calls `seen` with the byte of the data after the last page of each block that some map
+    /// shows: so far the data must go. What several trees share is looked at once.
     pub fn each_end(&self, seen: &mut impl FnMut(u64)) {
         let mut met = vec![false; self.nodes.numbers() as usize];
         for tree in self.trees.values() {
@@ -363,8 +366,8 @@ impl Walk {
     }
 }
 
-/// How often blocks of the data are pointed at. In chunks, so that one that lies far out, perhaps by mistake, costs no more
-/// than a chunk.
+/// How often blocks of the data are pointed at. In chunks, so that one that lies far out, perhaps
+/// by mistake, costs no more than a chunk.
 #[derive(Default)]
 struct Counts(Vec<Option<Box<[u32; CHUNK]>>>);
 

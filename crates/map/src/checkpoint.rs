@@ -1,12 +1,13 @@
-//! Checkpoints: changed nodes and a new table go to the disk, and the log before them is not needed any more.
+//! Checkpoints: changed nodes and a new table go to the disk, and the log before them is not needed
+//! any more.
 //!
 //! ```text
 //!   taken with a commit ──► (the commit is durable) ──► nodes to their other slots ──► flush ──► the other table ──► flush
 //! ```
-//! The images are taken at the moment when a commit freezes what is pending, so a checkpoint holds exactly what the log
-//! holds up to that record. It is written beside later commits. Nothing that the table before names is overwritten, so
-//! a crash in between finds that one whole. When a write of it fails, the log is as it was and the next commit tries
-//! again.
+//! The images are taken at the moment when a commit freezes what is pending, so a checkpoint holds
+//! exactly what the log holds up to that record. It is written beside later commits. Nothing that
+//! the table before names is overwritten, so a crash in between finds that one whole. When a write
+//! of it fails, the log is as it was and the next commit tries again.
 
 use crate::command::{Command, Region, Token};
 use crate::core::{Core, Job};
@@ -69,7 +70,8 @@ impl Checkpoint {
 }
 
 impl Core {
-    /// Takes images of everything that changed, as it is now. `head` and `sequence` are those of the commit's record.
+    /// Takes images of everything that changed, as it is now. `head` and `sequence` are those of
+    /// the commit's record.
     pub(crate) fn take_checkpoint(&mut self, head: u64, sequence: u64) {
         let mut homes = self.homes.clone();
         homes.resize(self.nodes.numbers() as usize, Home::default());

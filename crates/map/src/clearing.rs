@@ -27,7 +27,8 @@ pub(crate) struct Cut {
 }
 
 impl Core {
-    /// Clears an op's whole pages and, if asked, lays zeroes over the parts of pages at its ends. A trim leaves those.
+    /// Clears an op's whole pages and, if asked, lays zeroes over the parts of pages at its ends. A
+    /// trim leaves those.
     pub(crate) fn clear(&mut self, op: u32, lay_zeroes: bool) {
         let ask = self.ops.get(op).ask;
         let keep = matches!(ask.what, What::Zero { no_hole: true });
@@ -35,8 +36,8 @@ impl Core {
         self.clear_range(op, ask.tree, (ask.at, ask.at + ask.len), size, lay_zeroes, keep);
     }
 
-    /// Gives a tree another size. Nothing but holes and zero pages may lie beyond it: where it becomes smaller, that is
-    /// looked at in steps.
+    /// Gives a tree another size. Nothing but holes and zero pages may lie beyond it: where it
+    /// becomes smaller, that is looked at in steps.
     pub(crate) fn resize(&mut self, op: u32, size: u64) {
         let number = self.ops.get(op).ask.tree;
         let tree = self.trees.get_mut(&number).expect("checked");
@@ -66,7 +67,8 @@ impl Core {
         }
     }
 
-    /// Looks whether a page that reaches beyond the new end is valid; if one is, that is the end of it.
+    /// Looks whether a page that reaches beyond the new end is valid; if one is, that is the end of
+    /// it.
     fn look_beyond(&self, tree: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<Refusal>> {
         let (root, at, mut holds) = (self.trees[&tree].root, cut.size, false);
         let next = self.nodes.each_from(root, (cut.next, Which::All), steps, &mut |block, entry| {
@@ -80,8 +82,9 @@ impl Core {
         holds.then_some(Some(Refusal::HoldsData(at)))
     }
 
-    /// Gives back what is allocated beyond the new end, without a valid page, a leaf's blocks at a time; at last the tree
-    /// has its size. In this order: a tree never has blocks beyond its end, not after a power loss either.
+    /// Gives back what is allocated beyond the new end, without a valid page, a leaf's blocks at a
+    /// time; at last the tree has its size. In this order: a tree never has blocks beyond its end,
+    /// not after a power loss either.
     fn clear_beyond(&mut self, number: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<Refusal>> {
         let root = self.trees[&number].root;
         let mut first = None;

@@ -1,5 +1,5 @@
-//! What is done on the disk, and where. The caller that carries a command out reports how it ended; the maps never touch a
-//! byte of the clients' data.
+//! What is done on the disk, and where. The caller that carries a command out reports how it ended;
+//! the maps never touch a byte of the clients' data.
 
 /// Names a command until it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,8 +20,8 @@ pub enum Region {
     End,
 }
 
-/// What to do on the disk. Commands run side by side; each ends by [`crate::Core::done`]. None of the data reaches over a
-/// multiple of [`crate::Settings::segment`].
+/// What to do on the disk. Commands run side by side; each ends by [`crate::Core::done`]. None of
+/// the data reaches over a multiple of [`crate::Settings::segment`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Write a part of the client's data.
@@ -55,8 +55,8 @@ pub enum Command {
         /// Where.
         region: Region,
     },
-    /// Give the space of bytes of the data back; how they read afterwards does not matter. If that cannot be done,
-    /// nothing is lost.
+    /// Give the space of bytes of the data back; how they read afterwards does not matter. If that
+    /// cannot be done, nothing is lost.
     Discard {
         /// Its name.
         token: Token,
@@ -80,7 +80,8 @@ pub enum Command {
     },
 }
 
-/// A run of pages to put together: read, clear what is not to be seen, lay the client's bytes over it, write.
+/// A run of pages to put together: read, clear what is not to be seen, lay the client's bytes over
+/// it, write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
     /// First byte of the data region to write to.

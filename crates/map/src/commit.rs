@@ -5,9 +5,10 @@
 //!      ▲                                          └ no room in the ring: a checkpoint in its place
 //!      └ what changes meanwhile goes with the next
 //! ```
-//! One is under way at a time, so records are in order and all flushes that come meanwhile share the next. A flush with
-//! nothing pending is one flush of the data. A failure is final for the pool: after a flush that failed nobody knows
-//! what the disk has lost, and it may call the next one a success.
+//! One is under way at a time, so records are in order and all flushes that come meanwhile share
+//! the next. A flush with nothing pending is one flush of the data. A failure is final for the
+//! pool: after a flush that failed nobody knows what the disk has lost, and it may call the next
+//! one a success.
 
 use crate::change::key;
 use crate::command::{Command, Region, Token};
@@ -203,7 +204,8 @@ impl Core {
         }
     }
 
-    /// A checkpoint could not be written. The log is as it was, so only a batch that has no record is lost.
+    /// A checkpoint could not be written. The log is as it was, so only a batch that has no record
+    /// is lost.
     pub(crate) fn checkpoint_lost(&mut self) {
         if self.commit.phase == Phase::Checkpoint {
             self.fail();

@@ -5,8 +5,9 @@
 //!                (behind one that                                   └─ wants durability ─► commit ─┘
 //!                 must be alone)
 //! ```
-//! Writes of one tree run side by side. What concerns many blocks at once (trim, zero, clone, delete, restore, resize)
-//! runs *alone*: it waits for the tree's changes under way, and later ones wait for it, in order. Reads pass always.
+//! Writes of one tree run side by side. What concerns many blocks at once (trim, zero, clone,
+//! delete, restore, resize) runs *alone*: it waits for the tree's changes under way, and later ones
+//! wait for it, in order. Reads pass always.
 
 mod operations;
 mod runs;
@@ -44,14 +45,15 @@ const STATUS_MAX: u64 = 16 << 30;
 pub struct Settings {
     /// Blocks of the data that may be taken.
     pub capacity: u64,
-    /// Offsets and lengths of the disk's I/O must be multiples of this many bytes: a power of two up to 4 KiB.
+    /// Offsets and lengths of the disk's I/O must be multiples of this many bytes: a power of two
+    /// up to 4 KiB.
     pub align: u32,
     /// Changes of the maps that wait for a flush at most; with more a commit begins by itself.
     pub pending_max: usize,
     /// Changed nodes that wait for a checkpoint at most; with more the next commit begins one.
     pub dirty_max: usize,
-    /// No command of the data reaches over a multiple of this many bytes, a power of two from 64 KiB: there the data may go
-    /// on elsewhere.
+    /// No command of the data reaches over a multiple of this many bytes, a power of two from
+    /// 64 KiB: there the data may go on elsewhere.
     pub segment: u64,
 }
 
@@ -100,7 +102,8 @@ pub(crate) struct Op {
     /// Pieces under way, and one while pieces are being made.
     pub left: u32,
     pub refusal: Option<Refusal>,
-    /// Its commands are durable by themselves, and the maps that they rely on were when they were made.
+    /// Its commands are durable by themselves, and the maps that they rely on were when they were
+    /// made.
     pub durable: bool,
     /// It changed a map.
     pub changed: bool,
@@ -189,8 +192,8 @@ impl Core {
         }
     }
 
-    /// Where to read bytes of a tree: appends runs that cover them. Give the pin back when all of it is read. The last
-    /// page may be read whole, even where the tree ends within it.
+    /// Where to read bytes of a tree: appends runs that cover them. Give the pin back when all of
+    /// it is read. The last page may be read whole, even where the tree ends within it.
     ///
     /// # Errors
     /// There is no such tree, or it ends before.
@@ -226,8 +229,9 @@ impl Core {
         !self.starved.is_empty()
     }
 
-    /// Which parts of a tree's bytes are allocated: at most `limit` runs, so perhaps not all of it. With `sharing` also
-    /// which of them another tree has, too; what only a change that is not durable yet took away counts as had.
+    /// Which parts of a tree's bytes are allocated: at most `limit` runs, so perhaps not all of it.
+    /// With `sharing` also which of them another tree has, too; what only a change that is not
+    /// durable yet took away counts as had.
     ///
     /// # Errors
     /// There is no such tree, or it ends before.
@@ -266,7 +270,8 @@ impl Core {
         self.resume();
     }
 
-    /// What a patch had to read could not be read: nothing of it was written, so nothing else is in doubt.
+    /// What a patch had to read could not be read: nothing of it was written, so nothing else is in
+    /// doubt.
     pub fn not_read(&mut self, token: Token, fault: Fault) {
         match self.jobs.take(token.0) {
             Job::Alone(alone) => self.not_copied(alone, fault),
@@ -275,7 +280,8 @@ impl Core {
         self.resume();
     }
 
-    /// Begins commits that are due. Call it after a round of asks and ends: all flushes of the round share one.
+    /// Begins commits that are due. Call it after a round of asks and ends: all flushes of the
+    /// round share one.
     pub fn advance(&mut self) {
         self.resume();
         self.start_commit();
@@ -332,13 +338,14 @@ impl Core {
         self.feed();
     }
 
-    /// The size of a tree and the bytes of its blocks, shared ones included; `None` if there is no such tree.
+    /// The size of a tree and the bytes of its blocks, shared ones included; `None` if there is no
+    /// such tree.
     pub fn tree(&self, tree: u32) -> Option<(u64, u64)> {
         self.trees.get(&tree).map(|tree| (tree.size, tree.blocks * BLOCK))
     }
 
-    /// Bytes that would come free with a tree: blocks that it alone points at. It walks all that the tree does not share;
-    /// beside requests that is [`Owned`]'s to do.
+    /// Bytes that would come free with a tree: blocks that it alone points at. It walks all that
+    /// the tree does not share; beside requests that is [`Owned`]'s to do.
     pub fn own(&self, tree: u32) -> u64 {
         let mut owned = Owned::of(tree);
         std::iter::repeat_with(|| owned.step(self, &mut Steps::new(u32::MAX))).find_map(|found| found).unwrap_or(0)

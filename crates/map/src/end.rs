@@ -1,5 +1,5 @@
-//! The end: how far the log is known to go, and which edition of the catalogue the maps belong to. Two slots take turns, so
-//! that one is always whole.
+//! The end: how far the log is known to go, and which edition of the catalogue the maps belong to.
+//! Two slots take turns, so that one is always whole.
 //!
 //! ```text
 //!   slot     0        4         8        12        16               24               32               40
@@ -7,11 +7,12 @@
 //!            48               56       60       64
 //!           ├─ announced ─────┼ digest ┼─ 0 ────┼ numbers of touched trees, 4 bytes each ┼─ zeroes ─┤
 //! ```
-//! Slots begin at bytes 0 and 512 KiB. The count rises with each write; records and tables carry the count that was durable
-//! when they were made, so that an older end put in place is noticed. Sequence: that record was durable, so a log that stops
-//! before it has lost some.
+//! Slots begin at bytes 0 and 512 KiB. The count rises with each write; records and tables carry
+//! the count that was durable when they were made, so that an older end put in place is noticed.
+//! Sequence: that record was durable, so a log that stops before it has lost some.
 //!
-//! **Two that must agree.** A change of the catalogue is announced here, made there, and confirmed here:
+//! **Two that must agree.** A change of the catalogue is announced here, made there, and confirmed
+//! here:
 //!
 //! ```text
 //!   announce n+1, and the trees it touches ──► trees are made ──► catalogue n+1 ──► confirm n+1 ──► trees are removed
@@ -55,8 +56,8 @@ pub struct Agreed {
     pub confirmed: Edition,
     /// The generation that is being made, or the confirmed one.
     pub announced: u64,
-    /// Trees that the announced change makes, removes or changes, in order. One of them that the catalogue does not name was
-    /// left by a server that died.
+    /// Trees that the announced change makes, removes or changes, in order. One of them that the
+    /// catalogue does not name was left by a server that died.
     pub touched: Vec<u32>,
 }
 
@@ -94,7 +95,8 @@ impl Agreed {
         }
     }
 
-    /// Whether a change of the catalogue was begun and not confirmed, or what it removes may still be there.
+    /// Whether a change of the catalogue was begun and not confirmed, or what it removes may still
+    /// be there.
     pub fn touches(&self, tree: u32) -> bool {
         self.touched.binary_search(&tree).is_ok()
     }
@@ -189,8 +191,8 @@ impl Anchor {
 }
 
 impl Core {
-    /// Keeps what is known of the catalogue; durable when it is answered, under the number `id`. It needs no flush of the
-    /// data, and goes on after one that failed.
+    /// Keeps what is known of the catalogue; durable when it is answered, under the number `id`. It
+    /// needs no flush of the data, and goes on after one that failed.
     pub fn agree(&mut self, id: u64, agreed: Agreed) {
         let ask = Ask { id, tree: 0, at: 0, len: 0, what: What::Anchor, fua: true, aligned: true };
         let op = self.ops.add(Op::new(ask));
@@ -239,7 +241,8 @@ impl Core {
         self.commands.push_back(Command::Store { token, region: Region::End, at, bytes, durable: true });
     }
 
-    /// The write of an end has ended. After one that failed the other slot still is the newest, and this one is tried again.
+    /// The write of an end has ended. After one that failed the other slot still is the newest, and
+    /// this one is tried again.
     pub(crate) fn end_written(&mut self, result: Result<(), Fault>) {
         let (end, op) = self.anchor.under_way.take().expect("a write of an end was under way");
         if result.is_ok() {

@@ -17,8 +17,8 @@ pub const PAGES: u32 = (BLOCK / PAGE) as u32;
 /// The longest tree: 128 TiB, the longest LUN that administrators know.
 pub const SIZE_MAX: u64 = 128 << 40;
 
-/// Where a block of a tree is, and which of its pages hold something. A page that is not in the mask reads as zeroes,
-/// whatever lies on the disk.
+/// Where a block of a tree is, and which of its pages hold something. A page that is not in the
+/// mask reads as zeroes, whatever lies on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry(u64);
 
@@ -26,7 +26,8 @@ impl Entry {
     /// Nothing is allocated.
     pub const HOLE: Entry = Entry(0);
 
-    /// The block at `place` (counted in blocks from the start of the data), with the pages of `mask` valid.
+    /// The block at `place` (counted in blocks from the start of the data), with the pages of
+    /// `mask` valid.
     pub const fn new(place: u64, mask: u16) -> Entry {
         Entry(((place + 1) << 16) | mask as u64)
     }
@@ -78,7 +79,8 @@ pub const fn covered(from: u64, to: u64) -> u16 {
     if first < last { pages(first, last) } else { 0 }
 }
 
-/// The smallest run of pages that holds all of `mask`: first page and the one after the last. `mask` is not empty.
+/// The smallest run of pages that holds all of `mask`: first page and the one after the last.
+/// `mask` is not empty.
 pub const fn hull(mask: u16) -> (u32, u32) {
     (mask.trailing_zeros(), 16 - mask.leading_zeros())
 }

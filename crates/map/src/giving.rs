@@ -4,16 +4,18 @@
 //!   a record frees blocks ──► durable ──► reads over ──► free, stale ──► a sweep: one run at a time is lent, discarded
 //!                                                          └ taken again: nothing to discard
 //! ```
-//! Only free blocks are discarded, and a block is free when the record that freed it is durable and nobody reads it any
-//! more: so nothing durable points at what a power loss may find discarded, and it need not be durable itself. While a
-//! run is at the disk nobody is given its blocks, or the discard could take away what was written to them.
+//! Only free blocks are discarded, and a block is free when the record that freed it is durable and
+//! nobody reads it any more: so nothing durable points at what a power loss may find discarded, and
+//! it need not be durable itself. While a run is at the disk nobody is given its blocks, or the
+//! discard could take away what was written to them.
 
 use crate::command::{Command, Token};
 use crate::core::{Core, Job};
 use crate::entry::BLOCK;
 use block::Fault;
 
-/// Blocks of one discard at most, 16 MiB: a file system holds writes to the file while it takes them out.
+/// Blocks of one discard at most, 16 MiB: a file system holds writes to the file while it takes
+/// them out.
 const RUN_MAX: u64 = 256;
 
 /// A sweep over the stale blocks, in order.
@@ -31,8 +33,8 @@ impl Core {
         if self.giving.impossible { 0 } else { self.space.stale() * BLOCK }
     }
 
-    /// Takes all free blocks that lie before byte `end` of the data for stale: after opening nobody knows what the disk
-    /// keeps for them.
+    /// Takes all free blocks that lie before byte `end` of the data for stale: after opening nobody
+    /// knows what the disk keeps for them.
     pub fn suspect(&mut self, end: u64) {
         self.space.suspect(end.div_ceil(BLOCK));
     }

@@ -1,18 +1,21 @@
-//! Changes of structure of several trees at one moment: all of them are done, or none, and no write comes between.
+//! Changes of structure of several trees at one moment: all of them are done, or none, and no write
+//! comes between.
 //!
 //! ```text
 //!   tree A   write ─ write ─┐                       ┌─ write        a snapshot of a volume: had the writer of the one LUN
 //!   tree B   write ─────────┤ all are held: shared ─┤               waited for the other, so does the snapshot
 //!   tree C   (idle) ────────┘                       └─ write
 //! ```
-//! Each tree that is changed or shared is held as for one change that must be alone. One group after the other asks for its
-//! trees, and trees give way in order of asking, so two groups never wait for each other. The actions stand in one record
-//! of the log: after a crash all are there, or none.
+//! Each tree that is changed or shared is held as for one change that must be alone. One group
+//! after the other asks for its trees, and trees give way in order of asking, so two groups never
+//! wait for each other. The actions stand in one record of the log: after a crash all are there, or
+//! none.
 //!
-//! A volume may have ten thousand LUNs, so all of this goes in steps (see [`crate::steps`]): *asking* for trees, *checking*
-//! again what was put off meanwhile, *doing* it, and *leaving* the trees. From checking to doing no other change of
-//! structure and no commit begins, which makes it one moment. Reads pass: one beside a restore may find one tree restored
-//! and the next one not yet.
+//! A volume may have ten thousand LUNs, so all of this goes in steps (see [`crate::steps`]):
+//! *asking* for trees, *checking* again what was put off meanwhile, *doing* it, and *leaving* the
+//! trees. From checking to doing no other change of structure and no commit begins, which makes it
+//! one moment. Reads pass: one beside a restore may find one tree restored and the next one not
+//! yet.
 
 use crate::ask::{Ask, What};
 use crate::core::{Core, Op, TREES_MAX};
@@ -82,9 +85,10 @@ pub(crate) struct Groups {
 }
 
 impl Core {
-    /// Takes changes of trees (share, restore, delete) that are done at one moment, in this order, or none of them. One
-    /// answer with the number `id` is for all of them. Trees that are deleted must not be shared or restored in the same
-    /// group, and none be made twice. It goes in steps: see [`Core::step`].
+    /// Takes changes of trees (share, restore, delete) that are done at one moment, in this order,
+    /// or none of them. One answer with the number `id` is for all of them. Trees that are deleted
+    /// must not be shared or restored in the same group, and none be made twice. It goes in steps:
+    /// see [`Core::step`].
     ///
     /// # Panics
     /// With a change of something else, or with none.

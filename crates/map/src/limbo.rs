@@ -1,8 +1,9 @@
-//! Where references wait that the durable map has lost, until all reads are over that began when it had them.
+//! Where references wait that the durable map has lost, until all reads are over that began when it
+//! had them.
 //!
-//! A read looks the map up once and goes to the disk. Meanwhile its block may lose the tree's reference; if that were
-//! taken away at once, another tree that shares the block would be its only holder and write in place under the read, or
-//! the block would be given out anew.
+//! A read looks the map up once and goes to the disk. Meanwhile its block may lose the tree's
+//! reference; if that were taken away at once, another tree that shares the block would be its only
+//! holder and write in place under the read, or the block would be given out anew.
 //!
 //! ```text
 //!   epoch      e − 1        │ e                        reads and drops are kept by the parity of their epoch;

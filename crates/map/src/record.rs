@@ -7,8 +7,9 @@
 //!   action   0      1       2   4        8                16               24
 //!           ├ kind ─┼ flag ─┼ 0 ┼─ tree ─┼─ a ────────────┼─ b ────────────┤
 //! ```
-//! Numbers are little-endian; the checksum covers everything after it. Sequences rise by one, so what an earlier round
-//! left in the ring is never taken for a new record. A record that does not fit before the ring's end begins at 0.
+//! Numbers are little-endian; the checksum covers everything after it. Sequences rise by one, so
+//! what an earlier round left in the ring is never taken for a new record. A record that does not
+//! fit before the ring's end begins at 0.
 
 use crate::entry::Entry;
 use crc32c::crc32c;
@@ -19,7 +20,8 @@ const ACTION: usize = 24;
 /// Records begin and end at multiples of this many bytes.
 pub const RECORD_ALIGN: u64 = 4096;
 
-/// A change of the maps. Playing it again on what it made changes nothing that later actions do not set right.
+/// A change of the maps. Playing it again on what it made changes nothing that later actions do not
+/// set right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// An entry has a new value.
@@ -144,7 +146,8 @@ pub struct Head {
     pub end: u64,
 }
 
-/// The head of a record of that pool, if there seems to be one: only [`decode`] tells whether it is whole.
+/// The head of a record of that pool, if there seems to be one: only [`decode`] tells whether it is
+/// whole.
 pub fn head(pool: u64, page: &[u8]) -> Option<Head> {
     let ours = u32_at(page, 0) == MAGIC && u64_at(page, 16) == pool;
     ours.then(|| Head { sequence: u64_at(page, 8), len: record_len(u32_at(page, 24) as usize), end: u64_at(page, 32) })
@@ -202,7 +205,8 @@ impl Ring {
         if self.head + len <= end {
             return Some(self.head);
         }
-        // Around the end: up to the tail, or up to the end of the ring if nothing is needed any more.
+        // Around the end: up to the tail, or up to the end of the ring if nothing is needed any
+        // more.
         let room = if self.empty { self.size } else { self.tail };
         (!wrapped && len <= room).then_some(0)
     }

@@ -1,4 +1,5 @@
-//! Opening a pool: the newest whole table, the nodes that it names, the records of the log that follow it.
+//! Opening a pool: the newest whole table, the nodes that it names, the records of the log that
+//! follow it.
 
 use crate::check::{Damage, Walk};
 use crate::checkpoint::Checkpoint;
@@ -27,7 +28,8 @@ pub trait Media {
     /// The disk fails.
     fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault>;
 
-    /// Makes durable what a region reads as: when a server dies, what it wrote last may be in the system's memory alone.
+    /// Makes durable what a region reads as: when a server dies, what it wrote last may be in the
+    /// system's memory alone.
     ///
     /// # Errors
     /// The disk fails.
@@ -68,8 +70,9 @@ fn and_more(more: usize) -> String {
     if more == 0 { String::new() } else { format!(" (and {more} more)") }
 }
 
-/// What both tables of a new pool are, with its own number and a log of `log_size` bytes, a multiple of 4 KiB and at least
-/// 64 KiB. The log must be written with zeroes and the end as [`format_end`] says, and all made durable; the rest is empty.
+/// What both tables of a new pool are, with its own number and a log of `log_size` bytes, a
+/// multiple of 4 KiB and at least 64 KiB. The log must be written with zeroes and the end as
+/// [`format_end`] says, and all made durable; the rest is empty.
 pub fn format(pool: u64, log_size: u64) -> Vec<u8> {
     assert!(log_size.is_multiple_of(RECORD_ALIGN) && log_size >= 16 * RECORD_ALIGN, "a log of {log_size} bytes");
     Table { sequence: 0, pool, log_head: 0, log_size, end: 0, trees: Vec::new(), homes: Vec::new() }.encode()
@@ -82,12 +85,13 @@ pub fn format_end(pool: u64, agreed: Agreed) -> Vec<u8> {
 
 /// Opens a pool.
 ///
-/// What is built upon must not go away again. A record that was read and then lost would take others with it: blocks that
-/// it freed are given out anew while the durable map still points at them, and the records after it prove that one is
-/// missing.
+/// What is built upon must not go away again. A record that was read and then lost would take
+/// others with it: blocks that it freed are given out anew while the durable map still points at
+/// them, and the records after it prove that one is missing.
 ///
 /// # Errors
-/// It is of a later format, or damaged, or what was read cannot be made durable; nothing is written in any case.
+/// It is of a later format, or damaged, or what was read cannot be made durable; nothing is written
+/// in any case.
 pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, RecoverError> {
     let Loaded { core, mut damages, .. } = load(media, settings)?;
     if !damages.is_empty() {
@@ -114,8 +118,9 @@ pub(crate) struct Loaded {
 
 /// Reads all that there is, and says all that is wrong with it.
 ///
-/// A table whose write failed may lie there whole, and the checkpoint after it may have written over its nodes. The other
-/// table is right then, and the log still goes from there at least as far.
+/// A table whose write failed may lie there whole, and the checkpoint after it may have written
+/// over its nodes. The other table is right then, and the log still goes from there at least as
+/// far.
 pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<Loaded, RecoverError> {
     let (tables, end) = (tables(media)?, read_end(media)?);
     let (count, newest) = (tables.len(), tables.first().map_or(0, |(_, table)| table.sequence));
@@ -174,7 +179,8 @@ pub(crate) fn read_end(media: &mut impl Media) -> Result<Option<End>, RecoverErr
     End::newest(&bytes).map_err(|found| RecoverError::TooNew { found, known: END_FORMAT })
 }
 
-/// A table, if it is whole: one that was being written when the power went is not, and its sister is.
+/// A table, if it is whole: one that was being written when the power went is not, and its sister
+/// is.
 fn read_table(media: &mut impl Media, turn: u8) -> Result<Option<Table>, RecoverError> {
     let mut header = vec![0; PAGE as usize];
     if read_whole(media, Region::Table(turn), 0, &mut header).is_none() {
@@ -219,7 +225,8 @@ pub(crate) fn core_of_nodes(
     }
     damages.append(&mut walk.damages);
     let counted = nodes.into_iter().enumerate().map(|(number, words)| Some((words?, walk.node_refs[number])));
-    // Room for as many as there may be: to grow later, with ten thousand in it, takes a millisecond.
+    // Room for as many as there may be: to grow later, with ten thousand in it, takes a
+    // millisecond.
     let mut trees = ByNumber::with_capacity_and_hasher(TREES_MAX, Default::default());
     let tree = |row: &TreeRow| (row.tree, Tree::new(row.root, row.size, row.frozen, row.blocks));
     trees.extend(table.trees.iter().map(tree));
@@ -252,7 +259,8 @@ pub(crate) fn core_of_nodes(
     }
 }
 
-/// Nodes are read so many pages at a time: a pool with much in it has tens of thousands, and they lie close together.
+/// Nodes are read so many pages at a time: a pool with much in it has tens of thousands, and they
+/// lie close together.
 const PAGES_AT_ONCE: u64 = 256;
 
 pub(crate) fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Vec<Damage>) -> Vec<Option<Words>> {
@@ -284,7 +292,8 @@ pub(crate) fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Ve
     nodes
 }
 
-/// The bytes of a range, as far as its region goes; a page that cannot be read is zeroes, which is no node and no record.
+/// The bytes of a range, as far as its region goes; a page that cannot be read is zeroes, which is
+/// no node and no record.
 fn read_most(media: &mut impl Media, region: Region, at: u64, len: u64) -> Vec<u8> {
     let mut bytes = vec![0; len as usize];
     if let Ok(read) = media.read(region, at, &mut bytes) {
@@ -299,7 +308,8 @@ fn read_most(media: &mut impl Media, region: Region, at: u64, len: u64) -> Vec<u
     bytes
 }
 
-/// Plays the records that follow the table. Returns the count of the end that was durable before the last of them.
+/// Plays the records that follow the table. Returns the count of the end that was durable before
+/// the last of them.
 pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) -> u64 {
     let log = read_most(media, Region::Log, 0, core.ring.size);
     let mut end = 0;
@@ -316,8 +326,8 @@ pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<
         let batch = std::mem::take(&mut core.commit).pending;
         core.nodes.release(batch.drops, &mut core.space);
     }
-    // A whole record that is further on proves that one before it is damaged, or that a newer table is: a record is
-    // written only when the one before it is durable.
+    // A whole record that is further on proves that one before it is damaged, or that a newer table
+    // is: a record is written only when the one before it is durable.
     let places = (0..core.ring.size).step_by(RECORD_ALIGN as usize);
     let ahead =
         places.filter_map(|at| record_at(&log, core, at, core.sequence + 1).map(|(head, _)| head.sequence)).max();
@@ -344,7 +354,8 @@ fn record_at(log: &[u8], core: &Core, at: u64, least: u64) -> Option<(Head, Vec<
 }
 
 impl Core {
-    /// What is wrong with the end, or with the log that does not reach it. `least`: the count of an end that was durable.
+    /// What is wrong with the end, or with the log that does not reach it. `least`: the count of an
+    /// end that was durable.
     fn damage_of(&self, end: Option<&End>, least: u64) -> Option<Damage> {
         match end {
             None => Some(Damage::NoEnd),

@@ -8,7 +8,8 @@ pub enum Refusal {
     /// The disk failed this request.
     #[error("the disk failed: {0:?}")]
     Disk(Fault),
-    /// A flush or the log failed before: what is durable is unknown, so nothing is changed any more.
+    /// A flush or the log failed before: what is durable is unknown, so nothing is changed any
+    /// more.
     #[error("the pool has failed to make something durable and takes no change until it is opened again")]
     Failed,
     /// All blocks are taken.

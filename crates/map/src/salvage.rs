@@ -1,11 +1,13 @@
-//! Salvage: of a damaged pool, what can still be read is brought into a state that can be opened; what is lost is said.
+//! Salvage: of a damaged pool, what can still be read is brought into a state that can be opened;
+//! what is lost is said.
 //!
 //! ```text
 //!   newest whole table ─► nodes; pointers to those that are gone become holes ─► records, as far as they follow
 //!                                                                                        └► Core, for a checkpoint
 //! ```
-//! A pool of which some other table is right needs none of this: opening takes that one by itself. Nothing is written
-//! here, either: the caller has a checkpoint of the [`Core`] written, which leaves the older table as it is.
+//! A pool of which some other table is right needs none of this: opening takes that one by itself.
+//! Nothing is written here, either: the caller has a checkpoint of the [`Core`] written, which
+//! leaves the older table as it is.
 
 use crate::check::{Damage, PLACE_MAX};
 use crate::core::{Core, Settings};
@@ -84,7 +86,8 @@ pub fn salvage(media: &mut impl Media, settings: Settings) -> Result<Option<(Cor
             Damage::Ahead { found, .. } | Damage::Short { found, .. } => {
                 let found = found.max(end.sequence);
                 lost.push(Lost::Records { last, found });
-                // What lies further on in the log must not be taken for what follows the next table.
+                // What lies further on in the log must not be taken for what follows the next
+                // table.
                 core.sequence = core.sequence.max(found);
             }
             Damage::Record { sequence } => lost.push(Lost::Records { last: sequence - 1, found: sequence }),
@@ -115,8 +118,8 @@ impl Pruning {
         }
     }
 
-    /// Whether a node is there; what it points at that is not there becomes a hole. `first`: its first block, and the one
-    /// after the last of its tree.
+    /// Whether a node is there; what it points at that is not there becomes a hole. `first`: its
+    /// first block, and the one after the last of its tree.
     fn keep(&mut self, tree: u32, node: u32, height: u8, (first, end): (u64, u64)) -> bool {
         let at = node as usize;
         let Some(words) = self.nodes.get(at).and_then(Option::as_ref) else { return false };

@@ -1,7 +1,8 @@
 //! The blocks of the data: who is taken, by how many leaves, and which is next.
 //!
-//! A block's count falls only when the record that took a pointer away is durable (see [`crate::commit`]) and all reads
-//! that began before have ended (see [`crate::limbo`]). So neither a crash nor a slow read finds another tree's bytes.
+//! A block's count falls only when the record that took a pointer away is durable (see
+//! [`crate::commit`]) and all reads that began before have ended (see [`crate::limbo`]). So neither
+//! a crash nor a slow read finds another tree's bytes.
 //!
 //! ```text
 //!   free ──► taken ──► free and stale: the disk still keeps its bytes ──► lent to a discard ──► free
@@ -113,8 +114,8 @@ impl Space {
         self.stale_count = self.stale.iter().map(|word| u64::from(word.count_ones())).sum();
     }
 
-    /// Lends the next run of stale blocks from `from` on: at most `most`, and none beyond the next multiple of `segment`.
-    /// Never more than half of what is free, so that others find some.
+    /// Lends the next run of stale blocks from `from` on: at most `most`, and none beyond the next
+    /// multiple of `segment`. Never more than half of what is free, so that others find some.
     pub fn lend(&mut self, from: u64, most: u64, segment: u64) -> Option<Range<u64>> {
         debug_assert!(self.lent.is_empty(), "one at a time");
         let most = most.min(self.capacity.saturating_sub(self.used) / 2);

@@ -1,5 +1,5 @@
-//! Work that grows with what there is, done a few steps at a time, so that who serves requests beside it is never held up
-//! for long.
+//! Work that grows with what there is, done a few steps at a time, so that who serves requests
+//! beside it is never held up for long.
 //!
 //! ```text
 //!   what is freed ──┐
@@ -7,8 +7,9 @@
 //!   a tree cut ─────┘
 //!   Owned::step ─────── for the one who asks: how much a tree holds that no other has
 //! ```
-//! A step is a word of a node looked at, or a reference given back: some nanoseconds, or three loads from memory that is
-//! far away. Nobody here reads a clock: how many steps are a turn's is for the caller to say.
+//! A step is a word of a node looked at, or a reference given back: some nanoseconds, or three
+//! loads from memory that is far away. Nobody here reads a clock: how many steps are a turn's is
+//! for the caller to say.
 
 use crate::core::Core;
 use crate::entry::BLOCK;
@@ -57,8 +58,8 @@ impl Core {
         !self.releasing.is_empty() || !self.cuts.is_empty() || self.has_groups_to_do()
     }
 
-    /// Gives back what nobody can see any more. All that waits is counted as pointed at meanwhile: it looks shared, and
-    /// is not given out, so it does not matter how long it waits.
+    /// Gives back what nobody can see any more. All that waits is counted as pointed at meanwhile:
+    /// it looks shared, and is not given out, so it does not matter how long it waits.
     fn step_releases(&mut self, steps: &mut Steps) {
         let used = self.space.used();
         while !steps.are_spent()
@@ -75,9 +76,10 @@ impl Core {
 
 /// Counts the bytes that would come free with a tree: blocks that it alone points at.
 ///
-/// Between its steps anything may change. Each block counts as it was when it was looked at, and they are looked at in
-/// order, each once: of a snapshot whose LUN is written to meanwhile, what was shared before and is its own behind the
-/// place where the walk is stays uncounted. A tree that goes meanwhile has what was counted until then.
+/// Between its steps anything may change. Each block counts as it was when it was looked at, and
+/// they are looked at in order, each once: of a snapshot whose LUN is written to meanwhile, what
+/// was shared before and is its own behind the place where the walk is stays uncounted. A tree that
+/// goes meanwhile has what was counted until then.
 #[derive(Clone, Copy, Debug)]
 pub struct Owned {
     tree: u32,

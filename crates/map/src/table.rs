@@ -1,4 +1,5 @@
-//! The table: what a checkpoint says of the whole pool. Two take turns, so that one is always whole.
+//! The table: what a checkpoint says of the whole pool. Two take turns, so that one is always
+//! whole.
 //!
 //! ```text
 //!   header   0        4         8        12       16               24               32               40
@@ -10,8 +11,8 @@
 //!   node     0        4        8     (by number)
 //!           ├─ slot ──┼─ crc ──┤     slot: 0 no such node, 1 and 2: at page 2 × number (+ 1) of the nodes
 //! ```
-//! The sequence is that of the last record whose changes the table holds; the log goes on at `log head`. `end` is the count
-//! of the end that was durable when the table was made.
+//! The sequence is that of the last record whose changes the table holds; the log goes on at
+//! `log head`. `end` is the count of the end that was durable when the table was made.
 
 use crate::record::{u32_at, u64_at};
 use crate::tree::Root;

@@ -9,9 +9,9 @@
 //!                                came before: a read never walks to a parent.
 //! ```
 //!
-//! *Taking a reference away* is never done at once: it goes to a list of [`Drop`]s that is worked off when the record of
-//! the change is durable. Until then everything that only the durable map still shows looks shared, so nobody writes
-//! over it.
+//! *Taking a reference away* is never done at once: it goes to a list of [`Drop`]s that is worked
+//! off when the record of the change is durable. Until then everything that only the durable map
+//! still shows looks shared, so nobody writes over it.
 
 use crate::entry::Entry;
 use crate::space::Space;
@@ -102,8 +102,8 @@ impl Nodes {
         (Entry::HOLE, false)
     }
 
-    /// Changes the entry of a block; nodes that are shared are copied first, and what they point at counted. What the
-    /// old entry pointed at is the caller's to drop.
+    /// Changes the entry of a block; nodes that are shared are copied first, and what they point at
+    /// counted. What the old entry pointed at is the caller's to drop.
     pub fn set(&mut self, root: &mut Root, block: u64, entry: Entry, space: &mut Space) {
         if root.node == 0 {
             root.node = self.add(Box::new([0; FANOUT])) + 1;
@@ -122,7 +122,8 @@ impl Nodes {
         self.put(number, index(block, 1), entry.bits());
     }
 
-    /// Makes holes of blocks `from..to`. What they pointed at is appended to `drops`, and their number returned.
+    /// Makes holes of blocks `from..to`. What they pointed at is appended to `drops`, and their
+    /// number returned.
     pub fn clear(&mut self, root: &mut Root, from: u64, to: u64, space: &mut Space, drops: &mut Vec<Drop>) -> u64 {
         let to = to.min(Root::reach(root.height));
         if root.node == 0 || from >= to {
@@ -201,8 +202,8 @@ impl Nodes {
         }
     }
 
-    /// Takes one reference away. With the last to a node that goes, and what it pointed at: blocks at once, nodes are
-    /// appended to `drops`. Returns the steps that it took.
+    /// Takes one reference away. With the last to a node that goes, and what it pointed at: blocks
+    /// at once, nodes are appended to `drops`. Returns the steps that it took.
     pub fn release_one(&mut self, drop: Drop, space: &mut Space, drops: &mut Vec<Drop>) -> u32 {
         let (number, height) = match drop {
             Drop::Block(place) => {
@@ -227,7 +228,8 @@ impl Nodes {
         FANOUT as u32
     }
 
-    /// Calls `seen` with every entry beneath the nodes that are not `met` yet, by number, and notes that they are.
+    /// Calls `seen` with every entry beneath the nodes that are not `met` yet, by number, and notes
+    /// that they are.
     pub fn each_once(&self, root: Root, met: &mut [bool], seen: &mut impl FnMut(Entry)) {
         if let Some(number) = root.node.checked_sub(1) {
             self.each_once_below(number, root.height, met, seen);
@@ -246,8 +248,8 @@ impl Nodes {
         }
     }
 
-    /// Calls `seen` with every block from `from` on that is not a hole, in order, until `steps` are spent. Returns where to
-    /// go on; `None`: that was all.
+    /// Calls `seen` with every block from `from` on that is not a hole, in order, until `steps` are
+    /// spent. Returns where to go on; `None`: that was all.
     pub fn each_from(
         &self,
         root: Root,
@@ -259,8 +261,8 @@ impl Nodes {
         self.each_from_below(top, (from, which), steps, seen).err()
     }
 
-    /// `Err`: where to go on. Only what is passed counts as a step, so each call gets on, and the way down to where it goes
-    /// on, which is a node for each level, is not counted.
+    /// `Err`: where to go on. Only what is passed counts as a step, so each call gets on, and the
+    /// way down to where it goes on, which is a node for each level, is not counted.
     fn each_from_below(
         &self,
         (number, height, base): (u32, u8, u64),
@@ -377,7 +379,8 @@ impl Nodes {
         dirty
     }
 
-    /// These nodes could not be kept: the next [`Nodes::take_dirty`] has them again, as far as they are still there.
+    /// These nodes could not be kept: the next [`Nodes::take_dirty`] has them again, as far as they
+    /// are still there.
     pub fn put_back_dirty(&mut self, numbers: impl Iterator<Item = u32>) {
         for number in numbers {
             if let Some(node) = self.nodes[number as usize].as_mut()
@@ -388,7 +391,8 @@ impl Nodes {
         }
     }
 
-    /// Nodes read from a disk, by number, with their counts of references; those without any are left out.
+    /// Nodes read from a disk, by number, with their counts of references; those without any are
+    /// left out.
     pub fn load(read: Vec<Option<(Words, u32)>>) -> Nodes {
         let make = |(words, refs)| (refs > 0).then_some(Node { words, refs, dirty: false });
         let nodes: Vec<_> = read.into_iter().map(|node| node.and_then(make)).collect();

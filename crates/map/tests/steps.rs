@@ -1,5 +1,6 @@
-//! What grows with what there is goes on a few steps at a time: a tree of 1 TiB, or ten thousand LUNs, keep nobody waiting.
-//! Counted, without a clock: how many steps a call takes, how much it really does, and that the calls come to an end.
+//! What grows with what there is goes on a few steps at a time: a tree of 1 TiB, or ten thousand
+//! LUNs, keep nobody waiting. Counted, without a clock: how many steps a call takes, how much it
+//! really does, and that the calls come to an end.
 
 use block::Fault;
 use map::{
@@ -79,8 +80,8 @@ impl Bench {
         events.into_iter().map(|Ended { id, result }| result.map(|()| id).unwrap()).collect()
     }
 
-    /// Asks, and takes turns until it is answered and nothing is left to do. In each of them a client of another LUN writes
-    /// and is answered. Returns the turns that went on in steps.
+    /// Asks, and takes turns until it is answered and nothing is left to do. In each of them a
+    /// client of another LUN writes and is answered. Returns the turns that went on in steps.
     fn ask(&mut self, tree: u32, len: u64, what: What) -> u64 {
         let id = self.submit(tree, 0, len, what);
         self.until(id)
@@ -122,8 +123,8 @@ impl Bench {
     }
 }
 
-/// 16 Mi blocks in 32 Ki leaves. Looking at all takes a step for each block and inner word, so 16 Mi and a few in turns
-/// of 2048: 8192 turns and some. What is shared costs nothing to look at.
+/// 16 Mi blocks in 32 Ki leaves. Looking at all takes a step for each block and inner word, so 16
+/// Mi and a few in turns of 2048: 8192 turns and some. What is shared costs nothing to look at.
 #[test]
 fn a_tree_of_a_tebibyte_is_measured_and_given_back_in_turns() {
     let (size, all) = (1024 * GIB, 1024 * GIB / BLOCK / u64::from(TURN));
@@ -146,8 +147,9 @@ fn a_tree_of_a_tebibyte_is_measured_and_given_back_in_turns() {
     assert_eq!(bench.core.audit(), []);
 }
 
-/// A tree of 64 GiB whose blocks are all allocated and empty, made smaller by half: 512 Ki blocks are looked at, and given
-/// back by leaves, each of which is looked at and cleared, and its reference given back at last.
+/// A tree of 64 GiB whose blocks are all allocated and empty, made smaller by half: 512 Ki blocks
+/// are looked at, and given back by leaves, each of which is looked at and cleared, and its
+/// reference given back at last.
 #[test]
 fn a_tree_becomes_smaller_in_turns() {
     let mut bench = Bench::new();
@@ -172,9 +174,9 @@ fn a_tree_becomes_smaller_in_turns() {
     assert_eq!(bench.core.tree(1), Some((32 * GIB, 32 * GIB)));
 }
 
-/// A snapshot of ten thousand LUNs. Each is asked for, checked, shared and left: four times eight steps, so 256 in a turn
-/// and some 157 turns. Writes to another LUN are answered in each; those to the LUNs are when they are left. In the log it
-/// is one record.
+/// A snapshot of ten thousand LUNs. Each is asked for, checked, shared and left: four times eight
+/// steps, so 256 in a turn and some 157 turns. Writes to another LUN are answered in each; those to
+/// the LUNs are when they are left. In the log it is one record.
 #[test]
 fn ten_thousand_luns_are_shared_restored_and_deleted_at_one_moment_in_turns() {
     const LUNS: u32 = 10_000;

@@ -23,8 +23,9 @@ pub struct Reply<'a> {
     pub cookie: u64,
     /// No more chunks for this request.
     pub done: bool,
-    /// A simple reply. Under [`Framing::Simple`] the data of a successful read follows it, as many bytes as were asked
-    /// for; under [`Framing::Structured`] it must not answer a read, which [`ReadAssembly::finish`] notices.
+    /// A simple reply. Under [`Framing::Simple`] the data of a successful read follows it, as many
+    /// bytes as were asked for; under [`Framing::Structured`] it must not answer a read, which
+    /// [`ReadAssembly::finish`] notices.
     pub simple: bool,
     /// Extended headers: the request's offset, to be compared with it.
     pub offset: Option<u64>,
@@ -46,7 +47,8 @@ pub enum Body<'a> {
         /// The server's words, maybe empty; see [`Body::message`].
         message: &'a [u8],
     },
-    /// `len` bytes of data for `offset` of the export follow. To be placed with [`ReadAssembly::place`].
+    /// `len` bytes of data for `offset` of the export follow. To be placed with
+    /// [`ReadAssembly::place`].
     Data {
         /// First byte within the export.
         offset: u64,
@@ -98,7 +100,8 @@ struct Head {
 }
 
 impl ReplyParser {
-    /// For replies under `framing` to reads of at most `payload` bytes (see [`crate::Rules::payload`]).
+    /// For replies under `framing` to reads of at most `payload` bytes (see
+    /// [`crate::Rules::payload`]).
     pub const fn new(framing: Framing, payload: u32) -> ReplyParser {
         ReplyParser { framing, payload }
     }
@@ -139,8 +142,8 @@ impl ReplyParser {
         Ok(Parsed::Message(reply, size))
     }
 
-    /// Bytes of the payload that are parsed here, after checking that the payload's length suits its type. All waiting
-    /// is bounded by it: at most `ERROR_CHUNK_BYTES_MAX`.
+    /// Bytes of the payload that are parsed here, after checking that the payload's length suits
+    /// its type. All waiting is bounded by it: at most `ERROR_CHUNK_BYTES_MAX`.
     fn fixed(&self, head: &Head) -> Result<u32, StreamError> {
         let extents = u64::from(STATUS_EXTENTS_MAX);
         let (ok, fixed, rule) = match head.kind {
@@ -158,7 +161,8 @@ impl ReplyParser {
                 let ok = head.len >= 12 && (head.len - 4).is_multiple_of(8) && (head.len - 4) / 8 <= extents;
                 (ok, 4, "status must be 4 bytes and 1 to 2^20 descriptors of 8")
             }
-            // "*length* MUST be 8 + (a positive multiple of 16)"; "MUST NOT be used unless extended headers".
+            // "*length* MUST be 8 + (a positive multiple of 16)"; "MUST NOT be used unless extended
+            // headers".
             chunk::BLOCK_STATUS_EXT if self.framing == Framing::Extended => {
                 let ok = head.len >= 24 && (head.len - 8).is_multiple_of(16) && (head.len - 8) / 16 <= extents;
                 (ok, 8, "extended status must be 8 bytes and 1 to 2^20 descriptors of 16")
@@ -167,13 +171,14 @@ impl ReplyParser {
                 let ok = (14..=u64::from(ERROR_CHUNK_BYTES_MAX)).contains(&head.len);
                 (ok, head.len as u32, "an error with offset must have 14 to 8192 bytes")
             }
-            // "If the client receives an unknown or unexpected type with bit 15 set, it MUST consider the current reply as
-            // errored"; all error chunks begin alike.
+            // "If the client receives an unknown or unexpected type with bit 15 set, it MUST
+            // consider the current reply as errored"; all error chunks begin alike.
             kind if kind & chunk::ERROR_BIT != 0 => {
                 let ok = (6..=u64::from(ERROR_CHUNK_BYTES_MAX)).contains(&head.len);
                 (ok, head.len as u32, "an error must have 6 to 8192 bytes")
             }
-            // "For all other messages with unknown or unexpected type …, the client MUST initiate a hard disconnect".
+            // "For all other messages with unknown or unexpected type …, the client MUST initiate a
+            // hard disconnect".
             _ => (false, 0, "the type is not known under this framing"),
         };
         if ok { Ok(fixed) } else { Err(head.wrong(rule)) }
@@ -231,7 +236,8 @@ fn status<'a>(payload: &[u8], head: &Head) -> Result<Body<'a>, StreamError> {
     let wide = head.kind == chunk::BLOCK_STATUS_EXT;
     // `fixed` checked that the count is 1 to 2^20.
     let count = if wide { (head.len - 8) / 16 } else { (head.len - 4) / 8 } as u32;
-    // "If the *descriptor count* field contains 0, the number … is determined solely by the *length* field".
+    // "If the *descriptor count* field contains 0, the number … is determined solely by the
+    // *length* field".
     match c.u32() {
         Some(said) if said != 0 && said != count => Err(head.wrong("the descriptor count contradicts the length")),
         _ => Ok(Body::Status { context, extents: Extents { count, wide } }),
@@ -254,10 +260,11 @@ fn error<'a>(payload: &'a [u8], head: &Head) -> Result<Body<'a>, StreamError> {
     Ok(Body::Error { errno: Errno::from_wire(number), at, message })
 }
 
-/// Puts the chunks of one read together: where each belongs in the reader's buffer, and whether all came.
+/// Puts the chunks of one read together: where each belongs in the reader's buffer, and whether all
+/// came.
 ///
-/// Chunks that overlap are not told apart from chunks that fill the range: a server that lies about which bytes it sent
-/// can as well send wrong bytes. No chunk reaches outside the buffer.
+/// Chunks that overlap are not told apart from chunks that fill the range: a server that lies about
+/// which bytes it sent can as well send wrong bytes. No chunk reaches outside the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAssembly {
     offset: u64,
@@ -294,19 +301,21 @@ impl ReadAssembly {
     /// Notes an error chunk and the place that it names; the first one is the read's result.
     pub fn fail(&mut self, errno: Errno, at: Option<u64>) {
         self.error.get_or_insert(errno);
-        // An error without a place: "the client MAY NOT make any assumptions about partial success".
+        // An error without a place: "the client MAY NOT make any assumptions about partial
+        // success".
         let before = at.and_then(|at| at.checked_sub(self.offset)).filter(|before| *before < self.len.into());
         self.good = self.good.min(before.unwrap_or(0));
     }
 
-    /// Bytes at the front of the buffer that are the export's, also when the read failed: what came without a gap before
-    /// the first place that failed.
+    /// Bytes at the front of the buffer that are the export's, also when the read failed: what came
+    /// without a gap before the first place that failed.
     pub fn good(&self) -> u32 {
         // No more than `len`.
         self.front.min(self.good) as u32
     }
 
-    /// The read's result once the last chunk came; an outer error means that the server broke the protocol.
+    /// The read's result once the last chunk came; an outer error means that the server broke the
+    /// protocol.
     pub fn finish(self) -> Result<Result<(), Errno>, StreamError> {
         match self.error {
             Some(errno) => Ok(Err(errno)),

@@ -5,9 +5,11 @@ use crate::values::{BASE_ALLOCATION, SEAWALL_SHARING};
 /// What a metadata context tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// `base:allocation`, the one that the protocol text defines: which bytes have space, and which read as zeroes.
+    /// `base:allocation`, the one that the protocol text defines: which bytes have space, and which
+    /// read as zeroes.
     Allocation,
-    /// `seawall:sharing`, our own: which bytes a clone or a snapshot has, too. See [`crate::values::SHARING_SHARED`].
+    /// `seawall:sharing`, our own: which bytes a clone or a snapshot has, too. See
+    /// [`crate::values::SHARING_SHARED`].
     Sharing,
 }
 
@@ -77,7 +79,8 @@ impl Contexts {
         Context::ALL.into_iter().filter_map(move |context| Some((context, self.id(context)?)))
     }
 
-    /// Those of these ids. `None` where there are none, where one was not selected, or one is named twice.
+    /// Those of these ids. `None` where there are none, where one was not selected, or one is named
+    /// twice.
     pub(crate) fn only(self, ids: impl Iterator<Item = u32>) -> Option<Contexts> {
         let mut only = Contexts::NONE;
         for id in ids {

@@ -48,8 +48,8 @@ impl Errno {
             75 => Errno::Overflow,
             95 => Errno::NotSupported,
             108 => Errno::Shutdown,
-            // Protocol text, "Error values": "The client SHOULD treat an unexpected error value as if it had been
-            // NBD_EINVAL, rather than disconnecting".
+            // Protocol text, "Error values": "The client SHOULD treat an unexpected error value as
+            // if it had been NBD_EINVAL, rather than disconnecting".
             _ => Errno::Invalid,
         }
     }

@@ -56,7 +56,8 @@ pub enum HandshakeError {
     /// More listed exports than the limit `list_bytes` allows.
     #[error("the server's list of exports takes more than {0} bytes (limit `list_bytes`)")]
     ListTooLong(usize),
-    /// Bytes that were in clear text where TLS has to start: their sender is not the peer of the TLS session.
+    /// Bytes that were in clear text where TLS has to start: their sender is not the peer of the
+    /// TLS session.
     #[error("{0} bytes of plain text arrived after STARTTLS was agreed; refused, as they could be injected")]
     PlaintextAfterStartTls(usize),
     /// The server refused what was asked.

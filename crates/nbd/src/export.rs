@@ -9,8 +9,9 @@ use crate::settings::Framing;
 
 /// The server's catalogue, as one connection may see it: access control is done here.
 pub trait Exports {
-    /// Calls `each` with the name and description of every export that this connection may list. Names that the
-    /// protocol cannot carry (longer than 4096 bytes, with a NUL) are left out by the handshake.
+    /// Calls `each` with the name and description of every export that this connection may list.
+    /// Names that the protocol cannot carry (longer than 4096 bytes, with a NUL) are left out by
+    /// the handshake.
     fn list(&self, each: &mut dyn FnMut(&str, Option<&str>));
 
     /// The export called `name`; the empty name is the default export, if there is one.
@@ -26,7 +27,8 @@ pub enum Refusal {
     /// It exists, but not for this client.
     #[error("this client may not use the export")]
     Policy,
-    /// It is served over TLS only and the connection is in clear text. Taken as [`Refusal::Policy`] once it is encrypted.
+    /// It is served over TLS only and the connection is in clear text. Taken as [`Refusal::Policy`]
+    /// once it is encrypted.
     #[error("the export is served over TLS only")]
     TlsRequired,
     /// An administrator took it away from clients, for now.
@@ -48,8 +50,8 @@ pub struct ExportInfo {
     pub description: Option<String>,
     /// Bytes.
     pub size: u64,
-    /// What can be done. `HAS_FLAGS`, `SEND_DF` and `BLOCK_STATUS_PAYLOAD` are the handshake's business and are ignored
-    /// here.
+    /// What can be done. `HAS_FLAGS`, `SEND_DF` and `BLOCK_STATUS_PAYLOAD` are the handshake's
+    /// business and are ignored here.
     pub features: TransmissionFlags,
     /// Block sizes.
     pub block: BlockSizes,
@@ -108,7 +110,8 @@ impl TransmissionFlags {
     pub const SEND_CACHE: TransmissionFlags = TransmissionFlags(1 << 10);
     /// The `FAST_ZERO` flag is known.
     pub const SEND_FAST_ZERO: TransmissionFlags = TransmissionFlags(1 << 11);
-    /// A block status may bring a payload that says which contexts are wanted. Extended headers only.
+    /// A block status may bring a payload that says which contexts are wanted. Extended headers
+    /// only.
     pub const BLOCK_STATUS_PAYLOAD: TransmissionFlags = TransmissionFlags(1 << 12);
 
     /// Whether all of `flags` are set.
@@ -184,12 +187,14 @@ pub enum BlockSizesError {
 }
 
 impl BlockSizes {
-    /// What holds where nothing was said. Protocol text: "a default minimum block size of 1, a preferred block size of
-    /// 2^12 (4,096), and a maximum block size that is effectively unlimited"; the maximum is the portable 2^25.
+    /// What holds where nothing was said. Protocol text: "a default minimum block size of 1, a
+    /// preferred block size of 2^12 (4,096), and a maximum block size that is effectively
+    /// unlimited"; the maximum is the portable 2^25.
     pub const DEFAULT: BlockSizes = BlockSizes { minimum: 1, preferred: 4096, maximum: 1 << 25 };
 
-    /// What a client should keep to where nothing was said: "SHOULD constrain its requests to a minimum block size of
-    /// 2^9 (512), and limit NBD_CMD_READ and NBD_CMD_WRITE commands to a maximum block size of 2^25".
+    /// What a client should keep to where nothing was said: "SHOULD constrain its requests to a
+    /// minimum block size of 2^9 (512), and limit NBD_CMD_READ and NBD_CMD_WRITE commands to a
+    /// maximum block size of 2^25".
     pub const PORTABLE: BlockSizes = BlockSizes { minimum: 512, preferred: 4096, maximum: 1 << 25 };
 
     /// Checks the three sizes.
@@ -198,7 +203,8 @@ impl BlockSizes {
         if !minimum.is_power_of_two() || minimum > 1 << 16 {
             return Err(BlockSizesError::Minimum(minimum));
         }
-        // "MUST be a power of 2 at least as large as the maximum of the minimum block size and 2^9 (512)".
+        // "MUST be a power of 2 at least as large as the maximum of the minimum block size and 2^9
+        // (512)".
         if !preferred.is_power_of_two() || preferred < minimum.max(512) {
             return Err(BlockSizesError::Preferred(preferred));
         }

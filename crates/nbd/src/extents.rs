@@ -48,8 +48,8 @@ impl Extent {
     }
 
     pub(crate) fn put_compact(self, out: &mut Vec<u8>) {
-        // The largest multiple of 64 KiB, the largest minimum block size: "MUST use descriptor lengths that are an
-        // integer multiple of any advertised minimum block size".
+        // The largest multiple of 64 KiB, the largest minimum block size: "MUST use descriptor
+        // lengths that are an integer multiple of any advertised minimum block size".
         const LONGEST: u32 = !0xffff;
         out.put_u32(u32::try_from(self.length).unwrap_or(LONGEST));
         // All contexts that this crate knows have 32-bit flags.
@@ -62,12 +62,15 @@ impl Extent {
     }
 }
 
-/// Makes what a backend said of `request`'s range, from its first byte on, an answer that the protocol allows: joins
-/// equal neighbours, drops empty ones and what lies beyond the range, keeps one if only one was asked for.
+/// Makes what a backend said of `request`'s range, from its first byte on, an answer that the
+/// protocol allows: joins equal neighbours, drops empty ones and what lies beyond the range, keeps
+/// one if only one was asked for.
 ///
-/// Lengths stay multiples of the block size if they were. Nothing is left if nothing was said; that is an error then.
+/// Lengths stay multiples of the block size if they were. Nothing is left if nothing was said; that
+/// is an error then.
 pub fn fit_extents(extents: &mut Vec<Extent>, request: &Request) {
-    // "The server SHOULD use different *status* values between consecutive descriptors where feasible".
+    // "The server SHOULD use different *status* values between consecutive descriptors where
+    // feasible".
     extents.dedup_by(|next, kept| {
         let same = next.flags == kept.flags || next.length == 0;
         if same {
@@ -79,8 +82,9 @@ pub fn fit_extents(extents: &mut Vec<Extent>, request: &Request) {
     if extents.first().is_some_and(|first| first.length == 0) {
         extents.remove(0);
     }
-    // With REQ_ONE "every reply chunk MUST contain exactly one descriptor, and that descriptor MUST NOT exceed the *length*
-    // of the original request"; else "SHOULD NOT send more than 2^20 status descriptors".
+    // With REQ_ONE "every reply chunk MUST contain exactly one descriptor, and that descriptor MUST
+    // NOT exceed the *length* of the original request"; else "SHOULD NOT send more than 2^20 status
+    // descriptors".
     let one = request.flags.contains(CommandFlags::REQ_ONE);
     extents.truncate(if one { 1 } else { STATUS_EXTENTS_MAX as usize });
     let mut left = request.length;
@@ -111,8 +115,8 @@ impl Extents {
         self.count as usize * self.extent_bytes()
     }
 
-    /// Decodes the descriptors at the front of `payload`, as many as are there whole; the payload may be taken in pieces
-    /// of any multiple of [`Extents::extent_bytes`].
+    /// Decodes the descriptors at the front of `payload`, as many as are there whole; the payload
+    /// may be taken in pieces of any multiple of [`Extents::extent_bytes`].
     pub fn decode(self, payload: &[u8]) -> impl Iterator<Item = Result<Extent, StreamError>> + '_ {
         payload.chunks_exact(self.extent_bytes()).map(move |bytes| {
             let mut c = Cursor(bytes);

@@ -1,7 +1,7 @@
 //! Entry points for fuzzing: any bytes in, no panic, no endless loop, no waiting beyond the limits.
 //!
-//! Each function asserts what must hold and returns how many bytes it consumed, so that a harness can keep interesting
-//! inputs. Tests call them with random and with damaged bytes.
+//! Each function asserts what must hold and returns how many bytes it consumed, so that a harness
+//! can keep interesting inputs. Tests call them with random and with damaged bytes.
 
 use crate::chunks::{Body, ReadAssembly, ReplyParser};
 use crate::client::{ClientHandshake, ClientStep, Purpose, TlsWish, Wishes};
@@ -51,8 +51,8 @@ impl Exports for Catalogue {
     }
 }
 
-/// The bytes that a client with `wishes` sends to [`Catalogue`]'s server and the bytes that it gets, in order: what a fuzzer
-/// may begin with.
+/// The bytes that a client with `wishes` sends to [`Catalogue`]'s server and the bytes that it
+/// gets, in order: what a fuzzer may begin with.
 ///
 /// # Panics
 /// The wished name is too long.

@@ -1,6 +1,8 @@
-//! The network block device protocol (NBD): its wire format and both state machines, without a socket.
+//! The network block device protocol (NBD): its wire format and both state machines, without a
+//! socket.
 //!
-//! Bytes that arrived go in, bytes to send come out; who carries them (a ring, a TLS session, a test) is not known here.
+//! Bytes that arrived go in, bytes to send come out; who carries them (a ring, a TLS session, a
+//! test) is not known here.
 //!
 //! ```text
 //!            handshake                                   transmission
@@ -8,11 +10,13 @@
 //!  client    ClientHandshake::receive ──► Agreed   ──►   Request::put · ReplyParser::parse, ReadAssembly, extents
 //! ```
 //!
-//! * A handshake consumes whole messages from the front of what the caller has received, appends its answers to `out`,
-//!   and allocates little; it runs once a connection.
-//! * Transmission parses and writes *headers* only. Payloads never pass through this crate: a parser says how many bytes
-//!   follow and the caller receives them where it wants them. No allocation, no copy.
-//! * Lengths are never believed: everything that is waited for has a limit with a name ([`HandshakeLimits`], [`limits`]).
+//! * A handshake consumes whole messages from the front of what the caller has received, appends
+//!   its answers to `out`, and allocates little; it runs once a connection.
+//! * Transmission parses and writes *headers* only. Payloads never pass through this crate: a
+//!   parser says how many bytes follow and the caller receives them where it wants them. No
+//!   allocation, no copy.
+//! * Lengths are never believed: everything that is waited for has a limit with a name
+//!   ([`HandshakeLimits`], [`limits`]).
 //!
 //! Transmission, server's side: what came in, what goes out.
 //!
@@ -62,8 +66,8 @@
 //! # Ok::<(), StreamError>(())
 //! ```
 //!
-//! "The protocol text" in the comments is `doc/proto.md` of the NBD project; "extension text" is its
-//! `extension-ext-header` branch. `docs/nbd.md` lists what is supported and where.
+//! "The protocol text" in the comments is `doc/proto.md` of the NBD project; "extension text" is
+//! its `extension-ext-header` branch. `docs/nbd.md` lists what is supported and where.
 
 mod chunks;
 pub mod client;

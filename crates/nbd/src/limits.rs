@@ -1,33 +1,39 @@
-//! What the other side may make us wait for, hold or write. Each limit has a name, a unit and a reason.
+//! What the other side may make us wait for, hold or write. Each limit has a name, a unit and a
+//! reason.
 
 /// Longest string, bytes. Protocol text, "Conventions": "MUST be no longer than 4096 bytes".
 pub const STRING_BYTES_MAX: usize = 4096;
 
-/// Longest write payload that is received even though it will be refused, bytes. Protocol text, "Block size
-/// constraints": a length below 2^25 "SHOULD NOT be considered a denial of service attack".
+/// Longest write payload that is received even though it will be refused, bytes. Protocol text,
+/// "Block size constraints": a length below 2^25 "SHOULD NOT be considered a denial of service
+/// attack".
 pub const PAYLOAD_BYTES_TOLERATED: u32 = 1 << 25;
 
-/// Largest "maximum block size" that an export may advertise, bytes. What the common servers advertise at most; it also
-/// keeps every chunk length far below 2^32.
+/// Largest "maximum block size" that an export may advertise, bytes. What the common servers
+/// advertise at most; it also keeps every chunk length far below 2^32.
 pub const PAYLOAD_BYTES_MAX: u32 = 1 << 26;
 
-/// Longest error chunk that a client waits for, bytes: error, message length, the longest message, an offset, and as
-/// much again for fields that later extensions may add.
+/// Longest error chunk that a client waits for, bytes: error, message length, the longest message,
+/// an offset, and as much again for fields that later extensions may add.
 pub const ERROR_CHUNK_BYTES_MAX: u32 = 8192;
 
-/// Most extents in one block status chunk. Protocol text, `NBD_CMD_BLOCK_STATUS`: "SHOULD NOT send more than 2^20".
+/// Most extents in one block status chunk. Protocol text, `NBD_CMD_BLOCK_STATUS`: "SHOULD NOT send
+/// more than 2^20".
 pub const STATUS_EXTENTS_MAX: u32 = 1 << 20;
 
 /// Limits of one handshake, the same names on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeLimits {
-    /// Options that a client may send (server only); enough to describe a few dozen exports over one connection.
+    /// Options that a client may send (server only); enough to describe a few dozen exports over
+    /// one connection.
     pub options: u32,
-    /// Bytes of one option's data (server) or one option reply's data (client): what may sit in the caller's buffer.
+    /// Bytes of one option's data (server) or one option reply's data (client): what may sit in the
+    /// caller's buffer.
     pub option_bytes: u32,
     /// Bytes received in the whole handshake, skipped ones included.
     pub total_bytes: u64,
-    /// Bytes of one answer to `LIST` (server), and exports kept from one (client: at 16 bytes each or more).
+    /// Bytes of one answer to `LIST` (server), and exports kept from one (client: at 16 bytes each
+    /// or more).
     pub list_bytes: usize,
 }
 

@@ -65,8 +65,8 @@ pub(crate) fn put_ack(out: &mut Vec<u8>, option: u32) {
     put_reply(out, option, rep::ACK, |_| ());
 }
 
-/// Appends an error reply. Protocol text: "All error replies MAY have some data set, in which case that data is an error
-/// message string suitable for display to the user".
+/// Appends an error reply. Protocol text: "All error replies MAY have some data set, in which case
+/// that data is an error message string suitable for display to the user".
 pub(crate) fn put_error(out: &mut Vec<u8>, option: u32, code: u32, message: &str) {
     put_reply(out, option, code, |out| out.extend_from_slice(cut(message).as_bytes()));
 }

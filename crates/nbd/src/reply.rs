@@ -33,30 +33,33 @@ impl Framing {
     /// Success of a request that returns no data: anything but a read or a block status.
     pub fn ok(self, out: &mut Vec<u8>, to: ReplyTo) {
         match self {
-            // Protocol text, "Structured reply chunk message": "MAY use either a simple reply or a structured reply to all
-            // other requests"; the simple one is 4 bytes shorter.
+            // Protocol text, "Structured reply chunk message": "MAY use either a simple reply or a
+            // structured reply to all other requests"; the simple one is 4 bytes shorter.
             Framing::Simple | Framing::Structured => simple(out, to, 0),
-            // Extension text: "the server MUST NOT use simple replies even when there is no payload".
+            // Extension text: "the server MUST NOT use simple replies even when there is no
+            // payload".
             Framing::Extended => Chunks::Extended.done(out, to),
         }
     }
 
-    /// Failure of any request. `message` is for people, at most 4096 bytes of it are sent, none under simple framing.
+    /// Failure of any request. `message` is for people, at most 4096 bytes of it are sent, none
+    /// under simple framing.
     pub fn error(self, out: &mut Vec<u8>, to: ReplyTo, errno: Errno, message: &str) {
         match self.chunks() {
             // "it MUST NOT send any payload for this request".
             None => simple(out, to, errno.wire()),
-            // "MUST NOT use a simple reply for NBD_CMD_READ (even for the case of an early NBD_EINVAL due to bad flags)";
-            // "The server SHOULD prefer sending errors via a structured reply".
+            // "MUST NOT use a simple reply for NBD_CMD_READ (even for the case of an early
+            // NBD_EINVAL due to bad flags)"; "The server SHOULD prefer sending errors via a
+            // structured reply".
             Some(chunks) => chunks.error(out, to, errno, message, Last::Yes),
         }
     }
 
-    /// Success of a read of `len` bytes, which the caller sends next: the whole answer in one piece, so that it also
-    /// serves requests with the DF flag.
+    /// Success of a read of `len` bytes, which the caller sends next: the whole answer in one
+    /// piece, so that it also serves requests with the DF flag.
     ///
-    /// It says that nothing can go wrong any more ("MUST NOT mark a chunk as final if there is still a possibility of
-    /// detecting an error"), so the data must be in memory.
+    /// It says that nothing can go wrong any more ("MUST NOT mark a chunk as final if there is
+    /// still a possibility of detecting an error"), so the data must be in memory.
     pub fn read(self, out: &mut Vec<u8>, to: ReplyTo, len: u32) {
         match self.chunks() {
             None => simple(out, to, 0),
@@ -107,8 +110,8 @@ impl Chunks {
         out.put_u64(offset);
     }
 
-    /// Zeroes of a read: `len` bytes from `offset` of the export. Not for requests with the DF flag, which get "the zeroes
-    /// explicitly present".
+    /// Zeroes of a read: `len` bytes from `offset` of the export. Not for requests with the DF
+    /// flag, which get "the zeroes explicitly present".
     pub fn hole(self, out: &mut Vec<u8>, to: ReplyTo, offset: u64, len: u32, last: Last) {
         // "hole size (unsigned, MUST be nonzero)".
         assert!(len > 0, "a hole has at least one byte");
@@ -132,10 +135,11 @@ impl Chunks {
         out.put_u64(offset);
     }
 
-    /// The answer to a block status request for one context: consecutive extents from the request's offset on.
+    /// The answer to a block status request for one context: consecutive extents from the request's
+    /// offset on.
     ///
-    /// Under structured framing an extent longer than 2^32 - 1 bytes ends the answer, shortened to the largest multiple
-    /// of 64 KiB below that: "the server MAY return less data than requested".
+    /// Under structured framing an extent longer than 2^32 - 1 bytes ends the answer, shortened to
+    /// the largest multiple of 64 KiB below that: "the server MAY return less data than requested".
     pub fn status(self, out: &mut Vec<u8>, to: ReplyTo, context: u32, extents: &[Extent], last: Last) {
         // "the server MUST return at least one status descriptor", each with a "nonzero" length.
         assert!(!extents.is_empty() && extents.iter().all(|e| e.length > 0), "extents exist and are not empty");
@@ -153,7 +157,8 @@ impl Chunks {
             Chunks::Extended => {
                 self.header(out, to, chunk::BLOCK_STATUS_EXT, last, 8 + 16 * extents.len() as u64);
                 out.put_u32(context);
-                // "the server MUST ensure that the header *length* is equal to *descriptor count* * 16 + 8".
+                // "the server MUST ensure that the header *length* is equal to *descriptor count* *
+                // 16 + 8".
                 out.put_u32(extents.len() as u32);
                 for extent in extents {
                     extent.put_extended(out);

@@ -35,16 +35,18 @@ pub struct Request {
     pub cookie: u64,
     /// What to do.
     pub command: Command,
-    /// How to do it. `PAYLOAD_LEN` of a write belongs to the framing: it is added and taken away here.
+    /// How to do it. `PAYLOAD_LEN` of a write belongs to the framing: it is added and taken away
+    /// here.
     pub flags: CommandFlags,
     /// First byte.
     pub offset: u64,
     /// Bytes of the export that the request is about.
     pub length: u64,
-    /// Bytes of payload that follow the header. They have to be taken off the stream even if the request is refused.
+    /// Bytes of payload that follow the header. They have to be taken off the stream even if the
+    /// request is refused.
     pub payload: u32,
-    /// A block status: which of the selected contexts are wanted; `None` for all. On the wire it is a payload, but it is read
-    /// and written with the header.
+    /// A block status: which of the selected contexts are wanted; `None` for all. On the wire it is
+    /// a payload, but it is read and written with the header.
     pub only: Option<Contexts>,
 }
 
@@ -163,8 +165,8 @@ impl Request {
         Request { flags, ..self }
     }
 
-    /// Reads a header from the front of `bytes`. A payload longer than `payload_bytes` is an error: it is not even
-    /// received to be thrown away.
+    /// Reads a header from the front of `bytes`. A payload longer than `payload_bytes` is an error:
+    /// it is not even received to be thrown away.
     pub fn parse(bytes: &[u8], framing: Framing, payload_bytes: u32) -> Result<Parsed<Request>, StreamError> {
         let (size, magic) = match framing {
             Framing::Simple | Framing::Structured => (COMPACT_BYTES, REQUEST_MAGIC),
@@ -203,9 +205,10 @@ impl Request {
         Request { only: Some(only), ..Request::new(cookie, Command::BlockStatus, offset, length) }
     }
 
-    /// With the filter that follows the header of a block status, `bytes`. Extension text: "64 bits, effect length; n * 32
-    /// bits, list of metacontext ids to use"; a server that "detects duplicate or unknown metacontext ids … MUST gracefully
-    /// consume the client's payload before failing with NBD_EINVAL": the flag that announced it stays then, and is refused.
+    /// With the filter that follows the header of a block status, `bytes`. Extension text: "64
+    /// bits, effect length; n * 32 bits, list of metacontext ids to use"; a server that "detects
+    /// duplicate or unknown metacontext ids … MUST gracefully consume the client's payload before
+    /// failing with NBD_EINVAL": the flag that announced it stays then, and is refused.
     pub(crate) fn with_filter(self, bytes: &[u8], selected: Contexts) -> Request {
         let mut c = Cursor(bytes);
         let length = c.u64().unwrap_or(0);
@@ -214,7 +217,8 @@ impl Request {
         Request { length, payload: 0, flags, only, ..self }
     }
 
-    /// Appends the header, and the filter of a block status. The payload, `payload` bytes of it, is the caller's to send next.
+    /// Appends the header, and the filter of a block status. The payload, `payload` bytes of it, is
+    /// the caller's to send next.
     pub fn put(&self, framing: Framing, out: &mut Vec<u8>) -> Result<(), StreamError> {
         let mut header = [0; EXTENDED_BYTES];
         header[6..8].copy_from_slice(&self.command.wire().to_be_bytes());
@@ -224,7 +228,8 @@ impl Request {
             Framing::Extended => {
                 let filter = self.only.map(|only| FILTER_BYTES + 4 * only.len() as u64);
                 header[24..32].copy_from_slice(&filter.unwrap_or(self.length).to_be_bytes());
-                // Extension text, "Request message": "NBD_CMD_WRITE MUST use the flag NBD_CMD_FLAG_PAYLOAD_LEN".
+                // Extension text, "Request message": "NBD_CMD_WRITE MUST use the flag
+                // NBD_CMD_FLAG_PAYLOAD_LEN".
                 let flags = if self.payload > 0 || self.command == Command::Write || filter.is_some() {
                     self.flags.and(CommandFlags::PAYLOAD_LEN)
                 } else {
@@ -235,7 +240,8 @@ impl Request {
             Framing::Simple | Framing::Structured => {
                 let length = u32::try_from(self.length).map_err(|_| StreamError::LengthTooLong(self.length))?;
                 header[24..28].copy_from_slice(&length.to_be_bytes());
-                // "In the compact style, the client MUST NOT use the NBD_CMD_FLAG_PAYLOAD_LEN flag".
+                // "In the compact style, the client MUST NOT use the NBD_CMD_FLAG_PAYLOAD_LEN
+                // flag".
                 (REQUEST_MAGIC, self.flags.without(CommandFlags::PAYLOAD_LEN), COMPACT_BYTES)
             }
         };
@@ -251,11 +257,12 @@ impl Request {
     }
 }
 
-/// Compact: "the only command where *length* represents payload length instead of effect length is NBD_CMD_WRITE".
-/// Extended: "*length* bytes of data if *flags* includes NBD_CMD_FLAG_PAYLOAD_LEN".
+/// Compact: "the only command where *length* represents payload length instead of effect length is
+/// NBD_CMD_WRITE". Extended: "*length* bytes of data if *flags* includes NBD_CMD_FLAG_PAYLOAD_LEN".
 ///
-/// Extended writes must set that flag, but the client of qemu 10.0 sends the data without it. As "the write command always
-/// sends a payload of the bytes to be written", the data is expected either way; nothing else could be meant.
+/// Extended writes must set that flag, but the client of qemu 10.0 sends the data without it. As
+/// "the write command always sends a payload of the bytes to be written", the data is expected
+/// either way; nothing else could be meant.
 fn has_payload(framing: Framing, command: Command, flags: CommandFlags) -> bool {
     command == Command::Write || (framing == Framing::Extended && flags.contains(CommandFlags::PAYLOAD_LEN))
 }

@@ -19,7 +19,8 @@ pub struct Rules {
     pub size: u64,
     /// What it can do.
     pub flags: TransmissionFlags,
-    /// Offsets and lengths must be multiples of it, bytes; 1 for a client that did not ask for block sizes.
+    /// Offsets and lengths must be multiples of it, bytes; 1 for a client that did not ask for
+    /// block sizes.
     pub minimum: u32,
     /// Longest payload of a read or write, bytes.
     pub payload: u32,
@@ -31,8 +32,8 @@ impl Rules {
     /// The rules that a server holds its client to.
     pub fn of_server(admitted: &Admitted) -> Rules {
         let block = admitted.export.block;
-        // Protocol text, "Block size constraints": a client that asked for sizes in GO "MUST abide by the block size
-        // constraints it receives"; any other may send requests of any alignment.
+        // Protocol text, "Block size constraints": a client that asked for sizes in GO "MUST abide
+        // by the block size constraints it receives"; any other may send requests of any alignment.
         let minimum = if admitted.settings.block_sizes { block.minimum } else { 1 };
         Rules::new(admitted.export.size, admitted.flags, BlockSizes { minimum, ..block }, admitted.settings)
     }
@@ -69,7 +70,8 @@ impl Rules {
         })
     }
 
-    /// Whether a filter of a length that can be one follows: "8 + n*4 bytes". Any other payload is refused as such.
+    /// Whether a filter of a length that can be one follows: "8 + n*4 bytes". Any other payload is
+    /// refused as such.
     fn has_filter(&self, request: &Request) -> bool {
         let ids = u64::from(request.payload).checked_sub(FILTER_BYTES);
         request.command == Command::BlockStatus
@@ -77,28 +79,31 @@ impl Rules {
             && ids.is_some_and(|bytes| bytes.is_multiple_of(4) && bytes / 4 <= self.contexts.len() as u64)
     }
 
-    /// Whether the request may be carried out. If not, its payload still has to be taken off the stream.
+    /// Whether the request may be carried out. If not, its payload still has to be taken off the
+    /// stream.
     ///
-    /// The errors are those of the protocol text, "Error values" and "Block size constraints"; nothing here is a reason to
-    /// disconnect.
+    /// The errors are those of the protocol text, "Error values" and "Block size constraints";
+    /// nothing here is a reason to disconnect.
     pub fn check(&self, request: &Request) -> Result<(), Errno> {
         let command = request.command;
         if command.writes() && self.flags.contains(TransmissionFlags::READ_ONLY) {
-            // "it SHOULD return NBD_EPERM if it receives a write or trim request on a read-only export".
+            // "it SHOULD return NBD_EPERM if it receives a write or trim request on a read-only
+            // export".
             return Err(Errno::Permission);
         }
-        // "The server SHOULD return NBD_EINVAL if it receives an unknown command" or "an unknown command flag", or "a flag
-        // not explicitly documented as applicable to the given request".
+        // "The server SHOULD return NBD_EINVAL if it receives an unknown command" or "an unknown
+        // command flag", or "a flag not explicitly documented as applicable to the given request".
         let allowed = self.allowed(command).ok_or(Errno::Invalid)?;
-        // "clients SHOULD NOT set the NBD_CMD_FLAG_PAYLOAD_LEN flag for NBD_CMD_BLOCK_STATUS unless this transmission flag is
-        // set".
+        // "clients SHOULD NOT set the NBD_CMD_FLAG_PAYLOAD_LEN flag for NBD_CMD_BLOCK_STATUS unless
+        // this transmission flag is set".
         let filters = request.only.is_some() && !self.flags.contains(TransmissionFlags::BLOCK_STATUS_PAYLOAD);
         if request.flags.0 & !allowed.0 != 0 || filters {
             return Err(Errno::Invalid);
         }
         match command {
             Command::Disconnect => Ok(()),
-            // "For a flush request, *length* and *offset* are reserved, and MUST be set to all-zero".
+            // "For a flush request, *length* and *offset* are reserved, and MUST be set to
+            // all-zero".
             Command::Flush if request.offset | request.length != 0 => Err(Errno::Invalid),
             Command::Flush => Ok(()),
             _ => self.check_range(request),
@@ -123,25 +128,29 @@ impl Rules {
             Command::BlockStatus if !self.contexts.is_empty() => C::REQ_ONE,
             _ => return None,
         };
-        // "NBD_CMD_FLAG_FUA; This flag is valid for all commands, provided NBD_FLAG_SEND_FUA has been negotiated".
+        // "NBD_CMD_FLAG_FUA; This flag is valid for all commands, provided NBD_FLAG_SEND_FUA has
+        // been negotiated".
         Some(own.and(when(given(T::SEND_FUA), C::FUA)))
     }
 
     fn check_range(&self, request: &Request) -> Result<(), Errno> {
-        // Nothing to do: "the behavior of a server on such a request is unspecified"; a clear error finds the mistake.
+        // Nothing to do: "the behavior of a server on such a request is unspecified"; a clear error
+        // finds the mistake.
         if request.length == 0 {
             return Err(Errno::Invalid);
         }
         let end = request.offset.checked_add(request.length);
         if end.is_none_or(|end| end > self.size) {
-            // "The server SHOULD return NBD_ENOSPC if it receives a write request including one or more sectors beyond the
-            // size of the device", likewise for write zeroes; "NBD_EINVAL if it receives a read or trim request".
+            // "The server SHOULD return NBD_ENOSPC if it receives a write request including one or
+            // more sectors beyond the size of the device", likewise for write zeroes; "NBD_EINVAL
+            // if it receives a read or trim request".
             return Err(match request.command {
                 Command::Write | Command::WriteZeroes => Errno::NoSpace,
                 _ => Errno::Invalid,
             });
         }
-        // "or if a read or write request is not aligned to advertised minimum block sizes". A power of 2, so a mask.
+        // "or if a read or write request is not aligned to advertised minimum block sizes". A power
+        // of 2, so a mask.
         if (request.offset | request.length) & u64::from(self.minimum - 1) != 0 {
             return Err(Errno::Invalid);
         }
@@ -153,11 +162,11 @@ impl Rules {
             return Ok(());
         }
         match request.command {
-            // "The server SHOULD NOT return NBD_EOVERFLOW except as documented in response to NBD_CMD_READ when
-            // NBD_CMD_FLAG_DF is supported".
+            // "The server SHOULD NOT return NBD_EOVERFLOW except as documented in response to
+            // NBD_CMD_READ when NBD_CMD_FLAG_DF is supported".
             Command::Read if self.flags.contains(TransmissionFlags::SEND_DF) => Err(Errno::Overflow),
-            // "The server SHOULD report an NBD_EINVAL error if the client's request … is larger than the advertised
-            // maximum block size".
+            // "The server SHOULD report an NBD_EINVAL error if the client's request … is larger
+            // than the advertised maximum block size".
             Command::Read | Command::Write => Err(Errno::Invalid),
             // No payload: of any length, in pieces that are the server's business.
             _ => Ok(()),

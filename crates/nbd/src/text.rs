@@ -4,8 +4,8 @@ use crate::limits::STRING_BYTES_MAX;
 
 /// The string in `bytes`, or what is wrong with it, as the other side may read it.
 ///
-/// Protocol text, "Conventions": "a sequence of UTF-8 code points, which is not NUL terminated, MUST NOT contain NUL
-/// characters, … and MUST be no longer than 4096 bytes".
+/// Protocol text, "Conventions": "a sequence of UTF-8 code points, which is not NUL terminated,
+/// MUST NOT contain NUL characters, … and MUST be no longer than 4096 bytes".
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, &'static str> {
     if bytes.len() > STRING_BYTES_MAX {
         return Err("is longer than 4096 bytes");

@@ -1,4 +1,5 @@
-//! The numbers of the protocol text, section "Values", under their own names without the `NBD_` prefix.
+//! The numbers of the protocol text, section "Values", under their own names without the `NBD_`
+//! prefix.
 
 /// First 8 bytes of every greeting, ASCII `NBDMAGIC`.
 pub const INIT_PASSWD: u64 = 0x4e42_444d_4147_4943;

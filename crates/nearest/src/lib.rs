@@ -3,9 +3,10 @@
 /// Beyond this nobody means a word of ours, and the work grows with the product of both lengths.
 const TYPED_CHARS_MAX: usize = 64;
 
-/// The candidate nearest to what was typed, or nothing if none is near enough to be a slip: at most one slip for every
-/// three letters typed, and one always. A slip is a letter missing, added, changed, or swapped with its neighbour
-/// ("optimal string alignment"); capitals are no slips. Of equals the first.
+/// The candidate nearest to what was typed, or nothing if none is near enough to be a slip: at most
+/// one slip for every three letters typed, and one always. A slip is a letter missing, added,
+/// changed, or swapped with its neighbour ("optimal string alignment"); capitals are no slips. Of
+/// equals the first.
 pub fn to<'a>(typed: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_lowercase();
     let letters = typed.chars().count();

@@ -1,7 +1,7 @@
 //! Entry points for fuzzing: any bytes in, no panic, no endless loop, nothing beyond the limits.
 //!
-//! Each function asserts what must hold: what was understood is written, and read from that, the same again. Tests call
-//! them with random and with damaged bytes.
+//! Each function asserts what must hold: what was understood is written, and read from that, the
+//! same again. Tests call them with random and with damaged bytes.
 
 use crate::call::{Call, Procedure};
 use crate::limits::{DATA_BYTES_MAX, RECORD_BYTES_MAX};
@@ -59,8 +59,8 @@ fn call_of<'a>(procedure: Procedure, reader: &mut Reader<'a>) -> Result<Call<'a>
     Ok(call)
 }
 
-/// What a server sends, as a client reads it that had called `procedure`, or one of MOUNT for numbers behind those of NFS.
-/// How many records were read whole.
+/// What a server sends, as a client reads it that had called `procedure`, or one of MOUNT for
+/// numbers behind those of NFS. How many records were read whole.
 ///
 /// # Panics
 /// Something does not hold.
@@ -96,7 +96,8 @@ fn records(stream: &[u8], mut each: impl FnMut(&[u8])) -> usize {
     loop {
         let before = input.len();
         match Mark::read(input) {
-            // The way without copies: a record of one fragment, which is read before it is here whole.
+            // The way without copies: a record of one fragment, which is read before it is here
+            // whole.
             Ok(Some(mark)) if mark.last && !joiner.has_begun() => {
                 let record = &input[MARK_BYTES as usize..];
                 let here = record.len().min(mark.len as usize);

@@ -7,10 +7,11 @@
 //!                  │       └ rpc: whom it is from, which program and procedure; how it went
 //!                  └ record: lengths, fragments, limits
 //! ```
-//! Pure: bytes in, values out, and the other way round. A parser borrows names from the bytes that it was given and copies
-//! no data: of a READ's reply and a WRITE's call it reads the head, which says how many bytes of data follow. All values
-//! are in XDR: big-endian, in units of four bytes (RFC 4506). ONC RPC is RFC 5531, NFS version 3 and MOUNT are RFC 1813, the
-//! port mapper is RFC 1833.
+//! Pure: bytes in, values out, and the other way round. A parser borrows names from the bytes that
+//! it was given and copies no data: of a READ's reply and a WRITE's call it reads the head, which
+//! says how many bytes of data follow. All values are in XDR: big-endian, in units of four bytes
+//! (RFC 4506). ONC RPC is RFC 5531, NFS version 3 and MOUNT are RFC 1813, the port mapper is RFC
+//! 1833.
 
 pub mod attributes;
 pub mod call;

@@ -1,4 +1,5 @@
-//! How much of anything is taken from a peer. What passes a limit ends the connection or is answered as an error.
+//! How much of anything is taken from a peer. What passes a limit ends the connection or is
+//! answered as an error.
 
 /// Bytes of a file handle (RFC 1813, `NFS3_FHSIZE`).
 pub const HANDLE_BYTES_MAX: u32 = 64;
@@ -14,8 +15,9 @@ pub const MACHINE_BYTES_MAX: u32 = 255;
 pub const GROUPS_MAX: u32 = 16;
 /// Bytes of data in one READ or WRITE: the largest that Linux' client asks for.
 pub const DATA_BYTES_MAX: u32 = 1 << 20;
-/// Bytes of a call or of a reply beside the data of a READ or WRITE. A credential, a handle, two names and attributes take
-/// less than 2 KiB; pages of a directory are the largest, and a client says how large.
+/// Bytes of a call or of a reply beside the data of a READ or WRITE. A credential, a handle, two
+/// names and attributes take less than 2 KiB; pages of a directory are the largest, and a client
+/// says how large.
 pub const HEAD_BYTES_MAX: u32 = 128 << 10;
 /// Bytes of one record, its fragments together.
 pub const RECORD_BYTES_MAX: u32 = DATA_BYTES_MAX + HEAD_BYTES_MAX;

@@ -93,7 +93,8 @@ pub struct Pager {
 }
 
 impl Pager {
-    /// Bytes of a page without entries: status, attributes of the directory, verifier, end of the list, end of the directory.
+    /// Bytes of a page without entries: status, attributes of the directory, verifier, end of the
+    /// list, end of the directory.
     pub const EMPTY_BYTES: u32 = 4 + 4 + crate::Attributes::BYTES + 8 + 4 + 4;
 
     /// A page of READDIR of `count` bytes at most.

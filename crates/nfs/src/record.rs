@@ -1,11 +1,13 @@
-//! Records on a stream (RFC 5531, section 11): fragments, each with its length and whether it is the last.
+//! Records on a stream (RFC 5531, section 11): fragments, each with its length and whether it is
+//! the last.
 //!
 //! ```text
 //!   mark   31     30                                  0
 //!          ├ last ┼─ bytes of the fragment ───────────┤
 //! ```
-//! All clients and servers that we know send a record as one fragment, so that is the way without copies: [`Mark`] says how
-//! long it is, and its bytes are read where they lie. What comes in several is put together by [`Joiner`], within limits.
+//! All clients and servers that we know send a record as one fragment, so that is the way without
+//! copies: [`Mark`] says how long it is, and its bytes are read where they lie. What comes in
+//! several is put together by [`Joiner`], within limits.
 
 use crate::limits::{FRAGMENTS_MAX, RECORD_BYTES_MAX};
 use crate::xdr::put_u32;
@@ -85,8 +87,9 @@ impl Joiner {
         self.fragments > 0
     }
 
-    /// Takes bytes off the front of `input`; the record, when it is here whole, which [`Joiner::clear`] ends. `None` when all
-    /// of `input` that can be used was taken: less than a mark may be left.
+    /// Takes bytes off the front of `input`; the record, when it is here whole, which
+    /// [`Joiner::clear`] ends. `None` when all of `input` that can be used was taken: less than a
+    /// mark may be left.
     ///
     /// # Errors
     /// The record is longer, or in more pieces, than one may be.

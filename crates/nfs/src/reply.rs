@@ -1,4 +1,5 @@
-//! The results of the procedures (RFC 1813, section 3). Those of READDIR and READDIRPLUS are in `listing`.
+//! The results of the procedures (RFC 1813, section 3). Those of READDIR and READDIRPLUS are in
+//! `listing`.
 
 use crate::attributes::{Attributes, Moment, Post, Wcc, put_post, read_post};
 use crate::call::{Procedure, Stable};
@@ -8,7 +9,8 @@ use crate::listing::Listing;
 use crate::status::Status;
 use crate::xdr::{Reader, XdrError, put_flag, put_opaque, put_option, put_u32, put_u64};
 
-/// What a server is known by from its start to its end: data that was not committed may be lost when it differs.
+/// What a server is known by from its start to its end: data that was not committed may be lost
+/// when it differs.
 pub type Verifier = [u8; 8];
 
 /// A READ that was done; `len` bytes follow, with their filling.
@@ -124,7 +126,8 @@ pub enum Reply<'a> {
     Read(Post, Result<ReadDone, Status>),
     /// What became of the data.
     Write(Wcc, Result<Written, Status>),
-    /// CREATE, MKDIR, SYMLINK, MKNOD: the directory; handle and attributes of what was made, where the server tells them.
+    /// CREATE, MKDIR, SYMLINK, MKNOD: the directory; handle and attributes of what was made, where
+    /// the server tells them.
     Made(Wcc, Result<(Option<FileHandle>, Post), Status>),
     /// Both directories.
     Rename(Wcc, Wcc, Result<(), Status>),

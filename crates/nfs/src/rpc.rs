@@ -89,12 +89,14 @@ impl Eq for Groups {}
 pub enum Called<'a> {
     /// A call.
     Call(CallHead<'a>),
-    /// A call by another version of RPC, whose arguments are not known: to be answered with [`Outcome::RpcMismatch`].
+    /// A call by another version of RPC, whose arguments are not known: to be answered with
+    /// [`Outcome::RpcMismatch`].
     Mismatch {
         /// The caller's number.
         xid: u32,
     },
-    /// A credential that breaks the rules: to be answered with [`Outcome::AuthError`] and [`AUTH_BAD_CREDENTIAL`].
+    /// A credential that breaks the rules: to be answered with [`Outcome::AuthError`] and
+    /// [`AUTH_BAD_CREDENTIAL`].
     BadCredential {
         /// The caller's number.
         xid: u32,

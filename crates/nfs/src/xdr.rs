@@ -1,4 +1,5 @@
-//! XDR (RFC 4506): values in units of four bytes, big-endian; what is shorter is filled up with zeroes.
+//! XDR (RFC 4506): values in units of four bytes, big-endian; what is shorter is filled up with
+//! zeroes.
 
 /// Why bytes are not the value that was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

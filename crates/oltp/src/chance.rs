@@ -10,7 +10,8 @@ pub struct Chance(Xoshiro256PlusPlus);
 impl Chance {
     /// The stream of that number, of all streams of a seed.
     pub fn new(seed: u64, stream: u64) -> Chance {
-        // The odd factor is 2^64 over the golden ratio: neighbours differ in about half of their bits.
+        // The odd factor is 2^64 over the golden ratio: neighbours differ in about half of their
+        // bits.
         Chance(Xoshiro256PlusPlus::seed_from_u64(seed ^ stream.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17)))
     }
 
@@ -32,8 +33,8 @@ impl Chance {
         self.between(1, 100) <= percent
     }
 
-    /// A whole number of this range, most of them near its middle: the mean of six draws, whose standard deviation is an
-    /// eighth of the range.
+    /// A whole number of this range, most of them near its middle: the mean of six draws, whose
+    /// standard deviation is an eighth of the range.
     pub fn bell(&mut self, low: i64, high: i64) -> i64 {
         let sum: i64 = (0..6).map(|_| self.between(0, high - low)).sum();
         low + sum / 6
@@ -58,7 +59,8 @@ mod tests {
         assert_eq!(draws(1, 2), draws(1, 2));
         assert_ne!(draws(1, 2), draws(1, 3));
         assert_ne!(draws(1, 2), draws(2, 2));
-        // Each of five has 200 of 1000 on average, with a standard deviation of 12.6: six of them are no chance.
+        // Each of five has 200 of 1000 on average, with a standard deviation of 12.6: six of them
+        // are no chance.
         for number in 3..=7 {
             let count = draws(1, 2).iter().filter(|draw| **draw == number).count();
             assert!((125..=275).contains(&count), "{number}: {count}");

@@ -1,5 +1,5 @@
-//! What must hold in the database after a run: references, totals, stock, sequences, and that the inserts that were
-//! counted are the rows that came.
+//! What must hold in the database after a run: references, totals, stock, sequences, and that the
+//! inserts that were counted are the rows that came.
 
 use crate::schema::{Dialect, Sequence, Table};
 
@@ -19,7 +19,8 @@ pub struct Check {
 pub enum Expected {
     /// None.
     Zero,
-    /// The rows that setup loaded into a table and those that runs counted; nothing can be said while a run is open.
+    /// The rows that setup loaded into a table and those that runs counted; nothing can be said
+    /// while a run is open.
     LoadedAndCounted(Table),
     /// The same, of the number that a sequence gave last.
     LastOf(Table),
@@ -83,7 +84,8 @@ fn of_sequence(sequence: Sequence, dialect: Dialect) -> Check {
             sql: format!("SELECT value FROM {} WHERE name = '{name}'", crate::SEQUENCES_TABLE),
             expected: Expected::LastOf(table),
         },
-        // Numbers that were given are not taken back with a transaction, and each connection takes many at once.
+        // Numbers that were given are not taken back with a transaction, and each connection takes
+        // many at once.
         Dialect::Postgres => {
             let column = table.columns().next().unwrap_or_default();
             Check {

@@ -1,9 +1,11 @@
 //! What transactions ask of storage: pages that lie anywhere, pages that they change, and commits.
 //!
-//! Counted from what each does and from the schema's tables and indexes, not measured: a row or a leaf of an index that is found by a
-//! key drawn evenly is a page that lies anywhere; what is appended (new rows, the newest leaf of an index by date), the inner pages
-//! of indexes, and the tables of fixed size (products, warehouses, inventories) are in any cache and count for nothing, but for the stock
-//! that an order changes. Means where there are several: three looks, three items, 1.5 addresses and cards a customer.
+//! Counted from what each does and from the schema's tables and indexes, not measured: a row or a
+//! leaf of an index that is found by a key drawn evenly is a page that lies anywhere; what is
+//! appended (new rows, the newest leaf of an index by date), the inner pages of indexes, and the
+//! tables of fixed size (products, warehouses, inventories) are in any cache and count for nothing,
+//! but for the stock that an order changes. Means where there are several: three looks, three
+//! items, 1.5 addresses and cards a customer.
 
 use crate::mix::Mix;
 use crate::transaction::Transaction;
@@ -23,18 +25,21 @@ impl Transaction {
     /// What one asks of storage, at a scale of 1.
     pub const fn demand(self) -> Demand {
         let (pages, changed, commits) = match self {
-            // Leaves of new keys: five of customers, two each of addresses and cards. The log-in is a commit of its own.
+            // Leaves of new keys: five of customers, two each of addresses and cards. The log-in is
+            // a commit of its own.
             Transaction::CustomerRegistration => (9.0, 9.0, 2.0),
             // A leaf and three customers of a name; two leaves of addresses, and the customer.
             Transaction::UpdateCustomerDetails => (6.0, 3.0, 1.0),
             // The customer by its key; the log-in.
             Transaction::BrowseProducts => (2.0, 0.0, 1.0),
-            // Customer, addresses and cards: 7. Four leaves of orders, three of items by product and two by order; the stock of
-            // three products, which is in memory and is written.
+            // Customer, addresses and cards: 7. Four leaves of orders, three of items by product
+            // and two by order; the stock of three products, which is in memory and is written.
             Transaction::OrderProducts => (16.0, 12.0, 2.0),
-            // Nine orders, their customers and items, each by a leaf and a row; the first one changes, with its leaf.
+            // Nine orders, their customers and items, each by a leaf and a row; the first one
+            // changes, with its leaf.
             Transaction::ProcessOrders => (46.0, 2.0, 1.0),
-            // Customer and addresses: 4.5; orders of the customer: 2.4; the items of one: 3. An item and its order change.
+            // Customer and addresses: 4.5; orders of the customer: 2.4; the items of one: 3. An
+            // item and its order change.
             Transaction::BrowseOrders => (10.0, 2.0, 2.0),
             // All orders of one of a thousand representatives, and ten customers.
             Transaction::SalesRepQuery => (1450.0, 0.0, 0.0),
@@ -66,12 +71,14 @@ impl Mix {
 mod tests {
     use super::*;
 
-    /// 1.48 commits a transaction at the published weights: 12 + 32 + 4 of a hundred have two, all others one.
+    /// 1.48 commits a transaction at the published weights: 12 + 32 + 4 of a hundred have two, all
+    /// others one.
     #[test]
     fn the_published_mix_has_its_published_commits() {
         let demand = Mix::V2.demand();
         assert!((demand.commits - 1.48).abs() < 1e-12);
-        // 0.12 × 9 + 0.08 × 6 + 0.4 × 2 + 0.32 × 16 + 0.04 × 46 + 0.04 × 10, and 0.12 × 9 + 0.08 × 3 + 0.32 × 12 + 0.08 × 2.
+        // 0.12 × 9 + 0.08 × 6 + 0.4 × 2 + 0.32 × 16 + 0.04 × 46 + 0.04 × 10, and 0.12 × 9 + 0.08 ×
+        // 3 + 0.32 × 12 + 0.08 × 2.
         assert!((demand.pages - 9.72).abs() < 1e-9 && (demand.changed - 5.32).abs() < 1e-9, "{demand:?}");
     }
 }

@@ -23,7 +23,8 @@ pub struct Figures {
     pub max_tps: u64,
     /// The most in 60 s that end in the window.
     pub max_tpm: u64,
-    /// Whether a whole minute had passed by the end of the window: otherwise transactions a minute are too few.
+    /// Whether a whole minute had passed by the end of the window: otherwise transactions a minute
+    /// are too few.
     pub minute_was_full: bool,
     /// The mean response time over all transactions, thinking left out.
     pub response: Span,
@@ -89,8 +90,9 @@ mod tests {
     use super::*;
     use crate::ledger::tests::played;
 
-    /// 8 a second, in the 80th 20: of these one fails. 239 + 20 - 8... over 30 s: 29 × 8 + 19 = 251 are done, the best minute
-    /// has 59 × 8 + 19 = 491, the best second 19; none took other than 5 ms.
+    /// 8 a second, in the 80th 20: of these one fails. 239 + 20 - 8... over 30 s: 29 × 8 + 19 = 251
+    /// are done, the best minute has 59 × 8 + 19 = 491, the best second 19; none took other than
+    /// 5 ms.
     #[test]
     fn metrics_are_as_published() {
         let figures = Figures::of(&played(|second| if second == 80 { 20 } else { 8 }, 5), 4);

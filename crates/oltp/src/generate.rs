@@ -1,4 +1,5 @@
-//! The rows that setup loads. Each unit of rows has chance of its own, so that they are the same however many load them.
+//! The rows that setup loads. Each unit of rows has chance of its own, so that they are the same
+//! however many load them.
 
 use crate::chance::Chance;
 use crate::scale::Sizes;
@@ -222,7 +223,8 @@ fn past(chance: &mut Chance, years: i64) -> i64 {
     UNTIL - chance.between(1, years * YEAR)
 }
 
-/// What a row adds to its table's digest: a sum, so that the order in which rows are read does not matter.
+/// What a row adds to its table's digest: a sum, so that the order in which rows are read does not
+/// matter.
 pub fn digest(row: &[Value]) -> u64 {
     let mut text = String::new();
     for value in row {

@@ -13,8 +13,8 @@ pub(crate) struct Keys {
     skew: Option<(Zipf, Zipf)>,
 }
 
-/// Ranks are scattered over the keys by this factor, so that keys asked often do not share blocks. It is prime and larger
-/// than any range: each rank has a key of its own.
+/// Ranks are scattered over the keys by this factor, so that keys asked often do not share blocks.
+/// It is prime and larger than any range: each rank has a key of its own.
 const SCATTER: u128 = 2_654_435_761;
 
 impl Keys {
@@ -55,8 +55,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// With a skew of 1 and 100 customers the first rank has 1 of 5.187 (the sum of 1/k up to 100) of all draws, the second
-    /// half as many. A share of 10,000 draws deviates by 0.4 %.
+    /// With a skew of 1 and 100 customers the first rank has 1 of 5.187 (the sum of 1/k up to 100)
+    /// of all draws, the second half as many. A share of 10,000 draws deviates by 0.4 %.
     #[test]
     fn some_keys_are_drawn_more_often_and_lie_apart() {
         let ranges = Ranges { customers: 100, products: 7 };

@@ -1,4 +1,5 @@
-//! What users did in a point: a warm-up, whose seconds fill the trailing minute, and the measured window behind it.
+//! What users did in a point: a warm-up, whose seconds fill the trailing minute, and the measured
+//! window behind it.
 
 use crate::session::{Counts, Failure, Waits};
 use crate::transaction::Transaction;
@@ -59,7 +60,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of a point that begins at `start`; what ends behind `warm_up` is measured, for as long as `window`.
+    /// Of a point that begins at `start`; what ends behind `warm_up` is measured, for as long as
+    /// `window`.
     pub fn new(start: Time, warm_up: Span, window: Span, scheduled: bool) -> Ledger {
         let from = start + warm_up;
         let mut tape = Tape::new(from, Noted { slices: Some(Span::SECOND), lateness: scheduled, ..Noted::default() });
@@ -191,7 +193,8 @@ impl Ledger {
 pub(crate) mod tests {
     use super::*;
 
-    /// 90 s of warm-up and window with `tps` transactions in each second, of `ms` each, of which the user thought 2 ms.
+    /// 90 s of warm-up and window with `tps` transactions in each second, of `ms` each, of which
+    /// the user thought 2 ms.
     pub fn played(tps: impl Fn(u64) -> u64, ms: u64) -> Ledger {
         let start = Time::from_nanos(5_000_000_000);
         let mut ledger = Ledger::new(start, Span::from_secs(60), Span::from_secs(30), false);
@@ -217,7 +220,8 @@ pub(crate) mod tests {
         ledger
     }
 
-    /// Ten a second of which one fails: nine in a second, 540 in a minute from the 60th second on, and before fewer.
+    /// Ten a second of which one fails: nine in a second, 540 in a minute from the 60th second on,
+    /// and before fewer.
     #[test]
     fn the_trailing_minute_fills_in_the_warm_up() {
         let ledger = played(|_| 10, 5);

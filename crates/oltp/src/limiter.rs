@@ -17,9 +17,11 @@ pub struct Limiter {
 const WAITING: f64 = 0.4;
 /// From this part on, processors and devices are full.
 const FULL: f64 = 0.9;
-/// A full device limits only if work waits for it in this part of the time: many devices take more than one request at once.
+/// A full device limits only if work waits for it in this part of the time: many devices take more
+/// than one request at once.
 const STALLED: f64 = 0.25;
-/// Where processors are full and this program and its database had less than this part of them, others kept them away.
+/// Where processors are full and this program and its database had less than this part of them,
+/// others kept them away.
 const FOREIGN: f64 = 0.5;
 /// Where devices read less than this part of what the database read, the page cache had the rest.
 const CACHED: f64 = 0.5;

@@ -1,7 +1,8 @@
-//! Each transaction as one call of a procedure, in the words of PostgreSQL. A procedure, unlike a function, may commit
-//! in its midst, as a logon does.
+//! Each transaction as one call of a procedure, in the words of PostgreSQL. A procedure, unlike a
+//! function, may commit in its midst, as a logon does.
 //!
-//! Chance is drawn by the caller and comes as arguments, so that a call does what the single statements do.
+//! Chance is drawn by the caller and comes as arguments, so that a call does what the single
+//! statements do.
 
 use crate::schema::Table;
 use crate::statement::{

@@ -38,8 +38,8 @@ impl Sizes {
     /// Products, unless set.
     pub const PRODUCTS: u64 = 1000;
 
-    /// How many units of rows a table is made of: rows, except that a product is a unit of inventories and an order one of
-    /// items.
+    /// How many units of rows a table is made of: rows, except that a product is a unit of
+    /// inventories and an order one of items.
     pub fn units(&self, table: Table) -> u64 {
         let scaled = |rows: f64| ((rows * self.scale.0).round() as u64).max(1);
         match table {

@@ -1,6 +1,7 @@
 //! Tables, their columns and keys, and the statements that make them.
 //!
-//! Amounts are whole numbers, dates seconds since 1970 (UTC): sums are exact, and rows are the same on every database.
+//! Amounts are whole numbers, dates seconds since 1970 (UTC): sums are exact, and rows are the same
+//! on every database.
 
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -416,7 +417,8 @@ mod tests {
     fn there_are_the_tables_and_indexes_of_the_load() {
         assert_eq!(Table::ALL.len(), 11);
         assert!(Table::ALL.iter().enumerate().all(|(at, table)| *table as usize == at));
-        // Of customers 4, orders 4, inventories, items and products 2 each, of four other tables one each.
+        // Of customers 4, orders 4, inventories, items and products 2 each, of four other tables
+        // one each.
         let count = |of| Table::ALL.iter().map(|table| indexes(*table, of).len()).sum::<usize>();
         assert_eq!((count(Indexes::All), count(Indexes::Primary)), (18, 0));
         let sqlite = |table, indexes| create(table, indexes, Dialect::Sqlite);

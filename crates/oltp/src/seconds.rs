@@ -13,8 +13,8 @@ const HEAD: &str = "second,done,failed,tpm,mean_ms,cpu_pct,iowait_pct,cpu_pressu
 const SERVER: &str = "db_cpu_ms,db_read_bytes,db_hit_bytes,db_commits,db_rollbacks,db_wal_bytes,db_wal_syncs,\
                       db_checkpoints,db_written_bytes";
 
-/// A line for each second of the window; what is not known is empty. The host's record is of the window, with its start
-/// at `start`; the device is the busiest of the second.
+/// A line for each second of the window; what is not known is empty. The host's record is of the
+/// window, with its start at `start`; the device is the busiest of the second.
 pub fn seconds_csv(ledger: &Ledger, start: Span, host: &HostRecord, server: &[ServerCounts]) -> String {
     let found: Vec<String> = At::ALL.iter().map(|at| format!("db_at_{}", at.name())).collect();
     let mut out = format!("{HEAD},{SERVER},{}\n", found.join(","));
@@ -102,7 +102,8 @@ mod tests {
     use crate::ledger::tests::played;
     use stats::run::{CpuTimes, DeviceSeries, HostRow, Moved};
 
-    /// A host with half of its processors used and a device that was busy for 400 ms, in the first second alone.
+    /// A host with half of its processors used and a device that was busy for 400 ms, in the first
+    /// second alone.
     #[test]
     fn a_second_is_a_line_and_what_is_unknown_is_empty() {
         let cpu = CpuTimes { user: Span::SECOND, idle: Span::SECOND, ..CpuTimes::default() };

@@ -81,7 +81,8 @@ impl Failure {
     }
 }
 
-/// One connection of one user. Statements number their arguments `$1`, `$2` … in the order in which they appear.
+/// One connection of one user. Statements number their arguments `$1`, `$2` … in the order in which
+/// they appear.
 pub trait Session {
     /// The rows of a query.
     ///

@@ -1,4 +1,5 @@
-//! Order entry in virtual time: users, a host, a cache of pages, a log writer and a page writer over a target that takes time.
+//! Order entry in virtual time: users, a host, a cache of pages, a log writer and a page writer
+//! over a target that takes time.
 //!
 //! ```text
 //!   user: think ──► host (first come, first served) ──► reads of pages that the buffer cache lacks, one after the other ──► commits
@@ -6,8 +7,9 @@
 //!   log writer: all commits that wait, in one write behind the last (group commit) ◄─────────────┘
 //!   page writer: changed pages to their places, so many outstanding; when too many wait, transactions wait to begin
 //! ```
-//! No SQL and no rows: what a transaction asks of storage is its [`Demand`](crate::Demand), and which transaction is next is drawn
-//! as real users draw it. What it cannot say: locks between users, and a buffer cache that knows favourites.
+//! No SQL and no rows: what a transaction asks of storage is its [`Demand`](crate::Demand), and
+//! which transaction is next is drawn as real users draw it. What it cannot say: locks between
+//! users, and a buffer cache that knows favourites.
 
 use crate::chance::Chance;
 use crate::ledger::{Done, Ledger};
@@ -31,7 +33,8 @@ pub struct Shop {
     pub host: Span,
     /// How many of them there are.
     pub processors: u32,
-    /// The part of pages that the buffer cache lacks, from 0 to 1: with no favourites what of the database it does not hold.
+    /// The part of pages that the buffer cache lacks, from 0 to 1: with no favourites what of the
+    /// database it does not hold.
     pub missing: f64,
     /// Bytes of the database; what follows it is the log.
     pub database: Bytes,
@@ -109,7 +112,8 @@ const WRITER: u64 = 1 << 32;
 const LOG_WRITER: u64 = 1 << 33;
 
 impl<T: Target> Shopping<T> {
-    /// Users that begin at `start`, each at a moment of the first second, and are measured behind `warm_up` for `window`.
+    /// Users that begin at `start`, each at a moment of the first second, and are measured behind
+    /// `warm_up` for `window`.
     pub fn new(shop: Shop, target: T, seed: u64, start: Time, [warm_up, window]: [Span; 2]) -> Shopping<T> {
         let user = |number: u32| User {
             chance: Chance::new(seed, u64::from(number) + 1),

@@ -1,6 +1,7 @@
 //! The statements of the transactions, each once: by themselves and inside of procedures.
 //!
-//! Their order is given where a choice depends on it, so that every database finds the same row first.
+//! Their order is given where a choice depends on it, so that every database finds the same row
+//! first.
 
 pub const CUSTOMER: &str = "SELECT cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, \
                             cust_email, account_mgr_id, customer_class, preferred_address, preferred_card FROM customers \

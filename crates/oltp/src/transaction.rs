@@ -1,4 +1,5 @@
-//! The nine transactions: names, what each draws by chance, and what it does, a file for those that belong together.
+//! The nine transactions: names, what each draws by chance, and what it does, a file for those that
+//! belong together.
 
 mod browse;
 mod customer;
@@ -74,8 +75,9 @@ impl Transaction {
         Transaction::ALL.into_iter().find(|one| one.short().eq_ignore_ascii_case(short))
     }
 
-    /// One of it, with all of its chance drawn: what it asks for depends on nothing else but the database's answers, so
-    /// that single statements and a procedure do the same. Its new rows have that date.
+    /// One of it, with all of its chance drawn: what it asks for depends on nothing else but the
+    /// database's answers, so that single statements and a procedure do the same. Its new rows have
+    /// that date.
     pub(crate) fn draw<S: Session>(self, chance: &mut Chance, keys: &Keys, date: i64) -> Box<dyn Drawn<S>> {
         match self {
             Transaction::CustomerRegistration => Box::new(customer::Registration::draw(chance, date)),
@@ -99,7 +101,8 @@ pub(crate) trait Drawn<S: Session> {
     /// Does it by one call: the statement and its arguments. The procedure returns two numbers.
     fn call(&self) -> (&'static str, Vec<Value>);
 
-    /// What a call did: `looked` are queries that depended on what was found, `changed` what was changed.
+    /// What a call did: `looked` are queries that depended on what was found, `changed` what was
+    /// changed.
     fn counts(&self, looked: u64, changed: u64) -> Counts;
 }
 

@@ -54,8 +54,8 @@ pub struct Performed {
     pub counts: Counts,
     /// Why it failed, if it did: what was open is taken back.
     pub failure: Option<Failure>,
-    /// It failed, and how much of it was committed before is not known: the connection was lost while it committed, or a
-    /// call failed, which may have committed in its midst.
+    /// It failed, and how much of it was committed before is not known: the connection was lost
+    /// while it committed, or a call failed, which may have committed in its midst.
     pub unsure: bool,
 }
 

@@ -18,7 +18,8 @@ const DECILES: [&str; 9] = [
     "NinetiethPercentile",
 ];
 
-/// `results.xml` of a point that began at that date (text), on that database, whose words hold no password.
+/// `results.xml` of a point that began at that date (text), on that database, whose words hold no
+/// password.
 pub fn results_xml(
     figures: &Figures,
     ledger: &Ledger,

@@ -1,7 +1,8 @@
-//! The tables: every command with its parameters, written once. From one entry come the struct that the caller
-//! receives, the row that the parser reads, and the text that help shows.
+//! The tables: every command with its parameters, written once. From one entry come the struct that
+//! the caller receives, the row that the parser reads, and the text that help shows.
 //!
-//! A new command is a new entry in one of the files below, and a new area a new file and a line in `areas!`.
+//! A new command is a new entry in one of the files below, and a new area a new file and a line in
+//! `areas!`.
 
 mod adaptive;
 mod aggregate;
@@ -73,7 +74,8 @@ macro_rules! areas {
             }
         }
 
-        /// Every command there is, area by area, and those of snapshots once more by their shorter name.
+        /// Every command there is, area by area, and those of snapshots once more by their shorter
+        /// name.
         pub fn specs() -> impl Iterator<Item = &'static CommandSpec> {
             [$( $enum::SPECS ),+].into_iter().flatten().chain(SHORTER.iter())
         }
@@ -127,12 +129,15 @@ areas! {
     Session(SessionCommand),
 }
 
-/// Turns a table into an enum, a struct for every command that changes something, and the rows for the parser.
+/// Turns a table into an enum, a struct for every command that changes something, and the rows for
+/// the parser.
 ///
-/// An entry reads: help, the words, the variant, the struct, and the parameters with their help, name, field and type.
-/// The first parameter may be given without its name. `Option` marks what may be left out, `= "…"` gives a default,
-/// `apart` lists pairs that exclude one another, `refused` names that are no parameters here, with what to write instead. A `shows` entry has no struct: behind `by` stand the keys that together
-/// name a single object, then the fields that can be shown and filtered by.
+/// An entry reads: help, the words, the variant, the struct, and the parameters with their help,
+/// name, field and type. The first parameter may be given without its name. `Option` marks what may
+/// be left out, `= "…"` gives a default, `apart` lists pairs that exclude one another, `refused`
+/// names that are no parameters here, with what to write instead. A `shows` entry has no struct:
+/// behind `by` stand the keys that together name a single object, then the fields that can be shown
+/// and filtered by.
 macro_rules! commands {
     (
         $(#[doc = $about:literal])+

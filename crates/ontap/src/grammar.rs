@@ -1,13 +1,13 @@
-//! One parser for every command. It knows no command by name: the tables of [`crate::catalogue`] tell it which words
-//! exist, which parameters they take and how each value reads.
+//! One parser for every command. It knows no command by name: the tables of [`crate::catalogue`]
+//! tell it which words exist, which parameters they take and how each value reads.
 //!
 //! ```text
 //!   line ─ word::split ─► words ─ lookup ─► the table row ─ bind ─► arguments ─ row.build ─► Command
 //!                                   │                        │          │
 //!                                   └──────── problems, each with the words as they were probably meant
 //! ```
-//! A mistake does not end the reading. All problems of a line are told together, and where every one of them has a
-//! likely fix, the mended line is read again and, if it holds, proposed.
+//! A mistake does not end the reading. All problems of a line are told together, and where every
+//! one of them has a likely fix, the mended line is read again and, if it holds, proposed.
 
 mod bind;
 mod complete;
@@ -27,7 +27,8 @@ pub(crate) use help::filled;
 use crate::catalogue::{Command, Output};
 use crate::word::Word;
 
-/// Longest command line, in bytes: several times what any command needs, and little enough to read at once.
+/// Longest command line, in bytes: several times what any command needs, and little enough to read
+/// at once.
 pub const LINE_BYTES_MAX: usize = 16 << 10;
 
 /// How often a mended line may be mended again before no proposal is made.
@@ -56,7 +57,8 @@ pub fn parse(line: &str) -> Result<Command, CommandError> {
     })
 }
 
-/// For whom a line wants its answer written, whether it can be read or not: a refusal is written so too.
+/// For whom a line wants its answer written, whether it can be read or not: a refusal is written so
+/// too.
 pub fn output_of(line: &str) -> Output {
     let Ok(words) = Word::split(line) else { return Output::Text };
     let asked = words.windows(2).find_map(|pair| {
@@ -90,7 +92,8 @@ impl Attempt {
     }
 }
 
-/// Reads the mended line, mending again what shows only then. Nothing comes back that would not be accepted.
+/// Reads the mended line, mending again what shows only then. Nothing comes back that would not be
+/// accepted.
 fn mend(mut words: Vec<Word>) -> Option<String> {
     for _ in 0..MENDINGS_MAX {
         let attempt = Attempt::at(&words);

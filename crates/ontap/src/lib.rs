@@ -1,5 +1,6 @@
-//! The language that ONTAP administrators know: how values are written, how commands are put together, and how
-//! answers are laid out. Text goes in, typed commands come out; plain rows go in, text comes out.
+//! The language that ONTAP administrators know: how values are written, how commands are put
+//! together, and how answers are laid out. Text goes in, typed commands come out; plain rows go in,
+//! text comes out.
 //!
 //! ```text
 //!   "vol modify -volume vol1 -qos-policy-group none"          [PolicyGroupRow, …]
@@ -10,9 +11,9 @@
 //!   Command::Volume(VolumeCommand::Modify(VolumeModify { … }))
 //! ```
 //!
-//! Nothing here keeps state or knows what a policy does: values are plain numbers with their unit in the name, and
-//! whether `svm01` exists is for the caller to say. Facts about the language come from NetApp's ONTAP 9 command
-//! reference and REST documentation.
+//! Nothing here keeps state or knows what a policy does: values are plain numbers with their unit
+//! in the name, and whether `svm01` exists is for the caller to say. Facts about the language come
+//! from NetApp's ONTAP 9 command reference and REST documentation.
 
 pub mod catalogue;
 pub mod grammar;

@@ -6,9 +6,10 @@
 //!                                              ├─ Form::Fields    table with the keys and the columns asked for
 //!                                              └─ Output::Json    the same fields as one JSON document (`json`)
 //! ```
-//! A row type says how its fields read ([`Row::cell`]), which columns its summary has and how its instance form labels
-//! them; the fields themselves stand in the table of its `show` command, so that what can be filtered by can be shown
-//! and the other way round. Rows print in the order in which they are given.
+//! A row type says how its fields read ([`Row::cell`]), which columns its summary has and how its
+//! instance form labels them; the fields themselves stand in the table of its `show` command, so
+//! that what can be filtered by can be shown and the other way round. Rows print in the order in
+//! which they are given.
 
 mod adaptive;
 mod aggregate;
@@ -76,7 +77,8 @@ pub trait Row {
     /// Labels and fields of the instance form, in order.
     const INSTANCE: &'static [(&'static str, &'static str)];
 
-    /// Fields that have to be measured: they cost something to know, and are asked for only where they are needed.
+    /// Fields that have to be measured: they cost something to know, and are asked for only where
+    /// they are needed.
     const MEASURED: &'static [&'static str] = &[];
 
     /// The value of a field; `None` for a field that rows of this kind do not have.
@@ -106,7 +108,8 @@ fn instance<R: Row>(row: &R, units: SizeUnits) -> String {
     R::INSTANCE.iter().map(line).collect()
 }
 
-/// The keys first, then what was asked for in the order of the command's table, each as wide as it needs.
+/// The keys first, then what was asked for in the order of the command's table, each as wide as it
+/// needs.
 fn columns<R: Row>(rows: &[R], fields: &[&'static str], units: SizeUnits) -> String {
     let shown = with_keys::<R>(fields);
     let width = |field: &'static str| {

@@ -1,5 +1,6 @@
-//! The values that stand behind a parameter. Every type reads itself from text ([`std::str::FromStr`]) and prints
-//! itself in one canonical form that reads back as the same value.
+//! The values that stand behind a parameter. Every type reads itself from text
+//! ([`std::str::FromStr`]) and prints itself in one canonical form that reads back as the same
+//! value.
 
 mod adaptive;
 mod assignment;
@@ -35,7 +36,8 @@ pub use volumes::{VolumeList, VolumeName};
 
 use crate::word::Word;
 
-/// Largest number of operations per second that ONTAP takes for a limit or a rate (its REST fields end there).
+/// Largest number of operations per second that ONTAP takes for a limit or a rate (its REST fields
+/// end there).
 pub const IOPS_MAX: u64 = 2_147_483_647;
 
 /// Largest throughput that ONTAP takes for a limit: 4 194 303 MB/s, in bytes per second.
@@ -90,7 +92,8 @@ macro_rules! plain_value {
 }
 use plain_value;
 
-/// Digits at the front of a text, and what follows. `None` in place of the number: too large for 64 bits.
+/// Digits at the front of a text, and what follows. `None` in place of the number: too large for 64
+/// bits.
 fn leading_number(text: &str) -> Option<(Option<u64>, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);

@@ -1,5 +1,6 @@
-//! A line split into words, as the shell does it: at blanks, with `"…"` and `'…'` keeping blanks together. Whether a
-//! word was quoted is kept, because quoting takes the special meaning from `*`, `|`, `none` and a leading hyphen.
+//! A line split into words, as the shell does it: at blanks, with `"…"` and `'…'` keeping blanks
+//! together. Whether a word was quoted is kept, because quoting takes the special meaning from `*`,
+//! `|`, `none` and a leading hyphen.
 
 use std::fmt;
 
@@ -26,8 +27,9 @@ impl Word {
         Word { text: text.into(), quoted: false }
     }
 
-    /// The name, if it names a parameter (`-volume`) rather than being a value such as `-5`. Two hyphens and the long
-    /// dashes that word processors make of a hyphen name one too; [`Word::has_one_hyphen`] tells them apart.
+    /// The name, if it names a parameter (`-volume`) rather than being a value such as `-5`. Two
+    /// hyphens and the long dashes that word processors make of a hyphen name one too;
+    /// [`Word::has_one_hyphen`] tells them apart.
     pub fn parameter(&self) -> Option<&str> {
         let name = self.text.trim_start_matches(DASHES);
         let dashed = name.len() < self.text.len();
@@ -65,8 +67,8 @@ impl Word {
     }
 }
 
-/// As it would be typed: quoted where that is needed to read back as the same word. A word that holds both kinds of
-/// quotes is written in pieces, because neither kind can hold itself.
+/// As it would be typed: quoted where that is needed to read back as the same word. A word that
+/// holds both kinds of quotes is written in pieces, because neither kind can hold itself.
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let special = |c: char| c.is_whitespace() || c == '"' || c == '\'';

@@ -63,8 +63,8 @@ mod tests {
     use super::*;
     use crate::point::tests::point;
 
-    /// Throughput no longer grows from 4 on, and response times do: without a limit the first of the equals
-    /// counts, under 150 µs the two below. The least mean is of the smallest load.
+    /// Throughput no longer grows from 4 on, and response times do: without a limit the first of
+    /// the equals counts, under 150 µs the two below. The least mean is of the smallest load.
     #[test]
     fn the_best_is_told_without_a_limit_and_under_one() {
         let points =

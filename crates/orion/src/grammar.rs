@@ -116,8 +116,8 @@ pub struct Load {
     pub array: Array,
     /// Requests of a hundred that write; streams of a hundred where large loads are streams.
     pub write_percent: u32,
-    /// Bytes that are moved before a point of streams, so that it finds no cache of the one before; two minutes
-    /// of them when `None`.
+    /// Bytes that are moved before a point of streams, so that it finds no cache of the one before;
+    /// two minutes of them when `None`.
     pub warm: Option<u64>,
     /// How long a point is measured.
     pub duration: Span,

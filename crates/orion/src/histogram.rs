@@ -1,5 +1,6 @@
-//! Histograms of response times as the original prints them: ranges that double from 32 µs on, what is empty
-//! before the first and behind the last filled one as one row, percents that add up from row to row.
+//! Histograms of response times as the original prints them: ranges that double from 32 µs on, what
+//! is empty before the first and behind the last filled one as one row, percents that add up from
+//! row to row.
 
 use crate::point::{Measured, micros};
 use stats::job::JobOutcome;

@@ -1,5 +1,5 @@
-//! A point as jobs: one that keeps its small requests outstanding, one with the large ones or one for each
-//! stream, and before streams one that moves what a cache should forget.
+//! A point as jobs: one that keeps its small requests outstanding, one with the large ones or one
+//! for each stream, and before streams one that moves what a cache should forget.
 //!
 //! ```text
 //!   concat    │ volume 1 ││ volume 2        ││ v. 3 │     random: a volume is as likely as it is large
@@ -59,7 +59,8 @@ pub enum Role {
 
 /// Slices by which offsets are counted.
 const SLICES: u32 = 1000;
-/// Requests outstanding while a cache is made to forget, and for how long where nothing says how much.
+/// Requests outstanding while a cache is made to forget, and for how long where nothing says how
+/// much.
 const WARM_DEPTH: u32 = 8;
 const WARM: Span = Span::from_secs(120);
 /// Makes neighbouring points ask different requests of one seed: 2^64 over the golden ratio.
@@ -110,7 +111,8 @@ pub fn check(load: &Load, volumes: &[Volume], spots: &[Spot]) -> Result<(), Erro
     }
 }
 
-/// The jobs of a point, which is `number` in its run. Those behind a [`Role::Warm`] begin when it has ended.
+/// The jobs of a point, which is `number` in its run. Those behind a [`Role::Warm`] begin when it
+/// has ended.
 pub fn jobs(load: &Load, volumes: &[Volume], spot: Spot, number: u64) -> Vec<(Role, JobSpec)> {
     let volume = Virtual::of(load, volumes);
     let mut jobs = Vec::new();

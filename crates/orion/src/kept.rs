@@ -1,4 +1,5 @@
-//! A test as any run is kept: each point of the matrix is a point, small and large loads are its two actors.
+//! A test as any run is kept: each point of the matrix is a point, small and large loads are its
+//! two actors.
 
 use crate::grammar::Pattern;
 use crate::jobs::{Where, depth_of};

@@ -1,4 +1,5 @@
-//! Which points a run has: the ladders of small and of large loads for so many disks, and the way through them.
+//! Which points a run has: the ladders of small and of large loads for so many disks, and the way
+//! through them.
 
 use crate::grammar::{Ask, Error, Matrix, RunKind};
 use block::Span;
@@ -40,8 +41,8 @@ pub struct Grid {
     pub is_thinned: bool,
 }
 
-/// The points that are asked for, on so many disks. A quick run's points are as many and as long as its time
-/// allows: then the ask's duration is changed.
+/// The points that are asked for, on so many disks. A quick run's points are as many and as long as
+/// its time allows: then the ask's duration is changed.
 ///
 /// # Errors
 /// There are none, too many, or levels of a load that the run does not have.
@@ -164,7 +165,8 @@ mod tests {
         grid.spots.iter().map(|spot| (spot.small, spot.large)).collect()
     }
 
-    /// What published runs had: one disk 8 points of which 7 ran, 18 of a whole matrix, 21 of oltp; six disks 43.
+    /// What published runs had: one disk 8 points of which 7 ran, 18 of a whole matrix, 21 of oltp;
+    /// six disks 43.
     #[test]
     fn ladders_are_the_published_ones() {
         let simple = of("-run simple", 1);
@@ -194,7 +196,8 @@ mod tests {
         assert!(grid(&mut oltp.clone(), 1).unwrap_err().0.starts_with("--large-levels: the loads of this run"));
     }
 
-    /// Whatever the ladder is: no more than two minutes with what settles and the pauses, and a second at least.
+    /// Whatever the ladder is: no more than two minutes with what settles and the pauses, and a
+    /// second at least.
     #[test]
     fn a_quick_run_keeps_two_minutes() {
         for (line, disks) in [("simple", 1), ("simple", 20), ("normal", 1), ("normal", 30), ("oltp", 200), ("dss", 1)] {

@@ -1,5 +1,5 @@
-//! Orion: the calibration of storage for a database, as people know it from Oracle: a matrix of small random
-//! loads beside large ones, and the summary that names the best of each.
+//! Orion: the calibration of storage for a database, as people know it from Oracle: a matrix of
+//! small random loads beside large ones, and the summary that names the best of each.
 //!
 //! ```text
 //!   words, X.lun ──► Ask ──► Grid (which points) ──► jobs of `workload` for one point after the other ──► engine
@@ -7,9 +7,10 @@
 //!      summary, matrices, histograms, trace, percentiles, page, run  ◄── Measured (one a point) ◄── outcomes ┘
 //!                                                                          └──► proofs, a few a point
 //! ```
-//! A point holds so many small and so many large requests outstanding, and makes a new one whenever one ends.
-//! The files are the original's as far as their form is known; each point also proves itself, which the original
-//! does not. Nothing here touches a file, reads a clock or starts a thread.
+//! A point holds so many small and so many large requests outstanding, and makes a new one whenever
+//! one ends. The files are the original's as far as their form is known; each point also proves
+//! itself, which the original does not. Nothing here touches a file, reads a clock or starts a
+//! thread.
 
 mod best;
 mod console;

@@ -1,4 +1,5 @@
-//! The three matrices: small loads across, large loads down. Rows end behind their last figure, as in the original.
+//! The three matrices: small loads across, large loads down. Rows end behind their last figure, as
+//! in the original.
 //!
 //! ```text
 //!   Large/Small,      1,      2        Large/Small,      0,      1

@@ -1,5 +1,5 @@
-//! The page: the matrix as pictures of IOPS, MBPS and response times over small and large loads, throughput
-//! against response time, and what every point proved.
+//! The page: the matrix as pictures of IOPS, MBPS and response times over small and large loads,
+//! throughput against response time, and what every point proved.
 
 use crate::best::Best;
 use crate::ladder::Spot;

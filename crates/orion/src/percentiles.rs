@@ -1,5 +1,5 @@
-//! Every point as a row with percentiles, which the original has not: a line for the small requests of a point
-//! and one for the large ones, and for their reads and writes where there are both.
+//! Every point as a row with percentiles, which the original has not: a line for the small requests
+//! of a point and one for the large ones, and for their reads and writes where there are both.
 
 use crate::point::{Measured, directions, lat, micros, ops};
 use crate::test::Test;

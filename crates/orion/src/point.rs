@@ -27,17 +27,18 @@ pub struct Measured {
     pub writers: u32,
     /// Bytes that were moved so that a cache forgets, and how long that took.
     pub warmed: Option<(u64, Span)>,
-    /// What the kernel counted for the devices behind the volumes over the point, its warming not included; `None`
-    /// where none can be behind them: in virtual time, of an export.
+    /// What the kernel counted for the devices behind the volumes over the point, its warming not
+    /// included; `None` where none can be behind them: in virtual time, of an export.
     pub disks: Option<Vec<DiskUse>>,
-    /// Bytes that this program alone fetched from below the page cache meanwhile, by the kernel's count, its warming
-    /// included; `None` where it does not tell.
+    /// Bytes that this program alone fetched from below the page cache meanwhile, by the kernel's
+    /// count, its warming included; `None` where it does not tell.
     pub fetched: Option<u64>,
 }
 
 impl Measured {
-    /// The point that these jobs were. `start` is when its first one began, from the start of the run; `counted` tells
-    /// whether the kernel counts what is asked of the volumes, as it does of files and devices.
+    /// The point that these jobs were. `start` is when its first one began, from the start of the
+    /// run; `counted` tells whether the kernel counts what is asked of the volumes, as it does of
+    /// files and devices.
     pub fn of(spot: Spot, start: Span, outcomes: Vec<(Role, JobOutcome)>, counted: bool) -> Measured {
         let mut point = Measured { spot, start, ..Measured::default() };
         for (role, outcome) in outcomes {
@@ -137,8 +138,8 @@ fn per_second(count: f64, measured: Span) -> f64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// `depth` requests outstanding of `bytes` each, which take as long as said, for 10 s; `writes` of a hundred
-    /// write.
+    /// `depth` requests outstanding of `bytes` each, which take as long as said, for 10 s; `writes`
+    /// of a hundred write.
     pub(crate) fn work(depth: u64, bytes: u64, took: Span, writes: u64) -> JobOutcome {
         let each = Span::from_secs(10).as_nanos() / took.as_nanos() * depth;
         let mut outcome =
@@ -166,7 +167,8 @@ pub(crate) mod tests {
         Measured::of(Spot { small, large }, Span::ZERO, outcomes, false)
     }
 
-    /// 4 outstanding of 100 µs are 40 000 a second; 2 large ones of 10 ms are 200, so 200 MB a second.
+    /// 4 outstanding of 100 µs are 40 000 a second; 2 large ones of 10 ms are 200, so 200 MB a
+    /// second.
     #[test]
     fn a_point_has_its_rates() {
         let point = point(4, 2, 100, 10_000);

@@ -1,10 +1,10 @@
-//! What a point proves of itself: that it held its load, asked what it was to ask, where it was to ask, and of
-//! storage rather than of a cache.
+//! What a point proves of itself: that it held its load, asked what it was to ask, where it was to
+//! ask, and of storage rather than of a cache.
 //!
-//! By Little's law requests a second times their mean response time is how many were outstanding. What was under
-//! way when measuring began or ended is counted with too much or too little of its time, at most one response
-//! time of each request outstanding: where the slowest one takes more than half of the tolerance, being further
-//! off says nothing.
+//! By Little's law requests a second times their mean response time is how many were outstanding.
+//! What was under way when measuring began or ended is counted with too much or too little of its
+//! time, at most one response time of each request outstanding: where the slowest one takes more
+//! than half of the tolerance, being further off says nothing.
 
 use crate::grammar::{Load, Pattern};
 use crate::jobs::{depth_of, writers};
@@ -18,8 +18,8 @@ use stats::{Direction, Outcome, Verdict};
 const LITTLE: f64 = 0.02;
 /// A share of writes is off by chance by so many standard deviations at most.
 const SHARE_DEVIATIONS: f64 = 5.0;
-/// From this part of what was asked on the device gave it all; below the other the rest came from a cache. What
-/// lies between is a device that tells too little to say.
+/// From this part of what was asked on the device gave it all; below the other the rest came from a
+/// cache. What lies between is a device that tells too little to say.
 const DEVICE_LEAST: f64 = 0.98;
 const CACHE_MOST: f64 = 0.95;
 /// Beyond this part others used the device too.
@@ -174,8 +174,8 @@ fn even(name: &str, coverage: &stats::job::Coverage) -> Answer {
     }
 }
 
-/// What the devices moved over the point against what was asked of them, what settled included; and what this program
-/// fetched of it, which others on the same devices cannot hide.
+/// What the devices moved over the point against what was asked of them, what settled included; and
+/// what this program fetched of it, which others on the same devices cannot hide.
 fn device(point: &Measured, disks: &[DiskUse]) -> Answer {
     // Memory, or a file system over a network: not all of those count what a program fetches.
     if disks.is_empty() {
@@ -237,7 +237,8 @@ mod tests {
         (proof.outcome, &proof.because)
     }
 
-    /// 4 outstanding of 100 µs in 10 s: 400 000 × 100 µs / 10 s = 4. Said to be 5 it is a fifth off.
+    /// 4 outstanding of 100 µs in 10 s: 400 000 × 100 µs / 10 s = 4. Said to be 5 it is a fifth
+    /// off.
     #[test]
     fn littles_law_tells_what_was_outstanding() {
         let four = point(4, 0, 100, 0);
@@ -245,13 +246,15 @@ mod tests {
         assert_eq!(answer(&said, Question::Little), (Outcome::Pass, "4.00 small requests outstanding of 4"));
         let five = Measured { spot: Spot { small: 5, large: 0 }, ..four };
         assert_eq!(answer(&proofs(&five, &load("")), Question::Little).0, Outcome::Fail);
-        // A request of 3 s is nearly a third of the time: 3 × 3 s of 10 s are 0.9 of one outstanding.
+        // A request of 3 s is nearly a third of the time: 3 × 3 s of 10 s are 0.9 of one
+        // outstanding.
         let slow = proofs(&point(1, 0, 3_000_000, 0), &load(""));
         let (outcome, because) = answer(&slow, Question::Little);
         assert!(outcome == Outcome::CannotSay && because.contains("raise -duration"), "{because}");
     }
 
-    /// 30 % of 400 000 asked: the deviation is 0.07 %. 30 % passes, 31 % asked is 14 deviations off.
+    /// 30 % of 400 000 asked: the deviation is 0.07 %. 30 % passes, 31 % asked is 14 deviations
+    /// off.
     #[test]
     fn the_share_of_writes_is_known_to_chance() {
         let mut mixed = point(4, 0, 100, 0);
@@ -296,8 +299,8 @@ mod tests {
         assert_eq!(answer(&proofs(&memory, &load("")), Question::Device).0, Outcome::CannotSay);
     }
 
-    /// Others read half as much of the device: what this program fetched itself tells the same load from a cached one, as
-    /// it does not where nothing is known of what the volume is on.
+    /// Others read half as much of the device: what this program fetched itself tells the same load
+    /// from a cached one, as it does not where nothing is known of what the volume is on.
     #[test]
     fn others_on_the_device_hide_no_cache() {
         let with = |fetched: u64, sectors: Option<u64>| {

@@ -1,4 +1,5 @@
-//! The summary: inputs, what they mean, the volumes, the best of all points, and what is ours beside it.
+//! The summary: inputs, what they mean, the volumes, the best of all points, and what is ours
+//! beside it.
 
 use crate::best::Best;
 use crate::grammar::{Array, Pattern};
@@ -103,8 +104,8 @@ fn place(spot: Spot) -> String {
     format!("Small={} and Large={}", spot.small, spot.large)
 }
 
-/// What the original does not say, behind its results: stamps, the best within limits, percentiles at the best,
-/// and what the points prove.
+/// What the original does not say, behind its results: stamps, the best within limits, percentiles
+/// at the best, and what the points prove.
 pub fn beyond(test: &Test, points: &[Measured]) -> String {
     let mut out = String::from("\nBeyond the original (MBPS are of 2^20 bytes a second):\n");
     let mut add = |line: &str| text::wrap(line, 78).iter().for_each(|line| out += &format!("{line}\n"));

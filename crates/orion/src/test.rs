@@ -20,7 +20,8 @@ pub struct Test {
     pub started_unix_s: u64,
     /// The program's version.
     pub version: String,
-    /// Tests of the same name in the same minute before it: its files have their number behind the time.
+    /// Tests of the same name in the same minute before it: its files have their number behind the
+    /// time.
     pub earlier: u32,
     /// Whether time is virtual.
     pub simulated: bool,

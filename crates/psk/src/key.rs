@@ -13,7 +13,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// Most keys of a file: a server offers all of them to each client, and the library compares them one by one.
+/// Most keys of a file: a server offers all of them to each client, and the library compares them
+/// one by one.
 pub const KEYS_MAX: usize = 256;
 
 /// Shortest key in bytes: what RFC 9257 asks for.
@@ -127,7 +128,8 @@ pub(crate) fn config() -> Result<Config, FileError> {
         builder.set_security_policy(&s2n_tls::security::DEFAULT_TLS13)?;
         // Nobody is believed for a certificate here.
         builder.with_system_certs(false)?;
-        // The library would hold a failed session back for half a minute, against attacks on suites that TLS 1.3 has not.
+        // The library would hold a failed session back for half a minute, against attacks on suites
+        // that TLS 1.3 has not.
         builder.set_max_blinding_delay(0)?;
         builder.build()
     };

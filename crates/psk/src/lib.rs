@@ -1,10 +1,13 @@
-//! TLS with pre-shared keys, without sockets: records go in, clear text comes out, and the other way round.
+//! TLS with pre-shared keys, without sockets: records go in, clear text comes out, and the other
+//! way round.
 //!
-//! The library that does TLS with certificates here (`rustls`) has no external pre-shared keys; `s2n-tls` has, in
-//! TLS 1.3. Both ends are made of it: [`Session::accept`] for a server with its [`Keys`], [`Session::connect`] for a
-//! client with one [`Key`]. The decision and its price are in `docs/decisions/0206-pre-shared-keys.md`.
+//! The library that does TLS with certificates here (`rustls`) has no external pre-shared keys;
+//! `s2n-tls` has, in TLS 1.3. Both ends are made of it: [`Session::accept`] for a server with its
+//! [`Keys`], [`Session::connect`] for a client with one [`Key`]. The decision and its price are in
+//! `docs/decisions/0206-pre-shared-keys.md`.
 //!
-//! Keys are kept as GnuTLS' `psktool` writes them, and as libnbd, nbdkit and QEMU read them: a line `NAME:HEX` each.
+//! Keys are kept as GnuTLS' `psktool` writes them, and as libnbd, nbdkit and QEMU read them: a line
+//! `NAME:HEX` each.
 
 mod key;
 mod pipe;
@@ -33,7 +36,8 @@ pub enum PskError {
 impl From<s2n_tls::error::Error> for PskError {
     fn from(error: s2n_tls::error::Error) -> PskError {
         match error.name() {
-            // A server without certificates has nothing else to offer to a client whose keys it does not know.
+            // A server without certificates has nothing else to offer to a client whose keys it
+            // does not know.
             "S2N_ERR_NO_VALID_SIGNATURE_SCHEME" => PskError::Unknown,
             _ => PskError::Tls(error.message().to_owned()),
         }

@@ -1,7 +1,7 @@
 //! One session, from its first record to its last.
 //!
-//! The library's handshake and stream are futures over a [`Pipe`]; they are polled when records came, so that nothing
-//! here waits and no runtime is needed.
+//! The library's handshake and stream are futures over a [`Pipe`]; they are polled when records
+//! came, so that nothing here waits and no runtime is needed.
 
 use crate::key::config;
 use crate::pipe::Pipe;
@@ -60,7 +60,8 @@ impl Session {
     fn begin(opening: Opening) -> Session {
         let pipe = Pipe::default();
         let end = pipe.clone();
-        // It opens what the builder makes, a client's connection too; a connector would name a host, and keys have none.
+        // It opens what the builder makes, a client's connection too; a connector would name a
+        // host, and keys have none.
         let shaking = Box::pin(async move { TlsAcceptor::new(opening).accept(end).await });
         Session { pipe, state: State::Shaking(shaking), name: String::new(), parted: false }
     }
@@ -165,7 +166,8 @@ impl Session {
     pub fn part(&mut self) {
         if let (State::Open(stream), false) = (&mut self.state, self.parted) {
             self.parted = true;
-            // The pipe takes the alert at once; where the session is broken there is nobody to say it to.
+            // The pipe takes the alert at once; where the session is broken there is nobody to say
+            // it to.
             let _ = Pin::new(&mut **stream).poll_shutdown(&mut context());
         }
     }
@@ -175,7 +177,8 @@ fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-/// The name of the key that the handshake was made with. Without one it was made with certificates, which nobody checks.
+/// The name of the key that the handshake was made with. Without one it was made with certificates,
+/// which nobody checks.
 fn negotiated(connection: &Connection) -> Result<String, PskError> {
     let length = connection.negotiated_psk_identity_length()?;
     if length == 0 {

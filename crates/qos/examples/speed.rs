@@ -1,13 +1,14 @@
-//! What the gate costs, in nanoseconds a request: with no policy on the path, with ceilings and floors on four levels
-//! and 10 000 backlogged workloads, and with 1 000 000 workloads all backlogged. Prints one line a figure:
-//! `name value unit`.
+//! What the gate costs, in nanoseconds a request: with no policy on the path, with ceilings and
+//! floors on four levels and 10 000 backlogged workloads, and with 1 000 000 workloads all
+//! backlogged. Prints one line a figure: `name value unit`.
 //!
-//! The target behind the gate completes everything at the next poll, so what is measured is the gate, its submit and
-//! its poll, and the loop around them. Time is virtual and advances so that the backlog never drains; only the cost is
-//! taken from a clock.
+//! The target behind the gate completes everything at the next poll, so what is measured is the
+//! gate, its submit and its poll, and the loop around them. Time is virtual and advances so that
+//! the backlog never drains; only the cost is taken from a clock.
 //!
-//! The time in which the system let others run is taken off: on a busy machine it would say how busy that is. Polls are
-//! timed one by one in a second pass, by the clock, too, and without that time (`_own`).
+//! The time in which the system let others run is taken off: on a busy machine it would say how
+//! busy that is. Polls are timed one by one in a second pass, by the clock, too, and without that
+//! time (`_own`).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -105,8 +106,8 @@ fn round_trips(target: &mut impl Target) -> f64 {
 
 /// Costs of many polls.
 struct Run {
-    /// Of the cheapest and of the middle one of pieces of 50 000 requests: what else the machine did shows in the
-    /// difference.
+    /// Of the cheapest and of the middle one of pieces of 50 000 requests: what else the machine
+    /// did shows in the difference.
     ns_per_request: f64,
     ns_per_request_median: f64,
     /// By the clock, and of the gate itself.
@@ -171,7 +172,8 @@ fn backlogged(gate: &mut Gate<Null>, objects: std::ops::Range<u32>, step_ns: u64
     Run { ns_per_request: pieces[0], ns_per_request_median: pieces[pieces.len() / 2], polls, polls_own }
 }
 
-/// Nanoseconds a request less what others ran, of pieces of 50 000, the cheapest first; the first tenth warms up.
+/// Nanoseconds a request less what others ran, of pieces of 50 000, the cheapest first; the first
+/// tenth warms up.
 fn pieces(backlog: &mut Backlog<'_>, requests: u64) -> Vec<f64> {
     let (mut pieces, mut done) = (Vec::new(), 0);
     let others = Others::new();
@@ -271,8 +273,8 @@ fn million_shared() -> Run {
     backlogged(&mut gate, 0..1_000_000, 10_000, 6_000_000)
 }
 
-/// What an object costs that has no request: the growth of this process by the second million of them, when the
-/// allocator has no leftovers of growing tables any more.
+/// What an object costs that has no request: the growth of this process by the second million of
+/// them, when the allocator has no leftovers of growing tables any more.
 fn idle_bytes(limits: Limits) -> Option<f64> {
     let resident = || -> Option<f64> {
         let statm = std::fs::read_to_string("/proc/self/statm").ok()?;

@@ -1,4 +1,5 @@
-//! What the gate says of its objects and groups: what each got, what held it back, and whether its floor was met.
+//! What the gate says of its objects and groups: what each got, what held it back, and whether its
+//! floor was met.
 
 use block::{Bytes, Cause, LimitKind, ObjectId, Span};
 
@@ -39,7 +40,8 @@ impl Spans {
 /// Dispatches within one bin of absolute time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
-    /// Which bin: it covers the times `[at, at + 1) ×` [`Bin::WIDTH`]. Bins without dispatches are left out.
+    /// Which bin: it covers the times `[at, at + 1) ×` [`Bin::WIDTH`]. Bins without dispatches are
+    /// left out.
     pub at: u64,
     /// What was dispatched.
     pub tally: Tally,
@@ -55,8 +57,8 @@ impl Bin {
 pub struct Passed {
     /// Everything dispatched since the last account.
     pub tally: Tally,
-    /// The same by 10 ms, oldest first. Kept for the first [`crate::Settings::traces_max`] ceilings and groups, for
-    /// 2.56 s; accounts taken further apart lose the older bins.
+    /// The same by 10 ms, oldest first. Kept for the first [`crate::Settings::traces_max`] ceilings
+    /// and groups, for 2.56 s; accounts taken further apart lose the older bins.
     pub trace: Vec<Bin>,
 }
 
@@ -79,7 +81,8 @@ pub enum FloorState {
         /// Why.
         why: Shortage,
     },
-    /// It got its rate, or was promised none, and half of its requests took longer than its floor allows.
+    /// It got its rate, or was promised none, and half of its requests took longer than its floor
+    /// allows.
     Slow {
         /// The time within which half of them ended.
         median: Span,
@@ -93,26 +96,29 @@ pub enum FloorState {
 /// Why a floor was not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
-    /// The client keeps too few requests outstanding: by Little's law this many are needed, at the latency the device
-    /// has at its best.
+    /// The client keeps too few requests outstanding: by Little's law this many are needed, at the
+    /// latency the device has at its best.
     NeedsOutstanding(u64),
-    /// The floors together are more than the backend can do: each is held at this many thousandths of itself.
+    /// The floors together are more than the backend can do: each is held at this many thousandths
+    /// of itself.
     Overcommitted {
         /// 1000 × the common scale of the floors.
         phi_per_mille: u32,
     },
     /// A ceiling on the object, above it, or of its group is in the way: ceilings win.
     CeilingAbove,
-    /// Its latency is out of reach: half of its requests take this long where the others are held back most.
+    /// Its latency is out of reach: half of its requests take this long where the others are held
+    /// back most.
     TakesAtBest(Span),
-    /// Holding the others back cost much throughput and did not help: they are let go, and it is tried again later.
+    /// Holding the others back cost much throughput and did not help: they are let go, and it is
+    /// tried again later.
     NotHelped,
     /// The scheduler is still making room for it.
     Adjusting,
 }
 
-/// What happened to one object since the last account. Its counts are of requests addressed to the object itself;
-/// `passed` counts those of everything beneath it as well.
+/// What happened to one object since the last account. Its counts are of requests addressed to the
+/// object itself; `passed` counts those of everything beneath it as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectAccount {
     /// Which.
@@ -131,12 +137,13 @@ pub struct ObjectAccount {
     pub queued: Spans,
     /// Time that the ended requests spent in the inner target.
     pub service: Spans,
-    /// Time that requests waited within this interval, by cause, summed over requests, those still waiting included;
-    /// longest first.
+    /// Time that requests waited within this interval, by cause, summed over requests, those still
+    /// waiting included; longest first.
     pub waited: Vec<(Cause, Span)>,
     /// What held it back most: the first of `waited`.
     pub held_by: Cause,
-    /// Whether any request waited in the gate: if not, what held the object back was its own depth or the device.
+    /// Whether any request waited in the gate: if not, what held the object back was its own depth
+    /// or the device.
     pub ever_queued: bool,
     /// Requests waiting in the gate now.
     pub queued_now: u32,
@@ -146,7 +153,8 @@ pub struct ObjectAccount {
     pub outstanding_mean_milli: u64,
     /// How its floor fared.
     pub floor: FloorState,
-    /// What passed its own ceiling, from it and everything beneath it; `None` without a ceiling of its own.
+    /// What passed its own ceiling, from it and everything beneath it; `None` without a ceiling of
+    /// its own.
     pub passed: Option<Passed>,
 }
 
@@ -182,9 +190,11 @@ pub struct GateStatus {
     pub objects: u64,
     /// Shared groups.
     pub groups: u64,
-    /// Cost of best-effort work that may be in flight, in thousandths of requests; `None` while no floor is set.
+    /// Cost of best-effort work that may be in flight, in thousandths of requests; `None` while no
+    /// floor is set.
     pub window_milli: Option<u64>,
-    /// Thousandths of every floor that are held: below 1000 the floors together are more than the backend can do.
+    /// Thousandths of every floor that are held: below 1000 the floors together are more than the
+    /// backend can do.
     pub phi_per_mille: u32,
     /// The most operations per second that the backend has completed over 2 s.
     pub best_iops: u64,
@@ -194,6 +204,7 @@ pub struct GateStatus {
     pub floors_iops: u64,
     /// The sum of the floors in bytes per second.
     pub floors_bytes: Bytes,
-    /// The floors together near what the backend has shown (more than 80 % of it): advice, not a refusal.
+    /// The floors together near what the backend has shown (more than 80 % of it): advice, not a
+    /// refusal.
     pub floors_near_best: bool,
 }

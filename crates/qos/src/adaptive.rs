@@ -1,5 +1,5 @@
-//! The arithmetic of adaptive policies: from a size in bytes and rates per TB or GB to operations per second, in whole
-//! numbers throughout.
+//! The arithmetic of adaptive policies: from a size in bytes and rates per TB or GB to operations
+//! per second, in whole numbers throughout.
 //!
 //! ```text
 //!   E = expected × size        floor   = max(E, minimum)
@@ -12,8 +12,8 @@ use block::{Bytes, Iops};
 
 use crate::policy::IOPS_MAX;
 
-/// Whether a TB is 10^12 or 2^40 bytes. Governs the TB and GB of a rate and of a size as typed; a size that arrives in
-/// bytes is taken as it is.
+/// Whether a TB is 10^12 or 2^40 bytes. Governs the TB and GB of a rate and of a size as typed; a
+/// size that arrives in bytes is taken as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Units {
     /// Powers of 1000: 100GB at 1500 IOPS/TB is 150 IOPS, as published.

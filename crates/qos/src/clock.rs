@@ -8,17 +8,18 @@
 //!                                                 a `next` after `now` is debt: the limit binds until then
 //! ```
 //!
-//! Any window `D` admits at most `rate × (D + tolerance)` units and one request more. Time advances by 2⁻³² ns, kept in
-//! two words so that the clock lasts as long as [`Time`]: a rate of 10 000 000/s is exact, one of 2⁴²/s is off by less
-//! than 1 in 10⁶, and rounding is always towards the slower side.
+//! Any window `D` admits at most `rate × (D + tolerance)` units and one request more. Time advances
+//! by 2⁻³² ns, kept in two words so that the clock lasts as long as [`Time`]: a rate of
+//! 10 000 000/s is exact, one of 2⁴²/s is off by less than 1 in 10⁶, and rounding is always towards
+//! the slower side.
 
 use block::{Span, Time};
 
 const FRACTION_BITS: u32 = 32;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// The virtual clock of one rate. Off until given a rate; a clock turned off remembers its debt, so that taking a limit
-/// away and setting it again forgives nothing.
+/// The virtual clock of one rate. Off until given a rate; a clock turned off remembers its debt, so
+/// that taking a limit away and setting it again forgives nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
     /// Whole nanoseconds of the time from which the next request may go.
@@ -33,8 +34,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Gives the clock a rate per second (`None` turns it off) from `now` on. Credit and debt are kept in units; a clock
-    /// that was off has no credit.
+    /// Gives the clock a rate per second (`None` turns it off) from `now` on. Credit and debt are
+    /// kept in units; a clock that was off has no credit.
     pub fn set(&mut self, now: Time, rate: Option<u64>, tolerance: Span) {
         self.set_scaled(now, rate, 1_000_000, tolerance);
     }
@@ -63,7 +64,8 @@ impl Clock {
 
     /// Its rate per second, exactly up to 10⁹; none while off.
     pub fn rate(&self) -> Option<u64> {
-        // The step was rounded up by less than one, so the quotient is less than half below the rate.
+        // The step was rounded up by less than one, so the quotient is less than half below the
+        // rate.
         let step = u128::from(self.step.max(1));
         let rate = ((NANOS_PER_SECOND << FRACTION_BITS) + step / 2) / step;
         self.on.then(|| u64::try_from(rate).unwrap_or(u64::MAX).max(1))
@@ -84,8 +86,8 @@ impl Clock {
         Span::from_nanos(self.tolerance)
     }
 
-    /// From when the next request may go, early by less than a nanosecond, which is charged to the one after; the
-    /// beginning of time while off.
+    /// From when the next request may go, early by less than a nanosecond, which is charged to the
+    /// one after; the beginning of time while off.
     #[inline]
     pub const fn opens(&self) -> Time {
         if self.on { Time::from_nanos(self.next) } else { Time::ZERO }
@@ -176,8 +178,8 @@ mod tests {
 
     #[test]
     fn odd_rates_do_not_drift() {
-        // 3/s: a third of a second each. After 3 000 requests the next opens 1 000 s later, off by less than 1 µs; the
-        // tolerance keeps the part of a nanosecond by which each goes late.
+        // 3/s: a third of a second each. After 3 000 requests the next opens 1 000 s later, off by
+        // less than 1 µs; the tolerance keeps the part of a nanosecond by which each goes late.
         let mut clock = clock(3, 5);
         for _ in 0..3000 {
             clock.charge(clock.opens(), 1);
@@ -188,7 +190,8 @@ mod tests {
 
     #[test]
     fn late_polls_lose_nothing_up_to_the_tolerance() {
-        // Polled every 4 ms with 5 ms of tolerance, 10 000/s passes 10 000 ± 1 tolerance's worth (50) in a second.
+        // Polled every 4 ms with 5 ms of tolerance, 10 000/s passes 10 000 ± 1 tolerance's worth
+        // (50) in a second.
         let mut clock = clock(10_000, 5);
         let count = admitted(&mut clock, 1_000_000_000, 1_000_000_000, 4_000_000);
         assert!((9_950..=10_050).contains(&count), "{count}");

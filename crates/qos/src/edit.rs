@@ -1,13 +1,15 @@
-//! What the scheduler is told: limits as plain numbers on numbered objects. Names and rules are the registry's; by the
-//! time an edit exists, the policy behind it was checked.
+//! What the scheduler is told: limits as plain numbers on numbered objects. Names and rules are the
+//! registry's; by the time an edit exists, the policy behind it was checked.
 
 use block::{BytesPerSecond, Iops, ObjectId, Span};
 
-/// A shared policy group: one budget for its members wherever they hang. The number is the registry's.
+/// A shared policy group: one budget for its members wherever they hang. The number is the
+/// registry's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub u32);
 
-/// The most that may pass. `None` is no limit of that kind; a zero rate never occurs (the registry reads it as none).
+/// The most that may pass. `None` is no limit of that kind; a zero rate never occurs (the registry
+/// reads it as none).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ceiling {
     /// Operations per second.
@@ -18,12 +20,15 @@ pub struct Ceiling {
     pub burst: Option<Burst>,
 }
 
-/// Credit saved below a ceiling and spent above it: at most `ppm` above the ceiling, at most for `duration`.
+/// Credit saved below a ceiling and spent above it: at most `ppm` above the ceiling, at most for
+/// `duration`.
 ///
-/// The credit's capacity is `ceiling × ppm / 10⁶ × duration`; a full credit lasts exactly `duration` at the peak.
+/// The credit's capacity is `ceiling × ppm / 10⁶ × duration`; a full credit lasts exactly
+/// `duration` at the peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// Millionths of the ceiling above it at the peak: what an absolute height comes to is seldom a whole percent.
+    /// Millionths of the ceiling above it at the peak: what an absolute height comes to is seldom a
+    /// whole percent.
     pub ppm: u64,
     /// How long a full credit lasts at the peak.
     pub duration: Span,
@@ -66,12 +71,14 @@ pub enum Edit {
         /// What it hangs on.
         parent: Option<ObjectId>,
     },
-    /// The object is gone; it must have no children. What it had queued completes as [`block::Fault::Gone`].
+    /// The object is gone; it must have no children. What it had queued completes as
+    /// [`block::Fault::Gone`].
     RemoveObject {
         /// Which.
         object: ObjectId,
     },
-    /// The object's own limits from now on. Credit already saved is kept in operations, never refilled by an edit.
+    /// The object's own limits from now on. Credit already saved is kept in operations, never
+    /// refilled by an edit.
     SetLimits {
         /// Which.
         object: ObjectId,
@@ -104,7 +111,8 @@ pub enum Edit {
         /// Its group.
         group: Option<GroupId>,
     },
-    /// Whether the children of an object (of the backend itself when `None`) take turns even where no limit binds.
+    /// Whether the children of an object (of the backend itself when `None`) take turns even where
+    /// no limit binds.
     SetFair {
         /// Whose children.
         object: Option<ObjectId>,

@@ -1,4 +1,5 @@
-//! The gate: a target around a target that keeps policies. It hands requests on when the scheduler says so.
+//! The gate: a target around a target that keeps policies. It hands requests on when the scheduler
+//! says so.
 //!
 //! ```text
 //!   submit ──► scheduler: may it go? ── yes ──► inner.submit      the request carries the gate's own tag inwards;
@@ -17,15 +18,16 @@ use crate::tuning::Settings;
 /// The ticket of a request that was refused at once: there is nothing to cancel.
 const REFUSED: Ticket = Ticket(u64::MAX);
 
-/// Quality of service around a target. Many objects, one scheduler, one backend: requests carry their object, and the
-/// inner target routes them.
+/// Quality of service around a target. Many objects, one scheduler, one backend: requests carry
+/// their object, and the inner target routes them.
 ///
-/// Completions that come back tell the time waited here (`queued`), the time in the inner target (`service`) and what
-/// held the request back last (`cause`). A request for an object that the gate does not know ends with
-/// [`Fault::Invalid`].
+/// Completions that come back tell the time waited here (`queued`), the time in the inner target
+/// (`service`) and what held the request back last (`cause`). A request for an object that the gate
+/// does not know ends with [`Fault::Invalid`].
 ///
-/// Work is bounded: a `submit` is one step, a `poll` at most [`Settings::steps_per_poll`] of them besides what the
-/// inner target does; if more is to be done, [`Target::next_wakeup`] says [`Wakeup::Now`].
+/// Work is bounded: a `submit` is one step, a `poll` at most [`Settings::steps_per_poll`] of them
+/// besides what the inner target does; if more is to be done, [`Target::next_wakeup`] says
+/// [`Wakeup::Now`].
 #[derive(Debug)]
 pub struct Gate<T: Target> {
     inner: T,
@@ -38,10 +40,12 @@ impl<T: Target> Gate<T> {
         Gate { inner, scheduler: Scheduler::new(settings) }
     }
 
-    /// Changes objects, limits or groups from now on, while requests wait and fly; applied whole or not at all.
+    /// Changes objects, limits or groups from now on, while requests wait and fly; applied whole or
+    /// not at all.
     ///
     /// # Errors
-    /// What the edit names does not exist, exists already or is still in use, or a rate is out of range.
+    /// What the edit names does not exist, exists already or is still in use, or a rate is out of
+    /// range.
     pub fn edit(&mut self, now: Time, edit: &Edit) -> Result<(), EditError> {
         self.scheduler.advance(now);
         self.scheduler.edit(edit)
@@ -57,13 +61,15 @@ impl<T: Target> Gate<T> {
         &mut self.inner
     }
 
-    /// Appends what happened to each object since the last call; objects without requests are left out.
+    /// Appends what happened to each object since the last call; objects without requests are left
+    /// out.
     pub fn account(&mut self, now: Time, out: &mut Vec<ObjectAccount>) {
         while !self.account_some(now, usize::MAX, out) {}
     }
 
-    /// Appends what happened to `most` objects since each was last told of; those that are left come by further calls, true
-    /// says that none is. So an account of many objects need not keep requests waiting.
+    /// Appends what happened to `most` objects since each was last told of; those that are left
+    /// come by further calls, true says that none is. So an account of many objects need not keep
+    /// requests waiting.
     pub fn account_some(&mut self, now: Time, most: usize, out: &mut Vec<ObjectAccount>) -> bool {
         self.scheduler.advance(now);
         self.scheduler.account(most, out)
@@ -75,8 +81,8 @@ impl<T: Target> Gate<T> {
         self.scheduler.account_groups(0, usize::MAX, out);
     }
 
-    /// Appends what passed `most` shared groups since each was last told of, from the number `from` on: at first 0, then
-    /// what the call before returned.
+    /// Appends what passed `most` shared groups since each was last told of, from the number `from`
+    /// on: at first 0, then what the call before returned.
     pub fn groups_some(&mut self, now: Time, from: u32, most: usize, out: &mut Vec<GroupAccount>) -> Option<u32> {
         self.scheduler.advance(now);
         self.scheduler.account_groups(from, most, out)
@@ -87,8 +93,9 @@ impl<T: Target> Gate<T> {
         self.scheduler.has_floor(object)
     }
 
-    /// Whether a floor on this object or above it is due: the next request of it goes before all that have none. Whoever
-    /// keeps a queue of its own before the gate asks here whom to let in first.
+    /// Whether a floor on this object or above it is due: the next request of it goes before all
+    /// that have none. Whoever keeps a queue of its own before the gate asks here whom to let in
+    /// first.
     pub fn is_floor_due(&mut self, now: Time, object: ObjectId) -> bool {
         self.scheduler.advance(now);
         self.scheduler.is_due(object)

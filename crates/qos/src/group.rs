@@ -33,7 +33,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// Its number: the policy group ID of the administrators, and the shared budget of the scheduler.
+    /// Its number: the policy group ID of the administrators, and the shared budget of the
+    /// scheduler.
     pub const fn id(&self) -> GroupId {
         self.id
     }
@@ -83,8 +84,8 @@ impl Group {
     }
 }
 
-/// The built-in groups, numbers 1 to 3: name, expected and peak IOPS per TB, absolute minimum, expected latency in
-/// milliseconds.
+/// The built-in groups, numbers 1 to 3: name, expected and peak IOPS per TB, absolute minimum,
+/// expected latency in milliseconds.
 pub(crate) fn presets() -> impl Iterator<Item = Group> {
     const PRESETS: [(&str, u64, u64, u64, u64); 3] =
         [("extreme", 6144, 12288, 1000, 1), ("performance", 2048, 4096, 500, 2), ("value", 128, 512, 75, 17)];
@@ -100,8 +101,8 @@ pub(crate) fn presets() -> impl Iterator<Item = Group> {
     })
 }
 
-/// The smallest built-in group whose floor is at least `iops` for an object of `size`, and what it comes to there; where none
-/// suffices, the largest.
+/// The smallest built-in group whose floor is at least `iops` for an object of `size`, and what it
+/// comes to there; where none suffices, the largest.
 pub fn smallest_built_in(iops: Iops, size: Size, units: Units) -> (Group, Evaluation) {
     let comes_to = |group: Group| {
         let evaluation = group.policy.evaluate(size, units);

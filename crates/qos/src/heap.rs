@@ -1,23 +1,27 @@
-//! A queue by keys: a run of entries that came in order, and a 4-ary min-heap of those that did not.
+//! A queue by keys: a run of entries that came in order, and a 4-ary min-heap of those that did
+//! not.
 //!
 //! ```text
 //!   run    17 18 18 21 ◄── an entry later than all of these: to its end, whatever the length
 //!   heap   19 30 …     ◄── any other                                least first: the lesser of the two fronts
 //! ```
 //!
-//! Those who take turns at equal cost, and floors of one rate, come in order, so a million of them cost no more than
-//! ten. In the heap four children share a cache line, so a million entries are ten lines deep.
+//! Those who take turns at equal cost, and floors of one rate, come in order, so a million of them
+//! cost no more than ten. In the heap four children share a cache line, so a million entries are
+//! ten lines deep.
 
 use std::collections::VecDeque;
 
-/// Something in a heap: ordered by its key, then first come, first served, so that there is one order on every run.
+/// Something in a heap: ordered by its key, then first come, first served, so that there is one
+/// order on every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// What it is ordered by, least first.
     pub key: u64,
     /// Whose entry.
     pub id: u32,
-    /// The order of coming among equal keys. Whoever knows the number of its entry knows a stale one.
+    /// The order of coming among equal keys. Whoever knows the number of its entry knows a stale
+    /// one.
     pub seq: u32,
 }
 
@@ -33,7 +37,8 @@ impl Entry {
     }
 }
 
-/// The queue. Entries are never searched: who no longer wants one leaves it and drops it when it comes to the top.
+/// The queue. Entries are never searched: who no longer wants one leaves it and drops it when it
+/// comes to the top.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     /// An entry in one number, key first, so that comparing takes no branch. Least first.
@@ -85,7 +90,8 @@ impl Heap {
         Some(Entry::unpack(top))
     }
 
-    /// Gives the least entry a later key and a new number; cheaper than taking it out and adding it.
+    /// Gives the least entry a later key and a new number; cheaper than taking it out and adding
+    /// it.
     #[inline]
     pub fn postpone(&mut self, key: u64, seq: u32) {
         let Some(top) = self.peek() else { return };

@@ -6,8 +6,8 @@
 //!   adaptive arithmetic)           groups by number)             enqueue · poll · complete
 //! ```
 //!
-//! Pure: integer nanoseconds come in as arguments, decisions go out. The same code guards real volumes in the server
-//! and simulated ones in virtual time.
+//! Pure: integer nanoseconds come in as arguments, decisions go out. The same code guards real
+//! volumes in the server and simulated ones in virtual time.
 
 pub mod account;
 pub mod adaptive;

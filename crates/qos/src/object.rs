@@ -1,4 +1,5 @@
-//! Storage objects as administrators know them: a name in a tree SVM > volume > qtree, LUN, file, and what hangs on it.
+//! Storage objects as administrators know them: a name in a tree SVM > volume > qtree, LUN, file,
+//! and what hangs on it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +46,8 @@ impl ObjectKind {
         }
     }
 
-    /// Whether `name` may be its name inside its parent; see [`Rule::ObjectName`], [`Rule::LunPath`], [`Rule::FilePath`].
+    /// Whether `name` may be its name inside its parent; see [`Rule::ObjectName`],
+    /// [`Rule::LunPath`], [`Rule::FilePath`].
     pub(crate) fn check_name(self, name: &str, subject: &str) -> Result<(), Refusal> {
         let (rule, fits) = match self {
             ObjectKind::Lun => (Rule::LunPath, is_component(name)),

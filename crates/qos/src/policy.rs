@@ -1,4 +1,5 @@
-//! Policies as plain data: what an administrator decided, whether it can stand, and what it comes to in limits.
+//! Policies as plain data: what an administrator decided, whether it can stand, and what it comes
+//! to in limits.
 //!
 //! A policy knows no object. Rules that depend on who is attached live in the registry.
 
@@ -13,8 +14,8 @@ use crate::settings::{PeakMode, RegistrySettings};
 
 /// The most operations per second of any limit: the range of ONTAP's REST fields.
 pub const IOPS_MAX: u64 = i32::MAX as u64;
-/// The most bytes per second of any limit, 4.4 TB/s: above the 4 194 303 MB/s of ONTAP's REST fields, and what the
-/// scheduler's clocks resolve.
+/// The most bytes per second of any limit, 4.4 TB/s: above the 4 194 303 MB/s of ONTAP's REST
+/// fields, and what the scheduler's clocks resolve.
 pub const BYTES_MAX: u64 = 1 << 42;
 /// The shortest latency that may be expected.
 pub const LATENCY_LEAST: Span = Span::from_micros(10);
@@ -24,7 +25,8 @@ pub const LATENCY_MOST: Span = Span::from_secs(60);
 pub const BURST_PERCENT_MAX: u32 = 1_000_000;
 /// The longest burst.
 pub const BURST_DURATION_MAX: Span = Span::from_secs(3600);
-/// How long a full credit lasts at the peak where [`PeakMode::Credits`] holds and the policy gives no duration.
+/// How long a full credit lasts at the peak where [`PeakMode::Credits`] holds and the policy gives
+/// no duration.
 pub const CREDIT_DURATION: Span = Span::from_secs(60);
 
 /// What a policy group stands for.
@@ -36,7 +38,8 @@ pub enum Policy {
     Adaptive(AdaptivePolicy),
 }
 
-/// A rate in operations, in bytes, or both, of which the one reached first counts. `None` and zero are no limit.
+/// A rate in operations, in bytes, or both, of which the one reached first counts. `None` and zero
+/// are no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
     /// Operations per second.
@@ -54,8 +57,8 @@ pub struct FixedPolicy {
     pub floor: Rates,
     /// Half of a member's requests are answered within this.
     pub expected_latency: Option<Span>,
-    /// One budget for all members, or the whole for each. The command line's default is true, the REST interface's is
-    /// false; here the caller says.
+    /// One budget for all members, or the whole for each. The command line's default is true, the
+    /// REST interface's is false; here the caller says.
     pub shared: bool,
     /// What may pass above the ceiling for a while.
     pub burst: BurstKnobs,
@@ -74,7 +77,8 @@ pub struct AdaptivePolicy {
     pub expected_allocation: Allocation,
     /// The size that `peak` refers to.
     pub peak_allocation: Allocation,
-    /// The least however small the object; `None` follows the expected rate, see [`AdaptivePolicy::minimum`].
+    /// The least however small the object; `None` follows the expected rate, see
+    /// [`AdaptivePolicy::minimum`].
     pub absolute_min: Option<Iops>,
     /// Half of an object's requests are answered within this.
     pub expected_latency: Option<Span>,
@@ -93,7 +97,8 @@ pub struct BurstKnobs {
     pub percent: Option<u32>,
     /// How long a full credit lasts, 1 s where only the height is given.
     pub duration: Option<Span>,
-    /// The height as IOPS in all (not above the ceiling); no burst where it does not exceed the ceiling.
+    /// The height as IOPS in all (not above the ceiling); no burst where it does not exceed the
+    /// ceiling.
     pub iops: Option<Iops>,
 }
 
@@ -267,8 +272,8 @@ impl FixedPolicy {
 }
 
 impl AdaptivePolicy {
-    /// With the command line's defaults: expected per allocated space, peak per used space, minimum after the expected
-    /// rate, 32 KiB blocks.
+    /// With the command line's defaults: expected per allocated space, peak per used space, minimum
+    /// after the expected rate, 32 KiB blocks.
     pub const fn new(expected: Density, peak: Density) -> AdaptivePolicy {
         AdaptivePolicy {
             expected,
@@ -283,8 +288,9 @@ impl AdaptivePolicy {
         }
     }
 
-    /// The absolute minimum in force: as given, else 1000 IOPS from 6144 expected per TB on, 500 from 2048 on, 75
-    /// below. The steps are the built-in groups' (NetApp PowerShell toolkit, New-NcQosAdaptivePolicyGroup).
+    /// The absolute minimum in force: as given, else 1000 IOPS from 6144 expected per TB on, 500
+    /// from 2048 on, 75 below. The steps are the built-in groups' (NetApp PowerShell toolkit,
+    /// New-NcQosAdaptivePolicyGroup).
     pub fn minimum(&self, units: Units) -> Iops {
         self.absolute_min.unwrap_or(match self.expected.iops_per_tb(units) {
             6144.. => Iops(1000),
@@ -293,7 +299,8 @@ impl AdaptivePolicy {
         })
     }
 
-    /// The space up to which the absolute minimum rules and the expected rate does not: `M / expected`, rounded up.
+    /// The space up to which the absolute minimum rules and the expected rate does not:
+    /// `M / expected`, rounded up.
     pub fn knee(&self, units: Units) -> Bytes {
         let unit = match self.expected.per {
             Per::Gb => SizeUnit::Gb,
@@ -372,8 +379,9 @@ fn check_latency(latency: Option<Span>, subject: &str) -> Result<(), Refusal> {
 }
 
 impl BurstKnobs {
-    /// All three zero is nothing set (ONTAP's way back to the default), zero IOPS too, and zero percent beside IOPS.
-    /// Zero percent otherwise stays, and so does a zero duration: they switch the burst off.
+    /// All three zero is nothing set (ONTAP's way back to the default), zero IOPS too, and zero
+    /// percent beside IOPS. Zero percent otherwise stays, and so does a zero duration: they switch
+    /// the burst off.
     pub fn normal(self) -> BurstKnobs {
         let BurstKnobs { percent, duration, iops } = self;
         if (percent, duration, iops) == (Some(0), Some(Span::ZERO), Some(Iops(0))) {
@@ -440,8 +448,8 @@ impl BlockSize {
     }
 }
 
-/// A burst from `base` up to `peak`, in millionths rounded up: the peak is met to the operation, as rates are cut to whole
-/// operations.
+/// A burst from `base` up to `peak`, in millionths rounded up: the peak is met to the operation, as
+/// rates are cut to whole operations.
 fn burst_to(peak: Iops, base: Iops, duration: Span) -> Option<Burst> {
     let above = u128::from(peak.0.saturating_sub(base.0));
     let ppm = (above * 1_000_000).div_ceil(u128::from(base.0.max(1)));

@@ -1,13 +1,15 @@
-//! The registry: which storage objects and policy groups there are, who is in which, and what follows for the scheduler.
+//! The registry: which storage objects and policy groups there are, who is in which, and what
+//! follows for the scheduler.
 //!
 //! ```text
 //!   SVM ── volume ── qtree ── LUN, file          policy group (of one SVM, or built in)
 //!             └───── LUN, file                      ▲ an object is in one group at most
 //! ```
 //!
-//! Every change is decided first and then applied: it is refused with nothing changed, or all of it holds and the
-//! [`Edit`]s say what the scheduler must do. The edits since the registry was made, applied in order, always give the
-//! limits that the registry reports. Nothing here knows a clock; `now` comes in where a delay counts.
+//! Every change is decided first and then applied: it is refused with nothing changed, or all of it
+//! holds and the [`Edit`]s say what the scheduler must do. The edits since the registry was made,
+//! applied in order, always give the limits that the registry reports. Nothing here knows a clock;
+//! `now` comes in where a delay counts.
 
 mod attach;
 mod catalogue;
@@ -47,7 +49,8 @@ pub struct Registry {
     workloads: usize,
     /// Whether SVMs take turns even where no limit binds.
     fair: bool,
-    /// Objects whose size changed since their adaptive policy was evaluated, by when it is to be evaluated anew.
+    /// Objects whose size changed since their adaptive policy was evaluated, by when it is to be
+    /// evaluated anew.
     due: BTreeSet<(Time, ObjectId)>,
     /// Numbers are never used twice in a registry's life.
     next_object: u32,
@@ -94,8 +97,8 @@ pub enum Note {
     },
     /// What was kept breaks a rule of the settings of today. It stays in force.
     Misfit(Refusal),
-    /// A ceiling in bytes per operation outside 1 KB to 4096 KB, which ONTAP documents as refused (8454260): only one
-    /// of its two parts will ever bind.
+    /// A ceiling in bytes per operation outside 1 KB to 4096 KB, which ONTAP documents as refused
+    /// (8454260): only one of its two parts will ever bind.
     OddRatio {
         /// Bytes per second over operations per second.
         bytes_per_operation: u64,

@@ -1,9 +1,10 @@
-//! The rules an administrator can break, each with its code, and the refusal that names the rule, whom it concerns and
-//! what was given.
+//! The rules an administrator can break, each with its code, and the refusal that names the rule,
+//! whom it concerns and what was given.
 //!
-//! Codes 8454144 … 8454899 and the small general ones are those of ONTAP's REST interface where its meaning is
-//! published; which of a pair (8454277/8, 8454327/8, 8454379/80) stands for which kind is our reading. Codes from 8454900
-//! on are ours, for rules whose code is not published; they mean nothing to ONTAP.
+//! Codes 8454144 … 8454899 and the small general ones are those of ONTAP's REST interface where its
+//! meaning is published; which of a pair (8454277/8, 8454327/8, 8454379/80) stands for which kind
+//! is our reading. Codes from 8454900 on are ours, for rules whose code is not published; they mean
+//! nothing to ONTAP.
 
 use std::fmt;
 
@@ -51,7 +52,8 @@ pub enum RefusalKind {
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $kind:ident, $text:literal;)*) => {
-        /// A rule of the administrators' side. Its text states it and what to do; its code is stable.
+        /// A rule of the administrators' side. Its text states it and what to do; its code is
+        /// stable.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
             $($(#[$doc])* $name,)*
@@ -175,7 +177,8 @@ rules! {
 }
 
 impl Rule {
-    /// Whether the registry's settings decide if something breaks it: what was right can become wrong by a new setting.
+    /// Whether the registry's settings decide if something breaks it: what was right can become
+    /// wrong by a new setting.
     pub(crate) const fn is_of_settings(self) -> bool {
         matches!(self, Rule::Nested | Rule::BurstWithCredits | Rule::ExpectedAbovePeak | Rule::WorkloadsMax)
     }

@@ -1,5 +1,5 @@
-//! The scheduler: which request goes next, and when. Pure: it holds the requests that wait and says which one to hand
-//! to the backend; the gate does it.
+//! The scheduler: which request goes next, and when. Pure: it holds the requests that wait and says
+//! which one to hand to the backend; the gate does it.
 //!
 //! ```text
 //!   request ─► every limit on its path open and nobody waiting before it? ──► goes at once
@@ -10,9 +10,10 @@
 //!   pick:  floors that are due ─► root's desk, least tag first, down to a queue ─► timers that are due
 //! ```
 //!
-//! A request is charged to all limits on its path or to none, at the moment it goes. Who is found blocked on the way
-//! down moves to where it is blocked, one step of a bounded number a poll. A limit that opens wakes its owner alone,
-//! however many wait behind it: they are taken from its desk one at a time, for as long as it stays open.
+//! A request is charged to all limits on its path or to none, at the moment it goes. Who is found
+//! blocked on the way down moves to where it is blocked, one step of a bounded number a poll. A
+//! limit that opens wakes its owner alone, however many wait behind it: they are taken from its
+//! desk one at a time, for as long as it stays open.
 
 mod apply;
 mod appointment;
@@ -339,8 +340,9 @@ impl Scheduler {
         self.keep(job, request);
     }
 
-    /// Keeps a request that waits, under the tag that the backend is to know it by. The tag is written in its place:
-    /// a request that was written in parts a moment ago and is then read whole stops the processor.
+    /// Keeps a request that waits, under the tag that the backend is to know it by. The tag is
+    /// written in its place: a request that was written in parts a moment ago and is then read
+    /// whole stops the processor.
     pub(super) fn keep(&mut self, job: u32, request: Request) {
         let record = &mut self.jobs[job];
         record.request.insert(request).tag = Job::token(job, record.age);
@@ -433,7 +435,8 @@ impl Scheduler {
         true
     }
 
-    /// A limit that opened at a time is looked at only now. What its tolerance makes up for is not worth telling.
+    /// A limit that opened at a time is looked at only now. What its tolerance makes up for is not
+    /// worth telling.
     #[inline]
     pub(super) fn note_late(&mut self, limit: u32, opened: Time) {
         if self.now.since(opened) > self.settings.tolerance {
@@ -442,7 +445,8 @@ impl Scheduler {
         }
     }
 
-    /// Lets an entity that was held go on to where it waits next; if its limit is still closed, that is here.
+    /// Lets an entity that was held go on to where it waits next; if its limit is still closed,
+    /// that is here.
     fn release(&mut self, entity: Entity) {
         if self.place(entity) == Place::Held {
             self.set_place(entity, Place::Out);
@@ -450,7 +454,8 @@ impl Scheduler {
         }
     }
 
-    /// Arranges to look at a limit again when it opens. One that is closed by what is in flight opens with an end.
+    /// Arranges to look at a limit again when it opens. One that is closed by what is in flight
+    /// opens with an end.
     fn set_timer(&mut self, limit: u32) {
         if let Some(until) = self.limits[limit].needs_timer(self.now) {
             self.timers.set(until, limit);

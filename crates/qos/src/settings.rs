@@ -8,8 +8,8 @@ use crate::edit::Burst;
 /// Which levels of the tree may carry a policy at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nesting {
-    /// As ONTAP from 9.18.1: SVM, volume and qtree may each carry one; a LUN or file may only where nothing above it
-    /// does.
+    /// As ONTAP from 9.18.1: SVM, volume and qtree may each carry one; a LUN or file may only where
+    /// nothing above it does.
     #[default]
     Ontap,
     /// Every level may carry one; the tightest limit binds.
@@ -42,7 +42,8 @@ pub enum PeakMode {
     /// The ceiling, always available.
     #[default]
     Ceiling,
-    /// Reached only on credit saved below the expected rate; without credit the expected rate is the ceiling.
+    /// Reached only on credit saved below the expected rate; without credit the expected rate is
+    /// the ceiling.
     Credits,
 }
 
@@ -63,15 +64,15 @@ pub struct RegistrySettings {
     pub groups_max: usize,
     /// Objects in policy groups at most. ONTAP's limit is the default; a million is fine here.
     pub workloads_max: usize,
-    /// An object under an adaptive policy that changed its size is evaluated anew after this long. The default leaves
-    /// the caller a minute to come round within the 5 minutes promised.
+    /// An object under an adaptive policy that changed its size is evaluated anew after this long.
+    /// The default leaves the caller a minute to come round within the 5 minutes promised.
     pub evaluation_interval: Span,
     /// How much of what the pool can do may be promised; `None` asks nothing.
     pub goal: Option<Goal>,
 }
 
-/// How much of what a pool can do its floors may promise together. What it can do is for an administrator to say: a figure
-/// measured once would be wrong as soon as the load is another.
+/// How much of what a pool can do its floors may promise together. What it can do is for an
+/// administrator to say: a figure measured once would be wrong as soon as the load is another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Goal {
     /// What the pool can do.

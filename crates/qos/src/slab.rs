@@ -5,8 +5,9 @@ use std::ops::{Index, IndexMut};
 /// No record.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A vector whose places are used again. The owner of a number frees it exactly once; a freed record stays as it is
-/// until its number is used again, so whoever may hold an old number needs another sign that it is meant.
+/// A vector whose places are used again. The owner of a number frees it exactly once; a freed
+/// record stays as it is until its number is used again, so whoever may hold an old number needs
+/// another sign that it is meant.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     records: Vec<T>,

@@ -8,9 +8,9 @@
 //!   a heap for what lies beyond
 //! ```
 //!
-//! A timer goes off at the end of its grain: late by less than one, never early. Whoever limits rates allows for that
-//! by a tolerance, and gets for it that timers of one grain cost one wake-up, and adding or taking one costs the same
-//! however many there are.
+//! A timer goes off at the end of its grain: late by less than one, never early. Whoever limits
+//! rates allows for that by a tolerance, and gets for it that timers of one grain cost one wake-up,
+//! and adding or taking one costs the same however many there are.
 
 use block::{Span, Time};
 
@@ -28,7 +28,8 @@ pub(crate) struct Wheel {
     cursor: u64,
     slots: Vec<Vec<(u64, u32)>>,
     filled: [u64; WORDS],
-    /// A bit for each word of `filled` that is not zero: most wheels are empty, and that is seen at a glance.
+    /// A bit for each word of `filled` that is not zero: most wheels are empty, and that is seen at
+    /// a glance.
     words: u64,
     beyond: Heap,
     /// Taken from their slot, and how many of them were given out.
@@ -115,7 +116,8 @@ impl Wheel {
         let (at, bits) = if ahead != 0 {
             (word, ahead)
         } else {
-            // The words behind this one, around the ring; last this one again, with what lies before the cursor.
+            // The words behind this one, around the ring; last this one again, with what lies
+            // before the cursor.
             let others = self.words.rotate_right(word as u32).rotate_right(1);
             let at = (word + 1 + u64::from(others.trailing_zeros())) % WORDS as u64;
             (at, if others == 0 { 0 } else { self.filled[at as usize] })
@@ -146,7 +148,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is set, near or far, is out when it is due and not before, over any jumps of the clock.
+        /// Whatever is set, near or far, is out when it is due and not before, over any jumps of
+        /// the clock.
         #[test]
         fn all_go_off_when_due(
             timers in prop::collection::vec((0u64..3_000_000, 0u64..2_000_000), 1..100),

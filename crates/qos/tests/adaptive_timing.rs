@@ -1,5 +1,5 @@
-//! When an adaptive policy follows its object: at once on assignment and on a change of the policy, within five minutes
-//! of a change in size, not at all for less than 10 IOPS.
+//! When an adaptive policy follows its object: at once on assignment and on a change of the policy,
+//! within five minutes of a change in size, not at all for less than 10 IOPS.
 
 use block::{Bytes, Iops, ObjectId, Span, Time};
 use qos::{
@@ -10,7 +10,8 @@ use qos::{
 const GB: u64 = 1_000_000_000;
 const FIVE_MINUTES: Span = Span::from_secs(300);
 
-/// One volume under 1000 to 2000 IOPS per TB, both of used space: one IOPS expected and two at the peak per GB.
+/// One volume under 1000 to 2000 IOPS per TB, both of used space: one IOPS expected and two at the
+/// peak per GB.
 struct Setup {
     registry: Registry,
     volume: ObjectId,
@@ -147,7 +148,8 @@ fn one_call_looks_at_a_bounded_number() {
     assert_eq!(registry.next_evaluation(), None);
 }
 
-/// With credits the expected rate is the ceiling, and a burst leads to the peak: 500 expected, 1000 at the peak, 100 %.
+/// With credits the expected rate is the ceiling, and a burst leads to the peak: 500 expected, 1000
+/// at the peak, 100 %.
 #[test]
 fn with_credits_the_peak_is_a_burst_above_the_expected_rate() {
     let Setup { mut registry, volume } = setup(500);

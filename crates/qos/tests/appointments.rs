@@ -53,9 +53,9 @@ fn gate() -> Gate<Null> {
     gate
 }
 
-/// A volume and a group of 1 000 bytes a second each, used up by others, never open together: a member in both of them
-/// asks for 1 MiB, which takes 1 049 s, and is promised a moment that far ahead. Whenever all limits go, it goes within a
-/// second.
+/// A volume and a group of 1 000 bytes a second each, used up by others, never open together: a
+/// member in both of them asks for 1 MiB, which takes 1 049 s, and is promised a moment that far
+/// ahead. Whenever all limits go, it goes within a second.
 #[test]
 fn a_moment_promised_under_limits_that_are_gone_does_not_hold() {
     let step = Span::from_secs(37);
@@ -63,7 +63,8 @@ fn a_moment_promised_under_limits_that_are_gone_does_not_hold() {
         let (mut gate, mut now, mut made, mut out) = (gate(), Time::ZERO, 0, Vec::new());
         for at in 0..steps {
             for (object, from) in [(BESIDE, 0), (ELSEWHERE, 14), (MEMBER, 16)] {
-                // Two outstanding each, from its step on: the group's clock runs half a request behind the volume's.
+                // Two outstanding each, from its step on: the group's clock runs half a request
+                // behind the volume's.
                 if at == from || at == from + 1 || at > from && at % 14 == 0 {
                     let request =
                         Request { tag: made, object, at: 0, len: 1 << 20, op: Op::Read, fua: false, due: now };

@@ -1,8 +1,8 @@
-//! Published adaptive policies: the tables as printed, and every worked example known, computed through the registry or
-//! the policy exactly as an administrator's line would be.
+//! Published adaptive policies: the tables as printed, and every worked example known, computed
+//! through the registry or the policy exactly as an administrator's line would be.
 //!
-//! Sizes written as an administrator types them (`100GB`) are multiplied out by their unit; sizes in bytes go in as they
-//! are.
+//! Sizes written as an administrator types them (`100GB`) are multiplied out by their unit; sizes
+//! in bytes go in as they are.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,8 @@ fn the_published_sizings_meet_the_required_iops() {
     }
 }
 
-/// The third printed line has a peak below what it expects, and must be refused with the policy left alone.
+/// The third printed line has a peak below what it expects, and must be refused with the policy
+/// left alone.
 #[test]
 fn the_published_modifications_hold_but_for_the_contradictory_one() {
     let (mut registry, svm) = epic();
@@ -227,8 +228,8 @@ fn the_default_minimum_follows_the_expected_rate() {
     assert_eq!(AdaptivePolicy::new(two, two).minimum(Units::Binary), Iops(500));
 }
 
-/// The table of readings of one published size, each truncated. Typed and computed in the same units the published
-/// figures come out; a size in bytes is divided by the TB of the units.
+/// The table of readings of one published size, each truncated. Typed and computed in the same
+/// units the published figures come out; a size in bytes is divided by the TB of the units.
 #[test]
 fn each_reading_of_a_size_gives_its_figure() {
     use Units::{Binary, Decimal};

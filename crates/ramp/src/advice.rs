@@ -1,8 +1,8 @@
 //! Which adaptive policy protects a database of so many IOPS and so much used space.
 //!
-//! The published rule spreads the required IOPS over the used space. That is the average: a burst of writes, made every
-//! 80 s, would then take all of the 80 s. To be written within the limit of a cycle, the floor must carry the reads and
-//! the burst together for that long:
+//! The published rule spreads the required IOPS over the used space. That is the average: a burst
+//! of writes, made every 80 s, would then take all of the 80 s. To be written within the limit of a
+//! cycle, the floor must carry the reads and the burst together for that long:
 //!
 //! ```text
 //!   floor = reads + burst / limit = (0.75 + 0.25 · 80 / limit) · required = 1.194 · required for 45 s
@@ -17,7 +17,8 @@ pub use show::{advice_chart, advice_page, advice_text, advice_warnings, space};
 use crate::settings::Constants;
 use block::{Bytes, Span};
 
-/// References in the database for each operation of the sizing rule: `(reads + writes of a burst / 45) · 225`.
+/// References in the database for each operation of the sizing rule:
+/// `(reads + writes of a burst / 45) · 225`.
 const REFERENCES: f64 = 225.0;
 
 /// A TB, as policies count it.
@@ -75,7 +76,8 @@ pub struct Advice {
     need: Need,
 }
 
-/// The global references a second that a total of `iops` serves: `(reads + writes of a burst / 45) · 225`.
+/// The global references a second that a total of `iops` serves:
+/// `(reads + writes of a burst / 45) · 225`.
 pub fn references_of(iops: u64) -> f64 {
     iops as f64 * factor(Constants::CYCLE_LIMIT) * REFERENCES
 }
@@ -91,10 +93,11 @@ fn factor(limit: Span) -> f64 {
 }
 
 impl Policy {
-    /// Rates for a floor of `iops` in all. Peak is twice and the absolute minimum half of a TB's floor, as in both
-    /// published examples (15 000: 30 000 and 7 500).
+    /// Rates for a floor of `iops` in all. Peak is twice and the absolute minimum half of a TB's
+    /// floor, as in both published examples (15 000: 30 000 and 7 500).
     fn of(iops: f64, used: Bytes) -> Policy {
-        // Rounded up: a floor that is a little short is no floor. What is only the last bits of a division is none.
+        // Rounded up: a floor that is a little short is no floor. What is only the last bits of a
+        // division is none.
         let expected = (iops * TB as f64 / used.0 as f64 - 1e-6).ceil().max(1.0) as u64;
         // Below half a TB, half of a TB's floor would be more than all that is needed.
         let all = (iops - 1e-6).ceil().max(1.0) as u64;
@@ -178,7 +181,8 @@ mod tests {
         Advice::on(Need { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(limit_s) }).unwrap()
     }
 
-    /// The published settings for 5 TB (15 000, 30 000, 7 500) and for 75 TB (1 000, 2 000, 500), at 75 000 IOPS.
+    /// The published settings for 5 TB (15 000, 30 000, 7 500) and for 75 TB (1 000, 2 000, 500),
+    /// at 75 000 IOPS.
     #[test]
     fn the_published_rule_gives_the_published_policies() {
         let policy = |expected, peak, absolute_min| Policy { expected, peak, absolute_min };
@@ -192,7 +196,8 @@ mod tests {
         let found = advice(75_000, 5_000, 45);
         assert_eq!(found.safe.expected, 17_917);
         assert!((found.factor - 1.194_444_4).abs() < 1e-6);
-        // At the average rate a burst takes the whole period; at the safe one 1.5 M / (89 585 − 56 250) = 44.998 s.
+        // At the average rate a burst takes the whole period; at the safe one 1.5 M / (89 585 −
+        // 56 250) = 44.998 s.
         assert_eq!(found.published_cycle, Span::from_secs(80));
         assert!(found.published_misses());
         assert!((found.safe_cycle.as_secs_f64() - 44.998).abs() < 0.001 && found.safe_cycle <= Span::from_secs(45));
@@ -211,7 +216,8 @@ mod tests {
         assert_eq!(found.safe.at(Bytes(GB)), (8_959, 8_959), "the absolute minimum rules, and no ceiling is below it");
     }
 
-    /// 100 IOPS on 3 GB: half of 33 334 IOPS/TB would be 16 667 IOPS, for a database that needs 100.
+    /// 100 IOPS on 3 GB: half of 33 334 IOPS/TB would be 16 667 IOPS, for a database that needs
+    /// 100.
     #[test]
     fn an_absolute_minimum_is_never_more_than_what_is_needed() {
         let found = advice(100, 3, 45);
@@ -220,7 +226,8 @@ mod tests {
         assert_eq!((found.safe.absolute_min, found.safe.at(Bytes(3 * GB)).0), (120, 120));
     }
 
-    /// 75 000 IOPS: 56 250 reads and 1.5 million writes a burst, (56 250 + 33 333.3) · 225 = 20 156 250.
+    /// 75 000 IOPS: 56 250 reads and 1.5 million writes a burst, (56 250 + 33 333.3) · 225 =
+    /// 20 156 250.
     #[test]
     fn references_size_a_database() {
         assert!((references_of(75_000) - 20_156_250.0).abs() < 1.0);

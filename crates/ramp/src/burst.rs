@@ -1,9 +1,10 @@
 //! A burst: blocks in random order, each at most once, without remembering which came already.
 //!
-//! A database writes a dirty buffer once a cycle, however often it was changed. So a burst is drawn without replacement:
-//! the first so many numbers of a keyed order of all blocks. The order is a Feistel network over the next power of four,
-//! walked on until it falls below the number of blocks (on average at most four steps). The same burst can be walked
-//! twice, first for the journal and then for the database.
+//! A database writes a dirty buffer once a cycle, however often it was changed. So a burst is drawn
+//! without replacement: the first so many numbers of a keyed order of all blocks. The order is a
+//! Feistel network over the next power of four, walked on until it falls below the number of blocks
+//! (on average at most four steps). The same burst can be walked twice, first for the journal and
+//! then for the database.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -55,7 +56,8 @@ impl Burst {
         number
     }
 
-    /// A bijection of the numbers of `2 · half_bits` bits, whatever the hash is: each round can be undone.
+    /// A bijection of the numbers of `2 · half_bits` bits, whatever the hash is: each round can be
+    /// undone.
     #[inline]
     fn scramble(&self, number: u64) -> u64 {
         let mask = (1u64 << self.half_bits) - 1;
@@ -90,7 +92,8 @@ mod tests {
 
     #[test]
     fn blocks_lie_evenly_and_differ_by_seed() {
-        // 64 equal parts of 10 000 draws: chi-square of 63 degrees, mean 63, deviation 11.2; five of them either way.
+        // 64 equal parts of 10 000 draws: chi-square of 63 degrees, mean 63, deviation 11.2; five
+        // of them either way.
         let blocks = (1 << 40) + 12_345;
         let (one, two) = (Burst::new(blocks, 10_000, 1), Burst::new(blocks, 10_000, 2));
         let mut parts = [0u64; 64];
@@ -98,7 +101,8 @@ mod tests {
         let chi2: f64 = parts.iter().map(|&count| (count as f64 - 156.25).powi(2) / 156.25).sum();
         assert!((7.0..119.0).contains(&chi2), "chi-square {chi2}");
         assert!((0..10_000).filter(|&i| one.block(i) == two.block(i)).count() < 3);
-        // Neighbours in the order are no neighbours on the disk: half of the steps rise, ±5 deviations of √(n/12) = 29.
+        // Neighbours in the order are no neighbours on the disk: half of the steps rise, ±5
+        // deviations of √(n/12) = 29.
         let rises = (1..10_000).filter(|&i| one.block(i) > one.block(i - 1)).count();
         assert!(rises.abs_diff(5000) < 150, "{rises}");
     }

@@ -5,9 +5,10 @@
 //!    │ magic  │ kind   │ job and file │ block in job  │  generation   │ seed of body  │ sum     │ body …
 //!                                                                                    of 0..40
 //! ```
-//! All little-endian. What a block holds follows from its recipe and its place alone, so that filling can go on where it
-//! stopped, in any number of threads, and every block can be checked without anything being remembered. A duplicate is a
-//! whole copy of an earlier block of its job, header included, as a deduplicating array must find it.
+//! All little-endian. What a block holds follows from its recipe and its place alone, so that
+//! filling can go on where it stopped, in any number of threads, and every block can be checked
+//! without anything being remembered. A duplicate is a whole copy of an earlier block of its job,
+//! header included, as a deduplicating array must find it.
 
 use crate::BLOCK;
 use rand_core::{Rng, SeedableRng};
@@ -15,8 +16,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const MAGIC: &[u8; 4] = b"SWrb";
 const HEADER: usize = 48;
-/// Compressible bytes stand at the end of each piece of this many: a compressor that works on less than a block finds
-/// them, too, and the matches cost it little.
+/// Compressible bytes stand at the end of each piece of this many: a compressor that works on less
+/// than a block finds them, too, and the matches cost it little.
 const PIECE: usize = 2048;
 
 /// What a directory is filled with.
@@ -67,9 +68,10 @@ impl Default for Recipe {
 }
 
 impl Recipe {
-    /// The seed of a place that was given none, from its name and its host's: the same place is filled with the same data
-    /// again, and two places with different data, or an array that deduplicates would keep one for both. Whoever wants
-    /// places to be alike gives the seed. (64-bit FNV-1a, mixed, and cut to what every reader of numbers keeps exactly.)
+    /// The seed of a place that was given none, from its name and its host's: the same place is
+    /// filled with the same data again, and two places with different data, or an array that
+    /// deduplicates would keep one for both. Whoever wants places to be alike gives the seed.
+    /// (64-bit FNV-1a, mixed, and cut to what every reader of numbers keeps exactly.)
     pub fn seed_of(host: &str, place: &str) -> u64 {
         let bytes = host.bytes().chain([0]).chain(place.bytes());
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
@@ -101,7 +103,8 @@ impl Recipe {
         bytes[40..HEADER].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Whether `bytes` is what belongs there: as filled, or as a write cycle left it. The generation that wrote it.
+    /// Whether `bytes` is what belongs there: as filled, or as a write cycle left it. The
+    /// generation that wrote it.
     ///
     /// # Errors
     /// What is there instead.
@@ -132,8 +135,9 @@ impl Recipe {
 
     /// The block that this one is a copy of; itself where it is none.
     ///
-    /// Of the blocks after the first, `duplicate_percent` of a hundred are copies of an earlier one, which may be a copy
-    /// itself: the share of blocks that a deduplicating array saves is the same.
+    /// Of the blocks after the first, `duplicate_percent` of a hundred are copies of an earlier
+    /// one, which may be a copy itself: the share of blocks that a deduplicating array saves is the
+    /// same.
     fn origin(&self, job: u64, block: u64) -> u64 {
         let mut block = block;
         while block > 0 {
@@ -190,7 +194,8 @@ mod tests {
             let count = 5000;
             let unique: HashSet<Vec<u8>> = (0..count).map(|number| block(&recipe, 3, number)).collect();
             let saved = 100.0 * (1.0 - unique.len() as f64 / count as f64);
-            // Binomial: a deviation of √(p (1 − p) / 5000) = 0.65 points at most; two points are three of them.
+            // Binomial: a deviation of √(p (1 − p) / 5000) = 0.65 points at most; two points are
+            // three of them.
             assert!((saved - f64::from(percent)).abs() < 2.0, "{saved} for {percent}");
         }
     }

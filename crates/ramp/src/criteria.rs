@@ -14,7 +14,8 @@ use stats::{Measured, Outcome};
 pub enum Figure {
     /// The longest write cycle, in seconds; the limit scales with the period.
     LongestWriteCycle,
-    /// The write cycle that nine of ten did not exceed, in seconds; the limit scales with the period.
+    /// The write cycle that nine of ten did not exceed, in seconds; the limit scales with the
+    /// period.
     WriteCycleP90,
     /// Effective write latency, in milliseconds.
     EffectiveWriteLatency,
@@ -179,9 +180,10 @@ impl Criteria {
     /// The names of the presets.
     pub const PRESETS: [&'static str; 2] = ["2021", "read-percentile"];
 
-    /// A preset: `2021` bounds the longest write cycle (below 45 s) and the effective write latency (below 1 ms);
-    /// `read-percentile` the random read (2 ms on average, 99 % below 60 ms, 99.9 % below 200 ms, 99.99 % below 600 ms),
-    /// the random write (1 ms on average) and the longest write cycle.
+    /// A preset: `2021` bounds the longest write cycle (below 45 s) and the effective write latency
+    /// (below 1 ms); `read-percentile` the random read (2 ms on average, 99 % below 60 ms, 99.9 %
+    /// below 200 ms, 99.99 % below 600 ms), the random write (1 ms on average) and the longest
+    /// write cycle.
     pub fn preset(name: &str) -> Option<Criteria> {
         use Figure::{
             EffectiveWriteLatency, LongestWriteCycle, RandreadAverage, ReadP99, ReadP999, ReadP9999, WriteAverage,
@@ -241,12 +243,12 @@ impl Criteria {
         }
     }
 
-    /// The part of the reads that were due and may be left unmade: with more of them missing, what was measured is not
-    /// the load that was asked for.
+    /// The part of the reads that were due and may be left unmade: with more of them missing, what
+    /// was measured is not the load that was asked for.
     pub const NEVER_MADE_MOST: f64 = 0.01;
 
-    /// What a row says about each, about the load itself, and about all of them. Limits of cycles scale with the period:
-    /// 45 s at 80 s.
+    /// What a row says about each, about the load itself, and about all of them. Limits of cycles
+    /// scale with the period: 45 s at 80 s.
     pub fn judge(&self, row: &Row, constants: &Constants) -> (Outcome, Vec<Judgement>) {
         let factor = constants.cycle.as_secs_f64() / Constants::CYCLE.as_secs_f64();
         let mut judgements: Vec<Judgement> = self.all.iter().map(|criterion| criterion.judge(row, factor)).collect();
@@ -261,8 +263,9 @@ impl Criteria {
     }
 }
 
-/// Whether the load was put on that was asked for. Where it was not, the other figures are those of another load: that is
-/// the storage's failure if it held the readers, and otherwise nobody can say what it would have done.
+/// Whether the load was put on that was asked for. Where it was not, the other figures are those of
+/// another load: that is the storage's failure if it held the readers, and otherwise nobody can say
+/// what it would have done.
 fn load(row: &Row) -> Judgement {
     let (missed, percent, most) = (row.reads_missed, 100.0 * row.never_made(), 100.0 * Criteria::NEVER_MADE_MOST);
     let figures = format!("{missed} reads ({percent:.1} %) were due and never made");

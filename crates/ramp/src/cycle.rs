@@ -1,6 +1,7 @@
 //! A write cycle as it ran, and the table of cycles.
 //!
-//! The columns are those that the database itself keeps of its last cycles, so that the two can be laid side by side.
+//! The columns are those that the database itself keeps of its last cycles, so that the two can be
+//! laid side by side.
 
 use block::Span;
 
@@ -37,7 +38,8 @@ pub fn cycles_header() -> &'static str {
     "Run,Cycle,Due (sec),Start (sec),Sleep (sec),WIJ Time (sec),Write Time (sec),Cycle Time (sec),Blocks,Overrun,Comparable\n"
 }
 
-/// The cycles of a run as lines of the table; `comparable` is whether they can be compared with published figures.
+/// The cycles of a run as lines of the table; `comparable` is whether they can be compared with
+/// published figures.
 pub fn cycles_csv(run: u64, cycles: &[Cycle], period: Span, comparable: bool) -> String {
     let mut text = String::new();
     for cycle in cycles {

@@ -1,4 +1,5 @@
-//! A directory filled with data: which files it has, which blocks they hold, and how much it takes to fill it up.
+//! A directory filled with data: which files it has, which blocks they hold, and how much it takes
+//! to fill it up.
 //!
 //! ```text
 //!   DIR/seawall-data.toml      how it was made
@@ -103,8 +104,8 @@ impl Dataset {
         format!("data{:04}", index + 1)
     }
 
-    /// How far to fill: until `percent` of the whole file system is in use, what is there and not ours counted, and never
-    /// into root's reserve. `ours` is what this data has already, in bytes.
+    /// How far to fill: until `percent` of the whole file system is in use, what is there and not
+    /// ours counted, and never into root's reserve. `ours` is what this data has already, in bytes.
     pub fn plan(&self, room: Room, ours: u64, percent: u32) -> FillPlan {
         let used_at_most = (u128::from(room.total) * u128::from(percent) / 100) as u64;
         let used = room.total.saturating_sub(room.free);
@@ -118,8 +119,8 @@ impl Dataset {
     }
 }
 
-/// What a file system takes for itself to hold so many bytes of files: names, and a map of extents that are a MiB at
-/// worst. Left free, so that the target is met and not passed.
+/// What a file system takes for itself to hold so many bytes of files: names, and a map of extents
+/// that are a MiB at worst. Left free, so that the target is met and not passed.
 fn metadata(bytes: u64) -> u64 {
     (64 << 10) + bytes / 16_384 + (bytes >> 30) * (8 << 10)
 }
@@ -146,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_plan_counts_what_is_there_and_leaves_the_reserve() {
-        // 1000 MiB, 100 in use by others: 850 MiB at 85 %, so 750 MiB less metadata (64 KiB and 48 KiB).
+        // 1000 MiB, 100 in use by others: 850 MiB at 85 %, so 750 MiB less metadata (64 KiB and
+        // 48 KiB).
         let mib = |n: u64| n << 20;
         let room = Room { total: mib(1000), free: mib(900), available: mib(850) };
         let plan = DATA.plan(room, 0, 85);

@@ -1,5 +1,5 @@
-//! Several databases on one storage, protected ones beside a neighbour: the experiment's arithmetic, its verdict, and how
-//! it is shown. The player brings the rows.
+//! Several databases on one storage, protected ones beside a neighbour: the experiment's
+//! arithmetic, its verdict, and how it is shown. The player brings the rows.
 //!
 //! ```text
 //!   loads ──► Window: what the storage must be able to do for the experiment to say anything ──► one factor
@@ -30,7 +30,8 @@ pub struct Arm {
     pub name: String,
     /// The hosts, in the experiment's order.
     pub hosts: Vec<HostRows>,
-    /// What the storage did while all hosts wrote: of each run, in the period of each cycle, in order.
+    /// What the storage did while all hosts wrote: of each run, in the period of each cycle, in
+    /// order.
     pub busy: Vec<Vec<Option<Busy>>>,
 }
 
@@ -43,8 +44,8 @@ pub struct HostRows {
     pub protected: bool,
     /// Its runs, in order.
     pub rows: Vec<Row>,
-    /// How long the cycles of each run took, by the period in which each was due, the first one period after the run's
-    /// start; `None` where none was.
+    /// How long the cycles of each run took, by the period in which each was due, the first one
+    /// period after the run's start; `None` where none was.
     pub cycles: Vec<Vec<Option<Span>>>,
 }
 

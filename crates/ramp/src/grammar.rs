@@ -1,11 +1,13 @@
-//! The command line of a ramp, as published ones write it: one dash or two or an en dash, `--option value` or
-//! `--option=value`, a comment of any number of words, and the classic program's name in front.
+//! The command line of a ramp, as published ones write it: one dash or two or an en dash,
+//! `--option value` or `--option=value`, a comment of any number of words, and the classic
+//! program's name in front.
 
 use crate::ladder::Ladder;
 use crate::settings::{Accounting, Constants, Settings, SettingsError, Steps};
 use block::{Bytes, Span};
 
-/// An option: its name, what its value is called (none for a switch), its default, and what it does.
+/// An option: its name, what its value is called (none for a switch), its default, and what it
+/// does.
 struct Known {
     name: &'static str,
     value: Option<&'static str>,
@@ -364,8 +366,8 @@ impl Given {
 /// What options may begin with: word processors put the en and em dash there.
 pub const DASHES: [char; 3] = ['-', '–', '—'];
 
-/// The word without its dashes: `--x`, `-x`, or with the en or em dash that word processors put there. `None` for a word
-/// that is no option: a negative number is a value.
+/// The word without its dashes: `--x`, `-x`, or with the en or em dash that word processors put
+/// there. `None` for a word that is no option: a negative number is a value.
 fn undashed(word: &str) -> Option<&str> {
     let bare = word.strip_prefix("--").or(word.strip_prefix(DASHES))?;
     let bare = bare.strip_prefix(['-', '–']).unwrap_or(bare);

@@ -1,6 +1,6 @@
-//! A ramp as any run is kept: each of its runs is a point, the database its one actor, and reads, writes, the write image
-//! journal and the transaction journal are classes of its work. As in the published tables, journals are no part of the
-//! whole.
+//! A ramp as any run is kept: each of its runs is a point, the database its one actor, and reads,
+//! writes, the write image journal and the transaction journal are classes of its work. As in the
+//! published tables, journals are no part of the whole.
 
 use crate::{BLOCK, Row, RunOutcome};
 use block::{OpKind, Span};
@@ -10,7 +10,8 @@ use stats::{CycleRecord, Outcome, Verdict};
 /// The database is the only actor.
 const ACTOR: u32 = 0;
 
-/// A ramp of the host `system` before its first run, without where it comes from. `place` is what is loaded.
+/// A ramp of the host `system` before its first run, without where it comes from. `place` is what
+/// is loaded.
 pub fn begun(system: &str, place: &str) -> Run {
     let mut kept = Run::default();
     let place = kept.place(Place { kind: "folder".into(), name: place.into(), size: None });
@@ -55,8 +56,8 @@ pub fn add(kept: &mut Run, actor: u32, run: &RunOutcome) {
     kept.note_of(&name, &run.losses.lines());
 }
 
-/// The rows of a summary as a run: counts, rates and verdicts are in them; seconds, histograms and cycles are not, so that
-/// times are settings of their points and no latencies.
+/// The rows of a summary as a run: counts, rates and verdicts are in them; seconds, histograms and
+/// cycles are not, so that times are settings of their points and no latencies.
 pub fn imported(rows: &[Row]) -> Run {
     let mut kept = Run::default();
     let (system, comment) = rows.first().map_or(("", ""), |row| (&*row.system, &*row.comment));
@@ -144,7 +145,8 @@ mod tests {
     use stats::run::Kind;
     use stats::{Direction, Punctuality, Tape, TapeSlice};
 
-    /// What a run's tape knows is what is kept: reads never made are not late, and journals are beside the whole.
+    /// What a run's tape knows is what is kept: reads never made are not late, and journals are
+    /// beside the whole.
     #[test]
     fn a_run_is_kept_as_it_was_recorded() {
         let mut tape = Tape::default();

@@ -1,11 +1,13 @@
-//! The first block of a device that was filled: how it was made, how far the data goes, how far it has come.
+//! The first block of a device that was filled: how it was made, how far the data goes, how far it
+//! has come.
 //!
 //! ```text
 //!   block 0   1            …            filled          …          blocks   …    the end
 //!   │ label │ data, as a job's are │ still to be filled │ │ free: journals may go here │
 //! ```
-//! A directory's files tell by their lengths how far they are; a device has one length all its life, so it is written down,
-//! each time after the data before it was made durable. A filling that was stopped goes on from there.
+//! A directory's files tell by their lengths how far they are; a device has one length all its
+//! life, so it is written down, each time after the data before it was made durable. A filling that
+//! was stopped goes on from there.
 
 use crate::BLOCK;
 use crate::content::Recipe;
@@ -17,7 +19,8 @@ use serde::{Deserialize, Serialize};
 pub struct Label {
     /// What its blocks hold.
     pub recipe: Recipe,
-    /// Which job's blocks: devices that are filled together count from 1, so that they hold different data.
+    /// Which job's blocks: devices that are filled together count from 1, so that they hold
+    /// different data.
     pub job: u32,
     /// Blocks of data when it is done, the label not among them.
     pub blocks: u64,

@@ -19,8 +19,8 @@ pub struct Ladder {
 impl Ladder {
     /// The target of each run. A single run is at the upper end.
     ///
-    /// The published tables rise by a tenth of the range in ten runs and begin one step above the lower end: 75 000 to
-    /// 150 000 begins with 82 500.
+    /// The published tables rise by a tenth of the range in ten runs and begin one step above the
+    /// lower end: 75 000 to 150 000 begins with 82 500.
     pub fn targets(&self) -> Vec<u64> {
         let range = u128::from(self.max.saturating_sub(self.min));
         // Rounded to the nearest.
@@ -49,7 +49,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// The load of `target` IOPS: `read_percent` of it as reads, the writes of a whole cycle in one burst, rounded.
+    /// The load of `target` IOPS: `read_percent` of it as reads, the writes of a whole cycle in one
+    /// burst, rounded.
     pub fn of(target: u64, constants: &Constants) -> Load {
         let writes_percent = u128::from(100 - constants.read_percent.min(100));
         let blocks = u128::from(target) * writes_percent * u128::from(constants.cycle.as_nanos());

@@ -1,12 +1,13 @@
-//! One run: reads on schedule and write cycles at the same time, on one target, driven by the owner of the clock.
+//! One run: reads on schedule and write cycles at the same time, on one target, driven by the owner
+//! of the clock.
 //!
 //! ```text
 //!   reads   ─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─   on schedule, all the time
 //!   cycle    sleep │ journal, sync │ N writers, sync │ clear │ sleep │ journal …
 //!                  └ wake                              end ┘       └ wake, 80 s after the first
 //! ```
-//! A cycle that is not over when the next is due delays it; two never overlap. Response times of reads count from when
-//! they were due, so storage that stalls cannot hide.
+//! A cycle that is not over when the next is due delays it; two never overlap. Response times of
+//! reads count from when they were due, so storage that stalls cannot hide.
 
 mod setup;
 mod stream;
@@ -30,7 +31,8 @@ use stats::{Direction, Ended, Noted, Tape};
 use stream::Stream;
 use writer::{Step, Writer};
 
-/// Tag of every read; the writer's tags are smaller. Several machines may share a target, which leaves them 48 bits.
+/// Tag of every read; the writer's tags are smaller. Several machines may share a target, which
+/// leaves them 48 bits.
 const READ: u64 = 1 << 47;
 /// Pieces of writes that are made before reads are looked after again.
 const STEPS_MAX: u32 = 4;
@@ -47,17 +49,20 @@ pub struct Outcome {
     pub target: u64,
     /// For how long reads were scheduled and cycles begun.
     pub runtime: Span,
-    /// From the start until all of it had ended; never shorter than the run was meant to be, unless it was cut short.
+    /// From the start until all of it had ended; never shorter than the run was meant to be, unless
+    /// it was cut short.
     pub elapsed: Span,
-    /// What its requests did: reads on schedule, single writes to the database, writes to the journal; writes to the
-    /// transaction journal and its flushes, where there is one. The flushes of a cycle are told by its times alone.
+    /// What its requests did: reads on schedule, single writes to the database, writes to the
+    /// journal; writes to the transaction journal and its flushes, where there is one. The flushes
+    /// of a cycle are told by its times alone.
     pub tape: Tape,
     /// For how long reads were overdue while every reader was at the storage, which gave none back.
     pub waited: Span,
-    /// For how long reads were overdue while the storage had given readers back that this loop had not come to.
+    /// For how long reads were overdue while the storage had given readers back that this loop had
+    /// not come to.
     pub behind: Span,
-    /// Processor time of the thread that made the requests, and what it waited for a processor; whoever plays a run on a
-    /// wall clock says it, in virtual time it is nothing.
+    /// Processor time of the thread that made the requests, and what it waited for a processor;
+    /// whoever plays a run on a wall clock says it, in virtual time it is nothing.
     pub busy: Span,
     /// Synchronous writers that did it.
     pub writers: u32,
@@ -74,9 +79,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether it was the storage that held overdue reads back: for at least half of the time in which some were overdue,
-    /// every reader was at the storage and this host was idle. All that the host was busy counts as if it had been then,
-    /// so the storage is never blamed for what a processor may have done.
+    /// Whether it was the storage that held overdue reads back: for at least half of the time in
+    /// which some were overdue, every reader was at the storage and this host was idle. All that
+    /// the host was busy counts as if it had been then, so the storage is never blamed for what a
+    /// processor may have done.
     pub fn storage_held(&self) -> bool {
         let overdue = self.waited + self.behind;
         overdue > Span::ZERO && self.waited.saturating_sub(self.busy) * 2 >= overdue
@@ -144,7 +150,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A run of `load` that starts at `start`; `number` tells its random choices from those of other runs.
+    /// A run of `load` that starts at `start`; `number` tells its random choices from those of
+    /// other runs.
     ///
     /// # Errors
     /// The data or the journal is too small for the burst.
@@ -189,14 +196,16 @@ impl Machine {
         })
     }
 
-    /// Waits awake for reads that follow one another within `alert`: on a wall clock, sleeping takes longer than that and
-    /// would make them late. It costs a processor; slower reads are slept for.
+    /// Waits awake for reads that follow one another within `alert`: on a wall clock, sleeping
+    /// takes longer than that and would make them late. It costs a processor; slower reads are
+    /// slept for.
     pub fn alert(mut self, alert: Span) -> Machine {
         self.alert = if self.schedule.spacing() <= alert { alert } else { Span::ZERO };
         self
     }
 
-    /// Drives the run to its end; `watch` is shown how it stands about every `every`, and ends it by returning false.
+    /// Drives the run to its end; `watch` is shown how it stands about every `every`, and ends it
+    /// by returning false.
     pub fn run(mut self, driver: &mut dyn Driver, every: Span, watch: &mut dyn FnMut(&Progress) -> bool) -> Outcome {
         let mut next_look = driver.now() + every;
         let look = |now, machines: &mut [Machine]| {
@@ -263,7 +272,8 @@ impl Machine {
         *(if storage { &mut self.outcome.waited } else { &mut self.outcome.behind }) += passed;
     }
 
-    /// Notes whether reads are overdue behind this pass, and whether anybody but the storage could let them go.
+    /// Notes whether reads are overdue behind this pass, and whether anybody but the storage could
+    /// let them go.
     #[inline]
     fn note_overdue(&mut self, now: Time) {
         let due = self.held.is_some() || self.schedule.due().is_some_and(|due| due <= now);
@@ -356,7 +366,8 @@ impl Machine {
         self.schedule.advance();
         self.reading += 1;
         let blocks = self.layout.blocks();
-        // The high half of draw × n: what is likelier than others is so by n / 2^64, too little to be seen.
+        // The high half of draw × n: what is likelier than others is so by n / 2^64, too little to
+        // be seen.
         let block = ((u128::from(self.chance.next_u64()) * u128::from(blocks)) >> 64) as u64;
         let (object, at) = self.layout.locate(block);
         Some(Request { tag: READ, object, at, len: crate::BLOCK, op: Op::Read, fua: false, due })

@@ -1,4 +1,5 @@
-//! The page of a ramp: the charts that people draw of such tests by hand, its cycles, and the table below them.
+//! The page of a ramp: the charts that people draw of such tests by hand, its cycles, and the table
+//! below them.
 
 use crate::machine::Outcome;
 use crate::settings::Settings;
@@ -13,12 +14,14 @@ use report::section::{
 };
 use stats::Tape;
 
-/// Points of a line over time at most: a longer ramp shows the mean of several seconds, and says so.
+/// Points of a line over time at most: a longer ramp shows the mean of several seconds, and says
+/// so.
 const POINTS_MOST: usize = 1200;
 /// Curves of a chart at most: of more runs, some from the first to the last.
 const CURVES_MOST: usize = 6;
 
-/// The page of these runs; `rows` and `runs` are of the same runs, in order. The caller fills in its facts and version.
+/// The page of these runs; `rows` and `runs` are of the same runs, in order. The caller fills in
+/// its facts and version.
 pub fn page(settings: &Settings, rows: &[Row], runs: &[Outcome]) -> Page {
     let title = format!("Ramp {} to {} IOPS on {}", settings.ladder.min, settings.ladder.max, settings.system);
     let mut page = Page { about: settings.comment.clone(), ..Page::new(title, "") };
@@ -76,7 +79,8 @@ struct Line<'n> {
 
 fn line<'n>(name: &'n str, rows: &[Row], figure: impl Fn(&Row) -> Option<f64>) -> Line<'n> {
     let mut points: Vec<_> = rows.iter().filter_map(|row| Some((row.total_iops(), figure(row)?))).collect();
-    // A run whose last cycle took long reaches less than the one before: lines go from left to right all the same.
+    // A run whose last cycle took long reaches less than the one before: lines go from left to
+    // right all the same.
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     Line { name, points }
 }
@@ -250,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Two runs, one on either side of the line: the page has three graphs with their lines, the limit, both rows, and
-    /// what people typed as text.
+    /// Two runs, one on either side of the line: the page has three graphs with their lines, the
+    /// limit, both rows, and what people typed as text.
     #[test]
     fn a_page_has_its_graphs_and_its_rows() {
         let row = |run, iops, cycle_s, verdict: &str| Row {

@@ -1,13 +1,15 @@
-//! Hosts at the level of phases: the write cycles of several hosts on one storage, without single requests.
+//! Hosts at the level of phases: the write cycles of several hosts on one storage, without single
+//! requests.
 //!
 //! ```text
 //!   host 1   sleep │ journal │ blocks      │ sleep          what changes is which phase each host is in; between two
 //!   host 2   sleep │ journal   │ blocks         │ sleep     changes all rates stand still
 //! ```
-//! The cycles are those of [`Machine`](crate::Machine), by the same loads and constants: a burst wakes when it is due, goes to
-//! the journal in one write at a time, then to its places by several writers, and one that is late delays the next. What the
-//! storage does in a phase it is asked for; that the two levels agree is a test of whoever joins them. Left out: the flushes and the clearing at
-//! the ends of phases, four requests in a cycle of seconds.
+//! The cycles are those of [`Machine`](crate::Machine), by the same loads and constants: a burst
+//! wakes when it is due, goes to the journal in one write at a time, then to its places by several
+//! writers, and one that is late delays the next. What the storage does in a phase it is asked for;
+//! that the two levels agree is a test of whoever joins them. Left out: the flushes and the
+//! clearing at the ends of phases, four requests in a cycle of seconds.
 
 use crate::cycle::Cycle;
 use crate::ladder::Load;
@@ -246,8 +248,8 @@ mod tests {
         }
     }
 
-    /// 20 000 blocks and a header at 4000 a second to the journal and 2000 a second to their places: 5.00025 and 10 s, 22
-    /// times in 1800 s, divided by 1820.
+    /// 20 000 blocks and a header at 4000 a second to the journal and 2000 a second to their
+    /// places: 5.00025 and 10 s, 22 times in 1800 s, divided by 1820.
     #[test]
     fn a_cycle_is_the_sum_of_its_phases() {
         let settings = settings(1800);
@@ -264,13 +266,15 @@ mod tests {
         assert!(row.effective_write_ms.is_some_and(|ms| (ms - 4.0).abs() < 1e-6));
     }
 
-    /// A burst of 100 s at a period of 80: the next begins when it ends, and what is due is missed in the end.
+    /// A burst of 100 s at a period of 80: the next begins when it ends, and what is due is missed
+    /// in the end.
     #[test]
     fn a_late_cycle_delays_the_next() {
         let settings = settings(480);
         let load = Load::of(1000, &settings.constants);
         let run = &phases(&settings, &[load], &mut Fixed(20_001.0 / 50.0, 400.0))[0];
-        // Due at 80, 160, 240, 320 and 400; begun at 80, 180, 280 and 380, which ends at 480: the fifth never begins.
+        // Due at 80, 160, 240, 320 and 400; begun at 80, 180, 280 and 380, which ends at 480: the
+        // fifth never begins.
         let begun: Vec<f64> = run.cycles.iter().map(|cycle| cycle.start.as_secs_f64()).collect();
         assert!(begun.iter().zip([80.0, 180.0, 280.0, 380.0]).all(|(a, b)| (a - b).abs() < 1e-3), "{begun:?}");
         assert_eq!((run.cycles.len(), run.cycles_missed), (4, 1));

@@ -137,8 +137,8 @@ fn lines<'a>(
     Ok(body.lines().enumerate().map(read))
 }
 
-/// The fields of a line as RFC 4180 has them: in quotes where they hold a comma, a quote twice where it means one. What
-/// we write has no line break in a field.
+/// The fields of a line as RFC 4180 has them: in quotes where they hold a comma, a quote twice
+/// where it means one. What we write has no line break in a field.
 pub(crate) fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut letters = line.chars().peekable();

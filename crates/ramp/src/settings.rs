@@ -1,4 +1,5 @@
-//! What a ramp is asked to do: the published options, and the constants that they leave unsaid, each with its name.
+//! What a ramp is asked to do: the published options, and the constants that they leave unsaid,
+//! each with its name.
 
 use crate::ladder::{Ladder, Load};
 use block::{Bytes, Span};
@@ -6,7 +7,8 @@ use block::{Bytes, Span};
 /// How the targets lie between the ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Steps {
-    /// `min + i · (max − min) / n`, as the published tables have it: the first run is a step above the minimum.
+    /// `min + i · (max − min) / n`, as the published tables have it: the first run is a step above
+    /// the minimum.
     #[default]
     AboveMinimum,
     /// The first run is at the minimum, the last at the maximum.
@@ -19,16 +21,18 @@ pub enum Accounting {
     /// The time that the run took.
     #[default]
     True,
-    /// The length that the run was meant to have and 20 s, as the published tables imply; to compare with them.
+    /// The length that the run was meant to have and 20 s, as the published tables imply; to
+    /// compare with them.
     Published,
 }
 
 impl Accounting {
-    /// What the published tables divide by beyond a run's length: `0.75 · T · 1800 / Read` is 1820 s on average.
+    /// What the published tables divide by beyond a run's length: `0.75 · T · 1800 / Read` is
+    /// 1820 s on average.
     pub const PADDING: Span = Span::from_secs(20);
 
-    /// The divisor for a run that took `elapsed` and was to take `runtime`. A published run whose last cycle ended 33 s after
-    /// its length is divided by no more than the others.
+    /// The divisor for a run that took `elapsed` and was to take `runtime`. A published run whose
+    /// last cycle ended 33 s after its length is divided by no more than the others.
     pub fn elapsed(self, elapsed: Span, runtime: Span) -> Span {
         match self {
             Accounting::True => elapsed,
@@ -176,15 +180,17 @@ impl Settings {
         self.runtime.as_nanos().saturating_sub(1) / self.constants.cycle.as_nanos().max(1)
     }
 
-    /// The part of a target that its run can reach. The first burst begins a period after the start, so that there is one
-    /// less than the rate asks for: of two bursts in 24 s at a period of 8 s, 0.75 + 0.25 · 2 · 8 / 24 = 0.917.
+    /// The part of a target that its run can reach. The first burst begins a period after the
+    /// start, so that there is one less than the rate asks for: of two bursts in 24 s at a period
+    /// of 8 s, 0.75 + 0.25 · 2 · 8 / 24 = 0.917.
     pub fn reachable(&self) -> f64 {
         let reads = f64::from(self.constants.read_percent) / 100.0;
         let written = self.bursts() as f64 * self.constants.cycle.as_secs_f64() / self.runtime.as_secs_f64();
         reads + (1.0 - reads) * written
     }
 
-    /// How long the load before the first run takes: the warm-up, or as long as it takes to come past one whole cycle.
+    /// How long the load before the first run takes: the warm-up, or as long as it takes to come
+    /// past one whole cycle.
     pub fn warm_up_length(&self) -> Span {
         self.constants.warmup.max(self.constants.cycle + Span::from_nanos(1))
     }
@@ -236,7 +242,8 @@ mod tests {
         assert_eq!(settings().differences(), Vec::<String>::new());
     }
 
-    /// 22 bursts in 30 minutes, the last after 1760 s: 0.75 + 0.25 · 22 · 80 / 1800. One that would begin at the end does not.
+    /// 22 bursts in 30 minutes, the last after 1760 s: 0.75 + 0.25 · 22 · 80 / 1800. One that would
+    /// begin at the end does not.
     #[test]
     fn a_run_reaches_what_its_bursts_write() {
         let reached = |runtime_s, cycle_s| {

@@ -1,11 +1,12 @@
-//! The short tables in which results of ramps are printed: a row a run, six figures or fewer, no length and no counts.
+//! The short tables in which results of ramps are printed: a row a run, six figures or fewer, no
+//! length and no counts.
 //!
 //! ```text
 //!   run,read_iops,write_iops,total_iops,longest_write_cycle_s,effective_write_latency_ms
 //!   10,55655,18176,73832,32.66,0.12
 //! ```
-//! Columns may be in any order and be written as in `summary.csv` (`Longest Write Cycle (sec)`). What is not printed stays
-//! unknown.
+//! Columns may be in any order and be written as in `summary.csv` (`Longest Write Cycle (sec)`).
+//! What is not printed stays unknown.
 
 use crate::BLOCK;
 use crate::reading::{ReadingError, fields};
@@ -40,7 +41,8 @@ const COLUMNS: [(&str, Column); 10] = [
 /// Counts are those of so long: a table prints rates and no lengths.
 const OVER: Span = Span::SECOND;
 
-/// Whether a text begins as such a table does: with columns that are known, `total_iops` among them.
+/// Whether a text begins as such a table does: with columns that are known, `total_iops` among
+/// them.
 pub fn is_short(text: &str) -> bool {
     columns(text).is_some_and(|columns| columns.contains(&Column::Total))
 }
@@ -136,7 +138,8 @@ mod tests {
         if let Value::Number(number) = found.value { Some(number) } else { None }
     }
 
-    /// Two rows of a published table (TR-4794, server epic_rhel1), and one without reads, as that of the bully is printed.
+    /// Two rows of a published table (TR-4794, server epic_rhel1), and one without reads, as that
+    /// of the bully is printed.
     #[test]
     fn figures_are_kept_as_they_were_printed() {
         let text = "run,read_iops,write_iops,total_iops,longest_write_cycle_s,effective_write_latency_ms\n\

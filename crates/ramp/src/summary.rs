@@ -1,7 +1,7 @@
 //! The summary: a row a run, the published columns first.
 //!
-//! Rates are truncated to whole IOPS, the total before truncation, so that a total can be one more than its parts, as in
-//! the published tables and never one less. Times have two decimals.
+//! Rates are truncated to whole IOPS, the total before truncation, so that a total can be one more
+//! than its parts, as in the published tables and never one less. Times have two decimals.
 
 use crate::cycle::Cycle;
 use crate::machine::Outcome;
@@ -29,7 +29,8 @@ pub struct Row {
     pub longest_wij: Span,
     /// The longest write cycle.
     pub longest_cycle: Span,
-    /// `writers · Σ (cycle − WIJ) / Σ blocks`: what a writer took for a block, in milliseconds. `None` without a cycle.
+    /// `writers · Σ (cycle − WIJ) / Σ blocks`: what a writer took for a block, in milliseconds.
+    /// `None` without a cycle.
     pub effective_write_ms: Option<f64>,
     /// Mean response time of a read, from when it was due.
     pub read_mean: Span,
@@ -57,7 +58,8 @@ pub struct Row {
     pub overruns: u64,
     /// Reads that were due and never made.
     pub reads_missed: u64,
-    /// Whether it was the storage that kept them from being made, and not this host; not in the table.
+    /// Whether it was the storage that kept them from being made, and not this host; not in the
+    /// table.
     pub storage_held: bool,
     /// 99 % of the reads were handed over at most this long after they were due.
     pub lateness_p99: Span,
@@ -186,8 +188,8 @@ pub fn next_number(summary: &str) -> Result<u64, String> {
     Ok(numbers.max().map_or(0, |last| last + 1))
 }
 
-/// `writers · Σ (cycle − WIJ) · 1000 / Σ blocks`. The published tables fit it with 8 writers, the number of the database's
-/// write daemons.
+/// `writers · Σ (cycle − WIJ) · 1000 / Σ blocks`. The published tables fit it with 8 writers, the
+/// number of the database's write daemons.
 pub(crate) fn effective_write(cycles: &[Cycle], writers: u32) -> Option<f64> {
     let blocks: u64 = cycles.iter().map(|cycle| cycle.blocks).sum();
     let time: Span = cycles.iter().map(|cycle| cycle.cycle.saturating_sub(cycle.wij)).sum();
@@ -252,7 +254,8 @@ mod tests {
             comparable: true,
             ..Row::default()
         };
-        // 55 655.9 + 18 176.4 = 73 832.3: one more than the sum of the truncated parts, as the published row has it.
+        // 55 655.9 + 18 176.4 = 73 832.3: one more than the sum of the truncated parts, as the
+        // published row has it.
         assert_eq!(
             row.line(),
             "10,55655,18176,73832,15.25,32.66,0.12,0.66,75000,31.00,2.10,4.00,9.00,0.64,0.11,101293738,22,0,0,0,12.3,\
@@ -275,7 +278,8 @@ mod tests {
 
     #[test]
     fn effective_latency_leaves_the_journal_out() {
-        // 8 writers, (34 − 15.25) s and (33 − 15) s for 3 million blocks: 8 · 36.75 / 3 M = 0.098 ms.
+        // 8 writers, (34 − 15.25) s and (33 − 15) s for 3 million blocks: 8 · 36.75 / 3 M =
+        // 0.098 ms.
         let found = effective_write(&[cycle(15_250, 34_000), cycle(15_000, 33_000)], 8).unwrap();
         assert!((found - 0.098).abs() < 1e-9, "{found}");
         assert_eq!(effective_write(&[], 8), None);

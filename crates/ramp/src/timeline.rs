@@ -1,5 +1,5 @@
-//! The table of seconds: what a ramp did in each second of each run, so that peaks, and who was busy at once, can be told
-//! afterwards.
+//! The table of seconds: what a ramp did in each second of each run, so that peaks, and who was
+//! busy at once, can be told afterwards.
 
 use crate::BLOCK;
 use crate::machine::Outcome;
@@ -69,7 +69,8 @@ fn number(slice: &TapeSlice) -> u64 {
     slice.end.as_nanos().saturating_sub(1) / Span::SECOND.as_nanos()
 }
 
-/// The seconds of a run as lines of the table; `comparable` is whether they can be compared with published figures.
+/// The seconds of a run as lines of the table; `comparable` is whether they can be compared with
+/// published figures.
 pub fn seconds_csv(seconds: &[TimelineSecond], comparable: bool) -> String {
     let stamp = if comparable { "yes" } else { "not comparable" };
     let line = |at: &TimelineSecond| {

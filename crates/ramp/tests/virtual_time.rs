@@ -1,4 +1,5 @@
-//! Whole runs in virtual time, over simulated devices: the machine that runs on the wall clock, minutes in moments.
+//! Whole runs in virtual time, over simulated devices: the machine that runs on the wall clock,
+//! minutes in moments.
 
 use array::{DeviceSpec, Model, ParallelServers, VirtualClock};
 use block::{
@@ -32,7 +33,8 @@ fn servers(servers: u32, service: Span, unit: Option<Bytes>) -> Model {
     Model::ParallelServers(ParallelServers { servers, service, size_unit: unit, flush: service, trim: service })
 }
 
-/// What a simulated device with room for all does, at a fraction of the price: each request takes as long, in order.
+/// What a simulated device with room for all does, at a fraction of the price: each request takes
+/// as long, in order.
 struct Steady {
     service: Span,
     traits: Traits,
@@ -83,12 +85,12 @@ fn play_on(settings: &Settings, device: Box<dyn Target>) -> RunOutcome {
     machine.run(&mut clock, Span::from_secs(60), &mut |_| true)
 }
 
-/// 30 minutes at 1/`part` of 75 000 IOPS, where nothing waits and each request takes 100 µs: whole, 101 million reads and
-/// 33 million writes.
+/// 30 minutes at 1/`part` of 75 000 IOPS, where nothing waits and each request takes 100 µs: whole,
+/// 101 million reads and 33 million writes.
 ///
-/// 22 cycles wake within 30 minutes (80 s, 160 s, … 1760 s). Published accounting divides by 1820 s: reads
-/// 0.75 · 75 000 · 1800 / 1820 = 55 632, writes 22 · 1.5 M / 1820 = 18 132, together 73 764. True rates divide by 1800:
-/// 56 250 and 18 333.
+/// 22 cycles wake within 30 minutes (80 s, 160 s, … 1760 s). Published accounting divides by
+/// 1820 s: reads 0.75 · 75 000 · 1800 / 1820 = 55 632, writes 22 · 1.5 M / 1820 = 18 132, together
+/// 73 764. True rates divide by 1800: 56 250 and 18 333.
 fn the_published_row_comes_out_of(part: u64, play: impl FnOnce(&Settings) -> RunOutcome) -> RunOutcome {
     let settings = settings(75_000 / part);
     let outcome = play(&settings);
@@ -121,7 +123,8 @@ fn steadily(settings: &Settings) -> RunOutcome {
     play_on(settings, Box::new(Steady { service, traits, flying: VecDeque::new() }))
 }
 
-/// A tenth of the published load, 13 million requests; and what the whole is played on does the same to the last digit.
+/// A tenth of the published load, 13 million requests; and what the whole is played on does the
+/// same to the last digit.
 #[test]
 fn a_tenth_of_the_published_row_comes_out_and_the_true_rates_do() {
     let outcome = the_published_row_comes_out_of(10, on_servers);
@@ -136,10 +139,10 @@ fn the_whole_published_row_comes_out_and_the_true_rates_do() {
 
 /// 1000 IOPS on 64 servers of 1 ms: nothing ever waits, so every time follows from counting.
 ///
-/// The journal is 20 001 blocks: its header, then 20 000 in writes of 32 blocks, one after the other: 626 writes and a
-/// flush of 1 ms each, 0.627 s. Then 20 000 blocks by 8 writers, 2500 ms, a flush, and the journal's clearing, a write
-/// with its own flush of 1 ms: the cycle is 0.627 + 2.501 + 0.002 = 3.130 s, and the effective latency
-/// 8 · 2.503 s / 20 000 = 1.0012 ms.
+/// The journal is 20 001 blocks: its header, then 20 000 in writes of 32 blocks, one after the
+/// other: 626 writes and a flush of 1 ms each, 0.627 s. Then 20 000 blocks by 8 writers, 2500 ms, a
+/// flush, and the journal's clearing, a write with its own flush of 1 ms: the cycle is 0.627 +
+/// 2.501 + 0.002 = 3.130 s, and the effective latency 8 · 2.503 s / 20 000 = 1.0012 ms.
 #[test]
 fn a_cycle_is_the_sum_of_its_parts() {
     let settings = Settings { runtime: Span::from_secs(300), ..settings(1000) };
@@ -156,16 +159,18 @@ fn a_cycle_is_the_sum_of_its_parts() {
     let row = Row::of(0, &outcome, &settings);
     assert!((row.effective_write_ms.unwrap() - 1.0012).abs() < 1e-9);
     assert_eq!((row.read_mean, row.overruns), (Span::from_millis(1), 0));
-    // Reads go on while blocks are written: 750 in each whole second, 32-block journal writes are 8 KiB more once.
+    // Reads go on while blocks are written: 750 in each whole second, 32-block journal writes are
+    // 8 KiB more once.
     let seconds = TimelineSecond::of(0, &outcome);
     assert!(seconds[..300].iter().skip(1).all(|second| second.reads == 750));
     assert_eq!(seconds.iter().map(|second| second.journal).sum::<u64>(), 3 * 20_001);
 }
 
-/// A transaction journal of 1 MiB a second beside the cycles is 16 writes of 64 KiB a second, of 1 ms each: 4800 in 300 s,
-/// 300 MiB in a place of 256 MiB. Every 2 s it is made durable, 150 times, the last at the end of the run; a write that is
-/// due at that moment waits for that and takes 2 ms. Each cycle makes it durable together with its own journal, which takes
-/// no longer than that alone.
+/// A transaction journal of 1 MiB a second beside the cycles is 16 writes of 64 KiB a second, of
+/// 1 ms each: 4800 in 300 s, 300 MiB in a place of 256 MiB. Every 2 s it is made durable, 150
+/// times, the last at the end of the run; a write that is due at that moment waits for that and
+/// takes 2 ms. Each cycle makes it durable together with its own journal, which takes no longer
+/// than that alone.
 #[test]
 fn a_transaction_journal_runs_beside_the_cycles() {
     let constants = Constants { journal: Bytes::mib(1), ..Constants::default() };
@@ -189,8 +194,8 @@ fn a_transaction_journal_runs_beside_the_cycles() {
     assert!((row.journal_mb_s.unwrap() - 1.048_576).abs() < 0.001 && !row.comparable);
 }
 
-/// A burst of 20 000 blocks by 8 writers of 40 ms takes 100 s, longer than the period of 80 s: the next cycle begins when
-/// it is over, none overlaps, and the ones that do not fit are counted.
+/// A burst of 20 000 blocks by 8 writers of 40 ms takes 100 s, longer than the period of 80 s: the
+/// next cycle begins when it is over, none overlaps, and the ones that do not fit are counted.
 #[test]
 fn cycles_that_overrun_delay_and_never_overlap() {
     let settings = Settings { runtime: Span::from_secs(600), ..settings(1000) };
@@ -201,15 +206,15 @@ fn cycles_that_overrun_delay_and_never_overlap() {
         assert_eq!(pair[1].due, pair[0].due + Span::from_secs(80), "each keeps its due time");
         assert_eq!(pair[1].sleep, Span::ZERO);
     }
-    // Each takes 627 · 40 ms + 100.04 s + 0.08 s = 125.2 s: they begin at 80, 205.2, 330.4, 455.6 and 580.8 s; two of the
-    // seven that were due are missing.
+    // Each takes 627 · 40 ms + 100.04 s + 0.08 s = 125.2 s: they begin at 80, 205.2, 330.4, 455.6
+    // and 580.8 s; two of the seven that were due are missing.
     assert_eq!((outcome.cycles.len(), outcome.cycles_missed, row.overruns), (5, 2, 5));
     assert_eq!(outcome.elapsed, Span::from_nanos(80_000_000_000 + 5 * 125_200_000_000));
     assert_eq!(Criteria::preset("2021").unwrap().judge(&row, &settings.constants).0, Outcome::Fail);
 }
 
-/// One server of 1 ms serves 1000 a second; 1500 reads a second are asked. Response counts from the due time, so it grows
-/// as the backlog does and cannot hide: after 30 s, 15 s of reads wait.
+/// One server of 1 ms serves 1000 a second; 1500 reads a second are asked. Response counts from the
+/// due time, so it grows as the backlog does and cannot hide: after 30 s, 15 s of reads wait.
 #[test]
 fn storage_that_falls_behind_shows_in_the_response() {
     let settings = Settings { runtime: Span::from_secs(30), ..settings(2000) };
@@ -253,8 +258,8 @@ impl Driver for SlowHost {
     }
 }
 
-/// Storage that is done at once cannot be what holds one reader back: a host that needs 1 µs for each read makes half of
-/// two million a second, and says nothing of the storage.
+/// Storage that is done at once cannot be what holds one reader back: a host that needs 1 µs for
+/// each read makes half of two million a second, and says nothing of the storage.
 #[test]
 fn a_host_that_falls_behind_cannot_say() {
     let constants = Constants { readers: 1, ..Constants::default() };
@@ -373,8 +378,8 @@ impl Target for Dying {
     }
 }
 
-/// Storage that dies ends the run at once, and the outcome says what failed and when: 750 reads a second, so the 7501st
-/// is due at 10 s. What was in flight still ends.
+/// Storage that dies ends the run at once, and the outcome says what failed and when: 750 reads a
+/// second, so the 7501st is due at 10 s. What was in flight still ends.
 #[test]
 fn storage_that_dies_ends_the_run() {
     let settings = settings(1000);

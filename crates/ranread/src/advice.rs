@@ -7,7 +7,8 @@ const MEMORY_TIMES: u64 = 2;
 /// Times the array's cache.
 const CACHE_TIMES: u64 = 4;
 
-/// The published advice with a machine's figures, a line each; `cache` is the array's, where it was given.
+/// The published advice with a machine's figures, a line each; `cache` is the array's, where it was
+/// given.
 pub fn setup_advice(database: Bytes, memory: Bytes, cache: Option<Bytes>) -> Vec<String> {
     let mut lines = Vec::new();
     let wanted = Bytes(memory.0.saturating_mul(MEMORY_TIMES));

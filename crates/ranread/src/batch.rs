@@ -17,7 +17,8 @@ impl Batch {
         &self.rows[0]
     }
 
-    /// Mean over its processes of their response times in milliseconds; `None` where nothing was done.
+    /// Mean over its processes of their response times in milliseconds; `None` where nothing was
+    /// done.
     pub fn response_ms(&self) -> Option<f64> {
         mean(self.rows.iter().filter_map(Row::response_ms))
     }
@@ -27,7 +28,8 @@ impl Batch {
         self.response_ms().map_or(0.0, |ms| calculated_iops(self.active(), ms))
     }
 
-    /// IOPS as the export has them: the mean over the processes of `processes × 1000 / own response time`.
+    /// IOPS as the export has them: the mean over the processes of
+    /// `processes × 1000 / own response time`.
     pub fn export_iops(&self) -> f64 {
         mean(self.rows.iter().filter_map(Row::response_ms).map(|ms| calculated_iops(self.active(), ms))).unwrap_or(0.0)
     }
@@ -58,7 +60,8 @@ impl Batch {
         self.rows.iter().map(|row| row.bytes).sum()
     }
 
-    /// Requests of a process, on the average and rounded: as many as were asked where none was stopped.
+    /// Requests of a process, on the average and rounded: as many as were asked where none was
+    /// stopped.
     pub fn iterations(&self) -> u64 {
         (self.done() + self.active() / 2).checked_div(self.active()).unwrap_or(0)
     }
@@ -125,8 +128,8 @@ pub(crate) mod tests {
         Batch { rows: totals_ms.iter().enumerate().map(row).collect() }
     }
 
-    /// The published rows, printed with two decimals: each obeys `processes × 1000 / ms = IOPS` for a response time that
-    /// rounds to the printed one.
+    /// The published rows, printed with two decimals: each obeys `processes × 1000 / ms = IOPS` for
+    /// a response time that rounds to the printed one.
     #[test]
     fn the_published_rows_obey_the_formula() {
         let rows = crate::point::tests::published();
@@ -145,8 +148,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Two processes of 4 and 8 ms: mean 6 ms, so 2 × 1000 / 6 = 333 on the console; the export has the mean of 500 and
-    /// 250, 375; 2000 requests in 8 s are 250.
+    /// Two processes of 4 and 8 ms: mean 6 ms, so 2 × 1000 / 6 = 333 on the console; the export has
+    /// the mean of 500 and 250, 375; 2000 requests in 8 s are 250.
     #[test]
     fn the_three_rates_differ_as_the_originals_do() {
         let batch = batch(&[4000, 8000]);
@@ -155,7 +158,8 @@ pub(crate) mod tests {
         assert_eq!((batch.export_iops(), batch.measured_iops(), batch.iterations()), (375.0, 250.0, 1000));
     }
 
-    /// One process was stopped after half of its requests in half of the time: its response time stays what it was.
+    /// One process was stopped after half of its requests in half of the time: its response time
+    /// stays what it was.
     #[test]
     fn a_stopped_batch_divides_by_what_was_done() {
         let mut stopped = batch(&[4000, 4000]);

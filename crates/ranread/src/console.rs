@@ -1,4 +1,5 @@
-//! What the original prints, to the byte: its non-breaking spaces, its quotation marks and its double slash included.
+//! What the original prints, to the byte: its non-breaking spaces, its quotation marks and its
+//! double slash included.
 
 use crate::batch::Batch;
 use crate::grammar::Effort;
@@ -85,8 +86,9 @@ pub struct Installation<'a> {
     pub elapsed: Span,
 }
 
-/// What setup prints when the database is there. The lines of the log are the original's; a namespace, a configuration and
-/// what is enabled in it are words of its own world, in which a name is all that we keep.
+/// What setup prints when the database is there. The lines of the log are the original's; a
+/// namespace, a configuration and what is enabled in it are words of its own world, in which a name
+/// is all that we keep.
 pub fn setup_ends(installation: &Installation<'_>) -> String {
     let Installation { directory, name, log_level, began, ended, elapsed } = *installation;
     let begun = date_time(began);

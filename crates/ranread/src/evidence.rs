@@ -47,7 +47,8 @@ const CPU_BUSY: f64 = 0.9;
 const STILL: f64 = 0.01;
 
 impl Evidence {
-    /// The part of what was read that did not come from storage; `None` where the kernel does not tell.
+    /// The part of what was read that did not come from storage; `None` where the kernel does not
+    /// tell.
     pub fn cached(&self) -> Option<f64> {
         let fetched = self.bytes_fetched.filter(|_| self.bytes_asked > 0)?;
         Some((1.0 - fetched as f64 / self.bytes_asked as f64).clamp(0.0, 1.0))

@@ -1,4 +1,5 @@
-//! The export file: the seven classic columns, each value with a tab behind it, and our own as clean CSV.
+//! The export file: the seven classic columns, each value with a tab behind it, and our own as
+//! clean CSV.
 
 use crate::batch::Batch;
 use crate::row::State;

@@ -1,4 +1,5 @@
-//! What was typed: a command word with its values and options, or the published call with its class and method.
+//! What was typed: a command word with its values and options, or the published call with its class
+//! and method.
 
 mod call;
 mod read;

@@ -1,4 +1,5 @@
-//! A batch as jobs: each process is one at depth 1 that asks at random, without end or as often as was said.
+//! A batch as jobs: each process is one at depth 1 that asks at random, without end or as often as
+//! was said.
 
 use crate::grammar::{Effort, Load};
 use crate::{BLOCK, Manifest};
@@ -12,8 +13,8 @@ use workload::job::{
 /// What a process loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// The database file of a directory that setup made. Its first request's worth of blocks is left out, as later versions
-    /// of the original leave out block 0.
+    /// The database file of a directory that setup made. Its first request's worth of blocks is
+    /// left out, as later versions of the original leave out block 0.
     Database {
         /// The file.
         path: String,
@@ -55,7 +56,8 @@ pub enum Aim {
 /// Makes neighbouring processes ask different requests of one seed: 2^64 over the golden ratio.
 const APART: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The jobs of a batch of `processes`, of which process `k` loads target `k mod n`; `repeat` tells batches of one sweep apart.
+/// The jobs of a batch of `processes`, of which process `k` loads target `k mod n`; `repeat` tells
+/// batches of one sweep apart.
 pub fn jobs(load: &Load, aims: &[Aim], processes: u32, repeat: u64) -> Vec<JobSpec> {
     let job = |process: u32| {
         let aim = &aims[process as usize % aims.len()];
@@ -134,8 +136,8 @@ const SETUP_PIECE: u32 = 1 << 20;
 /// How many of them are under way.
 const SETUP_DEPTH: u32 = 8;
 
-/// The job that fills a database in `directory`: random data, a header in front of each block. A sparse file, or one that
-/// an array can compress or store once, would be read without the medium.
+/// The job that fills a database in `directory`: random data, a header in front of each block. A
+/// sparse file, or one that an array can compress or store once, would be read without the medium.
 pub fn setup_job(path: &Path, manifest: &Manifest) -> JobSpec {
     let size = Some(Amount::Bytes(Bytes(manifest.bytes)));
     let (piece, rest) = (u64::from(SETUP_PIECE), manifest.bytes % u64::from(SETUP_PIECE));
@@ -190,8 +192,9 @@ mod tests {
         found
     }
 
-    /// A database of 65 blocks of which the first is left out: 1000 draws with replacement end after 1000 and not after 64,
-    /// are blocks 1 to 64, and reach all of them (that one is missed has a chance of 64 × (63/64)^1000 = 10^-5).
+    /// A database of 65 blocks of which the first is left out: 1000 draws with replacement end
+    /// after 1000 and not after 64, are blocks 1 to 64, and reach all of them (that one is missed
+    /// has a chance of 64 × (63/64)^1000 = 10^-5).
     #[test]
     fn a_process_draws_blocks_independently_and_never_block_zero() {
         let aim = Aim::Database { path: "f".into() };

@@ -18,8 +18,8 @@ pub struct Finding {
     pub because: String,
 }
 
-/// The highest load inside the limits below the first that is not; what is not known of single requests breaks no limit here,
-/// see [`judge`]. `None` where no load is inside.
+/// The highest load inside the limits below the first that is not; what is not known of single
+/// requests breaks no limit here, see [`judge`]. `None` where no load is inside.
 pub fn knee(points: &[Point], limits: Limits) -> Option<&Point> {
     let breaks = |point: &&Point| {
         let slow = point.response_ms().mean > limits.average_ms;
@@ -139,8 +139,8 @@ mod tests {
     use crate::point::tests::published_points;
     use crate::sweep::Target;
 
-    /// The published rows: below 10 ms up to 36 processes, 9.90 ms and 3638 IOPS; at 5 ms or less 4 processes do 861 IOPS,
-    /// which is less than 2000; and nobody knows of single requests.
+    /// The published rows: below 10 ms up to 36 processes, 9.90 ms and 3638 IOPS; at 5 ms or less 4
+    /// processes do 861 IOPS, which is less than 2000; and nobody knows of single requests.
     #[test]
     fn the_published_points_are_judged_as_people_judge_them() {
         let points = published_points();

@@ -1,4 +1,5 @@
-//! Batches as any run is kept, and back: a batch is a point of the run, a process an actor that all batches share.
+//! Batches as any run is kept, and back: a batch is a point of the run, a process an actor that all
+//! batches share.
 
 use crate::batch::Batch;
 use crate::grammar::{Effort, Load};
@@ -29,8 +30,8 @@ pub struct Taken {
     pub outcomes: Vec<JobOutcome>,
 }
 
-/// A run without a batch: what its processes are to do, with the places that they take turns at, and the specification
-/// sheet. The caller fills in where it comes from.
+/// A run without a batch: what its processes are to do, with the places that they take turns at,
+/// and the specification sheet. The caller fills in where it comes from.
 pub fn begun(load: &Load, places: Vec<Place>, sheet: &[(String, String)]) -> Run {
     let mut run = Run { places, ..Run::default() };
     let mix = match load.read_percent {
@@ -98,7 +99,8 @@ pub fn sheet(run: &Run) -> Vec<(String, String)> {
     run.settings.iter().filter_map(line).collect()
 }
 
-/// The batches of a run of [`begun()`], in their order. A process of which nothing is kept has no row.
+/// The batches of a run of [`begun()`], in their order. A process of which nothing is kept has no
+/// row.
 pub fn batches(run: &Run) -> Vec<Batch> {
     let database = run.places.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(",");
     let number =
@@ -192,8 +194,8 @@ mod tests {
         }
     }
 
-    /// Two batches of two processes and one of one that was killed: what is read back is what its rows
-    /// were, and each began when it did.
+    /// Two batches of two processes and one of one that was killed: what is read back is what its
+    /// rows were, and each began when it did.
     #[test]
     fn batches_are_read_back_as_they_were_kept() {
         let place = |name: &str| Place { kind: "folder".into(), name: name.into(), size: None };

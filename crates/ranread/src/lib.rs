@@ -1,4 +1,5 @@
-//! RanRead: the random-read test of a database's storage, as people know it from InterSystems, and its sweep to a knee.
+//! RanRead: the random-read test of a database's storage, as people know it from InterSystems, and
+//! its sweep to a knee.
 //!
 //! ```text
 //!   words ──► Command ──► jobs of `workload` (a process is a job at depth 1) ──► engine
@@ -8,8 +9,9 @@
 //!                                       │ └─────────────────────────── stats::Run, which is kept
 //!      Sweep: which load is next ◄──────┘──► Point ──► knee, target, what limited ──► table, page
 //! ```
-//! The classic text is the original's to the byte; what the original could not tell (maxima, percentiles, how many reads)
-//! stands beside it. Nothing here touches a file, reads a clock or starts a thread.
+//! The classic text is the original's to the byte; what the original could not tell (maxima,
+//! percentiles, how many reads) stands beside it. Nothing here touches a file, reads a clock or
+//! starts a thread.
 
 mod advice;
 mod batch;

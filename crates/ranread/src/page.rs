@@ -1,5 +1,5 @@
-//! The page of a sweep: the chart as people know it, columns of IOPS and a line of response times over processes, the
-//! answers, all figures, and the specification sheet that travels with them.
+//! The page of a sweep: the chart as people know it, columns of IOPS and a line of response times
+//! over processes, the answers, all figures, and the specification sheet that travels with them.
 
 use crate::judge::{Finding, limiter};
 use crate::point::Point;

@@ -43,7 +43,8 @@ pub struct Point {
 }
 
 impl Point {
-    /// Where its mean response time lies, in milliseconds; of one batch nobody knows how far off it is.
+    /// Where its mean response time lies, in milliseconds; of one batch nobody knows how far off it
+    /// is.
     pub fn response_ms(&self) -> Confidence {
         known(self.samples.iter().map(|sample| sample.mean_ms))
     }
@@ -108,7 +109,8 @@ pub(crate) mod tests {
         published().into_iter().map(point).collect()
     }
 
-    /// 4, 5 and 6 ms: mean 5, deviation 1, t of two degrees of freedom 4.303, so 5 ± 4.303 / √3 = 2.484.
+    /// 4, 5 and 6 ms: mean 5, deviation 1, t of two degrees of freedom 4.303, so 5 ± 4.303 / √3 =
+    /// 2.484.
     #[test]
     fn a_mean_is_known_as_far_as_its_batches_agree() {
         let sample = |mean_ms| Measured { mean_ms, ..Measured::default() };

@@ -1,5 +1,5 @@
-//! What one process did in a batch. Response times are kept whole, as a histogram: averages alone cannot say whether a
-//! limit was ever passed.
+//! What one process did in a batch. Response times are kept whole, as a histogram: averages alone
+//! cannot say whether a limit was ever passed.
 
 use crate::grammar::Effort;
 use block::Span;

@@ -1,13 +1,13 @@
-//! Which load is next: up the series until the storage has enough, then between two loads to the process at which the
-//! limits break.
+//! Which load is next: up the series until the storage has enough, then between two loads to the
+//! process at which the limits break.
 //!
 //! ```text
 //!   climb   1 ─ 10 ─ 20 ─ 40 ─ 80 ✗      a point is repeated until its mean is known well enough
 //!   halve                 40 ─ 60 ─ 50 …  between the last load inside the limits and the first outside
 //! ```
-//! The climb ends where the mean response time is beyond the stop limit with 95 % confidence, or where IOPS no longer grow:
-//! where, with 95 % confidence, a hundredth more processes brought less than a thousandth more IOPS. One noisy point does
-//! neither.
+//! The climb ends where the mean response time is beyond the stop limit with 95 % confidence, or
+//! where IOPS no longer grow: where, with 95 % confidence, a hundredth more processes brought less
+//! than a thousandth more IOPS. One noisy point does neither.
 
 use crate::point::{Measured, Point};
 use std::collections::BTreeMap;
@@ -196,7 +196,8 @@ impl Sweep {
         (self.at + 1 == self.plan.loads.len()).then_some(Ended::Series)
     }
 
-    /// The next load between the highest that keeps something and the lowest above it that does not.
+    /// The next load between the highest that keeps something and the lowest above it that does
+    /// not.
     fn between(&self, keeps: impl Fn(&Point) -> bool) -> Option<u32> {
         let broken = self.points.values().find(|point| !keeps(point))?;
         // Below the lowest load of all there may still be one that keeps it.
@@ -207,7 +208,8 @@ impl Sweep {
     }
 }
 
-/// Whether a figure is within its limit; an unknown one breaks none here and is named where it is judged.
+/// Whether a figure is within its limit; an unknown one breaks none here and is named where it is
+/// judged.
 fn within(figure: Option<f64>, limit: Option<f64>) -> bool {
     figure.zip(limit).is_none_or(|(figure, limit)| figure <= limit)
 }
@@ -264,8 +266,9 @@ mod tests {
         assert_eq!(Series::Every(3).loads(2, 9), [2, 5, 8, 9]);
     }
 
-    /// On the published array the response time of 36 processes is 9.90 ms and that of 40 is 10.46: the loads between
-    /// them, on the line that joins both, are below 10 ms up to 36 (37 is at 10.04).
+    /// On the published array the response time of 36 processes is 9.90 ms and that of 40 is 10.46:
+    /// the loads between them, on the line that joins both, are below 10 ms up to 36 (37 is at
+    /// 10.04).
     #[test]
     fn the_published_points_have_their_knee_at_36() {
         let rows = published();
@@ -283,8 +286,8 @@ mod tests {
         assert_eq!((knee.processes, sweep.repeats_of(36)), (36, 3));
     }
 
-    /// A hundred servers of 1 ms: from 100 processes on IOPS stand still at 100 000 and response time grows. At 160 it is
-    /// 1.6 ms, so only the growth ends it: 80 → 160 brings 100/80.
+    /// A hundred servers of 1 ms: from 100 processes on IOPS stand still at 100 000 and response
+    /// time grows. At 160 it is 1.6 ms, so only the growth ends it: 80 → 160 brings 100/80.
     #[test]
     fn it_ends_where_iops_no_longer_grow() {
         let mut sweep = Sweep::new(plan(vec![1, 10, 20, 40, 80, 160, 200]));
@@ -292,8 +295,8 @@ mod tests {
         assert_eq!((sweep.ended(), tried.last()), (Some(Ended::NoGrowth(200)), Some(&200)));
     }
 
-    /// 5 ms at 10 processes and one batch of 15 ms among them: it is repeated until the mean is known or eight were run, and
-    /// the sweep goes on.
+    /// 5 ms at 10 processes and one batch of 15 ms among them: it is repeated until the mean is
+    /// known or eight were run, and the sweep goes on.
     #[test]
     fn one_noisy_batch_ends_nothing() {
         let mut sweep = Sweep::new(plan(vec![10, 20]));
@@ -306,7 +309,8 @@ mod tests {
         assert_eq!((sweep.repeats_of(10), sweep.repeats_of(20), sweep.ended()), (8, 3, Some(Ended::Series)));
     }
 
-    /// The mean is within its limit up to 40 processes, but one request above 5 ms comes at 13 and more.
+    /// The mean is within its limit up to 40 processes, but one request above 5 ms comes at 13 and
+    /// more.
     #[test]
     fn a_single_slow_request_breaks_a_limit_of_all() {
         let limits = Limits { average_ms: 10.0, most_ms: Some(5.0) };

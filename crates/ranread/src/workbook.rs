@@ -16,8 +16,9 @@ const PROCESSES: usize = 4;
 const RESPONSE: usize = 5;
 const IOPS: usize = 6;
 
-/// The workbook of these batches, with what was told of the storage. Batches of the same load are one
-/// row with the mean of their figures, of the time of the first; rows stand in the order of processes.
+/// The workbook of these batches, with what was told of the storage. Batches of the same load are
+/// one row with the mean of their figures, of the time of the first; rows stand in the order of
+/// processes.
 pub fn workbook(batches: &[Batch], told: &[(String, String)]) -> Workbook {
     let loads = loads(batches);
     let iterations: Vec<String> = loads.iter().map(|load| effort(load)).collect();
@@ -106,8 +107,8 @@ mod tests {
     use super::*;
     use crate::batch::tests::batch;
 
-    /// Twice 20 processes, 7 and 8 ms, and 1 of 4 ms: two rows, that of one process first; 7.5 ms, and IOPS
-    /// of the mean of 20 × 1000 / 7 and / 8, 2857.14 and 2500, which is 2678.57.
+    /// Twice 20 processes, 7 and 8 ms, and 1 of 4 ms: two rows, that of one process first; 7.5 ms,
+    /// and IOPS of the mean of 20 × 1000 / 7 and / 8, 2857.14 and 2500, which is 2678.57.
     #[test]
     fn rows_stand_by_processes_and_repeats_are_one() {
         let book =

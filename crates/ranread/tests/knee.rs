@@ -1,9 +1,10 @@
 //! Sweeps in virtual time on devices whose knee theory knows.
 //!
-//! `c` servers that hold each request for `s` milliseconds do at most `c / s` requests a millisecond. With `P` processes at
-//! depth 1 there are `P` requests in the system at all times, so by Little's law their mean response time is `s` up to
-//! `P = c` and `P × s / c` beyond. A limit of `R` ms on the mean is kept up to `P = R × c / s`. What a request holds its
-//! server for may be drawn: then this is so of its mean.
+//! `c` servers that hold each request for `s` milliseconds do at most `c / s` requests a
+//! millisecond. With `P` processes at depth 1 there are `P` requests in the system at all times, so
+//! by Little's law their mean response time is `s` up to `P = c` and `P × s / c` beyond. A limit of
+//! `R` ms on the mean is kept up to `P = R × c / s`. What a request holds its server for may be
+//! drawn: then this is so of its mean.
 
 use array::{DeviceSpec, Flash, Model, ParallelServers, VirtualClock};
 use block::{Bytes, Span};
@@ -68,10 +69,11 @@ fn the_knee_of_fixed_servers_is_found_to_the_process() {
     assert!((found.iops().mean / 16_000.0 - 1.0).abs() < 0.003, "{:?}", found.iops());
 }
 
-/// Eight channels of flash, of which each request draws one at random, as its place does: those that meet wait. The closed
-/// network of P requests over c equal channels with fixed service has a throughput between `c P / (P + c − 1)` a service
-/// time, which exponential service would have, and `min(P, c)`. Its knee for a seed is compared with that of a long run,
-/// in which 15 times as many requests leave hardly any chance.
+/// Eight channels of flash, of which each request draws one at random, as its place does: those
+/// that meet wait. The closed network of P requests over c equal channels with fixed service has a
+/// throughput between `c P / (P + c − 1)` a service time, which exponential service would have, and
+/// `min(P, c)`. Its knee for a seed is compared with that of a long run, in which 15 times as many
+/// requests leave hardly any chance.
 #[test]
 fn the_knee_is_found_within_five_percent_in_95_of_100_seeds() {
     let flash = Flash {
@@ -86,7 +88,8 @@ fn the_knee_is_found_within_five_percent_in_95_of_100_seeds() {
     let limit = 40.0;
     let long = |processes| batch(&spec, processes, 30, 7).response_ms().unwrap_or(f64::MAX);
     let theory = (50..70).take_while(|&processes| long(processes) <= limit).last().expect("some load is inside");
-    // 40 ms are eight service times of 5 ms: with exponential service P + 7 = 64, without any waiting P = 64.
+    // 40 ms are eight service times of 5 ms: with exponential service P + 7 = 64, without any
+    // waiting P = 64.
     assert!((57..=64).contains(&theory), "{theory}");
     let near_knee =
         SweepPlan { loads: Series::Every(20).loads(40, 100), stop_ms: 45.0, precision: 0.05, ..plan(limit) };

@@ -1,5 +1,5 @@
-//! A chart as data, and as a drawing: lines, areas, columns and cells on a frame, stretches with a name as bands behind
-//! them, ceilings as dashes over them.
+//! A chart as data, and as a drawing: lines, areas, columns and cells on a frame, stretches with a
+//! name as bands behind them, ceilings as dashes over them.
 //!
 //! ```text
 //!   wide    1 even      2 bully   │ 3 ceiling                narrow   1       2    │ 3
@@ -11,8 +11,9 @@
 //!        0 s              10 s        20 s                       1 even  2 bully  3 ceiling
 //!                                                                ─ server1  ─ server2
 //! ```
-//! A page draws every chart at two widths, so that what is read on a telephone is neither cut nor shrunk; a style sheet
-//! shows the one that suits. Elements carry classes and no colours (see `palette.rs`).
+//! A page draws every chart at two widths, so that what is read on a telephone is neither cut nor
+//! shrunk; a style sheet shows the one that suits. Elements carry classes and no colours (see
+//! `palette.rs`).
 
 mod axis;
 mod draw;
@@ -45,7 +46,8 @@ pub struct Chart {
     pub marks: Vec<Mark>,
     /// Height of a wide drawing; a narrow one is lower.
     pub height: f64,
-    /// Names at the right have room for so many characters at least, so that charts below each other have one frame.
+    /// Names at the right have room for so many characters at least, so that charts below each
+    /// other have one frame.
     pub room: usize,
 }
 
@@ -64,8 +66,8 @@ pub struct Band {
     pub about: String,
 }
 
-/// A figure that held for a stretch. It is drawn flat over all of it: a line from middle to middle would show a rate above
-/// its ceiling before and after every change.
+/// A figure that held for a stretch. It is drawn flat over all of it: a line from middle to middle
+/// would show a rate above its ceiling before and after every change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
     /// Where it starts on the axis across.
@@ -165,7 +167,8 @@ pub struct Level {
     pub to: f64,
     /// Its height.
     pub figure: f64,
-    /// What it says beside it where that fits, in parts of which the last is the number; below the drawing where not.
+    /// What it says beside it where that fits, in parts of which the last is the number; below the
+    /// drawing where not.
     pub says: Vec<String>,
     /// What it is.
     pub kind: LevelKind,

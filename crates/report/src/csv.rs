@@ -1,5 +1,6 @@
-//! The per-second figures as CSV (RFC 4180, UTF-8, with a header line): a row for every second and workload, ordered by
-//! time and then as the plan orders the workloads. [`COLUMNS`] says what each column holds.
+//! The per-second figures as CSV (RFC 4180, UTF-8, with a header line): a row for every second and
+//! workload, ordered by time and then as the plan orders the workloads. [`COLUMNS`] says what each
+//! column holds.
 
 use crate::relation;
 use ::csv::{Terminator, WriterBuilder};
@@ -31,8 +32,8 @@ const fn column(name: &'static str, about: &'static str, value: fn(&Line<'_>) ->
 
 /// All columns, from left to right.
 ///
-/// Response time counts from when a request was due, service time from when it was handed over, both to its end; the
-/// waits are means over the requests of the second, as the server tells them.
+/// Response time counts from when a request was due, service time from when it was handed over,
+/// both to its end; the waits are means over the requests of the second, as the server tells them.
 pub const COLUMNS: [Column; 28] = [
     column("second", "start of the interval, in seconds from the start of the first phase", |line| {
         decimal(line.interval.start.as_secs_f64())
@@ -123,7 +124,8 @@ pub fn write(recording: &Recording, out: impl Write) -> io::Result<()> {
 pub const CYCLE_COLUMNS: [&str; 11] =
     ["phase", "workload", "host", "cycle", "due_s", "start_s", "sleep_s", "wij_s", "write_s", "cycle_s", "blocks"];
 
-/// Writes the write cycles of all workloads, a row each, workload by workload; `cycle` counts from 1 in each phase.
+/// Writes the write cycles of all workloads, a row each, workload by workload; `cycle` counts from
+/// 1 in each phase.
 ///
 /// # Errors
 /// Those of `out`.

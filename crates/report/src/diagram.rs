@@ -1,5 +1,5 @@
-//! What something is made of, as a drawing that stands alone: boxes one below the other, an arrow from each to the next, and
-//! boxes of which there are several as a pile with their number.
+//! What something is made of, as a drawing that stands alone: boxes one below the other, an arrow
+//! from each to the next, and boxes of which there are several as a pile with their number.
 
 use crate::markup::{Markup, place};
 use crate::palette::LIGHT;

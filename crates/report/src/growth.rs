@@ -1,4 +1,5 @@
-//! Floor and ceiling as something grows: used space, or the years. As bars for the terminal and as a chart.
+//! Floor and ceiling as something grows: used space, or the years. As bars for the terminal and as
+//! a chart.
 
 use crate::chart::{Axis, Chart, Look, Mark};
 
@@ -31,7 +32,8 @@ pub fn bars(what: &str, steps: &[Step]) -> String {
     text
 }
 
-/// The ceiling as the first line of a chart and the floor as the second; `most` is what the chart must have room for besides.
+/// The ceiling as the first line of a chart and the floor as the second; `most` is what the chart
+/// must have room for besides.
 pub fn chart(title: &str, across: Axis, steps: &[Step], most: f64) -> Chart {
     let line = |index, name: &str, of: &dyn Fn(&Step) -> u64| Mark::Line {
         name: name.into(),

@@ -1,4 +1,5 @@
-//! The view of a run in progress: a frame that is redrawn in place on a terminal, and plain lines for everything else.
+//! The view of a run in progress: a frame that is redrawn in place on a terminal, and plain lines
+//! for everything else.
 //!
 //! ```text
 //!   A noisy neighbour, measured and walled off                 0:19 / 0:56
@@ -10,10 +11,12 @@
 //!   server1  vol1   5,000   20.5    819    963     819  ceiling (IOPS)  ▁▁████▄▄▄
 //! ```
 //!
-//! A plan has all of it. What has no phases, no known end or no latencies leaves those lines and columns out: filling is a
-//! title, a line of figures and a bar, a load job a line for each direction.
+//! A plan has all of it. What has no phases, no known end or no latencies leaves those lines and
+//! columns out: filling is a title, a line of figures and a bar, a load job a line for each
+//! direction.
 //!
-//! Formatting is pure: [`frame`] and [`lines()`] turn a [`LiveState`] into text. Only [`Screen`] moves a cursor.
+//! Formatting is pure: [`frame`] and [`lines()`] turn a [`LiveState`] into text. Only [`Screen`]
+//! moves a cursor.
 
 mod screen;
 
@@ -100,13 +103,15 @@ pub fn painted_frame(width: usize, state: &LiveState, paint: Paint) -> Vec<Strin
     lines.into_iter().map(|line| line.finish(width, paint)).collect()
 }
 
-/// What the newest second says, a line for each workload, no longer than `width`; each stands for itself, for logs and
-/// pipes: ` 0:19  server1 vol1    5,000 IOPS   20.5 MB/s    819 ms  p99    963  ceiling (IOPS)`. A floor that was missed
-/// has a line of its own below.
+/// What the newest second says, a line for each workload, no longer than `width`; each stands for
+/// itself, for logs and pipes:
+/// ` 0:19  server1 vol1    5,000 IOPS   20.5 MB/s    819 ms  p99    963  ceiling (IOPS)`. A floor
+/// that was missed has a line of its own below.
 pub fn lines(width: usize, state: &LiveState) -> Vec<String> {
     let when = format!("{:>5}  ", text::clock(state.elapsed));
     let names: Vec<String> = state.workloads.iter().map(|w| label(w).replace("  ", " ")).collect();
-    // The figures and what holds it back take 57 columns; a long name takes what is left of the line.
+    // The figures and what holds it back take 57 columns; a long name takes what is left of the
+    // line.
     let most = width.saturating_sub(57 + when.len()).max(8);
     let name_width = names.iter().map(|name| text::width(name)).max().unwrap_or(0).min(most);
     let mut lines = Vec::new();
@@ -179,8 +184,8 @@ fn progress(width: usize, state: &LiveState) -> Option<Line> {
     Some(line)
 }
 
-/// A column: its heading, its width, and what it says of a second. Those that are needed least go first where there is
-/// no room; `keep` is lowest for them.
+/// A column: its heading, its width, and what it says of a second. Those that are needed least go
+/// first where there is no room; `keep` is lowest for them.
 struct Column {
     heading: &'static str,
     width: usize,
@@ -263,7 +268,8 @@ fn table(width: usize, state: &LiveState) -> Vec<Line> {
     lines
 }
 
-/// The columns that fit into `room`, in their order. One that says nothing of any second is left out.
+/// The columns that fit into `room`, in their order. One that says nothing of any second is left
+/// out.
 fn columns(room: usize, state: &LiveState) -> Vec<Column> {
     let mut columns = Vec::from(COLUMNS);
     if state.workloads.iter().any(|workload| !workload.recent.is_empty()) {
@@ -305,7 +311,8 @@ impl Column {
         [words::MEAN, words::P99, words::IN_DISK].contains(&self.heading)
     }
 
-    /// The width that what it says of the newest seconds needs, with a blank in front; below that of words.
+    /// The width that what it says of the newest seconds needs, with a blank in front; below that
+    /// of words.
     fn wide_enough(&self, state: &LiveState) -> usize {
         let newest = state.workloads.iter().filter_map(|workload| Some((workload.recent.back()?, workload)));
         let longest = newest.map(|(second, workload)| text::width(&(self.say)(second, workload)) + 1).max();
@@ -344,9 +351,9 @@ fn failed(second: &Interval) -> Option<String> {
     (faults > 0).then(|| text::count(faults as usize, "operation", "operations") + " failed")
 }
 
-/// The IOPS of the last `width` seconds, the newest at the right, as eighths of `highest`. Zero is a blank, so that a
-/// pause is seen; anything above has at least the lowest block. All workloads share one scale, so that one that starves
-/// looks it.
+/// The IOPS of the last `width` seconds, the newest at the right, as eighths of `highest`. Zero is
+/// a blank, so that a pause is seen; anything above has at least the lowest block. All workloads
+/// share one scale, so that one that starves looks it.
 fn sparkline(recent: &VecDeque<Interval>, width: usize, highest: f64) -> String {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let block = |second: &Interval| {

@@ -69,8 +69,8 @@ pub(crate) fn place(number: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Text as it may stand in XML and HTML, in content and in quoted attributes. Control characters, which XML forbids,
-/// become spaces.
+/// Text as it may stand in XML and HTML, in content and in quoted attributes. Control characters,
+/// which XML forbids, become spaces.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

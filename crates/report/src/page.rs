@@ -1,8 +1,9 @@
-//! A page: one HTML file that needs nothing else, no script to be complete, no file beside it, no network.
+//! A page: one HTML file that needs nothing else, no script to be complete, no file beside it, no
+//! network.
 //!
-//! It has a head and sections, and knows nothing of what ran: each tool builds its sections (for a run
-//! of a plan it is [`crate::run_page`]). Everything from outside is escaped by [`crate::markup`], the figures for the script
-//! as JSON without `<`.
+//! It has a head and sections, and knows nothing of what ran: each tool builds its sections (for a
+//! run of a plan it is [`crate::run_page`]). Everything from outside is escaped by
+//! [`crate::markup`], the figures for the script as JSON without `<`.
 
 use crate::markup::Markup;
 use crate::palette;

@@ -1,4 +1,5 @@
-//! Colour for a terminal, or none. Meaning never rests on colour alone: a word or a mark says the same.
+//! Colour for a terminal, or none. Meaning never rests on colour alone: a word or a mark says the
+//! same.
 
 /// Whether text carries ANSI colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +37,8 @@ impl Paint {
         self.with("1;31", text)
     }
 
-    /// One of the colours by which workloads are told apart, in the order of the charts' as far as sixteen colours go.
+    /// One of the colours by which workloads are told apart, in the order of the charts' as far as
+    /// sixteen colours go.
     pub(crate) fn series(self, index: usize, text: &str) -> String {
         const CODES: [&str; 6] = ["31", "34", "32", "35", "33", "36"];
         self.with(CODES[index % CODES.len()], text)

@@ -1,8 +1,9 @@
 //! The colours of charts and pages, in light, in dark and on paper.
 //!
-//! The hues of the lines are those of Okabe and Ito ("Color Universal Design", 2008), which people with any of the usual
-//! colour blindnesses can tell apart, made darker on white and lighter on black so that names in them keep a contrast
-//! of at least 4.5 to 1. Lines are named at their ends all the same.
+//! The hues of the lines are those of Okabe and Ito ("Color Universal Design", 2008), which people
+//! with any of the usual colour blindnesses can tell apart, made darker on white and lighter on
+//! black so that names in them keep a contrast of at least 4.5 to 1. Lines are named at their ends
+//! all the same.
 
 use std::fmt::Write;
 
@@ -25,7 +26,8 @@ pub(crate) struct Palette {
     pub rule: &'static str,
     /// The lines: vermilion, blue, bluish green, reddish purple, orange, sky blue.
     pub series: [&'static str; SERIES],
-    /// The shades of heat maps, from few to many; of one hue, so that they are told apart without seeing colours.
+    /// The shades of heat maps, from few to many; of one hue, so that they are told apart without
+    /// seeing colours.
     pub shades: [&'static str; SHADES],
     /// From which shade on figures are written in `paper` instead of `ink`.
     pub turn: usize,

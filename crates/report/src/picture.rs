@@ -1,5 +1,6 @@
-//! The picture people know from such tests, as a drawing that stands alone: the IOPS of the volumes over time, with the
-//! phases as bands and the ceilings as dashes. Light, 900 wide, without script or font of its own.
+//! The picture people know from such tests, as a drawing that stands alone: the IOPS of the volumes
+//! over time, with the phases as bands and the ceilings as dashes. Light, 900 wide, without script
+//! or font of its own.
 
 use crate::chart::Chart;
 use crate::palette::{self, LIGHT};

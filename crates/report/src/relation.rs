@@ -1,5 +1,6 @@
-//! Who belongs to whom in a recording: an interval to a phase, a workload to its volume, a ceiling to the workloads
-//! under it. The table, the page and the picture all ask here, so that they tell the same story.
+//! Who belongs to whom in a recording: an interval to a phase, a workload to its volume, a ceiling
+//! to the workloads under it. The table, the page and the picture all ask here, so that they tell
+//! the same story.
 
 mod limits;
 
@@ -20,8 +21,8 @@ pub(crate) fn phase_of(phases: &[Phase], interval: &Interval) -> Option<usize> {
     phases.iter().position(|phase| phase.start <= middle && middle < phase.end)
 }
 
-/// The intervals whose rates tell something: without a last one shorter than half of the one before, whose few requests are
-/// no rate.
+/// The intervals whose rates tell something: without a last one shorter than half of the one
+/// before, whose few requests are no rate.
 pub(crate) fn with_rates(workload: &WorkloadRecord) -> &[Interval] {
     match workload.intervals.as_slice() {
         [whole @ .., before, last] if last.length * 2 < before.length => &workload.intervals[..whole.len() + 1],
@@ -41,8 +42,8 @@ pub(crate) fn in_gate(interval: &Interval) -> Span {
     interval.waits.ceiling + interval.waits.floors + interval.waits.turn
 }
 
-/// Whether the requests of a run went through a QoS gate that tells of it: limits were set, or something was said of what
-/// held a workload back.
+/// Whether the requests of a run went through a QoS gate that tells of it: limits were set, or
+/// something was said of what held a workload back.
 pub(crate) fn has_gate(recording: &Recording) -> bool {
     let told = |interval: &Interval| {
         in_gate(interval) > Span::ZERO || interval.held_by != HeldBy::Nothing || interval.floor != FloorFared::NotSet
@@ -51,7 +52,8 @@ pub(crate) fn has_gate(recording: &Recording) -> bool {
         || recording.workloads.iter().any(|workload| workload.intervals.iter().any(told))
 }
 
-/// The mean time in the disk, as the server tells it; where no server does, from hand-over to end. `None` of no request.
+/// The mean time in the disk, as the server tells it; where no server does, from hand-over to end.
+/// `None` of no request.
 pub(crate) fn in_disk(interval: &Interval) -> Option<Span> {
     interval.service.map(|times| times.mean)
 }
@@ -76,8 +78,8 @@ pub(crate) fn p99(interval: &Interval) -> Option<Span> {
     interval.response.and_then(|times| times.p99())
 }
 
-/// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else the whole path. Of
-/// several how many they are.
+/// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else
+/// the whole path. Of several how many they are.
 pub(crate) fn volume_of(workload: &WorkloadRecord) -> Cow<'_, str> {
     let mut volumes = Vec::new();
     add_once(&mut volumes, used(workload).map(volume));
@@ -87,7 +89,8 @@ pub(crate) fn volume_of(workload: &WorkloadRecord) -> Cow<'_, str> {
     }
 }
 
-/// The objects that a workload uses: one, or several behind one another, as a host of an experiment has them.
+/// The objects that a workload uses: one, or several behind one another, as a host of an experiment
+/// has them.
 fn used(workload: &WorkloadRecord) -> impl Iterator<Item = &str> {
     workload.object.split(", ")
 }
@@ -110,7 +113,8 @@ pub(crate) fn held_at<'r>(recording: &'r Recording, interval: &Interval) -> Opti
     recording.objects.get(interval.held_at? as usize).map(|object| object.path.as_str())
 }
 
-/// What held a workload back, in words, with whose ceiling it was: `ceiling of vol1 (IOPS)`, `others' floors`.
+/// What held a workload back, in words, with whose ceiling it was: `ceiling of vol1 (IOPS)`,
+/// `others' floors`.
 pub(crate) fn held(recording: &Recording, interval: &Interval) -> String {
     let Some(unit) = unit(interval.held_by) else { return interval.held_by.to_string() };
     match (held_at(recording, interval), interval.held_by) {
@@ -120,8 +124,8 @@ pub(crate) fn held(recording: &Recording, interval: &Interval) -> String {
     }
 }
 
-/// What held a workload back in its last second, in 14 characters at most: where the ceiling is its own or its
-/// volume's, in which unit; else whose it is.
+/// What held a workload back in its last second, in 14 characters at most: where the ceiling is its
+/// own or its volume's, in which unit; else whose it is.
 pub fn held_back(recording: &Recording, workload: &WorkloadRecord) -> String {
     let Some(last) = workload.intervals.last() else { return String::new() };
     let words = match (held_at(recording, last), last.held_by) {
@@ -146,8 +150,8 @@ fn unit(held_by: HeldBy) -> Option<&'static str> {
     }
 }
 
-/// In how many of a phase's seconds the floor that a workload is under was missed, and why most often; the first second,
-/// in which queues settle, is left out as it is from all figures.
+/// In how many of a phase's seconds the floor that a workload is under was missed, and why most
+/// often; the first second, in which queues settle, is left out as it is from all figures.
 pub(crate) fn floor_remark(recording: &Recording, workload: &WorkloadRecord, phase: usize) -> Option<String> {
     let start = recording.phases.get(phase)?.start;
     let within = |interval: &&Interval| {
@@ -203,7 +207,8 @@ fn numbers(iops: Option<f64>, bytes: Option<f64>, between: &str) -> String {
     iops.into_iter().chain(bytes).collect::<Vec<_>>().join(between)
 }
 
-/// Names behind one another; of three and more that are numbered through, the first and the last number: `db1–4`.
+/// Names behind one another; of three and more that are numbered through, the first and the last
+/// number: `db1–4`.
 pub(crate) fn listed<'n>(names: &[&'n str], between: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut rest = names;
@@ -309,8 +314,9 @@ mod tests {
         );
     }
 
-    /// Two hosts of four volumes each, the first of a host bigger than the others: a sentence for each number, with every
-    /// volume that has it, and no ceiling binds because of what a host did on its other volumes.
+    /// Two hosts of four volumes each, the first of a host bigger than the others: a sentence for
+    /// each number, with every volume that has it, and no ceiling binds because of what a host did
+    /// on its other volumes.
     #[test]
     fn a_host_of_several_volumes_is_under_what_is_on_any_of_them() {
         let paths = |host: u32| (1..=4).map(move |n| format!("svm01:/vol/h{host}_db{n}"));

@@ -1,6 +1,8 @@
-//! The page of a run of a plan, or of several runs beside each other: which sections it has and what is in them.
+//! The page of a run of a plan, or of several runs beside each other: which sections it has and
+//! what is in them.
 //!
-//! The verdict comes first, then what the reader must know, then the picture. Several runs have the same axes.
+//! The verdict comes first, then what the reader must know, then the picture. Several runs have the
+//! same axes.
 
 mod figures;
 mod held;
@@ -30,7 +32,8 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// What a heading says of this run: `Throughput` for one alone, `Throughput: with floors` among several.
+    /// What a heading says of this run: `Throughput` for one alone, `Throughput: with floors` among
+    /// several.
     fn headed(&self, heading: &str) -> String {
         if self.name.is_empty() { heading.into() } else { format!("{heading}: {}", self.name) }
     }

@@ -1,5 +1,5 @@
-//! What a page is built of. Each section draws itself; where several runs make sense beside each other, it takes several
-//! and draws them on the same axes.
+//! What a page is built of. Each section draws itself; where several runs make sense beside each
+//! other, it takes several and draws them on the same axes.
 
 mod charts;
 mod cycles;

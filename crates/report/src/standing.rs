@@ -20,7 +20,8 @@ impl Standing {
         Standing { held: count(Outcome::Pass), open: count(Outcome::CannotSay), failed: count(Outcome::Fail) }
     }
 
-    /// The run as a whole: it fails with one criterion, and holds only when all of them do. `None` without criteria.
+    /// The run as a whole: it fails with one criterion, and holds only when all of them do. `None`
+    /// without criteria.
     pub fn outcome(self) -> Option<Outcome> {
         match self {
             Standing { failed: 1.., .. } => Some(Outcome::Fail),

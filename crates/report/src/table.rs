@@ -1,7 +1,9 @@
-//! The table at the end of a run, in 80 columns: figures per phase and workload, then the verdicts, then the notes.
+//! The table at the end of a run, in 80 columns: figures per phase and workload, then the verdicts,
+//! then the notes.
 //!
-//! Response times are from due to end, in milliseconds. The last two columns split the mean as the server tells it: the
-//! wait in its QoS gate, and the time in the disk below it. What is left is the way between client and server.
+//! Response times are from due to end, in milliseconds. The last two columns split the mean as the
+//! server tells it: the wait in its QoS gate, and the time in the disk below it. What is left is
+//! the way between client and server.
 
 use crate::relation::{self, Ceiling};
 use crate::{Paint, Standing, standing, text, words};
@@ -48,7 +50,8 @@ pub fn figures(recording: &Recording, paint: Paint) -> String {
     lines.0
 }
 
-/// The verdicts alone: the sentence on the whole, then each with its mark, its question and its reason.
+/// The verdicts alone: the sentence on the whole, then each with its mark, its question and its
+/// reason.
 pub fn verdicts(verdicts: &[Verdict], paint: Paint) -> String {
     const INDENT: usize = 18;
     let mut lines = Lines::default();
@@ -100,7 +103,8 @@ fn notes(notes: &[String], paint: Paint) -> String {
     lines.0
 }
 
-/// A phase's heading, the ceilings in force, and a row for each workload and for those under a shared ceiling together.
+/// A phase's heading, the ceilings in force, and a row for each workload and for those under a
+/// shared ceiling together.
 fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Ceiling<'_>], paint: Paint) {
     heading(lines, &recording.phases[index], paint);
     for limit in relation::limits_in_force(recording, ceilings, index) {

@@ -1,7 +1,8 @@
-//! Numbers and lines as people read them, in one place, so that the table, the page and the live view agree.
+//! Numbers and lines as people read them, in one place, so that the table, the page and the live
+//! view agree.
 //!
-//! Lengths are counted in characters; what comes from outside passes [`printable`] first, so that a name cannot move
-//! the cursor or break a line.
+//! Lengths are counted in characters; what comes from outside passes [`printable`] first, so that a
+//! name cannot move the cursor or break a line.
 
 use block::Span;
 use stats::{Machine, Scale};
@@ -19,14 +20,14 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
-/// A rate of operations, rounded to a whole number with thousands apart; below ten with one decimal, because there a
-/// whole number hides up to a twentieth: `12,346`, `10`, `3.4`, `0`.
+/// A rate of operations, rounded to a whole number with thousands apart; below ten with one
+/// decimal, because there a whole number hides up to a twentieth: `12,346`, `10`, `3.4`, `0`.
 pub fn iops(rate: f64) -> String {
     if rate > 0.0 && rate < 9.95 { format!("{rate:.1}") } else { thousands(rate.round() as u64) }
 }
 
-/// A number with at least three significant digits where its size allows: `1,204`, `45.1`, `2.28`, `0.085`. Nothing
-/// below a thousandth is told apart from zero.
+/// A number with at least three significant digits where its size allows: `1,204`, `45.1`, `2.28`,
+/// `0.085`. Nothing below a thousandth is told apart from zero.
 pub fn significant(number: f64) -> String {
     if number >= 99.95 {
         thousands(number.round() as u64)
@@ -41,14 +42,16 @@ pub fn significant(number: f64) -> String {
     }
 }
 
-/// As [`significant`], without decimals that are zero, for numbers that were chosen and not measured: `40`, `2.5`.
+/// As [`significant`], without decimals that are zero, for numbers that were chosen and not
+/// measured: `40`, `2.5`.
 pub fn short(number: f64) -> String {
     let text = significant(number);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
-/// Bytes per second in MB/s (10^6 bytes) with one decimal, so that columns align; as [`significant`] prints them where
-/// that would be too coarse or too fine: `38.4`, `2.0`, `0.041`, `1,204`.
+/// Bytes per second in MB/s (10^6 bytes) with one decimal, so that columns align; as
+/// [`significant`] prints them where that would be too coarse or too fine: `38.4`, `2.0`, `0.041`,
+/// `1,204`.
 pub fn megabytes(bytes_per_second: f64) -> String {
     let megabytes = bytes_per_second / 1e6;
     if (0.95..999.95).contains(&megabytes) { format!("{megabytes:.1}") } else { significant(megabytes) }
@@ -105,8 +108,8 @@ pub fn fit(text: &str, columns: usize) -> String {
     if columns == 0 { kept } else { kept.trim_end().to_string() + "…" }
 }
 
-/// The text in lines of at most `columns`, broken at spaces but not before a percent sign; a longer word is cut. Never
-/// empty.
+/// The text in lines of at most `columns`, broken at spaces but not before a percent sign; a longer
+/// word is cut. Never empty.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     const NO_BREAK: char = '\u{a0}';
     let columns = columns.max(1);
@@ -141,7 +144,8 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
 }
 
-/// When and on what something was measured, in a line: `2026-11-21 20:45:00 UTC · vm · 2 cores · io_uring`.
+/// When and on what something was measured, in a line:
+/// `2026-11-21 20:45:00 UTC · vm · 2 cores · io_uring`.
 pub fn facts(unix_ms: u64, machine: &Machine) -> String {
     let cores = (machine.cores > 0).then(|| count(machine.cores as usize, "core", "cores"));
     let facts = [Some(date(unix_ms)), Some(machine.host.clone()), cores, Some(machine.backend.clone())];

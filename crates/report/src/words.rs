@@ -1,4 +1,5 @@
-//! The names of figures, one for each, wherever it is shown: in the table, on the page, in the live view.
+//! The names of figures, one for each, wherever it is shown: in the table, on the page, in the live
+//! view.
 
 /// Operations per second.
 pub(crate) const IOPS: &str = "IOPS";

@@ -1,7 +1,7 @@
 //! Tables with native charts as a workbook (XLSX) for spreadsheets.
 //!
-//! Cells are figures or words. Words are written as such: what begins with `=` is no formula, and nothing of it becomes
-//! markup or a link.
+//! Cells are figures or words. Words are written as such: what begins with `=` is no formula, and
+//! nothing of it becomes markup or a link.
 
 use rust_xlsxwriter as xlsx;
 use xlsx::{ChartLegendPosition, ChartType};
@@ -22,7 +22,8 @@ const LINES: &str = "8A2B0E";
 pub struct Workbook {
     /// What it is about.
     pub title: String,
-    /// When what it shows was measured, in seconds since 1970 (UTC): the same figures make the same file.
+    /// When what it shows was measured, in seconds since 1970 (UTC): the same figures make the same
+    /// file.
     pub made_unix_s: u64,
     /// Its sheets, in their order.
     pub sheets: Vec<Sheet>,
@@ -61,7 +62,8 @@ pub struct Chart {
     pub across: usize,
     /// What is across.
     pub across_name: String,
-    /// Numbers of columns that are drawn as columns, on an axis at the right if there are lines as well.
+    /// Numbers of columns that are drawn as columns, on an axis at the right if there are lines as
+    /// well.
     pub columns: Vec<usize>,
     /// What the columns are.
     pub columns_name: String,
@@ -207,7 +209,8 @@ impl Sheet {
             let series = drawn.add_series().set_categories(at(chart.across)).set_values(at(*column));
             series.set_name((self.name.as_str(), 0, *column as u16));
             if both && kind == ChartType::Column {
-                // A spreadsheet draws the second axis over the first: the line is seen through the columns.
+                // A spreadsheet draws the second axis over the first: the line is seen through the
+                // columns.
                 let fill = xlsx::ChartSolidFill::new().set_color(COLUMNS).set_transparency(50).to_owned();
                 series.set_secondary_axis(true).set_format(xlsx::ChartFormat::new().set_solid_fill(&fill));
             } else if both {

@@ -8,7 +8,8 @@
 //!   percentiles   by their bucket, and what is beside its middle: nearly always 0
 //!   bytes, counts   as what is beside the usual multiple of the operations: of one block size 0
 //! ```
-//! Differences have their sign in the lowest bit. Blocks of version 1 are read as well (`deflated.rs`).
+//! Differences have their sign in the lowest bit. Blocks of version 1 are read as well
+//! (`deflated.rs`).
 
 mod deflated;
 
@@ -200,8 +201,8 @@ impl Packer {
         self.column(length);
     }
 
-    /// What is nearly always the same multiple of another column: bytes of operations. Kept as what it is beside that
-    /// multiple, in front of which the multiple stands.
+    /// What is nearly always the same multiple of another column: bytes of operations. Kept as what
+    /// it is beside that multiple, in front of which the multiple stands.
     fn multiple(&mut self, column: &Column, of: &Column) {
         let known = column.iter().zip(of).find_map(|(value, of)| (*value)?.checked_div((*of)?)).unwrap_or(0);
         self.single(known);

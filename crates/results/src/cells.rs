@@ -80,7 +80,8 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// One row with all of a table's columns in their order. The table's name is ours, never from outside.
+/// One row with all of a table's columns in their order. The table's name is ours, never from
+/// outside.
 pub(crate) fn insert(connection: &Connection, table: &str, cells: impl IntoIterator<Item = Value>) -> Result<()> {
     let cells: Vec<Value> = cells.into_iter().collect();
     let marks = vec!["?"; cells.len()].join(", ");

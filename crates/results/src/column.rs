@@ -12,8 +12,8 @@
 //!   code     Exp-Golomb (H. Golomb 1966, J. Teuhola 1978) of an order: as many zeros as the number without its last `order`
 //!            bits, plus one, has bits less one; that sum; the last bits. Or plain numbers of so many bits.
 //! ```
-//! Figures of a second vary by some part of themselves: a code that fits takes a bit more than that part has, whatever the
-//! rare long one takes.
+//! Figures of a second vary by some part of themselves: a code that fits takes a bit more than that
+//! part has, whatever the rare long one takes.
 
 mod bits;
 
@@ -157,7 +157,8 @@ fn bits_of_sum(number: u64, order: u32) -> u32 {
 fn push(out: &mut Written, number: u64, order: u32) {
     let bits = bits_of_sum(number, order);
     out.push(0, bits - 1);
-    // The highest bit of the sum is set; of the 65 that it may have, the others are the low ones of a whole number.
+    // The highest bit of the sum is set; of the 65 that it may have, the others are the low ones of
+    // a whole number.
     let sum = (u128::from(number) >> order) + 1;
     out.push(1, 1);
     out.push(sum as u64, bits - 1);
@@ -178,7 +179,8 @@ fn take(from: &mut Bits<'_>, order: u32) -> Option<u64> {
     u64::try_from(number).ok()
 }
 
-/// A number whose code has at most [`Bits::SHORT`] bits, and how many it has; `None` of a longer one.
+/// A number whose code has at most [`Bits::SHORT`] bits, and how many it has; `None` of a longer
+/// one.
 #[inline(always)]
 fn short(ahead: u64, order: u32) -> Option<(u64, u32)> {
     let zeros = ahead.leading_zeros();
@@ -219,8 +221,8 @@ mod tests {
         }
     }
 
-    /// The widest number of the lowest order has 64 zeros in front and the longest sum; 60 seconds that vary by 1000 take
-    /// 10 bits each, all alike none.
+    /// The widest number of the lowest order has 64 zeros in front and the longest sum; 60 seconds
+    /// that vary by 1000 take 10 bits each, all alike none.
     #[test]
     fn a_column_takes_as_many_bits_as_it_varies() {
         assert_eq!(get(&mut Bits::of(&packed(&[Some(0), Some(u64::MAX)])), 2), Some(vec![Some(0), Some(u64::MAX)]));

@@ -1,4 +1,5 @@
-//! Reading the runs of a file of version 3, whose tables were renamed: the step to version 4 keeps them anew.
+//! Reading the runs of a file of version 3, whose tables were renamed: the step to version 4 keeps
+//! them anew.
 
 use super::Failure;
 use super::cells::{Cells, one, rows};
@@ -132,7 +133,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The slices of the whole and of each class that had requests, and what the gate said beside them.
+    /// The slices of the whole and of each class that had requests, and what the gate said beside
+    /// them.
     fn add_seconds(&self, run: &mut Run, actor: u32) -> Result<(), Failure> {
         let seconds = self.seconds(actor)?;
         let mut add = |class: Class, slice: &dyn Fn(&Second) -> Slice| {

@@ -54,7 +54,8 @@ pub(super) fn without(sql: &str) -> Result<String, Error> {
     }
 }
 
-/// How long what begins here is, if it is not looked into: words or a name in quotes, a name in brackets, a comment.
+/// How long what begins here is, if it is not looked into: words or a name in quotes, a name in
+/// brackets, a comment.
 fn quoted(rest: &str) -> Option<usize> {
     let to = |end: &str, from: usize| rest[from..].find(end).map_or(rest.len(), |at| from + at + end.len());
     match rest.as_bytes() {

@@ -1,4 +1,5 @@
-//! Figures of the host and its devices: their minutes as rows of the database, and their seconds as blocks.
+//! Figures of the host and its devices: their minutes as rows of the database, and their seconds as
+//! blocks.
 //!
 //! ```text
 //!   host     start, length, times of processors by kind (8), pressure (5), memory (4)

@@ -1,6 +1,7 @@
-//! A file beside which nothing can be written: on a file system that is mounted for reading, or in a folder of somebody
-//! else's. SQLite needs a log and its index to read a file of ours, unless it is told that nobody changes it meanwhile; and
-//! nobody can who has not the file open already, and then the log is there.
+//! A file beside which nothing can be written: on a file system that is mounted for reading, or in
+//! a folder of somebody else's. SQLite needs a log and its index to read a file of ours, unless it
+//! is told that nobody changes it meanwhile; and nobody can who has not the file open already, and
+//! then the log is there.
 
 use super::{Error, Results, functions, schema};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -51,7 +52,8 @@ mod tests {
         assert_eq!(uri(Path::new("a b/100%?#.sqlite")), Path::new("file:a%20b/100%25%3F%23.sqlite?immutable=1"));
     }
 
-    /// Read with nothing beside it; a log that has part of it, and an older format, are told in a line.
+    /// Read with nothing beside it; a log that has part of it, and an older format, are told in a
+    /// line.
     #[test]
     fn a_file_is_read_with_nothing_beside_it() {
         let dir = tempfile::tempdir().unwrap();

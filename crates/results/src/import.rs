@@ -1,4 +1,5 @@
-//! Runs of another file, of another machine or an earlier time; and runs that were read from another program's.
+//! Runs of another file, of another machine or an earlier time; and runs that were read from
+//! another program's.
 
 use super::{Error, Failure, Filter, Results, RunLine, load, save};
 use rusqlite::{Connection, OpenFlags};
@@ -15,8 +16,8 @@ pub struct Imported {
 }
 
 impl Results {
-    /// Takes in runs that were made elsewhere, all or none, without those that are here already. Their numbers there are
-    /// those in the order given, from 1.
+    /// Takes in runs that were made elsewhere, all or none, without those that are here already.
+    /// Their numbers there are those in the order given, from 1.
     ///
     /// # Errors
     /// This file cannot be written.
@@ -31,8 +32,8 @@ impl Results {
         Ok(Imported { known: runs.len() - added.len(), added })
     }
 
-    /// Takes in every run of another file that is not here yet, all or none. The other file is left as it is, of whatever
-    /// format.
+    /// Takes in every run of another file that is not here yet, all or none. The other file is left
+    /// as it is, of whatever format.
     ///
     /// # Errors
     /// The other file is none of ours, newer or damaged, or this one cannot be written.
@@ -63,7 +64,8 @@ impl Results {
     }
 }
 
-/// Whether two lines are of one run: by its name, or, as files of format 3 had none, by when and how it was started.
+/// Whether two lines are of one run: by its name, or, as files of format 3 had none, by when and
+/// how it was started.
 fn is_same(a: &RunLine, b: &RunLine) -> bool {
     a.uuid == b.uuid || started(a) == started(b)
 }
@@ -90,7 +92,8 @@ impl Copy {
         let mut name = beside.as_os_str().to_owned();
         name.push(format!(".import-{}", std::process::id()));
         let copy = Copy { path: name.into() };
-        // Nothing is written, but a user who may not write cannot take away the log that reading needs.
+        // Nothing is written, but a user who may not write cannot take away the log that reading
+        // needs.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let sqlite = |source: rusqlite::Error| match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::NotADatabase) => Error::NotResults { path: other.into() },
@@ -104,7 +107,8 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // The log and its index go with the last connection; what else is left was put there by the upgrade.
+        // The log and its index go with the last connection; what else is left was put there by the
+        // upgrade.
         for ending in ["", "-wal", "-shm", ".v1.bak", ".v2.bak", ".v3.bak", ".v4.bak", ".v5.bak", ".v6.bak"] {
             let mut name = self.path.as_os_str().to_owned();
             name.push(ending);

@@ -1,8 +1,10 @@
-//! The results database: one SQLite file with any number of runs, each of them whole. All SQL for results is here.
+//! The results database: one SQLite file with any number of runs, each of them whole. All SQL for
+//! results is here.
 //!
-//! A run has a row from its beginning on and is written in transactions, so that whatever ends it early leaves what was
-//! measured until then. While a run is written nothing is synchronised: the write-ahead log is brought into the file when
-//! the last program closes it, and then the file is a single one that can be copied or sent.
+//! A run has a row from its beginning on and is written in transactions, so that whatever ends it
+//! early leaves what was measured until then. While a run is written nothing is synchronised: the
+//! write-ahead log is brought into the file when the last program closes it, and then the file is a
+//! single one that can be copied or sent.
 
 mod block;
 mod cells;
@@ -190,8 +192,8 @@ impl Error {
 }
 
 impl Results {
-    /// Opens the file at `path`, makes it if there is none, and brings an older one up to date after putting a copy
-    /// (`NAME.v1.bak`) beside it.
+    /// Opens the file at `path`, makes it if there is none, and brings an older one up to date
+    /// after putting a copy (`NAME.v1.bak`) beside it.
     ///
     /// # Errors
     /// When the file is not ours, is newer than this program, or cannot be read or written.
@@ -199,8 +201,8 @@ impl Results {
         Results::with(path, OpenFlags::SQLITE_OPEN_CREATE)
     }
 
-    /// As [`Results::open`], but a file must be there. One that is on a file system mounted for reading, or in a folder of
-    /// somebody else's, is read as it is.
+    /// As [`Results::open`], but a file must be there. One that is on a file system mounted for
+    /// reading, or in a folder of somebody else's, is read as it is.
     ///
     /// # Errors
     /// When there is no file, and as with [`Results::open`].
@@ -222,8 +224,8 @@ impl Results {
         self.write(|connection| save::save(connection, run, None, None))
     }
 
-    /// Writes a run in the place of the one of that number, of which it is the same and more: what goes on has more to tell
-    /// each time. Minutes that are over are not written again.
+    /// Writes a run in the place of the one of that number, of which it is the same and more: what
+    /// goes on has more to tell each time. Minutes that are over are not written again.
     ///
     /// # Errors
     /// When the file cannot be written, or the run was deleted meanwhile.
@@ -240,8 +242,9 @@ impl Results {
         self.load_as(run, Detail::Whole)
     }
 
-    /// As [`Results::load`], but where the run has more slices of a second than `detail` says, a minute is one: its
-    /// percentiles are within 3.2 % then. A day of a hundred workloads has 26 million seconds, of which no page shows each.
+    /// As [`Results::load`], but where the run has more slices of a second than `detail` says, a
+    /// minute is one: its percentiles are within 3.2 % then. A day of a hundred workloads has 26
+    /// million seconds, of which no page shows each.
     ///
     /// # Errors
     /// As with [`Results::load`].
@@ -276,12 +279,14 @@ impl Results {
         let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(sqlite)?;
-        // Of a new file: blocks have 500 to 1000 bytes, of which a page of 4096 would waste an eighth.
+        // Of a new file: blocks have 500 to 1000 bytes, of which a page of 4096 would waste an
+        // eighth.
         connection.pragma_update(None, "page_size", 8192).map_err(sqlite)?;
         schema::prepare(&mut connection, path, schema::STEPS)?;
         functions::register(&connection).map_err(sqlite)?;
-        // With a write-ahead log that no commit brings into the file, nothing is synchronised while a run goes on; the log
-        // is brought in when the last program closes the file. What a file system refuses is done without.
+        // With a write-ahead log that no commit brings into the file, nothing is synchronised while
+        // a run goes on; the log is brought in when the last program closes the file. What a file
+        // system refuses is done without.
         connection
             .pragma_update(None, "journal_mode", "wal")
             .or_else(|source| if is_read_only(&source) { Ok(()) } else { Err(sqlite(source)) })?;

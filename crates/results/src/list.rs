@@ -27,7 +27,8 @@ pub struct RunLine {
     pub cut_short: bool,
     /// Whether it has not ended, or the program was killed.
     pub running: bool,
-    /// Operations of all actors over the length of the run, a second; `None` where nothing was measured.
+    /// Operations of all actors over the length of the run, a second; `None` where nothing was
+    /// measured.
     pub iops: Option<f64>,
     /// Criteria that held.
     pub passed: usize,
@@ -65,8 +66,8 @@ impl Results {
         Ok(lines)
     }
 
-    /// The number of the run that `name` stands for: its number, the beginning of its name in all files (eight characters
-    /// or more), `last`, or `last~1` for the one before it.
+    /// The number of the run that `name` stands for: its number, the beginning of its name in all
+    /// files (eight characters or more), `last`, or `last~1` for the one before it.
     ///
     /// # Errors
     /// None or several are called so.

@@ -21,7 +21,8 @@ pub enum Detail {
     Whole,
     /// Where it has more slices than that, minutes stand for its seconds.
     Within(u64),
-    /// The same, without percentiles over time of the classes that are parts of a whole: as pages and tables show a run.
+    /// The same, without percentiles over time of the classes that are parts of a whole: as pages
+    /// and tables show a run.
     Drawn(u64),
 }
 

@@ -1,6 +1,7 @@
 //! Histograms and dispatch traces as short byte strings.
 //!
-//! Both are rows of whole numbers, each in seven-bit groups, least first; a byte's top bit says that another follows:
+//! Both are rows of whole numbers, each in seven-bit groups, least first; a byte's top bit says
+//! that another follows:
 //!
 //! ```text
 //!   300 = 0b10_0101100  →  1010_1100  0000_0010
@@ -9,7 +10,8 @@
 //!   trace       for every bin of 10 ms:   operations, bytes
 //! ```
 //!
-//! Numbers of buckets grow and most counts are small, so a filled bucket takes about three bytes and a bin four.
+//! Numbers of buckets grow and most counts are small, so a filled bucket takes about three bytes
+//! and a bin four.
 
 use stats::{DispatchTrace, Histogram};
 
@@ -29,7 +31,8 @@ pub(super) fn pack_filled(filled: impl Iterator<Item = (u32, u64)>) -> Vec<u8> {
     out
 }
 
-/// The buckets and the sum of their counts; `None` when the bytes are not what [`pack_buckets`] makes.
+/// The buckets and the sum of their counts; `None` when the bytes are not what [`pack_buckets`]
+/// makes.
 pub(super) fn unpack_buckets(mut bytes: &[u8]) -> Option<(Vec<(u32, u64)>, u64)> {
     let (mut buckets, mut bucket, mut total) = (Vec::new(), 0u64, 0u64);
     while !bytes.is_empty() {

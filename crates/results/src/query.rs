@@ -16,7 +16,8 @@ pub const ROWS_MAX: usize = 1_000_000;
 /// The longest value and statement, in bytes.
 const LENGTH_MAX: i32 = 64 << 20;
 
-/// The schema of the published table `PerfTools.RanRead`; SQLite does not tell capitals from small letters here.
+/// The schema of the published table `PerfTools.RanRead`; SQLite does not tell capitals from small
+/// letters here.
 const PUBLISHED: &str = "perftools";
 
 /// What a query answered.
@@ -46,9 +47,9 @@ pub enum Cell {
 }
 
 impl Results {
-    /// Answers a query. It is asked at a connection of its own that cannot write; `is_over` is asked again
-    /// and again, and ends the query by returning true. Escapes of ODBC are understood, and so is the
-    /// published name `PerfTools.RanRead`.
+    /// Answers a query. It is asked at a connection of its own that cannot write; `is_over` is
+    /// asked again and again, and ends the query by returning true. Escapes of ODBC are understood,
+    /// and so is the published name `PerfTools.RanRead`.
     ///
     /// # Errors
     /// The statement is wrong, would change something, or took too long.
@@ -65,8 +66,8 @@ impl Results {
         answer(&mut connection, sql).map_err(error)
     }
 
-    /// A connection that reads our tables and does nothing else; on request it knows them by the published
-    /// name as well.
+    /// A connection that reads our tables and does nothing else; on request it knows them by the
+    /// published name as well.
     fn to_read(&self, published: bool) -> Result<Connection> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         // Otherwise a name that begins with `file:` is a name.
@@ -75,8 +76,8 @@ impl Results {
         connection.busy_timeout(BUSY_TIMEOUT)?;
         functions::register(&connection)?;
         if published {
-            // The same file once more: a view in another database could not look into this one. What is attached to a
-            // connection that cannot write cannot be written either.
+            // The same file once more: a view in another database could not look into this one.
+            // What is attached to a connection that cannot write cannot be written either.
             connection.execute(&format!("ATTACH ?1 AS {PUBLISHED}"), [self.name.as_os_str().as_bytes()])?;
         }
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;

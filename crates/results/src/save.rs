@@ -17,8 +17,8 @@ const BLOCK_ROWS_MAX: usize = 120;
 /// The length of a block.
 const MINUTE: u64 = 60_000_000_000;
 
-/// Writes all of `run` and returns its number; the same as `number` where that is given, which must be free. The caller
-/// holds the transaction.
+/// Writes all of `run` and returns its number; the same as `number` where that is given, which must
+/// be free. The caller holds the transaction.
 pub(super) fn save(connection: &Connection, run: &Run, number: Option<i64>, uuid: Option<&str>) -> Result<i64> {
     save_run(connection, run, number, uuid)?;
     let saver = Saver { connection, run: connection.last_insert_rowid() };
@@ -26,8 +26,9 @@ pub(super) fn save(connection: &Connection, run: &Run, number: Option<i64>, uuid
     Ok(saver.run)
 }
 
-/// The tables of which all rows of a run are written anew when there is more of it. Minutes are not among them: those that
-/// are over stay as they are, so that what is written grows no faster than what is measured.
+/// The tables of which all rows of a run are written anew when there is more of it. Minutes are not
+/// among them: those that are over stay as they are, so that what is written grows no faster than
+/// what is measured.
 const ANEW: [&str; 15] = [
     "label",
     "place",
@@ -46,8 +47,8 @@ const ANEW: [&str; 15] = [
     "note",
 ];
 
-/// Writes a run in the place of the one of that number, of which it is the same and more; it keeps its number and name.
-/// Whether there is one.
+/// Writes a run in the place of the one of that number, of which it is the same and more; it keeps
+/// its number and name. Whether there is one.
 pub(super) fn replace(connection: &Connection, number: i64, run: &Run) -> Result<bool> {
     let identity = &run.identity;
     let machine = machine_row(connection, &run.machine)?;
@@ -289,7 +290,8 @@ impl Saver<'_> {
         insert(self.connection, table, cells)
     }
 
-    /// How many minutes are written and over. The last one may have been written while it went on: it is taken away.
+    /// How many minutes are written and over. The last one may have been written while it went on:
+    /// it is taken away.
     fn over(&self, table: &str, key: &[&dyn rusqlite::ToSql], of: &str) -> Result<usize> {
         let count = format!("SELECT count(*) FROM {table} WHERE run = ?1 AND {of}");
         let written: i64 = self.connection.prepare_cached(&count)?.query_row(key, |row| row.get(0))?;

@@ -1,10 +1,13 @@
-//! The tables, and how a file gets them: a row of steps, each taking a file from one version to the next.
+//! The tables, and how a file gets them: a row of steps, each taking a file from one version to the
+//! next.
 //!
-//! `PRAGMA user_version` counts the steps a file has had, and `PRAGMA application_id` says that it is ours. A new file
-//! takes every step, an older one the missing ones after a copy was put beside it, a newer one is refused. All missing
-//! steps happen in one transaction, so a file is never between versions. A step that was ever released stays as it is.
+//! `PRAGMA user_version` counts the steps a file has had, and `PRAGMA application_id` says that it
+//! is ours. A new file takes every step, an older one the missing ones after a copy was put beside
+//! it, a newer one is refused. All missing steps happen in one transaction, so a file is never
+//! between versions. A step that was ever released stays as it is.
 //!
-//! Whole numbers of 64 bits are stored bit for bit: from 2^63 on (a seed may be) SQLite shows them as negative.
+//! Whole numbers of 64 bits are stored bit for bit: from 2^63 on (a seed may be) SQLite shows them
+//! as negative.
 
 use super::{Error, Failure, earlier, save};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
@@ -50,7 +53,8 @@ const EARLIER: [&str; 13] = [
     "run",
 ];
 
-/// Version 4 has other tables: each run is read from the old ones and kept in the new ones, by its old number.
+/// Version 4 has other tables: each run is read from the old ones and kept in the new ones, by its
+/// old number.
 fn keep_anew(connection: &Connection) -> Result<(), (i64, Failure)> {
     let other = |error: rusqlite::Error| (0, Failure::Sqlite(error));
     for table in EARLIER {

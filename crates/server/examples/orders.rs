@@ -1,8 +1,11 @@
-//! How long the administrators' orders keep the data thread: the processor time of the longest turn in which each went on.
+//! How long the administrators' orders keep the data thread: the processor time of the longest turn
+//! in which each went on.
 //!
-//! `cargo run --release -p server --example orders -- FOLDER [LUNS] [GIB]` makes a pool in FOLDER with so many LUNs in one
-//! volume (10 000 if not said), each in one policy group, 10 000 policy groups more in which nothing is, and one LUN of so many
-//! GiB (1024) whose blocks are all allocated, and removes it at the end. A turn is what the data thread does between two looks at its ring; requests move between them.
+//! `cargo run --release -p server --example orders -- FOLDER [LUNS] [GIB]` makes a pool in FOLDER
+//! with so many LUNs in one volume (10 000 if not said), each in one policy group, 10 000 policy
+//! groups more in which nothing is, and one LUN of so many GiB (1024) whose blocks are all
+//! allocated, and removes it at the end. A turn is what the data thread does between two looks at
+//! its ring; requests move between them.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -20,7 +23,8 @@ use uring::{Clock, Io, IoSettings};
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
-/// The SVM, its volumes, the policy group's number, and the LUNs; those in the volume of many come after.
+/// The SVM, its volumes, the policy group's number, and the LUNs; those in the volume of many come
+/// after.
 const SVM: u32 = 1;
 const MANY: u32 = 2;
 const BIG: u32 = 3;

@@ -1,6 +1,7 @@
-//! Who sees which export. A rule names exports and asks something of clients; whoever meets a rule has its exports, and
-//! nobody else learns that they exist: they are not listed, and asking for one by name is answered as for one that does
-//! not exist. Without rules everybody whom a listener lets in sees everything.
+//! Who sees which export. A rule names exports and asks something of clients; whoever meets a rule
+//! has its exports, and nobody else learns that they exist: they are not listed, and asking for one
+//! by name is answered as for one that does not exist. Without rules everybody whom a listener lets
+//! in sees everything.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,10 +20,11 @@ pub struct AccessRule {
     pub exports: Vec<Pattern>,
     /// Where a client may come from; empty for anywhere.
     pub addresses: Vec<Network>,
-    /// What a client's certificate must be called, one of these; empty if none is asked for. With `*` as above.
+    /// What a client's certificate must be called, one of these; empty if none is asked for. With
+    /// `*` as above.
     pub certificates: Vec<Pattern>,
-    /// What a client's pre-shared key must be called, one of these. A client with such a certificate or such a key
-    /// meets the rule; with neither asked for, every client does.
+    /// What a client's pre-shared key must be called, one of these. A client with such a
+    /// certificate or such a key meets the rule; with neither asked for, every client does.
     pub keys: Vec<Pattern>,
     /// Reads only.
     pub read_only: bool,

@@ -53,9 +53,9 @@ impl ObjectAccount {
     }
 }
 
-/// What the gate held an object back by, as recordings have it: what its requests waited for most, those still waiting
-/// included, if they spent more time waiting than in the device; else the gate held nothing back. With it comes whose
-/// ceiling or budget it was.
+/// What the gate held an object back by, as recordings have it: what its requests waited for most,
+/// those still waiting included, if they spent more time waiting than in the device; else the gate
+/// held nothing back. With it comes whose ceiling or budget it was.
 pub fn held_by(said: &qos::ObjectAccount) -> (HeldBy, Option<HeldAt>) {
     let waited: Span = said.waited.iter().map(|(_, span)| *span).sum();
     if waited == Span::ZERO || waited < said.service.total {
@@ -98,7 +98,8 @@ pub fn fared(floor: FloorState) -> FloorFared {
     }
 }
 
-/// The accounts of all objects, by number; none as long as nobody records them, which `serve` never does.
+/// The accounts of all objects, by number; none as long as nobody records them, which `serve` never
+/// does.
 #[derive(Debug, Default)]
 pub struct Accounts {
     records: bool,
@@ -169,8 +170,9 @@ mod tests {
         assert_eq!((taken.len(), taken[0].0, taken[0].1.counts.reads), (1, ObjectId(3), 1));
     }
 
-    /// A ceiling of which a twentieth of the time was lost was not reached, and that is the server's doing. Floors and turns
-    /// are what they were: nobody was to get a certain rate by them.
+    /// A ceiling of which a twentieth of the time was lost was not reached, and that is the
+    /// server's doing. Floors and turns are what they were: nobody was to get a certain rate by
+    /// them.
     #[test]
     fn a_ceiling_that_a_stall_kept_from_being_reached_is_not_the_reason() {
         let ceiling = Cause::Ceiling(ObjectId(1), LimitKind::Iops);

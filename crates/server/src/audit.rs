@@ -1,14 +1,14 @@
-//! The audit trail: who changed what and when, what it was before and what after, as lines of JSON in a file that only
-//! grows.
+//! The audit trail: who changed what and when, what it was before and what after, as lines of JSON
+//! in a file that only grows.
 //!
 //! ```json
 //! {"at":"2026-11-22T02:59:26.123Z","who":{"uid":0,"user":"root","pid":4711},"command":"lun create …","result":"done",
 //!  "changes":[{"kind":"lun","name":"svm01:/vol/vol1/lun1","before":null,"after":{"size":1073741824,"policy":"gold"}}]}
 //! ```
 //!
-//! A line is on the disk before its command is answered. A command that was refused stands there with its reason, one
-//! that only shows something does not. What was not finished when the power went is cut off by the next start's first
-//! line, so that every line can be read for itself.
+//! A line is on the disk before its command is answered. A command that was refused stands there
+//! with its reason, one that only shows something does not. What was not finished when the power
+//! went is cut off by the next start's first line, so that every line can be read for itself.
 
 use block::date;
 use serde::Serialize;
@@ -160,8 +160,9 @@ fn is_torn(file: &mut File) -> std::io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// What became of every object, policy group, snapshot and partition whose row was replaced, by what it was and what it is. What is in
-/// something that was renamed goes by another path too; that is not told of each.
+/// What became of every object, policy group, snapshot and partition whose row was replaced, by
+/// what it was and what it is. What is in something that was renamed goes by another path too; that
+/// is not told of each.
 fn changes(replaced: &Changes, now: &Contents) -> Vec<Change> {
     let (before, after) = (View { replaced: Some(replaced), now }, View { replaced: None, now });
     let mut found = Vec::new();
@@ -196,8 +197,8 @@ fn changes(replaced: &Changes, now: &Contents) -> Vec<Change> {
     found
 }
 
-/// A catalogue as it is, or, with the rows that were replaced, as it was. What it says of a row is its full name, and what
-/// there is to say of it.
+/// A catalogue as it is, or, with the rows that were replaced, as it was. What it says of a row is
+/// its full name, and what there is to say of it.
 struct View<'a> {
     replaced: Option<&'a Changes>,
     now: &'a Contents,

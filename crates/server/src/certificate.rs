@@ -1,15 +1,15 @@
 //! The names in a client's certificate: what an access rule may ask for.
 //!
-//! Only certificates that TLS has verified come here, so this refuses nothing: what is not understood has no name, and no
-//! rule lets in who has none.
+//! Only certificates that TLS has verified come here, so this refuses nothing: what is not
+//! understood has no name, and no rule lets in who has none.
 
 use std::net::IpAddr;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
 
-/// The names in a certificate in DER: `CN=` for the subject's common name; `DNS:`, `email:`, `URI:` and `IP:` for the
-/// alternative ones.
+/// The names in a certificate in DER: `CN=` for the subject's common name; `DNS:`, `email:`, `URI:`
+/// and `IP:` for the alternative ones.
 pub(crate) fn names(certificate: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return names };

@@ -1,27 +1,31 @@
-//! Who may use how much of the shard's memory, so that clients who do not read cannot take it from the others.
+//! Who may use how much of the shard's memory, so that clients who do not read cannot take it from
+//! the others.
 //!
-//! A request's claim is made before any of its memory is taken, and ends when its reply has been sent. Three rules:
+//! A request's claim is made before any of its memory is taken, and ends when its reply has been
+//! sent. Three rules:
 //!
-//! 1. A connection may claim more only as long as it then holds no more than an eighth of what is free. So one may hold
-//!    a ninth of all at most, the next a ninth of what that leaves, and even after ten who never read a third is free.
-//!    Of `n` who do read, each gets one part in `n + 8`.
-//! 2. A connection that holds nothing gets its first request in whenever it fits; until it does, nobody who holds
-//!    something claims more. So a large request is not starved by many small ones.
-//! 3. Who takes part in a transfer for longer than the limit `patience` while rule 2 keeps somebody waiting is cut off.
-//!    So whoever waits does not wait for ever.
+//! 1. A connection may claim more only as long as it then holds no more than an eighth of what is
+//!    free. So one may hold a ninth of all at most, the next a ninth of what that leaves, and even
+//!    after ten who never read a third is free. Of `n` who do read, each gets one part in `n + 8`.
+//! 2. A connection that holds nothing gets its first request in whenever it fits; until it does,
+//!    nobody who holds something claims more. So a large request is not starved by many small ones.
+//! 3. Who takes part in a transfer for longer than the limit `patience` while rule 2 keeps somebody
+//!    waiting is cut off. So whoever waits does not wait for ever.
 //!
-//! Never claimed are the receive buffers of all connections that may come, and an eighth of the memory: for blocks that
-//! are read to change a part of them, and for the gaps between slots.
+//! Never claimed are the receive buffers of all connections that may come, and an eighth of the
+//! memory: for blocks that are read to change a part of them, and for the gaps between slots.
 
 use block::Bytes;
 
-/// What a request costs beside its data: its places in the tables of the session, the gate and the store.
+/// What a request costs beside its data: its places in the tables of the session, the gate and the
+/// store.
 const REQUEST: u64 = 512;
 
 /// A connection may hold one part in so many of what is free.
 const SHARE: u64 = 8;
 
-/// What one answer to a block status may be long: for each of two contexts 256 extents of 16 bytes and a header.
+/// What one answer to a block status may be long: for each of two contexts 256 extents of 16 bytes
+/// and a header.
 pub(crate) const STATUS: u64 = 12 << 10;
 
 /// The memory of a shard, claimed and free.
@@ -102,7 +106,8 @@ pub(crate) fn slot_of(len: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Has a connection that holds `held` claim byte by byte for as long as it may; what it holds then.
+    /// Has a connection that holds `held` claim byte by byte for as long as it may; what it holds
+    /// then.
     fn take_all(claims: &mut Claims, mut held: u64) -> u64 {
         while claims.ask(held, 1) == Claim::Granted {
             claims.take(1);

@@ -20,8 +20,8 @@
 //! idle_time = "1h"
 //! ```
 //!
-//! All of it is checked when it is read. What the pool itself keeps (its layout, its cache, how policies are read) is in
-//! the `seawall.toml` in its folder.
+//! All of it is checked when it is read. What the pool itself keeps (its layout, its cache, how
+//! policies are read) is in the `seawall.toml` in its folder.
 
 mod cache;
 mod rest;
@@ -167,7 +167,8 @@ impl ServeConfig {
     /// Reads a file. Paths in it that are not absolute begin at the file's folder.
     ///
     /// # Errors
-    /// It is missing, or something in it is wrong: the message names the file, the line and the rule.
+    /// It is missing, or something in it is wrong: the message names the file, the line and the
+    /// rule.
     pub fn read(path: &Path) -> Result<ServeConfig, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|reason| ConfigError::Read { path: path.into(), reason })?;
         let file: File = toml::from_str(&text).map_err(|error| {
@@ -178,8 +179,8 @@ impl ServeConfig {
         file.checked(folder).map_err(|reason| ConfigError::Rule { path: path.into(), reason })
     }
 
-    /// The first access rule, counted from 1, that no client can meet: it wants certificates or keys, and the server asks
-    /// for neither. Without TLS that is meant so.
+    /// The first access rule, counted from 1, that no client can meet: it wants certificates or
+    /// keys, and the server asks for neither. Without TLS that is meant so.
     pub fn rule_nobody_meets(&self) -> Option<usize> {
         if self.tls_mode == Some(TlsMode::Off) {
             return None;

@@ -1,5 +1,6 @@
-//! A pool, its commands and its shard joined. A change is checked by the registry, made durable in the catalogue, and
-//! only then ordered of the shard, so that what was answered survives whatever comes.
+//! A pool, its commands and its shard joined. A change is checked by the registry, made durable in
+//! the catalogue, and only then ordered of the shard, so that what was answered survives whatever
+//! comes.
 
 mod clients;
 mod effects;
@@ -63,7 +64,8 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// As the answer of a line: in a line for people, or as JSON. What no rule refused has no code there.
+    /// As the answer of a line: in a line for people, or as JSON. What no rule refused has no code
+    /// there.
     pub fn text(&self, output: Output) -> String {
         match (output, self) {
             (Output::Text, _) => self.to_string(),
@@ -88,8 +90,8 @@ pub struct Control {
     audit: Option<Audit>,
     /// What the maps' I/O is aligned to, in bytes.
     align: u32,
-    /// What changes have made or taken out of the catalogue and that may still be there: the pool knows it, and a start takes
-    /// it away.
+    /// What changes have made or taken out of the catalogue and that may still be there: the pool
+    /// knows it, and a start takes it away.
     loose: BTreeSet<u32>,
     /// The rows of the catalogue that the last command changed, as they were before it.
     replaced: Changes,
@@ -99,15 +101,15 @@ pub struct Control {
 }
 
 impl Control {
-    /// Brings the shard to what the pool's catalogue says and opens every LUN and file. What `settings` would not allow
-    /// today stays as it was kept, and a warning names it.
+    /// Brings the shard to what the pool's catalogue says and opens every LUN and file. What
+    /// `settings` would not allow today stays as it was kept, and a warning names it.
     ///
     /// # Errors
     /// The catalogue breaks a rule, or another has taken the pool's maps.
     pub fn open(mut pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
         let maps = pool.take_maps().ok_or(StoreError::Gone)?;
         let contents = pool.contents();
-        let used = used_by(contents, &|leaf| maps.core().tree(leaf).map_or(0, |(_, used)| used));
+        let used = totals::used_by(contents, &|leaf| maps.core().tree(leaf).map_or(0, |(_, used)| used));
         let records = records_of(contents, |row| used.get(&row.id).copied().unwrap_or(0))?;
         let (registry, change) = Registry::restore(settings.clone(), &records)?;
         for note in &change.notes {
@@ -151,8 +153,8 @@ impl Control {
         Ok(control)
     }
 
-    /// Gives the shard the maps and takes trees out that a change has left which was cut off, and that the catalogue does not
-    /// know. No others: whose they are is not known.
+    /// Gives the shard the maps and takes trees out that a change has left which was cut off, and
+    /// that the catalogue does not know. No others: whose they are is not known.
     fn serve_maps(&mut self, maps: MappedPool) -> Result<(), ControlError> {
         let contents = self.pool.contents();
         let agreed = maps.core().agreed().clone();
@@ -212,7 +214,8 @@ impl Control {
     /// Runs one line of nobody's in particular and returns its answer, ready to print.
     ///
     /// # Errors
-    /// The line is refused, in one line. Nothing changed, except after [`ControlError::Afterwards`].
+    /// The line is refused, in one line. Nothing changed, except after
+    /// [`ControlError::Afterwards`].
     pub fn execute(&mut self, line: &str) -> Result<String, ControlError> {
         self.execute_for(None, line).map(|answer| answer.text())
     }
@@ -225,7 +228,8 @@ impl Control {
         self.execute_with(who, line, None)
     }
 
-    /// The same with the password that the line needs, which is no part of it: it is neither logged nor in the trail.
+    /// The same with the password that the line needs, which is no part of it: it is neither logged
+    /// nor in the trail.
     ///
     /// # Errors
     /// As [`Control::execute`].
@@ -239,8 +243,8 @@ impl Control {
         self.recorded(who, line, commands, secret)
     }
 
-    /// Runs what somebody asked for in words of another interface, `asked`, as one: all of the commands, or none. Answers
-    /// the last one's answer.
+    /// Runs what somebody asked for in words of another interface, `asked`, as one: all of the
+    /// commands, or none. Answers the last one's answer.
     ///
     /// # Errors
     /// As [`Control::execute`].
@@ -248,7 +252,8 @@ impl Control {
         self.recorded(Some(who), asked, Ok(commands), None)
     }
 
-    /// Has somebody look at what there is. What is asked of the world is asked of the data thread and the pool then.
+    /// Has somebody look at what there is. What is asked of the world is asked of the data thread
+    /// and the pool then.
     ///
     /// # Errors
     /// The shard is gone.
@@ -288,7 +293,8 @@ impl Control {
         }
     }
 
-    /// What tells the date from now on, in seconds since the beginning of 1970, for snapshots; without, they are of 1970.
+    /// What tells the date from now on, in seconds since the beginning of 1970, for snapshots;
+    /// without, they are of 1970.
     #[must_use]
     pub fn with_date(self, date: fn() -> u64) -> Control {
         self.events.date_by(date);
@@ -301,7 +307,8 @@ impl Control {
         Control { login_desk: Some(Box::new(desk)), ..self }
     }
 
-    /// How much memory the last day of statistics may take from now on; what there is of it is forgotten.
+    /// How much memory the last day of statistics may take from now on; what there is of it is
+    /// forgotten.
     #[must_use]
     pub fn with_history(self, settings: HistorySettings) -> Control {
         Control { monitor: Arc::new(Monitor::new(settings)), ..self }
@@ -318,7 +325,8 @@ impl Control {
         Ok(account)
     }
 
-    /// What the shard did up to now comes to the statistics that are kept, too: nothing more is asked of it.
+    /// What the shard did up to now comes to the statistics that are kept, too: nothing more is
+    /// asked of it.
     ///
     /// # Errors
     /// The shard is gone.
@@ -328,7 +336,8 @@ impl Control {
         Ok(())
     }
 
-    /// From now on [`Account::objects`] has what each object saw, with histograms; before, nothing of that is counted.
+    /// From now on [`Account::objects`] has what each object saw, with histograms; before, nothing
+    /// of that is counted.
     ///
     /// # Errors
     /// The shard is gone.
@@ -440,7 +449,8 @@ impl Control {
         Ok(answer.with(ended))
     }
 
-    /// Has the pool hold what the administration says of `rows`, or leaves it as it was. Whether anything has changed.
+    /// Has the pool hold what the administration says of `rows`, or leaves it as it was. Whether
+    /// anything has changed.
     fn make_durable(&mut self, effects: &[Effect], rows: &Touched) -> Result<bool, ControlError> {
         let mut changes = changes_of(&self.administration, rows);
         changes.leave_out_what_is_so(self.pool.contents());
@@ -477,20 +487,6 @@ impl Control {
 fn keep_in(shard: &Shard, agreed: map::Agreed) -> Result<(), StoreError> {
     let gone = |ShardGone| StoreError::Gone;
     Ok(shard.agree(agreed).map_err(gone)??)
-}
-
-/// The bytes that each object of a catalogue takes with all that is in it; `used` tells those of a LUN or file.
-fn used_by(contents: &Contents, used: &dyn Fn(u32) -> u64) -> BTreeMap<u32, u64> {
-    let mut sums = BTreeMap::new();
-    for row in contents.objects.values().filter(|row| matches!(row.kind, store::Kind::Lun | store::Kind::File)) {
-        let bytes = used(row.id);
-        let mut above = Some(row.id);
-        while let Some(id) = above {
-            *sums.entry(id).or_default() += bytes;
-            above = contents.objects.get(&id).and_then(|row| row.parent);
-        }
-    }
-    sums
 }
 
 #[cfg(test)]

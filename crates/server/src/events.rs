@@ -1,12 +1,14 @@
-//! The server's log of events: in memory, and in a file in the pool's folder so that it survives a restart.
+//! The server's log of events: in memory, and in a file in the pool's folder so that it survives a
+//! restart.
 //!
 //! ```text
 //!   data thread ─ Notices ─ account ─┐
 //!   housekeeping: floors, space, …  ─┼─► Events::note ─► admin::EventLog ─► events.jsonl, a line an event
 //!   REST: log-ins                   ─┘
 //! ```
-//! The file is appended to, and written anew with what is kept when it has twice as many lines. A server that is killed loses
-//! the repeats of its last minute. Events are for reading: a file that cannot be written stops nothing.
+//! The file is appended to, and written anew with what is kept when it has twice as many lines. A
+//! server that is killed loses the repeats of its last minute. Events are for reading: a file that
+//! cannot be written stops nothing.
 
 use admin::{EVENTS_MAX, Event, EventLog, Noticed};
 use serde_json::{Value, json};
@@ -36,7 +38,8 @@ struct State {
 }
 
 impl Events {
-    /// What tells the date from now on, in seconds since the beginning of 1970; without, events are of 1970.
+    /// What tells the date from now on, in seconds since the beginning of 1970; without, events are
+    /// of 1970.
     pub(crate) fn date_by(&self, date: fn() -> u64) {
         self.state().date = Some(date);
     }
@@ -49,7 +52,8 @@ impl Events {
         state.write(event);
     }
 
-    /// Tells the counts of what came again within its minute, once that is over: to be called from time to time.
+    /// Tells the counts of what came again within its minute, once that is over: to be called from
+    /// time to time.
     pub fn settle(&self) {
         let mut state = self.state();
         let date = state.date();
@@ -184,7 +188,8 @@ mod tests {
         events.settle();
     }
 
-    /// A second log finds what the first one kept, also after a torn line, and the file stays bounded.
+    /// A second log finds what the first one kept, also after a torn line, and the file stays
+    /// bounded.
     #[test]
     fn events_survive_a_restart_and_the_file_is_bounded() {
         let dir = tempfile::tempdir().unwrap();

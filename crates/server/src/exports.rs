@@ -1,5 +1,5 @@
-//! What is offered to NBD clients: every LUN and file under `SVM:/vol/VOLUME/LUN`, and under `/vol/VOLUME/LUN` as long
-//! as no other SVM has that path.
+//! What is offered to NBD clients: every LUN and file under `SVM:/vol/VOLUME/LUN`, and under
+//! `/vol/VOLUME/LUN` as long as no other SVM has that path.
 
 use crate::access::{Access, Caller, Grant};
 use crate::folders::Folders;
@@ -65,7 +65,8 @@ impl Exports {
         &self.folders
     }
 
-    /// What this life of the server is known by: it differs from that of one that was started at another time.
+    /// What this life of the server is known by: it differs from that of one that was started at
+    /// another time.
     pub(crate) fn life(&self) -> Verifier {
         self.began.as_nanos().to_be_bytes()
     }
@@ -122,7 +123,8 @@ impl Export {
 
     fn info(&self) -> ExportInfo {
         use TransmissionFlags as F;
-        // CAN_MULTI_CONN is true: all connections of a LUN share one file, and a flush there covers them all.
+        // CAN_MULTI_CONN is true: all connections of a LUN share one file, and a flush there covers
+        // them all.
         let features = F::SEND_FLUSH
             | F::SEND_FUA
             | F::SEND_TRIM
@@ -161,8 +163,8 @@ impl<'a> Seen<'a> {
         self.access.grant(self.caller, &export.full_name())
     }
 
-    /// The export of that name: with the SVM always, without it when it is the only one that is seen. One that may not
-    /// be seen changes nothing here, so that nobody learns that it is there.
+    /// The export of that name: with the SVM always, without it when it is the only one that is
+    /// seen. One that may not be seen changes nothing here, so that nobody learns that it is there.
     fn named(&self, name: &str) -> Option<(&'a Export, Grant)> {
         let name = if name.is_empty() { self.exports.default.as_deref().unwrap_or("") } else { name };
         let is_meant = |export: &&Export| match name.split_once(':') {
@@ -239,8 +241,8 @@ mod tests {
         assert_eq!(seen(&exports).find("").unwrap().id, 1);
     }
 
-    /// What a client may not see changes nothing of what it sees: the short name stays, and the answer for the hidden
-    /// export is that for one that does not exist.
+    /// What a client may not see changes nothing of what it sees: the short name stays, and the
+    /// answer for the hidden export is that for one that does not exist.
     #[test]
     fn what_is_hidden_leaves_no_trace() {
         let mut exports = Exports::default();
@@ -257,7 +259,8 @@ mod tests {
         assert_eq!((found.id, found.features.contains(TransmissionFlags::READ_ONLY)), (1, true));
     }
 
-    /// One that is offline keeps its name, is not listed, and who asks for it hears why; who may not see it hears nothing.
+    /// One that is offline keeps its name, is not listed, and who asks for it hears why; who may
+    /// not see it hears nothing.
     #[test]
     fn what_is_offline_is_refused_by_name() {
         let mut exports = Exports::default();

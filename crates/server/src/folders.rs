@@ -1,11 +1,12 @@
-//! What NFS clients see: the LUNs and files of all volumes as files in folders, `/VOLUME/QTREE/NAME` of each SVM.
+//! What NFS clients see: the LUNs and files of all volumes as files in folders,
+//! `/VOLUME/QTREE/NAME` of each SVM.
 //!
 //! ```text
 //!   svm01:  /  ──►  vol1/  ──►  lun1          the LUN or file svm01:/vol/vol1/lun1
 //!                          └──► qtree1/ ──► lun2
 //! ```
-//! A folder is there as long as something is in it. Entries have the hash of their name for a cookie, so that a client may go on
-//! behind any of them whatever came or went meanwhile.
+//! A folder is there as long as something is in it. Entries have the hash of their name for a
+//! cookie, so that a client may go on behind any of them whatever came or went meanwhile.
 
 use block::ObjectId;
 use std::collections::{BTreeMap, HashMap};
@@ -92,7 +93,8 @@ impl Folders {
         (found == name).then_some(*node)
     }
 
-    /// What a client may mount: `SVM:/VOLUME`, `/VOLUME` where one SVM alone has it, `/vol/VOLUME`, and folders below.
+    /// What a client may mount: `SVM:/VOLUME`, `/VOLUME` where one SVM alone has it, `/vol/VOLUME`,
+    /// and folders below.
     pub(crate) fn mount(&self, given: &str) -> Option<FolderId> {
         let (svm, path) = match given.trim_start_matches('/').split_once(':') {
             Some((svm, path)) => (Some(svm), path),

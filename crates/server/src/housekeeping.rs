@@ -1,8 +1,8 @@
-//! What has to happen from time to time while a server runs, on a thread of its own: every second the gate is asked what
-//! it did, so that statistics are at hand, and whether memory is short; now and then the sizes of the data are looked at, for
-//! adaptive policies, and once a minute, at the end of each hour and when the server stops, the hourly totals are added to what
-//! the pool has of them.
-//! The data path never waits for any of it.
+//! What has to happen from time to time while a server runs, on a thread of its own: every second
+//! the gate is asked what it did, so that statistics are at hand, and whether memory is short; now
+//! and then the sizes of the data are looked at, for adaptive policies, and once a minute, at the
+//! end of each hour and when the server stops, the hourly totals are added to what the pool has of
+//! them. The data path never waits for any of it.
 
 use crate::control::Control;
 use admin::{EventKind, Noticed};
@@ -18,10 +18,11 @@ use store::{HourRow, HourlyTotals, StoreError};
 pub struct HousekeepingSettings {
     /// The gate is asked this often; it keeps what passed ceilings for 2.56 s.
     pub account: Duration,
-    /// Sizes are looked at once in so many of those. With the registry's interval of four minutes, half a minute between
-    /// looks keeps the promise of five.
+    /// Sizes are looked at once in so many of those. With the registry's interval of four minutes,
+    /// half a minute between looks keeps the promise of five.
     pub sizes: u32,
-    /// Hourly totals are kept once in so many; never for 0. What a server that is killed loses is what came together since.
+    /// Hourly totals are kept once in so many; never for 0. What a server that is killed loses is
+    /// what came together since.
     pub totals: u32,
 }
 
@@ -118,7 +119,8 @@ impl Totals {
         totals
     }
 
-    /// Adds what came together, if it is time or an hour has ended. Only to name it holds commands up, not to write it.
+    /// Adds what came together, if it is time or an hour has ended. Only to name it holds commands
+    /// up, not to write it.
     fn keep(&mut self, control: &Mutex<Control>, is_time: bool) {
         let mut locked = lock(control);
         let hour = hour_of(locked.date());

@@ -1,4 +1,5 @@
-//! The storage server: NBD sessions, the QoS gate and the store joined on one thread, and the control that changes them.
+//! The storage server: NBD sessions, the QoS gate and the store joined on one thread, and the
+//! control that changes them.
 //!
 //! ```text
 //!   shard thread (one a pool)                               control (any thread)
@@ -8,7 +9,8 @@
 //!                  └─────────┘ completions          ◄── Order ──┘  (a queue and a wake-up, no lock)
 //! ```
 //!
-//! A change is checked by the administration, made durable in the catalogue, and only then ordered of the shard.
+//! A change is checked by the administration, made durable in the catalogue, and only then ordered
+//! of the shard.
 
 mod access;
 mod account;

@@ -6,13 +6,15 @@ use block::{Bytes, Span};
 /// The limits of one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at once; one more is told so and closed. Each holds a receive buffer; all of them together take a
-    /// quarter of `memory` at most, which may mean fewer.
+    /// Connections at once; one more is told so and closed. Each holds a receive buffer; all of
+    /// them together take a quarter of `memory` at most, which may mean fewer.
     pub connections: u32,
-    /// Connections from one IP address at once; one more is told so and closed. Unix sockets have no address.
+    /// Connections from one IP address at once; one more is told so and closed. Unix sockets have
+    /// no address.
     pub connections_per_address: u32,
-    /// A connection's requests whose replies are not sent yet, counted by the memory they need. Beyond it the server
-    /// stops reading from the connection; one request of any allowed length always fits.
+    /// A connection's requests whose replies are not sent yet, counted by the memory they need.
+    /// Beyond it the server stops reading from the connection; one request of any allowed length
+    /// always fits.
     pub connection_in_flight: Bytes,
     /// A connection's requests whose replies are not sent yet.
     pub connection_requests: u32,
@@ -20,13 +22,15 @@ pub struct ServerLimits {
     pub handshake_time: Span,
     /// Options in one handshake, see [`nbd::HandshakeLimits`].
     pub handshake_options: u32,
-    /// How long a client may say nothing once all that it asked is answered; zero for ever. A mounted file system may
-    /// have nothing to say for days, so there is no limit unless one is set.
+    /// How long a client may say nothing once all that it asked is answered; zero for ever. A
+    /// mounted file system may have nothing to say for days, so there is no limit unless one is
+    /// set.
     pub idle_time: Span,
     /// How long a server that stops waits for clients to take their answers.
     pub drain_time: Span,
-    /// How long a connection may take for its part of a transfer (its answers, or a write's data) while others wait for
-    /// the memory that it holds, or after its goodbye; and a second more for each MiB.
+    /// How long a connection may take for its part of a transfer (its answers, or a write's data)
+    /// while others wait for the memory that it holds, or after its goodbye; and a second more for
+    /// each MiB.
     pub patience: Span,
     /// All data buffers of the shard together.
     pub memory: Bytes,
@@ -86,12 +90,14 @@ impl Default for ServerLimits {
     }
 }
 
-/// Connections that are told to go, at once; they come on top of `connections`. One more is closed without a word.
+/// Connections that are told to go, at once; they come on top of `connections`. One more is closed
+/// without a word.
 pub(crate) const REFUSALS: u32 = 8;
 
 impl ServerLimits {
-    /// As far as `settings` of the ring carry them: a connection may have a receive and a send at the kernel, and what
-    /// the store has there comes on top. The connections' receive buffers together take a quarter of the memory at most.
+    /// As far as `settings` of the ring carry them: a connection may have a receive and a send at
+    /// the kernel, and what the store has there comes on top. The connections' receive buffers
+    /// together take a quarter of the memory at most.
     pub(crate) fn within(self, settings: &uring::IoSettings, listeners: usize, tls: bool) -> ServerLimits {
         let beside = store::VolumesSettings::default().in_flight_limit + listeners;
         let room = settings.in_flight.saturating_sub(beside as u32) / 2;
@@ -115,7 +121,8 @@ impl ServerLimits {
     /// Why these limits cannot be kept together, if they cannot.
     ///
     /// # Errors
-    /// The receive buffers of all connections would take more than a quarter of the memory, or a limit is out of range.
+    /// The receive buffers of all connections would take more than a quarter of the memory, or a
+    /// limit is out of range.
     pub fn check(&self, tls: bool) -> Result<(), LimitsError> {
         if !(Bytes::kib(4)..=Bytes::mib(1)).contains(&self.receive) {
             return Err(LimitsError::Receive(self.receive));
@@ -146,8 +153,8 @@ impl ServerLimits {
         16_384.max((self.connections.saturating_add(REFUSALS)).saturating_mul(2).saturating_add(1024))
     }
 
-    /// The longest read or write, in bytes: an eighth of the memory at most, so that there is room for it beside what
-    /// others hold.
+    /// The longest read or write, in bytes: an eighth of the memory at most, so that there is room
+    /// for it beside what others hold.
     pub(crate) fn longest(&self) -> u32 {
         let eighth = (self.memory.0 / 8).clamp(4096, u64::from(store::VolumesSettings::default().longest));
         // At most the store's own limit, which is a `u32`; the largest power of two within.

@@ -14,7 +14,8 @@ use uring::socket::listen_unix;
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// A Unix socket at this path, for its owner only. A stale one, where nobody answers, is replaced.
+    /// A Unix socket at this path, for its owner only. A stale one, where nobody answers, is
+    /// replaced.
     Unix(PathBuf),
     /// A TCP address, `HOST:PORT`.
     Tcp(String),
@@ -101,7 +102,8 @@ impl FromStr for Listen {
     }
 }
 
-/// Whether clients there may or must encrypt: as asked for, or required where others are on the way.
+/// Whether clients there may or must encrypt: as asked for, or required where others are on the
+/// way.
 fn tls_mode(address: &str, is_local: bool, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
     match (asked, certificates) {
         (Some(TlsMode::Off), _) => Ok(TlsMode::Off),
@@ -184,18 +186,20 @@ fn tcp_listener(address: SocketAddr, socket: OwnedFd) -> Listener {
     Listener { address: address.to_string(), socket: Some(socket), path: None, is_unix: false, is_local }
 }
 
-/// How long a server may take to greet a new connection until it counts as alive. An NBD server speaks first.
+/// How long a server may take to greet a new connection until it counts as alive. An NBD server
+/// speaks first.
 const GREETING_TIME: Duration = Duration::from_secs(2);
 
-/// How often somebody who hangs up without a word is called again. A dead server's socket hangs up when the kernel
-/// closes it, so the next call finds nobody; a living one that is full hangs up every time.
+/// How often somebody who hangs up without a word is called again. A dead server's socket hangs up
+/// when the kernel closes it, so the next call finds nobody; a living one that is full hangs up
+/// every time.
 const CALLS: u32 = 100;
 
 /// Whether a server is there, as far as calling it tells.
 ///
-/// A server that was killed accepts for a moment still: its ring holds the listening socket until the kernel has taken
-/// the ring apart. What is connected then is closed without a word, while a living server greets, and one that only
-/// keeps silent is left alone.
+/// A server that was killed accepts for a moment still: its ring holds the listening socket until
+/// the kernel has taken the ring apart. What is connected then is closed without a word, while a
+/// living server greets, and one that only keeps silent is left alone.
 fn is_served<P: Peer>(connect: impl Fn() -> std::io::Result<P>) -> bool {
     for _ in 0..CALLS {
         let Ok(mut connection) = connect() else { return false };
@@ -254,7 +258,8 @@ impl Listener {
         tls_mode(&self.address, self.is_local, asked, certificates)
     }
 
-    /// Makes a new connection ready, and tells whom it is from: small replies must not wait for more.
+    /// Makes a new connection ready, and tells whom it is from: small replies must not wait for
+    /// more.
     pub(crate) fn prepare(&self, socket: OwnedFd) -> std::io::Result<(OwnedFd, Option<IpAddr>)> {
         if self.is_unix {
             return Ok((socket, None));

@@ -1,4 +1,5 @@
-//! Users, as far as the server has to do with them: who serves REST keeps them, and `security login` changes them there.
+//! Users, as far as the server has to do with them: who serves REST keeps them, and
+//! `security login` changes them there.
 
 use admin::{Login, LoginChange};
 

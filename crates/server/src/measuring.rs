@@ -1,5 +1,5 @@
-//! What a server's administration may ask of the data thread and the pool, each got when it is first asked for: most
-//! commands need none of it.
+//! What a server's administration may ask of the data thread and the pool, each got when it is
+//! first asked for: most commands need none of it.
 
 use crate::events::Events;
 use crate::logins::Logins;
@@ -128,7 +128,8 @@ impl World for Measuring<'_> {
             let space = uring::space::space(self.pool.dir()).ok()?;
             return Some(Aggregate { name, size: space.total.0, available: space.available.0 });
         }
-        // Devices have no free space to ask for, and what they and files beside them have is known to the maps.
+        // Devices have no free space to ask for, and what they and files beside them have is known
+        // to the maps.
         let map::Usage { used, capacity, .. } = self.told(self.shard.space())?;
         Some(Aggregate { name, size: capacity, available: capacity.saturating_sub(used) })
     }

@@ -1,4 +1,5 @@
-//! How long tasks stood still for memory, as the kernel counts it (pressure stall information, PSI).
+//! How long tasks stood still for memory, as the kernel counts it (pressure stall information,
+//! PSI).
 //!
 //! ```text
 //!   /proc/self/cgroup ─► memory.pressure of our own control group, where there is one: it rises too when `memory.high` or
@@ -47,8 +48,8 @@ fn of_our_group(file: &str) -> Option<PathBuf> {
     Some(Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/')).join(file))
 }
 
-/// The memory that this process may have, in bytes, where the system tells it: the machine's, or less where its control
-/// group has a limit.
+/// The memory that this process may have, in bytes, where the system tells it: the machine's, or
+/// less where its control group has a limit.
 pub(crate) fn most() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -73,7 +74,8 @@ impl Relief {
         Relief { stalls, pressure: Pressure::new(cache), last: None }
     }
 
-    /// Looks, and orders of the shard what follows; what the cache keeps from now on, where that changes.
+    /// Looks, and orders of the shard what follows; what the cache keeps from now on, where that
+    /// changes.
     pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<Option<Bytes>, ShardGone> {
         let Some(total) = self.stalls.total() else { return Ok(None) };
         let Some((at, before)) = self.last.replace((now, total)) else { return Ok(None) };

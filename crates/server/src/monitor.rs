@@ -1,5 +1,5 @@
-//! What the gate said of the last second, kept for those who ask: the statistics commands, as often as they like, without
-//! taking it away from whoever records a run.
+//! What the gate said of the last second, kept for those who ask: the statistics commands, as often
+//! as they like, without taking it away from whoever records a run.
 //!
 //! ```text
 //!   gate ─ account ─► Control::account ─┬─► who asked (a run's recorder, housekeeping)
@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A sample is made of accounts that cover this together. Less than a second, so that accounts taken every second and a
-/// little early make one each.
+/// A sample is made of accounts that cover this together. Less than a second, so that accounts
+/// taken every second and a little early make one each.
 const LEAST: Span = Span::from_millis(900);
 
 /// Makes samples of accounts. Shared by those who feed it and those who wait for the next sample.
@@ -36,8 +36,8 @@ struct State {
     latest: Arc<Sample>,
     /// What had come of each partition of the cache at the end of the latest.
     cache: BTreeMap<u32, CacheSeen>,
-    /// The least mean time in the device of any object's requests in any sample so far, by their kind: what an idle
-    /// device is taken to need.
+    /// The least mean time in the device of any object's requests in any sample so far, by their
+    /// kind: what an idle device is taken to need.
     quickest: BTreeMap<SampleKind, Span>,
     history: History,
     counted: BTreeMap<ObjectId, Figures>,
@@ -55,14 +55,15 @@ impl Monitor {
         Monitor { state: Mutex::new(state), ..Monitor::default() }
     }
 
-    /// Takes in what happened since the last account. `date` is that of now, in seconds since the beginning of 1970, and the
-    /// registry says what an object is in.
+    /// Takes in what happened since the last account. `date` is that of now, in seconds since the
+    /// beginning of 1970, and the registry says what an object is in.
     pub fn take_in(&self, account: &Account, date: u64, registry: &Registry) {
         let Account { now, gate, .. } = *account;
         let mut state = self.state();
         let length = now.since(state.since);
         state.since = now;
-        // The first account covers an unknown time, and what came before a pause says nothing of the last second.
+        // The first account covers an unknown time, and what came before a pause says nothing of
+        // the last second.
         if length > LEAST * 10 || state.latest.number == 0 && state.growing.length == Span::ZERO && length > LEAST * 2 {
             state.growing = Sample::default();
             state.cache = account.cache.clone();
@@ -130,7 +131,8 @@ impl Monitor {
         self.state().server.totals_failed += 1;
     }
 
-    /// Takes what came together by the hour since it was last taken, and has it come together from now on.
+    /// Takes what came together by the hour since it was last taken, and has it come together from
+    /// now on.
     pub(crate) fn take_hours(&self) -> Vec<(u64, ObjectId, Totals)> {
         self.state().hours.get_or_insert_default().take()
     }
@@ -230,8 +232,8 @@ mod tests {
         }
     }
 
-    /// Accounts of 500 ms each make samples of a second: sums of operations, waits and time, means of what was
-    /// outstanding; whoever asks twice gets the same twice.
+    /// Accounts of 500 ms each make samples of a second: sums of operations, waits and time, means
+    /// of what was outstanding; whoever asks twice gets the same twice.
     #[test]
     fn accounts_become_samples_of_a_second() {
         let monitor = Monitor::default();
@@ -243,7 +245,8 @@ mod tests {
         assert_eq!((sample.number, sample.length), (2, Span::SECOND));
         let seen = &sample.objects[&ObjectId(3)];
         assert_eq!((seen.ops(), seen.bytes(), seen.outstanding(sample.length)), (200, 819_200, 2));
-        // The second second: (300 + 400) ms over 200 operations; the first, with (100 + 200) / 200, was the quicker.
+        // The second second: (300 + 400) ms over 200 operations; the first, with (100 + 200) / 200,
+        // was the quicker.
         assert_eq!(seen.times().1, Span::from_micros(3500));
         assert_eq!(seen.at_best, Span::from_millis(300));
         assert!(seen.is_device_busy(), "700 ms are more than twice 300");
@@ -253,8 +256,8 @@ mod tests {
         assert_eq!(monitor.wait_after(1, Duration::ZERO).unwrap(), sample);
     }
 
-    /// Large requests and writes take a device longer than small reads, however idle it is: each kind is held against its
-    /// own quickest time, whoever's requests those were.
+    /// Large requests and writes take a device longer than small reads, however idle it is: each
+    /// kind is held against its own quickest time, whoever's requests those were.
     #[test]
     fn a_device_is_as_quick_as_it_was_with_the_like() {
         let monitor = Monitor::default();
@@ -273,8 +276,9 @@ mod tests {
         assert!(!busy(1) && busy(2));
     }
 
-    /// A LUN's requests count for the LUN, its volume and its SVM in the day and since the beginning, once by the hour and for
-    /// the nearest policy group; with the times of their replies. What its volume's floor was missed by is the volume's.
+    /// A LUN's requests count for the LUN, its volume and its SVM in the day and since the
+    /// beginning, once by the hour and for the nearest policy group; with the times of their
+    /// replies. What its volume's floor was missed by is the volume's.
     #[test]
     fn what_is_in_a_volume_is_kept_of_the_volume_too() {
         let mut registry = Registry::new(qos::RegistrySettings::default());

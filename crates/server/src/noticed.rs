@@ -1,9 +1,11 @@
-//! What the data thread noticed since it was asked last: few lines, whatever clients do, and no lock.
+//! What the data thread noticed since it was asked last: few lines, whatever clients do, and no
+//! lock.
 
 use admin::{EventKind, Noticed};
 use std::collections::BTreeMap;
 
-/// Different events that are held until they are asked for, once a second; more of a kind are counted with one that is held.
+/// Different events that are held until they are asked for, once a second; more of a kind are
+/// counted with one that is held.
 const HELD_MAX: usize = 64;
 
 /// Counts by kind and subject.

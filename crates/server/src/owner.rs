@@ -1,12 +1,14 @@
-//! The thread that owns a pool's data path: its ring, its sessions, the gate and the volumes. No lock, no hop.
+//! The thread that owns a pool's data path: its ring, its sessions, the gate and the volumes. No
+//! lock, no hop.
 //!
 //! ```text
 //!   loop:  what the ring brought · orders · sessions parse and submit · gate.poll · replies
 //!          one turn of the ring: submit everything, wait for the next event or the gate's time
 //! ```
 //!
-//! A session is let go on when something of its own ends. One that waits for what others hold (memory, room in the gate
-//! or the ring) or for its turn is in `waiting`, and goes on when that is there (see `turns`).
+//! A session is let go on when something of its own ends. One that waits for what others hold
+//! (memory, room in the gate or the ring) or for its turn is in `waiting`, and goes on when that is
+//! there (see `turns`).
 
 mod accepting;
 mod awake;
@@ -44,11 +46,12 @@ use uring::{Done, Io, Port};
 /// How long a stopping shard takes at most to bring everything to the disk.
 const SETTLE_TIME: Span = Span::from_secs(5);
 
-/// How often deadlines of connections are looked at, and listeners that could not accept are tried again.
+/// How often deadlines of connections are looked at, and listeners that could not accept are tried
+/// again.
 const DEADLINE_LOOK: Span = Span::from_millis(500);
 
-/// Memory that is given back to the system at a look, if nobody used it for ten of them: a fraction of a millisecond's
-/// work.
+/// Memory that is given back to the system at a look, if nobody used it for ten of them: a fraction
+/// of a millisecond's work.
 const GIVEN_BACK: Bytes = Bytes::mib(64);
 
 /// Ring tokens of listeners have this bit; the rest are sessions'.
@@ -71,8 +74,8 @@ pub(crate) struct Owner {
     replies: ReplyTimes,
     notices: Notices,
     listeners: Vec<Accepting>,
-    /// Clients may come in. Before all exports are known they wait in the kernel: one that came back after a new start
-    /// must not hear that its export does not exist.
+    /// Clients may come in. Before all exports are known they wait in the kernel: one that came
+    /// back after a new start must not hear that its export does not exist.
     is_open: bool,
     sessions: Vec<Option<Session>>,
     free: Vec<u32>,
@@ -99,14 +102,16 @@ pub(crate) struct Owner {
     ordered: bool,
     /// No orders come any more: the server stops, at the latest then.
     stopping: Option<Time>,
-    /// How far the gate lets a limit run behind: a turn that ends later than this after its time costs rate.
+    /// How far the gate lets a limit run behind: a turn that ends later than this after its time
+    /// costs rate.
     tolerance: Span,
     looked: Time,
     cpu: Span,
     stalled: Span,
     awake: Awake,
     turns: u64,
-    /// Processor time of the longest turn in which something of the administration went on, since it was last told.
+    /// Processor time of the longest turn in which something of the administration went on, since
+    /// it was last told.
     longest_turn: Span,
     /// Processor time from which this turn is measured, if something goes on in it.
     measured_from: Option<Span>,
@@ -204,7 +209,8 @@ impl Owner {
         let next_look = now + DEADLINE_LOOK;
         let is_send_awaited = self.is_send_awaited();
         (self.leaving, self.send_awaited) = (0, false);
-        // Somebody gave back what others wait for, after those were asked: they must not sleep on it.
+        // Somebody gave back what others wait for, after those were asked: they must not sleep on
+        // it.
         let again = self.has_work() || !self.completions.is_empty();
         let wakeup = if again { Wakeup::Now } else { self.gate.next_wakeup() };
         let until = match wakeup {
@@ -290,7 +296,8 @@ impl Owner {
         self.completions = completions;
         self.try_those_who_wait(now);
         if !touched.is_empty() {
-            // Whoever is answered first asks again first, and so comes into the next round more often than the last.
+            // Whoever is answered first asks again first, and so comes into the next round more
+            // often than the last.
             self.lead = (self.lead + 1) % touched.len();
             touched.rotate_left(self.lead);
         }
@@ -439,7 +446,8 @@ impl Owner {
         self.each_session(now, |session, around| session.drain(around));
     }
 
-    /// Whether a stopping shard is done: nobody is left, or those who are do not take their answers.
+    /// Whether a stopping shard is done: nobody is left, or those who are do not take their
+    /// answers.
     fn is_over(&mut self, now: Time) -> bool {
         let Some(until) = self.stopping else { return false };
         if now > until {

@@ -1,5 +1,5 @@
-//! The registry's records as the catalogue's rows, and back. The settings of a policy group are JSON there: this file's
-//! own types, because types of the core do not know how they are stored.
+//! The registry's records as the catalogue's rows, and back. The settings of a policy group are
+//! JSON there: this file's own types, because types of the core do not know how they are stored.
 
 use admin::{Administration, CachePartition, Partitions, Snapshot, SnapshotLeaf, Snapshots, Touched, uuid_text};
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
@@ -80,7 +80,8 @@ fn partition_row(partition: &CachePartition) -> PartitionRow {
     PartitionRow { id: *id, name: name.clone(), size: *size, volumes: volumes.iter().map(|volume| volume.0).collect() }
 }
 
-/// The operating systems of LUNs. A word of another version is what a host sees in any case: a plain block device.
+/// The operating systems of LUNs. A word of another version is what a host sees in any case: a
+/// plain block device.
 pub(crate) fn os_types_of(contents: &Contents) -> BTreeMap<ObjectId, OsType> {
     let of = |row: &ObjectRow| Some((ObjectId(row.id), row.os_type.as_ref()?.parse().ok()?));
     contents.objects.values().filter_map(of).collect()

@@ -1,5 +1,5 @@
-//! How long replies are on their way into the network: from when one is written until the kernel has taken its last byte.
-//! Counted a send and not a reply, so that a request costs one addition.
+//! How long replies are on their way into the network: from when one is written until the kernel
+//! has taken its last byte. Counted a send and not a reply, so that a request costs one addition.
 
 use block::{ObjectId, Span};
 
@@ -74,8 +74,8 @@ mod tests {
         assert_eq!(times.take(), [(ObjectId(7), Span::from_micros(3))]);
     }
 
-    /// Three replies at 10, 20 and 40 ms, sent at 50 ms, waited 40 + 30 + 10 ms; by a clock so far on that the sum of their
-    /// times wraps.
+    /// Three replies at 10, 20 and 40 ms, sent at 50 ms, waited 40 + 30 + 10 ms; by a clock so far
+    /// on that the sum of their times wraps.
     #[test]
     fn a_sum_of_times_that_wraps_still_tells_the_wait() {
         let begin = Time::from_nanos(u64::MAX / 2);

@@ -8,11 +8,12 @@
 //!          payload ────────►  message (headers and data of many replies) ──► Send ──► ring
 //! ```
 //!
-//! At most one receive and one send are at the kernel. While a send is under way, further replies gather in the next
-//! message, so a busy connection answers many requests with one call. When a limit is met nothing more is parsed and
-//! nothing received: the client's own socket buffer fills and it waits. What ends that wait is an end of its own (a
-//! send, a request), or others must give something back first, or it is not its turn; then [`Session::waits`] says so and
-//! the shard lets it go on.
+//! At most one receive and one send are at the kernel. While a send is under way, further replies
+//! gather in the next message, so a busy connection answers many requests with one call. When a
+//! limit is met nothing more is parsed and nothing received: the client's own socket buffer fills
+//! and it waits. What ends that wait is an end of its own (a send, a request), or others must give
+//! something back first, or it is not its turn; then [`Session::waits`] says so and the shard lets
+//! it go on.
 //!
 //! Nothing is read for a client who does not take what was read for it: see [`WINDOW`].
 
@@ -92,7 +93,8 @@ pub(crate) struct Session {
     tx: Sender,
     tls: Option<Box<TlsLink>>,
     ending: Ending,
-    /// Bytes that had come when the server stopped and were not read yet; `None` when there is nothing more to read of them.
+    /// Bytes that had come when the server stopped and were not read yet; `None` when there is
+    /// nothing more to read of them.
     overtime: Option<u64>,
     /// Requests that were taken on and have not ended, by the low half of their tags.
     pending: Vec<Option<Pending>>,
@@ -179,17 +181,19 @@ pub(crate) enum Protocol {
     Nfs,
 }
 
-/// What is still read of a client when the server stops, in bytes at most: more than the kernel keeps for a socket by default
-/// (`tcp_rmem` ends at 6 MiB). It must have come before, so that a client that goes on asking cannot hold the server up.
+/// What is still read of a client when the server stops, in bytes at most: more than the kernel
+/// keeps for a socket by default (`tcp_rmem` ends at 6 MiB). It must have come before, so that a
+/// client that goes on asking cannot hold the server up.
 const OVERTIME_BYTES_MAX: u64 = 8 << 20;
 
-/// What a new connection's requests may take of the memory until their replies are sent, in bytes; one request always fits.
-/// It may take as much more as replies of it were sent before, up to the limit `connection_in_flight`: so what is read for a
-/// client who then does not take it is never much more than what it took.
+/// What a new connection's requests may take of the memory until their replies are sent, in bytes;
+/// one request always fits. It may take as much more as replies of it were sent before, up to the
+/// limit `connection_in_flight`: so what is read for a client who then does not take it is never
+/// much more than what it took.
 const WINDOW: u64 = 256 << 10;
 
-/// Requests that a connection lets in before it is others' turn. It is what a client who asks one thing at a time waits for
-/// with each of the others, and costs each of them one look.
+/// Requests that a connection lets in before it is others' turn. It is what a client who asks one
+/// thing at a time waits for with each of the others, and costs each of them one look.
 const PORTION: u32 = 4;
 
 /// How long a connection that is told to go may take to hear it.
@@ -301,7 +305,8 @@ impl Session {
         self.send(around);
     }
 
-    /// What it waits for that nobody will tell it about: the shard lets it go on when others have given something back.
+    /// What it waits for that nobody will tell it about: the shard lets it go on when others have
+    /// given something back.
     pub(crate) fn waits(&self) -> Option<Wait> {
         self.waits
     }
@@ -311,12 +316,14 @@ impl Session {
         self.tx.handed_over(at)
     }
 
-    /// Whether it goes on when its send has ended: more is to be sent, or it could not ask for more before.
+    /// Whether it goes on when its send has ended: more is to be sent, or it could not ask for more
+    /// before.
     pub(crate) fn awaits_its_send(&self) -> bool {
         self.tx.is_busy() && (!self.tx.is_empty() || self.receiving.is_none() || self.ending != Ending::No)
     }
 
-    /// The LUNs and files that it uses: by NBD one, once the handshake is over; by NFS those that were read or written.
+    /// The LUNs and files that it uses: by NBD one, once the handshake is over; by NFS those that
+    /// were read or written.
     pub(crate) fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
         let (one, several) = match &self.phase {
             Phase::Handshake(_) => (None, None),
@@ -336,7 +343,8 @@ impl Session {
         matches!(self.phase, Phase::Handshake(_)) && now > self.deadline
     }
 
-    /// Whether the client has been silent for longer than it may, with nothing asked that is not answered.
+    /// Whether the client has been silent for longer than it may, with nothing asked that is not
+    /// answered.
     pub(crate) fn is_idle(&self, now: Time, limit: Span) -> bool {
         limit > Span::ZERO
             && !matches!(self.phase, Phase::Handshake(_))
@@ -350,7 +358,8 @@ impl Session {
         &self.caller
     }
 
-    /// Whether its client takes too long for its part of a transfer, where that keeps others or the end waiting.
+    /// Whether its client takes too long for its part of a transfer, where that keeps others or the
+    /// end waiting.
     pub(crate) fn is_too_slow(&self, now: Time, limits: &ServerLimits, starving: bool) -> bool {
         let late = |since: Time, bytes: u64| now > since + limits.patience + Span::SECOND * (bytes >> 20);
         let payload = match &self.phase {
@@ -363,7 +372,8 @@ impl Session {
                 || payload.is_some_and(|(since, claim)| late(since, claim)))
     }
 
-    /// Answers what was asked, what was not let in yet with an error, then closes. What is asked from now on is not read.
+    /// Answers what was asked, what was not let in yet with an error, then closes. What is asked
+    /// from now on is not read.
     pub(crate) fn drain(&mut self, around: &mut Around<'_>) {
         if self.ending == Ending::No {
             self.ending = Ending::Draining;
@@ -374,8 +384,8 @@ impl Session {
         }
     }
 
-    /// As [`Session::drain`], for a LUN that is taken away: also what waits in the gate or the store is not carried out, but
-    /// answered with an error. Only what the disk has ends as usual.
+    /// As [`Session::drain`], for a LUN that is taken away: also what waits in the gate or the
+    /// store is not carried out, but answered with an error. Only what the disk has ends as usual.
     pub(crate) fn cut(&mut self, around: &mut Around<'_>) {
         self.is_cut = true;
         for pending in self.pending.iter().flatten() {
@@ -398,8 +408,8 @@ impl Session {
         }
     }
 
-    /// Whether nothing of it is at the kernel or in the gate any more, so that nothing can come for it under its number
-    /// once that belongs to another; then [`Session::finish`] may be called.
+    /// Whether nothing of it is at the kernel or in the gate any more, so that nothing can come for
+    /// it under its number once that belongs to another; then [`Session::finish`] may be called.
     pub(crate) fn is_over(&self) -> bool {
         let quiet = !self.tx.is_busy() && self.pending.len() == self.free.len();
         match self.ending {
@@ -460,7 +470,8 @@ impl Session {
         }
     }
 
-    /// Over TLS the client is told that this is the end and nobody cut the line, when all is answered.
+    /// Over TLS the client is told that this is the end and nobody cut the line, when all is
+    /// answered.
     fn say_goodbye(&mut self) {
         let all_answered = self.overtime.is_none() && self.pending.len() == self.free.len() && self.tx.is_empty();
         if let (Some(tls), Ending::Draining, true) = (&mut self.tls, self.ending, all_answered) {

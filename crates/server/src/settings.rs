@@ -44,7 +44,8 @@ struct Table {
     beyond_utilisation: Option<BeyondWord>,
 }
 
-/// How much of a pool may be promised where nothing is said: what is above it is for those without a floor.
+/// How much of a pool may be promised where nothing is said: what is above it is for those without
+/// a floor.
 const UTILISATION: u32 = 80;
 
 /// A word of the table for each value of the registry's.

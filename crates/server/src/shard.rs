@@ -1,4 +1,5 @@
-//! The handle of the thread that owns a pool's data path (see `owner`), and what can be asked of it.
+//! The handle of the thread that owns a pool's data path (see `owner`), and what can be asked of
+//! it.
 
 use crate::access::Access;
 use crate::account::ObjectAccount;
@@ -23,8 +24,8 @@ use std::vec::IntoIter;
 use store::{CacheSettings, MappedPool, MappedVolumes, SecondFile, SecondPlace};
 use uring::{Backend, Io, IoSettings, Waker, usage};
 
-/// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring would be bound too, to the
-/// same processor: with them it is left where it is.
+/// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring
+/// would be bound too, to the same processor: with them it is left where it is.
 fn bound(cpu: Option<u32>, settings: &IoSettings) -> Result<Io, StartError> {
     let io = Io::open(settings)?;
     match (cpu, io.backend()) {
@@ -43,21 +44,22 @@ pub struct ShardGone;
 /// What the shard did since it was last asked.
 #[derive(Debug, Default)]
 pub struct Account {
-    /// Every object that was active, once [`crate::Control::record`] was called; before, nothing is counted here.
+    /// Every object that was active, once [`crate::Control::record`] was called; before, nothing is
+    /// counted here.
     pub objects: Vec<(ObjectId, ObjectAccount)>,
     /// Every object that was active and those with floors, as the gate tells of them.
     pub said: Vec<qos::ObjectAccount>,
     /// What passed each shared group, as the gate tells of it.
     pub passed: Vec<qos::GroupAccount>,
-    /// How long replies took into the network, added up over replies, by object: from when one was written until the
-    /// kernel had it all.
+    /// How long replies took into the network, added up over replies, by object: from when one was
+    /// written until the kernel had it all.
     pub replies: Vec<(ObjectId, Span)>,
     /// The gate as a whole.
     pub gate: GateStatus,
     /// Processor time that the thread used.
     pub cpu: Span,
-    /// Time by which the thread went on later than it asked to, beyond the gate's tolerance: something else had the
-    /// processor, and limits may have lost rate by it.
+    /// Time by which the thread went on later than it asked to, beyond the gate's tolerance:
+    /// something else had the processor, and limits may have lost rate by it.
     pub stalled: Span,
     /// How long the thread waited awake, with [`Latency::Low`].
     pub awake: Span,
@@ -179,7 +181,8 @@ pub(crate) enum Order {
     Reach(Sender<()>),
     /// Tell who is connected.
     Connected(Sender<Connected>),
-    /// Take them away from clients: with `force` from all, else from nobody if one is connected. Told is who was.
+    /// Take them away from clients: with `force` from all, else from nobody if one is connected.
+    /// Told is who was.
     Withdraw {
         objects: Vec<ObjectId>,
         force: bool,
@@ -199,8 +202,8 @@ pub struct Front {
     pub listen: Vec<Listen>,
     /// Sockets that listen already, from whoever started this process.
     pub inherited: Vec<OwnedFd>,
-    /// Whether clients may or must encrypt. Without: required where listening is not on loopback or a Unix socket, and
-    /// optional there if there are certificates.
+    /// Whether clients may or must encrypt. Without: required where listening is not on loopback or
+    /// a Unix socket, and optional there if there are certificates.
     pub tls_mode: Option<TlsMode>,
     /// The certificates.
     pub tls: Option<Tls>,
@@ -236,8 +239,8 @@ pub(crate) struct Doors {
 }
 
 impl Front {
-    /// Where it would listen and how clients would encrypt there, found out without listening; what was inherited left
-    /// out.
+    /// Where it would listen and how clients would encrypt there, found out without listening; what
+    /// was inherited left out.
     ///
     /// # Errors
     /// Somewhere clients could not be let in, or the processor is none of this process.
@@ -252,7 +255,8 @@ impl Front {
         Ok(self.listen.iter().map(told).chain(self.nfs.iter().map(nfs)).collect::<Result<_, ListenError>>()?)
     }
 
-    /// What was said of clear text: NFS is not encrypted, so beyond this machine it has to be allowed.
+    /// What was said of clear text: NFS is not encrypted, so beyond this machine it has to be
+    /// allowed.
     fn clear(&self) -> Option<TlsMode> {
         self.tls_mode.filter(|mode| *mode == TlsMode::Off)
     }
@@ -304,7 +308,8 @@ impl Doors {
     }
 }
 
-/// The handle of the shard's thread. Dropping it stops the thread: what was asked is answered, then all is closed.
+/// The handle of the shard's thread. Dropping it stops the thread: what was asked is answered, then
+/// all is closed.
 pub struct Shard {
     orders: Option<Sender<Order>>,
     waker: Waker,
@@ -362,7 +367,8 @@ impl Shard {
         &self.backend
     }
 
-    /// The addresses it listens on, with the ports that the system chose, and how clients encrypt there.
+    /// The addresses it listens on, with the ports that the system chose, and how clients encrypt
+    /// there.
     pub fn listening(&self) -> &[String] {
         &self.listening
     }
@@ -447,8 +453,8 @@ impl Shard {
         self.asked(Order::Connected)
     }
 
-    /// Takes LUNs and files away from clients, or refuses, as somebody is connected and it is not forced; either way it
-    /// tells who is or was.
+    /// Takes LUNs and files away from clients, or refuses, as somebody is connected and it is not
+    /// forced; either way it tells who is or was.
     pub(crate) fn withdraw(
         &self,
         objects: Vec<ObjectId>,

@@ -1,4 +1,5 @@
-//! The control socket: a Unix socket in the pool's folder, for its owner only, that takes the administrators' lines.
+//! The control socket: a Unix socket in the pool's folder, for its owner only, that takes the
+//! administrators' lines.
 //!
 //! ```text
 //!   client:  the line, '\n'; behind a line that needs a password NUL and the password before the '\n'
@@ -6,8 +7,8 @@
 //!            "more " in place of "ok " where another answer follows: `qos statistics` once a second
 //! ```
 //!
-//! One thread accepts, one thread a connection; a line is short work, so they share the control behind a lock. The data
-//! path has a thread of its own and never waits for any of them.
+//! One thread accepts, one thread a connection; a line is short work, so they share the control
+//! behind a lock. The data path has a thread of its own and never waits for any of them.
 
 use crate::audit::Actor;
 use crate::control::Control;
@@ -37,7 +38,8 @@ const SAMPLE_TIME: Duration = Duration::from_millis(1500);
 /// How long to wait before asking again when no descriptor was left for a connection.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// The server's end. Dropping it ends every connection after the line that it is at and removes the socket.
+/// The server's end. Dropping it ends every connection after the line that it is at and removes the
+/// socket.
 pub struct ControlSocket {
     path: PathBuf,
     desk: Arc<Desk>,
@@ -62,7 +64,8 @@ struct Open {
 }
 
 impl ControlSocket {
-    /// Listens at `path`; a stale socket there is replaced. The pool's lock keeps a second server away.
+    /// Listens at `path`; a stale socket there is replaced. The pool's lock keeps a second server
+    /// away.
     ///
     /// # Errors
     /// The socket cannot be made.
@@ -71,7 +74,8 @@ impl ControlSocket {
             std::fs::remove_file(path)?;
         }
         let socket = listen_unix(path, 0o600)?;
-        // A listener cannot be shut down by the standard library's type for one; its type for a stream can.
+        // A listener cannot be shut down by the standard library's type for one; its type for a
+        // stream can.
         let listener = UnixStream::from(OwnedFd::from(socket.try_clone()?));
         let monitor = lock(&control).monitor();
         let desk = Arc::new(Desk { control, monitor, open: Mutex::default() });
@@ -145,7 +149,8 @@ impl Desk {
         answer.map(|answer| answer.text()).map_err(|error| error.text(ontap::output_of(line)))
     }
 
-    /// A statistics command as often as it asks for, or until the client goes: once for every new second.
+    /// A statistics command as often as it asks for, or until the client goes: once for every new
+    /// second.
     fn iterate(&self, stream: &UnixStream, line: &str, iterations: Option<u32>) -> std::io::Result<()> {
         let (mut seen, mut iteration) = (0, 0);
         while !self.open().stopping {
@@ -246,8 +251,9 @@ impl ControlClient {
         Ok(result.map(|()| whole))
     }
 
-    /// Has the server run a line, and hands over each of its answers as it comes; or its refusal. Where `each` says that
-    /// it has enough, the rest is left unread, and the connection is of no more use.
+    /// Has the server run a line, and hands over each of its answers as it comes; or its refusal.
+    /// Where `each` says that it has enough, the rest is left unread, and the connection is of no
+    /// more use.
     ///
     /// # Errors
     /// The server went away.

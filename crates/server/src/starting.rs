@@ -4,8 +4,8 @@ use crate::listen::ListenError;
 use crate::shard::ShardGone;
 use store::SecondError;
 
-/// What the data thread does while a client in ping-pong (one request at a time, each asked for when the last was
-/// answered) has not asked again.
+/// What the data thread does while a client in ping-pong (one request at a time, each asked for
+/// when the last was answered) has not asked again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Latency {

@@ -1,8 +1,9 @@
-//! TLS for clients: the certificates it speaks with, read from PEM files, and who may speak to it; or the keys that it
-//! shares with its clients.
+//! TLS for clients: the certificates it speaks with, read from PEM files, and who may speak to it;
+//! or the keys that it shares with its clients.
 //!
-//! A [`Tls`] is what connections share; each takes a copy of it when it begins, so that renewed certificates hold for
-//! those that connect from then on (see [`Tls::renew`]). The connection's own part is `session/tls`.
+//! A [`Tls`] is what connections share; each takes a copy of it when it begins, so that renewed
+//! certificates hold for those that connect from then on (see [`Tls::renew`]). The connection's own
+//! part is `session/tls`.
 
 use cipher::{Fault, Keys, Records, Session, secret};
 use rustls::RootCertStore;
@@ -39,14 +40,15 @@ pub struct TlsFiles {
     pub client_authorities: Option<PathBuf>,
     /// A client without a certificate may come too; access rules decide what it sees.
     pub client_certificate_optional: bool,
-    /// What the authorities have taken back: certificates in these lists are refused, and so is every client where no
-    /// list in force is by its certificate's issuer.
+    /// What the authorities have taken back: certificates in these lists are refused, and so is
+    /// every client where no list in force is by its certificate's issuer.
     pub revocation_lists: Option<PathBuf>,
 }
 
 impl TlsFiles {
-    /// A folder with the names that libnbd, nbdkit and QEMU use: `server-cert.pem`, `server-key.pem`, `ca-cert.pem`. The
-    /// authority counts where clients are to be verified, and with it `ca-crl.pem` if that is there.
+    /// A folder with the names that libnbd, nbdkit and QEMU use: `server-cert.pem`,
+    /// `server-key.pem`, `ca-cert.pem`. The authority counts where clients are to be verified, and
+    /// with it `ca-crl.pem` if that is there.
     pub fn in_folder(folder: &Path, verify_clients: bool) -> TlsFiles {
         let lists = folder.join("ca-crl.pem");
         TlsFiles {
@@ -125,7 +127,8 @@ impl Tls {
         Ok(())
     }
 
-    /// What connections that bring their own TLS library are made with; nothing where there are keys and no certificates.
+    /// What connections that bring their own TLS library are made with; nothing where there are
+    /// keys and no certificates.
     pub fn certificates(&self) -> Option<Arc<ServerConfig>> {
         match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
             Inner::Certificates(config) => Some(Arc::clone(config)),
@@ -176,7 +179,8 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
         Some(path) => builder.with_client_cert_verifier(client_verifier(path, files, provider)?),
     };
     let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
-    // Every connection proves who it is anew: a certificate that was taken out of use must not live on in a ticket.
+    // Every connection proves who it is anew: a certificate that was taken out of use must not live
+    // on in a ticket.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)

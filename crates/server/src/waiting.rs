@@ -1,7 +1,7 @@
 //! Sessions that wait for what others hold or for their turn, and who of them goes on next.
 //!
-//! Clients who do not read may wait here for as long as they like, many of them. So nobody is asked whether it can go on
-//! now: each says beforehand what it waits for.
+//! Clients who do not read may wait here for as long as they like, many of them. So nobody is asked
+//! whether it can go on now: each says beforehand what it waits for.
 //!
 //! ```text
 //!   turns    more of its requests lie here: in a circle, a portion each; whose object has a floor that is due, at once
@@ -69,7 +69,8 @@ struct Claimant {
 }
 
 impl Waiting {
-    /// A session waits for something else from now on, or for nothing; who waits for memory still keeps its place.
+    /// A session waits for something else from now on, or for nothing; who waits for memory still
+    /// keeps its place.
     pub(crate) fn change(&mut self, index: u32, from: Option<Wait>, to: Option<Wait>) {
         self.starving -= u32::from(from.is_some_and(Wait::is_starving));
         self.starving += u32::from(to.is_some_and(Wait::is_starving));
@@ -129,8 +130,8 @@ impl Waiting {
         Some(index)
     }
 
-    /// Takes out who has waited longest of those for whom `free` bytes are enough. Who holds something stands back while
-    /// somebody starves.
+    /// Takes out who has waited longest of those for whom `free` bytes are enough. Who holds
+    /// something stands back while somebody starves.
     pub(crate) fn next_for_memory(&mut self, free: u64) -> Option<u32> {
         if !self.may_claim(free) {
             return None;
@@ -206,7 +207,8 @@ mod tests {
         assert!(!waiting.has_turns());
     }
 
-    /// Only those go on for whom it is enough, the longest wait first, and nobody is asked when it is enough for none.
+    /// Only those go on for whom it is enough, the longest wait first, and nobody is asked when it
+    /// is enough for none.
     #[test]
     fn memory_goes_to_the_longest_wait_for_which_it_is_enough() {
         let mut waiting = Waiting::default();

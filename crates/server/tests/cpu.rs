@@ -21,7 +21,8 @@ fn of_shard() -> String {
     allowed.expect("a line of /proc").trim().to_owned()
 }
 
-/// io_uring's thread is bound; with threads in its place, which would be bound too, it runs where it did.
+/// io_uring's thread is bound; with threads in its place, which would be bound too, it runs where
+/// it did.
 #[test]
 fn the_data_thread_is_bound_where_the_setting_says() {
     let dir = tempfile::tempdir().unwrap();

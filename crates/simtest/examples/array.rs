@@ -1,9 +1,11 @@
-//! `cargo xtask bench array`: what the simulator of arrays does in a second of one core. Prints a line a figure: `name value unit`.
+//! `cargo xtask bench array`: what the simulator of arrays does in a second of one core. Prints a
+//! line a figure: `name value unit`.
 //!
-//! Requests are made by a loop of its own with as little chance as will do, so that what is measured is the array, the gate
-//! and the tape, and not a stream of requests. An event is something that falls due inside the array at an instant of its own:
-//! the arrival of a request, the end of its way down a link, of its time on a core, on a channel, and of its way up.
-//! Time is that of this thread alone, without the time that other programs had its core.
+//! Requests are made by a loop of its own with as little chance as will do, so that what is
+//! measured is the array, the gate and the tape, and not a stream of requests. An event is
+//! something that falls due inside the array at an instant of its own: the arrival of a request,
+//! the end of its way down a link, of its time on a core, on a channel, and of its way up. Time is
+//! that of this thread alone, without the time that other programs had its core.
 
 use array::{
     Array, Controller, DeviceSpec, Flash, Level, Link, Model, ParallelServers, Raid, ReadCache, Stage, WriteLog,
@@ -51,9 +53,10 @@ fn main() {
     }
 }
 
-/// Events of a request in the array: reads come, go down the link, through a core and a channel, and up the link; where a half of
-/// them is found in the cache, that is an event in place of the channel. Writes end in the log, which is an event in place of the
-/// channel, and what a consistency point writes afterwards is not counted.
+/// Events of a request in the array: reads come, go down the link, through a core and a channel,
+/// and up the link; where a half of them is found in the cache, that is an event in place of the
+/// channel. Writes end in the log, which is an event in place of the channel, and what a
+/// consistency point writes afterwards is not counted.
 fn events_of(_mix: &Mix, _cache: bool) -> f64 {
     5.0
 }
@@ -215,8 +218,8 @@ fn open_queue(requests: u64) -> f64 {
     thread_seconds() - start
 }
 
-/// Seconds that the table of three hosts with ten runs each takes at the level of phases, as `seawall reproduce aqos` plays it: once
-/// with floors and ceilings and once without.
+/// Seconds that the table of three hosts with ten runs each takes at the level of phases, as
+/// `seawall reproduce aqos` plays it: once with floors and ceilings and once without.
 fn phases() -> f64 {
     let Model::Array(array) = a700(None).model else { unreachable!("it has stages") };
     let (hosts, settings) = setups("A700_AQOS", &HashMap::new()).expect("the published test");

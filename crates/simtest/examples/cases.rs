@@ -1,5 +1,6 @@
-//! Draws the traces of two published cases of floors on a device of unknown capacity, as the simulator plays them:
-//! `cargo run --release -p simtest --example cases -- docs/qos` writes `case-a.svg` and `case-c.svg` there.
+//! Draws the traces of two published cases of floors on a device of unknown capacity, as the
+//! simulator plays them: `cargo run --release -p simtest --example cases -- docs/qos` writes
+//! `case-a.svg` and `case-c.svg` there.
 //!
 //! For two seconds nobody has a floor; then they are set. Every point is what ended in 50 ms.
 

@@ -29,7 +29,8 @@ pub enum Load {
         /// Threads.
         depth: u32,
     },
-    /// Like `Closed`, but each thread thinks between an end and the next request, evenly spread between two spans.
+    /// Like `Closed`, but each thread thinks between an end and the next request, evenly spread
+    /// between two spans.
     Thinking {
         /// Threads.
         depth: u32,
@@ -38,7 +39,8 @@ pub enum Load {
         /// The longest.
         most: Span,
     },
-    /// On a schedule, whatever the answers do: from each time on so many requests a second, evenly spaced.
+    /// On a schedule, whatever the answers do: from each time on so many requests a second, evenly
+    /// spaced.
     Open {
         /// Times and rates, in order; a rate of 0 is silence.
         steps: Vec<(Time, u64)>,
@@ -54,7 +56,8 @@ pub enum Mix {
     Any(Vec<Shape>),
 }
 
-/// One kind of request. Reads, writes and trims go to random places, aligned to their length up to 4 KiB.
+/// One kind of request. Reads, writes and trims go to random places, aligned to their length up to
+/// 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Read so many bytes.
@@ -99,14 +102,16 @@ pub(crate) struct Worker {
     number: u32,
     size: u64,
     chance: Xoshiro256PlusPlus,
-    /// By thread: the place in the cycle. An open loop's arrivals are one thread that waits for no end.
+    /// By thread: the place in the cycle. An open loop's arrivals are one thread that waits for no
+    /// end.
     places: Vec<u32>,
     /// By thread: whether its request is outstanding.
     outstanding: Vec<bool>,
     arrivals: Arrivals,
 }
 
-/// The next arrival of an open loop, exact: the k-th of a step comes at its start + ceil(k × 10^9 / rate).
+/// The next arrival of an open loop, exact: the k-th of a step comes at its start + ceil(k × 10^9 /
+/// rate).
 #[derive(Debug, Default)]
 struct Arrivals {
     step: usize,

@@ -1,12 +1,13 @@
-//! Whole-system tests of the QoS gate in virtual time: the scheduler that guards real volumes, over simulated devices.
+//! Whole-system tests of the QoS gate in virtual time: the scheduler that guards real volumes, over
+//! simulated devices.
 //!
 //! ```text
 //!   clients ──► Gate (or nothing) ──► Probe ──► simulated device
 //!      │          ▲ timed edits         │
 //!      └──────────┴── Scene::run ───────┴──► Recording: dispatches as the device saw them, ends as the clients did
 //! ```
-//! The [`Probe`] is the instrument: it sits on the device and notes what arrives there and when, so a ceiling is judged
-//! by the device's own view and not by what the gate says of itself.
+//! The [`Probe`] is the instrument: it sits on the device and notes what arrives there and when, so
+//! a ceiling is judged by the device's own view and not by what the gate says of itself.
 //!
 //! A [`Scene`] is plain data with a seed. The same scene gives the same recording, byte for byte.
 

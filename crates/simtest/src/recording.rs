@@ -78,7 +78,8 @@ impl Recording {
 }
 
 impl Track {
-    /// How many ended within each second of the run, from the first; the last second is whole or left out.
+    /// How many ended within each second of the run, from the first; the last second is whole or
+    /// left out.
     pub fn per_second(&self, until: Time) -> Vec<u64> {
         let mut counts = vec![0; (until.as_nanos() / 1_000_000_000) as usize];
         for ended in &self.ends {
@@ -114,8 +115,8 @@ impl Track {
 }
 
 impl Windows {
-    /// The fullest window `[t, t + length)` of these dispatches, over every t and not only a grid: the fullest one
-    /// begins at a dispatch.
+    /// The fullest window `[t, t + length)` of these dispatches, over every t and not only a grid:
+    /// the fullest one begins at a dispatch.
     pub fn fullest(dispatches: &[Dispatch], length: Span) -> Windows {
         let (mut operations, mut bytes, mut moved, mut first) = (0, 0, 0, 0);
         for (place, dispatch) in dispatches.iter().enumerate() {

@@ -32,7 +32,8 @@ pub trait Shield: Target {
     fn apply(&mut self, now: Time, edit: &Edit) -> Result<(), EditError>;
 }
 
-/// So many polls at one instant are a target that makes no progress: no scene has so many requests at once.
+/// So many polls at one instant are a target that makes no progress: no scene has so many requests
+/// at once.
 const SPINS: u32 = 1_000_000;
 
 /// Nothing around the device: edits have no effect.
@@ -183,8 +184,8 @@ impl<'a, S: Shield> Stage<'a, S> {
         self.retry(now);
     }
 
-    /// Tries each client's oldest refused request, in turns until every one of them is refused again: a target may be
-    /// full for one object and not for another.
+    /// Tries each client's oldest refused request, in turns until every one of them is refused
+    /// again: a target may be full for one object and not for another.
     fn retry(&mut self, now: Time) {
         let mut left = self.refused.len();
         while left > 0 {

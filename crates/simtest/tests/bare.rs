@@ -1,4 +1,5 @@
-//! The harness itself, on devices without a gate: if it measured wrongly, so would every verdict on the gate.
+//! The harness itself, on devices without a gate: if it measured wrongly, so would every verdict on
+//! the gate.
 
 use array::DeviceSpec;
 use block::{ObjectId, Span, Time};
@@ -30,8 +31,9 @@ fn an_open_loop_keeps_its_schedule_and_counts_from_when_it_was_due() {
     client.load = Load::Open { steps: vec![(Time::ZERO, 3_000), (second(1), 0), (second(2), 100_000)] };
     let recording = scene(vec![client]).run_bare();
     let counts = recording.tracks[0].per_second(recording.until);
-    // All of the first second's arrivals end in it (the last is due at 0.99967 s and takes 0.1 ms); the third asks for
-    // more than the device can do and gets what it can, but for the first 0.1 ms.
+    // All of the first second's arrivals end in it (the last is due at 0.99967 s and takes 0.1 ms);
+    // the third asks for more than the device can do and gets what it can, but for the first
+    // 0.1 ms.
     assert_eq!(counts, [3_000, 0, 80_000 - 8]);
     // A second behind at 100 000 offered and 80 000 served: a fifth of a second late at the end.
     let last = recording.tracks[0].ends.last().unwrap();
@@ -45,7 +47,8 @@ fn threads_go_through_their_cycle_and_think_in_between() {
     let thought = Span::from_micros(900);
     client.load = Load::Thinking { depth: 2, least: thought, most: thought };
     let recording = scene(vec![client]).run_bare();
-    // 100 µs each and 900 µs of thought: two threads, 1000 a second each, half of them flushes, in one second.
+    // 100 µs each and 900 µs of thought: two threads, 1000 a second each, half of them flushes, in
+    // one second.
     assert_eq!(recording.tracks[0].per_second(recording.until), [0, 2_000, 0]);
     let flushes = recording.dispatches.iter().filter(|d| d.kind == block::OpKind::Flush).count();
     assert_eq!((recording.dispatches.len(), flushes), (2_000, 1_000));

@@ -5,20 +5,22 @@ use block::{Bytes, Iops, Span};
 /// What is asked of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Criterion {
-    /// A ceiling is not exceeded by more than `tolerance` (0.01 is 1 %) plus one operation in any sliding second of
-    /// dispatches while it is in force, in every phase in which it is.
+    /// A ceiling is not exceeded by more than `tolerance` (0.01 is 1 %) plus one operation in any
+    /// sliding second of dispatches while it is in force, in every phase in which it is.
     CeilingHeld {
         /// Part of the ceiling.
         tolerance: f64,
     },
-    /// A shared group's members together reach its ceiling to within `tolerance`, and do not exceed it.
+    /// A shared group's members together reach its ceiling to within `tolerance`, and do not exceed
+    /// it.
     SharedSum {
         /// The phase in which it is in force.
         phase: String,
         /// Part of the ceiling.
         tolerance: f64,
     },
-    /// Workloads fall below `part` of what each had in the phase `baseline`; if they do not, the machine cannot show it.
+    /// Workloads fall below `part` of what each had in the phase `baseline`; if they do not, the
+    /// machine cannot show it.
     Starved {
         /// Which workloads.
         workloads: Vec<String>,
@@ -29,8 +31,9 @@ pub enum Criterion {
         /// Part of the baseline IOPS.
         part: f64,
     },
-    /// Workloads have again what each had in the phase `baseline`: at least `part` of it, and at most `most`. More is
-    /// not what they had: something else than they themselves held them back then.
+    /// Workloads have again what each had in the phase `baseline`: at least `part` of it, and at
+    /// most `most`. More is not what they had: something else than they themselves held them back
+    /// then.
     Restored {
         /// Which workloads.
         workloads: Vec<String>,
@@ -43,8 +46,8 @@ pub enum Criterion {
         /// Part of the baseline IOPS; `None` asks for no bound.
         most: Option<f64>,
     },
-    /// Workloads are served at least `part` of their floor in every second of a phase but its first, in which the
-    /// backend completed at least the sum of floors.
+    /// Workloads are served at least `part` of their floor in every second of a phase but its
+    /// first, in which the backend completed at least the sum of floors.
     FloorHeld {
         /// Which workloads.
         workloads: Vec<String>,
@@ -53,7 +56,8 @@ pub enum Criterion {
         /// Part of the floor.
         part: f64,
     },
-    /// Each of the workloads has so many percent of its requests answered in time; what an open loop never sent was not.
+    /// Each of the workloads has so many percent of its requests answered in time; what an open
+    /// loop never sent was not.
     ResponseWithin {
         /// Which workloads.
         workloads: Vec<String>,
@@ -73,7 +77,8 @@ pub enum Criterion {
         /// The rate.
         at_least: Rate,
     },
-    /// Each of the workloads has a rate on average over a phase: what a limit says, neither less nor more.
+    /// Each of the workloads has a rate on average over a phase: what a limit says, neither less
+    /// nor more.
     RateIs {
         /// Which workloads.
         workloads: Vec<String>,
@@ -84,8 +89,8 @@ pub enum Criterion {
         /// Part of the rate by which it may be off.
         tolerance: f64,
     },
-    /// Each of the workloads finds as large a share of its pages in the cache as in the phase `baseline`, less so many
-    /// points. The first second of a phase is left out.
+    /// Each of the workloads finds as large a share of its pages in the cache as in the phase
+    /// `baseline`, less so many points. The first second of a phase is left out.
     HitShareKept {
         /// Which workloads.
         workloads: Vec<String>,

@@ -1,8 +1,10 @@
-//! A histogram of durations with a relative error below 0.4 % from one nanosecond to eighteen minutes.
+//! A histogram of durations with a relative error below 0.4 % from one nanosecond to eighteen
+//! minutes.
 //!
-//! Values below 128 ns have a bucket each. Above, every octave is cut into 128 buckets of equal width, so a bucket is
-//! at most 1/128 of its values wide and its middle at most 1/256 away from any of them. Finding the bucket takes one
-//! count of leading zeros, one shift and one add. The buckets (34 KiB) are allocated with the first value and never again.
+//! Values below 128 ns have a bucket each. Above, every octave is cut into 128 buckets of equal
+//! width, so a bucket is at most 1/128 of its values wide and its middle at most 1/256 away from
+//! any of them. Finding the bucket takes one count of leading zeros, one shift and one add. The
+//! buckets (34 KiB) are allocated with the first value and never again.
 
 use block::Span;
 
@@ -87,7 +89,8 @@ impl Histogram {
         }
     }
 
-    /// A value below the least or above the largest: rare, so it is not on the way of every request.
+    /// A value below the least or above the largest: rare, so it is not on the way of every
+    /// request.
     #[cold]
     fn stretch_to(&mut self, ns: u64) {
         self.min_ns = self.min_ns.min(ns);
@@ -124,8 +127,9 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// What was counted since this one was `earlier`. Sum and mean are exact; the least and the largest value are, too, where
-    /// they are those of the whole, and the middles of their buckets otherwise.
+    /// What was counted since this one was `earlier`. Sum and mean are exact; the least and the
+    /// largest value are, too, where they are those of the whole, and the middles of their buckets
+    /// otherwise.
     #[must_use]
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         if earlier.count == 0 || self.count <= earlier.count {
@@ -176,8 +180,8 @@ impl Histogram {
         Span::from_nanos(self.max_ns)
     }
 
-    /// The smallest bucket middle such that at least `part` (0 to 1) of the values are at or below its bucket; kept
-    /// within the exact minimum and maximum. Zero when empty.
+    /// The smallest bucket middle such that at least `part` (0 to 1) of the values are at or below
+    /// its bucket; kept within the exact minimum and maximum. Zero when empty.
     pub fn quantile(&self, part: f64) -> Span {
         if self.count == 0 {
             return Span::ZERO;
@@ -193,8 +197,8 @@ impl Histogram {
         self.max()
     }
 
-    /// As [`Histogram::quantile`], of filled buckets alone, by their number, which rises: the middle of the bucket that the
-    /// value of this part is in. Zero of none.
+    /// As [`Histogram::quantile`], of filled buckets alone, by their number, which rises: the
+    /// middle of the bucket that the value of this part is in. Zero of none.
     pub fn quantile_of(filled: &[(u32, u64)], part: f64) -> Span {
         let count = filled.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
         let rank = ((count as f64 * part).ceil() as u64).clamp(1, count.max(1));
@@ -206,7 +210,8 @@ impl Histogram {
         within.map_or(Span::ZERO, |(bucket, _)| Histogram::middle(*bucket))
     }
 
-    /// Standard deviation, from the buckets' middles: within 1 % of the true one where values differ by more than that.
+    /// Standard deviation, from the buckets' middles: within 1 % of the true one where values
+    /// differ by more than that.
     pub fn deviation(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
@@ -254,8 +259,8 @@ impl Histogram {
         self.buckets.iter().enumerate().filter(|&(_, &n)| n > 0).map(|(index, &n)| (index as u32, n))
     }
 
-    /// The histogram that [`Histogram::filled`], [`Histogram::sum`], [`Histogram::min`] and [`Histogram::max`] came
-    /// from; `None` when a bucket number is not one of ours.
+    /// The histogram that [`Histogram::filled`], [`Histogram::sum`], [`Histogram::min`] and
+    /// [`Histogram::max`] came from; `None` when a bucket number is not one of ours.
     pub fn from_filled(filled: &[(u32, u64)], sum: Span, min: Span, max: Span) -> Option<Histogram> {
         let mut histogram = Histogram::new();
         for &(index, n) in filled {
@@ -275,8 +280,8 @@ fn bucket_of(ns: u64) -> usize {
     unbounded_bucket_of(ns).min(BUCKETS - 1)
 }
 
-/// The bucket of a value, were there one for each: 128 times how far its leading one lies above the eighth bit, plus its
-/// eight bits from there. Below 256 that is the value itself.
+/// The bucket of a value, were there one for each: 128 times how far its leading one lies above the
+/// eighth bit, plus its eight bits from there. Below 256 that is the value itself.
 #[inline]
 fn unbounded_bucket_of(ns: u64) -> usize {
     let shift = (ns | (2 * SUB as u64 - 1)).ilog2() - SUB_BITS;
@@ -310,7 +315,8 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_known_row() {
-        // 1 µs to 1000 µs, one each: the p-quantile is p·1000 µs, here to within half a bucket (1/256).
+        // 1 µs to 1000 µs, one each: the p-quantile is p·1000 µs, here to within half a bucket
+        // (1/256).
         let mut h = Histogram::new();
         (1..=1000).for_each(|us| h.record(Span::from_micros(us)));
         for (part, us) in [(0.5, 500.0), (0.99, 990.0), (0.999, 999.0)] {
@@ -323,7 +329,8 @@ mod tests {
 
     #[test]
     fn deviation_and_counts_of_a_known_row() {
-        // 1 to 1000 µs: the deviation of n equally spaced values is √(n (n + 1) / 12) = √(1000 × 1001 / 12) = 288.8.
+        // 1 to 1000 µs: the deviation of n equally spaced values is √(n (n + 1) / 12) = √(1000 ×
+        // 1001 / 12) = 288.8.
         let mut h = Histogram::new();
         (1..=1000).for_each(|us| h.record(Span::from_micros(us)));
         assert!((h.deviation() / 288_819.0 - 1.0).abs() < 0.01, "{}", h.deviation());
@@ -341,7 +348,8 @@ mod tests {
             prop_assert!(middle.abs_diff(ns) as f64 <= ns as f64 * 0.004);
         }
 
-        /// What is stored and read back is the same histogram, and merging equals recording everything in one.
+        /// What is stored and read back is the same histogram, and merging equals recording
+        /// everything in one.
         #[test]
         fn storing_and_merging_lose_nothing(a in prop::collection::vec(0u64..1 << 50, 0..50), b in prop::collection::vec(0u64..1 << 40, 0..50)) {
             let of = |values: &[u64]| {

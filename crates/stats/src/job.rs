@@ -1,7 +1,8 @@
-//! What a load job leaves: counts, latencies, figures over time, and statements about how far they can be trusted.
+//! What a load job leaves: counts, latencies, figures over time, and statements about how far they
+//! can be trusted.
 //!
-//! Counts and latencies are its tape, see [`Tape`](crate::Tape); fio's slat, clat and lat are submission, service and
-//! response.
+//! Counts and latencies are its tape, see [`Tape`](crate::Tape); fio's slat, clat and lat are
+//! submission, service and response.
 
 mod coverage;
 mod losses;

@@ -1,7 +1,8 @@
 //! What a recording says about each criterion.
 //!
-//! Three answers, never two: where the machine could not show the thing (no contention, a busy processor, a disk that
-//! another program used), the answer is "cannot say" with the reason, because a pass that chance made is worth nothing.
+//! Three answers, never two: where the machine could not show the thing (no contention, a busy
+//! processor, a disk that another program used), the answer is "cannot say" with the reason,
+//! because a pass that chance made is worth nothing.
 
 mod bounds;
 mod hits;
@@ -230,7 +231,8 @@ fn restored(
     Ok((Outcome::Fail, because, in_percent(least, part)))
 }
 
-/// Why workloads may have had less than they asked for in a baseline, by this part of it, without anybody's doing.
+/// Why workloads may have had less than they asked for in a baseline, by this part of it, without
+/// anybody's doing.
 fn was_less(recording: &Recording, workloads: &[String], baseline: &str, part: f64) -> Result<Option<String>, String> {
     let ran = phase_named(recording, baseline)?.1;
     if let Some(why) = stalled_for(ran, part * ran.length().as_secs_f64()) {
@@ -260,7 +262,8 @@ fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f6
     let (mut judged, mut excluded, mut missing, mut worst) = (0usize, 0usize, 0.0, (f64::INFINITY, String::new()));
     for &second in &seconds {
         let at = |w: &WorkloadRecord| intervals(w, phase).nth(second).map_or(0.0, |interval| interval.iops());
-        // The backend must have completed at least the sum of floors, or the floors were not there to be had.
+        // The backend must have completed at least the sum of floors, or the floors were not there
+        // to be had.
         if recording.workloads.iter().map(at).sum::<f64>() < needed as f64 {
             excluded += 1;
             continue;
@@ -290,7 +293,8 @@ fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f6
     }
 }
 
-/// Why so many seconds' worth of work may be missing in a phase: the server did not have the processor for so long.
+/// Why so many seconds' worth of work may be missing in a phase: the server did not have the
+/// processor for so long.
 fn stalled_for(phase: &Phase, missing_seconds: f64) -> Option<String> {
     let enough = phase.stalled > Span::ZERO && phase.stalled.as_secs_f64() >= missing_seconds;
     enough.then(|| {
@@ -299,7 +303,8 @@ fn stalled_for(phase: &Phase, missing_seconds: f64) -> Option<String> {
     })
 }
 
-/// Whether the device took longer for a request of these workloads than before, as far as it was told.
+/// Whether the device took longer for a request of these workloads than before, as far as it was
+/// told.
 fn is_device_slower(recording: &Recording, workloads: &[String], phase: &str, baseline: &str) -> Result<bool, String> {
     let (now, before) = (phase_named(recording, phase)?.0, phase_named(recording, baseline)?.0);
     let mean = |record: &WorkloadRecord, phase: usize| record.tallies.get(phase).map(|tally| tally.device.mean());

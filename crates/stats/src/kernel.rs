@@ -1,4 +1,5 @@
-//! What the Linux kernel counts of its host, as its files in `/proc` tell it. Reading the files is others' business.
+//! What the Linux kernel counts of its host, as its files in `/proc` tell it. Reading the files is
+//! others' business.
 
 use crate::job::DiskUse;
 use crate::run::{CpuTimes, MemoryUse, Stall};
@@ -6,7 +7,8 @@ use block::{Bytes, Span};
 
 /// The counters of all processors together, of `/proc/stat`.
 pub fn cpu_times(stat: &str) -> Option<CpuTimes> {
-    // The kernel tells ticks of a hundredth of a second to programs, whatever its own are (USER_HZ).
+    // The kernel tells ticks of a hundredth of a second to programs, whatever its own are
+    // (USER_HZ).
     let tick = Span::from_millis(10);
     let figures = stat.lines().next()?.strip_prefix("cpu ")?;
     let mut times = figures.split_whitespace().map(|word| Some(tick * word.parse::<u64>().ok()?));
@@ -40,8 +42,8 @@ pub fn memory(meminfo: &str) -> Option<MemoryUse> {
     })
 }
 
-/// A line of `/proc/diskstats` (the kernel's `Documentation/admin-guide/iostats.rst`): the device's numbers and what it was
-/// used since the system began, over no known time.
+/// A line of `/proc/diskstats` (the kernel's `Documentation/admin-guide/iostats.rst`): the device's
+/// numbers and what it was used since the system began, over no known time.
 pub fn disk(line: &str) -> Option<((u64, u64), DiskUse)> {
     let mut words = line.split_ascii_whitespace();
     let mut number = || words.next()?.parse::<u64>().ok();

@@ -1,5 +1,5 @@
-//! What is measured and what is concluded from it: when requests are due, the tape that records them, the run that tapes
-//! become, and criteria with their verdicts.
+//! What is measured and what is concluded from it: when requests are due, the tape that records
+//! them, the run that tapes become, and criteria with their verdicts.
 //!
 //! ```text
 //!   Schedule ──due──► requests ──ends──► Tape (classes: counts, histograms, slices) ──► run::Run ──► Criterion ──► Verdict
@@ -30,5 +30,6 @@ pub use schedule::Schedule;
 pub use tape::{Ended, Longest, Noted, Punctuality, Tape, TapeSecond, TapeSlice, Track};
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
 
-/// The first part of every phase, left out of its tally: what an earlier phase left in queues drains then.
+/// The first part of every phase, left out of its tally: what an earlier phase left in queues
+/// drains then.
 pub const SETTLE: block::Span = block::Span::SECOND;

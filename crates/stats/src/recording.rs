@@ -1,6 +1,6 @@
-//! A run as tables, pages and criteria look at it: per-second intervals and per-phase histograms of every workload and
-//! storage object, with the plan, the phases and the machine they came from. It is made from a [`Run`](crate::run::Run),
-//! and from nothing else.
+//! A run as tables, pages and criteria look at it: per-second intervals and per-phase histograms of
+//! every workload and storage object, with the plan, the phases and the machine they came from. It
+//! is made from a [`Run`](crate::run::Run), and from nothing else.
 //!
 //! Times in a recording are spans from the run's first phase on.
 
@@ -30,7 +30,8 @@ pub struct Recording {
     pub host: HostRecord,
     /// The verdicts.
     pub verdicts: Vec<Verdict>,
-    /// What the reader must know: fallbacks taken, limits met, doubts about the figures. One line each.
+    /// What the reader must know: fallbacks taken, limits met, doubts about the figures. One line
+    /// each.
     pub notes: Vec<String>,
 }
 
@@ -81,7 +82,8 @@ pub struct Scale {
     pub factor: f64,
     /// What the plan says its machine could do, in IOPS.
     pub published_iops: f64,
-    /// What this machine can do by the measuring before the run, in IOPS; `None` when the factor was given.
+    /// What this machine can do by the measuring before the run, in IOPS; `None` when the factor
+    /// was given.
     pub measured_iops: Option<f64>,
 }
 
@@ -100,7 +102,8 @@ pub struct Phase {
     pub start: Span,
     /// End.
     pub end: Span,
-    /// Time in which the server's thread was kept from the processor, beyond what its limits make up for afterwards.
+    /// Time in which the server's thread was kept from the processor, beyond what its limits make
+    /// up for afterwards.
     pub stalled: Span,
 }
 
@@ -111,7 +114,8 @@ impl Phase {
     }
 }
 
-/// Operations and bytes, by direction. `other` counts trims, zeroes and the rest; flushes are told beside the whole.
+/// Operations and bytes, by direction. `other` counts trims, zeroes and the rest; flushes are told
+/// beside the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Reads.
@@ -147,7 +151,8 @@ pub struct WorkloadRecord {
     pub name: String,
     /// The host it stands for.
     pub host: String,
-    /// The path of the storage object it uses (`svm01:/vol/vol1/lun1`), or the name of another place.
+    /// The path of the storage object it uses (`svm01:/vol/vol1/lun1`), or the name of another
+    /// place.
     pub object: String,
     /// What kind of place that is, as [`run::Place`](crate::run::Place) has it.
     pub kind: String,
@@ -159,7 +164,8 @@ pub struct WorkloadRecord {
     pub cycles: Vec<CycleRecord>,
 }
 
-/// A write cycle of a workload that writes in bursts. Times are spans from its phase's start on, or lengths.
+/// A write cycle of a workload that writes in bursts. Times are spans from its phase's start on, or
+/// lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CycleRecord {
     /// Its phase's place in [`Recording::phases`].
@@ -203,7 +209,8 @@ pub struct Interval {
     pub held_at: Option<u32>,
     /// How the floor fared that it is under.
     pub floor: FloorFared,
-    /// What its reads asked of the server's cache, as the server tells it; nothing where it has none.
+    /// What its reads asked of the server's cache, as the server tells it; nothing where it has
+    /// none.
     pub cached: Hits,
 }
 
@@ -222,17 +229,20 @@ pub struct Tally {
     pub queued: Histogram,
     /// In the device, as the server tells it; where no server does, from hand-over to end.
     pub device: Histogram,
-    /// Requests of an open loop that were made later than they were due; `None` of a closed one, and where nobody counted.
+    /// Requests of an open loop that were made later than they were due; `None` of a closed one,
+    /// and where nobody counted.
     pub late: Option<u64>,
     /// The longest delay of such a request.
     pub late_max: Option<Span>,
-    /// Requests of an open loop that were due while as many as allowed were outstanding; `None` of a closed one, and where
-    /// nobody counted.
+    /// Requests of an open loop that were due while as many as allowed were outstanding; `None` of
+    /// a closed one, and where nobody counted.
     pub held: Option<u64>,
-    /// Requests of an open loop that were due by the end and not made by then; where the same arrival goes on in the next
-    /// phase, they may be made there. `None` of a closed one, and where nobody counted.
+    /// Requests of an open loop that were due by the end and not made by then; where the same
+    /// arrival goes on in the next phase, they may be made there. `None` of a closed one, and where
+    /// nobody counted.
     pub never_sent: Option<u64>,
-    /// The times of the classes apart, where they were told apart; those of the whole are their sum.
+    /// The times of the classes apart, where they were told apart; those of the whole are their
+    /// sum.
     pub parts: Vec<Part>,
 }
 
@@ -254,7 +264,8 @@ pub struct Waits {
     pub ceiling: Span,
     /// In the QoS gate, for others' floors.
     pub floors: Span,
-    /// In the QoS gate, for its turn, for the device to take more, or for a server that did not run.
+    /// In the QoS gate, for its turn, for the device to take more, or for a server that did not
+    /// run.
     pub turn: Span,
     /// In the device.
     pub device: Span,
@@ -298,7 +309,8 @@ pub enum FloorFared {
     Met,
     /// Missed: its owner keeps too few requests outstanding, and needs this many.
     NeedsOutstanding(u64),
-    /// Missed: the floors together are more than the backend can do. Each is held at this many thousandths.
+    /// Missed: the floors together are more than the backend can do. Each is held at this many
+    /// thousandths.
     Overcommitted(u32),
     /// Missed: a ceiling is in the way.
     CeilingAbove,

@@ -1,4 +1,5 @@
-//! What any run was, whichever tool made it: the one root that is kept, queried, compared and shown.
+//! What any run was, whichever tool made it: the one root that is kept, queried, compared and
+//! shown.
 //!
 //! ```text
 //!   Run ─┬─ Place    what was loaded          Point ── a stretch: a plan's phase, a ramp's run, a stage of a job file
@@ -8,9 +9,10 @@
 //!        ├─ GateSeries  actor:                where its requests waited, what held it back
 //!   Host ┴─ DeviceSeries                     what the machine and the devices under the places did meanwhile
 //! ```
-//! Two rules make figures of all tools comparable. What is not known is `None`, never zero. And every cell and series of
-//! the class [`Class::ALL`] is the whole of its actor; the other classes are parts of it, so that nothing is counted twice,
-//! except flushes and journals, which are told beside it: they are what the work costs, and nobody's tables count them.
+//! Two rules make figures of all tools comparable. What is not known is `None`, never zero. And
+//! every cell and series of the class [`Class::ALL`] is the whole of its actor; the other classes
+//! are parts of it, so that nothing is counted twice, except flushes and journals, which are told
+//! beside it: they are what the work costs, and nobody's tables count them.
 //!
 //! Times are spans from the start of the first point on.
 
@@ -151,7 +153,8 @@ pub struct Point {
     pub start: Span,
     /// Its end.
     pub end: Span,
-    /// Time in which a server's thread was kept from the processor; `None` where there was no server to tell.
+    /// Time in which a server's thread was kept from the processor; `None` where there was no
+    /// server to tell.
     pub stalled: Option<Span>,
 }
 
@@ -196,7 +199,8 @@ pub struct Cell {
     pub failed: Option<u64>,
     /// What moved less than asked.
     pub short: Option<u64>,
-    /// Made late by the schedule of an open loop; these four are `None` where there was no schedule.
+    /// Made late by the schedule of an open loop; these four are `None` where there was no
+    /// schedule.
     pub late: Option<u64>,
     /// The longest time between due and made.
     pub late_max: Option<Span>,
@@ -321,8 +325,8 @@ impl Times {
         (count > 0).then(|| Times { count, mean, spread, max: known.then_some(max) }.rounded())
     }
 
-    /// With mean and longest to four digits, within half a thousandth: a second is no surer than that, and the noise of
-    /// further digits is most of what a long run takes to keep.
+    /// With mean and longest to four digits, within half a thousandth: a second is no surer than
+    /// that, and the noise of further digits is most of what a long run takes to keep.
     #[must_use]
     pub fn rounded(self) -> Times {
         Times { mean: to_four_digits(self.mean), max: self.max.map(to_four_digits), ..self }

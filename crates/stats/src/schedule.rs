@@ -1,8 +1,9 @@
 //! When requests of a rate are due: exactly, in whole nanoseconds, without drift.
 //!
-//! After `u` units (requests, or bytes) a request is due `⌈u × 10^9 / rate⌉` ns from the start, so the first is due at once
-//! and request `k` (from 0) at `k / rate`. It never looks at how the storage keeps up. Rounding is upwards: a request is never
-//! made before it is due. The remainder of each division is carried on, so that rounding never adds up.
+//! After `u` units (requests, or bytes) a request is due `⌈u × 10^9 / rate⌉` ns from the start, so
+//! the first is due at once and request `k` (from 0) at `k / rate`. It never looks at how the
+//! storage keeps up. Rounding is upwards: a request is never made before it is due. The remainder
+//! of each division is carried on, so that rounding never adds up.
 
 use block::{Span, Time};
 
@@ -15,7 +16,8 @@ pub struct Schedule {
     rate: u64,
     /// Nanoseconds in which `rate` units are due.
     per: u64,
-    /// The last step in units, and as `step_whole + step_part / rate` ns: most steps are the same as the one before.
+    /// The last step in units, and as `step_whole + step_part / rate` ns: most steps are the same
+    /// as the one before.
     step: u64,
     step_whole: u64,
     step_part: u64,
@@ -55,13 +57,15 @@ impl Schedule {
         self.whole = self.whole.saturating_add(span.as_nanos());
     }
 
-    /// How many requests, `units` (above zero) apart, are due by `now`. Leaves the schedule where it is.
+    /// How many requests, `units` (above zero) apart, are due by `now`. Leaves the schedule where
+    /// it is.
     pub fn due_by(&self, now: Time, units: u64) -> u64 {
         if self.due() > now {
             return 0;
         }
-        // The j-th from here is due at ⌈(whole × rate + part + j × units × per) / rate⌉, which is ≤ now exactly when
-        // j × units × per ≤ (now − whole) × rate − part; the products of two 64-bit figures fit into 128.
+        // The j-th from here is due at ⌈(whole × rate + part + j × units × per) / rate⌉, which is ≤
+        // now exactly when j × units × per ≤ (now − whole) × rate − part; the products of two
+        // 64-bit figures fit into 128.
         let span = u128::from(now.as_nanos() - self.whole) * u128::from(self.rate) - u128::from(self.part);
         let step = u128::from(units) * u128::from(self.per);
         u64::try_from(span / step.max(1)).unwrap_or(u64::MAX).saturating_add(1)
@@ -89,7 +93,8 @@ mod tests {
 
     #[test]
     fn the_first_is_due_at_once_and_nothing_drifts_over_an_hour() {
-        // 7 a second: 10^9 / 7 has a remainder. Request 7 × 3600 (from 0) is due after exactly an hour.
+        // 7 a second: 10^9 / 7 has a remainder. Request 7 × 3600 (from 0) is due after exactly an
+        // hour.
         let mut hour = Schedule::new(Time::from_nanos(5), 7, Span::SECOND);
         assert_eq!((hour.due(), hour.spacing(1)), (Time::from_nanos(5), Span::from_nanos(142_857_142)));
         (0..7 * 3600).for_each(|_| hour.advance(1));
@@ -109,7 +114,8 @@ mod tests {
     }
 
     proptest! {
-        /// By time t, `⌊rate × t⌋ + 1` requests are due, counted by division and by walking; and wherever it stands.
+        /// By time t, `⌊rate × t⌋ + 1` requests are due, counted by division and by walking; and
+        /// wherever it stands.
         #[test]
         fn as_many_are_due_as_the_rate_says(
             rate in 1u64..2_000_000, seconds in 1u64..200, start in 0u64..1 << 60, t in 0u64..5_000_000, before in 0u64..5,

@@ -4,11 +4,12 @@
 //!   due ──lateness──► made ──submission──► handed over ──service──► end
 //!    └────────────────────────── response ───────────────────────────┘
 //! ```
-//! In a closed loop a request is due when it is made. In an open loop it is due by the schedule, so that a stalled device
-//! cannot hide: what waits for its turn has a response time that grows.
+//! In a closed loop a request is due when it is made. In an open loop it is due by the schedule, so
+//! that a stalled device cannot hide: what waits for its turn has a response time that grows.
 //!
-//! Every tape has the classes read, write, trim and flush, in this order; what else its owner does has classes behind
-//! them. Nothing is allocated for a request but a class's histograms, with its first.
+//! Every tape has the classes read, write, trim and flush, in this order; what else its owner does
+//! has classes behind them. Nothing is allocated for a request but a class's histograms, with its
+//! first.
 
 mod punctuality;
 mod track;
@@ -46,7 +47,8 @@ pub struct Ended {
 pub struct Noted {
     /// Slices of this length; `None` for none.
     pub slices: Option<Span>,
-    /// From made to handed over: requests are handed over to something that works on them while their owner goes on.
+    /// From made to handed over: requests are handed over to something that works on them while
+    /// their owner goes on.
     pub submission: bool,
     /// From due to made.
     pub lateness: bool,
@@ -138,8 +140,8 @@ impl Tape {
         self.noted
     }
 
-    /// Counts a request of an open loop that is made at `now`; `held` where it was due while as many as allowed were in
-    /// flight.
+    /// Counts a request of an open loop that is made at `now`; `held` where it was due while as
+    /// many as allowed were in flight.
     #[inline]
     pub fn made(&mut self, due: Time, now: Time, held: bool) {
         self.punctuality.count(now.since(due), held);
@@ -171,8 +173,9 @@ impl Tape {
         std::mem::take(&mut self.has_rolled)
     }
 
-    /// Ends it at `end`. `loaded` is when the load was over: what stalls until then counts as time, and not as a shorter
-    /// run. A class whose requests began behind that, as reads that only check what was written, is measured from its first.
+    /// Ends it at `end`. `loaded` is when the load was over: what stalls until then counts as time,
+    /// and not as a shorter run. A class whose requests began behind that, as reads that only check
+    /// what was written, is measured from its first.
     pub fn finish(&mut self, loaded: Time, end: Time) {
         self.roll(end);
         if self.noted.slices.is_some() && end > self.slice_began {
@@ -184,7 +187,8 @@ impl Tape {
         self.classes.iter_mut().for_each(|running| running.finish(self.start, loaded));
     }
 
-    /// Hands out what was recorded until `now`, as a tape of its own without slices, and starts anew.
+    /// Hands out what was recorded until `now`, as a tape of its own without slices, and starts
+    /// anew.
     #[must_use]
     pub fn take(&mut self, now: Time) -> Tape {
         let anew = self.anew(now);
@@ -218,7 +222,8 @@ impl Tape {
         &self.seconds
     }
 
-    /// How long requests of all parts together took in each minute, counted from the start of the tape.
+    /// How long requests of all parts together took in each minute, counted from the start of the
+    /// tape.
     pub fn minutes(&self) -> &[Minute] {
         &self.minutes
     }
@@ -235,8 +240,8 @@ impl Tape {
         sum
     }
 
-    /// Takes in what another did at the same time: counts add up, lengths are the longest, slices that begin
-    /// together become one.
+    /// Takes in what another did at the same time: counts add up, lengths are the longest, slices
+    /// that begin together become one.
     pub fn absorb(&mut self, other: &Tape) {
         // Percentiles do not add up.
         self.seconds.clear();
@@ -244,7 +249,8 @@ impl Tape {
         self.each_of(other, Track::absorb);
     }
 
-    /// Takes in what was done after it: counts and lengths add up. What is never sent by the end is what the later one says.
+    /// Takes in what was done after it: counts and lengths add up. What is never sent by the end is
+    /// what the later one says.
     pub fn append(&mut self, later: &Tape) {
         let never_sent = later.punctuality.never_sent;
         self.each_of(later, Track::append);
@@ -299,7 +305,8 @@ impl Tape {
 }
 
 impl Ended {
-    /// A completion of a class, of a target that tells how long it waited in a gate and in the device.
+    /// A completion of a class, of a target that tells how long it waited in a gate and in the
+    /// device.
     #[inline]
     pub fn of(class: usize, completion: &Completion) -> Ended {
         let Completion { due, end, queued, service, len, .. } = *completion;

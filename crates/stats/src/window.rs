@@ -1,8 +1,8 @@
 //! Dispatches in bins of 10 ms, and the fullest sliding second among them.
 //!
-//! A limiter that is exact on average can still let a burst through; so a ceiling is judged by every window of one
-//! second that starts at a multiple of 10 ms. Of a long stretch the windows are looked at as it goes on, and its bins are
-//! forgotten:
+//! A limiter that is exact on average can still let a burst through; so a ceiling is judged by
+//! every window of one second that starts at a multiple of 10 ms. Of a long stretch the windows are
+//! looked at as it goes on, and its bins are forgotten:
 //!
 //! ```text
 //!   bins ║ folded: sums, and the fullest of the windows that begin in it ║ bins of the last minute
@@ -61,7 +61,8 @@ pub struct Peak {
 }
 
 impl DispatchTrace {
-    /// Counts `ops` dispatches of `bytes` together at `at`. Times must not run backwards by more than the trace is long.
+    /// Counts `ops` dispatches of `bytes` together at `at`. Times must not run backwards by more
+    /// than the trace is long.
     pub fn add(&mut self, at: Time, ops: u32, bytes: u64) {
         self.add_bin(at.as_nanos() / BIN_NS, ops, bytes);
     }
@@ -79,9 +80,10 @@ impl DispatchTrace {
         self.bins[index].bytes += bytes;
     }
 
-    /// Looks at the windows that begin in `from..until`, and forgets the bins in it. Afterwards peaks are known of what begins
-    /// at least a second before `from` or ends at least a second behind `until`: it is for the middle of a stretch that will
-    /// be judged as a whole. Stretches are folded in order of time, one that goes on from where it was folded last.
+    /// Looks at the windows that begin in `from..until`, and forgets the bins in it. Afterwards
+    /// peaks are known of what begins at least a second before `from` or ends at least a second
+    /// behind `until`: it is for the middle of a stretch that will be judged as a whole. Stretches
+    /// are folded in order of time, one that goes on from where it was folded last.
     pub fn fold(&mut self, from: Time, until: Time) {
         let goes_on = self.folded.last().is_some_and(|last| last.end == self.first);
         let from = (from.as_nanos().div_ceil(BIN_NS)).max(self.first);
@@ -123,7 +125,8 @@ impl DispatchTrace {
         self.bins.is_empty() && self.folded.is_empty()
     }
 
-    /// Adds another trace bin by bin: the dispatches of a shared group are the sum of its members'. Neither is folded.
+    /// Adds another trace bin by bin: the dispatches of a shared group are the sum of its members'.
+    /// Neither is folded.
     pub fn merge(&mut self, other: &DispatchTrace) {
         let (from, to) = (self.first.min(other.first), self.end().max(other.end()));
         if other.bins.is_empty() {
@@ -142,13 +145,14 @@ impl DispatchTrace {
         *self = sum;
     }
 
-    /// Every bin as (its absolute number, operations, bytes); of a trace that was folded those behind that.
+    /// Every bin as (its absolute number, operations, bytes); of a trace that was folded those
+    /// behind that.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u32, u64)> + '_ {
         self.bins.iter().enumerate().map(|(i, bin)| (self.first + i as u64, bin.ops, bin.bytes))
     }
 
-    /// The fullest second among the windows that lie wholly in `from..to`, which is first narrowed to whole bins.
-    /// `None` when that is shorter than a second.
+    /// The fullest second among the windows that lie wholly in `from..to`, which is first narrowed
+    /// to whole bins. `None` when that is shorter than a second.
     pub fn peak(&self, from: Time, to: Time) -> Option<Peak> {
         let first = from.as_nanos().div_ceil(BIN_NS);
         let last = to.as_nanos() / BIN_NS;
@@ -239,8 +243,9 @@ mod tests {
         assert_eq!(trace.peak(at(0), at(999)), None, "shorter than a second");
     }
 
-    /// Three phases of 100, 200 and 30 s with dispatches by chance, the long ones folded now and then as they go on, as far as
-    /// two seconds from their ends: the peaks of each are those of the whole trace, and few bins are left.
+    /// Three phases of 100, 200 and 30 s with dispatches by chance, the long ones folded now and
+    /// then as they go on, as far as two seconds from their ends: the peaks of each are those of
+    /// the whole trace, and few bins are left.
     #[test]
     fn a_folded_stretch_has_the_same_peaks() {
         let (mut whole, mut chance) = (DispatchTrace::default(), 7u64);

@@ -1,12 +1,13 @@
-//! The connections of one target: those that carry requests, those that are looked for, and those that were given up.
+//! The connections of one target: those that carry requests, those that are looked for, and those
+//! that were given up.
 //!
 //! ```text
 //!   Up ──lost──► Down ──found────► Up
 //!     │            └──too late───► Gone
 //!     └──lost, and not to be looked for──► Gone
 //! ```
-//! What becomes of the requests of a lost connection is the protocol's affair; that it was lost, found again or given up is
-//! counted here, in [`Losses`].
+//! What becomes of the requests of a lost connection is the protocol's affair; that it was lost,
+//! found again or given up is counted here, in [`Losses`].
 
 use crate::search::Search;
 use block::{Span, Time, Wakeup};
@@ -116,8 +117,8 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
         Some(*link)
     }
 
-    /// Makes links of what searches have found, and gives up those that took too long. `link` may refuse, with the reason:
-    /// then that connection is given up as well.
+    /// Makes links of what searches have found, and gives up those that took too long. `link` may
+    /// refuse, with the reason: then that connection is given up as well.
     pub(crate) fn regain(&mut self, now: Time, mut link: impl FnMut(C) -> Result<L, String>) {
         for place in &mut self.places {
             let Place::Down { since, until, search } = place else { continue };
@@ -141,7 +142,8 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
         }
     }
 
-    /// When something is to be done, where that is known. `has_backlog`: requests wait for a connection or for memory.
+    /// When something is to be done, where that is known. `has_backlog`: requests wait for a
+    /// connection or for memory.
     pub(crate) fn next_wakeup(&self, has_backlog: bool) -> Wakeup {
         if self.links().any(Carrier::has_news) {
             return Wakeup::Now;

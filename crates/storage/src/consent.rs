@@ -30,13 +30,15 @@ impl Consent {
         Consent { destroy: destroy.into(), even_in_use: even_in_use.into(), ..Consent::default() }
     }
 
-    /// The same, and files that begin as `ours` recognises (their first 8 KiB) are the caller's own.
+    /// The same, and files that begin as `ours` recognises (their first 8 KiB) are the caller's
+    /// own.
     #[must_use]
     pub fn knowing(self, ours: fn(&[u8]) -> bool) -> Consent {
         Consent { ours, ..self }
     }
 
-    /// The same, and whatever else is asked about may be overwritten; it must not be in use all the same.
+    /// The same, and whatever else is asked about may be overwritten; it must not be in use all the
+    /// same.
     #[must_use]
     pub fn to_all(self) -> Consent {
         Consent { all: true, ..self }
@@ -57,8 +59,8 @@ impl Consent {
         (self.ours)(beginning)
     }
 
-    /// A line for each word that was given and names none of `places`, which are all that is going to be written, nor any of
-    /// the caller's own `names`.
+    /// A line for each word that was given and names none of `places`, which are all that is going
+    /// to be written, nor any of the caller's own `names`.
     pub fn idle(&self, places: &[Place], names: &[&str]) -> Vec<String> {
         let line = |option, word: &String| format!("--{option}={word}: names nothing that is written here");
         let destroy = self
@@ -70,8 +72,8 @@ impl Consent {
     }
 }
 
-/// Whether a word names a place: it is it, it is a pattern that fits, or a folder with the file somewhere below. A folder
-/// names no devices: `/dev` would be all that the machine has.
+/// Whether a word names a place: it is it, it is a pattern that fits, or a folder with the file
+/// somewhere below. A folder names no devices: `/dev` would be all that the machine has.
 fn covers(word: &str, place: &Place) -> bool {
     if place.is_called(word) {
         return true;

@@ -18,7 +18,8 @@ pub(crate) fn call(host: &str) -> std::io::Result<TcpStream> {
     Err(last)
 }
 
-/// Tries again when a signal came. A ring on this thread interrupts waits in system calls to get its own work done.
+/// Tries again when a signal came. A ring on this thread interrupts waits in system calls to get
+/// its own work done.
 pub(crate) fn undisturbed<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     loop {
         match call() {

@@ -1,4 +1,5 @@
-//! What a connection brought and nobody has read: one buffer, and at most one receive at the kernel that fills it up.
+//! What a connection brought and nobody has read: one buffer, and at most one receive at the kernel
+//! that fills it up.
 
 use block::Buf;
 use uring::{Done, FileId, Io, Job, Port};

@@ -4,9 +4,10 @@
 //!   request ──► in one member ─────────────────────────────────► that member, as it is
 //!          └──► across a border ──► a part for each member ────► all of them; the whole ends with its last part
 //! ```
-//! A [`Buf`] is one claim on one slot, and a slot is one user's at a time, so that parts cannot share it. Each part
-//! of a write has a buffer of its own, which its bytes are copied to, and each part of a read brings one, of which they
-//! are copied, if anybody wants them. What lies in one member is never copied.
+//! A [`Buf`] is one claim on one slot, and a slot is one user's at a time, so that parts cannot
+//! share it. Each part of a write has a buffer of its own, which its bytes are copied to, and each
+//! part of a read brings one, of which they are copied, if anybody wants them. What lies in one
+//! member is never copied.
 
 mod copies;
 mod order;
@@ -32,15 +33,17 @@ pub struct Member {
     pub flushes: bool,
 }
 
-/// How large members of these sizes are together, where all of them take multiples of `align` bytes.
+/// How large members of these sizes are together, where all of them take multiples of `align`
+/// bytes.
 pub(crate) fn size(sizes: &[Bytes], align: u32, stripe: Option<Bytes>) -> Bytes {
     Order::new(sizes, align.into(), stripe).size()
 }
 
 /// Several members as one target.
 ///
-/// A flush goes to all of them; everything else to those that it concerns. Of parts that fail the first decides how the
-/// whole ends. Parts of one request are no unit: after a fault some of them may have been done.
+/// A flush goes to all of them; everything else to those that it concerns. Of parts that fail the
+/// first decides how the whole ends. Parts of one request are no unit: after a fault some of them
+/// may have been done.
 pub struct Joined<T: Target> {
     targets: Vec<Side<T>>,
     members: Vec<Member>,
@@ -58,7 +61,8 @@ pub struct Joined<T: Target> {
 /// A target of members.
 struct Side<T> {
     target: T,
-    /// Parts that it had no room for, of requests of which other parts had begun: first come, first served.
+    /// Parts that it had no room for, of requests of which other parts had begun: first come, first
+    /// served.
     backlog: VecDeque<Request>,
 }
 
@@ -95,10 +99,11 @@ struct Part {
 const TAG_BITS: u32 = 32;
 
 impl<T: Target> Joined<T> {
-    /// `members` of `targets` behind each other, or in stripes of so many bytes. Without `copies` no member carries data.
+    /// `members` of `targets` behind each other, or in stripes of so many bytes. Without `copies`
+    /// no member carries data.
     ///
-    /// The size is that of the members together, each cut to whole multiples of the largest alignment; with stripes, the
-    /// whole stripes of the smallest, as often as there are members.
+    /// The size is that of the members together, each cut to whole multiples of the largest
+    /// alignment; with stripes, the whole stripes of the smallest, as often as there are members.
     ///
     /// # Panics
     /// There are no members, or a stripe is no multiple of their alignment.
@@ -159,8 +164,8 @@ impl<T: Target> Joined<T> {
         }
     }
 
-    /// A part for each member that is concerned. Where the first finds no room, or there is no memory, the whole is handed
-    /// back; later ones wait here.
+    /// A part for each member that is concerned. Where the first finds no room, or there is no
+    /// memory, the whole is handed back; later ones wait here.
     fn submit_split(&mut self, now: Time, request: Request) -> Submitted {
         let number = self.remember(now, &request);
         let Some(parts) = self.parts(&request, number) else { return self.hand_back(request, number) };
@@ -404,7 +409,8 @@ impl<T: Target> Target for Joined<T> {
         if kind != OpKind::Status {
             return self.submit_split(now, request);
         }
-        // An answer may cover less than was asked for: here what the first piece's member says of it.
+        // An answer may cover less than was asked for: here what the first piece's member says of
+        // it.
         let whole = request.len;
         let submitted = self.submit_one(now, Request { len: piece.len, ..request }, piece.member, piece.at);
         match submitted {
@@ -441,7 +447,8 @@ impl<T: Target> Target for Joined<T> {
             return Wakeup::Now;
         }
         let wakeup = |side: &Side<T>| match side.target.next_wakeup() {
-            // Nothing of this target will end, so that memory is what is missing: another target has it.
+            // Nothing of this target will end, so that memory is what is missing: another target
+            // has it.
             Wakeup::Idle if !side.backlog.is_empty() => Wakeup::Now,
             wakeup => wakeup,
         };
@@ -466,7 +473,8 @@ impl<T: Target> Target for Joined<T> {
 }
 
 impl<T: Target> Drop for Joined<T> {
-    /// Gives back what nobody will ask for any more; what the members work on is theirs to give back.
+    /// Gives back what nobody will ask for any more; what the members work on is theirs to give
+    /// back.
     fn drop(&mut self) {
         let completions = self.refused.drain(..).chain(self.ended.drain(..)).filter_map(|completion| completion.buf);
         let wholes = self.wholes.iter_mut().filter_map(|whole| whole.buf.take());

@@ -1,4 +1,5 @@
-//! Making files that are missing or too short, with data in them that nothing can compress or store once.
+//! Making files that are missing or too short, with data in them that nothing can compress or store
+//! once.
 
 use crate::permit::Permit;
 use rand_core::{Rng, SeedableRng};
@@ -14,7 +15,8 @@ use uring::{mark, space};
 pub enum Contents {
     /// Data all through, from this seed.
     Random(u64),
-    /// Zeroes that were written, over space that was taken ahead: what is written later costs what it always costs.
+    /// Zeroes that were written, over space that was taken ahead: what is written later costs what
+    /// it always costs.
     Zeroes,
     /// Space that was taken ahead, where the file system can do that.
     Space,
@@ -39,12 +41,13 @@ pub struct Plan {
 const PIECE: usize = 1 << 20;
 
 impl Permit {
-    /// Makes or extends a file, with the folders that are missing, and marks one that was empty as one that may be
-    /// overwritten. What is there already stays, except that data is filled in from its last whole MiB on; where the file is
-    /// long enough, all of it is filled.
+    /// Makes or extends a file, with the folders that are missing, and marks one that was empty as
+    /// one that may be overwritten. What is there already stays, except that data is filled in from
+    /// its last whole MiB on; where the file is long enough, all of it is filled.
     ///
     /// # Errors
-    /// No leave was given to make it, it is no file, or the system refuses. What was made is removed then.
+    /// No leave was given to make it, it is no file, or the system refuses. What was made is
+    /// removed then.
     pub fn lay_out(&self, plan: Plan) -> io::Result<()> {
         let path = self.path().filter(|_| self.makes()).ok_or(io::ErrorKind::PermissionDenied)?;
         let made = !path.exists();
@@ -54,7 +57,8 @@ impl Permit {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o644).open(path)?;
         let laid_out = extend(&file, plan);
         if laid_out.is_err() && made {
-            // What was made a moment ago and is not whole helps nobody; the error is the one to tell.
+            // What was made a moment ago and is not whole helps nobody; the error is the one to
+            // tell.
             let _ = std::fs::remove_file(path);
         }
         laid_out

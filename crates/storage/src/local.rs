@@ -1,7 +1,8 @@
-//! Storage of this machine as [`block::Target`]s: files and devices by io_uring, the same by plain system calls, and
-//! nothing at all.
+//! Storage of this machine as [`block::Target`]s: files and devices by io_uring, the same by plain
+//! system calls, and nothing at all.
 //!
-//! A target serves several files: a request's object is the number of the file, in the order they were given.
+//! A target serves several files: a request's object is the number of the file, in the order they
+//! were given.
 
 mod calls;
 mod lock;

@@ -7,10 +7,11 @@
 //!                └──► Search (its own thread) ──► new Link ──► what was not sent, reads; writes only if asked
 //! ```
 //!
-//! A server that goes away leaves requests whose effect is not known. Reads are asked again over the next connection. A
-//! write, a trim or zeroes may have taken effect or not: it ends as [`Fault::Gone`], unless the export's
-//! `repeat-writes` says that sending it twice does no harm. A flush always ends so: asked again, it would promise for
-//! writes that a new server may never have seen. Everything is counted in [`Losses`].
+//! A server that goes away leaves requests whose effect is not known. Reads are asked again over
+//! the next connection. A write, a trim or zeroes may have taken effect or not: it ends as
+//! [`Fault::Gone`], unless the export's `repeat-writes` says that sending it twice does no harm. A
+//! flush always ends so: asked again, it would promise for writes that a new server may never have
+//! seen. Everything is counted in [`Losses`].
 
 mod connect;
 mod export;
@@ -56,8 +57,9 @@ impl NbdTarget {
     /// Bytes of a worker's slab that each connection needs for itself.
     pub const MEMORY: Bytes = Bytes(inbox::RECEIVE as u64);
 
-    /// Requests on one `connection`, carried by this worker's ring, until it is lost. With `keep_data` a read's completion
-    /// has its bytes; without, they are taken off the stream and forgotten, as a load that nobody looks at wants it.
+    /// Requests on one `connection`, carried by this worker's ring, until it is lost. With
+    /// `keep_data` a read's completion has its bytes; without, they are taken off the stream and
+    /// forgotten, as a load that nobody looks at wants it.
     ///
     /// # Errors
     /// The slab has no room for the receive buffer; the connection is closed.
@@ -66,7 +68,8 @@ impl NbdTarget {
         NbdTarget::over(io, vec![connection], keep, None)
     }
 
-    /// Connects to `export` as it says, and blocks until that is done; later losses are mended as it says.
+    /// Connects to `export` as it says, and blocks until that is done; later losses are mended as
+    /// it says.
     ///
     /// # Errors
     /// There is no connection to be had, or the slab has no room for the receive buffers.
@@ -98,7 +101,8 @@ impl NbdTarget {
         Rc::clone(self.connections.losses())
     }
 
-    /// Whether the export can be told to make its writes durable. One that cannot holds nothing back.
+    /// Whether the export can be told to make its writes durable. One that cannot holds nothing
+    /// back.
     pub fn flushes(&self) -> bool {
         self.rules.flags.contains(nbd::TransmissionFlags::SEND_FLUSH)
     }
@@ -108,7 +112,8 @@ impl NbdTarget {
         self.rules.framing
     }
 
-    /// Hands a request to the connection with the least under way; back without memory or connection.
+    /// Hands a request to the connection with the least under way; back without memory or
+    /// connection.
     fn dispatch(&mut self, now: Time, pending: Pending) -> Result<(), Pending> {
         let covers = self.written;
         let usable = self.connections.links_mut().filter(|link| !link.is_lost());

@@ -1,4 +1,5 @@
-//! A file of an NFS server as a [`Target`]: our own client of NFS version 3, over one connection or several.
+//! A file of an NFS server as a [`Target`]: our own client of NFS version 3, over one connection or
+//! several.
 //!
 //! ```text
 //!   submit ──► the next Link in turn ──► message of calls ──► Send ──► server
@@ -7,14 +8,15 @@
 //!                └──► Search (its own thread) ──► new Link ──► all that was under way is asked again
 //! ```
 //!
-//! Requests go over the connections by turns, as those of a mount with `nconnect` do. A write is durable after a COMMIT, or
-//! at once if it has to be (`FILE_SYNC`). Each answer to a WRITE has the *verifier* of the server's present life. A server
-//! that has another one at the next COMMIT has died in between and may have lost what was written: that flush ends as
-//! [`Fault::Gone`], and the writes are counted in [`Losses`]. Their data is not kept to be written again: a load that saw
+//! Requests go over the connections by turns, as those of a mount with `nconnect` do. A write is
+//! durable after a COMMIT, or at once if it has to be (`FILE_SYNC`). Each answer to a WRITE has the
+//! *verifier* of the server's present life. A server that has another one at the next COMMIT has
+//! died in between and may have lost what was written: that flush ends as [`Fault::Gone`], and the
+//! writes are counted in [`Losses`]. Their data is not kept to be written again: a load that saw
 //! its writes answered has to hear that they were lost.
 //!
-//! READ, WRITE and COMMIT done twice do what they do once. So after a lost connection everything is asked again, in contrast
-//! to NBD also writes: an NFS server is expected to know no connection.
+//! READ, WRITE and COMMIT done twice do what they do once. So after a lost connection everything is
+//! asked again, in contrast to NBD also writes: an NFS server is expected to know no connection.
 
 mod connect;
 mod file;
@@ -44,7 +46,8 @@ use uring::Io;
 /// How long a server that wants to be asked again later is left alone (`NFS3ERR_JUKEBOX`).
 const LATER: Span = Span::from_millis(100);
 
-/// Bytes of one request: what the exports of NBD servers take. What the server takes at once is another matter.
+/// Bytes of one request: what the exports of NBD servers take. What the server takes at once is
+/// another matter.
 const LONGEST: u32 = 32 << 20;
 
 /// A file in use.
@@ -57,7 +60,8 @@ pub struct NfsTarget {
     keep_reads: bool,
     reconnect: Span,
     writes: bool,
-    /// Taken while no connection was there, what a lost one left to be asked again, and what is to be asked later; in order.
+    /// Taken while no connection was there, what a lost one left to be asked again, and what is to
+    /// be asked later; in order.
     waiting: VecDeque<Asked>,
     ready: Vec<Completion>,
     /// When to look at `waiting` again.
@@ -71,17 +75,20 @@ impl NfsTarget {
     /// Bytes of a worker's slab that each connection needs for itself.
     pub const MEMORY: Bytes = Bytes(inbox::RECEIVE as u64);
 
-    /// Finds the file, connects as it says, and blocks until that is done; later losses are mended as it says. With `writes`
-    /// the file is made, or made longer, where it says how long it is to be. With `keep_data` a read's completion has its
-    /// bytes; without, they are taken off the stream and forgotten.
+    /// Finds the file, connects as it says, and blocks until that is done; later losses are mended
+    /// as it says. With `writes` the file is made, or made longer, where it says how long it is to
+    /// be. With `keep_data` a read's completion has its bytes; without, they are taken off the
+    /// stream and forgotten.
     ///
     /// # Errors
-    /// There is no such file, no connection is to be had, or the slab has no room for the receive buffers.
+    /// There is no such file, no connection is to be had, or the slab has no room for the receive
+    /// buffers.
     pub(crate) fn open(io: &Io, file: &NfsFile, writes: bool, keep_data: bool) -> Result<NfsTarget, NfsError> {
         let missing = || NfsError::Missing { address: file.host.clone(), path: file.path.clone() };
         let found = if writes { connect::make(file)? } else { find(file)?.ok_or_else(missing)? };
         let found = Rc::new(found);
-        // A server remembers calls by their numbers, across connections too: those of another run are elsewhere.
+        // A server remembers calls by their numbers, across connections too: those of another run
+        // are elsewhere.
         let mut turns = io.clock().now().as_nanos() as u32;
         let mut links = Vec::new();
         for _ in 0..file.connections {
@@ -176,7 +183,8 @@ impl NfsTarget {
         }
     }
 
-    /// Counts what a lost connection leaves, and asks for all of it again where there is a connection, or will be.
+    /// Counts what a lost connection leaves, and asks for all of it again where there is a
+    /// connection, or will be.
     fn take_over(&mut self, link: Link, now: Time) {
         let (orphans, events) = link.leave();
         events.into_iter().for_each(|event| self.settle(event, now));

@@ -20,8 +20,8 @@ use uring::disk::{self, Cache, Create, Disk, Opening};
 pub struct How {
     /// Past the page cache or through it.
     pub cache: Cache,
-    /// Through the page cache all the same where the file system has no other way, or needs larger pieces than this many
-    /// bytes.
+    /// Through the page cache all the same where the file system has no other way, or needs larger
+    /// pieces than this many bytes.
     pub fallback: Option<u32>,
     /// Whether a file is made.
     pub create: Create,
@@ -41,7 +41,8 @@ impl Default for How {
 /// How plain system calls are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// They move nothing: a write takes space and makes the file longer, a read takes space alone, a trim gives it back.
+    /// They move nothing: a write takes space and makes the file longer, a read takes space alone,
+    /// a trim gives it back.
     pub space: bool,
     /// Which other calls of this program on the same file one waits for.
     pub lock: Option<Exclusion>,
@@ -119,8 +120,8 @@ pub fn open_files(io: &Io, permits: &[Permit], how: How) -> Result<Opened, OpenE
     Ok(Opened { align: target.traits().align, target, sizes, flushes: true, losses: LossCounts::default() })
 }
 
-/// Several places as one target of one object: concatenated in this order, or in stripes of so many bytes. Files and
-/// devices share one target beneath.
+/// Several places as one target of one object: concatenated in this order, or in stripes of so many
+/// bytes. Files and devices share one target beneath.
 ///
 /// # Errors
 /// As [`Permit::open`]; or a stripe is no multiple of the largest alignment.
@@ -182,8 +183,8 @@ fn by_calls(io: &Io, files: Vec<LocalFile>, calls: Calls) -> std::io::Result<Cal
     Ok(if calls.space { target.for_space() } else { target })
 }
 
-/// An export of a server that the caller runs, whose volumes hold what the caller put there, so that nothing is asked. Every
-/// other export is opened by a [`Permit`].
+/// An export of a server that the caller runs, whose volumes hold what the caller put there, so
+/// that nothing is asked. Every other export is opened by a [`Permit`].
 ///
 /// # Errors
 /// As [`Permit::open`].
@@ -200,11 +201,12 @@ pub fn own_connection(io: &Io, connection: Connection, keep_data: bool) -> Resul
 }
 
 impl Permit {
-    /// Opens what leave was given for, on the worker that `io` is of. A server is connected to as the URI says, and later
-    /// losses are mended as it says.
+    /// Opens what leave was given for, on the worker that `io` is of. A server is connected to as
+    /// the URI says, and later losses are mended as it says.
     ///
     /// # Errors
-    /// It became something else meanwhile, the system or the server refuses, or there is no memory for it.
+    /// It became something else meanwhile, the system or the server refuses, or there is no memory
+    /// for it.
     pub fn open(&self, io: &Io, how: How) -> Result<Opened, OpenError> {
         match self.place() {
             Place::Path(_) => open_files(io, std::slice::from_ref(self), how),

@@ -12,7 +12,8 @@ const PIECE: u64 = 128 << 10;
 /// Bytes: where they begin, and they.
 pub(crate) type Edge = (u64, Vec<u8>);
 
-/// The first and the last `edge` bytes of what `open` opens, each from a multiple of what the server wants, and its size.
+/// The first and the last `edge` bytes of what `open` opens, each from a multiple of what the
+/// server wants, and its size.
 pub(crate) fn edges<T: Target>(
     uri: &str,
     edge: u64,

@@ -6,8 +6,9 @@
 //!             │  who uses it, what does it carry, what did the user say may go
 //!             └─► OpenError: one line that says what speaks against it and what to do
 //! ```
-//! Everything is asked once, before anything is written anywhere; a run that writes at many places asks for all of its
-//! permits first. A permit for writing cannot be made in any other way, and nothing opens for writing without one.
+//! Everything is asked once, before anything is written anywhere; a run that writes at many places
+//! asks for all of its permits first. A permit for writing cannot be made in any other way, and
+//! nothing opens for writing without one.
 
 use crate::consent::Consent;
 use crate::error::{OpenError, Refusal, is_for_devices, of_system};
@@ -94,8 +95,8 @@ impl Permit {
     /// Asks for leave to do what is meant at `place`. A server is connected to for that.
     ///
     /// # Errors
-    /// It is not there, may not be opened or has no size; or something speaks against writing it, and nobody said that it
-    /// may go.
+    /// It is not there, may not be opened or has no size; or something speaks against writing it,
+    /// and nobody said that it may go.
     pub fn ask(place: &Place, intent: Intent<'_>) -> Result<Permit, OpenError> {
         match place {
             Place::Path(path) => Permit::ask_path(place, path, intent),
@@ -115,7 +116,8 @@ impl Permit {
             Place::Nfs { file, .. } => {
                 let permit = Permit::bare(place, Kind::NfsFile, intent);
                 let missing = || NfsError::Missing { address: file.host.clone(), path: file.path.clone() };
-                // One that is not there is made when it is opened, if it says how long and may be written.
+                // One that is not there is made when it is opened, if it says how long and may be
+                // written.
                 let wished = file.size.filter(|_| permit.writes());
                 let there = find(file)?.map(|found| Bytes(found.size));
                 let size = there.max(wished).ok_or_else(missing)?;
@@ -163,7 +165,8 @@ impl Permit {
         };
         let kind = kind_of(&about, &name)?;
         let mut permit = Permit::bare(place, kind, intent);
-        // What it is used for comes first: the system's own refusal to open such a device says less.
+        // What it is used for comes first: the system's own refusal to open such a device says
+        // less.
         permit.objections(intent)?;
         let write = matches!(intent, Intent::Write(_));
         let disk = disk::open(path, Opening { cache: Cache::Page, write, ..Opening::default() });
@@ -282,8 +285,8 @@ impl Permit {
         safety::holds(&self.place, consent)
     }
 
-    /// What offsets and lengths must be multiples of: past the page cache for a file or device. A file that is not there
-    /// yet is asked for at its folder.
+    /// What offsets and lengths must be multiples of: past the page cache for a file or device. A
+    /// file that is not there yet is asked for at its folder.
     ///
     /// # Errors
     /// There is no direct I/O.

@@ -28,8 +28,8 @@ pub enum Place {
     },
     /// No storage at all, so many bytes of it: what is left is the cost of asking.
     Nothing(Bytes),
-    /// Several places as one: concatenated in this order, or in stripes of so many bytes. A folder among them stands for
-    /// its files. None of them is joined itself.
+    /// Several places as one: concatenated in this order, or in stripes of so many bytes. A folder
+    /// among them stands for its files. None of them is joined itself.
     Joined {
         /// At least one.
         members: Vec<Place>,
@@ -44,9 +44,9 @@ const MEMBERS_MAX: usize = 256;
 const DATA_MIN: u64 = 4096;
 
 impl Place {
-    /// Reads what was typed: a path, `nbd://HOST[:PORT]/NAME`, `nbd+unix:///NAME?socket=PATH` and what else a URI of an
-    /// export can say, `nfs://HOST[:PORT]/EXPORT/FILE`, `null:SIZE`; or several as one, `concat:A,B,C` or `striped:SIZE:A,B,C`, where a folder stands for its
-    /// files.
+    /// Reads what was typed: a path, `nbd://HOST[:PORT]/NAME`, `nbd+unix:///NAME?socket=PATH` and
+    /// what else a URI of an export can say, `nfs://HOST[:PORT]/EXPORT/FILE`, `null:SIZE`; or
+    /// several as one, `concat:A,B,C` or `striped:SIZE:A,B,C`, where a folder stands for its files.
     ///
     /// # Errors
     /// One line: which rule it breaks.
@@ -99,7 +99,8 @@ impl Place {
         Ok(Place::Joined { members, stripe })
     }
 
-    /// The places of which it consists: itself, or those that are joined, with the files of folders among them.
+    /// The places of which it consists: itself, or those that are joined, with the files of folders
+    /// among them.
     ///
     /// # Errors
     /// A folder cannot be read or has no files; there are too many; or one is named twice.
@@ -120,8 +121,8 @@ impl Place {
         }
     }
 
-    /// What of it is loaded: itself, or where it is a folder its files of 4 KiB and more, in the order of their names. What
-    /// lies in folders below does not count.
+    /// What of it is loaded: itself, or where it is a folder its files of 4 KiB and more, in the
+    /// order of their names. What lies in folders below does not count.
     ///
     /// # Errors
     /// It cannot be read, or has no such file.
@@ -166,8 +167,8 @@ impl Place {
         matches!(self, Place::Path(path) if kind(path))
     }
 
-    /// Whether it is one of `names`, each of which is one place and no pattern: a path by whichever links, a URI as it was
-    /// typed, or an export's name.
+    /// Whether it is one of `names`, each of which is one place and no pattern: a path by whichever
+    /// links, a URI as it was typed, or an export's name.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         match self {
             Place::Path(path) => same(path, Path::new(name)),

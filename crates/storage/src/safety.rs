@@ -1,10 +1,11 @@
 //! Whether a load may write somewhere: a load tool must not destroy data.
 //!
-//! A file may be overwritten when this program made it (it carries a mark), when it begins as the caller's own does, or
-//! when it is empty; and nothing may be in it that looks like data of another kind. A block device or an export may be
-//! when nothing on it looks like data: no partitions, no signature of a file system, a volume manager or a partition
-//! table. Nothing may be written while it is in use: no mount, no swap, no RAID or LVM above it, nobody who holds it
-//! for himself. Everything that speaks against it is said at once.
+//! A file may be overwritten when this program made it (it carries a mark), when it begins as the
+//! caller's own does, or when it is empty; and nothing may be in it that looks like data of another
+//! kind. A block device or an export may be when nothing on it looks like data: no partitions, no
+//! signature of a file system, a volume manager or a partition table. Nothing may be written while
+//! it is in use: no mount, no swap, no RAID or LVM above it, nobody who holds it for himself.
+//! Everything that speaks against it is said at once.
 
 mod devices;
 mod signature;
@@ -112,8 +113,8 @@ fn on_device(path: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Of a file so many bytes are looked at, and the place where Btrfs and GFS2 have theirs: there may be thousands of files,
-/// and what is read of them is counted by a measurement of the disk.
+/// Of a file so many bytes are looked at, and the place where Btrfs and GFS2 have theirs: there may
+/// be thousands of files, and what is read of them is counted by a measurement of the disk.
 const BEGINNING: u64 = 8 << 10;
 const SECOND_LOOK: (u64, u64) = (0x10000, 4096);
 

@@ -1,11 +1,13 @@
-//! Looking for a server that was lost, on a thread of its own: connecting blocks, and a worker must not.
+//! Looking for a server that was lost, on a thread of its own: connecting blocks, and a worker must
+//! not.
 
 use std::fmt::Display;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 use uring::Waker;
 
-/// Pauses between attempts: short at first, as a server that is started again is back soon, and then no flood.
+/// Pauses between attempts: short at first, as a server that is started again is back soon, and
+/// then no flood.
 const PAUSE_LEAST: Duration = Duration::from_millis(10);
 const PAUSE_MOST: Duration = Duration::from_secs(1);
 
@@ -19,7 +21,8 @@ pub(crate) struct Search<C> {
 }
 
 impl<C: Send + 'static> Search<C> {
-    /// Starts to look by calling `attempt`; `waker` is rung at every end of one. `None` where no thread can be started.
+    /// Starts to look by calling `attempt`; `waker` is rung at every end of one. `None` where no
+    /// thread can be started.
     pub(crate) fn start<E: Display>(
         attempt: impl Fn() -> Result<C, E> + Send + 'static,
         waker: Waker,

@@ -1,4 +1,5 @@
-//! Our NFS client against a server that answers in all ways that the protocol allows, and in some that it does not.
+//! Our NFS client against a server that answers in all ways that the protocol allows, and in some
+//! that it does not.
 
 mod nfs_server;
 mod support;
@@ -40,8 +41,9 @@ fn flush(client: &mut Nfs) -> Result<Vec<u8>, Fault> {
     one(client, tag)
 }
 
-/// Reads and writes of any length at any place, some dozen at a time, over one connection and sixteen, whole and cut short,
-/// with replies in one fragment and in many: the file is always what the model says.
+/// Reads and writes of any length at any place, some dozen at a time, over one connection and
+/// sixteen, whole and cut short, with replies in one fragment and in many: the file is always what
+/// the model says.
 #[test]
 fn random_requests_agree_with_a_model_however_they_are_answered() {
     let odd = [
@@ -93,8 +95,8 @@ fn random_requests_agree_with_a_model_however_they_are_answered() {
     }
 }
 
-/// What no COMMIT covered is lost with the server's life: the next flush says so, once, and the count is told. What was
-/// covered is there.
+/// What no COMMIT covered is lost with the server's life: the next flush says so, once, and the
+/// count is told. What was covered is there.
 #[test]
 fn writes_that_a_server_forgot_are_told_by_the_next_flush() {
     for backend in BACKENDS {
@@ -112,7 +114,8 @@ fn writes_that_a_server_forgot_are_told_by_the_next_flush() {
         server.die();
         assert_eq!(flush(&mut client), Err(Fault::Gone));
         assert_eq!((losses.sum().not_flushed, losses.sum().regained), (3, 1));
-        // The flush was under way when the connection was lost, or found that it was: it was asked again.
+        // The flush was under way when the connection was lost, or found that it was: it was asked
+        // again.
         let tag = client.read(4 * 4096, 8192);
         let bytes = one(&mut client, tag).unwrap();
         assert!(bytes[..4096] == [7; 4096] && bytes[4096..] == pattern()[5 * 4096..6 * 4096]);
@@ -126,7 +129,8 @@ fn writes_that_a_server_forgot_are_told_by_the_next_flush() {
     }
 }
 
-/// Connections that end in the middle: all that was under way is asked again and ends well, and each request is counted.
+/// Connections that end in the middle: all that was under way is asked again and ends well, and
+/// each request is counted.
 #[test]
 fn a_lost_connection_is_made_again_and_everything_is_asked_again() {
     for backend in BACKENDS {
@@ -156,7 +160,8 @@ fn a_lost_connection_is_made_again_and_everything_is_asked_again() {
     }
 }
 
-/// Without leave to look for the server, all that was under way fails, and so does what comes later.
+/// Without leave to look for the server, all that was under way fails, and so does what comes
+/// later.
 #[test]
 fn a_lost_server_fails_what_it_had() {
     for backend in BACKENDS {
@@ -173,8 +178,8 @@ fn a_lost_server_fails_what_it_had() {
         let tag = client.read(0, 1);
         assert_eq!(one(&mut client, tag), Err(Fault::Gone));
         let losses = losses.sum();
-        // Of the write nobody can say any more whether it is durable. What the connection that was lost first had was to be
-        // asked again over the other.
+        // Of the write nobody can say any more whether it is durable. What the connection that was
+        // lost first had was to be asked again over the other.
         assert_eq!((losses.lost, losses.not_flushed), (2, 1));
         let settled = losses.unknown.total() + losses.repeated.total() + losses.unsent;
         assert!(settled == losses.under_way.total() && losses.unknown.of(OpKind::Read) >= 5, "{losses:?}");
@@ -182,8 +187,8 @@ fn a_lost_server_fails_what_it_had() {
     }
 }
 
-/// Replies that are none, that belong to no call, or that say more than was asked end the connection: every request ends,
-/// once, and no memory is lost.
+/// Replies that are none, that belong to no call, or that say more than was asked end the
+/// connection: every request ends, once, and no memory is lost.
 #[test]
 fn nonsense_ends_the_connection_and_nothing_else() {
     let word = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
@@ -213,7 +218,8 @@ fn nonsense_ends_the_connection_and_nothing_else() {
     }
 }
 
-/// The faults of a server become those of a target; what NFS has not is refused, and so is what lies beyond the end.
+/// The faults of a server become those of a target; what NFS has not is refused, and so is what
+/// lies beyond the end.
 #[test]
 fn faults_are_told_and_what_cannot_be_is_refused() {
     let server = Server::start(pattern());
@@ -262,7 +268,8 @@ fn faults_are_told_and_what_cannot_be_is_refused() {
     client.close();
 }
 
-/// A write that must be durable when it is answered is so without a COMMIT, and there is nothing to flush.
+/// A write that must be durable when it is answered is so without a COMMIT, and there is nothing to
+/// flush.
 #[test]
 fn a_durable_write_needs_no_commit() {
     let server = Server::start(pattern());

@@ -1,8 +1,9 @@
 //! What the maps cost: processor time for each I/O at depth 32, past and through clones.
 //!
-//! `cargo run --release -p store --example maps -- FOLDER [direct]` makes its files in FOLDER (through the page cache, so
-//! that the disk is not what is measured, or past it) and removes them. Each line is the median of several rounds that take turns, so that a
-//! busy machine slows all of them alike.
+//! `cargo run --release -p store --example maps -- FOLDER [direct]` makes its files in FOLDER
+//! (through the page cache, so that the disk is not what is measured, or past it) and removes them.
+//! Each line is the median of several rounds that take turns, so that a busy machine slows all of
+//! them alike.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -58,7 +59,8 @@ fn median(costs: &mut [[f64; 2]], which: usize) -> f64 {
     costs[costs.len() / 2][which]
 }
 
-/// LUN 1 by itself; LUN 2 and eight clones, 3 to 10, each of the one before; LUN 11 with nothing in it.
+/// LUN 1 by itself; LUN 2 and eight clones, 3 to 10, each of the one before; LUN 11 with nothing in
+/// it.
 fn mapped(io: &Io, dir: &Path, cache: Cache) -> MappedVolumes {
     let settings = MapSettings { cache, capacity: Some(4 * SIZE), ..MapSettings::default() };
     let pool = MappedPool::create(dir, 1, settings).expect("make the maps");
@@ -104,7 +106,8 @@ fn measure(io: &Io, target: &mut impl Target, lun: u32, op: fn(&Io) -> Option<Op
     spent.map(|span| span.as_nanos() as f64 / 1e3 / OPS as f64)
 }
 
-/// The same for writes of a LUN in which there is nothing; afterwards it is as it was, or full again.
+/// The same for writes of a LUN in which there is nothing; afterwards it is as it was, or full
+/// again.
 fn first_write(io: &Io, target: &mut impl Target, lun: u32, seed: u64) -> [f64; 2] {
     trim(io, target, lun);
     drive(io, target, lun, &[0], 0, |_| Some(Op::Flush));

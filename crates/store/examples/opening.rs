@@ -1,8 +1,9 @@
-//! How long a pool takes to open: one that was filled and checkpointed, and one whose server died with a long log.
+//! How long a pool takes to open: one that was filled and checkpointed, and one whose server died
+//! with a long log.
 //!
-//! `cargo run --release -p store --example opening -- FOLDER [GIB]` makes maps of so many GiB (1024 if not said) in FOLDER,
-//! without any data in them, and removes them. What is timed is what a start does: reading tables, nodes and log, and
-//! counting every block again.
+//! `cargo run --release -p store --example opening -- FOLDER [GIB]` makes maps of so many GiB (1024
+//! if not said) in FOLDER, without any data in them, and removes them. What is timed is what a
+//! start does: reading tables, nodes and log, and counting every block again.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 

@@ -1,5 +1,5 @@
-//! Whether the catalogue and the maps, which hold the data, belong together. Both name the pool and the edition of the
-//! catalogue (see [`map::Agreed`]), and each must have what the other names.
+//! Whether the catalogue and the maps, which hold the data, belong together. Both name the pool and
+//! the edition of the catalogue (see [`map::Agreed`]), and each must have what the other names.
 
 use crate::catalogue::{CatalogueId, Contents, Kind, ObjectRow, Reading};
 use crate::check::Trouble;
@@ -59,7 +59,8 @@ pub(crate) fn compare(reading: &Reading, held: &Held) -> Compared {
         let (found, confirmed) = (reading.edition.generation, held.agreed.confirmed.generation);
         compared.troubles.push(Trouble::Edition { standing, found, confirmed });
     }
-    // What the last change touched is known to be its leftover only beside the catalogue of that change.
+    // What the last change touched is known to be its leftover only beside the catalogue of that
+    // change.
     let is_right = compared.troubles.is_empty();
     let touched = |number: CatalogueId| is_right && held.agreed.touches(number);
     compared.look_for_what_is_named(&reading.contents, held, &touched);

@@ -1,13 +1,16 @@
 //! The catalogue: names, sizes, policies and attachments in SQLite. It is on no request's way.
 //!
-//! A change is durable when its call returns (`synchronous = FULL`), so a server may acknowledge it. It goes to SQLite's log
-//! (`catalogue.db-wal`) and from there to the file at once, so that the log holds something only while a change is made.
+//! A change is durable when its call returns (`synchronous = FULL`), so a server may acknowledge
+//! it. It goes to SQLite's log (`catalogue.db-wal`) and from there to the file at once, so that the
+//! log holds something only while a change is made.
 //!
-//! Each change makes another *edition* of it: a number that rises, and a checksum of everything in it. The maps know which
-//! edition they belong to (see [`map::Agreed`]), so that one that is older, another pool's, or has lost something is noticed.
+//! Each change makes another *edition* of it: a number that rises, and a checksum of everything in
+//! it. The maps know which edition they belong to (see [`map::Agreed`]), so that one that is older,
+//! another pool's, or has lost something is noticed.
 //!
-//! On a full file system nothing could be deleted, because that too has to be written first. So a little room is kept in
-//! a file beside the catalogue, which goes when a change that frees space finds none, and is made anew later.
+//! On a full file system nothing could be deleted, because that too has to be written first. So a
+//! little room is kept in a file beside the catalogue, which goes when a change that frees space
+//! finds none, and is made anew later.
 
 mod changes;
 mod rows;
@@ -65,7 +68,8 @@ pub struct ObjectRow {
     pub fair: bool,
     /// A LUN that an administrator took offline: it is kept, and no client reaches it.
     pub offline: bool,
-    /// The operating system that a LUN is for, in the administrators' word; nothing for what is no LUN.
+    /// The operating system that a LUN is for, in the administrators' word; nothing for what is no
+    /// LUN.
     pub os_type: Option<String>,
 }
 
@@ -129,8 +133,8 @@ pub struct Contents {
     pub partitions: BTreeMap<CatalogueId, PartitionRow>,
     /// Whether the SVMs take turns where no limit binds.
     pub fair: bool,
-    /// The greatest number that an object ever had. The next has a greater one, so that what a client keeps of one that was
-    /// deleted (a file handle of NFS) never stands for another.
+    /// The greatest number that an object ever had. The next has a greater one, so that what a
+    /// client keeps of one that was deleted (a file handle of NFS) never stands for another.
     pub last_object: CatalogueId,
 }
 
@@ -163,7 +167,8 @@ pub struct Catalogue {
     ballast: PathBuf,
 }
 
-/// What is kept of the file system for a deletion: some pages of 4 KiB each in the log and in the file itself.
+/// What is kept of the file system for a deletion: some pages of 4 KiB each in the log and in the
+/// file itself.
 const BALLAST_BYTES: usize = 256 << 10;
 
 /// How long a change waits for somebody else's to end: an administrator's who has the file open.
@@ -189,8 +194,8 @@ pub(crate) fn first_edition(pool: u64) -> Edition {
 }
 
 impl Catalogue {
-    /// Makes the catalogue of a new pool in that file, which must not be there; it is whole and durable, or not there, also
-    /// after a power cut.
+    /// Makes the catalogue of a new pool in that file, which must not be there; it is whole and
+    /// durable, or not there, also after a power cut.
     ///
     /// # Errors
     /// The file system refuses.
@@ -220,8 +225,8 @@ impl Catalogue {
             .map_err(failed)
     }
 
-    /// Reads a catalogue that nobody has open, and changes nothing: neither what is in it nor, where its log lost
-    /// something, the log.
+    /// Reads a catalogue that nobody has open, and changes nothing: neither what is in it nor,
+    /// where its log lost something, the log.
     ///
     /// # Errors
     /// It is none, or of another format.
@@ -242,7 +247,8 @@ impl Catalogue {
     /// # Errors
     /// The file cannot be opened.
     pub(crate) fn open(path: &Path, reading: Reading) -> Result<Catalogue, StoreError> {
-        // What a server wrote that died may be in the system's memory alone, and is built upon from here on.
+        // What a server wrote that died may be in the system's memory alone, and is built upon from
+        // here on.
         for file in [path.to_owned(), path.with_extension("db-wal")].iter().filter(|file| file.exists()) {
             let synced = fs::File::open(file).and_then(|file| file.sync_all());
             synced.map_err(StoreError::file(file, "make the catalogue durable"))?;
@@ -272,8 +278,8 @@ impl Catalogue {
         &self.reading.contents
     }
 
-    /// Makes the catalogue hold exactly `wanted`. Only what differs is written, as one change: all of it is durable
-    /// when this returns `Ok`, and nothing was changed otherwise.
+    /// Makes the catalogue hold exactly `wanted`. Only what differs is written, as one change: all
+    /// of it is durable when this returns `Ok`, and nothing was changed otherwise.
     ///
     /// # Errors
     /// The file cannot be written, or a parent or owner is missing.
@@ -282,8 +288,8 @@ impl Catalogue {
         self.change(changes).map(drop)
     }
 
-    /// Makes changes, as one: all of it is durable when this returns `Ok`, and nothing was changed otherwise. Returns what
-    /// the changed rows were.
+    /// Makes changes, as one: all of it is durable when this returns `Ok`, and nothing was changed
+    /// otherwise. Returns what the changed rows were.
     ///
     /// # Errors
     /// As [`Catalogue::keep`].
@@ -314,8 +320,8 @@ impl Catalogue {
         Ok(was)
     }
 
-    /// Brings what is in SQLite's log into the file itself, so that all is there as long as nothing is changed. Where that
-    /// fails, all is in the log still.
+    /// Brings what is in SQLite's log into the file itself, so that all is there as long as nothing
+    /// is changed. Where that fails, all is in the log still.
     fn fold(&self) {
         // Whoever reads the catalogue beside us is not waited for.
         let _ = self.db.busy_timeout(Duration::ZERO);
@@ -384,8 +390,8 @@ fn is_for_want_of_room(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure))
 }
 
-/// Does something with a catalogue that is only read. SQLite makes two files beside it for that, and deletes a log beside an
-/// empty file: neither must be.
+/// Does something with a catalogue that is only read. SQLite makes two files beside it for that,
+/// and deletes a log beside an empty file: neither must be.
 fn without_traces<T>(path: &Path, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
     let lost = |what| Err(StoreError::NoCatalogue { path: path.into(), what });
     match fs::metadata(path) {

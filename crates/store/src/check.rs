@@ -1,5 +1,6 @@
-//! The check of a pool that nobody serves: its settings, its catalogue, its maps, and whether they agree.
-//! Everything that says where data is gets read; the data itself has no checksum and is not. Nothing is written.
+//! The check of a pool that nobody serves: its settings, its catalogue, its maps, and whether they
+//! agree. Everything that says where data is gets read; the data itself has no checksum and is not.
+//! Nothing is written.
 
 use crate::agreement::{self, Compared, Held, leaves};
 use crate::catalogue::{Catalogue, Contents, Kind, Reading};
@@ -218,8 +219,8 @@ impl Checked {
             let of = damage.tree().and_then(|tree| owners.get(&tree).cloned());
             Trouble::Maps { damage, of }
         };
-        // A checkpoint that was writing a table when its server died left it so, and the next one writes it anew. Without
-        // the file none is begun.
+        // A checkpoint that was writing a table when its server died left it so, and the next one
+        // writes it anew. Without the file none is begun.
         let is_there = |turn: u8| dir.join(MAPS).join(format!("table.{turn}")).exists();
         let (left, gone) = match report.spare {
             Some(damage @ map::Damage::Table { turn }) if is_there(turn) => (Some(damage), None),

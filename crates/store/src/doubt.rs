@@ -1,8 +1,10 @@
-//! What a failed flush leaves behind: a mark in the pool's folder, for the next start and for the check.
+//! What a failed flush leaves behind: a mark in the pool's folder, for the next start and for the
+//! check.
 //!
-//! After a sync that failed the system calls its pages clean. They stay in its memory, so that whoever reads through it is
-//! shown what the disk does not have, and the next power cut takes it away. So a start that finds the mark has the system
-//! forget what it holds, after all that it still can write is durable: what is read from then on is the disk's.
+//! After a sync that failed the system calls its pages clean. They stay in its memory, so that
+//! whoever reads through it is shown what the disk does not have, and the next power cut takes it
+//! away. So a start that finds the mark has the system forget what it holds, after all that it
+//! still can write is durable: what is read from then on is the disk's.
 
 use crate::error::StoreError;
 use crate::mapped::Named;
@@ -30,10 +32,12 @@ impl Doubt {
         Doubt { dir: Some(dir.into()), marking: None }
     }
 
-    /// A flush has failed. The mark is written beside whoever serves: such a disk may take its time.
+    /// A flush has failed. The mark is written beside whoever serves: such a disk may take its
+    /// time.
     pub(crate) fn remember(&mut self) {
         if let Some(dir) = self.dir.take() {
-            // The failed flush is answered with its error in any case; there is nothing better to do without the mark.
+            // The failed flush is answered with its error in any case; there is nothing better to
+            // do without the mark.
             let mark = move || drop(mark(&dir));
             self.marking = std::thread::Builder::new().name("flush-failed".into()).spawn(mark).ok();
         }
@@ -63,8 +67,8 @@ pub(crate) fn forget(dir: &Path) -> Result<(), StoreError> {
     gone.map_err(StoreError::file(path, "take the mark of a failed flush away"))
 }
 
-/// Has the system forget what it holds of a pool's files and devices, once what it can still write is durable. `data`: those
-/// that the settings name.
+/// Has the system forget what it holds of a pool's files and devices, once what it can still write
+/// is durable. `data`: those that the settings name.
 pub(crate) fn settle(dir: &Path, named: &Named) -> Result<(), StoreError> {
     let mut paths: Vec<PathBuf> = named.paths().cloned().collect();
     let maps = dir.join(MAPS);
@@ -86,7 +90,8 @@ mod tests {
     use crate::pool::Pool;
     use std::os::unix::fs::FileExt;
 
-    /// The mark outlives the server, is told by the check, settled at the next start and told once there.
+    /// The mark outlives the server, is told by the check, settled at the next start and told once
+    /// there.
     #[test]
     fn a_failed_flush_is_remembered_until_it_was_told() {
         let dir = tempfile::tempdir().unwrap();

@@ -9,8 +9,8 @@
 //!   DIR/maps/            the blocks of all LUNs, and the maps of them ([`MappedVolumes`])
 //! ```
 //!
-//! A LUN is thin: space is taken when it is first written and given back by trim. Durability is [`map::Core`]'s, for all
-//! LUNs of the pool together. Quality of service is not known here.
+//! A LUN is thin: space is taken when it is first written and given back by trim. Durability is
+//! [`map::Core`]'s, for all LUNs of the pool together. Quality of service is not known here.
 
 mod agreement;
 mod catalogue;

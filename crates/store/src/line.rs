@@ -1,4 +1,5 @@
-//! A line of requests in order of arrival, out of which any may be taken early: by its ticket, or all of a LUN.
+//! A line of requests in order of arrival, out of which any may be taken early: by its ticket, or
+//! all of a LUN.
 
 use block::Ticket;
 use std::collections::VecDeque;
@@ -11,8 +12,8 @@ pub(crate) trait Waits {
     fn lun(&self) -> u32;
 }
 
-/// Requests in order of their tickets. Taking one out of the middle leaves an empty place, so that nothing moves: a
-/// client that goes away cancels thousands at once.
+/// Requests in order of their tickets. Taking one out of the middle leaves an empty place, so that
+/// nothing moves: a client that goes away cancels thousands at once.
 pub(crate) struct Line<T> {
     places: VecDeque<Place<T>>,
     filled: usize,

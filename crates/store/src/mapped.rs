@@ -1,14 +1,16 @@
-//! The LUNs and snapshots of a pool with maps as one [`Target`]: what the maps ask of the disk goes through the ring.
+//! The LUNs and snapshots of a pool with maps as one [`Target`]: what the maps ask of the disk goes
+//! through the ring.
 //!
 //! ```text
 //!   submit ──► line (FIFO, no buffers) ──► ops (≤ in_flight_limit) ──► map::Core ──► commands ──► flights ──► poll
 //!                                             reads look up and fly by themselves
 //! ```
-//! Where [`crate::Volumes`] has a sparse file a LUN, here all LUNs share one file of blocks and [`map::Core`] knows whose
-//! is which. An object's tree has the object's number.
+//! Where [`crate::Volumes`] has a sparse file a LUN, here all LUNs share one file of blocks and
+//! [`map::Core`] knows whose is which. An object's tree has the object's number.
 //!
-//! **Memory.** What the maps write themselves, and what is put together before it is written, goes through a few buffers
-//! of our own that are taken at the beginning: a flush must not wait for memory that clients hold who wait for it.
+//! **Memory.** What the maps write themselves, and what is put together before it is written, goes
+//! through a few buffers of our own that are taken at the beginning: a flush must not wait for
+//! memory that clients hold who wait for it.
 
 mod administration;
 mod cached;
@@ -55,17 +57,19 @@ const BOUNCES: usize = 12;
 const RESERVED: usize = 4;
 /// Runs in one answer to a status at most.
 const EXTENTS_MAX: usize = 256;
-/// Changes of the maps become durable after this time even if nobody asks for it, as file systems do it: a client that
-/// never flushes loses no more than the last seconds.
+/// Changes of the maps become durable after this time even if nobody asks for it, as file systems
+/// do it: a client that never flushes loses no more than the last seconds.
 const COMMIT_TIME: Span = Span::from_secs(5);
-/// The end says how far the log goes this long after a record that it does not know: what comes in one storm of flushes is
-/// one write, and what a damaged log can lose unnoticed is no more than that.
+/// The end says how far the log goes this long after a record that it does not know: what comes in
+/// one storm of flushes is one write, and what a damaged log can lose unnoticed is no more than
+/// that.
 const ANCHOR_TIME: Span = Span::from_millis(100);
-/// Free space is given back to the file system or the device this long after a first block came free, all at once: what
-/// is written again meanwhile is spared.
+/// Free space is given back to the file system or the device this long after a first block came
+/// free, all at once: what is written again meanwhile is spared.
 const GIVE_BACK_TIME: Span = Span::from_secs(1);
-/// Steps of a poll for work of the maps that grows with what there is. A step is some 10 ns where what is given back lies
-/// together, and up to 150 ns where each is three loads from far memory: 0.3 ms, and a turn may poll twice.
+/// Steps of a poll for work of the maps that grows with what there is. A step is some 10 ns where
+/// what is given back lies together, and up to 150 ns where each is three loads from far memory:
+/// 0.3 ms, and a turn may poll twice.
 const STEPS: u32 = 2048;
 /// Numbers of asks that come from [`MappedVolumes::administer`].
 const ADMINISTRATION: u64 = 1 << 32;
@@ -263,7 +267,8 @@ impl MappedVolumes {
         let kind = request.op.kind();
         let end = request.at.checked_add(request.len).ok_or(Fault::Invalid)?;
         if end > size {
-            // As the rules of the protocol have it, for a client that has not heard of a smaller size.
+            // As the rules of the protocol have it, for a client that has not heard of a smaller
+            // size.
             let adds = matches!(kind, OpKind::Write | OpKind::Zero);
             return Err(if adds { Fault::NoSpace } else { Fault::Invalid });
         }

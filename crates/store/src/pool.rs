@@ -62,8 +62,8 @@ impl Pool {
     /// Opens a pool.
     ///
     /// # Errors
-    /// There is none, it is in use, it is of another format, its settings are wrong, or its catalogue and its data do not
-    /// belong together. Nothing is written then.
+    /// There is none, it is in use, it is of another format, its settings are wrong, or its
+    /// catalogue and its data do not belong together. Nothing is written then.
     pub fn open(dir: &Path) -> Result<Pool, StoreError> {
         must_be_a_pool(dir)?;
         let settings = read_settings(&dir.join(SETTINGS))?;
@@ -97,8 +97,8 @@ impl Pool {
         self.catalogue.edition()
     }
 
-    /// Says, durably, that the catalogue is going to change, before anything is made that only the next one names.
-    /// `touched`: the trees that the change makes, removes or changes.
+    /// Says, durably, that the catalogue is going to change, before anything is made that only the
+    /// next one names. `touched`: the trees that the change makes, removes or changes.
     ///
     /// # Errors
     /// It cannot be kept; nothing was changed.
@@ -108,7 +108,8 @@ impl Pool {
         maps(Agreed { announced: edition.generation + 1, touched, ..Agreed::on(edition) })
     }
 
-    /// Makes the catalogue hold exactly `wanted`, after that was announced: see [`Catalogue::keep`].
+    /// Makes the catalogue hold exactly `wanted`, after that was announced: see
+    /// [`Catalogue::keep`].
     ///
     /// # Errors
     /// The catalogue cannot be written; it is as it was.
@@ -116,7 +117,8 @@ impl Pool {
         self.catalogue.keep(wanted)
     }
 
-    /// Makes changes to the catalogue, after they were announced, and returns what was: see [`Catalogue::change`].
+    /// Makes changes to the catalogue, after they were announced, and returns what was: see
+    /// [`Catalogue::change`].
     ///
     /// # Errors
     /// The catalogue cannot be written; it is as it was.
@@ -124,8 +126,8 @@ impl Pool {
         self.catalogue.change(changes)
     }
 
-    /// Says, durably, that the catalogue as it is now is the one: an older one is not taken any more. `touched`: what may
-    /// still be there though the catalogue does not name it.
+    /// Says, durably, that the catalogue as it is now is the one: an older one is not taken any
+    /// more. `touched`: what may still be there though the catalogue does not name it.
     ///
     /// # Errors
     /// It cannot be kept; the catalogue has changed.
@@ -139,8 +141,8 @@ impl Pool {
         self.maps.take()
     }
 
-    /// Whether a flush had failed when it was served last, so that what was written since the one before may be lost. It is
-    /// told once: the mark goes.
+    /// Whether a flush had failed when it was served last, so that what was written since the one
+    /// before may be lost. It is told once: the mark goes.
     ///
     /// # Errors
     /// The mark cannot be taken away.
@@ -219,8 +221,8 @@ pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
     Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) })
 }
 
-/// Whether a folder is more than an empty place for a pool. A settings file may be laid there first: it is the way to
-/// choose the cache for a new pool.
+/// Whether a folder is more than an empty place for a pool. A settings file may be laid there
+/// first: it is the way to choose the cache for a new pool.
 fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
     Ok(fs::read_dir(dir)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != SETTINGS)))
 }

@@ -29,8 +29,8 @@ impl Queued {
         completion
     }
 
-    /// Ends a read that failed when `buf` held `good` bytes of it, from byte `skip` of the buffer on. Returns the buffer if
-    /// nobody can use it.
+    /// Ends a read that failed when `buf` held `good` bytes of it, from byte `skip` of the buffer
+    /// on. Returns the buffer if nobody can use it.
     pub(crate) fn end_in_the_middle(
         self,
         now: Time,

@@ -1,7 +1,9 @@
-//! The repair of a damaged pool: first a copy of everything that it may write over, then what can be done. What is lost
-//! stays lost, and is said: a LUN whose data is gone reads as zeroes where it was.
+//! The repair of a damaged pool: first a copy of everything that it may write over, then what can
+//! be done. What is lost stays lost, and is said: a LUN whose data is gone reads as zeroes where it
+//! was.
 //!
-//! A log on a file or device of its own is copied with its label to `maps/log` in the copy, so that `dd` puts it back.
+//! A log on a file or device of its own is copied with its label to `maps/log` in the copy, so that
+//! `dd` puts it back.
 
 use crate::agreement;
 use crate::catalogue::{Catalogue, Reading};
@@ -32,8 +34,8 @@ pub struct Repaired {
 pub struct RepairSettings {
     /// Becomes a folder with the pool's metadata as it was.
     pub copy: PathBuf,
-    /// What may be lost, as the check names it: a LUN of which nothing is left (then it is made anew, all zeroes), or the
-    /// number of a tree that the catalogue does not name (then it goes).
+    /// What may be lost, as the check names it: a LUN of which nothing is left (then it is made
+    /// anew, all zeroes), or the number of a tree that the catalogue does not name (then it goes).
     pub give_up: Vec<String>,
     /// Go on with the catalogue that is there, though the data belongs to another one.
     pub take_catalogue: bool,
@@ -53,8 +55,8 @@ const COPIED: [&str; 10] = [
     "lock",
 ];
 
-/// Mends what a check finds wrong, as far as that is possible. A LUN of which nothing is left, and data that the catalogue
-/// does not name, stay as they are unless they are given up by name.
+/// Mends what a check finds wrong, as far as that is possible. A LUN of which nothing is left, and
+/// data that the catalogue does not name, stay as they are unless they are given up by name.
 ///
 /// # Errors
 /// The copy cannot be made, or what is wrong cannot be mended: then nothing was changed.
@@ -231,8 +233,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Makes the next edition of a catalogue the one that the data belongs to, without what is `lost`: trees of snapshots, and
-    /// snapshots of which nothing is left.
+    /// Makes the next edition of a catalogue the one that the data belongs to, without what is
+    /// `lost`: trees of snapshots, and snapshots of which nothing is left.
     fn renew(&mut self, reading: Reading, before: Agreed, lost: &[u32]) -> Result<(), StoreError> {
         // Above all that there were, so that none of those is taken for it.
         let generations = [before.announced, before.confirmed.generation, reading.edition.generation];

@@ -43,7 +43,8 @@ impl Served {
         self.volumes.as_ref().map_or(0, |volumes| volumes.own_buffers())
     }
 
-    /// Asks for a change of an object's tree and returns the number of its answer; `None` where there are no maps.
+    /// Asks for a change of an object's tree and returns the number of its answer; `None` where
+    /// there are no maps.
     pub fn administer(&mut self, object: ObjectId, what: What) -> Option<u64> {
         Some(self.volumes.as_mut()?.administer(object, what))
     }

@@ -22,8 +22,8 @@ pub enum Cache {
 /// How much of a pool is served at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumesSettings {
-    /// Requests at the kernel at once. More than a device's own queue (256 is common) keeps it busy; much more only
-    /// moves the waiting into the kernel, where it costs more.
+    /// Requests at the kernel at once. More than a device's own queue (256 is common) keeps it
+    /// busy; much more only moves the waiting into the kernel, where it costs more.
     pub in_flight_limit: usize,
     /// The longest read or write in bytes: 32 MiB, the most that NBD clients expect to be served.
     pub longest: u32,

@@ -1,10 +1,13 @@
-//! What was done and promised by the hour, for 13 months: SQLite, beside the catalogue, in `totals.db`.
+//! What was done and promised by the hour, for 13 months: SQLite, beside the catalogue, in
+//! `totals.db`.
 //!
-//! It is on no request's way and no command's: once a minute what came together since is added, as one change, which is
-//! durable then. A server that is killed in between loses that minute. Anybody may read it, also while a server adds to it.
+//! It is on no request's way and no command's: once a minute what came together since is added, as
+//! one change, which is durable then. A server that is killed in between loses that minute. Anybody
+//! may read it, also while a server adds to it.
 //!
-//! An object stands there by its number, by what it was called then and by the policy group it was in: after a rename or under
-//! another policy it has two rows in that hour, and a number that was given anew is another object by its name.
+//! An object stands there by its number, by what it was called then and by the policy group it was
+//! in: after a rename or under another policy it has two rows in that hour, and a number that was
+//! given anew is another object by its name.
 
 use crate::{CatalogueId, StoreError};
 use history::{Figures, Totals};
@@ -118,7 +121,8 @@ impl HourlyTotals {
         Ok(change.commit()?)
     }
 
-    /// Reads the hours of a pool, by hour and path, whether a server runs on it or not: of one that has none, nothing.
+    /// Reads the hours of a pool, by hour and path, whether a server runs on it or not: of one that
+    /// has none, nothing.
     ///
     /// # Errors
     /// The file is of another program or format, or cannot be read.
@@ -136,8 +140,9 @@ impl HourlyTotals {
         Ok(())
     }
 
-    /// What an object and all in it did in each of some hours, and how many seconds of the hour its volume was served; an hour
-    /// of which nothing is known is not there. `path` is the object's, `volume` that of its volume.
+    /// What an object and all in it did in each of some hours, and how many seconds of the hour its
+    /// volume was served; an hour of which nothing is known is not there. `path` is the object's,
+    /// `volume` that of its volume.
     ///
     /// # Errors
     /// As [`HourlyTotals::read`].
@@ -264,7 +269,8 @@ mod tests {
         rows
     }
 
-    /// Sixty minutes that are added make the hour; a rename makes a second row of it, a number given anew another object.
+    /// Sixty minutes that are added make the hour; a rename makes a second row of it, a number
+    /// given anew another object.
     #[test]
     fn minutes_add_up_to_hours_by_name() {
         let dir = tempfile::tempdir().unwrap();
@@ -287,8 +293,9 @@ mod tests {
         assert_eq!(read(dir.path(), 0..u64::MAX).iter().map(|row| row.hour).collect::<Vec<_>>(), [490_001; 2]);
     }
 
-    /// Of a volume its own sums and those of what is in it, also of what is not there any more, and not those of a volume whose
-    /// name begins alike; of a LUN its own alone, with the seconds of its volume.
+    /// Of a volume its own sums and those of what is in it, also of what is not there any more, and
+    /// not those of a volume whose name begins alike; of a LUN its own alone, with the seconds of
+    /// its volume.
     #[test]
     fn an_objects_hours_are_of_all_in_it() {
         let dir = tempfile::tempdir().unwrap();
@@ -318,7 +325,8 @@ mod tests {
         assert_eq!(of("svm01").len(), 2);
     }
 
-    /// Whoever is killed has added all of a minute or nothing of it: the files as they lie there at any moment are read.
+    /// Whoever is killed has added all of a minute or nothing of it: the files as they lie there at
+    /// any moment are read.
     #[test]
     fn what_was_added_is_there_when_nobody_closed_the_file() {
         let dir = tempfile::tempdir().unwrap();
@@ -332,7 +340,8 @@ mod tests {
         assert_eq!(read(copy.path(), 0..10).len(), 1);
     }
 
-    /// Another program's database, one of a later format, and no database at all are named and stay as they are.
+    /// Another program's database, one of a later format, and no database at all are named and stay
+    /// as they are.
     #[test]
     fn what_is_not_ours_stays_as_it_is() {
         let dir = tempfile::tempdir().unwrap();

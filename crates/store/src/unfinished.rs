@@ -1,10 +1,11 @@
-//! A pool whose making was cut off: it is told from one that holds something, and cleared away so that it can be made anew.
+//! A pool whose making was cut off: it is told from one that holds something, and cleared away so
+//! that it can be made anew.
 //!
 //! ```text
 //!   maps/making, durable ──► labels ──► log, tables ──► catalogue ──► maps/making goes
 //! ```
-//! So where there is a catalogue the pool is whole, and where there is none nothing was ever kept in it: the labels that
-//! `maps/making` names bind nobody.
+//! So where there is a catalogue the pool is whole, and where there is none nothing was ever kept
+//! in it: the labels that `maps/making` names bind nobody.
 
 use crate::error::StoreError;
 use crate::mapped::{Marks, Named};
@@ -17,8 +18,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// In the folder of the maps as long as the pool is being made: its number, then the paths of what gets its label, with a
-/// zero byte before each.
+/// In the folder of the maps as long as the pool is being made: its number, then the paths of what
+/// gets its label, with a zero byte before each.
 const MAKING: &str = "making";
 /// The catalogue of a pool that is being made.
 const MAKING_CATALOGUE: &str = "catalogue.new";
@@ -68,8 +69,8 @@ pub(crate) fn is_unfinished(dir: &Path) -> bool {
     begun && !dir.join(CATALOGUE).exists()
 }
 
-/// Takes away what the making of a pool left that was cut off, its labels on files and devices as well; whether there was
-/// such a thing. Nothing else is touched.
+/// Takes away what the making of a pool left that was cut off, its labels on files and devices as
+/// well; whether there was such a thing. Nothing else is touched.
 ///
 /// # Errors
 /// Somebody is making it just now, or the file system refuses.
@@ -123,8 +124,9 @@ mod tests {
         (top, dir, Named { data: vec![data], log: Some(log) })
     }
 
-    /// All is there but the catalogue, as after a power cut at the last moment: the labels are of no pool, and one can be
-    /// made there. Once it is whole nothing of it is cleared, also if the file that says otherwise came back.
+    /// All is there but the catalogue, as after a power cut at the last moment: the labels are of
+    /// no pool, and one can be made there. Once it is whole nothing of it is cleared, also if the
+    /// file that says otherwise came back.
     #[test]
     fn what_was_begun_can_be_begun_again() {
         let (_top, dir, named) = place();

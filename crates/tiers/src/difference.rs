@@ -13,8 +13,8 @@ pub struct Against {
     pub figure: Figure,
     /// How much more it is than the baseline's, in percent of that.
     pub percent: f64,
-    /// With 95 % confidence the difference of the means is no further off than this, in percent of the baseline's mean;
-    /// `None` where one of the two was measured less than twice.
+    /// With 95 % confidence the difference of the means is no further off than this, in percent of
+    /// the baseline's mean; `None` where one of the two was measured less than twice.
     pub half_width: Option<f64>,
 }
 
@@ -35,7 +35,8 @@ impl Against {
     }
 }
 
-/// Every row but the baseline against it, figure by figure, as far as both have it. `None` where no row has that number.
+/// Every row but the baseline against it, figure by figure, as far as both have it. `None` where no
+/// row has that number.
 pub fn differences(table: &Table, baseline: u32) -> Option<Vec<Against>> {
     let base = table.rows.iter().find(|row| row.number == baseline)?;
     let mut all = Vec::new();
@@ -73,7 +74,8 @@ mod tests {
         Table { title: String::new(), rows: (1..).zip(rows).map(row).collect() }
     }
 
-    /// 100 ± 1 against 200 ± 1 is a difference, against 101 ± 5 it is none, and of one run nobody knows.
+    /// 100 ± 1 against 200 ± 1 is a difference, against 101 ± 5 it is none, and of one run nobody
+    /// knows.
     #[test]
     fn a_difference_is_told_with_its_confidence() {
         let table = table(&[&[99.0, 100.0, 101.0], &[199.0, 200.0, 201.0], &[96.0, 101.0, 106.0], &[150.0]]);

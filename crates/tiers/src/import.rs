@@ -116,7 +116,8 @@ fn swingbench(text: &str) -> Result<Vec<(Figure, f64)>, ImportError> {
     Ok(found)
 }
 
-/// The second of each pair of time and value, as text of the node or as elements or attributes of it.
+/// The second of each pair of time and value, as text of the node or as elements or attributes of
+/// it.
 fn pairs(node: &roxmltree::Node<'_, '_>) -> Vec<f64> {
     let text = node.text().unwrap_or_default();
     let words: Vec<f64> = text.split([',', ';', ' ', '\n', '\t']).filter_map(|word| word.trim().parse().ok()).collect();
@@ -213,7 +214,8 @@ mod tests {
         assert!(matches!(import("r.xml", "<a><b></a>"), Err(ImportError::Broken { .. })));
     }
 
-    /// Two reports after the first: the busiest device 40 and 60, the processors 30 and 50 without waiting.
+    /// Two reports after the first: the busiest device 40 and 60, the processors 30 and 50 without
+    /// waiting.
     #[test]
     fn iostat_gives_what_was_between_its_reports() {
         let report = |user: f64, wait: f64, util: f64| {

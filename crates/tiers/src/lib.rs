@@ -1,13 +1,13 @@
-//! Storage tiers in one table: the fourteen columns in which a published comparison ranks storage by what a database gets
-//! out of it.
+//! Storage tiers in one table: the fourteen columns in which a published comparison ranks storage
+//! by what a database gets out of it.
 //!
 //! ```text
 //!   list (TOML) ──► rows: words that are said or seen ─┐
 //!   runs that were kept, files of other tools ─────────┼──► Table ──► text, CSV, page, workbook
 //!                                                      └──► what is impossible, what the columns say, differences
 //! ```
-//! A figure is never filled in: what no run and no file tells is N/A. Several runs of one tier are repeats: the table has
-//! their median, and says how far they lie apart.
+//! A figure is never filled in: what no run and no file tells is N/A. Several runs of one tier are
+//! repeats: the table has their median, and says how far they lie apart.
 //!
 //! The columns, what they mean and where each comes from are those of [`Column::about`].
 

@@ -1,4 +1,5 @@
-//! The file that lists tiers: what each is, where it can be loaded, what is known of it already, and the load.
+//! The file that lists tiers: what each is, where it can be loaded, what is known of it already,
+//! and the load.
 //!
 //! ```toml
 //! title = "Three stores"
@@ -48,7 +49,8 @@ pub struct Load {
     pub ranread: Vec<u32>,
     /// Reads of each process.
     pub iterations: u64,
-    /// The size of the database that is made in a directory, in GB as RanRead counts them (2^30 bytes).
+    /// The size of the database that is made in a directory, in GB as RanRead counts them
+    /// (2^30 bytes).
     pub size_gb: u64,
     /// Options of order entry's run, but for the database; empty leaves it out.
     pub oltp: String,

@@ -1,5 +1,5 @@
-//! The table as a page: IOPS as columns and transactions as a line over the tests, all cells, what they say, where they come
-//! from.
+//! The table as a page: IOPS as columns and transactions as a line over the tests, all cells, what
+//! they say, where they come from.
 
 use crate::column::{Column, Figure, Word};
 use crate::difference::differences;

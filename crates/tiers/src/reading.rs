@@ -24,7 +24,8 @@ const FOLLOWS: f64 = 0.5;
 /// Rows are one closed load where transactions under way differ by less than this from their mean.
 const SAME_USERS: f64 = 0.15;
 
-/// What limited a row's transactions; `None` where it has none, or disk or processors are not known.
+/// What limited a row's transactions; `None` where it has none, or disk or processors are not
+/// known.
 pub fn limiter(row: &Row) -> Option<Limiter> {
     row.median(Figure::AvgTps).or(row.median(Figure::MaxTpm))?;
     let full = |figure| row.median(figure).map(|percent| percent >= FULL);
@@ -75,8 +76,8 @@ fn follows(table: &Table) -> Option<String> {
     })
 }
 
-/// Transactions under way are those a second times the seconds that each takes (Little): the same in all rows where as many
-/// users wait in a closed loop.
+/// Transactions under way are those a second times the seconds that each takes (Little): the same
+/// in all rows where as many users wait in a closed loop.
 fn users(table: &Table) -> Option<String> {
     let under_way: Vec<f64> = table
         .rows

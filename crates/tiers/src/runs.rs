@@ -9,8 +9,9 @@ const LARGE_LEAST: f64 = 128.0 * 1024.0;
 /// A megabyte, as Orion counts.
 const MEGABYTE: f64 = 1_048_576.0;
 
-/// What a run tells of a tier: the most small requests a second and the most megabytes of large ones over its points, and
-/// the figures that it was given by name, as settings or labels (`max_tpm` and the other keys of the columns).
+/// What a run tells of a tier: the most small requests a second and the most megabytes of large
+/// ones over its points, and the figures that it was given by name, as settings or labels
+/// (`max_tpm` and the other keys of the columns).
 pub fn figures_of(run: &Run) -> Vec<(Figure, f64)> {
     let (mut iops, mut mbps) = (None::<f64>, None::<f64>);
     for point in 0..run.points.len() as u32 {
@@ -51,7 +52,8 @@ pub fn figures_of(run: &Run) -> Vec<(Figure, f64)> {
     found
 }
 
-/// The size of an actor's requests in a point, in bytes: what is said of the point goes before what is said of all.
+/// The size of an actor's requests in a point, in bytes: what is said of the point goes before what
+/// is said of all.
 fn block_of(run: &Run, point: u32, actor: u32) -> Option<f64> {
     let said = |of: Option<u32>| {
         run.settings.iter().find_map(|setting| {
@@ -71,7 +73,8 @@ mod tests {
     use block::Span;
     use stats::run::{Actor, Cell, Point};
 
-    /// Two points of small requests, one of large ones: the best of each, and jobs side by side are one load.
+    /// Two points of small requests, one of large ones: the best of each, and jobs side by side are
+    /// one load.
     #[test]
     fn the_best_point_of_each_size_counts() {
         let mut run = Run { points: vec![Point::default(); 3], ..Run::default() };

@@ -12,7 +12,8 @@ const WIDTH: usize = 80;
 /// Words are cut to this where the line would be too long, no further.
 const WORD_LEAST: usize = 8;
 
-/// The table, what cannot be, what the columns say, and the differences from a baseline, if one is named that is there.
+/// The table, what cannot be, what the columns say, and the differences from a baseline, if one is
+/// named that is there.
 pub fn text(table: &Table, baseline: Option<u32>) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
@@ -20,7 +21,8 @@ pub fn text(table: &Table, baseline: Option<u32>) -> String {
         out.push('\n');
     };
     line(&table.title);
-    // Fourteen columns are wider than a screen: what the storage is and does, then what a database makes of it.
+    // Fourteen columns are wider than a screen: what the storage is and does, then what a database
+    // makes of it.
     let (first, second) = (
         [Column::Number]
             .into_iter()

@@ -1,4 +1,5 @@
-//! The table as a workbook: the fourteen columns with their chart, and on a second sheet what they say.
+//! The table as a workbook: the fourteen columns with their chart, and on a second sheet what they
+//! say.
 
 use crate::column::{Column, Figure};
 use crate::lint::impossible;

@@ -1,4 +1,5 @@
-//! The published comparison, as the plan beside it has it: its table, its impossible cell, and what it says.
+//! The published comparison, as the plan beside it has it: its table, its impossible cell, and what
+//! it says.
 
 use tiers::{Figure, Limiter, List, differences, impossible, limiter, readings};
 
@@ -46,7 +47,8 @@ fn the_columns_say_that_iops_mislead() {
     assert_eq!(limiter(&table.rows[0]), Some(Limiter::Cpu));
 }
 
-/// The published argument: from test 2 to test 3 the best minute fell by 29 %. One run each, so nobody knows how sure that is.
+/// The published argument: from test 2 to test 3 the best minute fell by 29 %. One run each, so
+/// nobody knows how sure that is.
 #[test]
 fn differences_from_a_baseline_are_those_of_the_published_argument() {
     let table = List::read(PLAN).unwrap().table();

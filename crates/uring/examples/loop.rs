@@ -1,4 +1,5 @@
-//! The bare loop: random 4 KiB reads of a file at a depth, to compare with other tools on the same file.
+//! The bare loop: random 4 KiB reads of a file at a depth, to compare with other tools on the same
+//! file.
 //!
 //! ```text
 //! cargo run --release -p uring --example loop -- FILE [--depth N] [--seconds N] [--size BYTES]

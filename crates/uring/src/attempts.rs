@@ -1,10 +1,12 @@
-//! Sends that are tried once: most find room in the socket's buffer, and then nobody needs to be told.
+//! Sends that are tried once: most find room in the socket's buffer, and then nobody needs to be
+//! told.
 //!
-//! An ordinary send leaves a completion, and a completion ends the wait that it was submitted with: a worker that sends
-//! an answer and waits for the next question wakes for nothing. So a send is first submitted as an attempt
-//! (`MSG_DONTWAIT` and `MSG_WAITALL`) whose success is silent (`IOSQE_CQE_SKIP_SUCCESS`). The kernel never puts an attempt
-//! off: when the call that submitted it returns, either all of its bytes are in the socket's buffer, or a completion
-//! says that not all of them are, or why. So an attempt that is submitted and has no answer has succeeded.
+//! An ordinary send leaves a completion, and a completion ends the wait that it was submitted with:
+//! a worker that sends an answer and waits for the next question wakes for nothing. So a send is
+//! first submitted as an attempt (`MSG_DONTWAIT` and `MSG_WAITALL`) whose success is silent
+//! (`IOSQE_CQE_SKIP_SUCCESS`). The kernel never puts an attempt off: when the call that submitted
+//! it returns, either all of its bytes are in the socket's buffer, or a completion says that not
+//! all of them are, or why. So an attempt that is submitted and has no answer has succeeded.
 //!
 //! ```text
 //!   expect ─► waiting ── the kernel has taken it ──► settle: silent → sent whole
@@ -55,7 +57,8 @@ impl Attempts {
         }
     }
 
-    /// The kernel has taken `taken` entries, ever, and all completions were looked at: ends the attempts among them.
+    /// The kernel has taken `taken` entries, ever, and all completions were looked at: ends the
+    /// attempts among them.
     pub(crate) fn settle(&mut self, taken: u64, out: &mut Vec<Outcome>) {
         while let Some(attempt) = self.waiting.front().filter(|attempt| attempt.before < taken) {
             let Attempt { key, len, .. } = *attempt;
@@ -78,8 +81,8 @@ mod tests {
         out.iter().map(|outcome| (outcome.key, outcome.result)).collect()
     }
 
-    /// Entries 0 and 2 are attempts, 1 is something else. What the kernel has not taken is open; of what it has taken,
-    /// the silent ones were sent whole, and of the others the completion tells.
+    /// Entries 0 and 2 are attempts, 1 is something else. What the kernel has not taken is open; of
+    /// what it has taken, the silent ones were sent whole, and of the others the completion tells.
     #[test]
     fn what_was_taken_and_is_silent_was_sent() {
         let mut attempts = Attempts::default();

@@ -1,5 +1,5 @@
-//! Operations as plain system calls, for the engine without io_uring. Disk operations block; socket operations answer
-//! `EAGAIN` where they would.
+//! Operations as plain system calls, for the engine without io_uring. Disk operations block; socket
+//! operations answer `EAGAIN` where they would.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -32,8 +32,9 @@ pub(crate) fn readiness(operation: &Operation) -> (RawFd, i16) {
 /// # Safety
 /// What the operation points to must be valid, and its memory nobody else's, during the call.
 pub(crate) unsafe fn attempt(operation: &Operation) -> i32 {
-    // SAFETY: for all calls below, the caller promises that the descriptor is open and that the memory is valid for
-    // `len` bytes and nobody else's; `header` and all that it lists likewise. No call keeps a pointer.
+    // SAFETY: for all calls below, the caller promises that the descriptor is open and that the
+    // memory is valid for `len` bytes and nobody else's; `header` and all that it lists likewise.
+    // No call keeps a pointer.
     unsafe {
         match *operation {
             Operation::Read { file, at, memory } => {
@@ -65,8 +66,8 @@ pub(crate) unsafe fn attempt(operation: &Operation) -> i32 {
     }
 }
 
-/// Reads what is in the page cache, without waiting for a disk; `EAGAIN` if there is nothing of it, and fewer bytes than
-/// asked for if not all of it is.
+/// Reads what is in the page cache, without waiting for a disk; `EAGAIN` if there is nothing of it,
+/// and fewer bytes than asked for if not all of it is.
 ///
 /// # Safety
 /// As [`attempt`].
@@ -85,10 +86,11 @@ unsafe fn write(file: Handle, at: u64, memory: Memory, durable: bool) -> i32 {
     outcome(unsafe { libc::pwritev2(file.fd, &raw const bytes, 1, at as i64, flags) })
 }
 
-/// A connection that goes away between the poll and the call must not block the worker, so the listener is made
-/// non-blocking first.
+/// A connection that goes away between the poll and the call must not block the worker, so the
+/// listener is made non-blocking first.
 fn accept(fd: RawFd) -> i32 {
-    // SAFETY: no memory is passed (the peer's address is not asked for), and a closed `fd` is an error only.
+    // SAFETY: no memory is passed (the peer's address is not asked for), and a closed `fd` is an
+    // error only.
     unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);
         if flags >= 0 && flags & libc::O_NONBLOCK == 0 {
@@ -112,7 +114,8 @@ fn poll(fd: RawFd, events: i16) -> i32 {
 /// A call's return value as io_uring would give it.
 fn outcome(returned: isize) -> i32 {
     match returned {
-        // Lengths stay below 4 GiB / 2: a slot has 64 MiB, and the kernel moves less than 2 GiB in a call.
+        // Lengths stay below 4 GiB / 2: a slot has 64 MiB, and the kernel moves less than 2 GiB in
+        // a call.
         0.. => returned as i32,
         _ => -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
     }

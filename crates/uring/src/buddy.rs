@@ -1,13 +1,15 @@
-//! Which frames of a range are free: a binary buddy allocator over frame numbers, without any memory behind it.
+//! Which frames of a range are free: a binary buddy allocator over frame numbers, without any
+//! memory behind it.
 //!
 //! ```text
 //!   order 2   [        0        ]        a block of order n starts at a multiple of 2^n frames;
 //!   order 1   [   0   ][   2   ]         its buddy is its number with bit n flipped;
 //!   order 0   [ 0][ 1][ 2][ 3 ]          two free buddies melt into one of the next order
 //! ```
-//! Taking and giving cost at most one step an order, and nothing is allocated on the way. A worker that takes and gives
-//! one size over and over would split and melt the same blocks each time, so what comes back rests for a while before it
-//! melts: the last few of each order, served again first while their memory is warm in the cache.
+//! Taking and giving cost at most one step an order, and nothing is allocated on the way. A worker
+//! that takes and gives one size over and over would split and melt the same blocks each time, so
+//! what comes back rests for a while before it melts: the last few of each order, served again
+//! first while their memory is warm in the cache.
 
 /// Orders 0–14: one frame of 4 KiB up to 64 MiB.
 pub(crate) const ORDERS: usize = 15;
@@ -178,8 +180,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is taken and given in whatever order: blocks lie inside the range, are aligned, never overlap, and
-        /// after all is given back the range is as whole as it was.
+        /// Whatever is taken and given in whatever order: blocks lie inside the range, are aligned,
+        /// never overlap, and after all is given back the range is as whole as it was.
         #[test]
         fn blocks_never_overlap_and_coalesce(
             first in 0u32..40,

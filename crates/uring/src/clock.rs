@@ -35,14 +35,16 @@ impl Default for Clock {
     }
 }
 
-/// Reads one of the kernel's clocks in nanoseconds. std's `Instant` would do for the wall clock but hides its number,
-/// which absolute time-outs of the kernel need.
+/// Reads one of the kernel's clocks in nanoseconds. std's `Instant` would do for the wall clock but
+/// hides its number, which absolute time-outs of the kernel need.
 pub(crate) fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the kernel to write a timespec to, for the length of the call.
+    // SAFETY: `time` is a valid place for the kernel to write a timespec to, for the length of the
+    // call.
     let outcome = unsafe { libc::clock_gettime(clock, &mut time) };
     assert_eq!(outcome, 0, "clock {clock} cannot be read: {}", std::io::Error::last_os_error());
-    // A monotonic clock counts from boot: never negative, and 64 bits of nanoseconds last 584 years.
+    // A monotonic clock counts from boot: never negative, and 64 bits of nanoseconds last 584
+    // years.
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

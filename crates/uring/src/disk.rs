@@ -59,7 +59,8 @@ pub struct Disk {
     pub file: File,
     /// Its size when it was opened.
     pub size: Bytes,
-    /// Offsets, lengths and memory of direct I/O must be multiples of this many bytes; 1 through the page cache.
+    /// Offsets, lengths and memory of direct I/O must be multiples of this many bytes; 1 through
+    /// the page cache.
     pub align: u32,
     /// It is a block device.
     pub is_device: bool,
@@ -88,7 +89,8 @@ pub enum OpenError {
 /// Opens a file or block device.
 pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
     let failed = |cause| OpenError::Os { path: path.into(), cause };
-    // What is no file must not be opened at all: a pipe would block, a device node might do something.
+    // What is no file must not be opened at all: a pipe would block, a device node might do
+    // something.
     if let Ok(found) = std::fs::metadata(path)
         && !(found.is_file() || found.file_type().is_block_device())
     {
@@ -97,7 +99,8 @@ pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
     let (file, made) = open_or_make(path, opening).map_err(failed)?;
     if opening.cache == Cache::Direct && !go_direct(&file) {
         if made {
-            // What was made a moment ago is empty; if it cannot be removed the error below is still the one to tell.
+            // What was made a moment ago is empty; if it cannot be removed the error below is still
+            // the one to tell.
             let _ = std::fs::remove_file(path);
         }
         return Err(OpenError::NoDirect(path.into()));
@@ -114,8 +117,9 @@ pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
     Ok(Disk { file, size, align, is_device })
 }
 
-/// Whether something on this machine holds a block device for itself: a mount in whichever namespace, swap, RAID, LVM, the
-/// device mapper, or a program that said so. Asked by claiming it for a moment, for reading alone.
+/// Whether something on this machine holds a block device for itself: a mount in whichever
+/// namespace, swap, RAID, LVM, the device mapper, or a program that said so. Asked by claiming it
+/// for a moment, for reading alone.
 pub fn is_held(device: &Path) -> io::Result<bool> {
     /// A caller that asks at the same moment claims it, too, and lets go at once.
     const TRIES: u32 = 200;
@@ -129,8 +133,9 @@ pub fn is_held(device: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// What direct I/O to files in a folder must be aligned to, by a file without a name that is gone again; `None` where the
-/// file system has no such files or no direct I/O, so that only a file itself can tell.
+/// What direct I/O to files in a folder must be aligned to, by a file without a name that is gone
+/// again; `None` where the file system has no such files or no direct I/O, so that only a file
+/// itself can tell.
 pub fn alignment_in(folder: &Path) -> Option<u32> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder).ok()?;
@@ -138,7 +143,8 @@ pub fn alignment_in(folder: &Path) -> Option<u32> {
     if go_direct(&file) { direct_alignment(&file, false, block) } else { None }
 }
 
-/// Opens through the page cache; whether it made the file, which only an exclusive creation tells for certain.
+/// Opens through the page cache; whether it made the file, which only an exclusive creation tells
+/// for certain.
 fn open_or_make(path: &Path, opening: Opening) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
     options.read(true).write(opening.write || opening.create != Create::Never).mode(opening.mode);
@@ -151,7 +157,8 @@ fn open_or_make(path: &Path, opening: Opening) -> io::Result<(File, bool)> {
     options.create_new(false).open(path).map(|file| (file, false))
 }
 
-/// Turns direct I/O on. Not by an open flag: where it is refused, the kernel has made the file all the same.
+/// Turns direct I/O on. Not by an open flag: where it is refused, the kernel has made the file all
+/// the same.
 fn go_direct(file: &File) -> bool {
     let fd = file.as_raw_fd();
     // SAFETY: no memory is passed; the descriptor is open.
@@ -184,8 +191,9 @@ fn device_size(file: &File) -> io::Result<Bytes> {
     Ok(Bytes(size))
 }
 
-/// What direct I/O must be aligned to: as the file system says (Linux ≥ 6.1), else the device's logical block, else the
-/// file system's block. `None` when the file system says that there is no direct I/O.
+/// What direct I/O must be aligned to: as the file system says (Linux ≥ 6.1), else the device's
+/// logical block, else the file system's block. `None` when the file system says that there is no
+/// direct I/O.
 fn direct_alignment(file: &File, is_device: bool, block: u64) -> Option<u32> {
     if let Some((memory, offset)) = stated_alignment(file) {
         return if offset == 0 { None } else { Some(memory.max(offset)) };
@@ -200,7 +208,8 @@ fn direct_alignment(file: &File, is_device: bool, block: u64) -> Option<u32> {
 fn stated_alignment(file: &File) -> Option<(u32, u32)> {
     // SAFETY: all-zero is a valid statx answer: numbers only.
     let mut about: libc::statx = unsafe { std::mem::zeroed() };
-    // SAFETY: the empty path is a C string, `about` is a valid place for the answer, the descriptor is open.
+    // SAFETY: the empty path is a C string, `about` is a valid place for the answer, the descriptor
+    // is open.
     let outcome =
         unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, &mut about) };
     let told = outcome == 0 && about.stx_mask & libc::STATX_DIOALIGN != 0;

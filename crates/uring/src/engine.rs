@@ -72,8 +72,8 @@ impl Engine {
     /// Prepares an operation; the next enter starts it. Never a system call.
     ///
     /// # Safety
-    /// The file, the memory and the lists that the operation points to must stay valid, and its memory must be nobody
-    /// else's, until the outcome for `key` has been reaped.
+    /// The file, the memory and the lists that the operation points to must stay valid, and its
+    /// memory must be nobody else's, until the outcome for `key` has been reaped.
     pub(crate) unsafe fn start(&mut self, key: Key, operation: Operation) {
         match self {
             // SAFETY: the same promise.
@@ -106,8 +106,8 @@ impl Engine {
         }
     }
 
-    /// Starts all that is prepared, and waits for an outcome or a wake. May return early. With `rest` a send that ends at
-    /// once need not end the wait.
+    /// Starts all that is prepared, and waits for an outcome or a wake. May return early. With
+    /// `rest` a send that ends at once need not end the wait.
     pub(crate) fn enter(&mut self, wait: Wait, rest: bool) {
         match self {
             Engine::Ring(ring) => ring.enter(wait, rest),

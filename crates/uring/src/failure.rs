@@ -15,7 +15,8 @@ pub enum Failure {
     /// The file ended before the buffer was full.
     #[error("the file ended early")]
     UnexpectedEnd,
-    /// It was cancelled, by its owner or because its file or port was closed. Part of it may have taken effect.
+    /// It was cancelled, by its owner or because its file or port was closed. Part of it may have
+    /// taken effect.
     #[error("cancelled")]
     Canceled,
     /// The [`crate::FileId`] had been closed before the request was made.

@@ -4,8 +4,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::operation::Handle;
 
-/// Names a file of one [`crate::Io`]. A copy that outlives the file is harmless: requests by it fail with
-/// [`crate::Failure::Closed`].
+/// Names a file of one [`crate::Io`]. A copy that outlives the file is harmless: requests by it
+/// fail with [`crate::Failure::Closed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     index: u32,
@@ -32,7 +32,8 @@ struct File {
 }
 
 impl Files {
-    /// Adds a file. `fix` may register it with the ring under the index it is given, and says whether it did.
+    /// Adds a file. `fix` may register it with the ring under the index it is given, and says
+    /// whether it did.
     pub(crate) fn add(&mut self, fd: OwnedFd, fix: impl FnOnce(u32, &OwnedFd) -> bool) -> FileId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.table.push(File { generation: 0, fd: None, fixed: false, cached: false, flights: 0, closing: false });
@@ -68,7 +69,8 @@ impl Files {
         if file.closing && file.flights == 0 { self.remove(id) } else { None }
     }
 
-    /// No new requests from here on. Returns the file if it can go at once; an unknown id changes nothing.
+    /// No new requests from here on. Returns the file if it can go at once; an unknown id changes
+    /// nothing.
     pub(crate) fn close(&mut self, id: FileId) -> Option<Closed> {
         self.find(id)?;
         let file = &mut self.table[id.index as usize];

@@ -1,5 +1,5 @@
-//! Requests in flight: the table that owns what the kernel works on, and the rules by which a request goes on after a
-//! partial result or ends.
+//! Requests in flight: the table that owns what the kernel works on, and the rules by which a
+//! request goes on after a partial result or ends.
 
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
@@ -77,7 +77,8 @@ impl Flight {
         }))
     }
 
-    /// What to ask of the kernel next. `Err` ends the request without asking. The buffers must be flying.
+    /// What to ask of the kernel next. `Err` ends the request without asking. The buffers must be
+    /// flying.
     pub(crate) fn operation(
         &mut self,
         files: &Files,
@@ -110,8 +111,9 @@ impl Flight {
                 }
                 let gather = self.gather.get_or_insert_with(|| gathers.take());
                 gather.fill(message, self.moved, slab).map_err(Err)?;
-                // While the kernel waits for room it keeps the addresses, and what a buffer stands for may have to be
-                // copied meanwhile: so here we wait for room, and say anew where the bytes are.
+                // While the kernel waits for room it keeps the addresses, and what a buffer stands
+                // for may have to be copied meanwhile: so here we wait for room, and say anew where
+                // the bytes are.
                 let stays = gather.stands;
                 if stays && std::mem::take(&mut self.waits) {
                     self.polls = true;
@@ -165,7 +167,8 @@ impl Flight {
         match -result {
             libc::EINTR | libc::EAGAIN if self.cancelled => Next::End(Err(Failure::Canceled)),
             libc::EINTR | libc::EAGAIN => Next::Again,
-            // A direct read that goes on at the odd end of the file asks for an offset that no device takes.
+            // A direct read that goes on at the odd end of the file asks for an offset that no
+            // device takes.
             libc::EINVAL if self.moved > 0 && matches!(self.job, Job::Read { .. }) => {
                 Next::End(Err(Failure::UnexpectedEnd))
             }

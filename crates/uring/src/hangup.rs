@@ -9,14 +9,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 pub struct Hangup(OwnedFd);
 
 impl Hangup {
-    /// From now on SIGHUP ends nothing and is waited for here. To be called before any other thread is started, as those
-    /// take over what the thread that starts them has blocked.
+    /// From now on SIGHUP ends nothing and is waited for here. To be called before any other thread
+    /// is started, as those take over what the thread that starts them has blocked.
     ///
     /// # Errors
     /// The system refuses.
     pub fn watch() -> io::Result<Hangup> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: `sigemptyset` fills the set, which the other calls then change and read; none of them keeps it.
+        // SAFETY: `sigemptyset` fills the set, which the other calls then change and read; none of
+        // them keeps it.
         let descriptor = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             libc::sigaddset(set.as_mut_ptr(), libc::SIGHUP);
@@ -62,7 +63,8 @@ mod tests {
     #[test]
     fn a_hangup_is_waited_for() {
         let hangup = Hangup::watch().unwrap();
-        // SAFETY: no memory is passed; the signal is blocked in this thread, so it stays until it is read.
+        // SAFETY: no memory is passed; the signal is blocked in this thread, so it stays until it
+        // is read.
         assert_eq!(unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGHUP) }, 0);
         hangup.wait().unwrap();
     }

@@ -1,8 +1,9 @@
-//! Which parts of the slab's memory nobody uses any more, so that it can go back to the system: a rush of large requests
-//! must not keep its memory for good.
+//! Which parts of the slab's memory nobody uses any more, so that it can go back to the system: a
+//! rush of large requests must not keep its memory for good.
 //!
-//! The slab is looked at in parts of a huge page. A part is *used* while a slot of it is out, *warm* for some looks after the
-//! last came back, and *cold* when its memory was given back or never taken. What a worker takes again and again stays warm.
+//! The slab is looked at in parts of a huge page. A part is *used* while a slot of it is out,
+//! *warm* for some looks after the last came back, and *cold* when its memory was given back or
+//! never taken. What a worker takes again and again stays warm.
 
 use crate::region::ALIGN;
 use std::ops::Range;

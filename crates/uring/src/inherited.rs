@@ -1,5 +1,5 @@
-//! Listening sockets that the parent process hands over, as systemd does (`sd_listen_fds(3)`): descriptors
-//! from 3 on, counted by `LISTEN_FDS`, meant for the process `LISTEN_PID`.
+//! Listening sockets that the parent process hands over, as systemd does (`sd_listen_fds(3)`):
+//! descriptors from 3 on, counted by `LISTEN_FDS`, meant for the process `LISTEN_PID`.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -21,8 +21,9 @@ pub enum InheritedError {
     NoListener(RawFd),
 }
 
-/// Takes over the listening sockets that were handed over; none when the process was started without. To be called
-/// first thing in `main`, before anything else is opened; a second call finds none.
+/// Takes over the listening sockets that were handed over; none when the process was started
+/// without. To be called first thing in `main`, before anything else is opened; a second call finds
+/// none.
 ///
 /// # Errors
 /// The environment promises what is not there.
@@ -41,8 +42,8 @@ pub fn listeners() -> Result<Vec<OwnedFd>, InheritedError> {
 fn take(descriptor: RawFd) -> Result<OwnedFd, InheritedError> {
     let mut listens: libc::c_int = 0;
     let mut len = size_of_val(&listens) as libc::socklen_t;
-    // SAFETY: `listens` has room for `len` bytes, and any number is valid in it; a descriptor that is not open or no
-    // socket is an error of the call.
+    // SAFETY: `listens` has room for `len` bytes, and any number is valid in it; a descriptor that
+    // is not open or no socket is an error of the call.
     let got = unsafe {
         libc::getsockopt(descriptor, libc::SOL_SOCKET, libc::SO_ACCEPTCONN, (&raw mut listens).cast(), &mut len)
     };
@@ -52,7 +53,7 @@ fn take(descriptor: RawFd) -> Result<OwnedFd, InheritedError> {
     // SAFETY: no memory is passed; the descriptor was just seen to be open.
     let flagged = unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
     debug_assert_eq!(flagged, 0, "{}", io::Error::last_os_error());
-    // SAFETY: it is open, and by the convention it is ours alone: the process that started us named it for us, this is
-    // the only place that takes it, and it is reached once.
+    // SAFETY: it is open, and by the convention it is ours alone: the process that started us named
+    // it for us, this is the only place that takes it, and it is reached once.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -16,16 +16,19 @@ use crate::slab::{Slab, ViewId};
 use crate::view::Mappings;
 use crate::{Backend, Clock, Failure, IoError, IoSettings, Waker};
 
-/// A worker's I/O. Cheap to clone; it stays on the thread that opened it. When the last handle and the last [`Port`] are
-/// gone, everything in flight is cancelled and waited for before the memory goes.
+/// A worker's I/O. Cheap to clone; it stays on the thread that opened it. When the last handle and
+/// the last [`Port`] are gone, everything in flight is cancelled and waited for before the memory
+/// goes.
 ///
-/// As a [`Driver`], one turn is one system call; none when there is nothing to submit and completions lie ready. A turn
-/// may return early (a signal, a wake), and it does not sleep while any port has something to reap.
+/// As a [`Driver`], one turn is one system call; none when there is nothing to submit and
+/// completions lie ready. A turn may return early (a signal, a wake), and it does not sleep while
+/// any port has something to reap.
 #[derive(Clone)]
 pub struct Io(Rc<Shared>);
 
 pub(crate) struct Shared {
-    // The core holds the engine and must go before the slab, which holds the memory that the engine registered.
+    // The core holds the engine and must go before the slab, which holds the memory that the engine
+    // registered.
     core: RefCell<Core>,
     slab: Slab,
     backend: Backend,
@@ -53,15 +56,16 @@ struct Core {
 }
 
 impl Io {
-    /// Opens a worker's I/O on the calling thread. The thread's timer slack is set to its least, so that waits end on
-    /// time.
+    /// Opens a worker's I/O on the calling thread. The thread's timer slack is set to its least, so
+    /// that waits end on time.
     pub fn open(settings: &IoSettings) -> Result<Io, IoError> {
         settings.check()?;
         tighten_timers();
         let clock = Clock::new();
         let waker = Waker::open()?;
         let region = Slab::map(settings.slab)?;
-        // SAFETY: the region goes into the slab, and `Shared` drops its slab after its core, which holds the engine.
+        // SAFETY: the region goes into the slab, and `Shared` drops its slab after its core, which
+        // holds the engine.
         let opened = unsafe { Engine::open(settings, clock, &waker, &region) }?;
         let Opened { engine, backend, registered } = opened;
         let core = Core {
@@ -70,7 +74,8 @@ impl Io {
             files: Files::default(),
             gathers: Gathers::default(),
             mappings: Mappings::default(),
-            // Threads keep an operation's addresses while they wait for room, so there nothing can stand for anything.
+            // Threads keep an operation's addresses while they wait for room, so there nothing can
+            // stand for anything.
             views: settings.views.filter(|_| matches!(backend, Backend::Uring { .. })),
             outcomes: Vec::with_capacity(settings.in_flight as usize),
             unreaped: 0,
@@ -92,8 +97,8 @@ impl Io {
         Port::new(Rc::clone(&self.0))
     }
 
-    /// Appends the ports that got completions since the last call, each once: spares a worker with thousands of clients
-    /// from asking each. Some may have been reaped since.
+    /// Appends the ports that got completions since the last call, each once: spares a worker with
+    /// thousands of clients from asking each. Some may have been reaped since.
     pub fn ready_ports(&self, out: &mut Vec<PortId>) {
         let mut core = self.0.core.borrow_mut();
         out.extend(core.ready.drain(..).map(|queue| {
@@ -112,8 +117,8 @@ impl Io {
         self.0.clock
     }
 
-    /// A buffer of `len` bytes at the start of a slot of its own, aligned to 4 KiB. What is in it is unspecified. `None`
-    /// when no slot is left that is large enough, and for more than 64 MiB.
+    /// A buffer of `len` bytes at the start of a slot of its own, aligned to 4 KiB. What is in it
+    /// is unspecified. `None` when no slot is left that is large enough, and for more than 64 MiB.
     pub fn take(&self, len: u32) -> Option<Buf> {
         self.0.slab.take(len)
     }
@@ -143,9 +148,10 @@ impl Io {
         self.0.slab.with_mut(buf, f)
     }
 
-    /// Has a window of a buffer stand for the bytes from `at` of a file on at once, as [`crate::Job::View`] does, beside
-    /// what other windows of it stand for; `whole` bytes are wanted together. False when they have to be read:
-    /// then what the others stand for must be fetched first. What no window stands for must not be shown.
+    /// Has a window of a buffer stand for the bytes from `at` of a file on at once, as
+    /// [`crate::Job::View`] does, beside what other windows of it stand for; `whole` bytes are
+    /// wanted together. False when they have to be read: then what the others stand for must be
+    /// fetched first. What no window stands for must not be shown.
     ///
     /// # Panics
     /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
@@ -163,8 +169,9 @@ impl Io {
         self.0.slab.shows(view)
     }
 
-    /// Brings what a buffer stands for into its own memory, also while it is being sent; afterwards nothing depends on the
-    /// file any more. It reads the file at once, from the page cache as a rule. Nothing to do if no buffer stands for it.
+    /// Brings what a buffer stands for into its own memory, also while it is being sent; afterwards
+    /// nothing depends on the file any more. It reads the file at once, from the page cache as a
+    /// rule. Nothing to do if no buffer stands for it.
     pub fn fetch(&self, view: ViewId) -> Result<(), Failure> {
         self.0.slab.fetch(view)
     }
@@ -174,19 +181,21 @@ impl Io {
         self.view(buf).map_or(Ok(()), |view| self.fetch(view))
     }
 
-    /// Reads that wait for their turn to be looked up in the page cache; see [`IoSettings::cached_reads`].
+    /// Reads that wait for their turn to be looked up in the page cache; see
+    /// [`IoSettings::cached_reads`].
     pub fn untried(&self) -> usize {
         self.0.core.borrow().engine.untried()
     }
 
-    /// Hands what was pushed to the kernel now instead of in the next turn: a disk begins while the worker prepares more.
-    /// A system call if there is anything. Threads take it in the next turn.
+    /// Hands what was pushed to the kernel now instead of in the next turn: a disk begins while the
+    /// worker prepares more. A system call if there is anything. Threads take it in the next turn.
     pub fn submit(&self) {
         self.0.core.borrow_mut().engine.submit();
     }
 
-    /// A [`Driver::turn`] for a worker that has nothing to do before a peer or the disk says something: a send that ends at
-    /// once need not end the turn. Its [`Done`] may come only with the next turn; what it holds is held as long.
+    /// A [`Driver::turn`] for a worker that has nothing to do before a peer or the disk says
+    /// something: a send that ends at once need not end the turn. Its [`Done`] may come only with
+    /// the next turn; what it holds is held as long.
     pub fn rest(&mut self, until: Option<Time>) -> Time {
         self.0.turn(until, true)
     }
@@ -196,14 +205,16 @@ impl Io {
         self.0.core.borrow().unreaped > 0
     }
 
-    /// A [`Driver::turn`] that does not sleep and takes what has come: for a worker that waits awake. At most one system call.
+    /// A [`Driver::turn`] that does not sleep and takes what has come: for a worker that waits
+    /// awake. At most one system call.
     pub fn look(&mut self) -> Time {
         self.0.turn(Some(Time::ZERO), false)
     }
 
-    /// Gives memory of the slab back to the system that nobody used since ten calls ago, at most so much at a time: to be
-    /// called from time to time, with the time that is to pass. What is registered with the ring stays. A system call for
-    /// each 2 MiB that are given back; how much that was.
+    /// Gives memory of the slab back to the system that nobody used since ten calls ago, at most so
+    /// much at a time: to be called from time to time, with the time that is to pass. What is
+    /// registered with the ring stays. A system call for each 2 MiB that are given back; how much
+    /// that was.
     pub fn give_back(&self, most: Bytes) -> Bytes {
         self.0.slab.give_back(most)
     }
@@ -218,22 +229,24 @@ impl Io {
         self.0.slab.outstanding()
     }
 
-    /// Takes a file, a socket or a listener over. A system call; not for the way of each I/O. Descriptors are made
-    /// blocking or non-blocking as the backend needs it.
+    /// Takes a file, a socket or a listener over. A system call; not for the way of each I/O.
+    /// Descriptors are made blocking or non-blocking as the backend needs it.
     pub fn register(&self, fd: impl Into<OwnedFd>) -> FileId {
         let mut core = self.0.core.borrow_mut();
         let Core { files, engine, .. } = &mut *core;
         files.add(fd.into(), |index, fd| engine.add_file(index, fd))
     }
 
-    /// Bytes that have come over a socket and were not received. A system call; not for the way of each I/O.
+    /// Bytes that have come over a socket and were not received. A system call; not for the way of
+    /// each I/O.
     pub fn unread(&self, socket: FileId) -> u64 {
         let core = self.0.core.borrow();
         core.files.handle(socket).map_or(0, |socket| crate::socket::unread(socket.fd))
     }
 
-    /// Closes a file: at once if nothing is in flight on it. Otherwise no new request is taken, what waits for a peer is
-    /// cancelled, disk requests end, and the file goes with the last of them.
+    /// Closes a file: at once if nothing is in flight on it. Otherwise no new request is taken,
+    /// what waits for a peer is cancelled, disk requests end, and the file goes with the last of
+    /// them.
     pub fn close(&self, file: FileId) {
         let closed = {
             let mut core = self.0.core.borrow_mut();
@@ -345,10 +358,12 @@ impl Shared {
 }
 
 impl Drop for Shared {
-    /// Waits for everything in flight: the kernel must not write to memory that is no longer ours. The cancellations
-    /// make it short; a disk that never answers holds the worker here, as it would hold a process in `exit`.
+    /// Waits for everything in flight: the kernel must not write to memory that is no longer ours.
+    /// The cancellations make it short; a disk that never answers holds the worker here, as it
+    /// would hold a process in `exit`.
     fn drop(&mut self) {
-        /// A cancellation can miss a request that is between two rounds in the kernel, so they are repeated.
+        /// A cancellation can miss a request that is between two rounds in the kernel, so they are
+        /// repeated.
         const ROUND: Span = Span::from_millis(100);
         let core = self.core.get_mut();
         while !core.flights.is_empty() {
@@ -375,7 +390,8 @@ impl Core {
         }
     }
 
-    /// Has a buffer, a part of `whole` bytes that are wanted together, stand for its bytes if it can.
+    /// Has a buffer, a part of `whole` bytes that are wanted together, stand for its bytes if it
+    /// can.
     fn stand(&mut self, file: FileId, at: u64, buf: &Buf, whole: u32, slab: &Slab) -> bool {
         let is_tried = self.views.is_some_and(|least| whole >= least) && !buf.is_nothing();
         let handle = self.files.open_handle(file).filter(|handle| is_tried && handle.cached);
@@ -388,9 +404,10 @@ impl Core {
     fn start(&mut self, key: Key, slab: &Slab) {
         let Core { engine, flights, files, gathers, .. } = self;
         match flights.get(key).operation(files, slab, gathers) {
-            // SAFETY: until the outcome for `key` is reaped, the flight stays in the table. It owns the message and the
-            // gather list; its buffers are flying, so the slab lets nobody else at them, and the memory itself lives as
-            // long as `Shared`, whose drop waits for all flights; its file is held open.
+            // SAFETY: until the outcome for `key` is reaped, the flight stays in the table. It owns
+            // the message and the gather list; its buffers are flying, so the slab lets nobody else
+            // at them, and the memory itself lives as long as `Shared`, whose drop waits for all
+            // flights; its file is held open.
             Ok(operation) => unsafe { engine.start(key, operation) },
             Err(result) => self.end(key, result, None, slab),
         }

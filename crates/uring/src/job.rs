@@ -9,12 +9,13 @@ use crate::{Failure, FileId};
 
 /// One request. Whatever it holds (buffer, message) comes back in its [`Done`].
 ///
-/// Requests run side by side and end in any order. So a connection should have one send and one receive in flight at a
-/// time: two sends may mix their bytes, and two receives may end in the wrong order. A write and a sync in flight
-/// together say nothing about each other.
+/// Requests run side by side and end in any order. So a connection should have one send and one
+/// receive in flight at a time: two sends may mix their bytes, and two receives may end in the
+/// wrong order. A write and a sync in flight together say nothing about each other.
 #[derive(Debug)]
 pub enum Job {
-    /// Fills the buffer from byte `at` of the file. A file that ends early is [`Failure::UnexpectedEnd`].
+    /// Fills the buffer from byte `at` of the file. A file that ends early is
+    /// [`Failure::UnexpectedEnd`].
     Read {
         /// The file.
         file: FileId,
@@ -23,10 +24,11 @@ pub enum Job {
         /// Where to; its length is the request's.
         buf: Buf,
     },
-    /// As [`Job::Read`]; but if the bytes lie in the page cache and [`IoSettings::views`](crate::IoSettings::views) allows
-    /// it, they stay there, and the buffer stands for them ([`crate::Io::view`]): it can be sent or given back, and not
-    /// looked at before [`crate::Io::fetch_buf`]. It shows what the file has when it is sent or fetched, so who pushes this
-    /// sees to it that the bytes are still the right ones then.
+    /// As [`Job::Read`]; but if the bytes lie in the page cache and
+    /// [`IoSettings::views`](crate::IoSettings::views) allows it, they stay there, and the buffer
+    /// stands for them ([`crate::Io::view`]): it can be sent or given back, and not looked at
+    /// before [`crate::Io::fetch_buf`]. It shows what the file has when it is sent or fetched, so
+    /// who pushes this sees to it that the bytes are still the right ones then.
     View {
         /// The file.
         file: FileId,
@@ -51,7 +53,8 @@ pub enum Job {
         /// The file.
         file: FileId,
     },
-    /// Makes everything completed before durable with all that describes the file, as `fsync` has it.
+    /// Makes everything completed before durable with all that describes the file, as `fsync` has
+    /// it.
     SyncAll {
         /// The file.
         file: FileId,
@@ -81,7 +84,8 @@ pub enum Job {
         /// A listening socket.
         listener: FileId,
     },
-    /// Takes what the peer sent, at most the buffer's length; a result of 0 is the end of the stream.
+    /// Takes what the peer sent, at most the buffer's length; a result of 0 is the end of the
+    /// stream.
     Receive {
         /// A connected stream socket.
         socket: FileId,
@@ -102,7 +106,8 @@ pub enum Job {
         /// Which directions.
         side: Shutdown,
     },
-    /// Waits until there is something to read (or the peer is gone); the result is the mask of `poll(2)`.
+    /// Waits until there is something to read (or the peer is gone); the result is the mask of
+    /// `poll(2)`.
     PollIn {
         /// Any file that can be polled.
         file: FileId,
@@ -126,15 +131,16 @@ impl Job {
         }
     }
 
-    /// Whether it may wait for a peer without end, so that closing its file or port must cancel it. Disk requests end
-    /// by themselves, and ending them early would leave unknown what reached the disk.
+    /// Whether it may wait for a peer without end, so that closing its file or port must cancel it.
+    /// Disk requests end by themselves, and ending them early would leave unknown what reached the
+    /// disk.
     pub(crate) fn waits_for_a_peer(&self) -> bool {
         matches!(self, Job::Accept { .. } | Job::Receive { .. } | Job::Send { .. } | Job::PollIn { .. })
     }
 }
 
-/// A message in many parts, sent as one: small headers from `headers` between data from the slab, without copying.
-/// Reuse it: both lists keep their memory when they are cleared.
+/// A message in many parts, sent as one: small headers from `headers` between data from the slab,
+/// without copying. Reuse it: both lists keep their memory when they are cleared.
 #[derive(Debug, Default)]
 pub struct Message {
     /// The bytes that [`Part::Header`] names.
@@ -183,7 +189,8 @@ impl Message {
         self.len() == 0
     }
 
-    /// Appends header bytes as a part of their own, or to the last part when that is the end of the headers already.
+    /// Appends header bytes as a part of their own, or to the last part when that is the end of the
+    /// headers already.
     ///
     /// # Panics
     /// When the headers of one message would pass 4 GiB.
@@ -202,7 +209,8 @@ impl Message {
         self.parts.push(Part::Data(buf));
     }
 
-    /// Takes the buffers out, one after the other, and leaves the message empty with its memory kept.
+    /// Takes the buffers out, one after the other, and leaves the message empty with its memory
+    /// kept.
     pub fn unload(&mut self) -> impl Iterator<Item = Buf> + '_ {
         self.headers.clear();
         self.parts.drain(..).filter_map(|part| match part {

@@ -1,8 +1,10 @@
-//! A mark on files that were made for tests, so that a load tool may overwrite them later without being told to.
+//! A mark on files that were made for tests, so that a load tool may overwrite them later without
+//! being told to.
 //!
-//! The mark is the extended attribute `user.seawall`. Where the file system has none, it is the sticky bit, which
-//! Linux ignores on files and which nobody sets by chance. Either goes with the file when it is renamed, is not copied
-//! along with its data by plain tools, and needs no file beside it.
+//! The mark is the extended attribute `user.seawall`. Where the file system has none, it is the
+//! sticky bit, which Linux ignores on files and which nobody sets by chance. Either goes with the
+//! file when it is renamed, is not copied along with its data by plain tools, and needs no file
+//! beside it.
 
 use std::fs::File;
 use std::io;
@@ -27,7 +29,8 @@ pub fn set(file: &File) -> io::Result<()> {
 
 /// Whether a file is marked.
 pub fn is_set(file: &File) -> io::Result<bool> {
-    // SAFETY: with a length of zero nothing is written; the name is a C string; the descriptor is open.
+    // SAFETY: with a length of zero nothing is written; the name is a C string; the descriptor is
+    // open.
     let outcome = unsafe { libc::fgetxattr(file.as_raw_fd(), NAME.as_ptr(), std::ptr::null_mut(), 0) };
     Ok(outcome >= 0 || file.metadata()?.permissions().mode() & STICKY != 0)
 }

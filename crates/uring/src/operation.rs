@@ -1,5 +1,5 @@
-//! One request as the kernel sees it: a file, addresses, lengths. Both engines carry it out and answer with the result
-//! of the system call, negative for an error number.
+//! One request as the kernel sees it: a file, addresses, lengths. Both engines carry it out and
+//! answer with the result of the system call, negative for an error number.
 
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -57,8 +57,8 @@ pub(crate) enum Operation {
         file: Handle,
         memory: Memory,
     },
-    /// `attempt`: it may end without having sent all, and is told so then. `stays`: an engine that can wait for room by
-    /// itself must not.
+    /// `attempt`: it may end without having sent all, and is told so then. `stays`: an engine that
+    /// can wait for room by itself must not.
     Send {
         file: Handle,
         memory: Memory,
@@ -105,5 +105,6 @@ pub(crate) enum Wait {
     Forever,
 }
 
-/// Flags of every send: no signal when the peer is gone, and go on by yourself while the socket's buffer is full.
+/// Flags of every send: no signal when the peer is gone, and go on by yourself while the socket's
+/// buffer is full.
 pub(crate) const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;

@@ -1,5 +1,5 @@
-//! Memory for a cache: pages of one size, by number. Ordinary memory, not pinned: a page takes some when it is first
-//! written, and none once it was given back.
+//! Memory for a cache: pages of one size, by number. Ordinary memory, not pinned: a page takes some
+//! when it is first written, and none once it was given back.
 
 use crate::IoError;
 use crate::region::Region;
@@ -31,8 +31,8 @@ impl Pages {
     /// When there is no such page.
     pub fn read(&self, number: u32) -> &[u8] {
         let start = self.start(number);
-        // SAFETY: `start` checked that the page lies inside the region, which is mapped and initialised. Only `write` and
-        // `give_back` change it, and they borrow all of `self` alone.
+        // SAFETY: `start` checked that the page lies inside the region, which is mapped and
+        // initialised. Only `write` and `give_back` change it, and they borrow all of `self` alone.
         unsafe { std::slice::from_raw_parts(start, self.page) }
     }
 
@@ -52,8 +52,8 @@ impl Pages {
     /// When there is no such page.
     pub fn give_back(&mut self, number: u32) {
         let _ = self.start(number);
-        // SAFETY: `self` is borrowed alone, so nobody has a slice of it, and the kernel is never told of its addresses;
-        // both ends are multiples of 4 KiB.
+        // SAFETY: `self` is borrowed alone, so nobody has a slice of it, and the kernel is never
+        // told of its addresses; both ends are multiples of 4 KiB.
         unsafe { self.region.give_back(number as usize * self.page, self.page) };
     }
 

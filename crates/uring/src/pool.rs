@@ -1,10 +1,12 @@
-//! The engine without io_uring: threads for what blocks on a disk, `poll(2)` in the worker for sockets.
+//! The engine without io_uring: threads for what blocks on a disk, `poll(2)` in the worker for
+//! sockets.
 //!
 //! ```text
 //!   start ─┬─ disk ──► queue ─► threads: pread, pwrite, fdatasync, fallocate ─► done ─► reap
 //!          └─ socket ► try without blocking; what would block waits in ppoll ─► ended ─┘
 //! ```
-//! The worker sleeps in one `ppoll` on its sockets and on the waker's eventfd; a thread that has done something rings it.
+//! The worker sleeps in one `ppoll` on its sockets and on the waker's eventfd; a thread that has
+//! done something rings it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -57,8 +59,9 @@ struct Task {
     operation: Operation,
 }
 
-// SAFETY: the pointers in an operation are to memory that, by the promise of `Pool::start`, stays valid and is nobody
-// else's until the outcome has been reaped; which thread uses it meanwhile makes no difference.
+// SAFETY: the pointers in an operation are to memory that, by the promise of `Pool::start`, stays
+// valid and is nobody else's until the outcome has been reaped; which thread uses it meanwhile
+// makes no difference.
 unsafe impl Send for Task {}
 
 impl Pool {
@@ -137,14 +140,16 @@ impl Pool {
         }
     }
 
-    /// Tries the waiting operations that `which` picks; those that would still block stay, in their order.
+    /// Tries the waiting operations that `which` picks; those that would still block stay, in their
+    /// order.
     fn attempt(&mut self, mut which: impl FnMut(&mut Waiting) -> bool) {
         let ended = &mut self.ended;
         self.waiting.retain_mut(|waiting| {
             if !which(waiting) {
                 return true;
             }
-            // SAFETY: the operation was started and its outcome has not been reaped, so what it points to is valid.
+            // SAFETY: the operation was started and its outcome has not been reaped, so what it
+            // points to is valid.
             let result = unsafe { blocking::attempt(&waiting.operation) };
             if result == -libc::EAGAIN {
                 return true;
@@ -154,7 +159,8 @@ impl Pool {
         });
     }
 
-    /// Waits until a socket is ready, the waker rings or the time is up, and carries out what is ready.
+    /// Waits until a socket is ready, the waker rings or the time is up, and carries out what is
+    /// ready.
     fn poll(&mut self, wait: Wait) {
         let watch = |fd: RawFd, events| libc::pollfd { fd, events, revents: 0 };
         self.polls.clear();
@@ -168,8 +174,8 @@ impl Pool {
         }
         if self.polls[0].revents != 0 {
             let mut counter = 0u64;
-            // SAFETY: eight bytes are written to `counter`. It does not block: only this thread reads the eventfd, and
-            // the poll just said that there is something to read.
+            // SAFETY: eight bytes are written to `counter`. It does not block: only this thread
+            // reads the eventfd, and the poll just said that there is something to read.
             unsafe { libc::read(self.waker.event(), (&raw mut counter).cast(), 8) };
             self.waker.seen();
         }
@@ -193,11 +199,13 @@ impl Pool {
         });
         let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let count = self.polls.len() as libc::nfds_t;
-        // SAFETY: `polls` has `count` elements, `limit` is null or valid, and no signal mask is passed.
+        // SAFETY: `polls` has `count` elements, `limit` is null or valid, and no signal mask is
+        // passed.
         let ready = unsafe { libc::ppoll(self.polls.as_mut_ptr(), count, limit, std::ptr::null()) };
         if ready < 0 {
             let error = io::Error::last_os_error();
-            // A signal came, which the caller may want to know of; or memory is short, and the next turn tries again.
+            // A signal came, which the caller may want to know of; or memory is short, and the next
+            // turn tries again.
             assert!(matches!(error.raw_os_error(), Some(libc::EINTR | libc::ENOMEM)), "ppoll: {error}");
         }
         ready > 0
@@ -217,7 +225,8 @@ impl Drop for Pool {
 }
 
 impl Desk {
-    /// Nobody panics while holding the lock, so poison could only come from a thread that is beyond help.
+    /// Nobody panics while holding the lock, so poison could only come from a thread that is beyond
+    /// help.
     fn lock(&self) -> MutexGuard<'_, DeskState> {
         self.state.lock().expect("no thread panics at the desk")
     }
@@ -231,8 +240,9 @@ impl Desk {
                 continue;
             };
             drop(state);
-            // SAFETY: the operation was started and its outcome has not been reaped, so what it points to is valid and
-            // nobody else's; it was taken out of the queue, so no other thread carries it out.
+            // SAFETY: the operation was started and its outcome has not been reaped, so what it
+            // points to is valid and nobody else's; it was taken out of the queue, so no other
+            // thread carries it out.
             let result = unsafe { blocking::attempt(&operation) };
             state = self.lock();
             state.done.push(Outcome { key, result });

@@ -10,7 +10,8 @@ use crate::job::{Done, Job};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub(crate) u64);
 
-/// One client's end. Dropping it cancels what waits for a peer, lets disk requests end, and gives all buffers back.
+/// One client's end. Dropping it cancels what waits for a peer, lets disk requests end, and gives
+/// all buffers back.
 pub struct Port {
     shared: Rc<Shared>,
     queue: Rc<Queue>,
@@ -50,8 +51,8 @@ impl Port {
         self.queue.id
     }
 
-    /// Takes a job, or hands it back when the in-flight table is full. Never a system call: the next
-    /// [`block::Driver::turn`] submits it. Exactly one [`Done`] with this token will come.
+    /// Takes a job, or hands it back when the in-flight table is full. Never a system call: the
+    /// next [`block::Driver::turn`] submits it. Exactly one [`Done`] with this token will come.
     ///
     /// # Panics
     /// When a buffer in it is not out of this worker's slab, or is being used.

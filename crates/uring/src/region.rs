@@ -22,15 +22,16 @@ impl Region {
         let mapped_len = len + ALIGN;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory
+        // of ours.
         let mapped = unsafe { libc::mmap(std::ptr::null_mut(), mapped_len, access, kind, -1, 0) };
         if mapped == libc::MAP_FAILED {
             return Err(IoError::last("mmap of the buffers"));
         }
         let mapped = NonNull::new(mapped).expect("the kernel never maps address zero unasked");
         let gap = mapped.as_ptr().align_offset(ALIGN);
-        // SAFETY: `gap` < ALIGN and the mapping is ALIGN longer than `len`, so the result and the `len` bytes after it
-        // lie inside the mapping.
+        // SAFETY: `gap` < ALIGN and the mapping is ALIGN longer than `len`, so the result and the
+        // `len` bytes after it lie inside the mapping.
         let start = unsafe { mapped.cast::<u8>().add(gap) };
         let region = Region { start, len, mapped, mapped_len };
         region.advise(libc::MADV_DONTFORK);
@@ -40,7 +41,8 @@ impl Region {
         Ok(region)
     }
 
-    /// The first byte. Aligned to 2 MiB; `len` bytes from here stay readable and writable as long as the region lives.
+    /// The first byte. Aligned to 2 MiB; `len` bytes from here stay readable and writable as long
+    /// as the region lives.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
@@ -49,34 +51,39 @@ impl Region {
         self.len
     }
 
-    /// Advice only: a child process must not share pages the kernel writes to, and huge pages make pinning and the
-    /// kernel's bookkeeping cheaper. A kernel that has neither works all the same, so the outcome is not looked at.
+    /// Advice only: a child process must not share pages the kernel writes to, and huge pages make
+    /// pinning and the kernel's bookkeeping cheaper. A kernel that has neither works all the same,
+    /// so the outcome is not looked at.
     fn advise(&self, advice: libc::c_int) {
-        // SAFETY: the range is ours, page-aligned, and neither advice changes its contents for this process.
+        // SAFETY: the range is ours, page-aligned, and neither advice changes its contents for this
+        // process.
         unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, advice) };
     }
 }
 
 impl Region {
-    /// Gives the memory of a part back to the system: it reads as zeroes from now on, and takes memory again when it is
-    /// written.
+    /// Gives the memory of a part back to the system: it reads as zeroes from now on, and takes
+    /// memory again when it is written.
     ///
     /// # Safety
-    /// Nobody may have a reference to the part or use it meanwhile, the kernel included. Both ends must be aligned to 4 KiB.
+    /// Nobody may have a reference to the part or use it meanwhile, the kernel included. Both ends
+    /// must be aligned to 4 KiB.
     pub(crate) unsafe fn give_back(&self, from: usize, len: usize) {
         assert!(from <= self.len && len <= self.len - from, "a part of the region");
         // SAFETY: checked above.
         let start = unsafe { self.start.add(from) };
-        // SAFETY: the part is ours and nobody's, as the caller promises; private and anonymous, so that it reads as zeroes
-        // afterwards. Where the kernel refuses (locked memory), it keeps what it has.
+        // SAFETY: the part is ours and nobody's, as the caller promises; private and anonymous, so
+        // that it reads as zeroes afterwards. Where the kernel refuses (locked memory), it keeps
+        // what it has.
         unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTNEED) };
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: exactly what `map` mapped. The only users are the slab's slices, which borrow the slab that owns this
-        // region, and the kernel, whose requests `Io` has waited for before it drops the slab.
+        // SAFETY: exactly what `map` mapped. The only users are the slab's slices, which borrow the
+        // slab that owns this region, and the kernel, whose requests `Io` has waited for before it
+        // drops the slab.
         unsafe { libc::munmap(self.mapped.as_ptr(), self.mapped_len) };
     }
 }

@@ -4,10 +4,10 @@
 //!   start ─► submission queue ─┐                      ┌─► completion queue ─► reap
 //!            (backlog if full) └─ enter: submit+wait ─┘
 //! ```
-//! Completions are handed over when the worker asks (`DEFER_TASKRUN`), so nothing interrupts it, and a look costs a
-//! system call only when the kernel says that there is something to hand over. Sends that succeed at once leave no
-//! completion: see [`Attempts`]. What lies in the page cache may be read by a call of its own, which costs less than a
-//! request and its completion.
+//! Completions are handed over when the worker asks (`DEFER_TASKRUN`), so nothing interrupts it,
+//! and a look costs a system call only when the kernel says that there is something to hand over.
+//! Sends that succeed at once leave no completion: see [`Attempts`]. What lies in the page cache
+//! may be read by a call of its own, which costs less than a request and its completion.
 
 mod entry;
 mod setup;
@@ -30,12 +30,13 @@ use crate::{Clock, IoError, IoSettings, TaskWork, Waker};
 use entry::entry;
 use setup::{register_ring, setup, unregister_ring};
 
-/// `user_data` of the read that listens for wakes, and of cancellations. Requests are named by 32 bits.
+/// `user_data` of the read that listens for wakes, and of cancellations. Requests are named by 32
+/// bits.
 const WAKE: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
 
-/// So many bytes are read from the page cache in one turn, or as many as the last read goes beyond: the processor's own
-/// cache still holds them when they are sent.
+/// So many bytes are read from the page cache in one turn, or as many as the last read goes beyond:
+/// the processor's own cache still holds them when they are sent.
 const CACHED_BYTES_MAX: u32 = 256 << 10;
 
 pub(crate) struct Ring {
@@ -48,7 +49,8 @@ pub(crate) struct Ring {
     clock: Clock,
     /// What did not fit into the submission queue.
     backlog: VecDeque<Entry>,
-    /// Receives: they go behind everything else, because a peer that waits for an answer has nothing to say before.
+    /// Receives: they go behind everything else, because a peer that waits for an answer has
+    /// nothing to say before.
     late: Vec<Entry>,
     /// Entries that were prepared, ever.
     prepared: u64,
@@ -63,7 +65,8 @@ pub(crate) struct Ring {
     /// Whether such reads are tried.
     tries_cache: bool,
     waker: Waker,
-    /// Where the listening read puts the eventfd's counter; boxed because the kernel knows its address.
+    /// Where the listening read puts the eventfd's counter; boxed because the kernel knows its
+    /// address.
     counter: Box<u64>,
     listening: bool,
     /// Places in the ring's table of files.
@@ -122,9 +125,9 @@ impl Ring {
         self.task_work
     }
 
-    /// Pins and registers the first bytes of `region`, at most `most`; returns how many. Where the memory limit does not
-    /// allow it all, less is tried: the limit less one eighth, two eighths and so on, because other rings of the user
-    /// count too.
+    /// Pins and registers the first bytes of `region`, at most `most`; returns how many. Where the
+    /// memory limit does not allow it all, less is tried: the limit less one eighth, two eighths
+    /// and so on, because other rings of the user count too.
     ///
     /// # Safety
     /// The region must outlive the ring.
@@ -140,7 +143,8 @@ impl Ring {
                     iov_len: REGISTERED_CHUNK.min(len - at),
                 })
                 .collect();
-            // SAFETY: all chunks lie inside the region, which the caller keeps mapped for the ring's life.
+            // SAFETY: all chunks lie inside the region, which the caller keeps mapped for the
+            // ring's life.
             match unsafe { self.ring.submitter().register_buffers(&chunks) } {
                 Ok(()) => return len,
                 Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
@@ -160,7 +164,8 @@ impl Ring {
 
     pub(crate) fn drop_file(&mut self, file: &Closed) {
         if let Some(index) = file.fixed {
-            // It was put there, so it can be taken out; if not, the table holds it until the ring goes.
+            // It was put there, so it can be taken out; if not, the table holds it until the ring
+            // goes.
             let _ = self.ring.submitter().register_files_update(index, &[-1]);
         }
     }
@@ -168,8 +173,9 @@ impl Ring {
     /// Prepares an operation; the next enter submits it.
     ///
     /// # Safety
-    /// The file, the memory and the lists that the operation points to must stay valid, and the memory of a read or
-    /// receive must be nobody else's, until the outcome for `key` has been reaped.
+    /// The file, the memory and the lists that the operation points to must stay valid, and the
+    /// memory of a read or receive must be nobody else's, until the outcome for `key` has been
+    /// reaped.
     pub(crate) unsafe fn start(&mut self, key: Key, operation: &Operation) {
         if let Operation::Read { file, .. } = operation
             && file.cached
@@ -217,15 +223,15 @@ impl Ring {
         self.cached.len()
     }
 
-    /// Reads what lies in the page cache, up to [`CACHED_BYTES_MAX`]; whether anything ended. What does not lie there goes to
-    /// the kernel as any other read.
+    /// Reads what lies in the page cache, up to [`CACHED_BYTES_MAX`]; whether anything ended. What
+    /// does not lie there goes to the kernel as any other read.
     fn read_cached(&mut self) -> bool {
         if self.cached.is_empty() {
             return false;
         }
         if std::mem::take(&mut self.silent) {
-            // Otherwise answers would wait for the reads behind them, and who says something is not heard while others have
-            // something to be read.
+            // Otherwise answers would wait for the reads behind them, and who says something is not
+            // heard while others have something to be read.
             self.look();
         }
         let mut bytes = 0;
@@ -266,7 +272,8 @@ impl Ring {
         }
     }
 
-    /// Submits all that is prepared, and waits: unless `rest`, not while a send among it may have ended silently.
+    /// Submits all that is prepared, and waits: unless `rest`, not while a send among it may have
+    /// ended silently.
     pub(crate) fn enter(&mut self, wait: Wait, rest: bool) {
         let may_have_ended = !rest && self.attempts.as_ref().is_some_and(|attempts| !attempts.is_empty());
         let wait = if may_have_ended { Wait::Look } else { wait };
@@ -328,8 +335,8 @@ impl Ring {
         }
     }
 
-    /// One `io_uring_enter` that submits `prepared` and waits for `least` completions, at most until then. False when the
-    /// kernel would not take more for now.
+    /// One `io_uring_enter` that submits `prepared` and waits for `least` completions, at most
+    /// until then. False when the kernel would not take more for now.
     fn call(&mut self, prepared: u32, least: u32, mut flags: EnterFlags, until: Option<Time>) -> bool {
         let timeout: [i64; 2];
         let mut arg = GetEventsArg { sigmask: 0, sigmask_sz: 0, min_wait_usec: 0, ts: 0 };
@@ -359,8 +366,8 @@ impl Ring {
             }
             None => self.ring.as_raw_fd(),
         };
-        // SAFETY: `fd` is this ring. What the entries point to is kept valid by the promise of `start`; `arg` and
-        // `timeout` outlive the call.
+        // SAFETY: `fd` is this ring. What the entries point to is kept valid by the promise of
+        // `start`; `arg` and `timeout` outlive the call.
         let taken =
             unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, prepared, least, flags.bits(), address, size) };
         if taken >= 0 {
@@ -368,8 +375,9 @@ impl Ring {
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            // The time is up; a signal came, which the caller may want to know of; or the kernel is short of something
-            // until completions are reaped. What was not submitted stays in the queue for the next turn.
+            // The time is up; a signal came, which the caller may want to know of; or the kernel is
+            // short of something until completions are reaped. What was not submitted stays in the
+            // queue for the next turn.
             Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => false,
             _ => panic!("io_uring_enter of {prepared} entries with flags {flags:?}: {error}"),
         }
@@ -378,8 +386,9 @@ impl Ring {
     fn push(&mut self, entry: Entry) {
         self.prepared += 1;
         if self.backlog.is_empty() {
-            // SAFETY: what the entry points to stays valid until its completion: for requests by the promise of
-            // `start`, for the wake by `counter`, which lives until `drop` has waited for it.
+            // SAFETY: what the entry points to stays valid until its completion: for requests by
+            // the promise of `start`, for the wake by `counter`, which lives until `drop` has
+            // waited for it.
             if unsafe { self.ring.submission().push(&entry) }.is_ok() {
                 return;
             }

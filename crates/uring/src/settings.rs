@@ -38,25 +38,29 @@ pub struct IoSettings {
     pub backend: Choice,
     /// The best that a ring may use; what the kernel does not have gives way to the next.
     pub task_work: TaskWork,
-    /// Requests that the ring takes to the kernel at once, 1–32768; more wait in memory within the same turn.
+    /// Requests that the ring takes to the kernel at once, 1–32768; more wait in memory within the
+    /// same turn.
     pub entries: u32,
     /// Requests in flight at most; beyond it [`crate::Port::push`] hands the job back.
     pub in_flight: u32,
-    /// Size of the slab, rounded up to a multiple of 4 KiB. What is registered of it is touched and pinned at opening,
-    /// which takes up to half a millisecond a MiB.
+    /// Size of the slab, rounded up to a multiple of 4 KiB. What is registered of it is touched and
+    /// pinned at opening, which takes up to half a millisecond a MiB.
     pub slab: Bytes,
-    /// At most this much of the slab is pinned and registered with the ring. What `RLIMIT_MEMLOCK` allows bounds it too.
+    /// At most this much of the slab is pinned and registered with the ring. What `RLIMIT_MEMLOCK`
+    /// allows bounds it too.
     pub registered: Bytes,
     /// Files that the ring holds registered; further ones work at a slightly higher price.
     pub files: u32,
-    /// The kernel has a thread of its own that looks for requests. It excludes [`TaskWork::Deferred`] and
-    /// [`TaskWork::Cooperative`].
+    /// The kernel has a thread of its own that looks for requests. It excludes
+    /// [`TaskWork::Deferred`] and [`TaskWork::Cooperative`].
     pub kernel_polls: Option<Polling>,
     /// Threads of the fallback.
     pub threads: u32,
-    /// What is read through the page cache is read in the turn itself if it lies there (`RWF_NOWAIT`), without the ring.
+    /// What is read through the page cache is read in the turn itself if it lies there
+    /// (`RWF_NOWAIT`), without the ring.
     pub cached_reads: bool,
-    /// [`Job::View`](crate::Job::View)s of at least so many bytes are tried; `None` makes all of them reads. Threads read.
+    /// [`Job::View`](crate::Job::View)s of at least so many bytes are tried; `None` makes all of
+    /// them reads. Threads read.
     pub views: Option<u32>,
 }
 

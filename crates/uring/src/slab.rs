@@ -1,7 +1,8 @@
 //! The worker's buffers: page-aligned memory in sizes of a power of two from 4 KiB to 64 MiB.
 //!
-//! A [`Buf`] is only a claim; anybody can forge one. So every use is checked against the slab's own table, which alone
-//! decides what is safe: who may look at a slot's bytes is written there, like a `RefCell` a slot.
+//! A [`Buf`] is only a claim; anybody can forge one. So every use is checked against the slab's own
+//! table, which alone decides what is safe: who may look at a slot's bytes is written there, like a
+//! `RefCell` a slot.
 //!
 //! ```text
 //!           take                 fly                       lend
@@ -9,8 +10,9 @@
 //!        ◄─────────       ◄─────────────
 //!           give                 land
 //! ```
-//! A slot may stand for a part of a file whose bytes are still in the page cache ([`crate::view`]): then nobody can look
-//! at them here, and only a send can have them. [`Slab::fetch`] brings them into the slot's memory.
+//! A slot may stand for a part of a file whose bytes are still in the page cache ([`crate::view`]):
+//! then nobody can look at them here, and only a send can have them. [`Slab::fetch`] brings them
+//! into the slot's memory.
 //!
 //! ```text
 //!           view                    send
@@ -36,10 +38,11 @@ use crate::{Failure, IoError};
 const FRAME: usize = 4096;
 /// The largest slot: 64 MiB.
 const LONGEST: usize = FRAME << (ORDERS - 1);
-/// Slots up to this size come from the registered part first: there the fixed costs of an I/O weigh most.
+/// Slots up to this size come from the registered part first: there the fixed costs of an I/O weigh
+/// most.
 const SMALL: usize = 128 << 10;
-/// The kernel takes registered buffers of at most 1 GiB, so a larger part is several. Slots never straddle two, being
-/// aligned to their own size.
+/// The kernel takes registered buffers of at most 1 GiB, so a larger part is several. Slots never
+/// straddle two, being aligned to their own size.
 pub(crate) const REGISTERED_CHUNK: usize = 1 << 30;
 
 pub(crate) struct Slab {
@@ -160,7 +163,8 @@ impl Slab {
         part.give(buf.slot(), order);
     }
 
-    /// Gives memory back to the system that nobody used for the last few calls; see [`crate::Io::give_back`].
+    /// Gives memory back to the system that nobody used for the last few calls; see
+    /// [`crate::Io::give_back`].
     pub(crate) fn give_back(&self, most: Bytes) -> Bytes {
         let mut given = 0;
         let mut idle = self.idle.borrow_mut();
@@ -169,9 +173,9 @@ impl Slab {
             && let Some(part) = idle.next()
         {
             given += part.len();
-            // SAFETY: `idle` knows of every slot that is out, and gives only parts with none: no slice of them exists,
-            // nothing of them is at the kernel, and the next owner of a slot is told that its bytes are unspecified. The
-            // part is of whole frames.
+            // SAFETY: `idle` knows of every slot that is out, and gives only parts with none: no
+            // slice of them exists, nothing of them is at the kernel, and the next owner of a slot
+            // is told that its bytes are unspecified. The part is of whole frames.
             unsafe { self.region.give_back(part.start, part.len()) };
         }
         Bytes(given as u64)
@@ -195,9 +199,10 @@ impl Slab {
         let before = self.slot(buf).get().state;
         let State::Out(readers @ 0..=254) = before else { refuse(buf, "read", before) };
         let lent = self.lend(buf, before, State::Out(readers + 1));
-        // SAFETY: `lend` checked that the bytes lie inside the slot, hence inside the region, which `self` owns and
-        // which is mapped and initialised (zeroed). Nobody writes to them while the reader count is above zero: the
-        // table refuses a writer, the kernel and the next owner of the slot until `lent` is dropped, after `f`.
+        // SAFETY: `lend` checked that the bytes lie inside the slot, hence inside the region, which
+        // `self` owns and which is mapped and initialised (zeroed). Nobody writes to them while the
+        // reader count is above zero: the table refuses a writer, the kernel and the next owner of
+        // the slot until `lent` is dropped, after `f`.
         f(unsafe { std::slice::from_raw_parts(lent.start.as_ptr(), buf.len() as usize) })
     }
 
@@ -208,8 +213,8 @@ impl Slab {
             return f(&mut []);
         }
         let lent = self.lend(buf, State::Out(0), State::Written);
-        // SAFETY: as in `with`; and the table refuses every other reader too until `lent` is dropped, so the slice is
-        // the only one, even if a second claim were forged on the slot.
+        // SAFETY: as in `with`; and the table refuses every other reader too until `lent` is
+        // dropped, so the slice is the only one, even if a second claim were forged on the slot.
         f(unsafe { std::slice::from_raw_parts_mut(lent.start.as_ptr(), buf.len() as usize) })
     }
 
@@ -246,7 +251,8 @@ impl Slab {
         self.change(buf, State::Leaving, to);
     }
 
-    /// From here on the buffer stands for what `view` shows, which is as long, beside what its slot stands for already.
+    /// From here on the buffer stands for what `view` shows, which is as long, beside what its slot
+    /// stands for already.
     ///
     /// # Panics
     /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
@@ -280,11 +286,12 @@ impl Slab {
         views.get(&id.frame).is_some_and(|views| !views.copied && views.pieces[0].number == id.number)
     }
 
-    /// Copies what a buffer stands for into its slot, also while it is being sent: what the kernel was not told of yet
-    /// will come from there. Nothing to do if no buffer stands for it any more.
+    /// Copies what a buffer stands for into its slot, also while it is being sent: what the kernel
+    /// was not told of yet will come from there. Nothing to do if no buffer stands for it any more.
     ///
-    /// A send that was prepared before still takes the file's bytes, with the next enter and never later (it does not
-    /// wait), and before anything that is prepared from now on: so a write that makes the place another's comes behind it.
+    /// A send that was prepared before still takes the file's bytes, with the next enter and never
+    /// later (it does not wait), and before anything that is prepared from now on: so a write that
+    /// makes the place another's comes behind it.
     pub(crate) fn fetch(&self, id: ViewId) -> Result<(), Failure> {
         if !self.shows(id) {
             return Ok(());
@@ -294,14 +301,17 @@ impl Slab {
         let place = &self.slots[id.frame as usize];
         let slot = place.get();
         for view in &shown.pieces {
-            // SAFETY: `stand` got a buffer that `change` found inside its slot, and the view begins where that begins.
+            // SAFETY: `stand` got a buffer that `change` found inside its slot, and the view begins
+            // where that begins.
             let to = unsafe { self.region.start().add(id.frame as usize * FRAME + view.start as usize) };
-            // SAFETY: a view is as long as the buffer that stands for it, which lies inside its slot. Nobody reads or
-            // writes the slot's memory in these two states: the table refuses all callers, and the kernel has the file's.
+            // SAFETY: a view is as long as the buffer that stands for it, which lies inside its
+            // slot. Nobody reads or writes the slot's memory in these two states: the table refuses
+            // all callers, and the kernel has the file's.
             unsafe { view.copy(to) }?;
         }
         match slot.state {
-            // The kernel may have been told of the file's bytes: the mapping stays until it is done.
+            // The kernel may have been told of the file's bytes: the mapping stays until it is
+            // done.
             State::Leaving => shown.copied = true,
             _ => {
                 views.remove(&id.frame);
@@ -311,8 +321,8 @@ impl Slab {
         Ok(())
     }
 
-    /// Where a flying buffer's bytes are, from byte `skip` of it on. Those of a leaving one may only be read, and may be in
-    /// several places: then it is the first of them.
+    /// Where a flying buffer's bytes are, from byte `skip` of it on. Those of a leaving one may
+    /// only be read, and may be in several places: then it is the first of them.
     ///
     /// # Panics
     /// When the buffer shows more than its slot stands for.
@@ -328,7 +338,8 @@ impl Slab {
         }
         let offset = self.offset(buf) + skip as usize;
         let fixed = (offset < self.registered).then_some((offset / REGISTERED_CHUNK) as u16);
-        // SAFETY: `fly` checked that the buffer lies inside its slot, and `skip` lies inside the buffer.
+        // SAFETY: `fly` checked that the buffer lies inside its slot, and `skip` lies inside the
+        // buffer.
         let start = unsafe { self.region.start().add(offset) };
         Memory { start, len: buf.len() - skip, fixed }
     }
@@ -340,7 +351,8 @@ impl Slab {
     /// Changes the slot's state until the result is dropped.
     fn lend(&self, buf: &Buf, from: State, to: State) -> Lent<'_> {
         self.change(buf, from, to);
-        // SAFETY: `change` checked that the buffer lies inside its slot, and slots lie inside the region.
+        // SAFETY: `change` checked that the buffer lies inside its slot, and slots lie inside the
+        // region.
         let start = unsafe { self.region.start().add(self.offset(buf)) };
         Lent { slab: self, frame: buf.slot(), start }
     }
@@ -349,8 +361,9 @@ impl Slab {
         self.slots.get(buf.slot() as usize).unwrap_or_else(|| panic!("{buf:?} is not of this slab"))
     }
 
-    /// Moves the slot of `buf` from one state to another; returns it as it was. The one place that lets a state change,
-    /// so every use passes its checks: the slot is what the user thinks it is, and the buffer lies inside it.
+    /// Moves the slot of `buf` from one state to another; returns it as it was. The one place that
+    /// lets a state change, so every use passes its checks: the slot is what the user thinks it is,
+    /// and the buffer lies inside it.
     fn change(&self, buf: &Buf, from: State, to: State) -> Slot {
         let place = self.slot(buf);
         let slot = place.get();

@@ -1,5 +1,5 @@
-//! What the standard library leaves out of sockets: a listener with its permissions from the start, who the peer is,
-//! larger buffers.
+//! What the standard library leaves out of sockets: a listener with its permissions from the start,
+//! who the peer is, larger buffers.
 
 use std::io;
 use std::mem::offset_of;
@@ -10,11 +10,12 @@ use std::path::Path;
 
 use block::Bytes;
 
-/// Connections that wait to be accepted at most; the system's own limit (4096 by default) bounds it too.
+/// Connections that wait to be accepted at most; the system's own limit (4096 by default) bounds it
+/// too.
 const BACKLOG: libc::c_int = 4096;
 
-/// Listens on a Unix socket at `path`, which must not exist, with these permissions. Unlike `bind` and then `chmod` there
-/// is no moment at which others can connect.
+/// Listens on a Unix socket at `path`, which must not exist, with these permissions. Unlike `bind`
+/// and then `chmod` there is no moment at which others can connect.
 pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let (address, len) = unix_address(path)?;
     // SAFETY: no memory is passed.

@@ -9,10 +9,11 @@ pub fn thread_cpu() -> Span {
     Span::from_nanos(read(libc::CLOCK_THREAD_CPUTIME_ID))
 }
 
-/// CPU time of the calling thread so far, and for how long it waited for a CPU, where the kernel tells that: all the time
-/// in which it had work.
+/// CPU time of the calling thread so far, and for how long it waited for a CPU, where the kernel
+/// tells that: all the time in which it had work.
 pub fn thread_busy() -> Span {
-    // The second number is what it waited, in nanoseconds; sched-stats of the kernel's documentation.
+    // The second number is what it waited, in nanoseconds; sched-stats of the kernel's
+    // documentation.
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let waited = told.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0);
     thread_cpu() + Span::from_nanos(waited)
@@ -101,8 +102,8 @@ pub fn allowed() -> std::io::Result<Vec<u32>> {
     Ok((0..libc::CPU_SETSIZE as u32).filter(is_in).collect())
 }
 
-/// Moves the calling thread to a processor, and lets it run wherever it might before: the system leaves it there as long
-/// as nobody else wants that processor.
+/// Moves the calling thread to a processor, and lets it run wherever it might before: the system
+/// leaves it there as long as nobody else wants that processor.
 pub fn visit(processor: u32) -> std::io::Result<()> {
     // SAFETY: all-zero is an empty set.
     let mut before: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -131,7 +132,8 @@ pub enum Memory {
     Local,
 }
 
-/// Lets the calling thread's memory be taken from these nodes; none for [`Memory::Default`] and [`Memory::Local`].
+/// Lets the calling thread's memory be taken from these nodes; none for [`Memory::Default`] and
+/// [`Memory::Local`].
 pub fn take_memory(from: Memory, nodes: &[u32]) -> std::io::Result<()> {
     const WORD: u32 = u64::BITS;
     /// Nodes that a mask has room for: what the largest kernels are built for.
@@ -155,8 +157,8 @@ pub fn take_memory(from: Memory, nodes: &[u32]) -> std::io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// Sets how the calling thread stands before or behind others: its nice value (−20 to 19), and the class and level of its
-/// I/O as ioprio_set(2) has them, `class << 13 | level`.
+/// Sets how the calling thread stands before or behind others: its nice value (−20 to 19), and the
+/// class and level of its I/O as ioprio_set(2) has them, `class << 13 | level`.
 pub fn prioritise(nice: Option<i32>, io: Option<u16>) -> std::io::Result<()> {
     /// `IOPRIO_WHO_PROCESS`, which names a thread by its number; 0 is the calling one.
     const ONE_THREAD: libc::c_int = 1;
@@ -175,11 +177,12 @@ pub fn prioritise(nice: Option<i32>, io: Option<u16>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lets the process open as many files as it may, and returns how many: the soft limit is often 1024, which is fewer
-/// than the connections that a server is meant to hold.
+/// Lets the process open as many files as it may, and returns how many: the soft limit is often
+/// 1024, which is fewer than the connections that a server is meant to hold.
 pub fn raise_file_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid place to write to, and then to read from. If the second call fails nothing changes.
+    // SAFETY: `limit` is a valid place to write to, and then to read from. If the second call fails
+    // nothing changes.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
             return 0;
@@ -201,7 +204,8 @@ pub(crate) fn memory_lock_limit() -> usize {
 mod tests {
     use super::*;
 
-    /// Bound to one of its processors, a thread may run there alone; bound to all of them again, as before.
+    /// Bound to one of its processors, a thread may run there alone; bound to all of them again, as
+    /// before.
     #[test]
     fn a_thread_is_where_it_was_bound_to() {
         let before = allowed().unwrap();

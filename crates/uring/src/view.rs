@@ -1,14 +1,14 @@
-//! Bytes that stay in the page cache: a buffer may stand for a part of a file instead of holding it, and a send copies
-//! them from there to the socket, once instead of twice.
+//! Bytes that stay in the page cache: a buffer may stand for a part of a file instead of holding
+//! it, and a send copies them from there to the socket, once instead of twice.
 //!
 //! ```text
 //!   file   ├────── 256 MiB ──────┼────── 256 MiB ──────┤      each mapped once for reading, the last few kept
 //!                ▲ at, len
 //!   slot ────────┘                                            its own memory is not touched
 //! ```
-//! Nobody but the kernel ever reads a mapping, and only within a call that copies out of it. So no reference to memory
-//! that others change exists here, and a page that cannot be had (a failing disk, a file that was cut) is `EFAULT` of
-//! that call instead of a signal.
+//! Nobody but the kernel ever reads a mapping, and only within a call that copies out of it. So no
+//! reference to memory that others change exists here, and a page that cannot be had (a failing
+//! disk, a file that was cut) is `EFAULT` of that call instead of a signal.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +19,8 @@ use std::rc::Rc;
 use crate::operation::Memory;
 use crate::{Errno, Failure, FileId};
 
-/// Bytes of a file in one mapping. Large, because a page that was found once costs nothing the next time.
+/// Bytes of a file in one mapping. Large, because a page that was found once costs nothing the next
+/// time.
 const MAPPING: u64 = 256 << 20;
 /// Mappings that are kept: 4 GiB, for which the kernel's tables take 8 MiB at most.
 const MAPPINGS_MAX: usize = 16;
@@ -57,7 +58,8 @@ struct Mapping {
 }
 
 impl Mappings {
-    /// A view of `len` bytes from `at` of a file on, for byte `start` of a slot on, if all of them lie in the page cache.
+    /// A view of `len` bytes from `at` of a file on, for byte `start` of a slot on, if all of them
+    /// lie in the page cache.
     pub(crate) fn view(&mut self, file: (FileId, RawFd), at: u64, len: u32, start: u32) -> Option<View> {
         let end = at.checked_add(len.into())?;
         if len == 0 || at / MAPPING != (end - 1) / MAPPING || end > length(file.1)? {
@@ -95,12 +97,12 @@ impl Mappings {
 }
 
 impl View {
-    /// Where the kernel finds the bytes from byte `place` of the slot on, up to `most` and no more than there are; `None`
-    /// when that byte is not the view's.
+    /// Where the kernel finds the bytes from byte `place` of the slot on, up to `most` and no more
+    /// than there are; `None` when that byte is not the view's.
     pub(crate) fn memory(&self, place: u32, most: u32) -> Option<Memory> {
         let skip = place.checked_sub(self.start).filter(|skip| *skip < self.len)?;
-        // SAFETY: `at` and the view's length lie inside the mapping, as `Mappings::view` saw to it, and `skip` inside the
-        // view.
+        // SAFETY: `at` and the view's length lie inside the mapping, as `Mappings::view` saw to it,
+        // and `skip` inside the view.
         let start = unsafe { self.mapping.start.cast::<u8>().add(self.at + skip as usize) };
         Some(Memory { start, len: most.min(self.len - skip), fixed: None })
     }
@@ -143,8 +145,8 @@ impl Mapping {
         // SAFETY: the call above just made this descriptor, and nobody else knows it.
         let fd = unsafe { OwnedFd::from_raw_fd(copy) };
         let (len, access, kind) = (MAPPING as usize, libc::PROT_READ, libc::MAP_SHARED | libc::MAP_NORESERVE);
-        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours. What lies beyond the
-        // end of the file is never asked for.
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours.
+        // What lies beyond the end of the file is never asked for.
         let start = unsafe { libc::mmap64(std::ptr::null_mut(), len, access, kind, copy, offset) };
         if start == libc::MAP_FAILED {
             return None;
@@ -152,13 +154,15 @@ impl Mapping {
         Some(Mapping { file, part, start: NonNull::new(start)?, fd })
     }
 
-    /// Whether these bytes lie in the page cache. They may leave it later: a copy then waits for the disk.
+    /// Whether these bytes lie in the page cache. They may leave it later: a copy then waits for
+    /// the disk.
     fn is_resident(&self, at: usize, len: usize, pages: &mut Vec<u8>) -> bool {
         let from = at / PAGE * PAGE;
         let count = (at + len - from).div_ceil(PAGE);
         pages.clear();
         pages.resize(count, 0);
-        // SAFETY: the range lies inside the mapping, and the kernel writes a byte for each of its pages to `pages`.
+        // SAFETY: the range lies inside the mapping, and the kernel writes a byte for each of its
+        // pages to `pages`.
         let outcome = unsafe { libc::mincore(self.start.byte_add(from).as_ptr(), at + len - from, pages.as_mut_ptr()) };
         outcome == 0 && pages.iter().all(|page| page & 1 == 1)
     }
@@ -166,7 +170,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what `map` mapped. Nobody has a view of it any more, so no call of the kernel looks at it.
+        // SAFETY: exactly what `map` mapped. Nobody has a view of it any more, so no call of the
+        // kernel looks at it.
         unsafe { libc::munmap(self.start.as_ptr(), MAPPING as usize) };
     }
 }

@@ -1,7 +1,7 @@
 //! Waking a worker from another thread.
 //!
-//! An eventfd that the engine always listens to. `pending` keeps a burst of wakes to one system call: only the first
-//! after a turn writes.
+//! An eventfd that the engine always listens to. `pending` keeps a burst of wakes to one system
+//! call: only the first after a turn writes.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::IoError;
 
-/// Makes the worker's turn in progress, or its next one, return. Whatever the waking thread wrote before is visible to
-/// the worker after that turn.
+/// Makes the worker's turn in progress, or its next one, return. Whatever the waking thread wrote
+/// before is visible to the worker after that turn.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<Bell>);
 
@@ -22,7 +22,8 @@ struct Bell {
 
 impl Waker {
     pub(crate) fn open() -> Result<Waker, IoError> {
-        // SAFETY: no memory is passed. Blocking on purpose: a read by io_uring must wait and not fail with EAGAIN.
+        // SAFETY: no memory is passed. Blocking on purpose: a read by io_uring must wait and not
+        // fail with EAGAIN.
         let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if event < 0 {
             return Err(IoError::last("eventfd"));
@@ -42,12 +43,14 @@ impl Waker {
     /// Writes to the eventfd, whether a wake is pending or not.
     pub(crate) fn ring(&self) {
         let one = 1u64;
-        // SAFETY: eight bytes are read from `one`, which outlives the call. It cannot block: the counter would have to
-        // be one below 2^64. A failure is not possible for an open eventfd, and there is nobody to tell.
+        // SAFETY: eight bytes are read from `one`, which outlives the call. It cannot block: the
+        // counter would have to be one below 2^64. A failure is not possible for an open eventfd,
+        // and there is nobody to tell.
         unsafe { libc::write(self.event(), (&raw const one).cast(), 8) };
     }
 
-    /// The worker has seen the wake. The exchange (not a store) makes what the waking thread wrote visible.
+    /// The worker has seen the wake. The exchange (not a store) makes what the waking thread wrote
+    /// visible.
     pub(crate) fn seen(&self) {
         self.0.pending.swap(false, Ordering::AcqRel);
     }

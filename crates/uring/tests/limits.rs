@@ -20,7 +20,8 @@ fn forbid_io_uring() {
         step(answer, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the program and its filter are valid during the calls; both concern the calling thread alone.
+    // SAFETY: the program and its filter are valid during the calls; both concern the calling
+    // thread alone.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
@@ -41,7 +42,8 @@ fn where_io_uring_is_forbidden_threads_do_it_and_say_why() {
     .unwrap();
 }
 
-/// Takes all capabilities from the calling thread, CAP_IPC_LOCK among them, and limits locked memory.
+/// Takes all capabilities from the calling thread, CAP_IPC_LOCK among them, and limits locked
+/// memory.
 fn limit_locked_memory(limit: u64) {
     #[repr(C)]
     struct Header {
@@ -52,7 +54,8 @@ fn limit_locked_memory(limit: u64) {
     let header = Header { version: 0x2008_0522, pid: 0 };
     let none = [[0u32; 3]; 2];
     let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
-    // SAFETY: all arguments are valid during the calls. The limit is the process's: no other test here minds.
+    // SAFETY: all arguments are valid during the calls. The limit is the process's: no other test
+    // here minds.
     unsafe {
         assert_eq!(libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit), 0);
         assert_eq!(libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()), 0);

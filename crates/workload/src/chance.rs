@@ -1,6 +1,7 @@
 //! Chance as integers: unbiased choices and exponential times, the same on every machine.
 //!
-//! Logarithms differ in their last bit between mathematics libraries, so exponential times are drawn without one.
+//! Logarithms differ in their last bit between mathematics libraries, so exponential times are
+//! drawn without one.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -9,11 +10,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(Xoshiro256PlusPlus);
 
-/// Fraction bits of [`Chance::exponential`]: the largest value is below 2^6, so 6 + 58 bits fill a `u64`.
+/// Fraction bits of [`Chance::exponential`]: the largest value is below 2^6, so 6 + 58 bits fill a
+/// `u64`.
 pub(crate) const EXPONENTIAL_BITS: u32 = 58;
 
-/// `Q[k-1] = Σ (ln 2)^i / i!` for i = 1..=k, times 2^64: the table of [`Chance::exponential`]. At k = 15 the sum is so
-/// near to 1 (2^64) that a longer table would be used once in 10^16 draws.
+/// `Q[k-1] = Σ (ln 2)^i / i!` for i = 1..=k, times 2^64: the table of [`Chance::exponential`]. At k
+/// = 15 the sum is so near to 1 (2^64) that a longer table would be used once in 10^16 draws.
 const Q: [u64; 15] = [
     0xb172_17f7_d1cf_79ac,
     0xeef1_93f6_d75a_96fd,
@@ -51,8 +53,9 @@ impl Chance {
 
     /// A number below `n`, each as likely as any other. `n` must not be zero.
     ///
-    /// Lemire, "Fast random integer generation in an interval" (2019): the high half of `draw × n`; the draws that would
-    /// make some results more likely are drawn again. The division is reached with a chance of n / 2^64 only.
+    /// Lemire, "Fast random integer generation in an interval" (2019): the high half of `draw × n`;
+    /// the draws that would make some results more likely are drawn again. The division is reached
+    /// with a chance of n / 2^64 only.
     #[inline]
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         let mut product = u128::from(self.0.next_u64()) * u128::from(n);
@@ -73,8 +76,9 @@ impl Chance {
 
     /// An exponential time of mean 1, times 2^[`EXPONENTIAL_BITS`].
     ///
-    /// Algorithm S of Ahrens and Dieter (Knuth, The Art of Computer Programming, volume 2, 3.4.1): the leading ones of a
-    /// draw count whole multiples of ln 2, the bits behind them usually are the rest, and a short table corrects it.
+    /// Algorithm S of Ahrens and Dieter (Knuth, The Art of Computer Programming, volume 2, 3.4.1):
+    /// the leading ones of a draw count whole multiples of ln 2, the bits behind them usually are
+    /// the rest, and a short table corrects it.
     #[inline]
     pub(crate) fn exponential(&mut self) -> u64 {
         let draw = self.0.next_u64();
@@ -98,8 +102,9 @@ impl Chance {
 mod tests {
     use super::*;
 
-    /// Chi-square of 64 equally likely outcomes over 640 000 draws: 63 degrees of freedom, mean 63, standard deviation
-    /// √126 = 11.2. Five deviations are 119; below 63 − 5 × 11.2 = 7 it would be too even to be chance.
+    /// Chi-square of 64 equally likely outcomes over 640 000 draws: 63 degrees of freedom, mean 63,
+    /// standard deviation √126 = 11.2. Five deviations are 119; below 63 − 5 × 11.2 = 7 it would be
+    /// too even to be chance.
     fn assert_even(counts: &[u64; 64]) {
         let expected = counts.iter().sum::<u64>() as f64 / 64.0;
         let chi2: f64 = counts.iter().map(|&n| (n as f64 - expected).powi(2) / expected).sum();
@@ -108,8 +113,8 @@ mod tests {
 
     #[test]
     fn a_choice_is_even_even_where_it_does_not_divide_the_draws() {
-        // 3 × 2^62 outcomes from 2^64 draws: without the redraw every third result comes twice as often as the others,
-        // which the remainder by 3 shows.
+        // 3 × 2^62 outcomes from 2^64 draws: without the redraw every third result comes twice as
+        // often as the others, which the remainder by 3 shows.
         let (mut chance, mut counts) = (Chance::of_lane(1, 0), [0; 64]);
         let n = 3 << 62;
         for _ in 0..640_000 {
@@ -137,7 +142,8 @@ mod tests {
 
     #[test]
     fn exponential_times_have_mean_one_and_variance_one() {
-        // 4 million: the mean deviates by 1/√n = 0.0005, the variance by √(8/n) = 0.0014 (the fourth central moment is 9).
+        // 4 million: the mean deviates by 1/√n = 0.0005, the variance by √(8/n) = 0.0014 (the
+        // fourth central moment is 9).
         let mut chance = Chance::of_lane(4, 0);
         let (mut sum, mut squares, n) = (0.0, 0.0, 4_000_000);
         for _ in 0..n {

@@ -1,11 +1,14 @@
-//! When an open loop's requests are due: a schedule in whole nanoseconds that never looks at how the target keeps up.
+//! When an open loop's requests are due: a schedule in whole nanoseconds that never looks at how
+//! the target keeps up.
 //!
-//! *Uniform*: [`stats::Schedule`], so that request `k` (from 0) of a rate is due at `k / rate`, the first at once. The
-//! connections of a plan's workload take turns: lane `i` of `L` has requests i, i + L, …
+//! *Uniform*: [`stats::Schedule`], so that request `k` (from 0) of a rate is due at `k / rate`, the
+//! first at once. The connections of a plan's workload take turns: lane `i` of `L` has requests i,
+//! i + L, …
 //!
-//! *Poisson*: the time to the next request is exponential, its mean what a uniform schedule would wait. `L` lanes, each
-//! with the mean of `L` requests, are together a Poisson process of the whole rate. Times add up in 2^-32 ns; cutting
-//! each to a microsecond, as some tools do, makes the rate a third too high at 300 000 requests a second.
+//! *Poisson*: the time to the next request is exponential, its mean what a uniform schedule would
+//! wait. `L` lanes, each with the mean of `L` requests, are together a Poisson process of the whole
+//! rate. Times add up in 2^-32 ns; cutting each to a microsecond, as some tools do, makes the rate
+//! a third too high at 300 000 requests a second.
 
 use crate::chance::{Chance, EXPONENTIAL_BITS};
 use crate::spec::Spacing;
@@ -50,8 +53,9 @@ struct Poisson {
 }
 
 impl Share {
-    /// The lane's requests from `start` on; [`Due::advance`] goes on by [`Share::lanes`]. Poisson times are drawn from
-    /// `chance`, the first as well: lanes that all began at once would be no Poisson process.
+    /// The lane's requests from `start` on; [`Due::advance`] goes on by [`Share::lanes`]. Poisson
+    /// times are drawn from `chance`, the first as well: lanes that all began at once would be no
+    /// Poisson process.
     pub(crate) fn due(&self, start: Time, chance: Chance) -> Due {
         let mut due = Due::new(start, self.rate.0, self.spacing, chance);
         due.advance(u64::from(if self.spacing == Spacing::Poisson { self.lanes } else { self.lane }));
@@ -60,8 +64,8 @@ impl Share {
 }
 
 impl Due {
-    /// `rate` units (requests, or bytes) a second from `start` on: the first request is due then. Poisson times are drawn
-    /// from `chance`.
+    /// `rate` units (requests, or bytes) a second from `start` on: the first request is due then.
+    /// Poisson times are drawn from `chance`.
     pub(crate) fn new(start: Time, rate: u64, spacing: Spacing, chance: Chance) -> Due {
         Due(match spacing {
             Spacing::Uniform => Spaced::Uniform(Schedule::new(start, rate.min(1 << 63), Span::SECOND)),
@@ -130,8 +134,8 @@ impl Poisson {
     }
 }
 
-/// `mean × exponential / 2^EXPONENTIAL_BITS`, in the mean's own fraction. A mean may have 87 bits (32 MiB at one byte a
-/// second), so it is split before the product.
+/// `mean × exponential / 2^EXPONENTIAL_BITS`, in the mean's own fraction. A mean may have 87 bits
+/// (32 MiB at one byte a second), so it is split before the product.
 #[inline]
 fn scaled(mean: u128, exponential: u64) -> u128 {
     let (high, low) = (mean >> 60, mean & ((1 << 60) - 1));
@@ -162,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_poisson_rate_is_exact_at_rates_where_microseconds_would_not_do() {
-        // A count over time t has the deviation √(rate × t). Ten seconds at 300 000 a second: √3 000 000 = 1732, which is
-        // 0.06 %; five of them are allowed.
+        // A count over time t has the deviation √(rate × t). Ten seconds at 300 000 a second:
+        // √3 000 000 = 1732, which is 0.06 %; five of them are allowed.
         let ten = Time::from_nanos(10_000_000_000);
         let n = lane(0, 300_000, Spacing::Poisson, 0, 1).due_by(ten, 1);
         assert!(n.abs_diff(3_000_000) < 5 * 1732, "{n}");
@@ -191,7 +195,8 @@ mod tests {
     }
 
     proptest! {
-        /// By time t exactly ⌊rate × t⌋ + 1 requests of a uniform schedule are due, over all lanes, counted both ways.
+        /// By time t exactly ⌊rate × t⌋ + 1 requests of a uniform schedule are due, over all lanes,
+        /// counted both ways.
         #[test]
         fn as_many_are_due_as_the_rate_says(
             rate in 1u64..2_000_000, lanes in 1u32..9, start in 0u64..1 << 40, t in 0u64..50_000_000,

@@ -1,9 +1,9 @@
-//! One load job: everything that the engine needs to run one thread's worth of load against files, devices, an NBD
-//! export or nothing at all, whichever tool described it.
+//! One load job: everything that the engine needs to run one thread's worth of load against files,
+//! devices, an NBD export or nothing at all, whichever tool described it.
 //!
-//! A [`JobSpec`] is what was typed, checked and put into plain numbers with units. What only the machine knows (how
-//! large a device is, whether a file exists) stays open here as an [`Amount`] or `None`; the engine fills it in.
-//! `JobSpec::default()` is a sequential 4 KiB read at depth 1.
+//! A [`JobSpec`] is what was typed, checked and put into plain numbers with units. What only the
+//! machine knows (how large a device is, whether a file exists) stays open here as an [`Amount`] or
+//! `None`; the engine fills it in. `JobSpec::default()` is a sequential 4 KiB read at depth 1.
 
 mod content;
 mod ending;
@@ -66,7 +66,8 @@ pub struct JobSpec {
     pub file_order: FileOrder,
     /// What it asks: directions, order, offsets, sizes.
     pub reach: Reach,
-    /// Runs this recording in place of what `reach` and the rates say; `reach` still names directions and block sizes.
+    /// Runs this recording in place of what `reach` and the rates say; `reach` still names
+    /// directions and block sizes.
     pub replay: Option<Replay>,
     /// When it asks: depth, rate, pauses.
     pub pacing: Pacing,
@@ -90,7 +91,8 @@ pub struct JobSpec {
     pub cpus: Vec<u32>,
     /// On which nodes of a machine with several memories it runs, and where its buffers are.
     pub numa: Numa,
-    /// The kernel has a thread of its own that looks for requests, which spares system calls and takes a processor.
+    /// The kernel has a thread of its own that looks for requests, which spares system calls and
+    /// takes a processor.
     pub kernel_polls: Option<KernelPolling>,
     /// How it stands behind or before other programs.
     pub priority: Priority,
@@ -156,7 +158,8 @@ pub struct Command {
     pub output: PathBuf,
 }
 
-/// When a job asks for what it wrote to be durable. A flush waits for the writes before it and is timed apart.
+/// When a job asks for what it wrote to be durable. A flush waits for the writes before it and is
+/// timed apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flushes {
     /// `fsync` after so many writes; 0 never.
@@ -212,15 +215,18 @@ impl Forgive {
 pub struct Logs {
     /// A row for every request, with its latencies.
     pub each_request: bool,
-    /// Length of the intervals that bandwidth, operations and mean latencies are noted for; above zero.
+    /// Length of the intervals that bandwidth, operations and mean latencies are noted for; above
+    /// zero.
     pub interval: Span,
     /// Length of the intervals that whole histograms of service time are noted for.
     pub histogram_interval: Option<Span>,
     /// The longest latencies of each interval are noted too.
     pub longest: bool,
-    /// A row for every request as it was asked, so that the job can be run again from the recording.
+    /// A row for every request as it was asked, so that the job can be run again from the
+    /// recording.
     pub asked: bool,
-    /// Requests are counted by so many slices of all that the job uses, to tell whether its offsets are spread evenly.
+    /// Requests are counted by so many slices of all that the job uses, to tell whether its offsets
+    /// are spread evenly.
     pub coverage: Option<u32>,
 }
 

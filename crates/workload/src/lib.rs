@@ -1,13 +1,16 @@
-//! What is asked of storage: specifications of load, the seeded streams of requests made from them, and plan files.
+//! What is asked of storage: specifications of load, the seeded streams of requests made from them,
+//! and plan files.
 //!
 //! ```text
 //!   plan file ──► Plan ──► Spec (one a workload and phase) ──► Stream (one a connection) ──► Draft, Draft, …
 //! ```
 //!
-//! A [`Spec`] says what a workload looks like, a [`Stream`] is one connection's share of it as a sequence of requests,
-//! and a [`plan::Plan`] is a whole experiment: volumes, workloads, phases with administrators' commands, criteria.
+//! A [`Spec`] says what a workload looks like, a [`Stream`] is one connection's share of it as a
+//! sequence of requests, and a [`plan::Plan`] is a whole experiment: volumes, workloads, phases
+//! with administrators' commands, criteria.
 //!
-//! Nothing here does I/O, reads a clock or draws chance of its own: `now` and the seed are arguments.
+//! Nothing here does I/O, reads a clock or draws chance of its own: `now` and the seed are
+//! arguments.
 
 mod chance;
 mod due;

@@ -1,5 +1,5 @@
-//! A closed loop's own limit: a client that needs so long for each of its requests that it makes no more than so many a
-//! second, however soon the storage answers.
+//! A closed loop's own limit: a client that needs so long for each of its requests that it makes no
+//! more than so many a second, however soon the storage answers.
 //!
 //! ```text
 //!   free ≤ now: make one     free = max(free, now − CATCH_UP) + 1 / rate
@@ -9,8 +9,8 @@
 
 use block::{Iops, Span, Time};
 
-/// How far a client that was kept from its work may run behind and still make up for it: what a timer's lateness and a
-/// batch of completions take.
+/// How far a client that was kept from its work may run behind and still make up for it: what a
+/// timer's lateness and a batch of completions take.
 const CATCH_UP: Span = Span::from_millis(5);
 
 const FRACTION_BITS: u32 = 32;
@@ -68,8 +68,8 @@ mod tests {
         made
     }
 
-    /// One at once, then one every 1 / rate; asked late by less than 5 ms it loses nothing, but for what is due after the
-    /// last time that it was asked: at 4 ms, 4 ms × 3500/s = 14.
+    /// One at once, then one every 1 / rate; asked late by less than 5 ms it loses nothing, but for
+    /// what is due after the last time that it was asked: at 4 ms, 4 ms × 3500/s = 14.
     #[test]
     fn lateness_costs_nothing_until_it_is_too_much() {
         assert_eq!(made(3_500, 1_000), 3_500);

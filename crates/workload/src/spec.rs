@@ -1,4 +1,5 @@
-//! What a workload looks like: pattern, mix, sizes, range, arrival. Plain numbers, and the rules that they obey.
+//! What a workload looks like: pattern, mix, sizes, range, arrival. Plain numbers, and the rules
+//! that they obey.
 //!
 //! Keys in error messages are the ones of a plan file.
 
@@ -10,15 +11,17 @@ pub const BLOCK_MIN: Bytes = Bytes(512);
 pub const BLOCK_MAX: Bytes = Bytes::mib(32);
 /// Most sizes in a mix of blocks; fio's own limit for `bssplit`.
 pub const BLOCK_SIZES_MAX: usize = 64;
-/// Most requests in flight on one connection: 64 Ki, the largest submission queue that kernels take.
+/// Most requests in flight on one connection: 64 Ki, the largest submission queue that kernels
+/// take.
 pub const DEPTH_MAX: u32 = 65_536;
-/// Most connections of a workload: making stream `n` costs `n` jumps of its generator, half a second for all of these.
+/// Most connections of a workload: making stream `n` costs `n` jumps of its generator, half a
+/// second for all of these.
 pub const CONNECTIONS_MAX: u32 = 1_024;
 /// Highest rate of a workload, ten nanoseconds a request: above what a core can hand out.
 pub const RATE_MAX: Iops = Iops(100_000_000);
 
-/// One workload's load. Depth and the cap on outstanding requests count on each connection; rate and number of
-/// requests are the whole workload's.
+/// One workload's load. Depth and the cap on outstanding requests count on each connection; rate
+/// and number of requests are the whole workload's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// Where requests go.
@@ -31,13 +34,15 @@ pub struct Spec {
     pub range: Range,
     /// When requests are made.
     pub arrival: Arrival,
-    /// After so many writes a connection asks for a flush, as a database's journal does; `None` never flushes. A flush is
-    /// a request like the others: it counts as outstanding and takes its place in the schedule.
+    /// After so many writes a connection asks for a flush, as a database's journal does; `None`
+    /// never flushes. A flush is a request like the others: it counts as outstanding and takes its
+    /// place in the schedule.
     pub flush_every: Option<u32>,
-    /// Requests a second that each connection of a closed loop makes at most, however soon the storage answers: its host's
-    /// own limit. `None` has none.
+    /// Requests a second that each connection of a closed loop makes at most, however soon the
+    /// storage answers: its host's own limit. `None` has none.
     pub pace: Option<Iops>,
-    /// How many connections share the load, each with its own stream. None at all is a silent workload.
+    /// How many connections share the load, each with its own stream. None at all is a silent
+    /// workload.
     pub connections: u32,
     /// Ends after so many requests; `None` goes on until stopped.
     pub requests: Option<u64>,
@@ -50,8 +55,8 @@ pub struct Spec {
 pub enum Pattern {
     /// Any whole block of the range, each as likely as any other.
     Random,
-    /// One after the other, around the range; each connection starts at its own equal part of it. Reads and writes
-    /// advance together.
+    /// One after the other, around the range; each connection starts at its own equal part of it.
+    /// Reads and writes advance together.
     Sequential,
 }
 
@@ -69,8 +74,8 @@ pub enum Arrival {
         rate: Iops,
         /// How they are spread over time.
         spacing: Spacing,
-        /// Most requests in flight on each connection. Where it is met, requests are made late and their response time
-        /// still counts from when they were due.
+        /// Most requests in flight on each connection. Where it is met, requests are made late and
+        /// their response time still counts from when they were due.
         outstanding: u32,
     },
 }
@@ -215,7 +220,8 @@ impl Spec {
         broken.into_iter().chain(blocks).chain(range).collect()
     }
 
-    /// The range's length in bytes on a target of `target` bytes; zero where it starts behind the end.
+    /// The range's length in bytes on a target of `target` bytes; zero where it starts behind the
+    /// end.
     pub(crate) fn range_len(&self, target: Bytes) -> Bytes {
         let rest = target.0.saturating_sub(self.range.offset.0);
         Bytes(self.range.size.map_or(rest, |size| size.0.min(rest)))

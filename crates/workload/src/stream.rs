@@ -9,10 +9,10 @@
 //!            }
 //! ```
 //!
-//! A stream is a pure function of specification, lane and times: the same seed gives the same requests in the same
-//! order, and when they are made does not change which they are (arrival draws from a source of its own). Nothing is
-//! allocated after it was made or reshaped. Lengths, schedules and chance are those of a job's stream; why the two are two
-//! is decision 0306.
+//! A stream is a pure function of specification, lane and times: the same seed gives the same
+//! requests in the same order, and when they are made does not change which they are (arrival draws
+//! from a source of its own). Nothing is allocated after it was made or reshaped. Lengths,
+//! schedules and chance are those of a job's stream; why the two are two is decision 0306.
 
 use crate::chance::Chance;
 use crate::due::{Due, Share};
@@ -44,7 +44,8 @@ pub struct Draft {
     pub at: u64,
     /// Bytes.
     pub len: u64,
-    /// When it was due: the schedule's time in an open loop, `now` in a closed one. Response time counts from here.
+    /// When it was due: the schedule's time in an open loop, `now` in a closed one. Response time
+    /// counts from here.
     pub due: Time,
 }
 
@@ -91,8 +92,9 @@ struct Place {
 }
 
 impl Stream {
-    /// Lane `lane` (from 0) of `spec` on a target of `target` bytes, its schedule beginning at `start`. A lane that the
-    /// specification has no connection for is [`Next::Done`] from the beginning.
+    /// Lane `lane` (from 0) of `spec` on a target of `target` bytes, its schedule beginning at
+    /// `start`. A lane that the specification has no connection for is [`Next::Done`] from the
+    /// beginning.
     pub fn new(spec: &Spec, target: Bytes, lane: u32, start: Time) -> Result<Stream, SpecError> {
         spec.check(target)?;
         let chance = Chance::of_lane(spec.seed, lane);
@@ -159,17 +161,19 @@ impl Stream {
         Next::Issue(self.draft(due))
     }
 
-    /// One of its requests ended, well or badly, at a time that none of the arrivals so far depends on.
+    /// One of its requests ended, well or badly, at a time that none of the arrivals so far depends
+    /// on.
     pub fn completed(&mut self, _now: Time) {
         debug_assert!(self.outstanding > 0, "a completion of a request that this stream did not make");
         self.outstanding = self.outstanding.saturating_sub(1);
     }
 
-    /// From now on as `spec` says, on the same target. What is in flight stays so: a lower depth is reached as requests
-    /// end. The seed stays the first one.
+    /// From now on as `spec` says, on the same target. What is in flight stays so: a lower depth is
+    /// reached as requests end. The seed stays the first one.
     ///
-    /// A changed arrival (or number of connections that share a rate) begins a new schedule at `now`: what was overdue
-    /// is never made but counted by [`Stream::unsent`], so that one phase's backlog is not the next one's burst.
+    /// A changed arrival (or number of connections that share a rate) begins a new schedule at
+    /// `now`: what was overdue is never made but counted by [`Stream::unsent`], so that one phase's
+    /// backlog is not the next one's burst.
     pub fn reshape(&mut self, now: Time, spec: &Spec) -> Result<(), SpecError> {
         spec.check(self.target)?;
         self.take_shape(now, spec);
@@ -196,14 +200,15 @@ impl Stream {
         self.schedule.is_some()
     }
 
-    /// Requests of an open loop that are due by `now` and not made: what a run that ends now never sends.
+    /// Requests of an open loop that are due by `now` and not made: what a run that ends now never
+    /// sends.
     pub fn overdue(&self, now: Time) -> u64 {
         let due = self.schedule.as_ref().map_or(0, |schedule| schedule.due_by(now, self.lanes));
         due.min(self.quota.saturating_sub(self.made))
     }
 
-    /// Whether what is overdue of an open loop was held: as many as allowed were outstanding, and the schedule was not
-    /// caught up with since.
+    /// Whether what is overdue of an open loop was held: as many as allowed were outstanding, and
+    /// the schedule was not caught up with since.
     pub fn cap_met(&self) -> bool {
         self.cap_met
     }
@@ -265,7 +270,8 @@ impl Stream {
 }
 
 impl Place {
-    /// The range of `spec`; a sequential lane starts at its own equal part of it, at a whole largest block.
+    /// The range of `spec`; a sequential lane starts at its own equal part of it, at a whole
+    /// largest block.
     fn of(spec: &Spec, target: Bytes, lane: u32) -> Place {
         let (start, range) = (spec.range.offset.0, spec.range_len(target).0);
         let lanes = u64::from(spec.connections.max(lane + 1));
@@ -308,8 +314,8 @@ fn share(spec: &Spec, lane: u32) -> Option<Share> {
     }
 }
 
-/// How many requests lane `lane` makes in all: its equal share of the workload's, the first lanes one more where it does
-/// not divide.
+/// How many requests lane `lane` makes in all: its equal share of the workload's, the first lanes
+/// one more where it does not divide.
 fn quota(spec: &Spec, lane: u32) -> u64 {
     if lane >= spec.connections {
         return 0;

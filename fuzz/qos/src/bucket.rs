@@ -1,11 +1,12 @@
-//! What a limit may have let pass, told apart from how the scheduler computes it: a bucket that fills at the limit's
-//! rate up to its credit, in exact fractions.
+//! What a limit may have let pass, told apart from how the scheduler computes it: a bucket that
+//! fills at the limit's rate up to its credit, in exact fractions.
 
 use qos::{Burst, Ceiling};
 
 const SECOND: u128 = 1_000_000_000;
 
-/// The least that is in a bucket of `rate` a second, in units × nanoseconds per second, after all that passed.
+/// The least that is in a bucket of `rate` a second, in units × nanoseconds per second, after all
+/// that passed.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     rate: u64,
@@ -25,7 +26,8 @@ impl Bucket {
         Bucket { rate: 0, most: 0, level: 0, at: 0, on: false }
     }
 
-    /// A new rate, or none. What was in it stays, up to what the new credit holds: an edit gives nothing away.
+    /// A new rate, or none. What was in it stays, up to what the new credit holds: an edit gives
+    /// nothing away.
     pub fn set(&mut self, now: u64, rate: Option<u64>, burst: Option<Burst>, counts_operations: bool) {
         self.fill(now);
         if !std::mem::replace(&mut self.on, rate.is_some()) {
@@ -53,15 +55,16 @@ impl Bucket {
         }
     }
 
-    /// So many units pass; `late` of them may have been counted earlier (appointments), `largest` is one request's.
-    /// Says what is wrong, if anything.
+    /// So many units pass; `late` of them may have been counted earlier (appointments), `largest`
+    /// is one request's. Says what is wrong, if anything.
     pub fn pass(&mut self, now: u64, units: u64, late: u64, largest: u64) -> Result<(), String> {
         self.fill(now);
         if !self.on {
             return Ok(());
         }
         self.level = self.level.saturating_sub((u128::from(units) * SECOND) as i128);
-        // One request begins where anything is left, so the level may go below nothing by one; and rounding by 2^-32 ns.
+        // One request begins where anything is left, so the level may go below nothing by one; and
+        // rounding by 2^-32 ns.
         let slack = (u128::from(largest) * SECOND).saturating_mul(u128::from(late) + 2) + u128::from(self.rate) * 2;
         if self.level < -(slack as i128) {
             return Err(format!(

@@ -1,7 +1,9 @@
-//! A random administrator: objects, policy groups and sizes that come, change and go, with odd names and absurd rates.
+//! A random administrator: objects, policy groups and sizes that come, change and go, with odd
+//! names and absurd rates.
 //!
-//! What must hold: a refusal changes nothing and says why in one line; the scheduler accepts every edit of an accepted
-//! change; the rules that the registry promises stand; and a restart from its catalogue brings everything back.
+//! What must hold: a refusal changes nothing and says why in one line; the scheduler accepts every
+//! edit of an accepted change; the rules that the registry promises stand; and a restart from its
+//! catalogue brings everything back.
 
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span, Time};
 use qos::{
@@ -206,7 +208,8 @@ impl Play {
         assert_eq!(self.gate.status().objects, registry.objects().len() as u64);
     }
 
-    /// What was written down is what comes back, whatever the settings are by then, and a fresh scheduler accepts it.
+    /// What was written down is what comes back, whatever the settings are by then, and a fresh
+    /// scheduler accepts it.
     fn restart(&self, settings: &RegistrySettings) {
         let now = Time::from_nanos(self.now * 1_000_000_000);
         let mut kept = self.registry.catalogue();

@@ -1,9 +1,11 @@
-//! A random history of one gate: trees, ceilings, floors, bursts and groups that come, change and go while requests
-//! wait and fly, on a device that may be full, under a clock that stands still or jumps an hour ahead.
+//! A random history of one gate: trees, ceilings, floors, bursts and groups that come, change and
+//! go while requests wait and fly, on a device that may be full, under a clock that stands still or
+//! jumps an hour ahead.
 //!
-//! What must hold: every request ends exactly once; an object's requests reach the device in the order in which they
-//! came; no ceiling, its own or a group's, lets more pass than a bucket of its rate and credit allows; a poll hands over
-//! no more than its bound; and when every limit is gone, so is everything that waited.
+//! What must hold: every request ends exactly once; an object's requests reach the device in the
+//! order in which they came; no ceiling, its own or a group's, lets more pass than a bucket of its
+//! rate and credit allows; a poll hands over no more than its bound; and when every limit is gone,
+//! so is everything that waited.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -102,7 +104,8 @@ struct Play {
     made: u64,
     ended: Vec<bool>,
     out: Vec<Completion>,
-    /// Requests by appointment at most, which a shared group can lead to: they were counted before they go.
+    /// Requests by appointment at most, which a shared group can lead to: they were counted before
+    /// they go.
     late: u64,
 }
 

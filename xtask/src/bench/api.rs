@@ -1,5 +1,5 @@
-//! `cargo xtask bench api`: what administration by REST takes with many volumes and policies, and what the data path notices
-//! of it. The client is `api.py` beside this file.
+//! `cargo xtask bench api`: what administration by REST takes with many volumes and policies, and
+//! what the data path notices of it. The client is `api.py` beside this file.
 
 use super::{Folder, load_average, need, release_build};
 use crate::step::Watch;
@@ -15,7 +15,8 @@ const CLIENT: &str =
 /// The options of `bench api`.
 #[derive(clap::Args)]
 pub struct Api {
-    /// Where the pool is made: a folder that does not exist; on tmpfs the disk is not what is measured
+    /// Where the pool is made: a folder that does not exist; on tmpfs the disk is not what is
+    /// measured
     #[arg(long, default_value = "/dev/shm/seawall-bench-api")]
     folder: PathBuf,
     /// Volumes, each under a policy

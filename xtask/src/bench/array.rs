@@ -1,8 +1,10 @@
-//! `cargo xtask bench array`: what the simulator of arrays does in a second, and the policies of its caches beside libcachesim.
+//! `cargo xtask bench array`: what the simulator of arrays does in a second, and the policies of
+//! its caches beside libcachesim.
 //!
-//! What is asked: 10 million events a second of one core with a gate and a cache, 3 million finished requests a second on one station,
-//! 1 million on the A700's stages with gate and tape, a table of three hosts and ten runs within a second, and at most 1 GB for a
-//! day of a hundred volumes.
+//! What is asked: 10 million events a second of one core with a gate and a cache, 3 million
+//! finished requests a second on one station, 1 million on the A700's stages with gate and tape, a
+//! table of three hosts and ten runs within a second, and at most 1 GB for a day of a hundred
+//! volumes.
 
 use super::load_average;
 use crate::root;

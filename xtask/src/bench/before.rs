@@ -1,12 +1,14 @@
-//! `cargo xtask bench before COMMIT`: this tree's build beside that of another commit, on this machine, now.
+//! `cargo xtask bench before COMMIT`: this tree's build beside that of another commit, on this
+//! machine, now.
 //!
 //! ```text
 //!   turn 1   now, before      turn 2   before, now      turn 3   now, before      …
 //!            └── a pair ──┘            └── a pair ──┘
 //! ```
-//! Both have the same work, one after the other, and take turns at being first, so that a busy minute or a warm processor
-//! favours neither. A pair gives the ratio of the two rates; of the ratios' logarithms there is a mean, and the interval that
-//! it lies in with 95 % (Student's t). Where the interval has 1 in it, nothing was shown to have changed.
+//! Both have the same work, one after the other, and take turns at being first, so that a busy
+//! minute or a warm processor favours neither. A pair gives the ratio of the two rates; of the
+//! ratios' logarithms there is a mean, and the interval that it lies in with 95 % (Student's t).
+//! Where the interval has 1 in it, nothing was shown to have changed.
 
 use super::qos::Pool;
 use super::served::children_seconds;
@@ -222,7 +224,8 @@ fn paired(ratios: &[f64]) -> (f64, [f64; 2]) {
     (mean.exp(), [(mean - half).exp(), (mean + half).exp()])
 }
 
-/// What Student's t is below with 97.5 %, from one degree of freedom on; of more than 30 it is hardly less than the last.
+/// What Student's t is below with 97.5 %, from one degree of freedom on; of more than 30 it is
+/// hardly less than the last.
 const T_975: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
@@ -232,8 +235,8 @@ const T_975: [f64; 30] = [
 mod tests {
     use super::*;
 
-    /// Ratios e^-0.1, 1 and e^0.1: their logarithms have mean 0 and deviation 0.1, so with two degrees of freedom half of the
-    /// interval is 4.303 × 0.1 / √3 = 0.2484.
+    /// Ratios e^-0.1, 1 and e^0.1: their logarithms have mean 0 and deviation 0.1, so with two
+    /// degrees of freedom half of the interval is 4.303 × 0.1 / √3 = 0.2484.
     #[test]
     fn pairs_have_a_mean_and_an_interval() {
         let (ratio, [least, most]) = paired(&[-0.1f64, 0.0, 0.1].map(f64::exp));

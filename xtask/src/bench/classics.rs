@@ -1,6 +1,8 @@
-//! `cargo xtask bench classics`: the classic tools' front ends beside `seawall fio` and fio, on the same file.
+//! `cargo xtask bench classics`: the classic tools' front ends beside `seawall fio` and fio, on the
+//! same file.
 //!
-//! Runs take turns (ours, `seawall fio`, fio, ours, …); a figure is the median of its runs, a ratio that of the medians.
+//! Runs take turns (ours, `seawall fio`, fio, ours, …); a figure is the median of its runs, a ratio
+//! that of the medians.
 
 use super::served::children_seconds;
 use super::turns::{Data, Turns};
@@ -117,7 +119,8 @@ impl Classics {
         self.timed(command, json)
     }
 
-    /// Runs a command; `read` finds requests a second and requests in what it said and in its folder.
+    /// Runs a command; `read` finds requests a second and requests in what it said and in its
+    /// folder.
     fn timed(&self, mut command: Command, read: Reader) -> Result<Done> {
         let before = children_seconds()?;
         let output = command.stdin(Stdio::null()).output().with_context(|| line_of(&command))?;

@@ -73,7 +73,8 @@ impl Demo {
     }
 }
 
-/// Plays the demo as a newcomer does and prints what became of the floors, the last of its criteria.
+/// Plays the demo as a newcomer does and prints what became of the floors, the last of its
+/// criteria.
 fn play_whole(seawall: &Path, folder: &Folder, run: u32) -> Result<()> {
     let mut command = Command::new(seawall);
     command.env("SEAWALL_RESULTS", "none").current_dir(&folder.0).arg("demo").stdin(Stdio::null());

@@ -1,8 +1,9 @@
 //! `cargo xtask bench engine`: the load engine beside fio, the same command line for both.
 //!
-//! Runs take turns (ours, fio, ours, …); a figure is the median of its runs, a ratio that of the medians. Processor time
-//! is what the system counted for the whole process, from its start to its end, for both alike. Memory is the most that
-//! was resident. The stall is real: nbdkit is stopped by a signal for half a second while both read from it.
+//! Runs take turns (ours, fio, ours, …); a figure is the median of its runs, a ratio that of the
+//! medians. Processor time is what the system counted for the whole process, from its start to its
+//! end, for both alike. Memory is the most that was resident. The stall is real: nbdkit is stopped
+//! by a signal for half a second while both read from it.
 
 use super::served::{Served, children_seconds};
 use super::turns::{Data, Turns};
@@ -298,7 +299,8 @@ fn stalling_server(folder: &Path) -> Result<Served> {
     Served::start(command, &socket)
 }
 
-/// Waits for a process to end, looks at its memory in the middle, and stops the server of a stall meanwhile.
+/// Waits for a process to end, looks at its memory in the middle, and stops the server of a stall
+/// meanwhile.
 fn observe(mut child: Child, stall: Option<u32>, seconds: u64, line: &str) -> Result<(String, f64)> {
     let pid = child.id();
     let mut out = child.stdout.take().context("its output is piped")?;

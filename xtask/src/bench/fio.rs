@@ -37,7 +37,8 @@ impl Done {
 }
 
 impl Load {
-    /// The command that runs it for `seconds` on the export `uri`, from a folder that may be littered.
+    /// The command that runs it for `seconds` on the export `uri`, from a folder that may be
+    /// littered.
     pub fn command(&self, uri: &str, seconds: u64, folder: &Path) -> Command {
         let mut command = self.bare(seconds, folder);
         command.arg("--ioengine=nbd").arg(format!("--uri={uri}"));
@@ -59,7 +60,8 @@ impl Load {
         command.arg(format!("--rw={}", self.pattern)).arg(format!("--bs={}", self.block));
         command.arg(format!("--iodepth={}", self.depth)).arg(format!("--runtime={seconds}"));
         if !self.once {
-            // Blocks are drawn anew each time: without this, fio spends time on remembering which it had.
+            // Blocks are drawn anew each time: without this, fio spends time on remembering which
+            // it had.
             command.args(["--time_based", "--norandommap"]);
         }
         command

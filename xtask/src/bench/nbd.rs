@@ -1,10 +1,12 @@
 //! `cargo xtask bench nbd`: the server beside those that people use today, like for like.
 //!
-//! Two rivals, each under its own conditions, which ours takes over: nbdkit's file plugin through the page cache with
-//! all data in memory, and qemu-nbd past it (`O_DIRECT`). Hits of the server's own cache are beside nbdkit's memory plugin, and
-//! both depth-1 rows are there once more with `latency = "low"`. Same file size, same disk, same client, a Unix socket; ours with
-//! its QoS gate on and a ceiling that is never reached. Runs alternate (ours, theirs, ours, …); a ratio is the median of
-//! the ratios of neighbouring runs. The disk itself runs the same load beside them, without any server.
+//! Two rivals, each under its own conditions, which ours takes over: nbdkit's file plugin through
+//! the page cache with all data in memory, and qemu-nbd past it (`O_DIRECT`). Hits of the server's
+//! own cache are beside nbdkit's memory plugin, and both depth-1 rows are there once more with
+//! `latency = "low"`. Same file size, same disk, same client, a Unix socket; ours with its QoS gate
+//! on and a ceiling that is never reached. Runs alternate (ours, theirs, ours, …); a ratio is the
+//! median of the ratios of neighbouring runs. The disk itself runs the same load beside them,
+//! without any server.
 
 mod contender;
 mod crowd;

@@ -1,4 +1,5 @@
-//! `cargo xtask bench oltp`: what the driver of order entry costs beside pgbench, on the same server.
+//! `cargo xtask bench oltp`: what the driver of order entry costs beside pgbench, on the same
+//! server.
 //!
 //! ```text
 //! statements   browsing products, by our driver and by pgbench with the same statements; runs take turns
@@ -6,7 +7,8 @@
 //! memory       a thousand users in one process
 //! loading      setup at scale 0.1 without indexes, beside psql's COPY of the same rows
 //! ```
-//! The server is started by this bench on a folder in `target`; root starts it as `postgres`, as PostgreSQL wants.
+//! The server is started by this bench on a folder in `target`; root starts it as `postgres`, as
+//! PostgreSQL wants.
 
 use super::engine::resident_most_kib;
 use super::served::{Served, children_seconds};

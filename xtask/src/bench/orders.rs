@@ -1,4 +1,5 @@
-//! `cargo xtask bench orders`: for how long an administrators' order keeps the data thread, with many LUNs and a large one.
+//! `cargo xtask bench orders`: for how long an administrators' order keeps the data thread, with
+//! many LUNs and a large one.
 
 use super::{Folder, load_average};
 use crate::root;
@@ -9,7 +10,8 @@ use std::process::{Command, Stdio};
 /// The options of `bench orders`.
 #[derive(clap::Args)]
 pub struct Orders {
-    /// Where the pool is made: a folder that does not exist; on tmpfs the disk is not what is measured
+    /// Where the pool is made: a folder that does not exist; on tmpfs the disk is not what is
+    /// measured
     #[arg(long, default_value = "/dev/shm/seawall-bench-orders")]
     folder: PathBuf,
     /// LUNs of one volume, all in one policy group

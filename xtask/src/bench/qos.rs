@@ -1,7 +1,8 @@
 //! `cargo xtask bench qos`: what quality of service costs and what it keeps, on this machine, now.
 //!
-//! Three tables: the gate's time and memory; the ceiling of ours, of QEMU's throttle group and of nbdkit's rate filter
-//! under one client and one limit, the first second included; and a floor on the real server, with its neighbours.
+//! Three tables: the gate's time and memory; the ceiling of ours, of QEMU's throttle group and of
+//! nbdkit's rate filter under one client and one limit, the first second included; and a floor on
+//! the real server, with its neighbours.
 
 mod ceilings;
 mod completions;
@@ -25,7 +26,8 @@ pub struct Qos {
     /// Only these tables
     #[arg(long, value_enum)]
     only: Vec<Table>,
-    /// Beside threads that want the processors, two for each: what floors cost where they cannot be met
+    /// Beside threads that want the processors, two for each: what floors cost where they cannot be
+    /// met
     #[arg(long)]
     beside_load: bool,
 }

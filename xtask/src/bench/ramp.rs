@@ -5,7 +5,8 @@
 //! dgen, null   how fast one core makes data that goes nowhere
 //! ramp, null   how well one core keeps 150 000 IOPS when storage takes no time; fio's null engine paces beside it
 //! ```
-//! Both fillings are timed by themselves, until all is durable: what a process takes to start is left out of both.
+//! Both fillings are timed by themselves, until all is durable: what a process takes to start is
+//! left out of both.
 
 use super::served::children_seconds;
 use super::turns::Turns;
@@ -92,7 +93,8 @@ impl Ramp {
         Ok(())
     }
 
-    /// Makes a file without any blocks. What that leaves to be written is on the disk before a run begins.
+    /// Makes a file without any blocks. What that leaves to be written is on the disk before a run
+    /// begins.
     fn anew(&self, path: &Path) -> Result<()> {
         let _ = std::fs::remove_file(path);
         std::fs::File::create(path)?.set_len(self.mib << 20)?;
@@ -150,7 +152,8 @@ impl Ramp {
         let (mut late, mut off, mut their_off) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.turns.runs {
             let _ = std::fs::remove_dir_all(folder.join("ramp"));
-            // Its verdict is not asked for: storage that takes no time passes, or the exit code says no.
+            // Its verdict is not asked for: storage that takes no time passes, or the exit code
+            // says no.
             let status = ours().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
             if !matches!(status.code(), Some(0 | 1)) {
                 bail!("{}: {status}", line_of(&ours()));
@@ -179,7 +182,8 @@ impl Ramp {
     }
 }
 
-/// Reads for the whole run, and a burst of a quarter of the target for each cycle that wakes before its end, by its length.
+/// Reads for the whole run, and a burst of a quarter of the target for each cycle that wakes before
+/// its end, by its length.
 fn expected(seconds: u64) -> f64 {
     let cycles = (seconds - 1) / CYCLE;
     let reads = 0.75 * (IOPS * seconds) as f64;

@@ -1,6 +1,6 @@
-//! `cargo xtask bench results`: how large a results database gets, how long views of it and its page take, and how much
-//! memory the plan behind it. Bounds are on the processor's time, which the examples say beside that by the clock: a busy
-//! machine decides nothing.
+//! `cargo xtask bench results`: how large a results database gets, how long views of it and its
+//! page take, and how much memory the plan behind it. Bounds are on the processor's time, which the
+//! examples say beside that by the clock: a busy machine decides nothing.
 
 use super::{Folder, load_average};
 use crate::root;

@@ -65,7 +65,8 @@ pub struct CpuSeconds {
     pub system: f64,
 }
 
-/// Processor time of all processes that this one started and that ended: fields 16 and 17 of its `stat` (proc(5)).
+/// Processor time of all processes that this one started and that ended: fields 16 and 17 of its
+/// `stat` (proc(5)).
 ///
 /// # Errors
 /// The system does not tell.
@@ -87,11 +88,13 @@ impl Drop for Served {
     }
 }
 
-/// What Linux counts a second in towards programs, on every architecture that we run on (`getconf CLK_TCK`).
+/// What Linux counts a second in towards programs, on every architecture that we run on
+/// (`getconf CLK_TCK`).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// User and system time in a process's `stat`: fields 14 and 15 (proc(5)). The second field is the program's name in
-/// brackets and may hold anything, so counting starts behind its last bracket, where field 3 follows.
+/// User and system time in a process's `stat`: fields 14 and 15 (proc(5)). The second field is the
+/// program's name in brackets and may hold anything, so counting starts behind its last bracket,
+/// where field 3 follows.
 fn ticks_of(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(14 - 3);
     let mut next = || fields.next()?.parse::<u64>().ok();

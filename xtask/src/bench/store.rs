@@ -1,5 +1,5 @@
-//! `cargo xtask bench store`: what maps cost beside a sparse file, through clones and for a first write, and how long a
-//! pool takes to open.
+//! `cargo xtask bench store`: what maps cost beside a sparse file, through clones and for a first
+//! write, and how long a pool takes to open.
 
 use super::Folder;
 use crate::root;
@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 /// The options of `bench store`.
 #[derive(clap::Args)]
 pub struct Store {
-    /// Where the pools are made: a folder that does not exist; on tmpfs the disk is not what is measured
+    /// Where the pools are made: a folder that does not exist; on tmpfs the disk is not what is
+    /// measured
     #[arg(long, default_value = "/dev/shm/seawall-bench-store")]
     folder: PathBuf,
     /// Past the page cache

@@ -1,4 +1,5 @@
-//! How often and for how long what is compared runs: the same options for every bench, each with its own defaults.
+//! How often and for how long what is compared runs: the same options for every bench, each with
+//! its own defaults.
 
 /// Runs of some seconds that take turns; of how many seconds at least.
 #[derive(clap::Args)]
@@ -11,7 +12,8 @@ pub struct Turns<const RUNS: u32, const SECONDS: u64, const SECONDS_LEAST: u64> 
     pub seconds: u64,
 }
 
-/// A default as text. It lives as long as the program: what `default_value_t` keeps is one for all kinds of [`Turns`].
+/// A default as text. It lives as long as the program: what `default_value_t` keeps is one for all
+/// kinds of [`Turns`].
 fn shown(value: u64) -> &'static str {
     value.to_string().leak()
 }

@@ -15,13 +15,13 @@ const PURE: [&str; 22] = [
 const ADAPTERS: [&str; 10] =
     ["api", "cipher", "database", "engine", "psk", "results", "server", "storage", "store", "uring"];
 
-/// What a pure crate may use of ours: the words that all share, the word that was meant, and the rules of
-/// measuring.
+/// What a pure crate may use of ours: the words that all share, the word that was meant, and the
+/// rules of measuring.
 const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
-/// Pure crates that join others: the administration, what commands mean for policies and objects, and what it shows of what
-/// was kept; what bills what was kept; front ends, the crate
-/// whose words they unfold into, and the one whose sections their pages are built of.
+/// Pure crates that join others: the administration, what commands mean for policies and objects,
+/// and what it shows of what was kept; what bills what was kept; front ends, the crate whose words
+/// they unfold into, and the one whose sections their pages are built of.
 const JOINING: [(&str, &str); 20] = [
     ("admin", "history"),
     ("admin", "ontap"),
@@ -66,7 +66,8 @@ const RESERVED: [(&str, &[&str]); 6] = [
     ("s2n-tls-tokio", &["psk"]),
 ];
 
-/// Parts of the standard library that a pure crate does without, each in two halves so that no rule finds itself.
+/// Parts of the standard library that a pure crate does without, each in two halves so that no rule
+/// finds itself.
 const WORLD: [&str; 6] = ["std::fs", "std::net", "std::thread", "std::time", "std::process", "std::env"];
 
 /// The only crate that may be unsafe.

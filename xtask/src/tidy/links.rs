@@ -1,4 +1,5 @@
-//! Links from one of our pages to another file of ours: a file that was renamed leaves none behind that lead nowhere.
+//! Links from one of our pages to another file of ours: a file that was renamed leaves none behind
+//! that lead nowhere.
 
 use super::{Finding, Source};
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
 //! One name, one type: what a crate takes from others of ours has no name of a public type twice.
 //!
-//! Read from the text: `pub struct`, `enum`, `trait`, `union` and `type` at the left edge define a name; `use` declarations
-//! and paths that begin with a crate's name take it.
+//! Read from the text: `pub struct`, `enum`, `trait`, `union` and `type` at the left edge define a
+//! name; `use` declarations and paths that begin with a crate's name take it.
 
 use super::crates::Manifest;
 use super::{Finding, Source};
@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Names that are written with their crate's in front wherever they are used.
 const QUALIFIED: [&str; 1] = ["Error"];
 
-/// Names that were there twice when the rule came, by the crate that takes them. It only becomes shorter: a line that nothing
-/// needs any more is a finding, too.
+/// Names that were there twice when the rule came, by the crate that takes them. It only becomes
+/// shorter: a line that nothing needs any more is a finding, too.
 const STILL_TWICE: &[(&str, &str)] = &[
     ("admin", "Limits"),
     ("admin", "Size"),
@@ -77,7 +77,8 @@ const STILL_TWICE: &[(&str, &str)] = &[
     ("store", "Refusal"),
 ];
 
-/// What a crate takes: of each name, the crates that define it and where it is first taken from each.
+/// What a crate takes: of each name, the crates that define it and where it is first taken from
+/// each.
 type Taken<'s> = BTreeMap<&'s str, BTreeMap<&'s str, &'s str>>;
 
 /// Names that some crate takes from two of ours.
@@ -147,7 +148,8 @@ fn is_of_a_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Every path of more than one part, as its first part and each of the others; the branches of a `use` each.
+/// Every path of more than one part, as its first part and each of the others; the branches of a
+/// `use` each.
 fn paths(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     // The first part of the path that is read, and those of the braces around it.
@@ -209,7 +211,8 @@ mod tests {
         assert!(!read.iter().any(|(_, name)| ["I", "G"].contains(name)), "{read:?}");
     }
 
-    /// `cli` takes a phase of each; `ramp` knows two and takes one; what is in comments and tests counts nowhere.
+    /// `cli` takes a phase of each; `ramp` knows two and takes one; what is in comments and tests
+    /// counts nowhere.
     #[test]
     fn a_name_that_is_taken_twice_is_found() {
         let phase = "//! x\n/// y\npub enum Phase {\n    A,\n}\npub(crate) struct Inner;\n";

@@ -1,16 +1,21 @@
-//! The shape of a Rust file: how long it is, how long its functions are, how it begins and what it is called.
+//! The shape of a Rust file: how long it is, how long its functions are, how it begins and what it
+//! is called.
 
 use super::{Finding, Source};
 
 /// Lines of a file. Beyond it two ideas share a name.
 const FILE_LINES_MAX: usize = 500;
 
-/// Lines of a function, from `fn` to its brace. A test tells a story and may be longer; so may [`LONG`].
+/// Lines of a function, from `fn` to its brace. A test tells a story and may be longer; so may
+/// [`LONG`].
 const FUNCTION_LINES_MAX: usize = 60;
 const TEST_LINES_MAX: usize = 120;
 
-/// Functions that are longer and read best so: a long flat table or match. They may stay, but not grow: (path, name,
-/// lines).
+/// Characters of a line of a comment. Diagrams, tables and examples are as wide as they are.
+const COMMENT_WIDTH_MAX: usize = 100;
+
+/// Functions that are longer and read best so: a long flat table or match. They may stay, but not
+/// grow: (path, name, lines).
 const LONG: [(&str, &str, usize); 1] = [("crates/report/examples/sample/noisy_neighbour.rs", "scenes", 66)];
 
 /// Names that say nothing about what is inside.
@@ -30,6 +35,9 @@ pub fn check(source: &Source) -> Vec<Finding> {
             format!("has {lines} lines, at most {FILE_LINES_MAX} are allowed; give its second idea a file of its own"),
         );
     }
+    for (line, width) in wide_comments(&source.text) {
+        note(line, format!("has a comment of {width} characters, at most {COMMENT_WIDTH_MAX} are allowed; break it"));
+    }
     if !source.text.starts_with("//!") {
         note(1, "begins without a comment; say with `//!` what the file is and the idea behind it".into());
     }
@@ -44,6 +52,23 @@ pub fn check(source: &Source) -> Vec<Finding> {
         if function.lines > most {
             let (name, lines) = (function.name, function.lines);
             note(function.line, format!("{name} has {lines} lines, at most {most} are allowed; take it apart"));
+        }
+    }
+    found
+}
+
+/// Lines of comments in words that are too wide, from 1, each with its width.
+fn wide_comments(text: &str) -> Vec<(usize, usize)> {
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+        let words = comment.trim_start_matches(['/', '!']);
+        fenced ^= words.trim_start().starts_with("```");
+        let is_drawn = fenced || words.starts_with(" |") || words.starts_with("  ");
+        let width = line.chars().count();
+        if width > COMMENT_WIDTH_MAX && !is_drawn {
+            found.push((index + 1, width));
         }
     }
     found
@@ -128,6 +153,15 @@ mod tests {
         assert!(check(&source("a.rs", &with(FILE_LINES_MAX))).is_empty());
         assert_eq!(check(&source("a.rs", &with(FILE_LINES_MAX + 1))).len(), 1);
         assert!(check(&source("a.txt", &with(FILE_LINES_MAX + 1))).is_empty(), "only code is measured");
+    }
+
+    #[test]
+    fn comments_in_words_are_of_one_width() {
+        let wide = "x".repeat(COMMENT_WIDTH_MAX - 3);
+        let drawn = format!("//! x\n//! ```text\n//! {wide}x\n//! ```\n/// | {wide} |\n//   {wide}\n// {wide}\n");
+        assert_eq!(wide_comments(&drawn), []);
+        let words = format!("//! x\nfn f() {{\n    // {wide}\n}}\n");
+        assert_eq!(wide_comments(&words), [(3, COMMENT_WIDTH_MAX + 4)]);
     }
 
     #[test]

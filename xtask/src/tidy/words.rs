@@ -2,7 +2,8 @@
 
 use super::{Finding, Source};
 
-/// A word and why it is not wanted. Each is written in two halves, so that this table does not find itself.
+/// A word and why it is not wanted. Each is written in two halves, so that this table does not find
+/// itself.
 const WORDS: [(&str, &str, &str); 12] = [
     ("to", "do!(", "unfinished; build it or leave it out"),
     ("unimple", "mented!(", "unfinished; build it or leave it out"),
@@ -18,7 +19,8 @@ const WORDS: [(&str, &str, &str); 12] = [
     ("<<<<", "<<< ", "a merge that was not finished"),
 ];
 
-/// The notes of open work in comments; allowed with the condition that ends them: `TODO (when X): …`.
+/// The notes of open work in comments; allowed with the condition that ends them:
+/// `TODO (when X): …`.
 const OPEN: (&str, &str) = ("TO", "DO");
 
 /// What `source` says that it should not.

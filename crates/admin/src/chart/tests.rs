@@ -18,8 +18,9 @@ fn chart(settings: &str, arguments: &str) -> Result<String, String> {
     said
 }
 
-/// The published policy of the record system: 15 000 IOPS/TB, 30 000 at most, 7 500 in any case. On 5 TB that is 75 000 and
-/// 150 000; the minimum rules below half a TB, and the ceiling is above the floor from a quarter on.
+/// The published policy of the record system: 15 000 IOPS/TB, 30 000 at most, 7 500 in any case. On
+/// 5 TB that is 75 000 and 150 000; the minimum rules below half a TB, and the ceiling is above the
+/// floor from a quarter on.
 #[test]
 fn the_published_policy_is_drawn() {
     let said = chart(&format!("{EPIC} {USED}"), "").unwrap();
@@ -38,8 +39,9 @@ fn the_policy_of_the_database_of_75_tb_is_drawn() {
     insta::assert_snapshot!(said.unwrap());
 }
 
-/// As groups are made without a word on it, the floor goes by what is allocated and the ceiling by what is used. With a fifth
-/// of 5 TB used both are 75 000, as published; the ceiling climbs from half on.
+/// As groups are made without a word on it, the floor goes by what is allocated and the ceiling by
+/// what is used. With a fifth of 5 TB used both are 75 000, as published; the ceiling climbs from
+/// half on.
 #[test]
 fn a_floor_by_allocated_space_is_flat() {
     let said = chart(EPIC, "-size 5TB -used-space 1TB -growth 50 -years 2").unwrap();

@@ -1,4 +1,5 @@
-//! Slow and greedy clients in virtual time: a stream in memory, a clock that advances when there is nothing else to do.
+//! Slow and greedy clients in virtual time: a stream in memory, a clock that advances when there is
+//! nothing else to do.
 
 use super::*;
 use crate::certificate;
@@ -16,7 +17,8 @@ const ROOM: usize = 4096;
 /// How the server's side of a connection ended, and after how many seconds.
 type Ending = tokio::task::JoinHandle<(Result<(), String>, u64)>;
 
-/// A server that answers each request with the number of bytes in its body, or with as many as `/BYTES` in its path asks for.
+/// A server that answers each request with the number of bytes in its body, or with as many as
+/// `/BYTES` in its path asks for.
 fn serve() -> (DuplexStream, TlsConnector, Ending) {
     let folder = tempfile::tempdir().unwrap();
     let files = certificate::of_folder(folder.path(), "localhost").unwrap();
@@ -106,8 +108,8 @@ fn a_body_is_there_within_half_a_minute_or_refused() {
     });
 }
 
-/// One of a mebibyte is taken; a byte more is read to its end and refused; of one that goes on and on no more than 16 MiB are
-/// read.
+/// One of a mebibyte is taken; a byte more is read to its end and refused; of one that goes on and
+/// on no more than 16 MiB are read.
 #[test]
 fn a_body_is_a_mebibyte_at_most() {
     in_virtual_time(async {
@@ -155,7 +157,8 @@ fn an_answer_is_taken_within_two_minutes() {
     });
 }
 
-/// One that reads is not cut off for being slow: here 64 KiB a second, so that the whole takes a quarter of a minute.
+/// One that reads is not cut off for being slow: here 64 KiB a second, so that the whole takes a
+/// quarter of a minute.
 #[test]
 fn a_slow_reader_gets_its_answer() {
     in_virtual_time(async {

@@ -1,5 +1,5 @@
-//! Requests answered over a bare administration: no HTTP, no pool, no clock. What of all this the official client makes is
-//! tested against the built program.
+//! Requests answered over a bare administration: no HTTP, no pool, no clock. What of all this the
+//! official client makes is tested against the built program.
 
 mod asked;
 mod events;
@@ -228,7 +228,8 @@ fn a_qtree_keeps_its_number() {
     assert_eq!(bench.ask("GET", &first, "").status, 404);
 }
 
-/// One at the volume's root and one in a qtree. The slash in a path comes as `%2F` from the client, and as it is from others.
+/// One at the volume's root and one in a qtree. The slash in a path comes as `%2F` from the client,
+/// and as it is from others.
 #[test]
 fn files_are_known_by_their_paths() {
     let mut bench = Bench::new();
@@ -373,8 +374,8 @@ fn check(document: &Value, schema: &Value, value: &Value, place: &str) {
     }
 }
 
-/// All that there is, read with all its fields, is as the document says; each path takes the methods that it names, and no
-/// others.
+/// All that there is, read with all its fields, is as the document says; each path takes the
+/// methods that it names, and no others.
 #[test]
 fn the_document_says_what_is_answered() {
     let mut bench = Bench::new();
@@ -410,8 +411,8 @@ fn the_document_says_what_is_answered() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2_000)))]
 
-    /// Whatever is asked, nothing panics, nothing is the server's own fault, each refusal has a message and a code, and what
-    /// is refused at once leaves everything as it was.
+    /// Whatever is asked, nothing panics, nothing is the server's own fault, each refusal has a
+    /// message and a code, and what is refused at once leaves everything as it was.
     #[test]
     fn whatever_is_sent_is_answered(
         method in proptest::sample::select(&["GET", "POST", "PATCH", "DELETE", "PUT"][..]),

@@ -4,7 +4,8 @@ use super::{Kind, Page};
 use crate::resource::View;
 use admin::{CacheSeen, DEFAULT_PARTITION};
 
-/// A metric of each partition: its name, what it is, and its value. There are 64 partitions at most.
+/// A metric of each partition: its name, what it is, and its value. There are 64 partitions at
+/// most.
 type Row = (&'static str, Kind, &'static str, fn(&CacheSeen) -> u64);
 
 const PARTITION: [Row; 9] = [

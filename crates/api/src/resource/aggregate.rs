@@ -67,8 +67,8 @@ impl super::Cluster {
 }
 
 impl View<'_> {
-    /// Takes the aggregates that a body names: the pool is the one that there is, whatever scripts call theirs, as the
-    /// command line has it.
+    /// Takes the aggregates that a body names: the pool is the one that there is, whatever scripts
+    /// call theirs, as the command line has it.
     pub fn any_aggregate(&self, body: &mut Body) -> Result<(), Problem> {
         for mut aggregate in body.list("aggregates")?.unwrap_or_default() {
             aggregate.text("name")?;

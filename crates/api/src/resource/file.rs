@@ -1,5 +1,6 @@
-//! `/api/storage/volumes/UUID/files`: the files of a volume, each by its path from the volume's root. A POST to a path
-//! makes a file of a size there: hosts use it as a block device, so there is no data to send with it.
+//! `/api/storage/volumes/UUID/files`: the files of a volume, each by its path from the volume's
+//! root. A POST to a path makes a file of a size there: hosts use it as a block device, so there is
+//! no data to send with it.
 
 use super::volume::size_in;
 use super::{Resource, View};

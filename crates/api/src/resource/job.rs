@@ -1,5 +1,6 @@
-//! `/api/cluster/jobs`: what changes of volumes and the like answer with. Each has ended when it is answered: a change is
-//! short work here, and a client that follows the link finds the end at once. They are kept in the pool's folder.
+//! `/api/cluster/jobs`: what changes of volumes and the like answer with. Each has ended when it is
+//! answered: a change is short work here, and a client that follows the link finds the end at once.
+//! They are kept in the pool's folder.
 
 use super::{Resource, View};
 use crate::journal::{JOBS_FILE, Journal};
@@ -36,7 +37,8 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Those that were kept in a pool's folder; those without an end are settled by the catalogue's generation.
+    /// Those that were kept in a pool's folder; those without an end are settled by the catalogue's
+    /// generation.
     ///
     /// # Errors
     /// The file cannot be read or written.

@@ -1,7 +1,9 @@
-//! `…/metrics` of volumes, LUNs, qtrees and workloads: what each did over a time; and the fields `metric` and `statistics`.
+//! `…/metrics` of volumes, LUNs, qtrees and workloads: what each did over a time; and the fields
+//! `metric` and `statistics`.
 //!
-//! Latencies are those of all requests: what reads and writes took each is not known apart, so there is no `latency.read`.
-//! Where the time went stands beside the total, in fields that ONTAP has not.
+//! Latencies are those of all requests: what reads and writes took each is not known apart, so
+//! there is no `latency.read`. Where the time went stands beside the total, in fields that ONTAP
+//! has not.
 
 use super::{Resource, View};
 use crate::problem::{Problem, code};

@@ -158,7 +158,8 @@ impl Resource for Policies {
             return Err(body.exclusive("fixed", "adaptive"));
         }
         let mut commands = Vec::new();
-        // A group without settings of the other kind goes by its own kind; one with them is refused by the registry.
+        // A group without settings of the other kind goes by its own kind; one with them is refused
+        // by the registry.
         if adaptive.is_some() || fixed.is_none() && burst.is_some() && group.policy().adaptive().is_some() {
             commands.push(modify_adaptive(policy_group.clone(), adaptive.unwrap_or_default(), &burst)?);
         } else if fixed.is_some() || burst.is_some() {
@@ -290,12 +291,14 @@ impl Rate {
         if text.is_some() && (iops.is_some() || mb.is_some()) {
             return Err(body.exclusive(field, if iops.is_some() { &in_iops } else { &in_mb }));
         }
-        // What is more than a limit may be is refused by the registry, so it must not wrap around before.
+        // What is more than a limit may be is refused by the registry, so it must not wrap around
+        // before.
         let bytes = mb.map(|mb| mb.saturating_mul(MB));
         Ok(Rate { text: text.map(|text| text.limits().unwrap_or_default()), iops, bytes })
     }
 
-    /// What it makes of the limits that there are: what it does not name stays, and 0 takes a limit away.
+    /// What it makes of the limits that there are: what it does not name stays, and 0 takes a limit
+    /// away.
     fn over(&self, now: Option<Rates>) -> Option<Limits> {
         if self.text.is_some() || self.iops.is_none() && self.bytes.is_none() {
             return self.text;

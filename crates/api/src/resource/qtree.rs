@@ -1,4 +1,5 @@
-//! `/api/storage/qtrees`: qtrees, each named by its volume's identifier and its own number, which it keeps for good.
+//! `/api/storage/qtrees`: qtrees, each named by its volume's identifier and its own number, which
+//! it keeps for good.
 
 use super::{Resource, View};
 use crate::body::Body;

@@ -1,4 +1,5 @@
-//! What a body refers to by name or identifier: `{"name": "svm1"}`, `{"uuid": "…"}`, or both of the same thing.
+//! What a body refers to by name or identifier: `{"name": "svm1"}`, `{"uuid": "…"}`, or both of the
+//! same thing.
 
 use super::View;
 use super::policy::MB;
@@ -22,7 +23,8 @@ impl Assignment {
         *self == Assignment::default()
     }
 
-    /// The policy of either kind, for what takes one parameter: where the kind does not fit, the registry refuses it.
+    /// The policy of either kind, for what takes one parameter: where the kind does not fit, the
+    /// registry refuses it.
     pub fn any(self) -> Option<PolicyAssignment> {
         self.fixed.or(self.adaptive)
     }
@@ -76,9 +78,9 @@ impl View<'_> {
         }
     }
 
-    /// What an object's `policy`, as `{"name": …}` or `{"uuid": …}`, makes of `object`, or of a new one. `none` and an
-    /// empty name detach, limits in its place are the object's own; an empty object says nothing, as the client sends it
-    /// that knows no limits of one object alone.
+    /// What an object's `policy`, as `{"name": …}` or `{"uuid": …}`, makes of `object`, or of a new
+    /// one. `none` and an empty name detach, limits in its place are the object's own; an empty
+    /// object says nothing, as the client sends it that knows no limits of one object alone.
     pub fn assignment(&self, policy: Option<Body>, object: Option<ObjectId>) -> Result<Assignment, Problem> {
         let Some(mut policy) = policy.filter(|policy| !policy.is_empty()) else { return Ok(Assignment::default()) };
         let (name, uuid) = (policy.text("name")?, policy.text("uuid")?);
@@ -186,7 +188,8 @@ fn own_limits(policy: &mut Body) -> Result<Option<OwnLimits>, Problem> {
     let min = policy.value::<MinThroughput>("min_throughput")?.map(|text| text.limits().unwrap_or_default());
     let mut number = |field: &str, in_text: Option<u64>, is_text: bool, unit: u64| match policy.number(field)? {
         Some(_) if is_text => Err(policy.exclusive(field.rsplit_once('_').map_or(field, |(text, _)| text), field)),
-        // What is more than a limit may be is refused by the registry, so it must not wrap around before.
+        // What is more than a limit may be is refused by the registry, so it must not wrap around
+        // before.
         number => Ok(number.map(|number| number.saturating_mul(unit)).or(is_text.then(|| in_text.unwrap_or(0)))),
     };
     let limits = OwnLimits {

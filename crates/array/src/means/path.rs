@@ -33,7 +33,8 @@ pub(super) struct Visit {
     squares: f64,
     /// How often a server is asked.
     count: f64,
-    /// How often the request itself waits for one, one after the other; what happens beside it does not count.
+    /// How often the request itself waits for one, one after the other; what happens beside it does
+    /// not count.
     pub rounds: f64,
     /// Seconds that the request itself is served.
     pub shown: f64,
@@ -46,8 +47,9 @@ impl Station {
         work / (self.servers * self.queues)
     }
 
-    /// Seconds until a server is free. `open` is 1 for flows that come by a schedule of their own, and 0 for those that come
-    /// when they are answered: these are as regular as the station that they wait for, unless chance spreads them over queues.
+    /// Seconds until a server is free. `open` is 1 for flows that come by a schedule of their own,
+    /// and 0 for those that come when they are answered: these are as regular as the station that
+    /// they wait for, unless chance spreads them over queues.
     pub fn wait(&self, flow: usize, rates: &[f64], open: &[f64]) -> f64 {
         let sum = |of: fn(&Visit) -> f64| -> f64 { self.visits.iter().zip(rates).map(|(v, rate)| of(v) * rate).sum() };
         let (count, work, squares) = (sum(|visit| visit.count), sum(|visit| visit.work), sum(|visit| visit.squares));
@@ -71,7 +73,8 @@ impl Station {
     }
 }
 
-/// The part of arrivals that wait with c servers and a load of a (Erlang 1917): by the recursion of his formula B.
+/// The part of arrivals that wait with c servers and a load of a (Erlang 1917): by the recursion of
+/// his formula B.
 fn erlang_c(servers: f64, load: f64) -> f64 {
     let mut b = 1.0;
     let mut k = 1.0;
@@ -138,7 +141,8 @@ fn per(bytes: f64, rate: Bytes) -> f64 {
 }
 
 impl Path {
-    /// A station; `service` is how long each keeps a server, and how much of that is the request's own time.
+    /// A station; `service` is how long each keeps a server, and how much of that is the request's
+    /// own time.
     fn station(&mut self, name: &str, servers: f64, queues: f64, service: impl Fn(&Asked) -> (f64, f64)) {
         let mut visits = vec![Visit::default(); self.fixed.len()];
         for asked in &self.asked {
@@ -221,7 +225,8 @@ impl Path {
         }
     }
 
-    /// Of reads that are spread evenly over W bytes a cache of C answers C / W, and the second level its own part of the rest.
+    /// Of reads that are spread evenly over W bytes a cache of C answers C / W, and the second
+    /// level its own part of the rest.
     fn cache(&mut self, cache: &ReadCache) {
         for asked in self.asked.iter_mut().filter(|asked| asked.kind != OpKind::Write) {
             let Some(spread) = asked.spread.filter(|spread| spread.0 > 0) else { continue };
@@ -285,7 +290,8 @@ impl Path {
                 (time, time)
             }),
             Model::Disk(of) => {
-                // Two random places lie a third of the way apart on average, the root of which is 8/15 on average.
+                // Two random places lie a third of the way apart on average, the root of which is
+                // 8/15 on average.
                 let reach = seconds(of.seek_longest) - seconds(of.seek_shortest);
                 let seek = seconds(of.seek_shortest) + reach * (8.0 / 15.0 + 1.0 / 3.0) / 2.0;
                 let turn = seconds(of.rotation);

@@ -23,8 +23,8 @@ pub fn request(tag: u64, due: Time, ask: Ask) -> Request {
     Request { tag, object: ObjectId(0), at, len, op, fua: false, due }
 }
 
-/// Keeps `depth` requests of `asks` outstanding until `until`; what ended by then, in the order reported. Polls at the
-/// device's own wakeups and nowhere else.
+/// Keeps `depth` requests of `asks` outstanding until `until`; what ended by then, in the order
+/// reported. Polls at the device's own wakeups and nowhere else.
 pub fn closed_loop(
     spec: &DeviceSpec,
     seed: u64,

@@ -1,4 +1,5 @@
-//! The order of segments, what is admitted, the bound of a day, and histories against a device that is a table.
+//! The order of segments, what is admitted, the bound of a day, and histories against a device that
+//! is a table.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -43,7 +44,8 @@ fn segments_go_around_and_what_was_found_and_goes_soon_is_written_once_more() {
     assert!((0..4).all(|page| is_there(&level, page)));
     assert!((4..32).all(|page| offer(&mut level, Time::ZERO, page)));
     assert_eq!((level.of_partition(P), level.statistics().written), ((0, 32), 32));
-    // What is there is not written again, but what was found and lies in the segment that goes next.
+    // What is there is not written again, but what was found and lies in the segment that goes
+    // next.
     let found = level.find(Key { object: 1, page: 1 }).unwrap();
     level.hold(P, found);
     assert!(!offer(&mut level, Time::ZERO, 0) && !offer(&mut level, Time::ZERO, 31));
@@ -88,7 +90,8 @@ fn no_day_has_more_written_than_the_bound() {
         let pages = writes.iter().filter(|minute| (start..start + 24 * 60).contains(*minute)).count();
         assert!(pages as u64 * u64::from(PAGE) <= bound.0, "{pages} pages in the day from minute {start}");
     }
-    // And nothing of it goes unused: 20 segments, and 20 more for each of three days, but for what is rounded.
+    // And nothing of it goes unused: 20 segments, and 20 more for each of three days, but for what
+    // is rounded.
     let segments = writes.len() / 4;
     assert!((78..=80).contains(&segments), "{segments}");
 }
@@ -101,8 +104,9 @@ fn below(state: &mut u64, n: u64) -> u64 {
     *state % n
 }
 
-/// A device that holds, by slot, what was laid in a segment when it was written; what is found is always what was offered
-/// last, changed pages are never found, and what is being read is not written over.
+/// A device that holds, by slot, what was laid in a segment when it was written; what is found is
+/// always what was offered last, changed pages are never found, and what is being read is not
+/// written over.
 #[test]
 fn what_is_found_is_what_was_written_last() {
     for seed in 1..40u64 {

@@ -129,7 +129,8 @@ impl Drawn {
         chart.description = words.collect::<Vec<_>>().join(" ");
         let mut colour = 0;
         for (index, (name, published, points)) in self.curves.iter().enumerate() {
-            // What belongs together follows one another: a published curve begins a colour, and so does a simulated one alone.
+            // What belongs together follows one another: a published curve begins a colour, and so
+            // does a simulated one alone.
             let goes_on = index > 0 && !published && self.curves[index - 1].1;
             colour += usize::from(index > 0 && !goes_on);
             chart.marks.push(Mark::Line {

@@ -1,13 +1,16 @@
-//! How near any model comes that gives every host the same time a block: what a miss says of the model, and what of the cells.
+//! How near any model comes that gives every host the same time a block: what a miss says of the
+//! model, and what of the cells.
 
 use super::{Seen, seen};
 use crate::published::PublishedError;
 use std::collections::HashMap;
 
-/// The best that one time a block reaches on these cells, as parts: the least mean error, and the least worst error.
+/// The best that one time a block reaches on these cells, as parts: the least mean error, and the
+/// least worst error.
 ///
-/// Error by row is `|c · blocks / cycle - 1|`, which bends only at the rows' own ratios, so the least mean is at one of them; the least
-/// worst is where the largest and the smallest are off alike.
+/// Error by row is `|c · blocks / cycle - 1|`, which bends only at the rows' own ratios, so the
+/// least mean is at one of them; the least worst is where the largest and the smallest are off
+/// alike.
 ///
 /// # Errors
 /// A cell is missing.

@@ -26,7 +26,8 @@ pub fn aim(named: &str) -> Result<Aimed> {
     Ok(Aimed { size: permit.size(), place })
 }
 
-/// Where the system tells of the device under a path; a partition's is that of its disk. `None` where there is no device.
+/// Where the system tells of the device under a path; a partition's is that of its disk. `None`
+/// where there is no device.
 pub fn device_of(path: &Path) -> Option<PathBuf> {
     let about = fs::metadata(path).ok()?;
     let device = if about.file_type().is_block_device() { about.rdev() } else { about.dev() };

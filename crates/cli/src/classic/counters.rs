@@ -1,4 +1,5 @@
-//! What the kernel counts of this program and this machine: bytes that storage gave, and processor time.
+//! What the kernel counts of this program and this machine: bytes that storage gave, and processor
+//! time.
 
 use stats::kernel;
 use stats::run::CpuTimes;

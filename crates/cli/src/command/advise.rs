@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 
 /// Work out the adaptive policy that protects a database
 ///
-/// From the IOPS that it needs and the space that it uses, or from a recording of it: the published rule, and the one
-/// that leaves every burst of writes time to be written, with the command lines that create the policy and attach it, and
-/// what its floor and ceiling are as the used space grows. Exit code 0: the policy does what is asked; 1: a warning says
-/// why it may not; 2: there is nothing to go by.
+/// From the IOPS that it needs and the space that it uses, or from a recording of it: the published
+/// rule, and the one that leaves every burst of writes time to be written, with the command lines
+/// that create the policy and attach it, and what its floor and ceiling are as the used space
+/// grows. Exit code 0: the policy does what is asked; 1: a warning says why it may not; 2: there is
+/// nothing to go by.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(group(clap::ArgGroup::new("from").args(["iops", "global_references", "recording"]).required(true)))]
@@ -47,7 +48,8 @@ pub struct Advise {
     /// Which workload of a results database; may be given several times [default: all]
     #[arg(long, value_name = "NAME", requires = "recording")]
     workload: Vec<String>,
-    /// What of a recording is required: its 95th percentile or its peak, of means over a write cycle
+    /// What of a recording is required: its 95th percentile or its peak, of means over a write
+    /// cycle
     #[arg(long, value_name = "WHAT", default_value = "p95", value_parser = ["p95", "peak"])]
     demand: String,
     /// Used space: TB, or with a unit (500GB, 64MiB) [default: the recording's]
@@ -116,7 +118,8 @@ impl Advise {
         Ok(answer)
     }
 
-    /// What has to be protected, where that is from, what is doubtful about it, and on how many volumes it is.
+    /// What has to be protected, where that is from, what is doubtful about it, and on how many
+    /// volumes it is.
     fn need(&self) -> Result<(Need, String, Vec<String>, Option<u64>)> {
         let cycle_limit = Span::from_secs(self.cycle_limit);
         let Some(path) = &self.recording else {
@@ -201,7 +204,8 @@ fn space_given(given: &str) -> Result<Bytes, String> {
     }
 }
 
-/// A count as people give it: `75000`, `75k`, `1.5M`, each also with `IOPS` behind it. Of operations a k is a thousand.
+/// A count as people give it: `75000`, `75k`, `1.5M`, each also with `IOPS` behind it. Of
+/// operations a k is a thousand.
 fn count_given(given: &str) -> Result<u64, String> {
     let text = given.trim().to_ascii_lowercase();
     let text = text.strip_suffix("iops").unwrap_or(&text).trim_end();
@@ -256,8 +260,8 @@ mod tests {
         }
     }
 
-    /// The lines are taken by the server's own administration, and the floor that follows is the advised one: 17 917
-    /// IOPS/TB on 5 TB, 89 585.
+    /// The lines are taken by the server's own administration, and the floor that follows is the
+    /// advised one: 17 917 IOPS/TB on 5 TB, 89 585.
     #[test]
     fn the_lines_set_the_floor_that_was_advised() {
         let need = Need { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) };

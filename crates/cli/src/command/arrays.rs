@@ -11,8 +11,8 @@ use workload::plan::Device;
 
 /// List, show and draw the arrays that can be simulated
 ///
-/// seawall simulate takes each by its name: --array NAME for a plan, --device NAME for a classic tool. An array of one's own
-/// is a file like those that show prints.
+/// seawall simulate takes each by its name: --array NAME for a plan, --device NAME for a classic
+/// tool. An array of one's own is a file like those that show prints.
 #[derive(clap::Args)]
 pub struct Arrays {
     #[command(subcommand)]

@@ -7,8 +7,9 @@ use store::{Checked, RepairSettings};
 
 /// Check a pool that nobody serves
 ///
-/// Reads its settings, its catalogue and its maps, and names what is wrong; the data itself has no checksums and is not
-/// read. Nothing is written without --repair. Exit code 1 if something is wrong.
+/// Reads its settings, its catalogue and its maps, and names what is wrong; the data itself has no
+/// checksums and is not read. Nothing is written without --repair. Exit code 1 if something is
+/// wrong.
 #[derive(clap::Args)]
 pub struct Check {
     /// The pool's folder
@@ -20,11 +21,13 @@ pub struct Check {
     /// Where a repair first puts a copy of all it may write over: a folder that does not exist yet
     #[arg(long, value_name = "DIR", requires = "repair")]
     copy: Option<PathBuf>,
-    /// Let a repair lose this, by the name that the check gives it: a LUN of which nothing is left is made anew, all zeroes,
-    /// and data that the catalogue does not name goes, by its number; may be given several times
+    /// Let a repair lose this, by the name that the check gives it: a LUN of which nothing is left
+    /// is made anew, all zeroes, and data that the catalogue does not name goes, by its number; may
+    /// be given several times
     #[arg(long, value_name = "NAME", requires = "repair")]
     give_up: Vec<String>,
-    /// Let a repair go on with the catalogue that is there, though the data belongs to another edition of it
+    /// Let a repair go on with the catalogue that is there, though the data belongs to another
+    /// edition of it
     #[arg(long, requires = "repair")]
     take_catalogue: bool,
 }

@@ -8,9 +8,10 @@ use storage::Consent;
 
 /// Watch a noisy neighbour starve two volumes, and a policy give them back what they had
 ///
-/// Makes a pool in a folder of its own, serves three volumes over NBD through the QoS gate, lets three hosts load them,
-/// and ends with a table, a verdict for each criterion, and a page with the picture. Needs no root, no service and no
-/// network; removes the pool at the end. Ctrl-C ends it early and keeps what was measured; a second one stops at once.
+/// Makes a pool in a folder of its own, serves three volumes over NBD through the QoS gate, lets
+/// three hosts load them, and ends with a table, a verdict for each criterion, and a page with the
+/// picture. Needs no root, no service and no network; removes the pool at the end. Ctrl-C ends it
+/// early and keeps what was measured; a second one stops at once.
 #[derive(clap::Args)]
 pub struct Demo {
     #[command(flatten)]

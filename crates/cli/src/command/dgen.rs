@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 /// Fill directories, devices and NBD exports with data for a ramp
 ///
-/// A directory is filled until so many percent of its whole file system are in use, counting what is there, never into
-/// the space that is kept for root; a device or an export until so many percent of it hold data. A stopped filling goes
-/// on when the same command is given again. Every block says what it is, so that --verify can check it.
+/// A directory is filled until so many percent of its whole file system are in use, counting what
+/// is there, never into the space that is kept for root; a device or an export until so many
+/// percent of it hold data. A stopped filling goes on when the same command is given again. Every
+/// block says what it is, so that --verify can check it.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("filled").args(["directory", "device"]).required(true).multiple(true)))]
 pub struct Dgen {
@@ -27,23 +28,27 @@ pub struct Dgen {
     /// Directory to fill, usually a mount point
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// Device to fill, or an NBD export (nbd://HOST/NAME, nbd+unix:///NAME?socket=PATH); may be given again
+    /// Device to fill, or an NBD export (nbd://HOST/NAME, nbd+unix:///NAME?socket=PATH); may be
+    /// given again
     #[arg(long, value_name = "TARGET")]
     device: Vec<String>,
-    /// This device may be overwritten, whatever it holds: a name, a pattern, or the folder of a file; may be given again
+    /// This device may be overwritten, whatever it holds: a name, a pattern, or the folder of a
+    /// file; may be given again
     #[arg(long, value_name = "NAME")]
     destroy_data: Vec<String>,
     /// This device may be written even while it is mounted, swapped to or held; may be given again
     #[arg(long, value_name = "NAME")]
     even_in_use: Vec<String>,
-    /// Generators, each with a sub-directory of its own (dir01, dir02 …) [default: as the data has, or 2]; of several
-    /// devices, how many are filled at the same time [default: all]
+    /// Generators, each with a sub-directory of its own (dir01, dir02 …)
+    /// [default: as the data has, or 2]; of several devices, how many are filled at the same time
+    /// [default: all]
     #[arg(long, value_name = "N", value_parser = jobs)]
     jobs: Option<u32>,
     /// No progress bar and no summary
     #[arg(long)]
     quiet: bool,
-    /// Percent of the whole file system in use at the end, what others have in it counted; or of the device
+    /// Percent of the whole file system in use at the end, what others have in it counted; or of
+    /// the device
     #[arg(long, value_name = "P", default_value_t = 95, value_parser = percent)]
     pctfull: u32,
     /// Percent of the bytes that a compressor can save [default: as the data has, or 50]
@@ -52,8 +57,8 @@ pub struct Dgen {
     /// Percent of the blocks that are copies of others [default: as the data has, or 0]
     #[arg(long, value_name = "P", value_parser = share)]
     duplicates: Option<u32>,
-    /// Seed of the data [default: as the data has; of new data one that follows from this host's name and the full
-    /// path, so that no two places hold the same]
+    /// Seed of the data [default: as the data has; of new data one that follows from this host's
+    /// name and the full path, so that no two places hold the same]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Check the data that is there and write nothing
@@ -202,7 +207,8 @@ impl Dgen {
         ))
     }
 
-    /// What the data is to be: what it is, where there is some; what is asked must not contradict it.
+    /// What the data is to be: what it is, where there is some; what is asked must not contradict
+    /// it.
     fn dataset(&self, folder: &Path, found: Option<&Found>) -> Result<Dataset> {
         let usual = Recipe::default();
         let Some(found) = found else {

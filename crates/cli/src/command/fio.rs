@@ -1,7 +1,7 @@
 //! `seawall fio`: fio's command line and job files, run by our engine, answered in fio's outputs.
 //!
-//! What goes to the standard output (or `--output`) is the report alone, so that JSON is always one valid document; the
-//! plan in words, notes and the status line go to the standard error.
+//! What goes to the standard output (or `--output`) is the report alone, so that JSON is always one
+//! valid document; the plan in words, notes and the status line go to the standard error.
 
 mod ask;
 mod kept;
@@ -26,8 +26,9 @@ use world::Machine;
 
 /// Run fio command lines and job files
 ///
-/// Takes what fio takes: options, --name=JOB, job files. Beyond fio: --destroy-data=NAME lets a job overwrite what seawall
-/// did not lay out; --strict-fio copies fio where it surprises. --cmdhelp lists all options.
+/// Takes what fio takes: options, --name=JOB, job files. Beyond fio: --destroy-data=NAME lets a job
+/// overwrite what seawall did not lay out; --strict-fio copies fio where it surprises. --cmdhelp
+/// lists all options.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Fio {
@@ -197,8 +198,8 @@ fn wrapped(line: &str, columns: usize) -> String {
     text
 }
 
-/// Whether all was done that was asked; what failed is said on the standard error too, where a report in a file or in a
-/// machine's format would hide it.
+/// Whether all was done that was asked; what failed is said on the standard error too, where a
+/// report in a file or in a machine's format would hide it.
 fn answer(invocation: &Invocation, outcomes: &[JobOutcome]) -> Answer {
     let mut good = invocation.left_out.is_empty() || !invocation.flags.strict_fio;
     for outcome in outcomes {

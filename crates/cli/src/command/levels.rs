@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 /// Name classes of storage, make their policies on a server, and bill what was promised and used
 ///
-/// A file (TOML) names the classes: what each promises for every TB, and what it costs a month. `apply` makes an adaptive
-/// policy group of each in every SVM, by the same commands as the shell. `report` says of each SVM and volume over a period what was promised, used, held back
-/// and missed, and what it costs. docs/levels.md describes the file and the figures.
+/// A file (TOML) names the classes: what each promises for every TB, and what it costs a month.
+/// `apply` makes an adaptive policy group of each in every SVM, by the same commands as the shell.
+/// `report` says of each SVM and volume over a period what was promised, used, held back and
+/// missed, and what it costs. docs/levels.md describes the file and the figures.
 #[derive(clap::Args)]
 pub struct Levels {
     #[command(subcommand)]

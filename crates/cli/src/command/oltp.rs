@@ -17,9 +17,10 @@ use std::path::PathBuf;
 
 /// Put an order-entry load on a real database, and say what users feel and what limited it
 ///
-/// setup makes and loads eleven tables, run lets users place orders, sweep looks for the number of users from which on
-/// more bring little, check proves the database's contents, drop removes what setup made. Called as charbench it takes
-/// that tool's options. docs/oltp.md says what is measured.
+/// setup makes and loads eleven tables, run lets users place orders, sweep looks for the number of
+/// users from which on more bring little, check proves the database's contents, drop removes what
+/// setup made. Called as charbench it takes that tool's options. docs/oltp.md says what is
+/// measured.
 #[derive(clap::Args)]
 pub struct Oltp {
     #[command(subcommand)]
@@ -38,8 +39,9 @@ enum What {
 /// Which database.
 #[derive(clap::Args, Clone)]
 struct Which {
-    /// The database: sqlite:PATH, postgres://USER@HOST/DATABASE (passwords are PGPASSWORD's or ~/.pgpass's), or
-    /// private:FOLDER, a PostgreSQL server of its own that is started there and ends with the command
+    /// The database: sqlite:PATH, postgres://USER@HOST/DATABASE (passwords are PGPASSWORD's or
+    /// ~/.pgpass's), or private:FOLDER, a PostgreSQL server of its own that is started there and
+    /// ends with the command
     #[arg(long, value_name = "NAME", conflicts_with = "directory")]
     database: Option<String>,
     /// A folder for orders.sqlite, where no database is named
@@ -77,7 +79,8 @@ struct Work {
     /// How long it is measured, in seconds
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=604_800))]
     time: u64,
-    /// How long users work before that, in seconds: less than 60 makes transactions a minute too few
+    /// How long users work before that, in seconds: less than 60 makes transactions a minute too
+    /// few
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     warm_up: u64,
     /// How often each transaction is done: v2, v1 or as in NCR=15,BP=50
@@ -95,7 +98,8 @@ struct Work {
     /// How a server keeps transactions apart
     #[arg(long, value_name = "LEVEL", default_value = "read-committed", value_parser = ["read-committed", "repeatable-read", "serializable"])]
     isolation: String,
-    /// Draw some customers and products more often than others: Zipf's exponent, as in 1.1; all alike unless set
+    /// Draw some customers and products more often than others: Zipf's exponent, as in 1.1; all
+    /// alike unless set
     #[arg(long, value_name = "THETA", value_parser = skew)]
     skew: Option<f64>,
     /// How long users think inside a transaction, in milliseconds, as in 100-200
@@ -104,17 +108,19 @@ struct Work {
     /// How long they think between transactions
     #[arg(long, value_name = "MS", default_value = "0", value_parser = range)]
     think_between: (i64, i64),
-    /// The database's own cache: of SQLite that of each connection, 2MiB unless set, of private:FOLDER shared_buffers,
-    /// 128MiB unless set; another server has its own
+    /// The database's own cache: of SQLite that of each connection, 2MiB unless set, of
+    /// private:FOLDER shared_buffers, 128MiB unless set; another server has its own
     #[arg(long, value_name = "SIZE", value_parser = size)]
     buffers: Option<Bytes>,
-    /// Limit the memory of private:FOLDER, page cache included, so that it has to read from storage (root, cgroups)
+    /// Limit the memory of private:FOLDER, page cache included, so that it has to read from storage
+    /// (root, cgroups)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<Bytes>,
     /// The seed of all chance
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The date of all new rows, in seconds since 1970 (UTC), so that the same work makes the same rows; now unless set
+    /// The date of all new rows, in seconds since 1970 (UTC), so that the same work makes the same
+    /// rows; now unless set
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(i64).range(0..=4_102_444_800))]
     date: Option<i64>,
     /// Write a page
@@ -130,10 +136,12 @@ struct Run {
     /// How many users, a connection each
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
     users: u32,
-    /// Transactions due in a second, all users together; response times count from when each was due
+    /// Transactions due in a second, all users together; response times count from when each was
+    /// due
     #[arg(long, value_name = "TPS", value_parser = rate)]
     rate: Option<f64>,
-    /// End after so many transactions of all users together, if they are done before the time; nothing is left unmeasured
+    /// End after so many transactions of all users together, if they are done before the time;
+    /// nothing is left unmeasured
     #[arg(long, value_name = "N", conflicts_with = "warm_up", value_parser = clap::value_parser!(u64).range(1..))]
     transactions: Option<u64>,
     /// Print a line each second with these columns: users, tpm, tps, errs, resp, vresp, trans
@@ -148,7 +156,8 @@ struct Run {
     /// A comment for it
     #[arg(long, value_name = "TEXT", default_value = "")]
     comment: String,
-    /// In virtual time on an array that one does not have, without a database: a name of `seawall arrays list`, or a file
+    /// In virtual time on an array that one does not have, without a database: a name of
+    /// `seawall arrays list`, or a file
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["database", "directory"])]
     array: Option<String>,
     /// With --array: how large the database is; --buffers of it are in memory, 1GiB unless set

@@ -1,6 +1,7 @@
 //! `seawall orion`: the calibration of storage as Orion does it.
 //!
-//! The standard output has what the original prints, and behind it what is ours; notes go to the standard error.
+//! The standard output has what the original prints, and behind it what is ours; notes go to the
+//! standard error.
 
 mod field;
 mod matrix;
@@ -20,9 +21,9 @@ use workload::plan::Device;
 
 /// Calibrate storage for a database, as Orion does
 ///
-/// Takes the original's options with one dash (-run simple -testname x, with the volumes in x.lun) and writes
-/// its files, with percentiles, the best within a latency limit and a proof of every point beside them. `seawall
-/// orion -help` lists all options; docs/orion.md says what is measured.
+/// Takes the original's options with one dash (-run simple -testname x, with the volumes in x.lun)
+/// and writes its files, with percentiles, the best within a latency limit and a proof of every
+/// point beside them. `seawall orion -help` lists all options; docs/orion.md says what is measured.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Orion {

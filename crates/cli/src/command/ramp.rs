@@ -22,9 +22,9 @@ use workload::plan::Device;
 
 /// Ramp a database's load run by run and judge its write cycles
 ///
-/// Takes the classic options (--miniops, --maxiops, --numruns, --runtime, --wijfile, --system, --comment …) with one dash
-/// or two, on directories, devices and NBD exports that seawall dgen filled. --help lists all of them; docs/ramp.md says
-/// what is measured.
+/// Takes the classic options (--miniops, --maxiops, --numruns, --runtime, --wijfile, --system,
+/// --comment …) with one dash or two, on directories, devices and NBD exports that seawall dgen
+/// filled. --help lists all of them; docs/ramp.md says what is measured.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Ramp {
@@ -60,7 +60,8 @@ impl Ramp {
     }
 }
 
-/// Runs a ramp in virtual time over a simulated device that holds `data`; its directories and devices are places on it.
+/// Runs a ramp in virtual time over a simulated device that holds `data`; its directories and
+/// devices are places on it.
 ///
 /// # Errors
 /// As for `seawall ramp`, and where something is asked that has no sense in virtual time.

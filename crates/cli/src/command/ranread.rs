@@ -1,6 +1,7 @@
 //! `seawall ranread`: the random-read test of a database's storage, and its sweep to a knee.
 //!
-//! The standard output has the classic text to the byte; what the original does not say goes to the standard error.
+//! The standard output has the classic text to the byte; what the original does not say goes to the
+//! standard error.
 
 mod batch;
 mod course;
@@ -22,9 +23,9 @@ use workload::plan::Device;
 
 /// Read a database's storage at random, as RanRead does
 ///
-/// Takes help, setup, run, stop, reset, export and purge with the original's values, or the published call as one word, and
-/// sweep, which looks for the highest load inside the limits. `seawall ranread help` lists all options; docs/ranread.md says
-/// what is measured.
+/// Takes help, setup, run, stop, reset, export and purge with the original's values, or the
+/// published call as one word, and sweep, which looks for the highest load inside the limits.
+/// `seawall ranread help` lists all options; docs/ranread.md says what is measured.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Ranread {
@@ -118,7 +119,8 @@ fn run_once(ask: RunAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer
         .as_ref()
         .and_then(|(_, measured)| ask.limits.map(|limits| ranread::judge_batch(measured, ask.processes, limits)));
     let unsure = field.cannot_say();
-    // One that another shell stopped, or that failed, is not what was asked for: it is kept as cut short, without a verdict.
+    // One that another shell stopped, or that failed, is not what was asked for: it is kept as cut
+    // short, without a verdict.
     course::end(run, kept, judged.as_deref().unwrap_or(&[]), unsure.clone(), None);
     if played.is_err() {
         terminal::print("\n");

@@ -19,9 +19,9 @@ use workload::plan::Device;
 
 /// Simulate published tables and set both side by side
 ///
-/// Prints for every cell what was published, what is simulated and the error, whether numbers were fitted to it and how many, and
-/// what was asked of the comparison. Without a name all are played. Published figures never reach a simulation; exit code 1
-/// says that a target was missed.
+/// Prints for every cell what was published, what is simulated and the error, whether numbers were
+/// fitted to it and how many, and what was asked of the comparison. Without a name all are played.
+/// Published figures never reach a simulation; exit code 1 says that a target was missed.
 #[derive(clap::Args)]
 pub struct Reproduce {
     /// Which: a300, a700, aqos, fsx-qos, fsx-workshop, uspv
@@ -172,7 +172,8 @@ mod tests {
         rows.flat_map(|row| row.cells.iter().map(|cell| cell.1)).collect()
     }
 
-    /// Published results with every number half as large again; what was run and by which limits it is judged stays.
+    /// Published results with every number half as large again; what was run and by which limits it
+    /// is judged stays.
     fn changed() -> HashMap<String, String> {
         let results = ["a300_genio.csv", "a700_genio.csv", "aqos_rhel1.csv", "aqos_rhel2.csv", "aqos_rhel3_bully.csv"];
         let changed = |name: &str| {
@@ -188,8 +189,8 @@ mod tests {
         results.iter().map(|name| (name.to_string(), changed(name))).collect()
     }
 
-    /// Published cells that are changed change their errors, each by as much as it was changed, and nothing that is simulated
-    /// or was fitted.
+    /// Published cells that are changed change their errors, each by as much as it was changed, and
+    /// nothing that is simulated or was fitted.
     #[test]
     fn changed_cells_change_errors_and_nothing_simulated() {
         for (name, play, cells) in
@@ -214,8 +215,8 @@ mod tests {
         }
     }
 
-    /// The figures in the files of arrays are those that a fit to the published rows gives, within half a percent, and no more
-    /// than two are fitted.
+    /// The figures in the files of arrays are those that a fit to the published rows gives, within
+    /// half a percent, and no more than two are fitted.
     #[test]
     fn fitted_figures_are_those_of_the_fit() {
         let comparison = genio::aqos(&setting()).expect("played");
@@ -236,8 +237,8 @@ mod tests {
         assert!((cycle / (1e6 * fit.cycle) - 1.0).abs() < 0.005, "{cycle} us in the array, fit {:?}", fit.cycle);
     }
 
-    /// Shorter periods write smaller bursts in the same ratio; a bully who asks more has longer cycles in the ratio of what it
-    /// asks, and nobody else changes where the array is not full.
+    /// Shorter periods write smaller bursts in the same ratio; a bully who asks more has longer
+    /// cycles in the ratio of what it asks, and nobody else changes where the array is not full.
     #[test]
     fn what_no_document_holds_moves_by_its_cause() {
         let last = |setting: &Setting, host: usize| {

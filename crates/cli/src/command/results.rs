@@ -20,10 +20,10 @@ use std::path::PathBuf;
 
 /// List, show, compare, query and export the runs that were kept
 ///
-/// Every run of fio, ramp, ranread, orion, run, demo and simulate is kept in one results database. A
-/// RUN is named by its number in the list, by `last`, `last~1` (the one before it), or by the first
-/// eight characters or more of its uuid. Without a command the last runs are listed. --results names
-/// another database.
+/// Every run of fio, ramp, ranread, orion, run, demo and simulate is kept in one results database.
+/// A RUN is named by its number in the list, by `last`, `last~1` (the one before it), or by the
+/// first eight characters or more of its uuid. Without a command the last runs are listed.
+/// --results names another database.
 #[derive(clap::Args)]
 pub struct Results {
     #[command(subcommand)]
@@ -109,8 +109,8 @@ pub fn compared(database: &Database, number: i64) -> Result<Run> {
     Ok(as_looked_at(database.load_as(number, Detail::Within(SLICES_DRAWN))?))
 }
 
-/// Slices of all workloads and classes of a run of which a page is made second by second: more take longer than a second to
-/// read.
+/// Slices of all workloads and classes of a run of which a page is made second by second: more take
+/// longer than a second to read.
 const SLICES_DRAWN: u64 = 1_000_000;
 
 /// Processes of RanRead do the same, so nobody asks what each of them did.

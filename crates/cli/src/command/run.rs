@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 /// Run a plan on real storage
 ///
-/// Makes its volumes in a folder of its own, serves them over NBD to its workloads, plays its phases and judges its
-/// criteria; removes the volumes at the end. A volume with a place is a file, device or export that is there already, and
-/// stays. Ctrl-C ends it early and keeps what was measured; a second one stops at
-/// once. docs/plans.md has every key of a plan.
+/// Makes its volumes in a folder of its own, serves them over NBD to its workloads, plays its
+/// phases and judges its criteria; removes the volumes at the end. A volume with a place is a file,
+/// device or export that is there already, and stays. Ctrl-C ends it early and keeps what was
+/// measured; a second one stops at once. docs/plans.md has every key of a plan.
 #[derive(clap::Args)]
 pub struct Run {
     /// The plan file
@@ -21,7 +21,8 @@ pub struct Run {
     options: Options,
     #[command(flatten)]
     real: RealOptions,
-    /// A volume's place that may be overwritten although it holds something; a name, a pattern or a folder
+    /// A volume's place that may be overwritten although it holds something; a name, a pattern or a
+    /// folder
     #[arg(long, value_name = "PLACE")]
     destroy_data: Vec<String>,
     /// A volume's place that may be written although it is in use

@@ -20,8 +20,9 @@ use uring::{Hangup, IoSettings};
 
 /// Serve a pool's LUNs over NBD until interrupted
 ///
-/// A LUN's export is called /vol/VOLUME/LUN, and SVM:/vol/VOLUME/LUN in any case. Administrators' commands go to the
-/// control socket in the pool's folder: see `seawall shell`. SIGHUP has it read its certificates again.
+/// A LUN's export is called /vol/VOLUME/LUN, and SVM:/vol/VOLUME/LUN in any case. Administrators'
+/// commands go to the control socket in the pool's folder: see `seawall shell`. SIGHUP has it read
+/// its certificates again.
 #[derive(clap::Args)]
 pub struct Serve {
     /// Read what to serve, where and to whom from this file; options given here come before it
@@ -33,10 +34,12 @@ pub struct Serve {
     /// The pool's folder
     #[arg(long, value_name = "DIR", required_unless_present = "config")]
     pool: Option<PathBuf>,
-    /// Where to listen: HOST:PORT, or unix:PATH for its owner only; may be given several times [default: 127.0.0.1:10809]
+    /// Where to listen: HOST:PORT, or unix:PATH for its owner only; may be given several times
+    /// [default: 127.0.0.1:10809]
     #[arg(long, value_name = "ADDR")]
     listen: Vec<String>,
-    /// Where to listen for NFS (version 3, with MOUNT on the same port): HOST:PORT [default: nowhere]
+    /// Where to listen for NFS (version 3, with MOUNT on the same port): HOST:PORT
+    /// [default: nowhere]
     #[arg(long, value_name = "ADDR")]
     nfs: Option<String>,
     /// The export that a client gets who names none
@@ -45,7 +48,8 @@ pub struct Serve {
     /// Make the pool if the folder is empty or missing
     #[arg(long)]
     create: bool,
-    /// Whether clients encrypt: off, optional, required [default: required where not loopback or a Unix socket]
+    /// Whether clients encrypt: off, optional, required
+    /// [default: required where not loopback or a Unix socket]
     #[arg(long, value_name = "MODE")]
     tls: Option<Mode>,
     /// The folder with server-cert.pem, server-key.pem and, to verify clients by, ca-cert.pem
@@ -54,7 +58,8 @@ pub struct Serve {
     /// Let in only clients with a certificate by ca-cert.pem
     #[arg(long, requires = "tls_certificates")]
     tls_verify_clients: bool,
-    /// Encrypt with pre-shared keys instead of certificates: a file of lines NAME:HEX, as psktool writes it
+    /// Encrypt with pre-shared keys instead of certificates: a file of lines NAME:HEX, as psktool
+    /// writes it
     #[arg(long, value_name = "FILE", conflicts_with = "tls_certificates")]
     tls_psk: Option<PathBuf>,
     /// Where administrators reach it by REST, over HTTPS: HOST:PORT [default: nowhere]
@@ -335,12 +340,13 @@ fn pool_error(error: StoreError) -> anyhow::Error {
     }
 }
 
-/// A read of at least so many bytes is sent from the page cache instead of through a buffer. For fewer the waits for room in
-/// the socket and the look whether they are there cost what the copy costs.
+/// A read of at least so many bytes is sent from the page cache instead of through a buffer. For
+/// fewer the waits for room in the socket and the look whether they are there cost what the copy
+/// costs.
 const VIEW_BYTES_MIN: u32 = 128 << 10;
 
-/// The settings of a data thread's I/O with `memory` for its buffers. Little of it is pinned: small requests, which are
-/// the many, come from there.
+/// The settings of a data thread's I/O with `memory` for its buffers. Little of it is pinned: small
+/// requests, which are the many, come from there.
 pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
     IoSettings {
         backend: if no_io_uring { uring::Choice::Threads } else { uring::Choice::Auto },

@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Give a running server an administrator's commands
 ///
-/// Takes those of -c, or else lines from the input until its end or `exit`. Empty lines and those that begin with # do
-/// nothing. At a terminal Tab completes, ? lists what could follow, and Ctrl-C ends what runs. Every command explains
-/// itself: `seawall shell --pool DIR -c help`.
+/// Takes those of -c, or else lines from the input until its end or `exit`. Empty lines and those
+/// that begin with # do nothing. At a terminal Tab completes, ? lists what could follow, and Ctrl-C
+/// ends what runs. Every command explains itself: `seawall shell --pool DIR -c help`.
 #[derive(clap::Args)]
 pub struct Shell {
     /// The pool's folder
@@ -35,7 +35,8 @@ pub struct Shell {
     /// Who logs in
     #[arg(long, value_name = "NAME", requires = "rest")]
     user: Option<String>,
-    /// The authority that the server's certificate is by, or that certificate: rest-cert.pem of its pool's folder
+    /// The authority that the server's certificate is by, or that certificate: rest-cert.pem of its
+    /// pool's folder
     #[arg(long, value_name = "FILE", requires = "rest")]
     ca: Option<PathBuf>,
     /// The password is the first line of the input
@@ -102,7 +103,8 @@ impl Session {
         Ok(())
     }
 
-    /// Has the server run a line, with the password that it needs; its refusal in text. `None` of one that was interrupted.
+    /// Has the server run a line, with the password that it needs; its refusal in text. `None` of
+    /// one that was interrupted.
     fn run_each(
         &mut self,
         line: &str,

@@ -10,17 +10,19 @@ use std::path::{Path, PathBuf};
 
 /// Run a plan, or what a classic tool does, in virtual time over a simulated device
 ///
-/// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's table `device`
-/// describes. The same plan gives the same result, to the last digit, in seconds. `seawall simulate fio` does so with
-/// fio's command lines and job files, `seawall simulate ramp` with a database's write cycles, `seawall simulate ranread`
-/// with its random reads, `seawall simulate orion` with a calibration.
+/// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's
+/// table `device` describes. The same plan gives the same result, to the last digit, in seconds.
+/// `seawall simulate fio` does so with fio's command lines and job files, `seawall simulate ramp`
+/// with a database's write cycles, `seawall simulate ranread` with its random reads,
+/// `seawall simulate orion` with a calibration.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Simulate {
     /// The plan file
     #[arg(required = true)]
     plan: Option<PathBuf>,
-    /// Instead of the plan's device an array of `seawall arrays list`, or the one that a file describes
+    /// Instead of the plan's device an array of `seawall arrays list`, or the one that a file
+    /// describes
     #[arg(long, value_name = "NAME|FILE")]
     array: Option<String>,
     #[command(flatten)]
@@ -39,12 +41,13 @@ enum Tool {
 
 /// fio's command line or job files in virtual time
 ///
-/// Every file, device or export that a job names is a range of one simulated device. What needs data (verify) or other
-/// programs (exec_prerun) is refused; all else, and the outputs, are as with `seawall fio`.
+/// Every file, device or export that a job names is a range of one simulated device. What needs
+/// data (verify) or other programs (exec_prerun) is refused; all else, and the outputs, are as with
+/// `seawall fio`.
 #[derive(clap::Args)]
 struct Jobs {
-    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of `seawall arrays list`, or
-    /// a TOML file with a table `device` as plans have it, such as a plan
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of
+    /// `seawall arrays list`, or a TOML file with a table `device` as plans have it, such as a plan
     #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
     /// fio's options and job files
@@ -54,12 +57,13 @@ struct Jobs {
 
 /// Random reads of a database in virtual time
 ///
-/// Takes run and sweep as `seawall ranread` does; each target that is named is a file of 100 GiB on one simulated device. Its
-/// runs are kept in the results database, and not among the rows of RanRead, which are of storage.
+/// Takes run and sweep as `seawall ranread` does; each target that is named is a file of 100 GiB on
+/// one simulated device. Its runs are kept in the results database, and not among the rows of
+/// RanRead, which are of storage.
 #[derive(clap::Args)]
 struct Reads {
-    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of `seawall arrays list`, or
-    /// a TOML file with a table `device` as plans have it, such as a plan
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of
+    /// `seawall arrays list`, or a TOML file with a table `device` as plans have it, such as a plan
     #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
     /// What seawall ranread takes
@@ -69,12 +73,12 @@ struct Reads {
 
 /// A calibration in virtual time
 ///
-/// Takes what `seawall orion` takes. No list of volumes is read: as many of 100 GiB as -num_disks says (1) lie on
-/// one simulated device, which every point finds as it was made.
+/// Takes what `seawall orion` takes. No list of volumes is read: as many of 100 GiB as -num_disks
+/// says (1) lie on one simulated device, which every point finds as it was made.
 #[derive(clap::Args)]
 struct Calibration {
-    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of `seawall arrays list`, or
-    /// a TOML file with a table `device` as plans have it, such as a plan
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of
+    /// `seawall arrays list`, or a TOML file with a table `device` as plans have it, such as a plan
     #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
     /// What seawall orion takes
@@ -84,12 +88,12 @@ struct Calibration {
 
 /// A ramp's command line in virtual time
 ///
-/// Data and journals lie on one simulated device, whatever directories and devices the line names; rows, tables, page and
-/// verdict are as with `seawall ramp`.
+/// Data and journals lie on one simulated device, whatever directories and devices the line names;
+/// rows, tables, page and verdict are as with `seawall ramp`.
 #[derive(clap::Args)]
 struct Ramp {
-    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of `seawall arrays list`, or
-    /// a TOML file with a table `device` as plans have it, such as a plan
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of
+    /// `seawall arrays list`, or a TOML file with a table `device` as plans have it, such as a plan
     #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
     /// How much data the database has

@@ -16,10 +16,11 @@ use workload::plan::Device;
 
 /// Find the array that carries a load, and what gives out first
 ///
-/// The load is a database's: --iops operations a second of which a part are reads, the rest written in bursts; or
-/// --global-references. For each array the utilisation of each resource, also with one of two controllers, and by year at a rate of growth; with --instances
-/// one array for all beside one for each. With --require a plan is simulated on each array, at more and more of its load, until a
-/// criterion of it does not hold. Exit code 1: none carries it.
+/// The load is a database's: --iops operations a second of which a part are reads, the rest written
+/// in bursts; or --global-references. For each array the utilisation of each resource, also with
+/// one of two controllers, and by year at a rate of growth; with --instances one array for all
+/// beside one for each. With --require a plan is simulated on each array, at more and more of its
+/// load, until a criterion of it does not hold. Exit code 1: none carries it.
 #[derive(clap::Args)]
 pub struct Size {
     /// Operations a second of one instance

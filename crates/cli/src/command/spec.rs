@@ -1,4 +1,5 @@
-//! `seawall spec`: what a file system may do by its documents, and how a recorded run stands to that.
+//! `seawall spec`: what a file system may do by its documents, and how a recorded run stands to
+//! that.
 
 use super::results;
 use crate::memory::Memory;
@@ -12,8 +13,8 @@ use report::text;
 
 /// Print what a file system may do by its documents
 ///
-/// Every figure with its source. With --compare a run of the results database is set beside the baseline and the burst of each
-/// resource, and what limited it is named.
+/// Every figure with its source. With --compare a run of the results database is set beside the
+/// baseline and the burst of each resource, and what limited it is named.
 #[derive(clap::Args)]
 pub struct Spec {
     #[command(subcommand)]

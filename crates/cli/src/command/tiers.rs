@@ -1,4 +1,5 @@
-//! `seawall tiers`: storage tiers beside each other, in the fourteen columns of a published comparison.
+//! `seawall tiers`: storage tiers beside each other, in the fourteen columns of a published
+//! comparison.
 
 mod cpus;
 mod load;
@@ -14,9 +15,10 @@ use tiers::{List, Table};
 
 /// Compare storage tiers by what they do alone and by what a database makes of them
 ///
-/// A list of tiers (TOML) says what each is, where it can be loaded, and what is known of it: printed figures, files of
-/// Orion, RanRead, Swingbench and iostat, and the runs that were kept with the labels tiers=TITLE and tier=NUMBER. Figures
-/// that nobody measured are N/A. docs/tiers.md describes the list and the columns.
+/// A list of tiers (TOML) says what each is, where it can be loaded, and what is known of it:
+/// printed figures, files of Orion, RanRead, Swingbench and iostat, and the runs that were kept
+/// with the labels tiers=TITLE and tier=NUMBER. Figures that nobody measured are N/A. docs/tiers.md
+/// describes the list and the columns.
 #[derive(clap::Args)]
 pub struct Tiers {
     #[command(subcommand)]
@@ -35,7 +37,8 @@ enum What {
 struct Show {
     /// The list; without one the published comparison is shown
     list: Option<PathBuf>,
-    /// Give each row's difference from this test, with its confidence where both were measured twice
+    /// Give each row's difference from this test, with its confidence where both were measured
+    /// twice
     #[arg(long, value_name = "TEST")]
     baseline: Option<u32>,
     /// Add the figures of a file of another tool to a test; repeatable
@@ -52,10 +55,11 @@ struct Show {
     output: Option<PathBuf>,
 }
 
-/// Put the same load on every tier of a list: Orion, RanRead and order entry, the tiers in turns, then show the table
+/// Put the same load on every tier of a list: Orion, RanRead and order entry, the tiers in turns,
+/// then show the table
 ///
-/// In a folder that has none the database of RanRead is made first (load.size_gb); it is what Orion reads as well. Nothing
-/// else is written to. What is loaded stands in the list under [load].
+/// In a folder that has none the database of RanRead is made first (load.size_gb); it is what Orion
+/// reads as well. Nothing else is written to. What is loaded stands in the list under [load].
 #[derive(clap::Args)]
 struct Run {
     /// The list

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Add, delete and list the users who may administrate a server by REST
 ///
-/// They are kept in the pool's folder, with a hash of each one's password. A server that runs takes in what is changed at
-/// once.
+/// They are kept in the pool's folder, with a hash of each one's password. A server that runs takes
+/// in what is changed at once.
 #[derive(clap::Args)]
 pub struct User {
     #[command(subcommand)]

@@ -1,4 +1,5 @@
-//! Devices and exports full of data: found by the label in their first block, filled behind it, in order, one thread each.
+//! Devices and exports full of data: found by the label in their first block, filled behind it, in
+//! order, one thread each.
 
 use super::pipe::Pipe;
 use super::{Consent, Filling, Place, seed_of, words};
@@ -116,7 +117,8 @@ impl Filler {
         (self.device.label.blocks - self.device.label.filled) * BLOCK
     }
 
-    /// Fills it up; `wrote` hears of every byte that was written, and ends it early by returning false.
+    /// Fills it up; `wrote` hears of every byte that was written, and ends it early by returning
+    /// false.
     fn fill(mut self, wrote: &dyn Fn(u64) -> bool) -> Result<()> {
         let mut pipe = Pipe::open(&self.permit)?;
         self.fill_by(&mut pipe, wrote).map_err(|fault| {
@@ -136,7 +138,8 @@ impl Filler {
         let per_piece = pipe.piece() / BLOCK;
         let (mut done, mut goes_on) = (label.filled, true);
         while done < label.blocks && goes_on {
-            // The label shifts the data by a block; pieces lie at multiples of their size all the same.
+            // The label shifts the data by a block; pieces lie at multiples of their size all the
+            // same.
             let count = (per_piece - (done + 1) % per_piece).min(label.blocks - done);
             pipe.write(Label::place(done), count * BLOCK, |bytes| {
                 for (number, block) in bytes.chunks_exact_mut(BLOCK as usize).enumerate() {
@@ -153,8 +156,8 @@ impl Filler {
         pipe.sync()
     }
 
-    /// Makes it ours: what it was must not be recognised any more. Nothing of that need be durable before the data is: a
-    /// device without a label is filled from its beginning.
+    /// Makes it ours: what it was must not be recognised any more. Nothing of that need be durable
+    /// before the data is: a device without a label is filled from its beginning.
     fn claim(&self, pipe: &mut Pipe) -> Result<(), Fault> {
         for part in self.permit.parts().iter().filter(|part| part.kind() == storage::Kind::File) {
             let Some(path) = part.path() else { continue };

@@ -1,5 +1,5 @@
-//! Filling a directory: a few threads, each a job after the other, in order, so that a stop leaves whole jobs and
-//! beginnings of jobs, and nothing in between.
+//! Filling a directory: a few threads, each a job after the other, in order, so that a stop leaves
+//! whole jobs and beginnings of jobs, and nothing in between.
 
 use super::pipe::{DEPTH, Pipe};
 use super::{Place, consent, room, words};
@@ -30,8 +30,9 @@ struct Shared<'a> {
     watch: &'a dyn Filling,
 }
 
-/// Fills every job of `dataset` in `folder` up to `blocks` blocks, then takes back of the last what was too much for no
-/// more than `used_at_most` bytes of the file system to be in use. Returns the bytes written.
+/// Fills every job of `dataset` in `folder` up to `blocks` blocks, then takes back of the last what
+/// was too much for no more than `used_at_most` bytes of the file system to be in use. Returns the
+/// bytes written.
 pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, watch: &dyn Filling) -> Result<u64> {
     for job in 1..=dataset.jobs {
         let home = folder.join(Dataset::folder(job));
@@ -77,7 +78,8 @@ fn file(shared: &Shared<'_>, job: u32, first: u64, blocks: u64) -> Result<()> {
     if pipe.size() >= blocks * BLOCK {
         return Ok(());
     }
-    // The last pieces that are there may not be whole, as several were on their way: they are written again.
+    // The last pieces that are there may not be whole, as several were on their way: they are
+    // written again.
     let per_piece = pipe.piece() / BLOCK;
     let mut done = (pipe.size() / pipe.piece()).saturating_sub(DEPTH as u64) * per_piece;
     while done < blocks && !shared.watch.is_stopped() {
@@ -111,8 +113,8 @@ fn blocks_of(found: &super::Found, job: u32) -> u64 {
     found.files.iter().filter(|(of, ..)| *of == job).map(|(.., blocks)| blocks).sum()
 }
 
-/// Takes blocks off the end of the last job until no more than `used_at_most` bytes are in use; never of the first
-/// `before` blocks, which were there.
+/// Takes blocks off the end of the last job until no more than `used_at_most` bytes are in use;
+/// never of the first `before` blocks, which were there.
 fn trim(folder: &Path, dataset: &Dataset, before: u64, used_at_most: u64) -> Result<()> {
     let Some(found) = super::find(folder)? else { return Ok(()) };
     let mut left = blocks_of(&found, dataset.jobs).saturating_sub(before);

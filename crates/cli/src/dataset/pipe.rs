@@ -1,4 +1,5 @@
-//! A stream of large reads or writes to one place, several on their way while the next is being made.
+//! A stream of large reads or writes to one place, several on their way while the next is being
+//! made.
 //!
 //! ```text
 //!   make 5 ── write 4 ── write 3 ── write 2 ──►      at most DEPTH on their way; the oldest must end before the next begins
@@ -50,8 +51,8 @@ impl Pipe {
         Pipe::open_or_make(permit, Create::Never)
     }
 
-    /// The same, and may make a file. Files are opened past the page cache, or through it where the file system has no
-    /// other way.
+    /// The same, and may make a file. Files are opened past the page cache, or through it where the
+    /// file system has no other way.
     pub fn open_or_make(permit: &Permit, create: Create) -> Result<Pipe> {
         let permit = permit.clone().over_one_connection();
         // What is split has parts with memory of their own, and each export receives into its own.
@@ -124,8 +125,8 @@ impl Pipe {
         self.finish()
     }
 
-    /// Reads `from..to` in pieces; `each` is shown where a piece begins and its bytes, in any order, and ends it early by
-    /// returning false.
+    /// Reads `from..to` in pieces; `each` is shown where a piece begins and its bytes, in any
+    /// order, and ends it early by returning false.
     ///
     /// # Errors
     /// A read failed.
@@ -246,7 +247,8 @@ impl Actor for Waiting<'_> {
 mod tests {
     use super::*;
 
-    /// What is written is read back, whatever comes in pieces, and the room for pieces never runs out.
+    /// What is written is read back, whatever comes in pieces, and the room for pieces never runs
+    /// out.
     #[test]
     fn a_file_is_written_and_read_in_pieces() {
         let folder = tempfile::tempdir().unwrap();

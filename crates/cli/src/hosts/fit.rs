@@ -1,6 +1,7 @@
-//! The one factor: bursts of all hosts at once, without floors, at rates that come closer until the storage moves as many
-//! blocks a second as the experiment is aimed at, or until it is known what it usually moves. Then a whole run at these rates says what it can do for longer: a disk
-//! that rested before does more.
+//! The one factor: bursts of all hosts at once, without floors, at rates that come closer until the
+//! storage moves as many blocks a second as the experiment is aimed at, or until it is known what
+//! it usually moves. Then a whole run at these rates says what it can do for longer: a disk that
+//! rested before does more.
 
 use super::Field;
 use super::load::{factor_max, last_runs, one_burst, ramps, window};
@@ -17,7 +18,8 @@ const FIRST: f64 = 6_000.0;
 const STEP: f64 = 2.0;
 /// So near is near enough: the measure itself varies by as much.
 const NEAR: f64 = 0.04;
-/// Where no burst comes so near, so many tell what is usual: a disk that wavers by a tenth hardly ever does twice the same.
+/// Where no burst comes so near, so many tell what is usual: a disk that wavers by a tenth hardly
+/// ever does twice the same.
 const ENOUGH: usize = 6;
 /// The best burst does at most so many times what the worst does, or nothing is usual.
 const SPREAD: f64 = 1.6;
@@ -26,7 +28,8 @@ const SPREAD: f64 = 1.6;
 pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&str)) -> Result<f64> {
     let published = window(plan, 1.0, plan.runs - 1);
     let most = factor_max(plan);
-    // Half the period is half the burst; rates and ratios stay. Three seconds show a whole busy one.
+    // Half the period is half the burst; rates and ratios stay. Three seconds show a whole busy
+    // one.
     let cycle = (plan.cycle / 2).max(Span::from_secs(3).min(plan.cycle));
     let mut factor = published.factor(FIRST).min(most);
     let mut measured: Vec<f64> = Vec::new();
@@ -80,7 +83,8 @@ fn usual(measured: &[f64]) -> Result<f64> {
     Ok(median(measured))
 }
 
-/// What holds for a whole run, with every host asking for most; never more than `factor`, at which it is measured.
+/// What holds for a whole run, with every host asking for most; never more than `factor`, at which
+/// it is measured.
 fn whole_run(
     plan: &HostsPlan,
     field: &mut dyn Field,
@@ -98,7 +102,8 @@ fn whole_run(
     Ok(fits)
 }
 
-/// What the storage did while all hosts wrote in the one run of these ramps; `None` where that was too short to tell.
+/// What the storage did while all hosts wrote in the one run of these ramps; `None` where that was
+/// too short to tell.
 fn measured_by(field: &mut dyn Field, ramps: &[Settings]) -> Result<Option<Busy>> {
     let runs = field.run(ramps, 0).context("while the storage was measured")?;
     let seconds: Vec<_> = runs.iter().map(|run| TimelineSecond::of(0, run)).collect();
@@ -121,7 +126,8 @@ mod tests {
         assert_eq!(median(&[7.0]), 7.0);
     }
 
-    /// As a disk did it that was nobody else's; one that does twice as much in one burst as in another has no usual.
+    /// As a disk did it that was nobody else's; one that does twice as much in one burst as in
+    /// another has no usual.
     #[test]
     fn a_wavering_disk_has_its_usual() {
         let wavering = [89_781.0, 94_007.0, 86_038.0, 95_849.0, 106_273.0, 100_906.0];

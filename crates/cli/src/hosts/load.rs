@@ -13,8 +13,8 @@ use workload::plan::{HostsPlan, PlannedHost, Units};
 pub struct Scaling {
     /// Rates.
     pub rates: f64,
-    /// Published used space by the space here: a rate per TB grows by it, so that a host's floor is its published one
-    /// times `rates`.
+    /// Published used space by the space here: a rate per TB grows by it, so that a host's floor is
+    /// its published one times `rates`.
     pub space: f64,
 }
 
@@ -31,8 +31,8 @@ impl Scaling {
     }
 }
 
-/// An administrator's line with its limits fitted: fixed ones and absolute minima by the rates' factor, rates per TB by
-/// the space's too.
+/// An administrator's line with its limits fitted: fixed ones and absolute minima by the rates'
+/// factor, rates per TB by the space's too.
 ///
 /// # Errors
 /// The line is no command, or a value no rate.
@@ -124,7 +124,8 @@ pub fn registry_settings(plan: &HostsPlan) -> RegistrySettings {
     RegistrySettings { units, ..RegistrySettings::default() }
 }
 
-/// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be misread.
+/// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be
+/// misread.
 pub fn set_up(plan: &HostsPlan) -> Vec<String> {
     let (svm, data) = (&plan.svm, plan.volume_size.0);
     let mut lines = vec![format!("vserver create -vserver {svm}")];
@@ -173,8 +174,8 @@ mod tests {
         HostsPlan::read(include_str!("../../../../plans/protected-production.toml"), "p.toml").unwrap()
     }
 
-    /// 15 000 IOPS/TB on 5 TB are 75 000. At a hundredth of the rates, on four volumes of 256 MiB (1.0737 GB, 4656.6
-    /// times less), 750 IOPS take 15 000 · 0.01 · 4656.6 = 698 492 IOPS/TB.
+    /// 15 000 IOPS/TB on 5 TB are 75 000. At a hundredth of the rates, on four volumes of 256 MiB
+    /// (1.0737 GB, 4656.6 times less), 750 IOPS take 15 000 · 0.01 · 4656.6 = 698 492 IOPS/TB.
     #[test]
     fn floors_are_fitted_to_rates_and_space() {
         let scaling = Scaling::of(&plan(), 0.01);

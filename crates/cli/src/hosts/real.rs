@@ -1,4 +1,5 @@
-//! The hosts on real storage: each a thread of its own, with NBD connections to a server in this process.
+//! The hosts on real storage: each a thread of its own, with NBD connections to a server in this
+//! process.
 
 use super::load::{journal_bytes, registry_settings, set_up};
 use super::together::{Host, together};

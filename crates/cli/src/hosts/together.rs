@@ -1,4 +1,5 @@
-//! Hosts side by side, each on a thread of its own with a ring of its own. All open what they load, then all begin.
+//! Hosts side by side, each on a thread of its own with a ring of its own. All open what they load,
+//! then all begin.
 //!
 //! ```text
 //!   host 1   open ── ready ┐          ┌─ run ─────────────┐
@@ -38,7 +39,8 @@ struct Cue<'a> {
     clock: Clock,
 }
 
-/// A host's run and when it began it; `None` where it was ended because of something else than this host.
+/// A host's run and when it began it; `None` where it was ended because of something else than this
+/// host.
 type Played = Option<(RunOutcome, Time)>;
 
 /// Plays run `number` of each host's ramp. What each run was, and how far apart they began it.

@@ -48,7 +48,8 @@ pub(super) fn verdicts(experiment: &Experiment) -> Vec<Verdict> {
     let (outcome, answers) = experiment_verdict(experiment);
     let verdict = |answer: Answered| Verdict {
         question: answer.question.into(),
-        // Where the whole cannot say, a part of it that did not come true is no failure of the floors.
+        // Where the whole cannot say, a part of it that did not come true is no failure of the
+        // floors.
         outcome: match answer.outcome {
             Outcome::Fail if outcome == Outcome::CannotSay => Outcome::CannotSay,
             answered => answered,

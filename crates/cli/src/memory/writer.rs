@@ -1,5 +1,5 @@
-//! The results database as a run under way sees it: a thread of its own writes, so that nobody who plays the run waits for
-//! a lock or a disk.
+//! The results database as a run under way sees it: a thread of its own writes, so that nobody who
+//! plays the run waits for a lock or a disk.
 //!
 //! ```text
 //!   run ── so far ──▶ one place ──▶ thread ──▶ database
@@ -20,7 +20,8 @@ use uring::Clock;
 /// A run is written no more often than this.
 const EVERY: Span = Span::SECOND;
 
-/// Of a long run this part of its time at most may be lost: what is read through each time grows with it.
+/// Of a long run this part of its time at most may be lost: what is read through each time grows
+/// with it.
 const LOST_PART: u64 = 50;
 
 /// Writing takes this part of the time of one processor at most.
@@ -152,8 +153,8 @@ impl Database {
         None
     }
 
-    /// Writes the run. What does not last, as a lock or a full disk, is said once and tried again the next time; `None`
-    /// means that there is no next time.
+    /// Writes the run. What does not last, as a lock or a full disk, is said once and tried again
+    /// the next time; `None` means that there is no next time.
     fn write(&mut self, run: &Run, what: &str) -> Option<()> {
         let Err(error) = self.try_write(run) else { return Some(()) };
         let may_pass = error.downcast_ref().is_some_and(results::Error::may_pass);

@@ -18,7 +18,8 @@ pub struct Owner {
     pub first: u64,
 }
 
-/// The header of a write image journal: says whose it is, what it holds, and how much was made ready.
+/// The header of a write image journal: says whose it is, what it holds, and how much was made
+/// ready.
 ///
 /// ```text
 ///   0          8        16           24           32
@@ -66,7 +67,8 @@ pub struct SlabBuffers {
 }
 
 impl SlabBuffers {
-    /// For files with these owners, in the layout's order, and a journal of `wij` bytes; `run` is the run's number.
+    /// For files with these owners, in the layout's order, and a journal of `wij` bytes; `run` is
+    /// the run's number.
     pub fn new(io: &Io, owners: Vec<Owner>, wij: u64, run: u64) -> SlabBuffers {
         SlabBuffers { io: io.clone(), owners, wij, base: (run + 1) << 32 }
     }

@@ -1,5 +1,5 @@
-//! A place for a journal: a file, made with its space taken ahead or overwritten if it is one of ours, or a part of a
-//! device or an export.
+//! A place for a journal: a file, made with its space taken ahead or overwritten if it is one of
+//! ours, or a part of a device or an export.
 
 use super::buffers::Header;
 use crate::dataset::{Consent, Pipe, wipe_edges, words};
@@ -27,7 +27,8 @@ pub fn prepare_file(option: &str, permit: &Permit, path: &Path, need: u64) -> Re
             space.available
         );
     }
-    // Blocks that were never written cost more to write than others: once ahead, as in a database that has run before.
+    // Blocks that were never written cost more to write than others: once ahead, as in a database
+    // that has run before.
     permit.lay_out(Plan { len: need, contents: Contents::Zeroes, until_full: false }).with_context(name)
 }
 
@@ -44,8 +45,8 @@ fn header(pipe: &mut Pipe, at: u64) -> Result<Option<Header>, Fault> {
     pipe.bytes(at, BLOCK).map(|block| Header::read(&block))
 }
 
-/// Writes a part of a device once ahead, unless that was done for an earlier ramp. What tells that it held something else
-/// is taken away.
+/// Writes a part of a device once ahead, unless that was done for an earlier ramp. What tells that
+/// it held something else is taken away.
 pub fn prepare_part(permit: &Permit, part: Part, consent: &Consent) -> Result<()> {
     let place = permit.place();
     if permit.kind() == Kind::Nothing {

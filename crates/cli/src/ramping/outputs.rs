@@ -1,4 +1,5 @@
-//! The tables of a ramp: rows are added as runs end, so that what is there stays when a later run fails.
+//! The tables of a ramp: rows are added as runs end, so that what is there stays when a later run
+//! fails.
 
 use anyhow::{Context as _, Result, bail};
 use ramp::{

@@ -90,8 +90,8 @@ mod tests {
     use block::Op;
     use storage::local::NullTarget;
 
-    /// Three objects on two kinds of storage: each completion comes back with the number that it was asked under, and what
-    /// cannot be flushed is flushed at once.
+    /// Three objects on two kinds of storage: each completion comes back with the number that it
+    /// was asked under, and what cannot be flushed is flushed at once.
     #[test]
     fn objects_keep_their_numbers() {
         let road = |size, objects: &[u32], flushes| Road {

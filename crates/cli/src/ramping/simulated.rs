@@ -1,4 +1,5 @@
-//! A ramp in virtual time: the same machine, over one simulated device that holds the data and the journals.
+//! A ramp in virtual time: the same machine, over one simulated device that holds the data and the
+//! journals.
 //!
 //! ```text
 //!   │ data … │ write image journal │ transaction journal │

@@ -1,4 +1,5 @@
-//! Everything that a ramp touches, numbered: files and devices of data first, then what journals are on.
+//! Everything that a ramp touches, numbered: files and devices of data first, then what journals
+//! are on.
 
 use super::buffers::Owner;
 use super::journal::{self, Part};
@@ -70,7 +71,8 @@ impl Sites {
         ObjectId(self.all.len() as u32 - 1)
     }
 
-    /// Finds room for a journal of `need` bytes, behind the data where there is some. Nothing is written yet.
+    /// Finds room for a journal of `need` bytes, behind the data where there is some. Nothing is
+    /// written yet.
     ///
     /// # Errors
     /// There is too little, or it holds something else.

@@ -133,7 +133,8 @@ pub fn must_be_free(folder: &Path) -> Result<()> {
     }
 }
 
-/// How the ramp in `folder` stands, or how the last one there ended: an error where that could not say.
+/// How the ramp in `folder` stands, or how the last one there ended: an error where that could not
+/// say.
 pub fn said(folder: &Path) -> Result<(String, Answer)> {
     match read(folder)? {
         Some((pid, line)) if is_alive(pid) => Ok((format!("process {pid}: {line}"), Answer::Yes)),
@@ -188,8 +189,8 @@ fn run_line(run: usize, runs: usize, load: &Load, length: Span, progress: &Progr
     )
 }
 
-/// The reads that ended between two looks; the first begins with the run. Of means over all reads so far, the mean of those
-/// between follows.
+/// The reads that ended between two looks; the first begins with the run. Of means over all reads
+/// so far, the mean of those between follows.
 fn reads_since(before: Option<&Progress>, now: &Progress) -> Interval {
     let (start, reads, sum) =
         before.map_or((Span::ZERO, 0, Span::ZERO), |at| (at.elapsed, at.reads, at.read_mean * at.reads));
@@ -234,7 +235,8 @@ fn cycle_line(constants: &Constants, load: &Load, progress: &Progress) -> String
 mod tests {
     use super::*;
 
-    /// Half of the journal of a burst of 20 000 blocks, 10 s after its start: 35 s to the line; and 5 s behind it.
+    /// Half of the journal of a burst of 20 000 blocks, 10 s after its start: 35 s to the line; and
+    /// 5 s behind it.
     #[test]
     fn the_cycle_is_shown_by_phase_blocks_and_seconds() {
         let (constants, load) = (Constants::default(), Load { target: 1000, read_percent: 75, burst: 20_000 });
@@ -253,13 +255,15 @@ mod tests {
             "cycle 1: journal [#####-----] 10000 blocks left, 35.0 s to the 45.0 s line"
         );
         assert_eq!(line(Phase::DataSync, 0, 50), "cycle 1: database sync, 5.0 s over its 45.0 s");
-        // As long as it gets in a published run: 150 000 IOPS, the last cycle. It is shown whole in 80 columns.
+        // As long as it gets in a published run: 150 000 IOPS, the last cycle. It is shown whole in
+        // 80 columns.
         let (load, last) = (Load { burst: 3_000_000, ..load }, progress(Phase::Data, 1_500_000, 73));
         let longest = cycle_line(&constants, &load, &Progress { cycles: 21, ..last });
         assert_eq!(longest, "cycle 22: database [#####-----] 1500000 blocks left, 28.0 s over its 45.0 s");
         assert!(longest.len() < 80, "{}", longest.len());
         assert_eq!(line(Phase::Sleep, 0, 0), "cycle 1: asleep");
-        // 750 reads of 1 ms in the first second, 250 of 5 ms in the next: all of them have a mean of 2 ms.
+        // 750 reads of 1 ms in the first second, 250 of 5 ms in the next: all of them have a mean
+        // of 2 ms.
         let at = |seconds, reads, mean| Progress {
             elapsed: Span::from_secs(seconds),
             reads,

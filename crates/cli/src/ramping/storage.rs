@@ -17,8 +17,9 @@ use uring::{Io, IoSettings};
 
 /// How often a run is looked at.
 const LOOK: Span = Span::from_millis(200);
-/// Reads that follow one another faster than this are waited for awake: the kernel takes about as long to wake a sleeper.
-/// Not where other hosts share the machine: it would be their processor, and the storage's.
+/// Reads that follow one another faster than this are waited for awake: the kernel takes about as
+/// long to wake a sleeper. Not where other hosts share the machine: it would be their processor,
+/// and the storage's.
 const ALERT: Span = Span::from_micros(50);
 
 /// What a ramp is to work on.
@@ -136,7 +137,8 @@ impl OpenedStorage {
         Ok(Io::open(&IoSettings { slab: Bytes(buffers.max(4 << 20)), in_flight, ..IoSettings::default() })?)
     }
 
-    /// Opens everything: files and devices as one, every export by itself. With what each loses of its connections.
+    /// Opens everything: files and devices as one, every export by itself. With what each loses of
+    /// its connections.
     fn routes(&self, io: &Io) -> Result<(Routes, Vec<LossCounts>)> {
         let (mut roads, mut files, mut numbers, mut losses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let how = How { cache: self.cache, keep_data: false, ..How::default() };

@@ -1,10 +1,12 @@
-//! The server's cache in virtual time, above a plan's simulated device: the same policy and partitions, without the pages.
+//! The server's cache in virtual time, above a plan's simulated device: the same policy and
+//! partitions, without the pages.
 //!
 //! ```text
 //!   read ──► all pages there? ── yes ──► ends after HIT
 //!                            └── no ───► the device; they are there for the next that asks
 //! ```
-//! Writes, trims and zeroes go to the device and change nothing of what is there, as in the server, where they update it.
+//! Writes, trims and zeroes go to the device and change nothing of what is there, as in the server,
+//! where they update it.
 
 use admin::{Administration, CacheMemory, Effect};
 use block::{Bytes, Completion, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};

@@ -6,8 +6,8 @@ use ontap::catalogue::CloneCommand;
 use workload::Plan;
 use workload::plan::unfold;
 
-/// Checks that a phase makes every clone of the plan from the volume that it is to be of, and that no load asks for it
-/// before.
+/// Checks that a phase makes every clone of the plan from the volume that it is to be of, and that
+/// no load asks for it before.
 ///
 /// # Errors
 /// One does not; one line with what is missing.
@@ -56,7 +56,8 @@ fn made_in(plan: &Plan, name: &str) -> Option<(usize, String)> {
 mod tests {
     use super::*;
 
-    /// Production, two clones that the second phase makes by `command`, and a load on them that begins with phase `from`.
+    /// Production, two clones that the second phase makes by `command`, and a load on them that
+    /// begins with phase `from`.
     fn plan(command: &str, from: usize) -> Plan {
         let silent = "devs = { connections = 0 }";
         let phases = ["one", "two"].iter().enumerate().map(|(index, name)| {

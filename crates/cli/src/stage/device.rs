@@ -1,4 +1,5 @@
-//! A plan's simulated device as the simulator builds it: the plan's keys laid over the usual figures of its kind.
+//! A plan's simulated device as the simulator builds it: the plan's keys laid over the usual
+//! figures of its kind.
 
 use anyhow::{Context as _, Result, bail};
 use array::{
@@ -39,8 +40,8 @@ pub fn built(device: &Device, size: Bytes, seed: u64) -> Result<Box<dyn Target>>
     built_for(device, size, 1, seed)
 }
 
-/// The device of a plan with so many objects of that size, each with a place of its own; on several that are joined they lie
-/// over each other.
+/// The device of a plan with so many objects of that size, each with a place of its own; on several
+/// that are joined they lie over each other.
 ///
 /// # Errors
 /// As [`spec_of`].
@@ -261,7 +262,8 @@ mod tests {
         spec_of(plan.device.as_ref().expect("it was read"), Bytes::gib(1)).map_err(|error| format!("{error:#}"))
     }
 
-    /// Every kind with nothing said is the simulator's own, but for its size; so the page's usual figures are those.
+    /// Every kind with nothing said is the simulator's own, but for its size; so the page's usual
+    /// figures are those.
     #[test]
     fn what_is_not_said_is_as_usual() {
         for kind in ["disk", "flash", "cloud-volume", "host"] {
@@ -270,7 +272,8 @@ mod tests {
         }
     }
 
-    /// Every key of every kind reaches a field: a plan that says something else of each differs from the usual in each.
+    /// Every key of every kind reaches a field: a plan that says something else of each differs
+    /// from the usual in each.
     #[test]
     fn every_key_arrives() {
         let kinds = [

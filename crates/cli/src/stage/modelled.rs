@@ -36,7 +36,8 @@ pub struct Gated {
     pub accounts: Accounts,
 }
 
-/// The device of a plan: which it has, the plan's file, its seed and the size of the largest object on it.
+/// The device of a plan: which it has, the plan's file, its seed and the size of the largest object
+/// on it.
 pub struct Modelled<'p> {
     /// What stands in for the disk.
     pub device: Option<&'p Device>,

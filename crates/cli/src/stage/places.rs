@@ -1,5 +1,5 @@
-//! A plan's volumes on foreign storage: leave for each before anything is made, files that are missing laid
-//! out, targets.
+//! A plan's volumes on foreign storage: leave for each before anything is made, files that are
+//! missing laid out, targets.
 
 use super::path;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -12,13 +12,14 @@ use uring::disk::Cache;
 use workload::plan::{Volume, Workload};
 use workload::{Plan, Spec};
 
-/// What a run may do to the places of its plan, in the plan's order of volumes; nothing for a volume of its own server.
+/// What a run may do to the places of its plan, in the plan's order of volumes; nothing for a
+/// volume of its own server.
 #[derive(Clone, Debug, Default)]
 pub struct Places(Vec<Option<Permit>>);
 
 impl Places {
-    /// Asks for leave at each place, and gives the plan's volumes without a size that of their places. A file that is not
-    /// there yet is going to be made, and so needs leave to be written.
+    /// Asks for leave at each place, and gives the plan's volumes without a size that of their
+    /// places. A file that is not there yet is going to be made, and so needs leave to be written.
     ///
     /// # Errors
     /// No leave, or the place is smaller than the plan has it; one line.
@@ -62,7 +63,8 @@ impl Places {
         self.permits().filter_map(Permit::path).map(|path| path.as_path())
     }
 
-    /// What each workload loads: a LUN of the plan's own server by its path, or places as they were named.
+    /// What each workload loads: a LUN of the plan's own server by its path, or places as they were
+    /// named.
     pub fn loaded(&self, plan: &Plan) -> Vec<run::Place> {
         let loaded = |load: &Workload| {
             let volume = load.volumes[0];
@@ -105,7 +107,8 @@ impl Places {
         Ok(())
     }
 
-    /// Makes the files that are missing, with data that cannot be compressed. `said` is called for each before.
+    /// Makes the files that are missing, with data that cannot be compressed. `said` is called for
+    /// each before.
     ///
     /// # Errors
     /// The system refuses; what was begun of that file is removed.
@@ -122,7 +125,8 @@ impl Places {
         Ok(())
     }
 
-    /// A target of one connection at a place, or at each of several; nothing for a volume of the plan's own server.
+    /// A target of one connection at a place, or at each of several; nothing for a volume of the
+    /// plan's own server.
     ///
     /// # Errors
     /// It cannot be opened without the page cache, or the server refuses.

@@ -1,5 +1,5 @@
-//! The real thing: the hosts' clients on one thread, the storage server in this process where the plan has volumes of it,
-//! joined by NBD over a Unix socket, and the plan's other places.
+//! The real thing: the hosts' clients on one thread, the storage server in this process where the
+//! plan has volumes of it, joined by NBD over a Unix socket, and the plan's other places.
 
 use super::served::Server;
 use super::{Places, connections, path, registry_settings, seen, set_up, silent};
@@ -31,9 +31,9 @@ pub struct Real {
 }
 
 impl Real {
-    /// Connects the hosts to the plan's places and, where it has volumes of its own server, to that: makes a pool in
-    /// `folder` for it, starts it, makes the volumes and fills them. `filled` gets the bytes written so far and of
-    /// all; its answer is whether to go on.
+    /// Connects the hosts to the plan's places and, where it has volumes of its own server, to
+    /// that: makes a pool in `folder` for it, starts it, makes the volumes and fills them. `filled`
+    /// gets the bytes written so far and of all; its answer is whether to go on.
     ///
     /// # Errors
     /// Whatever kept it from being ready, in one line.
@@ -68,8 +68,8 @@ impl Real {
         &self.backend
     }
 
-    /// Lets the workloads run as `specs` say for `length` after a second of settling, then stops them: operations per
-    /// second of all, and the mean time that the device took for one.
+    /// Lets the workloads run as `specs` say for `length` after a second of settling, then stops
+    /// them: operations per second of all, and the mean time that the device took for one.
     ///
     /// # Errors
     /// The server or the clients failed.
@@ -84,7 +84,8 @@ impl Real {
         for (workload, load) in plan.workloads.iter().enumerate() {
             self.reshape(workload, &silent(&load.spec))?;
         }
-        // What is under way ends before anything else begins; a disk that takes longer than this is no use anyway.
+        // What is under way ends before anything else begins; a disk that takes longer than this is
+        // no use anyway.
         let give_up = self.now() + Span::from_secs(30);
         while self.now() < give_up {
             let rest = self.run(self.now() + Span::from_millis(50))?;
@@ -151,8 +152,8 @@ fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
     if faults == 0 { Ok(()) } else { Err(StageError(format!("{faults} requests failed; {lost}"))) }
 }
 
-/// All hosts' clients on one thread, connected as often as any phase needs, silent for now. Those of storage that a phase
-/// makes connect when they are first asked for something.
+/// All hosts' clients on one thread, connected as often as any phase needs, silent for now. Those
+/// of storage that a phase makes connect when they are first asked for something.
 fn hosts(plan: &Plan, places: Places, server: Option<Address>, no_io_uring: bool) -> Result<RemoteWorker> {
     let plan = plan.clone();
     RemoteWorker::start("hosts", move || {
@@ -230,8 +231,8 @@ fn client_io(no_io_uring: bool) -> Result<Io> {
     Ok(Io::open(&settings)?)
 }
 
-/// Writes every volume of our own server once, of a thin one what loads use, with data that cannot be compressed, through
-/// the same NBD path that the run uses. Clones have what their parents have.
+/// Writes every volume of our own server once, of a thin one what loads use, with data that cannot
+/// be compressed, through the same NBD path that the run uses. Clones have what their parents have.
 fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
     const BLOCK: Bytes = Bytes::mib(1);
     let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served() && volume.clone_of.is_none());

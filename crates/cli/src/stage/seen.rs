@@ -36,8 +36,8 @@ impl Names for Administration {
     }
 }
 
-/// Every object: what completed, as counted at the gate, with what the gate says of the same second, and
-/// what it asked of the cache.
+/// Every object: what completed, as counted at the gate, with what the gate says of the same
+/// second, and what it asked of the cache.
 pub fn objects(
     names: &dyn Names,
     counted: Vec<(ObjectId, ObjectAccount)>,
@@ -75,8 +75,8 @@ pub fn objects(
     seconds.into_iter().map(|(_, second)| second).collect()
 }
 
-/// A request tells one cause for all of its wait. Of what it gives a ceiling, the part that the server stalled is not the
-/// ceiling's.
+/// A request tells one cause for all of its wait. Of what it gives a ceiling, the part that the
+/// server stalled is not the ceiling's.
 fn part_stalls(waits: &mut Waits, said: &qos::ObjectAccount) {
     let sum = |of: fn(Cause) -> bool| {
         said.waited.iter().filter(|(cause, _)| of(*cause)).map(|(_, span)| span.as_secs_f64()).sum::<f64>()

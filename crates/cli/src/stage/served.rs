@@ -1,4 +1,5 @@
-//! The storage server in this process, for a run: a pool made for it, the server on its data thread, and the control socket.
+//! The storage server in this process, for a run: a pool made for it, the server on its data
+//! thread, and the control socket.
 
 use crate::command::serve::io_settings;
 use anyhow::{Context as _, Result};
@@ -21,7 +22,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes a pool in `folder`, starts the server, with so much memory for a cache, and makes what the lines say.
+    /// Makes a pool in `folder`, starts the server, with so much memory for a cache, and makes what
+    /// the lines say.
     ///
     /// # Errors
     /// Whatever kept it from being ready, in one line.

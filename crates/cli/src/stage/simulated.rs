@@ -1,4 +1,5 @@
-//! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated device.
+//! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated
+//! device.
 
 use super::modelled::{Model, Modelled};
 use super::{alone, connections, first_there, registry_settings, seen, set_up, silent};
@@ -106,8 +107,9 @@ impl Stage for Simulated {
     }
 }
 
-/// The mean time of one request of the plan's first workload in the idle device, by which a queue is recognised: measured over
-/// a second of virtual time with one request at a time, in a simulation of its own, so that the run finds its device new.
+/// The mean time of one request of the plan's first workload in the idle device, by which a queue
+/// is recognised: measured over a second of virtual time with one request at a time, in a
+/// simulation of its own, so that the run finds its device new.
 ///
 /// # Errors
 /// The plan cannot be simulated.

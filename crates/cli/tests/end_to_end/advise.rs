@@ -9,8 +9,8 @@ fn advise(scratch: &Scratch, words: &str) -> Ended {
     run(seawall(scratch.path()).arg("advise").args(words.split_whitespace()))
 }
 
-/// 75 000 IOPS on 5 TB: the published 15 000 IOPS/TB let a burst take 80 s; 17 917 do not. All but the lines that are to be
-/// copied fit into 80 columns.
+/// 75 000 IOPS on 5 TB: the published 15 000 IOPS/TB let a burst take 80 s; 17 917 do not. All but
+/// the lines that are to be copied fit into 80 columns.
 #[test]
 fn advice_names_the_policy_that_protects() {
     let scratch = Scratch::new();
@@ -48,8 +48,8 @@ fn advice_without_a_volume_attaches_nothing() {
     assert!(wrong.code == Some(2) && wrong.err.contains("75000, 75k or 1.5M"), "{}", wrong.err);
 }
 
-/// The exit code tells whether something speaks against the policy: for sixteen volumes the absolute minimum of 8959 IOPS
-/// each is more than the floor of 89 585, for four it is not.
+/// The exit code tells whether something speaks against the policy: for sixteen volumes the
+/// absolute minimum of 8959 IOPS each is more than the floor of 89 585, for four it is not.
 #[test]
 fn the_exit_code_says_whether_the_policy_does_what_is_asked() {
     let scratch = Scratch::new();
@@ -77,8 +77,8 @@ fn the_shell_takes_the_lines() {
     assert!(shown.contains("P1") && shown.contains("119445IOPS/TB"), "{shown}");
 }
 
-/// A ramp's folder: 75 reads a second, and 100 blocks in each fourth second, are 100 IOPS over any cycle of 4 s. The data
-/// of 2.5 GB counts to the byte.
+/// A ramp's folder: 75 reads a second, and 100 blocks in each fourth second, are 100 IOPS over any
+/// cycle of 4 s. The data of 2.5 GB counts to the byte.
 #[test]
 fn a_ramp_says_what_it_needed() {
     let scratch = Scratch::new();
@@ -130,8 +130,9 @@ fn a_run_says_what_it_needed() {
     assert!(wrong.code == Some(2) && wrong.err.contains("it has "), "{}", wrong.err);
 }
 
-/// 512 pages one after the other, twenty times: a cache of 1 MiB never has the next one, one of 2 MiB has all but the first
-/// round, 95 %, by the curve and played through. Pages that are read once are worth no memory.
+/// 512 pages one after the other, twenty times: a cache of 1 MiB never has the next one, one of
+/// 2 MiB has all but the first round, 95 %, by the curve and played through. Pages that are read
+/// once are worth no memory.
 #[test]
 fn the_size_of_a_cache_is_told_from_a_trace() {
     let scratch = Scratch::new();

@@ -25,8 +25,9 @@ fn the_catalogue_is_listed_shown_and_drawn() {
     assert_eq!(unknown.err.lines().count(), 1, "{}", unknown.err);
 }
 
-/// Random reads of 8 KiB on RAID 5 of eight disks and on RAID 10 of the same do alike. Small writes, once the log is full, cost
-/// four operations in one and two in the other, and what was read to be written again waits for the platter to come round.
+/// Random reads of 8 KiB on RAID 5 of eight disks and on RAID 10 of the same do alike. Small
+/// writes, once the log is full, cost four operations in one and two in the other, and what was
+/// read to be written again waits for the platter to come round.
 #[test]
 fn classic_tools_run_over_arrays() {
     let scratch = Scratch::new();
@@ -71,8 +72,8 @@ fn a_plan_runs_over_an_array() {
     assert!(wrong.code == Some(2) && wrong.err.contains("--array: must be one of"), "{wrong:?}");
 }
 
-/// Reads spread over 600 GiB: a partition of 512 GB holds 0.795 of them, one of 4 GB 0.006, so cutting it
-/// leaves a fifth of the operations: 1 / (1 - 0.795) over 1 / (1 - 0.006) is 4.85.
+/// Reads spread over 600 GiB: a partition of 512 GB holds 0.795 of them, one of 4 GB 0.006, so
+/// cutting it leaves a fifth of the operations: 1 / (1 - 0.795) over 1 / (1 - 0.006) is 4.85.
 #[test]
 fn a_cache_partition_that_is_cut_answers_less() {
     let scratch = Scratch::new();

@@ -1,5 +1,5 @@
-//! Every page, as those read it who cannot see it, who read it on a telephone, and who read it in the dark: axe-core finds
-//! nothing wrong with it, and no chart is cut or shrunk.
+//! Every page, as those read it who cannot see it, who read it on a telephone, and who read it in
+//! the dark: axe-core finds nothing wrong with it, and no chart is cut or shrunk.
 
 #[path = "../../../report/examples/sample/gallery.rs"]
 mod gallery;
@@ -23,7 +23,8 @@ fn modules() -> Option<PathBuf> {
     there.iter().all(|file| folder.join("node_modules").join(file).is_file()).then_some(folder)
 }
 
-/// What the browser says of pages, a line for each view: two widths, in light and dark. `None` where it cannot be asked.
+/// What the browser says of pages, a line for each view: two widths, in light and dark. `None`
+/// where it cannot be asked.
 fn looked_at(scratch: &Scratch, pages: &[(&str, String)]) -> Option<Vec<Value>> {
     let Some(modules) = modules() else {
         skip("axe-core and playwright-core are not in target/node; cargo xtask test puts them there");
@@ -80,7 +81,8 @@ fn the_pages_of_ramps_read_everywhere() {
     all_is_well(&[("ramp", ramp_page()), ("experiment", experiment()), ("advice", advice())]);
 }
 
-/// The browser and axe-core do see what is wrong: grey on grey, a picture without words, a chart wider than the page.
+/// The browser and axe-core do see what is wrong: grey on grey, a picture without words, a chart
+/// wider than the page.
 #[test]
 fn a_page_that_cannot_be_read_is_found_out() {
     requires!("chromium", "node");

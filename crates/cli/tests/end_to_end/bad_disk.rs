@@ -1,5 +1,6 @@
-//! A block device that fails, stands still or counts when it is told to: memory served by nbdkit with its filters, shown as
-//! a file by nbdfuse, and a loop device on that. Everything is taken down with it. It needs root and FUSE.
+//! A block device that fails, stands still or counts when it is told to: memory served by nbdkit
+//! with its filters, shown as a file by nbdfuse, and a loop device on that. Everything is taken
+//! down with it. It needs root and FUSE.
 //!
 //! ```text
 //!   seawall ── /dev/loopN ── nbdfuse ── nbdkit: log ─ error ─ memory
@@ -19,8 +20,9 @@ pub struct BadDisk {
 }
 
 impl BadDisk {
-    /// A device of `mib` MiB of zeroes, with its files in a folder of that name. Writes that fail do so with `errno` (`EIO`,
-    /// `ENOSPC`), reads with `EIO`. `None`, with its reason, where that cannot be had.
+    /// A device of `mib` MiB of zeroes, with its files in a folder of that name. Writes that fail
+    /// do so with `errno` (`EIO`, `ENOSPC`), reads with `EIO`. `None`, with its reason, where that
+    /// cannot be had.
     pub fn new(scratch: &Scratch, name: &str, mib: u64, errno: &str) -> Option<BadDisk> {
         let folder = scratch.join(name);
         let file = |word: &str| format!("{}", folder.join(word).display());
@@ -65,8 +67,8 @@ impl BadDisk {
         self.trigger("no-reads", fail);
     }
 
-    /// Answers nothing from now on, until [`BadDisk::go_on`]. The whole of nbdkit is stopped, as its filter for that lets
-    /// flushes pass.
+    /// Answers nothing from now on, until [`BadDisk::go_on`]. The whole of nbdkit is stopped, as
+    /// its filter for that lets flushes pass.
     pub fn stand_still(&self) {
         self.nbdkit.signal("STOP");
     }
@@ -107,7 +109,8 @@ fn tool(program: &str) -> Command {
     command
 }
 
-/// Waits for a file that a program makes. `None`, with its reason, where the program ends without it.
+/// Waits for a file that a program makes. `None`, with its reason, where the program ends without
+/// it.
 fn comes(file: &Path, program: &mut Running, reason: &str) -> Option<()> {
     while !file.exists() {
         if let Some(said) = program.ended() {

@@ -6,8 +6,8 @@ use crate::running::{Ended, run, seawall};
 use crate::scratch::Scratch;
 use std::process::Command;
 
-/// Runs the program in a folder that holds a few things, and compares: it must complain in one line with every part in
-/// `names`, and the folder must be as it was.
+/// Runs the program in a folder that holds a few things, and compares: it must complain in one line
+/// with every part in `names`, and the folder must be as it was.
 fn refused(scratch: &Scratch, arguments: &[&str], names: &[&str]) {
     let before = scratch.listing();
     let ended = run(seawall(scratch.path()).args(arguments));
@@ -85,7 +85,8 @@ fn wrong_flags_are_refused_in_one_line() {
     }
 }
 
-/// A configuration that is read and cannot be served is found by --check-config already, and makes nothing.
+/// A configuration that is read and cannot be served is found by --check-config already, and makes
+/// nothing.
 #[test]
 fn a_configuration_that_cannot_be_served_is_refused() {
     let scratch = Scratch::new();
@@ -104,7 +105,8 @@ fn a_configuration_that_cannot_be_served_is_refused() {
     }
 }
 
-/// One mistake in a plan at a time: the line names the file and its line, the key, the rule and the value.
+/// One mistake in a plan at a time: the line names the file and its line, the key, the rule and the
+/// value.
 #[test]
 fn each_mistake_in_a_plan_is_one_line() {
     let scratch = Scratch::new();
@@ -170,7 +172,8 @@ fn a_plan_without_a_device_is_not_simulated() {
     refused(&scratch, &["simulate", "plan.toml"], &["plan.toml", "[device]"]);
 }
 
-/// Settings of a pool: a wrong key and a wrong value are refused with their line, and the folder stays as it was.
+/// Settings of a pool: a wrong key and a wrong value are refused with their line, and the folder
+/// stays as it was.
 #[test]
 fn wrong_settings_of_a_pool_are_refused() {
     let scratch = Scratch::new();
@@ -181,7 +184,8 @@ fn wrong_settings_of_a_pool_are_refused() {
     }
 }
 
-/// A file system without O_DIRECT, a folder of somebody else's, a file where the folder should be: one line, and nothing made.
+/// A file system without O_DIRECT, a folder of somebody else's, a file where the folder should be:
+/// one line, and nothing made.
 #[test]
 fn a_pool_where_there_cannot_be_one_is_refused_in_a_line() {
     let scratch = Scratch::new();
@@ -195,7 +199,8 @@ fn a_pool_where_there_cannot_be_one_is_refused_in_a_line() {
         return;
     }
     std::fs::create_dir(scratch.join("disk")).unwrap();
-    // Mounted where only the server sees it, so that it goes with it. What is left there is told on the last line.
+    // Mounted where only the server sees it, so that it goes with it. What is left there is told on
+    // the last line.
     let script = "mount -t ramfs none disk && \"$0\" serve --pool disk/pool --create --listen unix:nbd.sock; code=$?; \
                   find disk -mindepth 1 >&2; exit $code";
     let mut command = Command::new("unshare");

@@ -5,8 +5,9 @@ use crate::scratch::Scratch;
 use crate::server::Server;
 use std::path::Path;
 
-/// Exit code 0 and one line for a pool that is whole, 2 while it is served and where there is none, 1 and a line for each
-/// thing that is wrong; a repair wants a copy and leaves a pool that is whole.
+/// Exit code 0 and one line for a pool that is whole, 2 while it is served and where there is none,
+/// 1 and a line for each thing that is wrong; a repair wants a copy and leaves a pool that is
+/// whole.
 #[test]
 fn a_pool_is_checked_and_mended() {
     let scratch = Scratch::new();
@@ -47,7 +48,8 @@ fn a_pool_is_checked_and_mended() {
     );
     right.put_to(&scratch.join("pool/maps"));
     assert_eq!(check(&["pool"]).out, clean.out);
-    // What says which catalogue belongs to the maps is gone: a repair keeps a copy and says what it made anew.
+    // What says which catalogue belongs to the maps is gone: a repair keeps a copy and says what it
+    // made anew.
     std::fs::remove_file(scratch.join("pool/maps/end")).unwrap();
     let repaired = check(&["pool", "--repair", "--copy", "before"]);
     assert_eq!(repaired.code, Some(0), "{}{}", repaired.out, repaired.err);
@@ -82,8 +84,8 @@ impl Aside {
     }
 }
 
-/// The server is killed, and something is lost or older: nothing is served and nothing written, whatever is asked, and with it
-/// put back the LUN is there.
+/// The server is killed, and something is lost or older: nothing is served and nothing written,
+/// whatever is asked, and with it put back the LUN is there.
 #[test]
 fn a_pool_that_lost_something_is_refused_until_it_is_put_back() {
     let scratch = Scratch::new();
@@ -127,8 +129,9 @@ fn a_pool_that_lost_something_is_refused_until_it_is_put_back() {
     server.stop();
 }
 
-/// One of the two tables of the maps that is damaged is named, although the pool is served without it: a checkpoint that was
-/// cut off leaves one so, and the next one writes it anew. One that is gone has to be made by a repair.
+/// One of the two tables of the maps that is damaged is named, although the pool is served without
+/// it: a checkpoint that was cut off leaves one so, and the next one writes it anew. One that is
+/// gone has to be made by a repair.
 #[test]
 fn a_table_that_the_other_stands_in_for_is_missed() {
     let scratch = Scratch::new();
@@ -167,7 +170,8 @@ fn a_table_that_the_other_stands_in_for_is_missed() {
     is_clean();
 }
 
-/// A flush that failed when the pool was served last is told by the check until the next start has told it, or a repair.
+/// A flush that failed when the pool was served last is told by the check until the next start has
+/// told it, or a repair.
 #[test]
 fn a_failed_flush_is_told() {
     let scratch = Scratch::new();

@@ -13,7 +13,8 @@ const EXPORTS: usize = 16;
 const CONNECTIONS: usize = 4;
 /// Requests that each export always has waiting.
 const DEPTH: usize = 32;
-/// Requests of all exports together before counting begins: whoever was connected first had a start.
+/// Requests of all exports together before counting begins: whoever was connected first had a
+/// start.
 const WARM_UP: u64 = 16 * 500;
 /// Requests that are counted, of all exports together.
 const COUNTED: u64 = 16 * 4000;
@@ -62,8 +63,8 @@ impl Loop {
     }
 }
 
-/// A client that asks for 64 MiB and never takes an answer. Byte by byte as the protocol has it, with an old client's
-/// handshake.
+/// A client that asks for 64 MiB and never takes an answer. Byte by byte as the protocol has it,
+/// with an old client's handshake.
 fn never_reads(server: &Server, export: &str) -> UnixStream {
     let mut stream = UnixStream::connect(server.socket()).unwrap();
     stream.read_exact(&mut [0; 18]).unwrap();
@@ -91,10 +92,11 @@ fn never_reads(server: &Server, export: &str) -> UnixStream {
 mod alone {
     use super::*;
 
-    /// Sixteen exports with four connections and 32 requests each, driven by one thread that serves all alike, so that the
-    /// shares are the server's doing alone and not the processor's: of 64 000 answers each export gets its sixteenth, ±5 %.
-    /// Beside them two clients never read what they ask for, one half of a handshake stands open, one sent garbage, and
-    /// another export is asked for 64 KiB at a time by a client eight times as deep.
+    /// Sixteen exports with four connections and 32 requests each, driven by one thread that serves
+    /// all alike, so that the shares are the server's doing alone and not the processor's: of
+    /// 64 000 answers each export gets its sixteenth, ±5 %. Beside them two clients never read what
+    /// they ask for, one half of a handshake stands open, one sent garbage, and another export is
+    /// asked for 64 KiB at a time by a client eight times as deep.
     #[test]
     fn sixteen_exports_get_equal_shares_beside_strangers() {
         let scratch = Scratch::new();

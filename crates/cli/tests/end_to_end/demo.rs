@@ -11,9 +11,10 @@ fn bundled() -> Plan {
     Plan::read(include_str!("../../../../plans/noisy-neighbour.toml"), "noisy-neighbour.toml").expect("a plan")
 }
 
-/// A demo of 16 MiB a volume and two seconds a phase plays every phase and leaves the run in a database, a row for each
-/// second and workload in a CSV, a page that loads nothing from elsewhere, and a picture; its pool is gone. Whether
-/// every criterion holds in so short a time depends on the machine, so all three answers are right.
+/// A demo of 16 MiB a volume and two seconds a phase plays every phase and leaves the run in a
+/// database, a row for each second and workload in a CSV, a page that loads nothing from elsewhere,
+/// and a picture; its pool is gone. Whether every criterion holds in so short a time depends on the
+/// machine, so all three answers are right.
 #[test]
 fn a_short_demo_leaves_its_results_and_nothing_else() {
     let scratch = Scratch::new();
@@ -60,7 +61,8 @@ fn table_has_every_phase_and_workload(out: &str, plan: &Plan) {
     }
 }
 
-/// Nothing in the page leads elsewhere: `http` stands only in the name of SVG's vocabulary, which nobody fetches.
+/// Nothing in the page leads elsewhere: `http` stands only in the name of SVG's vocabulary, which
+/// nobody fetches.
 fn page_is_whole(page: &str) {
     for (at, _) in page.match_indices("http") {
         let before = &page[at.saturating_sub(7)..at];
@@ -72,9 +74,10 @@ fn page_is_whole(page: &str) {
     assert!(page.contains("<svg") && page.trim_end().ends_with("</html>"), "the page has its pictures and its end");
 }
 
-/// Thirty clones that a phase makes are connected to and loaded, and volumes of 100 GB that grow to 10 TB take no more
-/// space than their loads use. Whether every criterion holds in so short a time on this machine is not asked; what every
-/// machine can do is: 150 IOPS at most where the limit says so, and a clone without a limit.
+/// Thirty clones that a phase makes are connected to and loaded, and volumes of 100 GB that grow to
+/// 10 TB take no more space than their loads use. Whether every criterion holds in so short a time
+/// on this machine is not asked; what every machine can do is: 150 IOPS at most where the limit
+/// says so, and a clone without a limit.
 #[test]
 fn plans_of_clones_and_of_classes_run_on_real_storage() {
     for (name, phases) in [("dev-clones", 4), ("tiers", 8)] {
@@ -98,8 +101,8 @@ fn plans_of_clones_and_of_classes_run_on_real_storage() {
     }
 }
 
-/// With `--scale 1` nothing is measured and the published limits run as they are; `--keep` leaves the pool, whose LUNs
-/// hold 16 MiB each, in the folder that `--dir` names.
+/// With `--scale 1` nothing is measured and the published limits run as they are; `--keep` leaves
+/// the pool, whose LUNs hold 16 MiB each, in the folder that `--dir` names.
 #[test]
 fn the_published_figures_run_as_they_are_and_the_pool_can_be_kept() {
     let scratch = Scratch::new();

@@ -34,8 +34,8 @@ fn goes_on(scratch: &Scratch) {
     server.stop();
 }
 
-/// A server that made its pool and then cannot listen takes everything back, the labels on files elsewhere as well: the
-/// same command goes when it can.
+/// A server that made its pool and then cannot listen takes everything back, the labels on files
+/// elsewhere as well: the same command goes when it can.
 #[test]
 fn a_server_that_cannot_start_leaves_no_label() {
     let scratch = Scratch::new();
@@ -49,7 +49,8 @@ fn a_server_that_cannot_start_leaves_no_label() {
     Server::start(&scratch).stop();
 }
 
-/// A crash while a pool was made, after its labels were written and before its catalogue: the same command makes it.
+/// A crash while a pool was made, after its labels were written and before its catalogue: the same
+/// command makes it.
 #[test]
 fn a_pool_that_was_begun_can_be_made_anew() {
     let scratch = Scratch::new();
@@ -66,8 +67,8 @@ fn a_pool_that_was_begun_can_be_made_anew() {
     goes_on(&scratch);
 }
 
-/// Data and log in files outside the folder. They carry the pool's label, so that another pool does not take them, and
-/// the pool does not take another's; a file with something in it is left alone.
+/// Data and log in files outside the folder. They carry the pool's label, so that another pool does
+/// not take them, and the pool does not take another's; a file with something in it is left alone.
 #[test]
 fn data_and_log_may_be_files_of_their_own() {
     let scratch = Scratch::new();
@@ -160,8 +161,8 @@ impl Drop for LoopDevice {
     }
 }
 
-/// Data on one block device and log on another, past the page cache, as it is meant. A device with a file system on it is
-/// left alone.
+/// Data on one block device and log on another, past the page cache, as it is meant. A device with
+/// a file system on it is left alone.
 #[test]
 fn data_and_log_may_be_block_devices() {
     let scratch = Scratch::new();
@@ -184,8 +185,9 @@ fn data_and_log_may_be_block_devices() {
     assert!(refused.err.contains("carries the data of a pool"), "{refused:?}");
 }
 
-/// Three files of data and a log of its own. All take part; in whatever order they are named the pool is found; without one
-/// of them it is not served, and the line says which. A check names what is wrong, and a repair keeps the log, too.
+/// Three files of data and a log of its own. All take part; in whatever order they are named the
+/// pool is found; without one of them it is not served, and the line says which. A check names what
+/// is wrong, and a repair keeps the log, too.
 #[test]
 fn a_pool_on_several_files_is_served_checked_and_mended() {
     let scratch = Scratch::new();
@@ -252,7 +254,8 @@ fn a_pool_on_several_files_is_served_checked_and_mended() {
     assert_eq!(given.code, Some(0), "{given:?}");
     assert!(given.out.contains("LUN svm01:/vol/vol1/lun1: its data is lost"), "{given:?}");
     Server::start(&scratch).stop();
-    // The copy is all that is needed to be where it was: with it and the old log the data is there again.
+    // The copy is all that is needed to be where it was: with it and the old log the data is there
+    // again.
     std::fs::write(scratch.join("log"), &whole).unwrap();
     std::fs::File::options().write(true).open(scratch.join("three")).unwrap().set_len((2 << 20) + (64 << 10)).unwrap();
     for file in ["nodes", "table.0", "table.1", "end"] {
@@ -267,7 +270,8 @@ fn a_pool_on_several_files_is_served_checked_and_mended() {
     server.stop();
 }
 
-/// Two block devices of unequal size: all of both is used, and a pool is not laid over either again.
+/// Two block devices of unequal size: all of both is used, and a pool is not laid over either
+/// again.
 #[test]
 fn a_pool_on_several_devices_uses_all_of_them() {
     let scratch = Scratch::new();

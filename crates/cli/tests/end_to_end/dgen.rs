@@ -28,8 +28,8 @@ fn files(folder: &Path) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// 60 % of the whole, with 10 MiB of somebody's counted: never more, and at most 256 KiB less. Then 80 % goes on from
-/// there, and every block is what its place says until one is damaged.
+/// 60 % of the whole, with 10 MiB of somebody's counted: never more, and at most 256 KiB less. Then
+/// 80 % goes on from there, and every block is what its place says until one is damaged.
 #[test]
 fn it_fills_to_the_share_goes_on_and_finds_damage() {
     requires!("stat");
@@ -60,8 +60,8 @@ fn it_fills_to_the_share_goes_on_and_finds_damage() {
     );
 }
 
-/// A share below what is in use already, be it by less than before or by a journal beside the data: nothing is written, and
-/// nothing that is there is taken away.
+/// A share below what is in use already, be it by less than before or by a journal beside the data:
+/// nothing is written, and nothing that is there is taken away.
 #[test]
 fn a_lower_share_takes_nothing_away() {
     let Some(mount) = LoopMount::new(64) else { return };
@@ -76,7 +76,8 @@ fn a_lower_share_takes_nothing_away() {
     assert!(homes() == before, "data is as it was");
 }
 
-/// 99 % would reach into the twentieth that ext4 keeps for root: what is left for others is filled, and no more.
+/// 99 % would reach into the twentieth that ext4 keeps for root: what is left for others is filled,
+/// and no more.
 #[test]
 fn roots_reserve_stays() {
     requires!("stat");
@@ -87,13 +88,15 @@ fn roots_reserve_stays() {
     let out = Command::new("stat").args(["-f", "-c", "%S %f %a"]).arg(mount.point()).output().unwrap();
     let words: Vec<u64> =
         String::from_utf8_lossy(&out.stdout).split_whitespace().map(|word| word.parse().unwrap()).collect();
-    // Free but not available is the reserve: a twentieth of 64 MiB, about 3 MiB. What is available is nearly gone.
+    // Free but not available is the reserve: a twentieth of 64 MiB, about 3 MiB. What is available
+    // is nearly gone.
     assert!((words[1] - words[2]) * words[0] > 2 << 20, "the reserve is untouched: {words:?}");
     assert!(words[2] * words[0] < 256 << 10, "what others may take is filled: {words:?}");
 }
 
-/// 40 % compressible and 30 % duplicates: deduplicated at 8 KiB, the blocks that are left are 70 % of them; compressed
-/// by zstd, those are 60 % of their size. Both to within 2 points. The same seed gives the same bytes.
+/// 40 % compressible and 30 % duplicates: deduplicated at 8 KiB, the blocks that are left are 70 %
+/// of them; compressed by zstd, those are 60 % of their size. Both to within 2 points. The same
+/// seed gives the same bytes.
 #[test]
 fn its_data_compresses_and_deduplicates_as_asked() {
     requires!("zstd");
@@ -142,9 +145,9 @@ fn device(folder: &Path, words: &str) -> Ended {
     run(seawall(folder).args(["dgen"]).args(words.split_whitespace()))
 }
 
-/// A device is left alone until it is named as one that may go, then filled to its share, and filled further. The same
-/// seed and place give the same bytes, another place others; another seed contradicts what is there. Every block is what
-/// its place says until one is damaged.
+/// A device is left alone until it is named as one that may go, then filled to its share, and
+/// filled further. The same seed and place give the same bytes, another place others; another seed
+/// contradicts what is there. Every block is what its place says until one is damaged.
 #[test]
 fn a_device_is_filled_goes_on_and_finds_damage() {
     let scratch = Scratch::new();
@@ -202,7 +205,8 @@ fn a_device_is_filled_goes_on_and_finds_damage() {
     assert!(twice.code == Some(2) && twice.err.contains("is named twice"), "{}", twice.err);
 }
 
-/// A filling that is killed goes on with the same command, and ends with the same bytes as one that was not.
+/// A filling that is killed goes on with the same command, and ends with the same bytes as one that
+/// was not.
 #[test]
 fn a_killed_filling_goes_on() {
     /// Far more than it takes.
@@ -247,7 +251,8 @@ fn a_killed_filling_of_a_directory_goes_on() {
     assert!(used <= total * 9 / 10 && used + (512 << 10) > total * 9 / 10, "{used} of {total}");
 }
 
-/// A block device with a file system on it is left alone, and a mounted one; when it may go, what it was is gone.
+/// A block device with a file system on it is left alone, and a mounted one; when it may go, what
+/// it was is gone.
 #[test]
 fn a_block_device_with_something_on_it_is_left_alone() {
     let Some(disk) = LoopDevice::new(32) else { return };
@@ -299,8 +304,9 @@ fn exports_are_filled_and_checked() {
     assert!(none.code == Some(2) && none.err.contains("nobody"), "{}", none.err);
 }
 
-/// Space that runs out under way ends it with one line, and what was written stays: behind a device, whose file is sparse on
-/// a small file system, and in a directory, where somebody takes the rest meanwhile.
+/// Space that runs out under way ends it with one line, and what was written stays: behind a
+/// device, whose file is sparse on a small file system, and in a directory, where somebody takes
+/// the rest meanwhile.
 #[test]
 fn no_space_left_is_said_and_what_is_written_stays() {
     requires!("fallocate");

@@ -5,8 +5,9 @@ use crate::running::{Running, run, seawall, succeed_with};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
 
-/// Two writes, one acknowledged with FUA and one covered by a flush, then SIGKILL. The next server takes the pool (its
-/// lock went with its holder), replaces both sockets that the dead one left, and has both.
+/// Two writes, one acknowledged with FUA and one covered by a flush, then SIGKILL. The next server
+/// takes the pool (its lock went with its holder), replaces both sockets that the dead one left,
+/// and has both.
 #[test]
 fn acknowledged_writes_survive_a_killed_server() {
     requires!("qemu-io");
@@ -51,7 +52,8 @@ fn policies_and_objects_survive_a_restart() {
     assert_eq!(Server::start(&scratch).tell(&shows), before);
 }
 
-/// A second server on a pool in use is refused in one line, makes nothing, and does not disturb the first.
+/// A second server on a pool in use is refused in one line, makes nothing, and does not disturb the
+/// first.
 #[test]
 fn a_pool_is_served_by_one_server_at_a_time() {
     let scratch = Scratch::new();
@@ -65,8 +67,9 @@ fn a_pool_is_served_by_one_server_at_a_time() {
     assert!(server.tell(&["lun show"]).contains(LUN));
 }
 
-/// A client writes numbered entries with a flush after each eighth while the server is killed five times. After each
-/// start everything up to the last flush that was answered is there; the client goes on from there.
+/// A client writes numbered entries with a flush after each eighth while the server is killed five
+/// times. After each start everything up to the last flush that was answered is there; the client
+/// goes on from there.
 #[test]
 fn a_diary_survives_five_kills() {
     requires!("nbdsh");

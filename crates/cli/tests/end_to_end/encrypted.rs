@@ -1,4 +1,5 @@
-//! A server that encrypts, and what libnbd's tools and QEMU's do with it by whatever they were given to prove.
+//! A server that encrypts, and what libnbd's tools and QEMU's do with it by whatever they were
+//! given to prove.
 
 use crate::requires::client;
 use crate::running::{Running, run, seawall, succeed, succeed_with};
@@ -37,14 +38,15 @@ impl Encrypted {
         succeed(&mut shell);
     }
 
-    /// The URI of an export for who is named before the host (`alice@`, or nobody) and proves it by `parameter`.
+    /// The URI of an export for who is named before the host (`alice@`, or nobody) and proves it by
+    /// `parameter`.
     pub fn uri(&self, who: &str, export: &str, parameter: &str) -> String {
         let export = export.replacen('/', "%2F", usize::from(export.starts_with('/')));
         format!("nbds://{who}localhost:{}/{export}?{parameter}", self.port)
     }
 
-    /// nbdcopy writes the LUN at `uri` over four connections and reads back what it wrote, nbdinfo says that it is
-    /// encrypted; in clear text there is nothing to be had.
+    /// nbdcopy writes the LUN at `uri` over four connections and reads back what it wrote, nbdinfo
+    /// says that it is encrypted; in clear text there is nothing to be had.
     pub fn is_copied_by_libnbd(&self, scratch: &Scratch, uri: &str) {
         let (there, back) = (scratch.join("there"), scratch.join("back"));
         std::fs::write(&there, pattern(8 << 20)).unwrap();

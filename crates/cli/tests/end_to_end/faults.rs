@@ -1,4 +1,5 @@
-//! Disks that fail under the server: the client gets the right error, the others go on, nothing is corrupted.
+//! Disks that fail under the server: the client gets the right error, the others go on, nothing is
+//! corrupted.
 //!
 //! ```text
 //!   data = [good, bad]      segments of 1 MiB by turns: what is written first lies on the one, what comes next on the other
@@ -17,7 +18,8 @@ const MIB: usize = 1 << 20;
 const EIO: u32 = 5;
 const ENOSPC: u32 = 28;
 
-/// A pool on two devices, and the LUNs `a` and `b` of 1 MiB, each on one of them. The server goes before its disks.
+/// A pool on two devices, and the LUNs `a` and `b` of 1 MiB, each on one of them. The server goes
+/// before its disks.
 struct Pool {
     server: Option<Server>,
     bad: BadDisk,
@@ -78,8 +80,9 @@ impl Pool {
     }
 }
 
-/// Writes to one device fail, as of a disk that breaks and of one that is thin and full: the client is told which, the LUN
-/// keeps what it had, the LUN on the other device goes on, and when the device takes writes again so does its LUN.
+/// Writes to one device fail, as of a disk that breaks and of one that is thin and full: the client
+/// is told which, the LUN keeps what it had, the LUN on the other device goes on, and when the
+/// device takes writes again so does its LUN.
 #[test]
 fn writes_that_a_device_fails_are_told_and_hurt_nobody_else() {
     requires!("nbdkit", "nbdfuse", "losetup");
@@ -99,8 +102,8 @@ fn writes_that_a_device_fails_are_told_and_hurt_nobody_else() {
     }
 }
 
-/// Reads from one device fail: the client's own, the read of what surrounds a part of a page, and the read of a shared block
-/// that is to be copied, with FUA too.
+/// Reads from one device fail: the client's own, the read of what surrounds a part of a page, and
+/// the read of a shared block that is to be copied, with FUA too.
 #[test]
 fn reads_that_a_device_fails_are_told_and_hurt_nobody_else() {
     requires!("nbdkit", "nbdfuse", "losetup");
@@ -128,9 +131,9 @@ fn reads_that_a_device_fails_are_told_and_hurt_nobody_else() {
     pool.ends_whole();
 }
 
-/// A read over both devices, of which one fails: libnbd gets the MiB of the good one as data, and an error that names the
-/// place where the bad one's part begins (1 MiB = 1048576). Each of its structured answers is the LUN's offset, the bytes,
-/// and what it is: 1 data, 3 an error.
+/// A read over both devices, of which one fails: libnbd gets the MiB of the good one as data, and
+/// an error that names the place where the bad one's part begins (1 MiB = 1048576). Each of its
+/// structured answers is the LUN's offset, the bytes, and what it is: 1 data, 3 an error.
 #[test]
 fn a_read_that_one_of_two_devices_fails_brings_the_others_part() {
     requires!("nbdkit", "nbdfuse", "losetup", "nbdsh");
@@ -161,8 +164,8 @@ except nbd.Error as failure:
     pool.ends_whole();
 }
 
-/// A device that does not answer at all: a hundred reads and writes of the LUN on the other one are answered while those on
-/// this one wait, and those end well when it comes back.
+/// A device that does not answer at all: a hundred reads and writes of the LUN on the other one are
+/// answered while those on this one wait, and those end well when it comes back.
 #[test]
 fn a_device_that_stands_still_holds_up_only_its_own() {
     requires!("nbdkit", "nbdfuse", "losetup");
@@ -188,8 +191,9 @@ fn a_device_that_stands_still_holds_up_only_its_own() {
     pool.ends_whole();
 }
 
-/// A storm of flushes while one device does not answer: the flushes wait, the reads and writes of the LUN on the other one
-/// do not, and afterwards all sixteen have cost the disk two flushes: the one that was under way, and one for the rest.
+/// A storm of flushes while one device does not answer: the flushes wait, the reads and writes of
+/// the LUN on the other one do not, and afterwards all sixteen have cost the disk two flushes: the
+/// one that was under way, and one for the rest.
 #[test]
 fn a_storm_of_flushes_stops_nobody_and_is_shared() {
     requires!("nbdkit", "nbdfuse", "losetup");
@@ -204,7 +208,8 @@ fn a_storm_of_flushes_stops_nobody_and_is_shared() {
     let before = pool.bad.flushes();
     for client in &mut storm {
         assert!(client.flush(1));
-        // Requests of a connection are taken in order: when this one is answered the flush is under way, or in line.
+        // Requests of a connection are taken in order: when this one is answered the flush is under
+        // way, or in line.
         assert!(client.ask_read(2, 0, 4096));
         let (cookie, data) = client.answer_with(|_| 4096);
         assert_eq!((cookie, data.map(|data| data.len())), (2, Ok(4096)), "a read passes the flush");

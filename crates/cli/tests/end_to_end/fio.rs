@@ -42,8 +42,8 @@ fn fio(scratch: &Scratch, uri: &str, arguments: &[&str]) -> Value {
     json
 }
 
-/// Random writes of 4 to 64 KiB at depth 16 over the whole LUN, some overwriting others, each block with a checksum that
-/// fio verifies afterwards; 16 MiB are read back.
+/// Random writes of 4 to 64 KiB at depth 16 over the whole LUN, some overwriting others, each block
+/// with a checksum that fio verifies afterwards; 16 MiB are read back.
 #[test]
 fn what_fio_wrote_it_reads_back() {
     requires!("fio");
@@ -58,7 +58,8 @@ fn what_fio_wrote_it_reads_back() {
     assert_eq!(written.as_u64(), Some(16 << 20), "{json}");
 }
 
-/// Two fio processes at once, each with its own LUN in the same volume, both verifying: neither disturbs the other.
+/// Two fio processes at once, each with its own LUN in the same volume, both verifying: neither
+/// disturbs the other.
 #[test]
 fn two_clients_at_once_do_not_disturb_each_other() {
     requires!("fio");

@@ -14,8 +14,8 @@ fn damage(path: &Path) {
     OpenOptions::new().write(true).open(path).unwrap().write_all_at(b"?", 40_960 + 2000).unwrap();
 }
 
-/// fio's surface scan: one job writes, another one of its own name reads and checks, in the same run and in a later one,
-/// in any order. Damage is found with its place; exit code 1.
+/// fio's surface scan: one job writes, another one of its own name reads and checks, in the same
+/// run and in a later one, in any order. Damage is found with its place; exit code 1.
 #[test]
 fn a_job_checks_what_another_wrote() {
     let scratch = Scratch::new();
@@ -113,7 +113,8 @@ fn hyphens_stand_for_underscores() {
     assert_eq!(json["jobs"][0]["job options"]["continue_on_error"], "io", "{json}");
 }
 
-/// Where a job's memory and threads are changes nothing of what it does: the data that is read back is right.
+/// Where a job's memory and threads are changes nothing of what it does: the data that is read back
+/// is right.
 #[test]
 fn placement_and_polling_leave_the_data_alone() {
     let scratch = Scratch::new();

@@ -1,4 +1,5 @@
-//! `seawall fio`: command lines and job files of fio, and what comes out, beside fio itself where it is there.
+//! `seawall fio`: command lines and job files of fio, and what comes out, beside fio itself where
+//! it is there.
 
 use crate::requires::{client, find, requires, skip};
 use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
@@ -20,8 +21,8 @@ pub fn report(scratch: &Scratch, arguments: &[&str]) -> Value {
     serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {}", ended.out))
 }
 
-/// The shape of the eight command lines of the first published document: writers leave the files that readers of the
-/// same name use; options in any order, a flag's value behind a space.
+/// The shape of the eight command lines of the first published document: writers leave the files
+/// that readers of the same name use; options in any order, a flag's value behind a space.
 #[test]
 fn readers_use_the_files_that_writers_of_the_same_name_left() {
     let scratch = Scratch::new();
@@ -64,8 +65,9 @@ fn readers_use_the_files_that_writers_of_the_same_name_left() {
     }
 }
 
-/// The command line of the second published document: the options behind a second `--name` make a job of their own
-/// with neither file nor size. The first job runs; the second is named, with what was probably meant.
+/// The command line of the second published document: the options behind a second `--name` make a
+/// job of their own with neither file nor size. The first job runs; the second is named, with what
+/// was probably meant.
 #[test]
 fn an_empty_second_name_is_left_out_with_a_word() {
     let scratch = Scratch::new();
@@ -93,8 +95,8 @@ fn an_empty_second_name_is_left_out_with_a_word() {
     assert_eq!(scratch.listing(), ["testfile"], "all clones share the file that was named");
 }
 
-/// What a script finds in fio's JSON it finds in ours: for one command line, every key that fio writes is there, with a
-/// value of the same kind.
+/// What a script finds in fio's JSON it finds in ours: for one command line, every key that fio
+/// writes is there, with a value of the same kind.
 #[test]
 fn every_key_of_fio_is_in_our_report() {
     requires!("fio");
@@ -118,7 +120,8 @@ fn every_key_of_fio_is_in_our_report() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Every path of keys in a document with the kind of its value; of lists the first element stands for all.
+/// Every path of keys in a document with the kind of its value; of lists the first element stands
+/// for all.
 fn keys(json: &Value) -> BTreeSet<String> {
     fn walk(json: &Value, path: &str, found: &mut BTreeSet<String>) {
         let kind = match json {
@@ -141,7 +144,8 @@ fn keys(json: &Value) -> BTreeSet<String> {
     found
 }
 
-/// Corrupted data fails a later check with its place, what was expected and what was found; exit code 1.
+/// Corrupted data fails a later check with its place, what was expected and what was found; exit
+/// code 1.
 #[test]
 fn a_check_of_damaged_data_fails() {
     let scratch = Scratch::new();
@@ -158,8 +162,8 @@ fn a_check_of_damaged_data_fails() {
     assert!(ended.err.contains("found damaged data"), "{}", ended.err);
 }
 
-/// A file of somebody else is not overwritten, by a job file either; by name it is. Exit code 2, one line that says what
-/// to do.
+/// A file of somebody else is not overwritten, by a job file either; by name it is. Exit code 2,
+/// one line that says what to do.
 #[test]
 fn data_of_others_is_kept() {
     let scratch = Scratch::new();
@@ -186,7 +190,8 @@ fn a_wrong_option_names_its_place() {
     assert_eq!(scratch.listing(), ["job.fio"]);
 }
 
-/// Ctrl-C in the middle of an hour: the report is whole and has what was done until then; exit code 2.
+/// Ctrl-C in the middle of an hour: the report is whole and has what was done until then; exit code
+/// 2.
 #[test]
 fn a_stop_keeps_what_was_done() {
     let scratch = Scratch::new();
@@ -213,7 +218,8 @@ fn a_stop_keeps_what_was_done() {
     assert!(json["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
 }
 
-/// What fio recorded of a run of its own runs again: the same requests on the same places, by our own count.
+/// What fio recorded of a run of its own runs again: the same requests on the same places, by our
+/// own count.
 #[test]
 fn a_recording_of_fio_runs_again() {
     requires!("fio");
@@ -232,8 +238,9 @@ fn a_recording_of_fio_runs_again() {
     assert_eq!(fast["jobs"][0]["read"]["total_ios"], job["read"]["total_ios"]);
 }
 
-/// In a terminal of 80 columns the line is drawn over itself, never wider than the terminal, with bars, percent and time
-/// left; `--eta-newline` leaves one behind now and then. Ctrl-C ends it with the results so far below it.
+/// In a terminal of 80 columns the line is drawn over itself, never wider than the terminal, with
+/// bars, percent and time left; `--eta-newline` leaves one behind now and then. Ctrl-C ends it with
+/// the results so far below it.
 #[test]
 fn a_terminal_has_a_status_line() {
     requires!("script", "stty");
@@ -275,9 +282,10 @@ fn a_pipe_is_quiet() {
     assert!(asked.err.contains("1 job (1 running)"), "{}", asked.err);
 }
 
-/// What we say was done is what the block layer counted, to a thousandth: a loop device of this test's own, with direct
-/// I/O. Requests that were merged into others are added back; requests of 1 MiB on a device that takes 128 KiB at once are
-/// split, eight for each. `--destroy-data` keeps the safety check from reading the device as well.
+/// What we say was done is what the block layer counted, to a thousandth: a loop device of this
+/// test's own, with direct I/O. Requests that were merged into others are added back; requests of
+/// 1 MiB on a device that takes 128 KiB at once are split, eight for each. `--destroy-data` keeps
+/// the safety check from reading the device as well.
 #[test]
 fn counts_are_those_of_the_block_layer() {
     requires!("losetup");
@@ -328,7 +336,8 @@ fn counts_are_those_of_the_block_layer() {
     }
 }
 
-/// Requests (with those that were merged into others) and sectors, of reads and of writes, from `/proc/diskstats`.
+/// Requests (with those that were merged into others) and sectors, of reads and of writes, from
+/// `/proc/diskstats`.
 fn counted(device: &str) -> [[u64; 2]; 2] {
     let text = std::fs::read_to_string("/proc/diskstats").unwrap();
     let line = text.lines().find(|line| line.split_whitespace().nth(2) == Some(device)).expect("the device is counted");

@@ -9,7 +9,8 @@ use crate::scratch::Scratch;
 use serde_json::Value;
 use std::os::unix::fs::MetadataExt as _;
 
-/// Submission is told where a request is handed over, and of no call that blocks; the log of it is empty then.
+/// Submission is told where a request is handed over, and of no call that blocks; the log of it is
+/// empty then.
 #[test]
 fn submission_is_told_where_requests_are_handed_over() {
     requires!("fio");
@@ -33,8 +34,8 @@ fn submission_is_told_where_requests_are_handed_over() {
     }
 }
 
-/// 125 requests at 200 a second end at 620 ms: of intervals of 250 ms two are whole, which bandwidth and IOPS are told of;
-/// latencies are told of the third too.
+/// 125 requests at 200 a second end at 620 ms: of intervals of 250 ms two are whole, which
+/// bandwidth and IOPS are told of; latencies are told of the third too.
 #[test]
 fn averaged_logs_have_fios_rows() {
     requires!("fio");
@@ -51,8 +52,9 @@ fn averaged_logs_have_fios_rows() {
     assert_eq!((rows(), fio), ([2, 2, 3, 3, 0], [2, 2, 3, 3, 0]));
 }
 
-/// Length and space of a file that only writes fill, before and after: by whether it has a length and space ahead. The list
-/// of its parts, and our mark, may take a block of the file system each: 8 of 512 bytes.
+/// Length and space of a file that only writes fill, before and after: by whether it has a length
+/// and space ahead. The list of its parts, and our mark, may take a block of the file system each:
+/// 8 of 512 bytes.
 #[test]
 fn files_are_as_long_as_fallocate_says() {
     requires!("fio");
@@ -73,7 +75,8 @@ fn files_are_as_long_as_fallocate_says() {
             assert!(own.0 == fio.0 && own.1.abs_diff(fio.1) <= 16, "{ahead} {more}: {own:?} against {fio:?}");
         }
     }
-    // Who reads what such a job writes finds all of it, whether the size is said or taken from there.
+    // Who reads what such a job writes finds all of it, whether the size is said or taken from
+    // there.
     for size in ["", "size=256k\n"] {
         let file = "[w]\nrw=write\nfallocate=none\nfilename=f\nsize=256k\n";
         std::fs::write(scratch.join("j.fio"), format!("{file}[r]\nstonewall\nrw=read\nfilename=f\n{size}")).unwrap();
@@ -83,8 +86,9 @@ fn files_are_as_long_as_fallocate_says() {
     }
 }
 
-/// Lengths by whether a request is in order or at a random place: the same requests where chance has no say, and the same
-/// share of long ones where it has. Of some 900 of each a share deviates by 1.2 percent points at most.
+/// Lengths by whether a request is in order or at a random place: the same requests where chance
+/// has no say, and the same share of long ones where it has. Of some 900 of each a share deviates
+/// by 1.2 percent points at most.
 #[test]
 fn lengths_may_go_by_the_order() {
     requires!("fio");
@@ -109,7 +113,8 @@ fn lengths_may_go_by_the_order() {
     assert!(said.err.contains("4 KiB in order and 32 KiB at random places"), "{}", said.err);
 }
 
-/// The same job, printed by both for people: each kind of line that fio prints begins so in ours too.
+/// The same job, printed by both for people: each kind of line that fio prints begins so in ours
+/// too.
 #[test]
 fn lines_for_people_begin_as_fios() {
     requires!("fio");
@@ -123,7 +128,8 @@ fn lines_for_people_begin_as_fios() {
         // Without figures, and without the unit in which they are told.
         let head = |line: &str| line.split(['=', '(']).next().unwrap_or_default().trim_end().to_owned();
         let mut kinds: Vec<String> = kept.map(head).collect();
-        // What is too short for fio to tell, how latencies spread by chance, and which devices are there.
+        // What is too short for fio to tell, how latencies spread by chance, and which devices are
+        // there.
         kinds.retain(|kind| !kind.contains("lat") || kind.contains("clat") || kind.starts_with("     "));
         kinds.retain(|kind| !["   bw", "   iops        : min", "  vda: ios"].contains(&kind.as_str()));
         kinds
@@ -133,8 +139,8 @@ fn lines_for_people_begin_as_fios() {
     assert!(missing.is_empty() && fio.len() > 8, "{missing:?} of {fio:?} in {own:?}");
 }
 
-/// In the folder of `--aux-path` stands the state of a verified run and nothing else: logs and outputs are where fio leaves
-/// them.
+/// In the folder of `--aux-path` stands the state of a verified run and nothing else: logs and
+/// outputs are where fio leaves them.
 #[test]
 fn aux_path_keeps_states_alone() {
     requires!("fio");

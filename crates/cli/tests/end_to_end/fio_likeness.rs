@@ -1,4 +1,5 @@
-//! What fio does and a reader of its manual would not guess, beside fio itself where both can be compared.
+//! What fio does and a reader of its manual would not guess, beside fio itself where both can be
+//! compared.
 
 use crate::fio_command::{ours, report};
 use crate::fio_options::both;
@@ -15,7 +16,8 @@ pub fn theirs(scratch: &Scratch, arguments: &[&str]) -> Value {
     serde_json::from_str(&said[said.find('{').unwrap_or_default()..]).unwrap()
 }
 
-/// A least rate for all directions holds for those that the job has. One that is not reached fails the job.
+/// A least rate for all directions holds for those that the job has. One that is not reached fails
+/// the job.
 #[test]
 fn a_least_rate_is_judged_by_what_the_job_does() {
     let scratch = Scratch::new();
@@ -41,8 +43,9 @@ fn hottest(places: &[String]) -> [f64; 2] {
     [1, 410].map(|blocks| sorted.iter().take(blocks).sum::<u32>() as f64 * 100.0 / places.len() as f64)
 }
 
-/// What is asked most is asked as often as with fio's own generators. Shares of 51 200 draws deviate by 0.22 percent
-/// points at most, and fio's zipf is an approximation whose first tenth has a point more.
+/// What is asked most is asked as often as with fio's own generators. Shares of 51 200 draws
+/// deviate by 0.22 percent points at most, and fio's zipf is an approximation whose first tenth has
+/// a point more.
 #[test]
 fn chance_is_spread_as_by_fio() {
     requires!("fio");
@@ -80,8 +83,9 @@ fn holes_go_around_as_in_fio() {
     }
 }
 
-/// Clones begin where fio's begin, whose numbers count down, and files become as long as with fio. A part in percent is one of
-/// the file as the clone finds it: nothing of one that is missing, more of one that an earlier clone made longer.
+/// Clones begin where fio's begin, whose numbers count down, and files become as long as with fio.
+/// A part in percent is one of the file as the clone finds it: nothing of one that is missing, more
+/// of one that an earlier clone made longer.
 #[test]
 fn clones_begin_where_those_of_fio_begin() {
     requires!("fio");
@@ -127,7 +131,8 @@ fn clones_begin_where_those_of_fio_begin() {
     }
 }
 
-/// fio refuses to wait for nobody, for itself, for one that comes later, and for one of several; so do we.
+/// fio refuses to wait for nobody, for itself, for one that comes later, and for one of several; so
+/// do we.
 #[test]
 fn who_waits_waits_for_an_earlier_job() {
     requires!("fio");
@@ -187,7 +192,8 @@ fn a_size_comes_from_an_earlier_job() {
     assert!(ended.code == Some(2) && ended.err.contains("[r]: needs size="), "{ended:?}");
 }
 
-/// Values that fio takes: a fraction of a second, a size with a sign, and engines that are near to ours.
+/// Values that fio takes: a fraction of a second, a size with a sign, and engines that are near to
+/// ours.
 #[test]
 fn what_fio_takes_is_taken() {
     let scratch = Scratch::new();
@@ -203,8 +209,8 @@ fn what_fio_takes_is_taken() {
     assert!(said.err.contains("250 ms"), "{}", said.err);
 }
 
-/// The falloc engine takes space with writes and reads and gives it back with trims; nothing is moved. The file has as
-/// much space as fio leaves it.
+/// The falloc engine takes space with writes and reads and gives it back with trims; nothing is
+/// moved. The file has as much space as fio leaves it.
 #[test]
 fn space_is_taken_and_given_back() {
     requires!("fio");
@@ -218,7 +224,8 @@ fn space_is_taken_and_given_back() {
             (about.len(), about.blocks())
         })
     };
-    // The list of its parts, and our mark, may take a block of the file system each: 8 of 512 bytes.
+    // The list of its parts, and our mark, may take a block of the file system each: 8 of
+    // 512 bytes.
     let same = |[fio, own]: [(u64, u64); 2]| {
         assert!(own.0 == fio.0 && own.1.abs_diff(fio.1) <= 16, "{own:?} against {fio:?}");
         own
@@ -230,8 +237,8 @@ fn space_is_taken_and_given_back() {
     assert!(len == 1 << 20 && blocks <= 16, "{len} {blocks}");
 }
 
-/// A direction without requests has no time, and flushes are counted as fio counts them: each before the request behind it,
-/// `fdatasync` timed and not counted, those at the end neither.
+/// A direction without requests has no time, and flushes are counted as fio counts them: each
+/// before the request behind it, `fdatasync` timed and not counted, those at the end neither.
 #[test]
 fn times_and_flushes_are_counted_as_in_fio() {
     requires!("fio");
@@ -259,8 +266,8 @@ fn times_and_flushes_are_counted_as_in_fio() {
     }
 }
 
-/// With a rate the printed percentiles are of response times, so that a pause shows in them: of 40 requests at 200 a second
-/// all behind a pause of half a second waited for it.
+/// With a rate the printed percentiles are of response times, so that a pause shows in them: of 40
+/// requests at 200 a second all behind a pause of half a second waited for it.
 #[test]
 fn with_a_rate_percentiles_tell_a_pause() {
     let scratch = Scratch::new();
@@ -271,7 +278,8 @@ fn with_a_rate_percentiles_tell_a_pause() {
     assert!(!said.out.contains("clat percentiles"), "{}", said.out);
     let line = said.out.lines().skip_while(|line| !line.contains("response percentiles (")).nth(1).unwrap_or_default();
     let percentile = line.split("99th=[").nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_default();
-    // In whatever unit: the 99th is at least 400 ms, the first of a pause of 500 ms being due 5 ms into it.
+    // In whatever unit: the 99th is at least 400 ms, the first of a pause of 500 ms being due 5 ms
+    // into it.
     let unit = said.out.lines().find(|line| line.contains("response percentiles")).unwrap();
     let nanos = [("(nsec)", 1), ("(usec)", 1_000), ("(msec)", 1_000_000)];
     let scale = nanos.into_iter().find(|(name, _)| unit.contains(name)).unwrap().1;
@@ -282,8 +290,8 @@ fn with_a_rate_percentiles_tell_a_pause() {
     assert!(said.out.contains("clat percentiles") && !said.out.contains("response"), "{}", said.out);
 }
 
-/// Jobs of a flow make requests by their weights, in fio and here. Pauses of 1 ms keep them slow beside what one makes
-/// alone between the other's end and its own.
+/// Jobs of a flow make requests by their weights, in fio and here. Pauses of 1 ms keep them slow
+/// beside what one makes alone between the other's end and its own.
 #[test]
 fn jobs_share_by_flow_as_in_fio() {
     requires!("fio");
@@ -312,8 +320,8 @@ fn jobs_share_by_flow_as_in_fio() {
     assert_eq!([0, 1].map(|job| json["jobs"][job]["read"]["total_ios"].as_u64()), [Some(64); 2]);
 }
 
-/// Reports have fio's keys in fio's order, and fio's options: a group those of its last job, none that stand alone in a
-/// file; drawn sizes of files are whole blocks.
+/// Reports have fio's keys in fio's order, and fio's options: a group those of its last job, none
+/// that stand alone in a file; drawn sizes of files are whole blocks.
 #[test]
 fn reports_have_fios_keys_and_options() {
     requires!("fio");
@@ -344,7 +352,8 @@ fn reports_have_fios_keys_and_options() {
     }
 }
 
-/// What stands alone in front of a command line's first job is not repeated, as in fio; that something was set is.
+/// What stands alone in front of a command line's first job is not repeated, as in fio; that
+/// something was set is.
 #[test]
 fn options_of_all_jobs_are_repeated_as_by_fio() {
     requires!("fio");
@@ -374,8 +383,9 @@ fn keys(text: &str) -> Vec<&str> {
     kept.filter_map(|line| line.split_once("\" :").map(|(key, _)| key)).collect()
 }
 
-/// fio's own example job files, where its package is: all that need no engine of other kinds of storage, no zoned device
-/// and no priorities are read. Devices need not be there, nor sizes be known.
+/// fio's own example job files, where its package is: all that need no engine of other kinds of
+/// storage, no zoned device and no priorities are read. Devices need not be there, nor sizes be
+/// known.
 #[test]
 fn fios_own_examples_are_read() {
     let Some(folder) = examples() else {

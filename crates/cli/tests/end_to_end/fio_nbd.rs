@@ -32,8 +32,8 @@ impl Foreign {
     }
 }
 
-/// Random writes at depth 16, each block read back and checked; then another run checks all without writing, and
-/// damage is found.
+/// Random writes at depth 16, each block read back and checked; then another run checks all without
+/// writing, and damage is found.
 fn write_check_and_find_damage(scratch: &Scratch, uri: &str, damage: &dyn Fn()) {
     let uri = format!("--uri={uri}");
     let load = ["--name=v", "--ioengine=nbd", &uri, "--rw=randwrite", "--bs=4k", "--size=8m", "--iodepth=16"];
@@ -103,7 +103,8 @@ fn on_qemu_nbd() {
     several_jobs(&scratch, &server.uri);
 }
 
-/// nbdkit, and its filter that fails every read: counted by kind, exit code 1; the server that ends in the middle too.
+/// nbdkit, and its filter that fails every read: counted by kind, exit code 1; the server that ends
+/// in the middle too.
 #[test]
 fn on_nbdkit_that_fails_and_goes_away() {
     requires!("nbdkit");

@@ -24,7 +24,8 @@ pub fn both(scratch: &Scratch, options: &[&str]) -> [Vec<String>; 2] {
     [requests(&scratch.join("theirs.log")), requests(&scratch.join("own.log"))]
 }
 
-/// The region piece by piece: 16 KiB in each 64, and 64 left out; and pieces that are gone through twice.
+/// The region piece by piece: 16 KiB in each 64, and 64 left out; and pieces that are gone through
+/// twice.
 #[test]
 fn a_region_is_used_piece_by_piece() {
     requires!("fio");
@@ -57,8 +58,8 @@ fn a_job_appends() {
     assert_eq!(sizes, [128 << 10; 2]);
 }
 
-/// Writing until there is no space left, on a file system of 16 MiB: no failure, and the file has all there was. Without
-/// the option the same is a failure with its kind, exit code 1.
+/// Writing until there is no space left, on a file system of 16 MiB: no failure, and the file has
+/// all there was. Without the option the same is a failure with its kind, exit code 1.
 #[test]
 fn a_device_is_filled() {
     let Some(mount) = LoopMount::new(16) else { return };
@@ -71,7 +72,8 @@ fn a_device_is_filled() {
     assert!(written > 8 << 20 && (written..written + (64 << 10)).contains(&len), "{written} of {len}");
     assert_eq!(json["jobs"][0]["error"], 0);
     std::fs::remove_file(mount.point().join("f")).unwrap();
-    // A size is reached where there is space for it; where not, the end of the space is the end of the job, as in fio.
+    // A size is reached where there is space for it; where not, the end of the space is the end of
+    // the job, as in fio.
     for more in [&["--size=4m"][..], &["--size=64m"], &["--size=64m", "--fallocate=none"]] {
         let line = [&write[..], &["--fill_device=1"], more].concat();
         let said = crate::requires::find("fio").map(|_| {
@@ -102,7 +104,8 @@ fn a_device_is_filled() {
     assert!(ended.err.contains("no space left (ENOSPC)"), "{}", ended.err);
 }
 
-/// A third of what was written is trimmed before it is checked, and reads as zeroes; a later run knows which.
+/// A third of what was written is trimmed before it is checked, and reads as zeroes; a later run
+/// knows which.
 #[test]
 fn trimmed_blocks_read_as_zeroes() {
     let scratch = Scratch::new();
@@ -127,7 +130,8 @@ fn trimmed_blocks_read_as_zeroes() {
     assert!(ended.err.contains(&said), "{said}: {}", ended.err);
 }
 
-/// The header stands where it was put, and blocks are checked in batches of the backlog; the data is right all the same.
+/// The header stands where it was put, and blocks are checked in batches of the backlog; the data
+/// is right all the same.
 #[test]
 fn headers_stand_elsewhere_and_backlogs_have_batches() {
     let scratch = Scratch::new();
@@ -144,7 +148,8 @@ fn headers_stand_elsewhere_and_backlogs_have_batches() {
     assert!(ended.code == Some(2) && ended.err.contains("a header of 48 does not fit"), "{ended:?}");
 }
 
-/// Three loops, each on a new file: the file at the end has an inode of its own, and the bytes of one loop.
+/// Three loops, each on a new file: the file at the end has an inode of its own, and the bytes of
+/// one loop.
 #[test]
 fn files_are_made_anew_for_each_loop() {
     use std::os::unix::fs::MetadataExt as _;
@@ -169,7 +174,8 @@ fn files_are_made_anew_for_each_loop() {
     assert!(scratch.join("theirs").exists());
 }
 
-/// Commands run before and after the job, their output in fio's files; one that fails fails the job.
+/// Commands run before and after the job, their output in fio's files; one that fails fails the
+/// job.
 #[test]
 fn commands_run_around_a_job() {
     let scratch = Scratch::new();
@@ -185,7 +191,8 @@ fn commands_run_around_a_job() {
     assert_eq!(json["jobs"][0]["read"]["total_ios"].as_u64(), Some(0), "nothing was asked");
 }
 
-/// The nice value and the class of its I/O are the job's own thread's while it runs: a command of the job sees both.
+/// The nice value and the class of its I/O are the job's own thread's while it runs: a command of
+/// the job sees both.
 #[test]
 fn a_job_has_its_priority() {
     requires!("ionice", "ps");
@@ -197,7 +204,8 @@ fn a_job_has_its_priority() {
     assert_eq!(said.split_whitespace().collect::<Vec<_>>(), ["idle", "7"]);
 }
 
-/// The end of a job ends those of its group, all, or none, as fio has it: who has a runtime of an hour is cut short.
+/// The end of a job ends those of its group, all, or none, as fio has it: who has a runtime of an
+/// hour is cut short.
 #[test]
 fn exitall_ends_what_it_says() {
     let scratch = Scratch::new();
@@ -218,8 +226,8 @@ fn exitall_ends_what_it_says() {
     }
 }
 
-/// Reports while it runs: the JSON is one document with all of them in it, whose counts rise; a file holds one whole
-/// document at any time. The normal output comes again and again.
+/// Reports while it runs: the JSON is one document with all of them in it, whose counts rise; a
+/// file holds one whole document at any time. The normal output comes again and again.
 #[test]
 fn reports_in_between_stand_in_one_document() {
     let scratch = Scratch::new();
@@ -253,7 +261,8 @@ fn reports_in_between_stand_in_one_document() {
     assert!(json["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
 }
 
-/// JSON is one valid document whatever happens: with errors, with several groups, and where nothing was run.
+/// JSON is one valid document whatever happens: with errors, with several groups, and where nothing
+/// was run.
 #[test]
 fn json_is_always_one_document() {
     let scratch = Scratch::new();
@@ -292,8 +301,8 @@ fn all_bandwidth_together_is_logged() {
     assert!(scratch.join("agg-trim_bw.log").exists());
 }
 
-/// A verified writer that is stopped in the middle leaves how far it came; a later check expects that and no more. Without
-/// it the blocks that were never written are wrong.
+/// A verified writer that is stopped in the middle leaves how far it came; a later check expects
+/// that and no more. Without it the blocks that were never written are wrong.
 #[test]
 fn a_stopped_writer_is_checked_as_far_as_it_came() {
     let scratch = Scratch::new();
@@ -318,7 +327,8 @@ fn a_stopped_writer_is_checked_as_far_as_it_came() {
     assert!(other.code == Some(2) && other.err.contains("run the same options"), "{other:?}");
 }
 
-/// Averaged logs of latencies tell the longest where that is asked: of the same run's requests, none is above it.
+/// Averaged logs of latencies tell the longest where that is asked: of the same run's requests,
+/// none is above it.
 #[test]
 fn logs_tell_the_longest() {
     let scratch = Scratch::new();
@@ -330,7 +340,8 @@ fn logs_tell_the_longest() {
     assert_eq!(row[1].parse::<u64>().ok(), json["jobs"][0]["read"]["clat_ns"]["max"].as_u64(), "{text}");
 }
 
-/// An option that fio has and we refuse names itself and what is nearest, or why it makes no sense here.
+/// An option that fio has and we refuse names itself and what is nearest, or why it makes no sense
+/// here.
 #[test]
 fn what_is_not_there_is_never_ignored() {
     let scratch = Scratch::new();

@@ -1,5 +1,5 @@
-//! Recordings, both ways: what we record fio runs again, what fio records we run again, and a dump of blktrace becomes
-//! the same requests in both.
+//! Recordings, both ways: what we record fio runs again, what fio records we run again, and a dump
+//! of blktrace becomes the same requests in both.
 
 use crate::fio_command::{ours, report};
 use crate::requires::{client, requires};
@@ -23,8 +23,8 @@ fn requests(path: &Path) -> Vec<String> {
     text.lines().filter(is_request).map(words).collect()
 }
 
-/// The same of a log of latencies with offsets, which fio writes of a recording that it plays (it records none of that):
-/// milliseconds, nanoseconds, direction, length, offset, priority.
+/// The same of a log of latencies with offsets, which fio writes of a recording that it plays (it
+/// records none of that): milliseconds, nanoseconds, direction, length, offset, priority.
 fn logged(path: &Path) -> Vec<String> {
     let of_row = |line: &str| {
         let words: Vec<&str> = line.split(", ").collect();
@@ -38,7 +38,8 @@ fn counts(json: &Value) -> [Option<u64>; 2] {
     ["read", "write"].map(|way| json["jobs"][0][way]["total_ios"].as_u64())
 }
 
-/// Our recording of a random mix has a line for each request; fio reads it and makes the same ones, and so do we.
+/// Our recording of a random mix has a line for each request; fio reads it and makes the same ones,
+/// and so do we.
 #[test]
 fn what_we_record_fio_runs_again() {
     requires!("fio");
@@ -62,8 +63,8 @@ fn what_we_record_fio_runs_again() {
     assert_eq!(requests(&scratch.join("ours")), asked);
 }
 
-/// What fio recorded, in its version 3 and written by hand in its version 2, we run with the same requests in the same
-/// order; kinds that are skipped are left out.
+/// What fio recorded, in its version 3 and written by hand in its version 2, we run with the same
+/// requests in the same order; kinds that are skipped are left out.
 #[test]
 fn what_fio_records_we_run_again() {
     requires!("fio");
@@ -90,8 +91,8 @@ fn what_fio_records_we_run_again() {
     }
 }
 
-/// A recording runs at its own times or faster, and the report says how late its requests were. The last of 11 requests,
-/// 20 ms apart, is due after 200 ms; at four times the speed after 50.
+/// A recording runs at its own times or faster, and the report says how late its requests were. The
+/// last of 11 requests, 20 ms apart, is due after 200 ms; at four times the speed after 50.
 #[test]
 fn a_recording_runs_faster_and_tells_its_drift() {
     let scratch = Scratch::new();
@@ -112,8 +113,9 @@ fn a_recording_runs_faster_and_tells_its_drift() {
     }
 }
 
-/// What an earlier stage records a later one runs again, in the same run as in fio: the same requests, on the same file or
-/// elsewhere, without those that are skipped, and in virtual time too. An older file of that name is not what runs.
+/// What an earlier stage records a later one runs again, in the same run as in fio: the same
+/// requests, on the same file or elsewhere, without those that are skipped, and in virtual time
+/// too. An older file of that name is not what runs.
 #[test]
 fn what_an_earlier_stage_records_runs_again() {
     requires!("fio");
@@ -154,7 +156,8 @@ fn what_an_earlier_stage_records_runs_again() {
     assert!(ended.code == Some(1) && ended.err.contains("play: read_iolog=own.log: it has no requests"), "{ended:?}");
 }
 
-/// A record of blktrace's dump: `struct blk_io_trace` of the kernel's `include/uapi/linux/blktrace_api.h`.
+/// A record of blktrace's dump: `struct blk_io_trace` of the kernel's
+/// `include/uapi/linux/blktrace_api.h`.
 fn trace_record(time_ns: u64, sector: u64, bytes: u32, kind: u32) -> Vec<u8> {
     const MAGIC: u32 = 0x6561_7407;
     const QUEUE: u32 = 1;
@@ -173,7 +176,8 @@ fn trace_record(time_ns: u64, sector: u64, bytes: u32, kind: u32) -> Vec<u8> {
     record
 }
 
-/// The same dump in blktrace's format is read by fio and by us, and both make the same requests of it.
+/// The same dump in blktrace's format is read by fio and by us, and both make the same requests of
+/// it.
 #[test]
 fn a_dump_of_blktrace_is_what_fio_makes_of_it() {
     requires!("fio");

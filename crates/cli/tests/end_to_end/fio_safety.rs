@@ -1,4 +1,5 @@
-//! What a load tool must not destroy: devices that carry something, made by the tools that make such things.
+//! What a load tool must not destroy: devices that carry something, made by the tools that make
+//! such things.
 
 use crate::fio_command::ours;
 use crate::requires::{requires, skip};
@@ -14,8 +15,8 @@ struct Loop {
 }
 
 impl Loop {
-    /// One of `mib` MiB and 1536 bytes, so that its end is no round number; `None`, with its reason, where that cannot be
-    /// had.
+    /// One of `mib` MiB and 1536 bytes, so that its end is no round number; `None`, with its
+    /// reason, where that cannot be had.
     fn new(scratch: &Scratch, mib: u64) -> Option<Loop> {
         let image = scratch.join("image");
         std::fs::File::create(&image).and_then(|file| file.set_len((mib << 20) + 1536)).unwrap();
@@ -68,8 +69,8 @@ pub fn is_there(name: &str) -> bool {
     Path::new(tool(name).get_program()).is_file()
 }
 
-/// Each tool makes what it makes on a device; writing to it is refused with what was found, the bytes stay, reading is
-/// allowed, and by name it may be destroyed.
+/// Each tool makes what it makes on a device; writing to it is refused with what was found, the
+/// bytes stay, reading is allowed, and by name it may be destroyed.
 #[test]
 fn what_a_device_carries_is_found() {
     requires!("losetup");
@@ -119,8 +120,8 @@ fn what_a_device_carries_is_found() {
     assert_eq!(device.write(&scratch, &[&destroy]).code, Some(0));
 }
 
-/// The superblocks of Linux RAID, by the layout of the kernel's `include/uapi/linux/raid/md_p.h`: `wipefs` recognises what
-/// the test wrote, and so do we.
+/// The superblocks of Linux RAID, by the layout of the kernel's `include/uapi/linux/raid/md_p.h`:
+/// `wipefs` recognises what the test wrote, and so do we.
 #[test]
 fn members_of_a_raid_are_found() {
     requires!("losetup");
@@ -145,8 +146,8 @@ fn members_of_a_raid_are_found() {
         block[8..12].copy_from_slice(&90u32.to_le_bytes());
         block
     };
-    // The device has whole sectors of 512 bytes, of which all count: format 1.0 stands 16 sectors before the end, rounded
-    // down to 8; format 0.90 at the last whole 64 KiB.
+    // The device has whole sectors of 512 bytes, of which all count: format 1.0 stands 16 sectors
+    // before the end, rounded down to 8; format 0.90 at the last whole 64 KiB.
     let last = (size / 512 - 16) / 8 * 8 * 512;
     for (format, at, block) in [
         ("1.2", 4096, newer(4096)),
@@ -166,7 +167,8 @@ fn members_of_a_raid_are_found() {
     }
 }
 
-/// A device that is mounted, and one that the system swaps to, are named as what they are; and so is the file behind one.
+/// A device that is mounted, and one that the system swaps to, are named as what they are; and so
+/// is the file behind one.
 #[test]
 fn devices_in_use_are_found() {
     requires!("losetup", "mount");

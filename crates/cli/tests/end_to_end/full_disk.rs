@@ -76,11 +76,12 @@ impl Small {
     }
 }
 
-/// A thin LUN of 64 MiB on a file system of 24 MiB, a small one beside it. Writing 32 MiB fails with "No space left on
-/// device"; what was written before reads back, the other LUN goes on, and a LUN can be deleted with nothing free at
-/// all, which gives its space to the next.
+/// A thin LUN of 64 MiB on a file system of 24 MiB, a small one beside it. Writing 32 MiB fails
+/// with "No space left on device"; what was written before reads back, the other LUN goes on, and a
+/// LUN can be deleted with nothing free at all, which gives its space to the next.
 ///
-/// The file system is mounted where only the server sees it, so it goes with the server whatever happens.
+/// The file system is mounted where only the server sees it, so it goes with the server whatever
+/// happens.
 #[test]
 fn a_full_file_system_fails_one_write_and_nothing_else() {
     requires!("qemu-io", "unshare", "nsenter");
@@ -102,9 +103,10 @@ fn a_full_file_system_fails_one_write_and_nothing_else() {
     small.good("next", &["write -P 0x55 0 16M", "flush"]);
 }
 
-/// A LUN of 8 MiB with a snapshot, and others that fill the pool to the last block. Writing over the LUN copies blocks
-/// until there are none: that write fails with "No space left on device", the LUN holds what it held or what was written, the
-/// snapshot what it held, the others go on, and deleting the snapshot makes room. Nothing is wrong with the pool.
+/// A LUN of 8 MiB with a snapshot, and others that fill the pool to the last block. Writing over
+/// the LUN copies blocks until there are none: that write fails with "No space left on device", the
+/// LUN holds what it held or what was written, the snapshot what it held, the others go on, and
+/// deleting the snapshot makes room. Nothing is wrong with the pool.
 #[test]
 fn a_pool_that_fills_up_in_the_middle_of_a_copy_fails_that_write_alone() {
     requires!("qemu-io", "unshare", "nsenter");

@@ -1,5 +1,6 @@
-//! nfs-ganesha, an NFS server that somebody else wrote, loaded by our client. It serves in a network of its own, beside a
-//! port mapper of its own: both have ports that a machine has once. That takes root.
+//! nfs-ganesha, an NFS server that somebody else wrote, loaded by our client. It serves in a
+//! network of its own, beside a port mapper of its own: both have ports that a machine has once.
+//! That takes root.
 
 use crate::requires::{client, requires, skip};
 use crate::running::{Ended, Running, run};
@@ -130,8 +131,8 @@ fn find_plugins() -> Option<PathBuf> {
     found
 }
 
-/// Random writes at depth 16 over four connections, with a flush each 64, are read back and checked; all is there when
-/// the file is looked at beside the server; damage is found.
+/// Random writes at depth 16 over four connections, with a flush each 64, are read back and
+/// checked; all is there when the file is looked at beside the server; damage is found.
 #[test]
 fn what_is_written_is_read_back_and_damage_is_found() {
     requires!("ganesha.nfsd", "rpcbind", "nfs-ls", "ip", "nsenter", "unshare");
@@ -157,8 +158,9 @@ fn what_is_written_is_read_back_and_damage_is_found() {
     assert!(found.err.contains("at 40960: expected a block of offset 40960"), "{}", found.err);
 }
 
-/// The published workshop's first command line, with the folder of an NFS server in place of a mount: two jobs with a file
-/// each, blocks of 1 MiB at depth 64, over 16 connections. libnfs then reads what was written.
+/// The published workshop's first command line, with the folder of an NFS server in place of a
+/// mount: two jobs with a file each, blocks of 1 MiB at depth 64, over 16 connections. libnfs then
+/// reads what was written.
 #[test]
 fn the_workshops_command_line_loads_a_server() {
     requires!("ganesha.nfsd", "rpcbind", "nfs-ls", "nfs-cat", "ip", "nsenter", "unshare");
@@ -180,7 +182,8 @@ fn the_workshops_command_line_loads_a_server() {
     assert!(output.stdout == std::fs::read(server.file("1M-write.1.0")).unwrap());
 }
 
-/// A file of the user is not written over, is read, and is written with leave; what is wrong is one line.
+/// A file of the user is not written over, is read, and is written with leave; what is wrong is one
+/// line.
 #[test]
 fn files_of_others_are_kept_and_what_is_wrong_is_said() {
     requires!("ganesha.nfsd", "rpcbind", "nfs-ls", "ip", "nsenter", "unshare");

@@ -1,5 +1,5 @@
-//! Plans of hosts: the published experiment in virtual time, whose verdict is a matter of arithmetic, and its shape with
-//! real hosts, whose figures are a matter of the machine.
+//! Plans of hosts: the published experiment in virtual time, whose verdict is a matter of
+//! arithmetic, and its shape with real hosts, whose figures are a matter of the machine.
 
 use crate::results::{self, phases};
 use crate::running::{Ended, RESULTS, Running, run, seawall};
@@ -30,8 +30,9 @@ fn result(ended: &Ended) -> String {
     ended.out.split("\npage ").next().unwrap_or_default().to_owned()
 }
 
-/// The published verdict: with floors every protected cycle stays below the limit (4.5 s of 8) while the neighbour passes
-/// it, without floors protected runs fail. The factor is found by bursts on the simulated storage.
+/// The published verdict: with floors every protected cycle stays below the limit (4.5 s of 8)
+/// while the neighbour passes it, without floors protected runs fail. The factor is found by bursts
+/// on the simulated storage.
 #[test]
 fn floors_hold_the_published_experiment() {
     let scratch = Scratch::new();
@@ -52,9 +53,11 @@ fn floors_hold_the_published_experiment() {
     assert!(with.iter().all(|row| row.len() == 13 && row[3] < 4.5 && row[7] < 4.5), "{with:?}");
     assert!(with[3][11] >= 4.5, "the neighbour pays: {with:?}");
     assert!(without.iter().any(|row| row[3] >= 4.5 || row[7] >= 4.5), "{without:?}");
-    // Everybody gets the rates that were asked of the generator in either half: that proves nothing about floors.
+    // Everybody gets the rates that were asked of the generator in either half: that proves nothing
+    // about floors.
     assert!((with[3][1] / without[3][1] - 1.0).abs() < 0.02, "{with:?} {without:?}");
-    // The results database has the same: four runs of each half as phases, the cycles, the lines, the verdict.
+    // The results database has the same: four runs of each half as phases, the cycles, the lines,
+    // the verdict.
     let recording = results::recording(scratch.path());
     assert!(recording.origin.simulated && !recording.origin.cut_short && recording.origin.seed == 1);
     assert_eq!(recording.origin.plan, published());
@@ -104,9 +107,10 @@ fn floors_hold_the_published_experiment() {
     assert!(advice.contains("each of 4 volumes"), "{advice}");
 }
 
-/// A server whose processor is the limit, and is away for 20 ms every 5 s: throughput bends softly, and a stall makes every
-/// floor late at once. Bursts come out of reads that ask for less than their floors, so nothing of that is a floor's need
-/// for a smaller window: with floors all hosts together move as much, within a twentieth, and the protected are no slower.
+/// A server whose processor is the limit, and is away for 20 ms every 5 s: throughput bends softly,
+/// and a stall makes every floor late at once. Bursts come out of reads that ask for less than
+/// their floors, so nothing of that is a floor's need for a smaller window: with floors all hosts
+/// together move as much, within a twentieth, and the protected are no slower.
 #[test]
 fn floors_cost_a_busy_server_nothing() {
     let scratch = Scratch::new();
@@ -130,8 +134,8 @@ fn floors_cost_a_busy_server_nothing() {
     }
 }
 
-/// Lines that attach nothing protect nobody: exit code 1, and both halves have the same tables. So the same plan gives the
-/// same figures, and it is the floors that make the difference above.
+/// Lines that attach nothing protect nobody: exit code 1, and both halves have the same tables. So
+/// the same plan gives the same figures, and it is the floors that make the difference above.
 #[test]
 fn without_floors_in_either_half_nobody_is_protected() {
     let scratch = Scratch::new();
@@ -152,8 +156,9 @@ fn without_floors_in_either_half_nobody_is_protected() {
     }
 }
 
-/// Storage that carries all of it, and storage that cannot carry the protected hosts, say nothing of floors: exit code 2,
-/// with the numbers. All need 4 · (0.75 + 2 · 20 / 45) · T, at a hundredth of T = 75 000: 4916.7.
+/// Storage that carries all of it, and storage that cannot carry the protected hosts, say nothing
+/// of floors: exit code 2, with the numbers. All need 4 · (0.75 + 2 · 20 / 45) · T, at a hundredth
+/// of T = 75 000: 4916.7.
 #[test]
 fn outside_of_the_bounds_nothing_is_said() {
     let scratch = Scratch::new();
@@ -184,15 +189,16 @@ fn short(runs: u32) -> String {
         .replace("256MiB", "8MiB")
 }
 
-/// Three hosts against a server: the shape of the result. Both halves have every host's rows, cycles and seconds; how far
-/// apart the hosts began is told; nothing but the page stays behind.
+/// Three hosts against a server: the shape of the result. Both halves have every host's rows,
+/// cycles and seconds; how far apart the hosts began is told; nothing but the page stays behind.
 #[test]
 fn hosts_begin_together() {
     let scratch = Scratch::new();
     std::fs::write(scratch.join("plan.toml"), short(2)).unwrap();
     let words = ["run", "plan.toml", "--out", "out", "--dir", "pool", "--scale", "0.004"];
     let ended = run(seawall(scratch.path()).args(words).env(RESULTS, "out.sqlite"));
-    // So little load does not keep storage busy for a second, so that nothing can be said; a stalled machine may see else.
+    // So little load does not keep storage busy for a second, so that nothing can be said; a
+    // stalled machine may see else.
     assert!(ended.code == Some(2) || ended.code == Some(1), "{}\n{}", ended.out, ended.err);
     assert!(ended.out.contains("each run was begun by all hosts within"), "{}\n{}", ended.out, ended.err);
     assert!(ended.out.contains("not comparable with published figures"), "{}", ended.out);
@@ -207,7 +213,8 @@ fn hosts_begin_together() {
     assert_eq!(asked, [first, first, second, second]);
     assert!(recording.phases.windows(2).all(|two| two[0].end <= two[1].start), "one after the other");
     assert!(recording.workloads.iter().all(|workload| workload.intervals.len() >= 4 * 2));
-    // Whole in the results database too: two runs of each half, a cycle in each, response times and all.
+    // Whole in the results database too: two runs of each half, a cycle in each, response times and
+    // all.
     let recording = results::recording(&scratch.join("out"));
     assert_eq!(phases(&recording).len(), 4);
     for workload in &recording.workloads {
@@ -229,8 +236,9 @@ fn in_the_second_run(scratch: &Scratch) -> Running {
     hosts
 }
 
-/// Ctrl-C in the second run of three hosts: they end with what they measured, the first run's rows and the results are
-/// there and marked as cut short, the pool is closed as after any run. Exit code 2.
+/// Ctrl-C in the second run of three hosts: they end with what they measured, the first run's rows
+/// and the results are there and marked as cut short, the pool is closed as after any run. Exit
+/// code 2.
 #[test]
 fn a_stop_ends_the_hosts_and_keeps_what_they_measured() {
     let scratch = Scratch::new();
@@ -251,8 +259,8 @@ fn a_stop_ends_the_hosts_and_keeps_what_they_measured() {
     assert!(checked.code == Some(0) && checked.out.contains("nothing is wrong"), "{}{}", checked.out, checked.err);
 }
 
-/// A host that loses its storage in the second run ends the run of all: the line says which and why, and what was played
-/// before is kept.
+/// A host that loses its storage in the second run ends the run of all: the line says which and
+/// why, and what was played before is kept.
 #[test]
 fn a_host_that_loses_its_storage_ends_the_run_of_all() {
     let scratch = Scratch::new();
@@ -270,7 +278,8 @@ fn a_host_that_loses_its_storage_ends_the_run_of_all() {
     assert!(recording.workloads.iter().all(|workload| workload.tallies.len() == phases(&recording).len()));
 }
 
-/// Killed in the third run: the runs before it are in the database, as the run of a program that is gone.
+/// Killed in the third run: the runs before it are in the database, as the run of a program that is
+/// gone.
 #[test]
 fn what_a_killed_experiment_played_is_kept() {
     let scratch = Scratch::new();
@@ -283,8 +292,8 @@ fn what_a_killed_experiment_played_is_kept() {
     assert!(recording.workloads.iter().all(|workload| !workload.cycles.is_empty() && !workload.intervals.is_empty()));
 }
 
-/// Ctrl-C before the first run, while volumes are filled or the factor is measured: nothing was measured that could be
-/// kept, and nothing stays behind, neither pool nor folder. Exit code 2.
+/// Ctrl-C before the first run, while volumes are filled or the factor is measured: nothing was
+/// measured that could be kept, and nothing stays behind, neither pool nor folder. Exit code 2.
 #[test]
 fn a_stop_before_the_first_run_leaves_nothing() {
     for moment in ["filling", "Two protected databases"] {
@@ -303,7 +312,8 @@ fn a_stop_before_the_first_run_leaves_nothing() {
     }
 }
 
-/// Ctrl-C in virtual time: what was played so far is shown and kept, marked as cut short. Exit code 2.
+/// Ctrl-C in virtual time: what was played so far is shown and kept, marked as cut short. Exit code
+/// 2.
 #[test]
 fn a_stop_of_a_simulation_keeps_the_runs_so_far() {
     let scratch = Scratch::new();

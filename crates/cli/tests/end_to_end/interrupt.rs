@@ -20,7 +20,8 @@ fn a_stop_while_volumes_are_filled_leaves_nothing() {
     assert_eq!(scratch.listing(), [""; 0]);
 }
 
-/// Ctrl-C in the second of two phases: exit code 2, no pool, and what was measured kept and marked as cut short.
+/// Ctrl-C in the second of two phases: exit code 2, no pool, and what was measured kept and marked
+/// as cut short.
 #[test]
 fn a_stop_in_a_phase_keeps_what_was_measured() {
     let scratch = Scratch::new();
@@ -46,8 +47,8 @@ fn a_stop_in_a_phase_keeps_what_was_measured() {
     assert_eq!(pools, [""; 0]);
 }
 
-/// Ctrl-C in a load job, whose output is a document: it says that it was cut short, for the run and for the job, and has
-/// what was done until then.
+/// Ctrl-C in a load job, whose output is a document: it says that it was cut short, for the run and
+/// for the job, and has what was done until then.
 #[test]
 fn a_stop_in_a_load_job_is_in_its_document() {
     let scratch = Scratch::new();

@@ -1,4 +1,5 @@
-//! Several places as one under every tool: what is written is where it belongs, losses are told, results name the whole.
+//! Several places as one under every tool: what is written is where it belongs, losses are told,
+//! results name the whole.
 
 use crate::running::{RESULTS, Running, run, seawall, succeed};
 use crate::scratch::Scratch;
@@ -26,8 +27,9 @@ fn kept(scratch: &Scratch, kind: &str) -> String {
     succeed(seawall(scratch.path()).env(RESULTS, "kept.sqlite").args(["results", "sql", "--csv", &query]))
 }
 
-/// A job writes 12 MiB over three files in stripes, with checksums, in requests of 96 KiB that cross the borders, reads them
-/// back and finds them right. Each file got a third. Read again in another order of the files, all is wrong.
+/// A job writes 12 MiB over three files in stripes, with checksums, in requests of 96 KiB that
+/// cross the borders, reads them back and finds them right. Each file got a third. Read again in
+/// another order of the files, all is wrong.
 #[test]
 fn fio_verifies_what_it_wrote_over_stripes() {
     let scratch = Scratch::new();
@@ -71,7 +73,8 @@ fn no_member_is_written_without_leave() {
     }
 }
 
-/// A file and an export whose server is killed and comes back: the job goes on, and its losses are told as of one export.
+/// A file and an export whose server is killed and comes back: the job goes on, and its losses are
+/// told as of one export.
 #[test]
 fn losses_of_a_member_are_told() {
     let scratch = Scratch::new();
@@ -94,7 +97,8 @@ fn losses_of_a_member_are_told() {
     assert_eq!((&losses["lost"], &losses["regained"]), (&1.into(), &1.into()), "{job}");
 }
 
-/// The same of a plan, whose lanes have a connection each: the phase goes on, and its losses are an event and a note.
+/// The same of a plan, whose lanes have a connection each: the phase goes on, and its losses are an
+/// event and a note.
 #[test]
 fn losses_of_a_plan_are_told() {
     let scratch = Scratch::new();
@@ -124,7 +128,8 @@ fn losses_of_a_plan_are_told() {
     assert!(lines.iter().any(|line| line.contains("host: connections lost: 2")), "{lines:?}");
 }
 
-/// dgen fills two files as one device, finds every block again, and a ramp loads it with its journal behind the data.
+/// dgen fills two files as one device, finds every block again, and a ramp loads it with its
+/// journal behind the data.
 #[test]
 fn a_ramp_runs_on_what_dgen_filled() {
     let scratch = Scratch::new();
@@ -170,8 +175,8 @@ fn ranread_and_orion_load_a_folder() {
     assert_eq!(kept(&scratch, "concatenated").lines().nth(1), Some("2"));
 }
 
-/// In virtual time the device is what is joined. A disk serves one request at a time, so four of them in stripes do
-/// more than twice as much with eight outstanding, and less than eight times.
+/// In virtual time the device is what is joined. A disk serves one request at a time, so four of
+/// them in stripes do more than twice as much with eight outstanding, and less than eight times.
 #[test]
 fn simulated_devices_are_joined() {
     let scratch = Scratch::new();

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 const FILE: &str = "kept.sqlite";
 
-/// A load on nothing that goes on for so many seconds, two stages of which the second never comes in a short test.
+/// A load on nothing that goes on for so many seconds, two stages of which the second never comes
+/// in a short test.
 fn load(scratch: &Scratch, seconds: u32) -> Command {
     let mut command = seawall(scratch.path());
     command.env(RESULTS, FILE).args([
@@ -29,8 +30,8 @@ fn query(command: &mut Command, query: &str) -> Value {
     serde_json::from_str(&ended.out).unwrap_or_default()
 }
 
-/// Runs whose processes were killed with SIGKILL keep their state `running` and what was measured: here a stage that runs,
-/// beside one that is still to come.
+/// Runs whose processes were killed with SIGKILL keep their state `running` and what was measured:
+/// here a stage that runs, beside one that is still to come.
 #[test]
 fn a_killed_run_leaves_what_it_measured() {
     let scratch = Scratch::new();
@@ -55,7 +56,8 @@ fn a_killed_run_leaves_what_it_measured() {
     succeed(seawall(scratch.path()).env(RESULTS, FILE).args(["results", "show", "last"]));
 }
 
-/// While another program holds the database, a run begins and goes on; all of it is written once the lock is gone.
+/// While another program holds the database, a run begins and goes on; all of it is written once
+/// the lock is gone.
 #[test]
 fn a_run_outlives_a_lock() {
     requires!("python3");
@@ -121,8 +123,8 @@ impl Disk {
     }
 }
 
-/// The disk fills up in the middle of a run: it goes on and ends as it would have, one line says what is wrong and one that
-/// the end is not kept; what was written before is there.
+/// The disk fills up in the middle of a run: it goes on and ends as it would have, one line says
+/// what is wrong and one that the end is not kept; what was written before is there.
 #[test]
 fn a_full_disk_ends_no_run_and_takes_nothing_back() {
     let Some(disk) = Disk::new() else { return };
@@ -145,7 +147,8 @@ fn a_full_disk_ends_no_run_and_takes_nothing_back() {
     assert_eq!(disk.query("SELECT state FROM runs ORDER BY run")[1]["state"], "ended");
 }
 
-/// On a file system that is mounted for reading only, one line says so and the run is what it is; the file stays as it was.
+/// On a file system that is mounted for reading only, one line says so and the run is what it is;
+/// the file stays as it was.
 #[test]
 fn a_database_that_may_not_be_written_is_left_alone() {
     let Some(disk) = Disk::new() else { return };

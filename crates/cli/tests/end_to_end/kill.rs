@@ -1,8 +1,9 @@
-//! The server killed at random moments under writes: what was acknowledged is there, the check is clean, the next server
-//! starts at once.
+//! The server killed at random moments under writes: what was acknowledged is there, the check is
+//! clean, the next server starts at once.
 //!
-//! Two LUNs and two connections to each, each with a band of its own. A writer keeps eight requests in flight: writes of
-//! numbered blocks, some with FUA, flushes, and trims. What it knows of each block when the server dies:
+//! Two LUNs and two connections to each, each with a band of its own. A writer keeps eight requests
+//! in flight: writes of numbered blocks, some with FUA, flushes, and trims. What it knows of each
+//! block when the server dies:
 //!
 //! ```text
 //!   writes of a block     1 ── 2 ── 3 ── 4 ── 5       a later one is asked for only when the one before is answered
@@ -11,10 +12,12 @@
 //!                              flush or FUA
 //!   after the kill it may hold 2, 3, 4 or 5, and nothing else
 //! ```
-//! `SEAWALL_KILLS` sets how often (10 if not set), `SEAWALL_KILL_SEED` what all choices follow from.
+//! `SEAWALL_KILLS` sets how often (10 if not set), `SEAWALL_KILL_SEED` what all choices follow
+//! from.
 //!
-//! A start is to take less than a second. On a machine that does other things time says little, so what is always held to that
-//! is the processor time of a start; with `SEAWALL_KILLS` the time itself, too, of 99 starts of a hundred.
+//! A start is to take less than a second. On a machine that does other things time says little, so
+//! what is always held to that is the processor time of a start; with `SEAWALL_KILLS` the time
+//! itself, too, of 99 starts of a hundred.
 
 use crate::raw_client::{Answered, Client};
 use crate::running::{run, seawall};
@@ -252,7 +255,8 @@ impl Band {
         }
     }
 
-    /// Compares every block with what it may hold, and takes what it holds for what is known from here on.
+    /// Compares every block with what it may hold, and takes what it holds for what is known from
+    /// here on.
     fn look(&mut self, server: &Server, when: &str) {
         let mut client = Client::connect(&server.socket(), &self.export());
         for block in 0..self.blocks.len() {

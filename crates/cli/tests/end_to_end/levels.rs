@@ -13,8 +13,9 @@ fn levels(scratch: &Scratch, arguments: &[&str]) -> crate::running::Ended {
     run(seawall(scratch.path()).arg("levels").args(arguments))
 }
 
-/// Each class has a policy group in each SVM, by the shell's commands; the second time nothing is to be done, and what was
-/// changed in the file or on the server is changed back. A dry run changes nothing.
+/// Each class has a policy group in each SVM, by the shell's commands; the second time nothing is
+/// to be done, and what was changed in the file or on the server is changed back. A dry run changes
+/// nothing.
 #[test]
 fn classes_become_policies_in_every_svm() {
     let scratch = Scratch::new();
@@ -54,7 +55,8 @@ fn classes_become_policies_in_every_svm() {
     assert!(chart.lines().all(|line| line.chars().count() <= 80), "{chart}");
 }
 
-/// What the server refuses ends it in one line with the answer no; what cannot be read, with what is wrong.
+/// What the server refuses ends it in one line with the answer no; what cannot be read, with what
+/// is wrong.
 #[test]
 fn what_is_refused_and_what_is_wrong_is_said() {
     let scratch = Scratch::new();
@@ -96,8 +98,9 @@ fn what_is_refused_and_what_is_wrong_is_said() {
     );
 }
 
-/// Two days of a volume under gold, 20 TB and 40 000 IOPS, whose LUN does 10 000 and misses 400 of them: (20 × 100 + 40 000 ×
-/// 0.05) × 48 / 730 = 263.01. As table, spreadsheet and page; hours before and after are not in it.
+/// Two days of a volume under gold, 20 TB and 40 000 IOPS, whose LUN does 10 000 and misses 400 of
+/// them: (20 × 100 + 40 000 × 0.05) × 48 / 730 = 263.01. As table, spreadsheet and page; hours
+/// before and after are not in it.
 #[test]
 fn hours_become_a_bill() {
     let scratch = Scratch::new();

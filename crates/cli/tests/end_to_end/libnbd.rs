@@ -5,7 +5,8 @@ use crate::running::{run, succeed, succeed_with};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server, pattern, read};
 
-/// nbdinfo sees the size in bytes (16 MiB = 16777216), the abilities and the block sizes, under both names of the LUN.
+/// nbdinfo sees the size in bytes (16 MiB = 16777216), the abilities and the block sizes, under
+/// both names of the LUN.
 #[test]
 fn nbdinfo_sees_size_and_abilities() {
     requires!("nbdinfo");
@@ -26,7 +27,8 @@ fn nbdinfo_sees_size_and_abilities() {
     assert_eq!(refused.code, Some(1), "there is no such LUN: {refused:?}");
 }
 
-/// nbdinfo --list shows every LUN: by its short name while only one SVM has that path, by both SVMs' names otherwise.
+/// nbdinfo --list shows every LUN: by its short name while only one SVM has that path, by both
+/// SVMs' names otherwise.
 #[test]
 fn exports_are_listed_and_a_path_of_two_svms_needs_its_svm() {
     requires!("nbdinfo");
@@ -50,7 +52,8 @@ fn exports_are_listed_and_a_path_of_two_svms_needs_its_svm() {
     assert_eq!(run(client("nbdinfo").arg(server.uri(LUN))).code, Some(1), "the short name would be a guess");
 }
 
-/// nbdinfo --map sees what is allocated: nothing of a new LUN, then the one MiB that was written in its middle.
+/// nbdinfo --map sees what is allocated: nothing of a new LUN, then the one MiB that was written in
+/// its middle.
 #[test]
 fn the_map_follows_what_is_written() {
     requires!("nbdinfo", "nbdcopy");
@@ -66,14 +69,16 @@ fn the_map_follows_what_is_written() {
     let extent = |offset: u64, length: u64, kind: u64| (Some(offset << 20), Some(length << 20), Some(kind));
     // Type 3 is a hole that reads as zeroes, type 0 is data.
     assert_eq!(map(), [extent(0, 8, 3)]);
-    // Sparse copy: three MiB of zeroes, one of data, four of zeroes; nbdcopy writes the data and zeroes the rest.
+    // Sparse copy: three MiB of zeroes, one of data, four of zeroes; nbdcopy writes the data and
+    // zeroes the rest.
     let file = scratch.join("sparse");
     std::fs::write(&file, [vec![0; 3 << 20], pattern(1 << 20), vec![0; 4 << 20]].concat()).unwrap();
     succeed(client("nbdcopy").args(["--destination-is-zero"]).arg(&file).arg(server.uri(LUN)));
     assert_eq!(map(), [extent(0, 3, 3), extent(3, 1, 0), extent(4, 4, 3)]);
 }
 
-/// nbdcopy writes 16 MiB over four connections with a flush at the end and reads them back over TCP: the same bytes.
+/// nbdcopy writes 16 MiB over four connections with a flush at the end and reads them back over
+/// TCP: the same bytes.
 #[test]
 fn nbdcopy_there_and_back_gives_the_same_bytes() {
     requires!("nbdcopy");
@@ -87,7 +92,8 @@ fn nbdcopy_there_and_back_gives_the_same_bytes() {
     assert!(read(&there) == read(&back), "what came back is not what went there");
 }
 
-/// A script with libnbd's Python module asks what the tools do not: see `conversation.py` beside this file.
+/// A script with libnbd's Python module asks what the tools do not: see `conversation.py` beside
+/// this file.
 #[test]
 fn a_conversation_with_libnbd_itself() {
     requires!("nbdsh");
@@ -99,8 +105,8 @@ fn a_conversation_with_libnbd_itself() {
     assert_eq!(said, "the conversation is over\n");
 }
 
-/// What libnbd's own interoperation checks and nbd-server's tester look at, none of which is packaged: see `interop.py`. The
-/// seed is one of its history's; a failure names it.
+/// What libnbd's own interoperation checks and nbd-server's tester look at, none of which is
+/// packaged: see `interop.py`. The seed is one of its history's; a failure names it.
 #[test]
 fn the_properties_of_other_peoples_suites_hold() {
     requires!("nbdsh");

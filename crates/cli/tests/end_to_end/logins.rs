@@ -1,4 +1,5 @@
-//! `security login` and `event log` by the shell: who may log in by REST, and what the server noticed, over a restart.
+//! `security login` and `event log` by the shell: who may log in by REST, and what the server
+//! noticed, over a restart.
 
 use crate::running::{Ended, seawall};
 use crate::scratch::Scratch;
@@ -17,7 +18,8 @@ fn shell(scratch: &Scratch, input: &str) -> Ended {
     Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// Users are made, changed and deleted; the passwords are in no file and no trail; what is refused says why.
+/// Users are made, changed and deleted; the passwords are in no file and no trail; what is refused
+/// says why.
 #[test]
 fn users_are_made_changed_and_deleted_by_the_shell() {
     let scratch = Scratch::new();
@@ -55,7 +57,8 @@ fn users_are_made_changed_and_deleted_by_the_shell() {
     assert!(users.contains("$argon2id$") && !users.contains("bob"), "{users}");
 }
 
-/// What was noticed is there after a restart, the start itself is an event, and a plain `show` has only what is grave.
+/// What was noticed is there after a restart, the start itself is an event, and a plain `show` has
+/// only what is grave.
 #[test]
 fn events_are_shown_also_after_a_restart() {
     let scratch = Scratch::new();

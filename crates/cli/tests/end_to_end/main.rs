@@ -1,7 +1,9 @@
-//! The built program, seen from outside: run as a person runs it, and used by the standard clients that people have.
+//! The built program, seen from outside: run as a person runs it, and used by the standard clients
+//! that people have.
 //!
-//! Each test works in a folder of its own, lets the system choose ports, waits for what a program says and never for
-//! time, and ends what it started. One that needs a program which is not there skips with its reason ([`requires`]).
+//! Each test works in a folder of its own, lets the system choose ports, waits for what a program
+//! says and never for time, and ends what it started. One that needs a program which is not there
+//! skips with its reason ([`requires`]).
 
 mod advise;
 mod arrays;

@@ -34,8 +34,8 @@ fn tests_never_touch_a_users_file() {
     assert_eq!((ended.code, scratch.listing()), (Some(0), Vec::new()), "{}", ended.err);
 }
 
-/// Without a word about it a run lands in the user's state, in a folder that nobody else reads; and what fio's output is
-/// does not change.
+/// Without a word about it a run lands in the user's state, in a folder that nobody else reads; and
+/// what fio's output is does not change.
 #[test]
 fn a_run_is_kept_in_the_users_state() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -74,7 +74,8 @@ fn what_is_kept_is_what_was_printed() {
     assert_eq!((&rows[0]["min_ns"], &rows[0]["max_ns"]), (&read["clat_ns"]["min"], &read["clat_ns"]["max"]));
 }
 
-/// What the host did is kept beside what was measured, second by second; on the page and in `show` it is told.
+/// What the host did is kept beside what was measured, second by second; on the page and in `show`
+/// it is told.
 #[test]
 fn the_host_is_kept_with_the_run() {
     let scratch = Scratch::new();
@@ -98,7 +99,8 @@ fn the_host_is_kept_with_the_run() {
     assert_eq!(results(&scratch, &["sql", "--json", simulated]).trim(), "[{\"rows\":0}]");
 }
 
-/// A run comes before its keeping: whatever is wrong with the database, one line says so, and nothing else changes.
+/// A run comes before its keeping: whatever is wrong with the database, one line says so, and
+/// nothing else changes.
 #[test]
 fn a_database_that_cannot_be_written_ends_no_run() {
     let scratch = Scratch::new();
@@ -206,7 +208,8 @@ fn hostile_words_stay_words() {
     assert_eq!(results(&scratch, &["sql", "--csv", query]), "word\n'=cmd|'/c calc'!A1\n");
 }
 
-/// Runs of fio stand side by side on a page, in which nothing of them is markup; and another database takes them in.
+/// Runs of fio stand side by side on a page, in which nothing of them is markup; and another
+/// database takes them in.
 #[test]
 fn runs_are_reported_and_imported() {
     let scratch = Scratch::new();
@@ -266,8 +269,8 @@ fn runs_are_compared_where_they_can_be() {
     assert!(kept(&scratch, &["results", "compare", "--anyway", "1", "4"]).out.contains("IOPS"));
 }
 
-/// What fio itself wrote stands beside runs of ours with its own figures; of what is broken the place is told, and nothing is
-/// taken in.
+/// What fio itself wrote stands beside runs of ours with its own figures; of what is broken the
+/// place is told, and nothing is taken in.
 #[test]
 fn fios_own_json_is_imported() {
     requires!("fio");

@@ -4,7 +4,8 @@ use crate::running::{run, seawall};
 use crate::scratch::Scratch;
 use std::process::Command;
 
-/// Linked by a classic name the program is that tool; what else has such a name is not touched, and nothing is half done.
+/// Linked by a classic name the program is that tool; what else has such a name is not touched, and
+/// nothing is half done.
 #[test]
 fn linked_by_a_classic_name_it_is_that_tool() {
     let scratch = Scratch::new();

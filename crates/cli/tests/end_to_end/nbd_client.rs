@@ -1,4 +1,5 @@
-//! Our client against our server: `seawall fio` on an export over several connections, and over a server that is lost.
+//! Our client against our server: `seawall fio` on an export over several connections, and over a
+//! server that is lost.
 
 use crate::running::{Running, seawall};
 use crate::scratch::Scratch;
@@ -6,7 +7,8 @@ use crate::server::{LUN, Server};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::Value;
 
-/// `seawall fio` on an export for so long that only a signal or its requests end it; its report goes to a file.
+/// `seawall fio` on an export for so long that only a signal or its requests end it; its report
+/// goes to a file.
 fn fio(scratch: &Scratch, uri: &str, arguments: &[&str]) -> Running {
     let mut command = seawall(scratch.path());
     command.args(["fio", "--name=job", "--ioengine=nbd", "--output-format=json", "--output=report.json"]);
@@ -20,8 +22,8 @@ fn report(scratch: &Scratch) -> Value {
     report["jobs"][0].clone()
 }
 
-/// Writes with checksums over four connections and extended headers, read back and verified: nothing is wrong, nothing
-/// was lost.
+/// Writes with checksums over four connections and extended headers, read back and verified:
+/// nothing is wrong, nothing was lost.
 #[test]
 fn a_job_over_four_connections_reads_what_it_wrote() {
     let scratch = Scratch::new();
@@ -39,9 +41,10 @@ fn a_job_over_four_connections_reads_what_it_wrote() {
     }
 }
 
-/// The server is killed under random reads and started again: the job goes on without an error to its last request, and
-/// its report says what was lost. A read that was asked again over a connection that is lost a moment later counts with
-/// that, too: at most the depth with each of the four connections.
+/// The server is killed under random reads and started again: the job goes on without an error to
+/// its last request, and its report says what was lost. A read that was asked again over a
+/// connection that is lost a moment later counts with that, too: at most the depth with each of the
+/// four connections.
 #[test]
 fn a_reading_job_survives_a_killed_server_and_says_so() {
     let scratch = Scratch::new();
@@ -71,7 +74,8 @@ fn a_reading_job_survives_a_killed_server_and_says_so() {
     drop(server);
 }
 
-/// Writes do not go on silently: the job fails at the first whose outcome is not known, and says how many there were.
+/// Writes do not go on silently: the job fails at the first whose outcome is not known, and says
+/// how many there were.
 #[test]
 fn a_writing_job_fails_at_a_write_of_unknown_outcome() {
     let scratch = Scratch::new();
@@ -107,8 +111,8 @@ fn papers(scratch: &Scratch) -> String {
     folder.display().to_string()
 }
 
-/// Both ends encrypted and each sure of the other, over TCP and over a Unix socket, two connections each: written,
-/// read back, verified. A client of another authority is sent away.
+/// Both ends encrypted and each sure of the other, over TCP and over a Unix socket, two connections
+/// each: written, read back, verified. A client of another authority is sent away.
 #[test]
 fn both_our_ends_talk_in_secret() {
     let (scratch, strangers) = (Scratch::new(), Scratch::new());

@@ -1,5 +1,6 @@
-//! A file system on a LUN, through nbdfuse and a loop device: mkfs, fio, fsck. Where the kernel has no FUSE or no loop
-//! devices, or this is not root, the file system goes there and back as a copy instead, and the output says so.
+//! A file system on a LUN, through nbdfuse and a loop device: mkfs, fio, fsck. Where the kernel has
+//! no FUSE or no loop devices, or this is not root, the file system goes there and back as a copy
+//! instead, and the output says so.
 
 use crate::requires::{client, find, requires};
 use crate::running::{Running, run, succeed, succeed_with};
@@ -71,8 +72,9 @@ fn tool(program: &str) -> Command {
     command
 }
 
-/// mkfs.ext4 on a LUN; fio writes into the file system with flushes and verifies; unmounted, fsck finds nothing wrong.
-/// The server is killed and started again: fsck finds nothing wrong, and what was synced is there, byte for byte.
+/// mkfs.ext4 on a LUN; fio writes into the file system with flushes and verifies; unmounted, fsck
+/// finds nothing wrong. The server is killed and started again: fsck finds nothing wrong, and what
+/// was synced is there, byte for byte.
 #[test]
 fn a_file_system_lives_on_a_lun() {
     requires!("nbdfuse", "nbdcopy", "fio");
@@ -104,8 +106,8 @@ fn a_file_system_lives_on_a_lun() {
     device.mounted(&point, || assert!(read(&point.join("kept")) == bytes, "what was synced is not there"));
 }
 
-/// What can be tried without mounting: an ext4 that mkfs filled from a folder goes into the LUN, comes back after a
-/// restart, and fsck finds nothing wrong with it; its file is still in it.
+/// What can be tried without mounting: an ext4 that mkfs filled from a folder goes into the LUN,
+/// comes back after a restart, and fsck finds nothing wrong with it; its file is still in it.
 fn copied_there_and_back(scratch: &Scratch, server: &Server) {
     let (folder, image, back) = (scratch.join("folder"), scratch.join("image"), scratch.join("back"));
     std::fs::create_dir(&folder).unwrap();

@@ -1,4 +1,5 @@
-//! nbdkit in front of `seawall serve`: its `nbd` plugin is a client of ours, its filters ask in ways of their own.
+//! nbdkit in front of `seawall serve`: its `nbd` plugin is a client of ours, its filters ask in
+//! ways of their own.
 
 use crate::requires::{client, requires};
 use crate::running::{Running, run, succeed};
@@ -37,7 +38,8 @@ impl Proxy {
     }
 }
 
-/// Through nbdkit's plugin, whose clients share a connection to us, there and back: the same bytes, the same holes.
+/// Through nbdkit's plugin, whose clients share a connection to us, there and back: the same bytes,
+/// the same holes.
 #[test]
 fn nbdkit_passes_on_what_we_serve() {
     requires!("nbdkit", "nbdcopy", "nbdinfo");
@@ -57,8 +59,9 @@ fn nbdkit_passes_on_what_we_serve() {
     proxy.stop();
 }
 
-/// nbdkit's own check of a copy: its checkwrite filter compares each write with what is behind it. A second copy of the
-/// same data passes; with one byte changed it fails, so the check sees something.
+/// nbdkit's own check of a copy: its checkwrite filter compares each write with what is behind it.
+/// A second copy of the same data passes; with one byte changed it fails, so the check sees
+/// something.
 #[test]
 fn nbdkits_check_of_a_copy_finds_nothing_wrong() {
     requires!("nbdkit", "nbdcopy");
@@ -78,8 +81,9 @@ fn nbdkits_check_of_a_copy_finds_nothing_wrong() {
     proxy.stop();
 }
 
-/// The blocksize filter cuts requests into pieces of 512 bytes to 4 KiB and mends those of odd sizes by reading and
-/// writing around them: what qemu-io writes at odd places through it, it reads there directly.
+/// The blocksize filter cuts requests into pieces of 512 bytes to 4 KiB and mends those of odd
+/// sizes by reading and writing around them: what qemu-io writes at odd places through it, it reads
+/// there directly.
 #[test]
 fn requests_cut_to_odd_sizes_end_up_where_they_belong() {
     requires!("nbdkit", "qemu-io");
@@ -102,8 +106,8 @@ fn requests_cut_to_odd_sizes_end_up_where_they_belong() {
     proxy.stop();
 }
 
-/// The retry filter opens the connection anew after errors of the one behind it: our server killed and started again in
-/// between, a reader in front of nbdkit notices nothing.
+/// The retry filter opens the connection anew after errors of the one behind it: our server killed
+/// and started again in between, a reader in front of nbdkit notices nothing.
 #[test]
 fn a_reader_behind_nbdkits_retry_survives_our_restart() {
     requires!("nbdkit", "nbdsh");

@@ -1,4 +1,5 @@
-//! LUNs that are deleted or taken offline beneath a standard client's writes, over the program's own doors.
+//! LUNs that are deleted or taken offline beneath a standard client's writes, over the program's
+//! own doors.
 
 use crate::requires::{client, requires};
 use crate::running::{Running, run, seawall, succeed_with};
@@ -19,8 +20,8 @@ fn server(scratch: &Scratch) -> Server {
     server
 }
 
-/// A client in libnbd's shell that writes [`ASKED`] blocks at once, says so when the first is answered, and at the end says
-/// `carried out:` and which were, and `errors:` and which there were.
+/// A client in libnbd's shell that writes [`ASKED`] blocks at once, says so when the first is
+/// answered, and at the end says `carried out:` and which were, and `errors:` and which there were.
 fn writer(server: &Server) -> Running {
     let script = format!(
         "
@@ -65,8 +66,8 @@ print('carried out:', [at for at in range({ASKED}) if h.pread(4096, at * 4096) =
     succeed_with(client("python3"), ["-c", &script]).trim_end().to_owned()
 }
 
-/// A delete beneath a client's writes is refused with what to do, and the writes go on. Forced, the client hears
-/// ESHUTDOWN for what is not carried out.
+/// A delete beneath a client's writes is refused with what to do, and the writes go on. Forced, the
+/// client hears ESHUTDOWN for what is not carried out.
 #[test]
 fn a_delete_beneath_a_client_has_to_be_forced() {
     requires!("nbdsh");
@@ -86,8 +87,8 @@ fn a_delete_beneath_a_client_has_to_be_forced() {
     assert!(!server.tell(&["lun show"]).contains(LUN));
 }
 
-/// Offline beneath a client's writes, stopped, killed, online again: exactly what the client was told is there, and while it
-/// is offline nobody gets in.
+/// Offline beneath a client's writes, stopped, killed, online again: exactly what the client was
+/// told is there, and while it is offline nobody gets in.
 #[test]
 fn offline_keeps_what_was_answered_and_survives_a_kill() {
     requires!("nbdsh");

@@ -1,4 +1,5 @@
-//! `seawall oltp`: a database made, loaded, proved and removed; its outputs, its bad input, and charbench's options.
+//! `seawall oltp`: a database made, loaded, proved and removed; its outputs, its bad input, and
+//! charbench's options.
 
 use crate::running::{Ended, RESULTS, run, seawall};
 use crate::scratch::Scratch;
@@ -8,7 +9,8 @@ fn oltp(scratch: &Scratch, line: &str) -> Ended {
     run(command.env(RESULTS, scratch.join("r.sqlite")).arg("oltp").args(line.split_whitespace()))
 }
 
-/// All commands in turn on a small database: the run's figures are in its text, file, page and in what is kept.
+/// All commands in turn on a small database: the run's figures are in its text, file, page and in
+/// what is kept.
 #[test]
 fn a_database_is_made_loaded_proved_and_removed() {
     let scratch = Scratch::new();
@@ -57,8 +59,8 @@ fn bad_input_has_one_line_and_no_password() {
     }
 }
 
-/// The same commands on PostgreSQL, with a password that is seen nowhere; what SQLite alone has is refused and the other
-/// way round.
+/// The same commands on PostgreSQL, with a password that is seen nowhere; what SQLite alone has is
+/// refused and the other way round.
 #[test]
 fn postgresql_takes_the_same_commands() {
     if database::Private::programs().is_none() {
@@ -107,7 +109,8 @@ fn postgresql_takes_the_same_commands() {
     assert!(dropped.code == Some(0) && on_server("check").code == Some(2), "{dropped:?}");
 }
 
-/// A server of its own: made by setup, started again with less cache by the next command, and its folder must be its own.
+/// A server of its own: made by setup, started again with less cache by the next command, and its
+/// folder must be its own.
 #[test]
 fn a_server_of_its_own_lives_in_a_folder() {
     if database::Private::programs().is_none() {

@@ -8,8 +8,8 @@ use crate::scratch::Scratch;
 use crate::server::read_text;
 use serde_json::Value;
 
-/// A browser without a screen opens a page: its script builds what it is to build and complains of nothing, the picture
-/// of it is not blank, and the page asks for nothing but itself.
+/// A browser without a screen opens a page: its script builds what it is to build and complains of
+/// nothing, the picture of it is not blank, and the page asks for nothing but itself.
 #[test]
 fn a_browser_shows_the_page_without_asking_for_anything_else() {
     requires!("chromium");
@@ -35,7 +35,8 @@ fn a_browser_shows_the_page_without_asking_for_anything_else() {
     assert_eq!(asked_by_pages(&read_text(&log)), [""; 0]);
 }
 
-/// The addresses that a page asked for, by the browser's own log. What the browser asks for itself has no initiator.
+/// The addresses that a page asked for, by the browser's own log. What the browser asks for itself
+/// has no initiator.
 fn asked_by_pages(log: &str) -> Vec<String> {
     // A browser that ends in a hurry leaves the last bracket out.
     let whole = [log.to_owned(), format!("{}]}}", log.trim_end().trim_end_matches(','))];
@@ -47,7 +48,8 @@ fn asked_by_pages(log: &str) -> Vec<String> {
     by_page.map(|(url, initiator)| format!("{url} for {initiator}")).collect()
 }
 
-/// The log is read as it should be: with a page that does load a picture from elsewhere, the address shows.
+/// The log is read as it should be: with a page that does load a picture from elsewhere, the
+/// address shows.
 #[test]
 fn a_page_that_asks_for_something_is_found_out() {
     requires!("chromium");

@@ -20,9 +20,9 @@ fn python() -> Option<PathBuf> {
     known.is_ok_and(|output| output.status.success()).then_some(python)
 }
 
-/// Two jobs in virtual time, one of which has a schedule: every value of both views comes back as JSON has it, whole numbers,
-/// numbers and words by their types, what is not known as NULL; and files of both are one table, though one of them knows
-/// nothing of a schedule.
+/// Two jobs in virtual time, one of which has a schedule: every value of both views comes back as
+/// JSON has it, whole numbers, numbers and words by their types, what is not known as NULL; and
+/// files of both are one table, though one of them knows nothing of a schedule.
 #[test]
 fn duckdb_reads_what_was_exported() {
     let Some(python) = python() else {

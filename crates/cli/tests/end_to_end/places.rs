@@ -20,8 +20,8 @@ fn play(scratch: &Scratch, plan: &str, more: &[&str]) -> crate::running::Ended {
     run(command.env(RESULTS, "kept.sqlite").args(["run", "plan.toml", "--quiet", "--out", "out"]).args(more))
 }
 
-/// A file that is missing is made and stays; it is our own, so the next run may write it again. The run is in the results
-/// with the place as it was named, and no server and no pool was made for it.
+/// A file that is missing is made and stays; it is our own, so the next run may write it again. The
+/// run is in the results with the place as it was named, and no server and no pool was made for it.
 #[test]
 fn a_missing_file_is_made_loaded_and_stays() {
     let scratch = Scratch::new();
@@ -39,8 +39,8 @@ fn a_missing_file_is_made_loaded_and_stays() {
     assert!(told.contains("file,db.dat,2"), "{told}");
 }
 
-/// What holds something of others is written only where that was said; a plan that only reads needs no word and changes
-/// nothing.
+/// What holds something of others is written only where that was said; a plan that only reads needs
+/// no word and changes nothing.
 #[test]
 fn data_of_others_is_read_without_a_word_and_written_with_one() {
     let scratch = Scratch::new();
@@ -105,8 +105,9 @@ fn what_does_not_fit_is_one_line() {
     assert!(ended.err.contains("commands: must be absent where no volume is served"), "{}", ended.err);
 }
 
-/// Three places as one volume: a file, a folder of files and an export of another server, one behind the other and in stripes.
-/// Writes get to all of them, the results have them by what the plan named, and a load's blocks fit the export's.
+/// Three places as one volume: a file, a folder of files and an export of another server, one
+/// behind the other and in stripes. Writes get to all of them, the results have them by what the
+/// plan named, and a load's blocks fit the export's.
 #[test]
 fn several_places_are_one_volume() {
     requires!("nbdkit");
@@ -146,7 +147,8 @@ fn several_places_are_one_volume() {
     nbdkit.end();
 }
 
-/// Leave is asked for at all places before any is written, and what is said of them together is one line.
+/// Leave is asked for at all places before any is written, and what is said of them together is one
+/// line.
 #[test]
 fn places_together_that_do_not_fit_are_one_line() {
     let scratch = Scratch::new();

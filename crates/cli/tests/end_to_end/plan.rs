@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// The plan's ceiling, in operations per second: far below what any disk does.
 pub const CEILING: u64 = 500;
 
-/// A second of `free` to warm up and three of `held` under [`CEILING`]. The simulated device does 8 / 0.5 ms = 16 000
-/// operations per second, far more than the ceiling.
+/// A second of `free` to warm up and three of `held` under [`CEILING`]. The simulated device does 8
+/// / 0.5 ms = 16 000 operations per second, far more than the ceiling.
 pub const PLAN: &str = r#"
 title = "One host, one ceiling"
 about = "a ceiling binds"

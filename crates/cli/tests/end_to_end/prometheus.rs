@@ -1,4 +1,5 @@
-//! What Prometheus scrapes: who may, that promtool finds nothing to complain of, and the dashboard and alerts of `contrib/`.
+//! What Prometheus scrapes: who may, that promtool finds nothing to complain of, and the dashboard
+//! and alerts of `contrib/`.
 
 use crate::requires::requires;
 use crate::rest::{add_user, play, start};
@@ -38,7 +39,8 @@ fn loaded(scratch: &Scratch) -> (Server, String) {
     (server, port)
 }
 
-/// Nobody without a log-in; an SVM's administrator sees that SVM alone; what a reader of all sees is as promtool wants it.
+/// Nobody without a log-in; an SVM's administrator sees that SVM alone; what a reader of all sees
+/// is as promtool wants it.
 #[test]
 fn metrics_are_for_who_may_see_them_and_as_they_should_be() {
     requires!("curl", "promtool");
@@ -95,8 +97,9 @@ fn alert_rules_fire_when_they_should() {
 mod alone {
     use super::*;
 
-    /// A Prometheus with the configuration of `contrib/`, every second, of a server that is read meanwhile: every query of the
-    /// dashboard has series, and the figures are those of the load. See `prometheus.py` beside this file.
+    /// A Prometheus with the configuration of `contrib/`, every second, of a server that is read
+    /// meanwhile: every query of the dashboard has series, and the figures are those of the load.
+    /// See `prometheus.py` beside this file.
     #[test]
     fn every_query_of_the_dashboard_is_answered() {
         requires!("prometheus", "promtool", "python3");

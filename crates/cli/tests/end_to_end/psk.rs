@@ -1,4 +1,5 @@
-//! Exports that are encrypted with a pre-shared key, seen by libnbd's tools and QEMU's, whose TLS is GnuTLS'.
+//! Exports that are encrypted with a pre-shared key, seen by libnbd's tools and QEMU's, whose TLS
+//! is GnuTLS'.
 
 use crate::encrypted::Encrypted;
 use crate::requires::{client, requires};
@@ -35,7 +36,8 @@ impl Keyed {
 const REQUIRED: [&str; 9] =
     ["--pool", "pool", "--create", "--listen", "127.0.0.1:0", "--tls", "required", "--tls-psk", "keys.psk"];
 
-/// nbdcopy writes and reads back over four connections with a key; a wrong key, an unknown name and clear text get nothing.
+/// nbdcopy writes and reads back over four connections with a key; a wrong key, an unknown name and
+/// clear text get nothing.
 #[test]
 fn libnbd_copies_with_a_key_and_not_without() {
     requires!("nbdinfo", "nbdcopy");
@@ -59,8 +61,8 @@ fn qemu_img_converts_and_compares_with_a_key() {
     keyed.server.is_converted_by_qemu(&scratch, &credentials);
 }
 
-/// Our own load with a key, and a configuration whose rules go by the name of it: the backup reads and does not write. After
-/// SIGHUP a key that was taken out of the file opens nothing.
+/// Our own load with a key, and a configuration whose rules go by the name of it: the backup reads
+/// and does not write. After SIGHUP a key that was taken out of the file opens nothing.
 #[test]
 fn a_configuration_says_who_sees_what_by_key() {
     requires!("nbdinfo");

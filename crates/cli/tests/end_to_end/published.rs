@@ -1,10 +1,12 @@
-//! The administrators' lines of two published documents, word for word, against a server: what is right works, and what is
-//! mistyped is answered with what is wrong and the line that was probably meant.
+//! The administrators' lines of two published documents, word for word, against a server: what is
+//! right works, and what is mistyped is answered with what is wrong and the line that was probably
+//! meant.
 
 use crate::scratch::Scratch;
 use crate::server::Server;
 
-/// All command lines as the documents print them, with the document's number and a mark for each: `ok` or `typo`.
+/// All command lines as the documents print them, with the document's number and a mark for each:
+/// `ok` or `typo`.
 const PUBLISHED: &str = include_str!("../../../../published/commands.txt");
 
 /// The administrators' lines of a document, each with whether it is right, in order.
@@ -53,8 +55,9 @@ fn walk(server: &Server, document: &str) {
     }
 }
 
-/// Each document's lines on a server with its SVM alone, where lines without -vserver mean that one, and then all of them on
-/// one with both and a third that has a volume of another name, where a volume's name tells its SVM.
+/// Each document's lines on a server with its SVM alone, where lines without -vserver mean that
+/// one, and then all of them on one with both and a third that has a volume of another name, where
+/// a volume's name tells its SVM.
 #[test]
 fn published_lines_work_with_one_svm_and_with_several() {
     for (document, before) in [("000", EPIC), ("003", FILE_SERVER)] {

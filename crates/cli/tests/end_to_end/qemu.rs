@@ -5,8 +5,9 @@ use crate::running::{run, succeed_with};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server, pattern};
 
-/// qemu-img converts a file into a LUN, finds both equal, and converts the LUN into a qcow2 file that it finds equal too;
-/// after one byte of the file is changed it finds them different (exit code 1), so the comparison sees something.
+/// qemu-img converts a file into a LUN, finds both equal, and converts the LUN into a qcow2 file
+/// that it finds equal too; after one byte of the file is changed it finds them different (exit
+/// code 1), so the comparison sees something.
 #[test]
 fn qemu_img_converts_there_and_back_and_compares() {
     requires!("qemu-img");
@@ -27,7 +28,8 @@ fn qemu_img_converts_there_and_back_and_compares() {
     assert_eq!(differ.code, Some(1), "{differ:?}");
 }
 
-/// qemu-img's map and bench: 4 KiB reads and writes at depth 32 end without error, and what they wrote is data.
+/// qemu-img's map and bench: 4 KiB reads and writes at depth 32 end without error, and what they
+/// wrote is data.
 #[test]
 fn qemu_img_maps_and_benchmarks() {
     requires!("qemu-img");
@@ -48,8 +50,8 @@ fn qemu_img_maps_and_benchmarks() {
     assert_eq!((&map[0]["data"], &map[0]["length"]), (&true.into(), &(8 << 20).into()), "{map}");
 }
 
-/// qemu-io writes patterns, with and without FUA, overwrites, writes zeroes, discards and flushes; each read verifies
-/// the pattern that must be there.
+/// qemu-io writes patterns, with and without FUA, overwrites, writes zeroes, discards and flushes;
+/// each read verifies the pattern that must be there.
 #[test]
 fn qemu_io_reads_what_it_wrote() {
     requires!("qemu-io");

@@ -37,8 +37,9 @@ fn column(summary: &str, name: &str) -> Vec<String> {
     lines.map(|line| line.split(',').nth(place).unwrap().to_owned()).collect()
 }
 
-/// A short ramp leaves its rows and cycles, goes on counting in the next, and asks of the disk what it says: reads to
-/// within 0.5 % by the block layer's own count. Afterwards every block still says what it is.
+/// A short ramp leaves its rows and cycles, goes on counting in the next, and asks of the disk what
+/// it says: reads to within 0.5 % by the block layer's own count. Afterwards every block still says
+/// what it is.
 #[test]
 fn a_short_ramp_leaves_what_the_block_layer_counted() {
     let Some(mount) = filled() else { return };
@@ -84,8 +85,9 @@ fn sum(table: &str, name: &str) -> u64 {
     column(table, name).iter().map(|field| field.parse::<u64>().unwrap()).sum()
 }
 
-/// On a raw device, where no file system adds anything, what a ramp says it read and wrote is what the block layer counted,
-/// within 0.5 %: reads of 8 KiB; a cycle of n blocks writes them twice, and the journal's header at its start and end.
+/// On a raw device, where no file system adds anything, what a ramp says it read and wrote is what
+/// the block layer counted, within 0.5 %: reads of 8 KiB; a cycle of n blocks writes them twice,
+/// and the journal's header at its start and end.
 #[test]
 fn a_ramp_on_a_device_did_what_the_block_layer_counted() {
     let Some(disk) = LoopDevice::new(128) else { return };
@@ -115,8 +117,8 @@ fn a_ramp_on_a_device_did_what_the_block_layer_counted() {
     assert!(verified.code == Some(0) && verified.out.contains(" 0 wrong"), "{}", verified.out);
 }
 
-/// Two exports at once, the journal behind the data of one, and a transaction journal behind that: blocks are read and
-/// written on both, and each says afterwards what it is.
+/// Two exports at once, the journal behind the data of one, and a transaction journal behind that:
+/// blocks are read and written on both, and each says afterwards what it is.
 #[test]
 fn several_exports_are_ramped_at_once() {
     let scratch = Scratch::new();
@@ -151,8 +153,8 @@ fn several_exports_are_ramped_at_once() {
     }
 }
 
-/// A server that dies under way ends the ramp with exit code 2 and a line that names it; the rows of the runs before are
-/// there.
+/// A server that dies under way ends the ramp with exit code 2 and a line that names it; the rows
+/// of the runs before are there.
 #[test]
 fn a_target_that_dies_keeps_the_rows_so_far() {
     let scratch = Scratch::new();
@@ -181,8 +183,8 @@ fn a_target_that_dies_keeps_the_rows_so_far() {
     assert_eq!(column(&summary, "Run")[6], "6");
 }
 
-/// What a device cannot carry is refused: one that nobody filled, a burst larger than its data, a journal that has no
-/// room behind it.
+/// What a device cannot carry is refused: one that nobody filled, a burst larger than its data, a
+/// journal that has no room behind it.
 #[test]
 fn what_a_device_cannot_carry_is_refused() {
     let scratch = Scratch::new();
@@ -207,7 +209,8 @@ fn what_a_device_cannot_carry_is_refused() {
     refused(&format!("{rate} --device full --wijfile thesis"), "seawall did not lay out");
 }
 
-/// No storage at all: a ramp of the generator alone reaches its rate, and says that the data is what it is.
+/// No storage at all: a ramp of the generator alone reaches its rate, and says that the data is
+/// what it is.
 #[test]
 fn nothing_at_all_can_be_ramped() {
     let scratch = Scratch::new();
@@ -221,8 +224,8 @@ fn nothing_at_all_can_be_ramped() {
     assert!(scratch.listing().iter().all(|name| name.starts_with("out")), "{:?}", scratch.listing());
 }
 
-/// Far more reads than one reader can make anywhere, on storage that takes no time: most are never made, that is this
-/// host's doing, and so nothing is said, with exit code 2 and the number.
+/// Far more reads than one reader can make anywhere, on storage that takes no time: most are never
+/// made, that is this host's doing, and so nothing is said, with exit code 2 and the number.
 #[test]
 fn a_load_that_this_host_did_not_put_on_cannot_say() {
     let scratch = Scratch::new();
@@ -251,7 +254,8 @@ fn a_run_without_a_cycle_cannot_say() {
     assert_eq!(column(&summary, "Verdict"), ["cannot say"]);
 }
 
-/// A ramp in the background is asked how it stands, keeps others out of its folder, and ends when it is told to.
+/// A ramp in the background is asked how it stands, keeps others out of its folder, and ends when
+/// it is told to.
 #[test]
 fn a_ramp_in_the_background_answers_and_stops() {
     /// Far more than it takes; each look is a process of its own.
@@ -278,7 +282,8 @@ fn a_ramp_in_the_background_answers_and_stops() {
     assert!(log.contains("run 0: stopped before its end"), "{log}");
 }
 
-/// After its end a ramp's verdict is told to whoever asks, with its exit code: pass, fail and too little to say.
+/// After its end a ramp's verdict is told to whoever asks, with its exit code: pass, fail and too
+/// little to say.
 #[test]
 fn the_verdict_is_told_after_the_end() {
     let Some(mount) = filled() else { return };

@@ -1,4 +1,5 @@
-//! `seawall ranread`: databases made and removed, batches as the original prints them, rows that stay, sweeps.
+//! `seawall ranread`: databases made and removed, batches as the original prints them, rows that
+//! stay, sweeps.
 
 use crate::relay::Relay;
 use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
@@ -47,8 +48,8 @@ fn export_of(scratch: &Scratch, ending: &str) -> String {
     std::fs::read_to_string(scratch.join(&name.expect("it was exported"))).unwrap()
 }
 
-/// Setup says what it makes in the original's words and what it advises beside them; blocks have headers; it is refused
-/// where one is, and purge takes it away.
+/// Setup says what it makes in the original's words and what it advises beside them; blocks have
+/// headers; it is refused where one is, and purge takes it away.
 #[test]
 fn a_database_is_made_refused_twice_and_removed() {
     let scratch = Scratch::new();
@@ -72,8 +73,8 @@ fn a_database_is_made_refused_twice_and_removed() {
     assert!(!scratch.join("db").exists());
 }
 
-/// Reads that were published one way ask the same; the console is the original's; figures that averages
-/// hide stand on the standard error; and a database smaller than memory has no verdict.
+/// Reads that were published one way ask the same; the console is the original's; figures that
+/// averages hide stand on the standard error; and a database smaller than memory has no verdict.
 #[test]
 fn a_batch_is_told_as_the_original_tells_it() {
     let scratch = Scratch::new();
@@ -105,7 +106,8 @@ fn a_batch_is_told_as_the_original_tells_it() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "RunDate\tRunTime\tDatabase\tIterations\tProcesses\tResponseTime\tIOPS\t");
     assert!(lines[1].contains("\tdb/\t200\t3\t") && lines[2].contains("\tdb/\t100\t2\t"), "{text}");
-    // The published query says the same. SQLite leaves a real number its fraction, which is taken away here.
+    // The published query says the same. SQLite leaves a real number its fraction, which is taken
+    // away here.
     let asked = results(&scratch, &["sql", "--csv", PUBLISHED]);
     assert_eq!(asked.lines().count(), 3, "{asked}");
     for (asked, line) in asked.lines().zip(&lines) {
@@ -136,7 +138,8 @@ fn stop_ends_a_batch_of_another_shell() {
     assert_eq!(state, "state\ncut_short\n");
 }
 
-/// The system kills it in the middle: the rows of what was done until the last second are there for whoever looks next.
+/// The system kills it in the middle: the rows of what was done until the last second are there for
+/// whoever looks next.
 #[test]
 fn a_killed_batch_leaves_its_rows() {
     let scratch = Scratch::new();
@@ -157,7 +160,8 @@ fn wait_for_rows(scratch: &Scratch, running: &mut Running) {
     }
 }
 
-/// Processes take turns at a database and at an export of a server: each gets half of them, and the rows name both.
+/// Processes take turns at a database and at an export of a server: each gets half of them, and the
+/// rows name both.
 #[test]
 fn a_directory_and_an_export_take_turns() {
     let scratch = Scratch::new();
@@ -178,9 +182,9 @@ fn a_directory_and_an_export_take_turns() {
     assert_eq!(database.lines().nth(1), Some(format!("\"db/,{uri}\"").as_str()));
 }
 
-/// Several targets are taken in turns, and one without storage keeps its rows like any. What is kept of
-/// it is listed, shown in 80 columns, compared with itself, put on a page, and exported with native
-/// charts.
+/// Several targets are taken in turns, and one without storage keeps its rows like any. What is
+/// kept of it is listed, shown in 80 columns, compared with itself, put on a page, and exported
+/// with native charts.
 #[test]
 fn batches_are_runs_like_any_other() {
     let scratch = Scratch::new();
@@ -272,8 +276,8 @@ fn a_simulated_sweep_finds_its_knee() {
     );
     let again = sweep();
     assert_eq!(again.out.replace("(run 2)", "(run 1)"), ended.out);
-    // A sweep is one run with a point for each batch and what it found. No storage was read, so it is not
-    // in RanRead's table.
+    // A sweep is one run with a point for each batch and what it found. No storage was read, so it
+    // is not in RanRead's table.
     let kept = "SELECT clock, state, points > 6, passed FROM runs WHERE run = 1";
     assert_eq!(results(&scratch, &["sql", "--csv", kept]).lines().nth(1), Some("virtual,ended,1,2"));
     let all =
@@ -283,7 +287,8 @@ fn a_simulated_sweep_finds_its_knee() {
     assert!(std::fs::read(scratch.join("sweep.xlsx")).unwrap().starts_with(b"PK"));
 }
 
-/// A relation of PostgreSQL is made, read through its server, found to come from caches, and removed.
+/// A relation of PostgreSQL is made, read through its server, found to come from caches, and
+/// removed.
 #[test]
 fn a_relation_is_read_through_its_server() {
     if database::Private::programs().is_none() {
@@ -319,14 +324,15 @@ fn a_relation_is_read_through_its_server() {
     );
 }
 
-/// One of the connections is cut in the middle: every read that was asked for is answered, and what was lost is said in one
-/// place for all processes.
+/// One of the connections is cut in the middle: every read that was asked for is answered, and what
+/// was lost is said in one place for all processes.
 #[test]
 fn a_lost_connection_is_told_and_no_read_is_missing() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch);
     server.make_lun("64MiB");
-    // Nothing was written, so an answer is a hole of some 40 bytes: that is behind the handshake and before the 400th read.
+    // Nothing was written, so an answer is a hole of some 40 bytes: that is behind the handshake
+    // and before the 400th read.
     let relay = Relay::start(&server.tcp, 4096);
     let uri = format!("{}?reconnect=600", server.tcp_uri(LUN)).replace(&server.tcp, &relay.address);
     let ended = ranread(&scratch, &["run", &uri, "2", "400", "--read-percent", "100"]);

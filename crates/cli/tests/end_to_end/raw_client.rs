@@ -1,5 +1,5 @@
-//! A client of the oldest kind, for tests that must know what was asked and what was answered when a server dies: one
-//! option, simple replies, nothing else. It shares no code with the server.
+//! A client of the oldest kind, for tests that must know what was asked and what was answered when
+//! a server dies: one option, simple replies, nothing else. It shares no code with the server.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -107,7 +107,8 @@ impl Client {
         self.answer_with(|_| len).1
     }
 
-    /// The next answer to any request: whose, and its data or its error. `len` says how much data the answer brings.
+    /// The next answer to any request: whose, and its data or its error. `len` says how much data
+    /// the answer brings.
     pub fn answer_with(&mut self, len: impl FnOnce(u64) -> u32) -> (u64, Result<Vec<u8>, u32>) {
         let Answered { cookie, error, .. } = self.answer().expect("the server is gone");
         if error != 0 {

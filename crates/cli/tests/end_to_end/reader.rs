@@ -8,8 +8,8 @@ use std::process::Stdio;
 /// The signal that ends a program whose reader left; signal(7).
 pub const SIGPIPE: i32 = 13;
 
-/// Every way to print is met by a pipe that nobody reads, and each time the program ends by SIGPIPE and not by a panic or
-/// a code of its own: reports, help, refusals, notes, verdicts.
+/// Every way to print is met by a pipe that nobody reads, and each time the program ends by SIGPIPE
+/// and not by a panic or a code of its own: reports, help, refusals, notes, verdicts.
 #[test]
 fn a_program_whose_reader_left_ends_by_the_signal_for_it() {
     let scratch = Scratch::new();
@@ -33,7 +33,8 @@ fn a_program_whose_reader_left_ends_by_the_signal_for_it() {
     }
 }
 
-/// Where nobody listens to complaints, the report is whole; what it is to a shell is the signal's number behind 128.
+/// Where nobody listens to complaints, the report is whole; what it is to a shell is the signal's
+/// number behind 128.
 #[test]
 fn complaints_that_nobody_reads_do_not_cost_the_report() {
     let scratch = Scratch::new();

@@ -1,5 +1,5 @@
-//! A relay between a client and a server over TCP, which cuts the first connection that carried enough: a loss at a byte
-//! and not at a time.
+//! A relay between a client and a server over TCP, which cuts the first connection that carried
+//! enough: a loss at a byte and not at a time.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,7 +14,8 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Passes everything on to `server`, and cuts the first connection over which it answered more than `bytes`.
+    /// Passes everything on to `server`, and cuts the first connection over which it answered more
+    /// than `bytes`.
     pub fn start(server: &str, bytes: usize) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address").to_string();
@@ -32,7 +33,8 @@ impl Relay {
     }
 }
 
-/// Passes bytes on until one side closes, or after `bytes` where `cut` is not set yet; then both sides are closed.
+/// Passes bytes on until one side closes, or after `bytes` where `cut` is not set yet; then both
+/// sides are closed.
 fn pass(mut from: TcpStream, mut to: TcpStream, bytes: usize, cut: &AtomicBool) {
     let (mut block, mut passed) = (vec![0; 65536], 0);
     while let Ok(read @ 1..) = from.read(&mut block) {

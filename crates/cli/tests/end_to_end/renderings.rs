@@ -6,7 +6,8 @@ use crate::server::read_text;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Reads and writes on schedule over a simulated device, so that both have response times of their own.
+/// Reads and writes on schedule over a simulated device, so that both have response times of their
+/// own.
 const JOB: [&str; 14] = [
     "simulate",
     "fio",
@@ -111,12 +112,14 @@ fn one_recording_has_the_same_figures_in_all_renderings() {
             (kept.p99, fio.p99),
             (kept.max, fio.max),
         ];
-        // A mean is kept in whole nanoseconds, a rate in the binary fractions of a different division.
+        // A mean is kept in whole nanoseconds, a rate in the binary fractions of a different
+        // division.
         let differ = pairs.iter().filter(|(kept, fio)| (kept - fio).abs() > 1.0_f64.min(fio * 1e-3));
         assert_eq!(differ.count(), 0, "{}: {kept:?} instead of {fio:?}", row["class"]);
     }
 
-    // The seconds: their sums are the whole, in the view of the database and in the CSV of a report.
+    // The seconds: their sums are the whole, in the view of the database and in the CSV of a
+    // report.
     let seconds = rows(&kept(&["results", "export", "last", "--seconds"]));
     for class in ["read", "write"] {
         let of = |name: &str| -> Vec<f64> {

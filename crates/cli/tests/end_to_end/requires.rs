@@ -21,7 +21,8 @@ pub(crate) use requires;
 /// The environment's variable with the file in which `cargo xtask test` gathers what was skipped.
 const SKIPPED_VARIABLE: &str = "SEAWALL_TESTS_SKIPPED";
 
-/// Where a program of that name is. The system's folders come first: a Python of one's own lacks the system's modules.
+/// Where a program of that name is. The system's folders come first: a Python of one's own lacks
+/// the system's modules.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/bin", "/bin"].map(PathBuf::from);
@@ -32,7 +33,8 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// A standard client, given two minutes: a server that does not answer fails the test instead of stopping it for good.
+/// A standard client, given two minutes: a server that does not answer fails the test instead of
+/// stopping it for good.
 pub fn client(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", "120"]).arg(find(program).unwrap_or_else(|| program.into()));
@@ -41,7 +43,8 @@ pub fn client(program: &str) -> Command {
     command
 }
 
-/// Says that the test which runs now skips itself, and why. Where `CI` is set nothing may be skipped.
+/// Says that the test which runs now skips itself, and why. Where `CI` is set nothing may be
+/// skipped.
 pub fn skip(reason: &str) {
     let thread = std::thread::current();
     let line = format!("{}: {reason}", thread.name().unwrap_or("a test"));

@@ -53,8 +53,9 @@ fn play_for(seconds: u32, python: &Path, scratch: &Scratch, text: &str, argument
     succeed(&mut command)
 }
 
-/// Every call of administrators' scripts, and every refusal: see `rest.py` beside this file. All that was changed is in the
-/// trail with the name of whoever logged in, and no password is anywhere.
+/// Every call of administrators' scripts, and every refusal: see `rest.py` beside this file. All
+/// that was changed is in the trail with the name of whoever logged in, and no password is
+/// anywhere.
 #[test]
 fn the_official_client_administrates() {
     let Some(python) = python() else { return };
@@ -75,7 +76,8 @@ fn the_official_client_administrates() {
     assert!(passwords.iter().all(|password| !everything.contains(password)));
 }
 
-/// Each call of administrators' scripts by itself, with a line for each: see `rest_rows.py` beside this file.
+/// Each call of administrators' scripts by itself, with a line for each: see `rest_rows.py` beside
+/// this file.
 #[test]
 fn every_call_of_the_official_client_passes() {
     let Some(python) = python() else { return };
@@ -87,8 +89,9 @@ fn every_call_of_the_official_client_passes() {
     server.stop();
 }
 
-/// A job that the server's sudden end cut off is listed after the next start: as done where what it made is there, as failed
-/// where it is not. Twenty volumes are made one after the other while the server is killed, several times over.
+/// A job that the server's sudden end cut off is listed after the next start: as done where what it
+/// made is there, as failed where it is not. Twenty volumes are made one after the other while the
+/// server is killed, several times over.
 #[test]
 fn jobs_that_a_kill_cut_off_are_settled_at_the_next_start() {
     requires!("python3");
@@ -115,9 +118,10 @@ fn jobs_that_a_kill_cut_off_are_settled_at_the_next_start() {
     server.stop();
 }
 
-/// Requests made of the document that the server gives of itself, by schemathesis: nothing that it refuses or takes is a
-/// failure of the server's, and every answer is as the document says. See `rest_schema.py` beside this file. Some eight
-/// thousand requests: on a machine that is very busy they take minutes.
+/// Requests made of the document that the server gives of itself, by schemathesis: nothing that it
+/// refuses or takes is a failure of the server's, and every answer is as the document says. See
+/// `rest_schema.py` beside this file. Some eight thousand requests: on a machine that is very busy
+/// they take minutes.
 #[test]
 fn answers_are_as_the_document_says() {
     let Some(python) = python() else { return };
@@ -132,7 +136,8 @@ fn answers_are_as_the_document_says() {
     server.stop();
 }
 
-/// Lines by REST, with a log-in: what they answer, what is refused, and that who may only look changes nothing.
+/// Lines by REST, with a log-in: what they answer, what is refused, and that who may only look
+/// changes nothing.
 #[test]
 fn the_shell_reaches_a_server_by_rest() {
     let scratch = Scratch::new();
@@ -165,9 +170,9 @@ fn the_shell_reaches_a_server_by_rest() {
     server.stop();
 }
 
-/// 64 connections, clients that vanish or are slow, what is no HTTP, bodies that are too much, names that are paths: see
-/// `rest_wire.py` beside this file. A host reads a LUN meanwhile. After SIGHUP new connections have the certificate that is
-/// there then.
+/// 64 connections, clients that vanish or are slow, what is no HTTP, bodies that are too much,
+/// names that are paths: see `rest_wire.py` beside this file. A host reads a LUN meanwhile. After
+/// SIGHUP new connections have the certificate that is there then.
 #[test]
 fn whoever_misbehaves_is_refused_and_the_others_are_served() {
     requires!("python3", "openssl");
@@ -226,8 +231,9 @@ fn users_are_added_listed_and_deleted() {
 mod alone {
     use super::*;
 
-    /// A policy of 1000 IOPS, made and attached by the client while a host reads at depth 32: within a second of the answer no
-    /// more than that passes. See `rest_binds.py` beside this file.
+    /// A policy of 1000 IOPS, made and attached by the client while a host reads at depth 32:
+    /// within a second of the answer no more than that passes. See `rest_binds.py` beside this
+    /// file.
     #[test]
     fn a_limit_set_by_rest_binds_within_a_second() {
         let Some(python) = python() else { return };
@@ -246,7 +252,8 @@ mod alone {
         server.stop();
     }
 
-    /// `examples/noisy_neighbour.py`, three seconds a phase: it builds, loads, reads, draws, and leaves nothing behind.
+    /// `examples/noisy_neighbour.py`, three seconds a phase: it builds, loads, reads, draws, and
+    /// leaves nothing behind.
     #[test]
     fn the_example_of_the_noisy_neighbour_shows_the_limit() {
         let Some(python) = python() else { return };
@@ -265,7 +272,8 @@ mod alone {
             line[name.len()..].split_whitespace().map(|figure| figure.parse().unwrap()).collect()
         };
         let (with, limited) = (row("with the bully"), row("the bully limited"));
-        // The second in which the limit came is left out, and one sample may span more than its second.
+        // The second in which the limit came is left out, and one sample may span more than its
+        // second.
         assert!(with[2] > 600.0 && (150.0..=450.0).contains(&limited[2]), "{said}");
         let picture = read_text(&scratch.join("neighbours.svg"));
         assert_eq!(picture.matches("<polyline").count(), 3);

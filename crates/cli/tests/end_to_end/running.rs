@@ -7,13 +7,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long a program may say nothing that a test waits for. Long: it only bounds a test that fails anyway.
+/// How long a program may say nothing that a test waits for. Long: it only bounds a test that fails
+/// anyway.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The variable that says where runs are kept.
 pub const RESULTS: &str = "SEAWALL_RESULTS";
 
-/// The program, to be run in `folder`. It keeps no run unless a test says where: never in a user's file.
+/// The program, to be run in `folder`. It keeps no run unless a test says where: never in a user's
+/// file.
 pub fn seawall(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
     command
@@ -37,7 +39,8 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Whether it came to its end with a verdict, whichever: what a busy machine can show may be too little to say.
+    /// Whether it came to its end with a verdict, whichever: what a busy machine can show may be
+    /// too little to say.
     pub fn has_verdict(&self) -> bool {
         matches!(self.code, Some(0 | 1)) || self.code == Some(2) && self.err.contains("seawall: cannot say: ")
     }

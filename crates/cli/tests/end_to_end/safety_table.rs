@@ -1,8 +1,9 @@
 //! Whoever writes, wherever to, whatever is there: one table, the same for all front ends.
 //!
-//! What cannot occur: `run` loads volumes of a pool that it makes itself, in a folder that must not be there yet, so every
-//! place that exists is refused as one; it cannot name an export. `serve` lays a pool's data on files and devices and
-//! cannot name an export. A client does not see who uses what an export is on; what it carries it sees.
+//! What cannot occur: `run` loads volumes of a pool that it makes itself, in a folder that must not
+//! be there yet, so every place that exists is refused as one; it cannot name an export. `serve`
+//! lays a pool's data on files and devices and cannot name an export. A client does not see who
+//! uses what an export is on; what it carries it sees.
 
 use crate::fio_nbd::Foreign;
 use crate::fio_safety::{is_there, tool};
@@ -52,7 +53,8 @@ impl Site {
             Site { scratch: Scratch::new(), device: None, mounted: false, server: None, name: String::new() };
         let image = site.image();
         let path = image.to_str().unwrap().to_owned();
-        // Files that carry something are ones that seawall made: by itself such a file might be overwritten.
+        // Files that carry something are ones that seawall made: by itself such a file might be
+        // overwritten.
         if kind == Kind::File && state == Empty {
             std::fs::File::create(&image).unwrap();
         } else {
@@ -288,8 +290,8 @@ fn exports_are_left_alone_alike() {
     table(Kind::Export, &ALL[..3], |state, _| carried(state));
 }
 
-/// A device in use needs a word of its own: `--destroy-data` is not enough, the advice is to end the use, and that word
-/// alone is not enough either.
+/// A device in use needs a word of its own: `--destroy-data` is not enough, the advice is to end
+/// the use, and that word alone is not enough either.
 #[test]
 fn a_device_in_use_needs_a_second_word() {
     if !is_there("losetup") || !is_there("mkfs.ext4") {
@@ -317,7 +319,8 @@ fn a_device_in_use_needs_a_second_word() {
     assert_eq!(both.code, Some(0), "{both:?}");
 }
 
-/// What nobody lists is found all the same: a program that opened the device for itself, or the device mapper above it.
+/// What nobody lists is found all the same: a program that opened the device for itself, or the
+/// device mapper above it.
 #[test]
 fn a_device_that_is_held_is_found_in_use() {
     if !is_there("losetup") {
@@ -417,7 +420,8 @@ fn not_allowed(scratch: &Scratch) {
     assert!(ended.err.contains("secret: may not be opened (Permission denied"), "{}", ended.err);
 }
 
-/// Pieces that direct I/O cannot take are refused before a file is made; and so is what the file system has no room for.
+/// Pieces that direct I/O cannot take are refused before a file is made; and so is what the file
+/// system has no room for.
 #[test]
 fn what_cannot_work_is_refused_before_anything_is_made() {
     let scratch = Scratch::new();

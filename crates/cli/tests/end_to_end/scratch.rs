@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The folder. On a disk where there is one: a memory file system cannot always go past the page cache. Its path is
-/// short, because a Unix socket's has at most 107 bytes.
+/// The folder. On a disk where there is one: a memory file system cannot always go past the page
+/// cache. Its path is short, because a Unix socket's has at most 107 bytes.
 pub struct Scratch(TempDir);
 
 impl Scratch {

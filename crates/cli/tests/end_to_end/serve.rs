@@ -10,8 +10,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// A client in libnbd's shell that asks for `count` reads at once, says so when the first is answered, and says at the
-/// end how many were.
+/// A client in libnbd's shell that asks for `count` reads at once, says so when the first is
+/// answered, and says at the end how many were.
 fn reader(server: &Server, count: u32) -> Running {
     let script = format!(
         "
@@ -37,8 +37,9 @@ print('answered', answered, flush=True)
     Running::start(command)
 }
 
-/// A stop answers what was asked. Forty reads wait at a ceiling of 20 IOPS, two seconds' worth, when SIGTERM comes; all
-/// are answered, then the server ends with exit code 0 and takes its sockets with it.
+/// A stop answers what was asked. Forty reads wait at a ceiling of 20 IOPS, two seconds' worth,
+/// when SIGTERM comes; all are answered, then the server ends with exit code 0 and takes its
+/// sockets with it.
 #[test]
 fn a_stop_answers_what_was_asked() {
     requires!("nbdsh");
@@ -59,8 +60,9 @@ fn a_stop_answers_what_was_asked() {
     assert!(!socket.exists() && !scratch.join("pool/control.sock").exists());
 }
 
-/// The second signal ends it at once: with an hour's worth of reads waiting at a ceiling of 1 IOPS a clean stop takes
-/// seconds, and an end at once has exit code 130, by a signal's custom, and not 0.
+/// The second signal ends it at once: with an hour's worth of reads waiting at a ceiling of 1 IOPS
+/// a clean stop takes seconds, and an end at once has exit code 130, by a signal's custom, and not
+/// 0.
 #[test]
 fn the_second_signal_ends_it_at_once() {
     requires!("nbdsh");
@@ -75,7 +77,8 @@ fn the_second_signal_ends_it_at_once() {
     client.wait_for("asked");
     server.running().signal("INT");
     server.running().wait_for("stopping");
-    // Two that come at once, as timeout(1) sends them, count as one: it is asked until it hears the second.
+    // Two that come at once, as timeout(1) sends them, count as one: it is asked until it hears the
+    // second.
     let ended = loop {
         server.running().signal("INT");
         if let Some(ended) = server.running().ended() {
@@ -97,8 +100,8 @@ fn sockets_are_for_their_owner_alone() {
     assert_eq!(std::fs::metadata(scratch.join("pool")).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
-/// Strangers on the port (garbage, an old web browser's request, a call that says nothing, one that hangs up at once)
-/// are hung up on or left waiting, and a client beside them is served.
+/// Strangers on the port (garbage, an old web browser's request, a call that says nothing, one that
+/// hangs up at once) are hung up on or left waiting, and a client beside them is served.
 #[test]
 fn strangers_do_not_disturb_a_client() {
     requires!("nbdinfo");
@@ -114,7 +117,8 @@ fn strangers_do_not_disturb_a_client() {
         let _ = stranger.write_all(garbage);
         let _ = stranger.shutdown(Shutdown::Write);
         let mut answer = Vec::new();
-        // What matters is that it comes to an end, and soon: a stranger is sent a greeting and no more than a refusal.
+        // What matters is that it comes to an end, and soon: a stranger is sent a greeting and no
+        // more than a refusal.
         let _ = stranger.read_to_end(&mut answer);
         assert!(answer.starts_with(b"NBDMAGIC") && answer.len() < 4096, "{} bytes", answer.len());
     }
@@ -123,8 +127,9 @@ fn strangers_do_not_disturb_a_client() {
     drop(silent);
 }
 
-/// A connection that says nothing, one with too many options, and one that leaves without taking its answer: each is closed
-/// for a limit, and a server that was not asked to say more than usual says which.
+/// A connection that says nothing, one with too many options, and one that leaves without taking
+/// its answer: each is closed for a limit, and a server that was not asked to say more than usual
+/// says which.
 #[test]
 fn what_is_closed_is_in_the_log() {
     let scratch = Scratch::new();
@@ -140,7 +145,8 @@ fn what_is_closed_is_in_the_log() {
     let option = |number: u32, data: &[u8]| {
         [&b"IHAVEOPT"[..], &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
     };
-    // Fixed newstyle and no padding. LIST is 3, EXPORT_NAME 1; a read of 1 MiB is more than a socket takes, 2 is the goodbye.
+    // Fixed newstyle and no padding. LIST is 3, EXPORT_NAME 1; a read of 1 MiB is more than a
+    // socket takes, 2 is the goodbye.
     let flags = 3_u32.to_be_bytes();
     let head = |kind: u16, len: u32| {
         [&0x2560_9513_u32.to_be_bytes()[..], &[0; 2], &kind.to_be_bytes(), &[0; 16], &len.to_be_bytes()].concat()
@@ -159,7 +165,8 @@ fn what_is_closed_is_in_the_log() {
     drop((rude, long, silent));
 }
 
-/// libnbd starts the server itself and hands it the socket (`LISTEN_FDS`): its tools' `[ … ]` form, and its own call.
+/// libnbd starts the server itself and hands it the socket (`LISTEN_FDS`): its tools' `[ … ]` form,
+/// and its own call.
 #[test]
 fn a_client_may_start_it_and_hand_it_the_socket() {
     requires!("nbdinfo", "nbdsh");
@@ -202,8 +209,9 @@ fn sockets_that_are_not_there_are_said() {
     }
 }
 
-/// Every change stands in the trail with who gave it, what was before and what after; a refused one with its reason; a
-/// question does not. The trail goes on where it was when the server starts again.
+/// Every change stands in the trail with who gave it, what was before and what after; a refused one
+/// with its reason; a question does not. The trail goes on where it was when the server starts
+/// again.
 #[test]
 fn changes_leave_a_trail() {
     let scratch = Scratch::new();

@@ -5,7 +5,8 @@ use crate::scratch::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-/// `seawall serve` on a pool in a test's folder, listening on a Unix socket and on a port that the system chose.
+/// `seawall serve` on a pool in a test's folder, listening on a Unix socket and on a port that the
+/// system chose.
 pub struct Server {
     running: Running,
     folder: PathBuf,
@@ -113,7 +114,8 @@ impl Server {
     }
 }
 
-/// An export's name begins with a slash, which a URI needs written as such: what follows `///` is the name.
+/// An export's name begins with a slash, which a URI needs written as such: what follows `///` is
+/// the name.
 fn in_uri(export: &str) -> String {
     export.replacen('/', "%2F", usize::from(export.starts_with('/')))
 }
@@ -128,7 +130,8 @@ pub fn read_text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Bytes that repeat nowhere soon, so that a block in the wrong place shows: each eight hold their own offset, mixed.
+/// Bytes that repeat nowhere soon, so that a block in the wrong place shows: each eight hold their
+/// own offset, mixed.
 pub fn pattern(length: usize) -> Vec<u8> {
     (0..length as u64 / 8).flat_map(|at| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()).collect()
 }

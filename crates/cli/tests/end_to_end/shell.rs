@@ -13,8 +13,8 @@ fn refused_in_one_line(ended: &Ended, line: &str) {
     assert_eq!(ended.out, "", "{line}");
 }
 
-/// Qtrees and files like LUNs, and statistics as often as asked, each table with its total, by the shell. A setting of the
-/// pool makes a gigabyte 2^30 bytes.
+/// Qtrees and files like LUNs, and statistics as often as asked, each table with its total, by the
+/// shell. A setting of the pool makes a gigabyte 2^30 bytes.
 #[test]
 fn qtrees_files_and_statistics_by_the_shell() {
     let scratch = Scratch::new();
@@ -40,8 +40,8 @@ fn qtrees_files_and_statistics_by_the_shell() {
     assert!(server.tell(&["qos workload show"]).contains("gold"));
 }
 
-/// A round of an administrator's work: every kind of object made, shown, modified and deleted, and each step visible in
-/// the next answer.
+/// A round of an administrator's work: every kind of object made, shown, modified and deleted, and
+/// each step visible in the next answer.
 #[test]
 fn objects_and_policies_are_made_shown_modified_and_deleted() {
     let scratch = Scratch::new();
@@ -126,7 +126,8 @@ fn a_refusal_ends_the_call() {
     assert!(shown.contains("one") && !shown.contains("two"), "{shown}");
 }
 
-/// Lines from a script: comments and empty lines are passed over, the first refusal ends it, `exit` ends it well.
+/// Lines from a script: comments and empty lines are passed over, the first refusal ends it, `exit`
+/// ends it well.
 #[test]
 fn a_script_on_the_input_ends_at_its_first_refusal() {
     let scratch = Scratch::new();
@@ -147,8 +148,8 @@ fn a_script_on_the_input_ends_at_its_first_refusal() {
     assert!(["two", "four"].iter().all(|name| !shown.contains(name)), "{shown}");
 }
 
-/// Every command that the list of all commands names explains itself with a usage line, by `help COMMAND` and by
-/// `COMMAND ?` alike.
+/// Every command that the list of all commands names explains itself with a usage line, by
+/// `help COMMAND` and by `COMMAND ?` alike.
 #[test]
 fn every_command_explains_itself() {
     let scratch = Scratch::new();
@@ -179,8 +180,9 @@ fn a_pool_that_nobody_serves_gives_one_line() {
     assert_eq!(scratch.listing(), [""; 0]);
 }
 
-/// At a terminal: Tab completes, `?` lists at once what could follow and leaves the line, Ctrl-C drops a line and ends
-/// what would go on for ever, and none of them ends the shell; the next shell remembers the lines.
+/// At a terminal: Tab completes, `?` lists at once what could follow and leaves the line, Ctrl-C
+/// drops a line and ends what would go on for ever, and none of them ends the shell; the next shell
+/// remembers the lines.
 #[test]
 fn a_terminal_edits_completes_asks_and_survives_interrupts() {
     requires!("python3");

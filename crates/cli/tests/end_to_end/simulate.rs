@@ -15,7 +15,8 @@ use std::process::Stdio;
 /// The repository's plans.
 const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans");
 
-/// The noisy neighbour in virtual time, twice: the same figures byte for byte, and every criterion held.
+/// The noisy neighbour in virtual time, twice: the same figures byte for byte, and every criterion
+/// held.
 #[test]
 fn the_same_plan_gives_the_same_figures_and_holds_every_criterion() {
     let scratch = Scratch::new();
@@ -31,8 +32,8 @@ fn the_same_plan_gives_the_same_figures_and_holds_every_criterion() {
     let recording = recording(&scratch.join("one"));
     assert!(recording.origin.simulated && !recording.origin.cut_short);
     assert!(recording.verdicts.iter().all(|verdict| verdict.outcome == Outcome::Pass), "{:?}", recording.verdicts);
-    // Published: about 7000 each in the even load, and again once the noisy one has 1000 of the 21 000: two jobs a host
-    // do no more by themselves, though 20 000 are left for two.
+    // Published: about 7000 each in the even load, and again once the noisy one has 1000 of the
+    // 21 000: two jobs a host do no more by themselves, though 20 000 are left for two.
     let phase = |name: &str| recording.phases.iter().position(|phase| phase.name == name).expect("the phase");
     for (name, victims) in [("even", 0..3), ("lower", 1..3)] {
         let iops = recording.workloads[victims].iter().map(|workload| workload.tallies[phase(name)].iops());
@@ -65,8 +66,8 @@ fn another_seed_gives_other_figures() {
     assert_ne!(figures[0], figures[1]);
 }
 
-/// A criterion that cannot hold (the victims have all they had, while the bully is at it) gives exit code 1 and says
-/// which.
+/// A criterion that cannot hold (the victims have all they had, while the bully is at it) gives
+/// exit code 1 and says which.
 #[test]
 fn a_criterion_that_does_not_hold_gives_exit_code_one() {
     let scratch = Scratch::new();
@@ -85,22 +86,26 @@ fn a_criterion_that_does_not_hold_gives_exit_code_one() {
     assert!(failed.question.contains("bully") && ended.out.contains("did not hold"), "{failed:?}");
 }
 
-/// Each kind of device plays the same plan; what its figures must be for one host with 16 requests outstanding follows
-/// from the kind's own: a disk does some hundred operations a second, flash and servers many thousand, a cloud volume what
-/// its limit says. Halved capacity halves what 8 servers do.
+/// Each kind of device plays the same plan; what its figures must be for one host with 16 requests
+/// outstanding follows from the kind's own: a disk does some hundred operations a second, flash and
+/// servers many thousand, a cloud volume what its limit says. Halved capacity halves what 8 servers
+/// do.
 #[test]
 fn every_kind_of_device_can_be_simulated() {
     let scratch = Scratch::new();
     let servers = plan::PLAN.split_once("[device]").unwrap().1;
     let device = |lines: &str| plan::PLAN.replace(servers, &format!("\n{lines}\n"));
     let kinds = [
-        // 8.3 ms a turn and a short seek at most, of 16 requests the nearest; and never faster than half a millisecond.
+        // 8.3 ms a turn and a short seek at most, of 16 requests the nearest; and never faster than
+        // half a millisecond.
         ("kind = \"disk\"", 100.0, 2000.0),
-        // 16 at a time of 75 µs (reads) to 375 µs (half a page programmed): 43 000 to 213 000, less what channels share.
+        // 16 at a time of 75 µs (reads) to 375 µs (half a page programmed): 43 000 to 213 000, less
+        // what channels share.
         ("kind = \"flash\"", 20_000.0, 213_000.0),
         // The first 16 pass at once; then the limit holds.
         ("kind = \"cloud-volume\"\niops = 700", 650.0, 750.0),
-        // 16 / (100 µs + 16 x 11.8 µs) = 55 400 with all 16 in every turn, less what comes during one and what it is away.
+        // 16 / (100 µs + 16 x 11.8 µs) = 55 400 with all 16 in every turn, less what comes during
+        // one and what it is away.
         ("kind = \"host\"", 35_000.0, 56_000.0),
         ("kind = \"parallel-servers\"\nservers = 8\nservice = \"500us\"", 15_900.0, 16_100.0),
         (
@@ -128,9 +133,10 @@ fn every_kind_of_device_can_be_simulated() {
     assert!(ended.err.contains("[device]: disk: seek_shortest must not be more than seek_longest"), "{}", ended.err);
 }
 
-/// A client that keeps one request outstanding in a device of 500 µs gets 2000 operations a second at most, so a floor of
-/// 4000 is missed in every second. By Little's law it needs two requests outstanding at the device's best, and five at the
-/// 1.25 ms that they may take beside the neighbour. Table, CSV and page say so.
+/// A client that keeps one request outstanding in a device of 500 µs gets 2000 operations a second
+/// at most, so a floor of 4000 is missed in every second. By Little's law it needs two requests
+/// outstanding at the device's best, and five at the 1.25 ms that they may take beside the
+/// neighbour. Table, CSV and page say so.
 #[test]
 fn a_floor_that_its_owner_is_too_shallow_for_is_explained_everywhere() {
     let scratch = Scratch::new();
@@ -158,8 +164,8 @@ fn a_floor_that_its_owner_is_too_shallow_for_is_explained_everywhere() {
     assert!(read_text(&file(scratch.path(), ".html")).contains("class=\"floor\""));
 }
 
-/// Without a ceiling in force nobody can say whether one holds: exit code 2 and a line, in virtual time and on real
-/// storage, and the results are kept.
+/// Without a ceiling in force nobody can say whether one holds: exit code 2 and a line, in virtual
+/// time and on real storage, and the results are kept.
 #[test]
 fn what_cannot_be_said_is_no_success() {
     let scratch = Scratch::new();
@@ -180,8 +186,8 @@ fn what_cannot_be_said_is_no_success() {
     }
 }
 
-/// Every plan of the repository with phases plays to its end in virtual time: an answer, not a failure. Plans of hosts,
-/// which have runs, play in `hosts.rs`.
+/// Every plan of the repository with phases plays to its end in virtual time: an answer, not a
+/// failure. Plans of hosts, which have runs, play in `hosts.rs`.
 #[test]
 fn every_bundled_plan_plays() {
     let scratch = Scratch::new();
@@ -197,8 +203,9 @@ fn every_bundled_plan_plays() {
     assert!(played >= 5, "{played}");
 }
 
-/// Production and thirty clones of it: those are under no policy until they are put under one, whatever their parent is
-/// under. Shared, it is one budget of exactly 3000; production has what it had alone.
+/// Production and thirty clones of it: those are under no policy until they are put under one,
+/// whatever their parent is under. Shared, it is one budget of exactly 3000; production has what it
+/// had alone.
 #[test]
 fn clones_inherit_no_limit_and_a_policy_gives_production_its_share_back() {
     let recording = all_held("dev-clones.toml");
@@ -218,8 +225,9 @@ fn clones_inherit_no_limit_and_a_policy_gives_production_its_share_back() {
     assert_eq!(["each", "all"].map(|name| iops(1, name)), [30.0 * 200.0, 3_000.0]);
 }
 
-/// Three service classes: 150 IOPS on 100 GB and 15 000 on 10 TB to the operation, 937 of 64 KiB; the first customer falls
-/// from the whole store to a third without a class, and with one has the same from the first minute on.
+/// Three service classes: 150 IOPS on 100 GB and 15 000 on 10 TB to the operation, 937 of 64 KiB;
+/// the first customer falls from the whole store to a third without a class, and with one has the
+/// same from the first minute on.
 #[test]
 fn classes_keep_their_promise_as_volumes_grow_and_customers_come() {
     let recording = all_held("tiers.toml");
@@ -242,8 +250,8 @@ fn classes_keep_their_promise_as_volumes_grow_and_customers_come() {
     is(0, "64 KiB", 937.5);
 }
 
-/// A database's working set in one cache with a scan, and in a partition of its own: the criteria are the plan's. The share is
-/// kept with the run, and comes back.
+/// A database's working set in one cache with a scan, and in a partition of its own: the criteria
+/// are the plan's. The share is kept with the run, and comes back.
 #[test]
 fn a_partition_keeps_a_scan_from_pushing_a_database_out() {
     let recording = all_held("cache-partitions.toml");
@@ -255,7 +263,8 @@ fn a_partition_keeps_a_scan_from_pushing_a_database_out() {
     };
     assert!(share(0, "alone") > 0.99 && share(0, "partitions") > 0.97, "all of the working set is there");
     assert!(share(0, "one cache") < 0.5, "{}", share(0, "one cache"));
-    // 28 MiB read again and again fit into the whole cache, and not into what the partition leaves of it.
+    // 28 MiB read again and again fit into the whole cache, and not into what the partition leaves
+    // of it.
     assert!(share(1, "one cache") > 0.9 && share(1, "partitions") < 0.9);
 }
 
@@ -274,8 +283,9 @@ fn all_held(plan: &str) -> stats::Recording {
     recording
 }
 
-/// A reader who leaves before the end, as in `seawall … | head`, costs nothing: the results are there all the same, nothing
-/// is complained of, and the end is that of every program whose reader left.
+/// A reader who leaves before the end, as in `seawall … | head`, costs nothing: the results are
+/// there all the same, nothing is complained of, and the end is that of every program whose reader
+/// left.
 #[test]
 fn a_reader_who_leaves_costs_nothing() {
     let scratch = Scratch::new();
@@ -289,8 +299,8 @@ fn a_reader_who_leaves_costs_nothing() {
     assert!(!recording(scratch.path()).origin.cut_short);
 }
 
-/// fio's job files run in virtual time by the same runner: minutes of a device in a moment, the same JSON twice, and the
-/// figures that the device has by its definition.
+/// fio's job files run in virtual time by the same runner: minutes of a device in a moment, the
+/// same JSON twice, and the figures that the device has by its definition.
 #[test]
 fn jobs_of_fio_run_in_virtual_time() {
     let scratch = Scratch::new();
@@ -311,7 +321,8 @@ fn jobs_of_fio_run_in_virtual_time() {
         report
     });
     assert_eq!(reports[0], reports[1]);
-    // Four at a time, a millisecond each: 4000 a second, and eight at a time take two; an open loop below that, one.
+    // Four at a time, a millisecond each: 4000 a second, and eight at a time take two; an open loop
+    // below that, one.
     let [reads, writes] = [("read", 0), ("write", 1)].map(|(direction, job)| &reports[0]["jobs"][job][direction]);
     let ended = reads["total_ios"].as_u64().unwrap();
     // Those that are in flight at the end still come home.
@@ -322,8 +333,9 @@ fn jobs_of_fio_run_in_virtual_time() {
     assert!(!scratch.join("one").exists(), "nothing is laid out");
 }
 
-/// Three jobs of a flow have 3 : 2 : 1 of the requests in virtual time, but for the one that each may be ahead and what is
-/// made after the first has ended; two whose depths differ a hundredfold too.
+/// Three jobs of a flow have 3 : 2 : 1 of the requests in virtual time, but for the one that each
+/// may be ahead and what is made after the first has ended; two whose depths differ a hundredfold
+/// too.
 #[test]
 fn jobs_share_by_flow_in_virtual_time() {
     let scratch = Scratch::new();
@@ -365,8 +377,9 @@ fn jobs_that_need_what_a_simulated_device_has_not_are_refused() {
     assert!(ended.code == Some(2) && ended.err.contains("--device: must be one of"), "{ended:?}");
 }
 
-/// A ramp's command line as it is typed for a real database, half an hour a run: the same rows twice. A flash device ends
-/// its cycles in time; a disk that does some hundred operations a second does not, and that is a "no".
+/// A ramp's command line as it is typed for a real database, half an hour a run: the same rows
+/// twice. A flash device ends its cycles in time; a disk that does some hundred operations a second
+/// does not, and that is a "no".
 #[test]
 fn a_ramp_in_virtual_time_gives_the_same_rows_and_a_verdict() {
     let scratch = Scratch::new();

@@ -1,4 +1,5 @@
-//! What was done and where it waited: in the shell, by REST as the official client reads it, and in the bill.
+//! What was done and where it waited: in the shell, by REST as the official client reads it, and in
+//! the bill.
 
 use crate::requires::requires;
 use crate::rest::{add_user, play, python, start};
@@ -11,8 +12,9 @@ use serde_json::Value;
 mod alone {
     use super::*;
 
-    /// Two seconds of reads at depth 32 under a ceiling of 500 IOPS: history, counters and the hour agree in what was done, and say
-    /// that the ceiling held it. The server is stopped before a minute is over, and the pool has the hour all the same.
+    /// Two seconds of reads at depth 32 under a ceiling of 500 IOPS: history, counters and the hour
+    /// agree in what was done, and say that the ceiling held it. The server is stopped before a
+    /// minute is over, and the pool has the hour all the same.
     #[test]
     fn what_was_done_is_shown_everywhere_alike() {
         requires!("fio");

@@ -5,8 +5,8 @@ use crate::running::{succeed, succeed_with};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server, pattern, read};
 
-/// With `--no-io-uring` the server says that it works with threads, and serves the same: a copy there and back, zeroes,
-/// discards and flushes.
+/// With `--no-io-uring` the server says that it works with threads, and serves the same: a copy
+/// there and back, zeroes, discards and flushes.
 #[test]
 fn the_server_works_with_threads_and_says_so() {
     requires!("nbdcopy", "qemu-io");

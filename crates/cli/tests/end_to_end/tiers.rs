@@ -1,4 +1,5 @@
-//! `seawall tiers`: the published table, lists with files of other tools, tiers loaded one after the other, and what is wrong.
+//! `seawall tiers`: the published table, lists with files of other tools, tiers loaded one after
+//! the other, and what is wrong.
 
 use crate::running::{Ended, run, seawall};
 use crate::scratch::Scratch;
@@ -10,7 +11,8 @@ fn tiers(scratch: &Scratch, words: &[&str]) -> Ended {
     run(command.arg("tiers").args(words))
 }
 
-/// Without a list the published comparison, with its impossible cell and what it says; as a page too.
+/// Without a list the published comparison, with its impossible cell and what it says; as a page
+/// too.
 #[test]
 fn the_published_comparison_is_shown() {
     let scratch = Scratch::new();
@@ -26,8 +28,9 @@ fn the_published_comparison_is_shown() {
     assert!(csv.out.starts_with("test,storage,spindle_type,"), "{}", csv.out);
 }
 
-/// Two folders get a database, Orion's point and a batch of RanRead each, twice; the table has the medians, what the host
-/// sees, and a file of another tool beside them. The tiers are read only after that.
+/// Two folders get a database, Orion's point and a batch of RanRead each, twice; the table has the
+/// medians, what the host sees, and a file of another tool beside them. The tiers are read only
+/// after that.
 #[test]
 fn tiers_are_loaded_in_turns_and_stand_beside_old_tests() {
     let scratch = Scratch::new();
@@ -77,7 +80,8 @@ fn what_is_wrong_is_one_line() {
     }
 }
 
-/// Order entry fills the columns of transactions, disk and processors: in a folder its database is made first.
+/// Order entry fills the columns of transactions, disk and processors: in a folder its database is
+/// made first.
 #[test]
 fn order_entry_fills_its_columns() {
     let scratch = Scratch::new();

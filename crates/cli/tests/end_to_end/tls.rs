@@ -1,4 +1,5 @@
-//! Encrypted exports, seen by the clients that people have: libnbd's tools and QEMU's, which use GnuTLS.
+//! Encrypted exports, seen by the clients that people have: libnbd's tools and QEMU's, which use
+//! GnuTLS.
 
 use crate::encrypted::Encrypted;
 use crate::requires::{client, requires};
@@ -8,8 +9,8 @@ use crate::server::LUN;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType};
 use std::path::Path;
 
-/// Makes a folder of certificates as libnbd, nbdkit and QEMU have it: an authority's, the server's, and a client's with
-/// the common name `db1`; and a folder `NAME-anonymous` of a client without.
+/// Makes a folder of certificates as libnbd, nbdkit and QEMU have it: an authority's, the server's,
+/// and a client's with the common name `db1`; and a folder `NAME-anonymous` of a client without.
 fn make_certificates(scratch: &Scratch, name: &str) {
     let folder = scratch.join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -54,7 +55,8 @@ fn listed(server: &Encrypted, certificates: &Path) -> Vec<String> {
 const REQUIRED: [&str; 9] =
     ["--pool", "pool", "--create", "--listen", "127.0.0.1:0", "--tls", "required", "--tls-certificates", "tls"];
 
-/// nbdcopy writes and reads back over four encrypted connections; in clear text there is nothing to be had.
+/// nbdcopy writes and reads back over four encrypted connections; in clear text there is nothing to
+/// be had.
 #[test]
 fn libnbd_copies_over_tls_and_not_without() {
     requires!("nbdinfo", "nbdcopy");
@@ -78,8 +80,8 @@ fn qemu_img_converts_and_compares_over_tls() {
     server.is_converted_by_qemu(&scratch, &credentials);
 }
 
-/// A configuration with rules: the client with a certificate sees its LUN, one without sees another, read only, and
-/// neither sees the other's.
+/// A configuration with rules: the client with a certificate sees its LUN, one without sees
+/// another, read only, and neither sees the other's.
 #[test]
 fn a_configuration_says_who_sees_what() {
     requires!("nbdinfo");
@@ -135,7 +137,8 @@ fn a_configuration_says_who_sees_what() {
     assert!(logged.iter().any(|entry| entry["client"] == "127.0.0.1 (CN=db1)"), "{lines:?}");
 }
 
-/// After SIGHUP a new authority's certificates are in force, and a broken one is said and changes nothing.
+/// After SIGHUP a new authority's certificates are in force, and a broken one is said and changes
+/// nothing.
 #[test]
 fn hangup_renews_certificates() {
     requires!("nbdinfo");

@@ -1,4 +1,5 @@
-//! Where a PostgreSQL server is and who asks: a URL, with libpq's environment and password file behind it.
+//! Where a PostgreSQL server is and who asks: a URL, with libpq's environment and password file
+//! behind it.
 
 use nearest::to as nearest_to;
 use std::path::{Path, PathBuf};
@@ -217,7 +218,8 @@ fn decoded(text: &str) -> Result<String, AddressError> {
     String::from_utf8(out).map_err(|_| AddressError::Form)
 }
 
-/// The fields of a line of a password file: with colons between them, which a backslash may precede.
+/// The fields of a line of a password file: with colons between them, which a backslash may
+/// precede.
 fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut escaped) = (vec![String::new()], false);
     for letter in line.chars() {

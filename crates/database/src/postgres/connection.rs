@@ -110,7 +110,8 @@ const fn next_of(sequence: Sequence) -> &'static str {
     }
 }
 
-/// By the server's codes (PostgreSQL's manual, appendix A): class 08 and 57P01 to 57P05 are connections that end.
+/// By the server's codes (PostgreSQL's manual, appendix A): class 08 and 57P01 to 57P05 are
+/// connections that end.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
 fn failure(error: WireError) -> Failure {
     match error.code() {

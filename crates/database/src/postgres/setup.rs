@@ -146,7 +146,8 @@ impl Postgres {
         self.share(&Table::ALL, jobs, &make, &mut |_| work.goes_on("indexes"))
     }
 
-    /// Shares tasks among so many connections; `each` is called for each that is done, and now and then.
+    /// Shares tasks among so many connections; `each` is called for each that is done, and now and
+    /// then.
     fn share<T: Sync, D: Send>(
         &self,
         tasks: &[T],

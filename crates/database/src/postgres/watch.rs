@@ -1,4 +1,5 @@
-//! A server under load, looked at from a connection of its own: counters once a second, users' connections ten times.
+//! A server under load, looked at from a connection of its own: counters once a second, users'
+//! connections ten times.
 
 use super::{Book, Postgres};
 use crate::books::Books as _;
@@ -39,7 +40,8 @@ impl Postgres {
 }
 
 impl ServerWatch {
-    /// Ends it; what was seen, by whole seconds. A server that was gone for a while has seconds of nothing.
+    /// Ends it; what was seen, by whole seconds. A server that was gone for a while has seconds of
+    /// nothing.
     pub fn end(mut self) -> Vec<ServerCounts> {
         self.stop();
         std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
@@ -72,7 +74,8 @@ struct Look {
     found: [u64; 6],
 }
 
-/// Connections of users, and what they wait for. One that is between transactions waits for its client.
+/// Connections of users, and what they wait for. One that is between transactions waits for its
+/// client.
 const CONNECTIONS: &str = "SELECT CASE WHEN state = 'active' THEN coalesce(wait_event_type, '') ELSE 'Client' END, \
      coalesce(wait_event, ''), count(*) FROM pg_stat_activity WHERE application_name = 'seawall user' AND datname = \
      current_database() GROUP BY 1, 2";
@@ -179,8 +182,9 @@ impl Look {
     }
 }
 
-/// Counters of a server of that version, in the order of [`Look::counters`]. What the log and checkpoints did has moved
-/// between views twice; blocks are those of this database, also where `pg_stat_io` has those of all.
+/// Counters of a server of that version, in the order of [`Look::counters`]. What the log and
+/// checkpoints did has moved between views twice; blocks are those of this database, also where
+/// `pg_stat_io` has those of all.
 fn counters(major: u32) -> String {
     let syncs = match major {
         18.. => "(SELECT SUM(fsyncs) FROM pg_stat_io WHERE object = 'wal')",

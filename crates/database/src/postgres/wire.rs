@@ -1,7 +1,9 @@
-//! PostgreSQL's protocol over one blocking socket: one call to send, one to receive, for each statement.
+//! PostgreSQL's protocol over one blocking socket: one call to send, one to receive, for each
+//! statement.
 //!
-//! Messages and log-in are the library's (`postgres-protocol`); here is what a thread does with them
-//! ([decision 0502](../../../../docs/decisions/0502-postgresql.md)). Values go and come as text.
+//! Messages and log-in are the library's (`postgres-protocol`); here is what a thread does with
+//! them ([decision 0502](../../../../docs/decisions/0502-postgresql.md)). Values go and come as
+//! text.
 
 use super::address::{Address, Host};
 use bytes::BytesMut;
@@ -50,7 +52,8 @@ impl WireError {
 
 type Result<T> = std::result::Result<T, WireError>;
 
-/// Types whose text is a whole number: `int2`, `int4`, `int8` and `numeric`, by their numbers in `pg_type`.
+/// Types whose text is a whole number: `int2`, `int4`, `int8` and `numeric`, by their numbers in
+/// `pg_type`.
 const NUMBERS: [u32; 4] = [21, 23, 20, 1700];
 
 /// How long it may take to be connected.
@@ -217,7 +220,8 @@ impl Wire {
         }
     }
 
-    /// Loads rows of text by COPY: each call of `next` appends more to the buffer, or nothing at the end.
+    /// Loads rows of text by COPY: each call of `next` appends more to the buffer, or nothing at
+    /// the end.
     ///
     /// # Errors
     /// As [`Wire::batch`]; or `next` says that it is to stop, which is no error of the server.
@@ -264,7 +268,8 @@ impl Wire {
             match self.receive()? {
                 Message::DataRow(body) => each(body.buffer(), &body),
                 Message::CommandComplete(body) => {
-                    // `INSERT 0 1`, `UPDATE 3`, `COMMIT`: the last word is the count where there is one.
+                    // `INSERT 0 1`, `UPDATE 3`, `COMMIT`: the last word is the count where there is
+                    // one.
                     rows = body.tag()?.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
                 }
                 Message::ErrorResponse(body) => failure = Some(refusal(&body)?),

@@ -92,7 +92,8 @@ impl Session for Connection<'_> {
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
-        // As a writer from the start: a reader that becomes one later may find that it read what is no more.
+        // As a writer from the start: a reader that becomes one later may find that it read what is
+        // no more.
         let before = self.clock.now();
         let begun = self.connection.prepare_cached("BEGIN IMMEDIATE").and_then(|mut it| it.execute([]));
         self.waits.locked += self.clock.now().since(before);

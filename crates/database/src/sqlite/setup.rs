@@ -37,7 +37,8 @@ impl Sqlite {
     }
 
     fn fill(&self, book: &mut Book, rows: Rows, indexes: Indexes, progress: Progress<'_>) -> Result<Loaded, Error> {
-        // Nothing is durable before the end, and nothing has to be: a load that is cut off is removed.
+        // Nothing is durable before the end, and nothing has to be: a load that is cut off is
+        // removed.
         book.batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536")?;
         for table in Table::ALL {
             book.batch(&create(table, indexes, Dialect::Sqlite))?;

@@ -1,4 +1,5 @@
-//! What the tests of all databases share: setup, a point of so many transactions, and what the checks say.
+//! What the tests of all databases share: setup, a point of so many transactions, and what the
+//! checks say.
 
 use block::Span;
 use database::{Database, Dates, Pace, Plan, Whistle};

@@ -1,4 +1,5 @@
-//! Where the workers publish how far they are and, on request, all that they did; and read that they are to stop.
+//! Where the workers publish how far they are and, on request, all that they did; and read that
+//! they are to stop.
 
 use super::flow::Flows;
 use block::{Span, Time};
@@ -51,8 +52,9 @@ pub struct JobProgress {
 }
 
 impl Board {
-    /// Every worker is woken this often, so that it hears of a stop and ends its intervals. A worker needs no time-out of
-    /// its own for what is further away: arming a timer for each wait would cost as much as a good part of an I/O.
+    /// Every worker is woken this often, so that it hears of a stop and ends its intervals. A
+    /// worker needs no time-out of its own for what is further away: arming a timer for each wait
+    /// would cost as much as a good part of an I/O.
     pub(crate) const TICK: Span = Span::from_millis(100);
 
     /// For these jobs, the run beginning at `start`.
@@ -150,8 +152,8 @@ impl Board {
         &self.flows
     }
 
-    /// A stage with these jobs begins. Those that wait for nobody count in their flows from here on, though they may start
-    /// later: they surely will.
+    /// A stage with these jobs begins. Those that wait for nobody count in their flows from here
+    /// on, though they may start later: they surely will.
     pub(crate) fn begin_stage<'s>(&self, jobs: impl IntoIterator<Item = (usize, &'s JobSpec)>) {
         let unawaited = jobs.into_iter().filter(|(_, spec)| spec.start.after.is_none());
         unawaited.for_each(|(job, _)| self.flows.join(job));

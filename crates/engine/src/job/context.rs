@@ -1,11 +1,12 @@
-//! What a job has of its worker besides storage: a clock, memory for what it writes, and a way to hand requests over
-//! before the worker's turn ends.
+//! What a job has of its worker besides storage: a clock, memory for what it writes, and a way to
+//! hand requests over before the worker's turn ends.
 
 use block::{Buf, Driver, Time};
 use std::rc::Rc;
 use uring::Io;
 
-/// On the wall clock all of it is the worker's ring; in virtual time nothing carries data and nobody waits.
+/// On the wall clock all of it is the worker's ring; in virtual time nothing carries data and
+/// nobody waits.
 #[derive(Clone)]
 pub(crate) enum Context {
     Wall(Io),
@@ -22,7 +23,8 @@ impl Context {
         }
     }
 
-    /// Burns processor time until then; virtual time has none to burn, and the wait that follows is as long.
+    /// Burns processor time until then; virtual time has none to burn, and the wait that follows is
+    /// as long.
     pub(crate) fn spin_until(&self, end: Time) {
         if let Context::Wall(io) = self {
             let clock = io.clock();

@@ -23,7 +23,8 @@ struct Stages<'c> {
     outcomes: Vec<JobOutcome>,
 }
 
-/// Plays the stages of jobs and adds them to `run`, whose first actors the jobs are. What each job did, in their order.
+/// Plays the stages of jobs and adds them to `run`, whose first actors the jobs are. What each job
+/// did, in their order.
 pub(super) fn play(specs: &[JobSpec], crews: &mut dyn Crews, run: Run) -> (Run, Vec<JobOutcome>) {
     let outcomes = Vec::with_capacity(specs.len());
     let mut stages = Stages { crews, stages: stages(specs), played: 0, outcomes };

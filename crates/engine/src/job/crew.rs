@@ -1,10 +1,10 @@
 //! A worker: one thread, one ring, the jobs that share it.
 //!
-//! One pass looks at every job: takes what has ended and makes what is due. Then one turn of the ring hands all of it
-//! over and waits. The clock is read twice a pass: after the turn, as the time at which everything reaped in it ended,
-//! and before it, as the time at which everything made was handed over. Within a batch the difference is what the batch
-//! takes, below a microsecond at usual depths. Direct requests are handed over in bursts meanwhile, each with a reading
-//! of its own.
+//! One pass looks at every job: takes what has ended and makes what is due. Then one turn of the
+//! ring hands all of it over and waits. The clock is read twice a pass: after the turn, as the time
+//! at which everything reaped in it ended, and before it, as the time at which everything made was
+//! handed over. Within a batch the difference is what the batch takes, below a microsecond at usual
+//! depths. Direct requests are handed over in bursts meanwhile, each with a reading of its own.
 
 use super::board::Board;
 use super::placement::{self, Near};
@@ -21,7 +21,8 @@ use workload::job::{EngineKind, JobSpec, Place};
 /// A worker that was driven away from its disk by other programs comes back so often.
 const VISIT: Span = Span::SECOND;
 
-/// Where a worker that has the machine to itself is best placed: near the disk, if its jobs wait for one alone.
+/// Where a worker that has the machine to itself is best placed: near the disk, if its jobs wait
+/// for one alone.
 pub(crate) fn nearest(jobs: &[Prepared]) -> Option<Near> {
     let direct = |spec: &JobSpec| {
         spec.direct

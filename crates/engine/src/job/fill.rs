@@ -1,7 +1,7 @@
 //! The bytes that a job writes: random, compressible and repeated as much as asked.
 //!
-//! A block's random bytes come from a seed of its own. A copy of an earlier block is made by using that block's seed
-//! again, so nothing but seeds is remembered.
+//! A block's random bytes come from a seed of its own. A copy of an earlier block is made by using
+//! that block's seed again, so nothing but seeds is remembered.
 
 use super::context::Context;
 use super::header::fill_pattern;
@@ -112,7 +112,8 @@ impl Filler {
         // The high half decides, the low half picks.
         let copies = ((draw >> 32) * 100) >> 32 < u64::from(percent);
         if let Some(set) = self.content.working_set {
-            // Blocks of the set have numbers below its size; new ones are drawn from the job's own chance.
+            // Blocks of the set have numbers below its size; new ones are drawn from the job's own
+            // chance.
             let number = draw as u32 as u64 % set.blocks.max(1);
             return if copies {
                 set.seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -178,7 +179,8 @@ mod tests {
         assert_eq!(unique.len(), 500, "scrambled blocks differ");
     }
 
-    /// Copies come from as many blocks as were asked, and jobs with the same set have the same ones.
+    /// Copies come from as many blocks as were asked, and jobs with the same set have the same
+    /// ones.
     #[test]
     fn copies_come_from_a_working_set() {
         let set = WorkingSet { blocks: 10, seed: 3 };

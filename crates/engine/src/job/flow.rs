@@ -1,13 +1,14 @@
-//! Shares between jobs: of the jobs of one flow each makes requests in proportion to its weight, whatever the storage
-//! would give them.
+//! Shares between jobs: of the jobs of one flow each makes requests in proportion to its weight,
+//! whatever the storage would give them.
 //!
 //! ```text
 //!   weights 8 and 1, requests made 16 and 2:   16 / 19 ≤ 8 / 9, so the first may go;   2 / 19 ≤ 1 / 9, the second too
 //!                                  17 and 2:   17 / 20 ≤ 8 / 9                         2 / 20 ≤ 1 / 9
 //!                                  17 and 3:   17 / 21 ≤ 8 / 9                         3 / 21 > 1 / 9: it waits
 //! ```
-//! The whole counts one more than was made, so that one member at least may always go: the members' parts add up to less
-//! than one, their shares to one. Numbers are small and asked for once a request, so a lock holds them together.
+//! The whole counts one more than was made, so that one member at least may always go: the members'
+//! parts add up to less than one, their shares to one. Numbers are small and asked for once a
+//! request, so a lock holds them together.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
@@ -56,7 +57,8 @@ impl Flows {
         Flows { flows: flows.into_iter().map(Mutex::new).collect(), of_jobs }
     }
 
-    /// A job counts from now on. Those that are in count anew: a newcomer has nothing to catch up with.
+    /// A job counts from now on. Those that are in count anew: a newcomer has nothing to catch up
+    /// with.
     pub(crate) fn join(&self, job: usize) {
         let Some(mut flow) = self.of(job) else { return };
         if flow.members.iter().any(|member| member.job == job && member.is_in) {
@@ -134,7 +136,8 @@ impl Flow {
 }
 
 impl Member {
-    /// Whether its part of what was made is at most its share. Products of 64 bits each fit into 128.
+    /// Whether its part of what was made is at most its share. Products of 64 bits each fit into
+    /// 128.
     fn is_within(&self, whole: u64, weights: u64) -> bool {
         u128::from(self.made) * u128::from(weights) <= u128::from(self.weight) * u128::from(whole)
     }
@@ -197,7 +200,8 @@ mod tests {
         assert!(!flows.made(1));
     }
 
-    /// Whichever is asked first, one may go, and after n requests none has more than one beyond its share of them.
+    /// Whichever is asked first, one may go, and after n requests none has more than one beyond its
+    /// share of them.
     #[test]
     fn shares_are_kept() {
         for weights in [&[1, 1][..], &[8, 1], &[3, 2, 1], &[1000, 1, 7, 500], &[5]] {

@@ -5,8 +5,8 @@
 //!    │ magic  │ sum of │ length │ hash   │    offset     │  generation   │     seed      │ sum of data   │ data …
 //!    │        │ 8..48  │        │ kind   │  in the file  │ of the write  │  of the job   │               │
 //! ```
-//! All little-endian. The offset tells a misplaced write, the generation (the number of the write in its job) a lost
-//! one, the seed another run's data; the sums tell damage from all of these.
+//! All little-endian. The offset tells a misplaced write, the generation (the number of the write
+//! in its job) a lost one, the seed another run's data; the sums tell damage from all of these.
 
 use super::sums::sum_of;
 use crc32c::crc32c;
@@ -221,7 +221,8 @@ mod tests {
         assert_eq!(check_zeroes(&[0, 0, 7]).unwrap_err().found, "0x07 at byte 2 of the block");
     }
 
-    /// Behind the header the pattern begins at its own first byte, and its expected bytes are reported.
+    /// Behind the header the pattern begins at its own first byte, and its expected bytes are
+    /// reported.
     #[test]
     fn a_pattern_stands_behind_a_header() {
         let hash = Hash::HeaderPattern(Pattern { bytes: vec![1, 2, 3], offsets_at: vec![] });

@@ -1,4 +1,5 @@
-//! What only some jobs ask to be told of each request beside their tape: rows, histograms over time, where it was.
+//! What only some jobs ask to be told of each request beside their tape: rows, histograms over
+//! time, where it was.
 
 use super::places::Places;
 use super::slots::Slot;
@@ -111,8 +112,8 @@ impl Histograms {
     }
 }
 
-/// Whether a job's requests are handed over to something that works on them while the job goes on. A call that blocks
-/// hands nothing over, and as in fio no time is logged for it.
+/// Whether a job's requests are handed over to something that works on them while the job goes on.
+/// A call that blocks hands nothing over, and as in fio no time is logged for it.
 fn hands_over(spec: &JobSpec) -> bool {
     match spec.place {
         Place::Files(_) => spec.engine == EngineKind::Uring,

@@ -1,9 +1,9 @@
 //! On which processor a worker is nearest to its disk.
 //!
-//! A disk with one queue has one interrupt, and one processor takes it. A worker on that processor is woken without a
-//! message to another one, which may have to be woken itself first: on a virtio disk with two processors that gave a
-//! fifth more requests a second at depth 1. Disks with a queue for each processor answer where they are asked, so there is
-//! nothing to choose.
+//! A disk with one queue has one interrupt, and one processor takes it. A worker on that processor
+//! is woken without a message to another one, which may have to be woken itself first: on a virtio
+//! disk with two processors that gave a fifth more requests a second at depth 1. Disks with a queue
+//! for each processor answer where they are asked, so there is nothing to choose.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -24,8 +24,9 @@ struct Kernel {
     proc: PathBuf,
 }
 
-/// The processor for a worker that reads and writes these files directly. `None` where they are on several disks, where
-/// the disk has several queues or none that is known, and where this process may not run on that processor.
+/// The processor for a worker that reads and writes these files directly. `None` where they are on
+/// several disks, where the disk has several queues or none that is known, and where this process
+/// may not run on that processor.
 pub(crate) fn near(paths: &[PathBuf]) -> Option<Near> {
     let mut devices: Vec<u64> = paths.iter().map(|path| device_of(path)).collect::<Option<_>>()?;
     devices.sort_unstable();
@@ -76,7 +77,8 @@ impl Kernel {
         Some(Near { processor, disk: disk.file_name()?.to_string_lossy().into_owned() })
     }
 
-    /// The interrupt of the disk's controller that came most often: others tell of changes to the disk, which are rare.
+    /// The interrupt of the disk's controller that came most often: others tell of changes to the
+    /// disk, which are rare.
     fn busiest_of(&self, disk: &Path) -> Option<u32> {
         let controller = std::fs::canonicalize(disk.join("device")).ok()?;
         let own = controller.ancestors().take(3).find_map(|folder| std::fs::read_dir(folder.join("msi_irqs")).ok())?;

@@ -1,4 +1,5 @@
-//! Everything about the jobs' storage that is settled before the first request: sizes, safety, space, lay-out.
+//! Everything about the jobs' storage that is settled before the first request: sizes, safety,
+//! space, lay-out.
 
 use super::prepared::Prepared;
 use super::site::{Ahead, survey, writes};
@@ -19,7 +20,8 @@ pub(crate) struct OpenError(pub(crate) String);
 /// Longest request of a job: a slot of the workers' slabs.
 const BLOCK_MOST: u32 = 64 << 20;
 
-/// Looks at all jobs, then lays out what is missing. Nothing is written before everything was found in order.
+/// Looks at all jobs, then lays out what is missing. Nothing is written before everything was found
+/// in order.
 pub(super) fn prepare(
     specs: &[JobSpec],
     settings: &RunSettings,
@@ -46,7 +48,8 @@ pub(super) fn prepare(
     Ok(jobs)
 }
 
-/// The same for one job whose requests became known in the course of the run. One line says what is wrong.
+/// The same for one job whose requests became known in the course of the run. One line says what is
+/// wrong.
 pub(super) fn prepare_late(
     spec: &JobSpec,
     index: usize,

@@ -19,7 +19,8 @@ use workload::job::{Direction, EngineKind, FileLock, JobSpec, Place};
 pub(crate) struct Prepared {
     pub(crate) spec: JobSpec,
     pub(crate) index: usize,
-    /// Where it is and what of it is used; one of an export or of nothing, as many as there are files.
+    /// Where it is and what of it is used; one of an export or of nothing, as many as there are
+    /// files.
     pub(crate) sites: Vec<Site>,
     pub(crate) notes: Vec<String>,
     /// Why it cannot run after all.
@@ -153,7 +154,8 @@ pub(super) fn delay(spec: &JobSpec) -> Span {
     start.delay_least + Span::from_nanos(part as u64)
 }
 
-/// A worker's ring for these jobs: room for all that can be in flight, and no more memory than that.
+/// A worker's ring for these jobs: room for all that can be in flight, and no more memory than
+/// that.
 pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
     let (mut slab, mut in_flight, mut files, mut ring) = (0u64, 0u64, 0u32, 0u64);
     for Prepared { spec, sites, .. } in jobs {
@@ -162,12 +164,14 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         let connections: u64 = sites.iter().map(|site| u64::from(site.permit.connections())).sum();
         let connections = connections.max(1);
         let block = u64::from(spec.reach.most_block()).next_power_of_two().max(4096);
-        // A slot is out for each request in flight; a job that reads and writes keeps its buffers for writes meanwhile.
+        // A slot is out for each request in flight; a job that reads and writes keeps its buffers
+        // for writes meanwhile.
         let keeps = if spec.reach.mix.has(Direction::Read) || spec.verify.is_some() { 1 } else { 0 };
         let sides = keeps + u64::from(spec.reach.mix.has(Direction::Write));
         let (bytes, extra) = match spec.place {
             Place::Null { .. } => (if spec.reach.mix.has(Direction::Write) { depth * block } else { 0 }, 0),
-            // What is received, and headers; the parts of requests that are split have memory of their own.
+            // What is received, and headers; the parts of requests that are split have memory of
+            // their own.
             Place::Named { .. } => {
                 let parts = if sites.iter().any(|site| site.permit.splits()) { depth * block * 2 } else { 0 };
                 (depth * block * sides.max(1), connections * 2 * NbdTarget::MEMORY.0 + parts)

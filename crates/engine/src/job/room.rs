@@ -1,4 +1,5 @@
-//! Whether the file systems have the space for what is going to be laid out, asked before anything is.
+//! Whether the file systems have the space for what is going to be laid out, asked before anything
+//! is.
 
 use block::Bytes;
 use std::collections::BTreeMap;
@@ -6,12 +7,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use storage::{Contents, Plan};
 
-/// What is going to be laid out: for each file its file system (by number and a folder on it) and the bytes it still needs.
+/// What is going to be laid out: for each file its file system (by number and a folder on it) and
+/// the bytes it still needs.
 #[derive(Debug, Default)]
 pub(crate) struct Room(BTreeMap<PathBuf, (u64, PathBuf, u64)>);
 
 impl Room {
-    /// Counts a file. One that goes on until its file system is full needs nothing, nor does one with holes.
+    /// Counts a file. One that goes on until its file system is full needs nothing, nor does one
+    /// with holes.
     pub(crate) fn add(&mut self, path: &Path, plan: Plan) {
         if plan.until_full || plan.contents == Contents::Holes {
             return;

@@ -3,9 +3,9 @@
 //! ```text
 //!   Waiting ─► Loading ─► Draining ─► (Settling ─►) Checking ─► Draining ─► (next pass: Loading) ─► Flushing ─► Ended
 //! ```
-//! A job without verification goes from pass to pass without stopping. What went through the page cache is settled before it
-//! is checked: flushed and dropped from there, so that what is read is what the storage has. Whatever ends a job early lets what is in flight
-//! come home first.
+//! A job without verification goes from pass to pass without stopping. What went through the page
+//! cache is settled before it is checked: flushed and dropped from there, so that what is read is
+//! what the storage has. Whatever ends a job early lets what is in flight come home first.
 
 mod finish;
 mod requests;
@@ -64,13 +64,15 @@ pub(crate) struct Runner {
     depth: u32,
     /// Requests that are handed over as soon as so many are made.
     burst: Option<usize>,
-    /// The latest time that is known: the start of a pass, the end of a request that a target waited for, and each burst.
+    /// The latest time that is known: the start of a pass, the end of a request that a target
+    /// waited for, and each burst.
     latest: Time,
     /// Places that must be free, and ends that must have come, before new requests are made.
     refilling: bool,
     ended_since_refill: u32,
     writes_since_sync: u32,
-    /// A flush of this file is to come before the next request; `true` with all that describes the file.
+    /// A flush of this file is to come before the next request; `true` with all that describes the
+    /// file.
     flush_due: Option<(u32, bool)>,
     requests_since_think: u32,
     thinking_until: Option<Time>,
@@ -360,8 +362,8 @@ impl Actor for Runner {
         self.slots.fresh() > 0
     }
 
-    /// The requests that were made since the last call go to the kernel now: at once where the job hands over in bursts,
-    /// in the worker's next turn otherwise.
+    /// The requests that were made since the last call go to the kernel now: at once where the job
+    /// hands over in bursts, in the worker's next turn otherwise.
     fn hand_over(&mut self, now: Time) {
         let count = self.slots.hand_over(now);
         if count == 0 {
@@ -378,9 +380,10 @@ impl Actor for Runner {
     }
 }
 
-/// Direct requests go to the disk in small bursts, and waiting is a call of its own: the disk works on the first while
-/// the worker still counts ends and makes the others. A virtio disk tells ends all together when it has nothing left to
-/// do, so what passes until the first burst is time that it stands still.
+/// Direct requests go to the disk in small bursts, and waiting is a call of its own: the disk works
+/// on the first while the worker still counts ends and makes the others. A virtio disk tells ends
+/// all together when it has nothing left to do, so what passes until the first burst is time that
+/// it stands still.
 fn burst_of(spec: &JobSpec) -> Option<usize> {
     const DIRECT: usize = 8;
     let direct = spec.direct && spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_));

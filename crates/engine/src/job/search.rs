@@ -1,4 +1,5 @@
-//! Looks for the highest depth that keeps a latency: halves the range between a depth that kept it and one that did not.
+//! Looks for the highest depth that keeps a latency: halves the range between a depth that kept it
+//! and one that did not.
 
 use block::{Span, Time};
 use stats::job::LatencyFinding;

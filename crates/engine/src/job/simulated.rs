@@ -1,7 +1,7 @@
 //! Load jobs in virtual time: the same runners, over one simulated device.
 //!
-//! Every file, device or export that a job names is a range of the device, one behind the other in the order in which they
-//! are first named, as long as the jobs together use of it.
+//! Every file, device or export that a job names is a range of the device, one behind the other in
+//! the order in which they are first named, as long as the jobs together use of it.
 
 use super::board::Board;
 use super::context::Context;
@@ -49,8 +49,8 @@ impl Simulation {
     /// Checks the jobs and lays their files out on a device.
     ///
     /// # Errors
-    /// A job needs what a simulated device has not: data that is kept, a file whose size nothing says, programs that run
-    /// beside it.
+    /// A job needs what a simulated device has not: data that is kept, a file whose size nothing
+    /// says, programs that run beside it.
     pub fn of(specs: &[JobSpec]) -> Result<Simulation, SetupError> {
         let mut wrong = Vec::new();
         let mut space = Space::default();
@@ -74,8 +74,9 @@ impl Simulation {
         self.size
     }
 
-    /// Runs all jobs over `device` by `clock`; their outcomes in the same order. `stop` is asked before each pass whether
-    /// all is to end; `complete` is [`Watch::complete`](super::Watch::complete).
+    /// Runs all jobs over `device` by `clock`; their outcomes in the same order. `stop` is asked
+    /// before each pass whether all is to end; `complete` is
+    /// [`Watch::complete`](super::Watch::complete).
     pub fn run<D: Driver + Clone + 'static>(
         self,
         device: Box<dyn Target>,
@@ -86,8 +87,8 @@ impl Simulation {
         self.play(device, clock, stop, complete, Run::default()).1
     }
 
-    /// Runs all jobs, which are the first actors of `run`, and adds each of their stages to it as a point; see
-    /// [`Simulation::run`].
+    /// Runs all jobs, which are the first actors of `run`, and adds each of their stages to it as a
+    /// point; see [`Simulation::run`].
     pub fn play<D: Driver + Clone + 'static>(
         self,
         device: Box<dyn Target>,

@@ -1,4 +1,5 @@
-//! A file, device or export of a job: leave to use it, the part of it that is used, and how it is to be made.
+//! A file, device or export of a job: leave to use it, the part of it that is used, and how it is
+//! to be made.
 
 use super::room::Room;
 use block::Bytes;
@@ -8,7 +9,8 @@ use storage::{Consent, Contents, Intent, Kind, OpenError, Permit, Place, Plan};
 use uring::disk::Cache;
 use workload::job::{Amount, Direction, FileSpec, JobSpec, Provision, Region};
 
-/// No file grows larger than this: a job that writes until there is no space left has it for its end, 4 EiB.
+/// No file grows larger than this: a job that writes until there is no space left has it for its
+/// end, 4 EiB.
 const FULL_MOST: u64 = 1 << 62;
 
 /// One of a job's places.
@@ -168,7 +170,8 @@ impl Site {
         ))
     }
 
-    /// Makes it, or makes it longer, where that was found to be needed; `told` is shown what is going to be made.
+    /// Makes it, or makes it longer, where that was found to be needed; `told` is shown what is
+    /// going to be made.
     pub(crate) fn lay_out(&mut self, spec: &JobSpec, told: &mut dyn FnMut(&Path, u64)) -> Result<(), String> {
         let Some(plan) = self.plan else { return Ok(()) };
         self.make(plan, told)?;
@@ -207,8 +210,8 @@ impl Site {
     }
 }
 
-/// Where the part that is used begins and ends, as far as a file of `there` bytes decides it: behind its end, or at a part of
-/// what it is before it is made longer.
+/// Where the part that is used begins and ends, as far as a file of `there` bytes decides it:
+/// behind its end, or at a part of what it is before it is made longer.
 fn placed(file: &FileSpec, spec: &JobSpec, there: u64) -> FileSpec {
     let mut file = file.clone();
     if spec.layout.append && there > 0 {
@@ -220,7 +223,8 @@ fn placed(file: &FileSpec, spec: &JobSpec, there: u64) -> FileSpec {
     file
 }
 
-/// Where the part that is used of something of `whole` bytes begins: one in percent on the next whole block, as fio has it.
+/// Where the part that is used of something of `whole` bytes begins: one in percent on the next
+/// whole block, as fio has it.
 fn start(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Bytes {
     let start = file.offset.of(whole).0 + file.offset_more.of(whole).0;
     let is_part = |amount| matches!(amount, Amount::Percent(_));
@@ -247,8 +251,8 @@ fn is_endless(file: &FileSpec, spec: &JobSpec) -> bool {
     spec.layout.until_full && file.size.is_none()
 }
 
-/// Whether a job's file becomes as long as it is written, and no longer: where the space may end before it, or where it was
-/// to have no length ahead.
+/// Whether a job's file becomes as long as it is written, and no longer: where the space may end
+/// before it, or where it was to have no length ahead.
 fn grows(spec: &JobSpec) -> bool {
     let mix = spec.reach.mix;
     let only_writes = !mix.has(Direction::Read) && !mix.has(Direction::Trim);

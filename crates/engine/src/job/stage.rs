@@ -22,7 +22,8 @@ use workload::job::{Ends, EngineKind, JobSpec, Place};
 /// What is the same for all jobs.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
-    /// Names, patterns and folders (or job names) whose data may be destroyed although seawall did not put it there.
+    /// Names, patterns and folders (or job names) whose data may be destroyed although seawall did
+    /// not put it there.
     pub destroy: Vec<String>,
     /// Devices and files that may be written even while they are in use, each by its name.
     pub even_in_use: Vec<String>,
@@ -60,17 +61,19 @@ pub trait Watch {
     /// How far all jobs are, in the order they were given, `passed` after the start.
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]);
 
-    /// Whether [`Watch::interim`] is to be called soon; asked about ten times a second, `passed` after the start.
+    /// Whether [`Watch::interim`] is to be called soon; asked about ten times a second, `passed`
+    /// after the start.
     fn wants_interim(&mut self, _passed: Span) -> bool {
         false
     }
 
-    /// What all jobs did until now, in the order they were given, `passed` after the start. Logs come at the end only, and
-    /// a job that did not begin has figures of zero.
+    /// What all jobs did until now, in the order they were given, `passed` after the start. Logs
+    /// come at the end only, and a job that did not begin has figures of zero.
     fn interim(&mut self, _passed: Span, _outcomes: Vec<JobOutcome>) {}
 
-    /// A job of a later stage as it is known now that all before its stage have ended and `done` is what they did; `None`
-    /// where it is what it was. Every job is asked for, right before its stage.
+    /// A job of a later stage as it is known now that all before its stage have ended and `done` is
+    /// what they did; `None` where it is what it was. Every job is asked for, right before its
+    /// stage.
     ///
     /// # Errors
     /// It cannot run, in a line; the others do.
@@ -90,7 +93,8 @@ pub fn run(specs: &[JobSpec], settings: &RunSettings, watch: &mut dyn Watch) -> 
     play(specs, settings, watch, Run::default()).map(|(_, outcomes)| outcomes)
 }
 
-/// Runs all jobs, which are the first actors of `run`, and adds each of their stages to it as a point.
+/// Runs all jobs, which are the first actors of `run`, and adds each of their stages to it as a
+/// point.
 ///
 /// # Errors
 /// As for [`run`].
@@ -224,7 +228,8 @@ impl Interim<'_> {
         let now = self.clock.now();
         let passed = |at: Time| at.since(self.board.start());
         match self.asked {
-            // Every worker wakes within a tick; one that blocks in the kernel has its last answer told again.
+            // Every worker wakes within a tick; one that blocks in the kernel has its last answer
+            // told again.
             Some(asked) if now >= asked + Board::TICK => {
                 let shown = self.board.shown().into_iter().map(Option::unwrap_or_default).collect();
                 watch.interim(passed(asked), shown);
@@ -271,8 +276,9 @@ fn start_crew(
     std::thread::Builder::new().name(name).spawn(work).ok()
 }
 
-/// Which jobs share a thread. Those that block in system calls, burn processor time or want processors of their own have
-/// one each; the others share as many as there are processors, because a thread more would only be switched to and fro.
+/// Which jobs share a thread. Those that block in system calls, burn processor time or want
+/// processors of their own have one each; the others share as many as there are processors, because
+/// a thread more would only be switched to and fro.
 fn assign(jobs: Vec<Prepared>, settings: &RunSettings) -> Vec<Vec<Prepared>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let most = settings.threads_most.unwrap_or(processors).max(1);

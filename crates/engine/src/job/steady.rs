@@ -139,7 +139,8 @@ impl Steadiness {
 mod tests {
     use super::*;
 
-    /// Feeds rounds of one second with so many operations each; the second at which it became steady.
+    /// Feeds rounds of one second with so many operations each; the second at which it became
+    /// steady.
     fn steady_at(rounds: &[u64]) -> Option<u64> {
         let mut steadiness = Steadiness::new(SteadyRule::snia(SteadyFigure::Iops, Span::SECOND), Time::ZERO);
         let mut totals = Totals::default();

@@ -1,7 +1,7 @@
 //! Sums over the data of a verified block, by the names that fio has for them.
 //!
-//! A header has eight bytes for a sum. Of a digest that is longer its first eight stand there: damage passes unseen once
-//! in 2^64 blocks, as with a sum of 64 bits.
+//! A header has eight bytes for a sum. Of a digest that is longer its first eight stand there:
+//! damage passes unseen once in 2^64 blocks, as with a sum of 64 bits.
 
 use crc::{CRC_7_MMC, CRC_16_ARC, CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Table};
 use crc32c::crc32c;
@@ -52,8 +52,8 @@ static CRC64: Crc<u64, Stepped> = Crc::<u64, Stepped>::new(&CRC_64_XZ);
 mod tests {
     use super::*;
 
-    /// Of "123456789": the check values of the catalogue of parametrised CRC algorithms (CRC-7/MMC, CRC-16/ARC,
-    /// CRC-32/ISO-HDLC, CRC-64/XZ).
+    /// Of "123456789": the check values of the catalogue of parametrised CRC algorithms (CRC-7/MMC,
+    /// CRC-16/ARC, CRC-32/ISO-HDLC, CRC-64/XZ).
     #[test]
     fn the_published_sums() {
         let sum = |hash| sum_of(b"123456789", &hash);

@@ -73,8 +73,8 @@ impl Checker {
         Checker { expected_seed: 0, ..Checker::new(verify, 0) }
     }
 
-    /// Queues what an earlier run of the same job wrote, by asking its stream again: as many writes as are known to have
-    /// been made, or its first pass.
+    /// Queues what an earlier run of the same job wrote, by asking its stream again: as many writes
+    /// as are known to have been made, or its first pass.
     pub(crate) fn expect_earlier_run(&mut self, spec: &JobSpec, regions: &[Region]) {
         let mut again = spec.clone();
         again.pacing.rate = Default::default();
@@ -202,7 +202,8 @@ impl Checker {
         self.trims = self.written.iter().filter(new).copied().collect();
     }
 
-    /// Whether the block of this write was given back; drawn from its number, so that a later run knows it too.
+    /// Whether the block of this write was given back; drawn from its number, so that a later run
+    /// knows it too.
     fn is_given_back(&self, generation: u64) -> bool {
         let percent = u64::from(self.verify.trims.percent);
         if percent == 0 || generation == 0 || generation > self.considered {
@@ -213,8 +214,8 @@ impl Checker {
         ((drawn >> 32) * 100) >> 32 < percent
     }
 
-    /// The next block to give back or to read back, with so many requests in flight. What is given back must be gone
-    /// before anything is read.
+    /// The next block to give back or to read back, with so many requests in flight. What is given
+    /// back must be gone before anything is read.
     pub(crate) fn next(&mut self, in_flight: u32) -> Option<(Direction, Written)> {
         if let Some(written) = self.trims.pop_front() {
             self.trimming = true;
@@ -252,8 +253,8 @@ impl Checker {
         }
     }
 
-    /// Leaves out what later writes replaced. A block that is replaced in part has no header any more, or a sum that
-    /// no longer holds, so it goes too.
+    /// Leaves out what later writes replaced. A block that is replaced in part has no header any
+    /// more, or a sum that no longer holds, so it goes too.
     fn sort_out(&mut self) {
         let mut covered: BTreeMap<(u32, u64), u64> = BTreeMap::new();
         let mut kept: Vec<Written> = Vec::with_capacity(self.written.len());
@@ -319,7 +320,8 @@ mod tests {
         assert_eq!(round(&mut checker, Round::Last), [6, 7]);
     }
 
-    /// About as many as asked are given back before anything is read, and only if asked are they read themselves.
+    /// About as many as asked are given back before anything is read, and only if asked are they
+    /// read themselves.
     #[test]
     fn some_blocks_are_given_back_before_they_are_read() {
         for expect_zeroes in [false, true] {

@@ -1,4 +1,5 @@
-//! The conductor's books: every second in the right phase, settled or not, and whatever ended the run early on record.
+//! The conductor's books: every second in the right phase, settled or not, and whatever ended the
+//! run early on record.
 
 use block::{Bytes, Span, Time};
 use engine::{Conductor, Managed, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
@@ -136,8 +137,9 @@ impl Pace for On {
     }
 }
 
-/// A phase of two hours with 500 reads in the bin of each whole second: the bins of the last minute are in memory at its end
-/// and not the 720 000 of the phase, and its fullest second is known all the same.
+/// A phase of two hours with 500 reads in the bin of each whole second: the bins of the last minute
+/// are in memory at its end and not the 720 000 of the phase, and its fullest second is known all
+/// the same.
 #[test]
 fn dispatches_of_a_long_phase_are_folded() {
     let text = PLAN.replace("phase_seconds = 4", "phase_seconds = 7200");
@@ -172,7 +174,8 @@ fn every_second_is_booked_once_and_only_settled_ones_in_the_tally() {
     result.unwrap();
     assert!(!recording.origin.cut_short);
     let [short, long] = &recording.phases[..] else { panic!("{:?}", recording.phases) };
-    // The run starts at the bin's beginning, 3 ms before the first phase; the command of the second takes 30 ms.
+    // The run starts at the bin's beginning, 3 ms before the first phase; the command of the second
+    // takes 30 ms.
     let ms = Span::from_millis;
     assert_eq!((short.start, short.end), (ms(3), ms(1003)));
     assert_eq!((long.start, long.end), (ms(1033), ms(5033)));
@@ -199,7 +202,8 @@ fn a_stage_that_runs_late_leaves_no_splinters() {
     let mut actor = Actor { late: Span::from_millis(30), ..Actor::new() };
     let (recording, result) = play(&mut actor, usize::MAX);
     result.unwrap();
-    // 4 s, each second 30 ms late: the last is shorter by 90 ms, and not followed by one of a few milliseconds.
+    // 4 s, each second 30 ms late: the last is shorter by 90 ms, and not followed by one of a few
+    // milliseconds.
     let lengths: Vec<u64> =
         recording.workloads[0].intervals.iter().map(|interval| interval.length.as_nanos() / 1_000_000).collect();
     assert_eq!(lengths, [1030, 1030, 1030, 1030, 940]);

@@ -231,6 +231,7 @@ fn a_rate_makes_an_open_loop_and_mixes_keep_both_directions() {
     // Both directions have the same rate and take turns.
     assert_eq!((outcome.tape[Direction::Read].ops, outcome.tape[Direction::Write].ops), (50, 50));
     assert_eq!(outcome.log.len(), 100);
-    // The 50th of a direction is due 49 × 0.5 ms after the start, and nothing is made before it is due.
+    // The 50th of a direction is due 49 × 0.5 ms after the start, and nothing is made before it is
+    // due.
     assert!(outcome.measured >= Span::from_micros(24_500), "{}", outcome.measured);
 }

@@ -28,8 +28,8 @@ impl Driver for Clock {
     }
 }
 
-/// Serves any number of requests side by side. How long request n takes depends on n alone, and is seldom the same
-/// twice in a row: 50 to 450 µs, and each 1000th takes 20 ms.
+/// Serves any number of requests side by side. How long request n takes depends on n alone, and is
+/// seldom the same twice in a row: 50 to 450 µs, and each 1000th takes 20 ms.
 #[derive(Default)]
 struct Device {
     taken: u64,

@@ -1,4 +1,5 @@
-//! The worker in virtual time: what is due is made when it is due, and what could not be made is late on the record.
+//! The worker in virtual time: what is due is made when it is due, and what could not be made is
+//! late on the record.
 
 use block::{
     Bytes, Completion, Driver, Iops, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
@@ -25,7 +26,8 @@ impl Driver for Clock {
     }
 }
 
-/// Takes `service` for each of up to `slots` requests at once, and stands still from `stall.0` to `stall.1`.
+/// Takes `service` for each of up to `slots` requests at once, and stands still from `stall.0` to
+/// `stall.1`.
 struct Device {
     service: Span,
     slots: usize,
@@ -116,8 +118,9 @@ fn open_loop(slots: usize) -> WorkloadSecond {
 
 #[test]
 fn a_device_that_stands_still_cannot_hide() {
-    // 500 of 10 000 requests are due while it stands still, the first of them 500 ms before its end. The slowest 1 % are
-    // the first 100 of those: they waited from 400 to 500 ms. It takes all of them at once, so service says the same.
+    // 500 of 10 000 requests are due while it stands still, the first of them 500 ms before its
+    // end. The slowest 1 % are the first 100 of those: they waited from 400 to 500 ms. It takes all
+    // of them at once, so service says the same.
     let seen = open_loop(usize::MAX);
     assert!((9_990..=10_010).contains(&reads(&seen).ops), "{}", reads(&seen).ops);
     for histogram in [&reads(&seen).response, &reads(&seen).service] {
@@ -130,9 +133,9 @@ fn a_device_that_stands_still_cannot_hide() {
 
 #[test]
 fn a_device_that_takes_nothing_while_it_stands_still_cannot_hide_either() {
-    // With one place it holds a single request for the half second. The others are due all the same, wait here, and are
-    // worked off afterwards, one in 0.1 ms: the one due k ms into the stall responds after 500 - k + 0.1 k ms. The
-    // slowest 1 % are the first 100: 410 ms and more.
+    // With one place it holds a single request for the half second. The others are due all the
+    // same, wait here, and are worked off afterwards, one in 0.1 ms: the one due k ms into the
+    // stall responds after 500 - k + 0.1 k ms. The slowest 1 % are the first 100: 410 ms and more.
     let seen = open_loop(1);
     assert!((9_990..=10_010).contains(&reads(&seen).ops));
     let p99 = reads(&seen).response.quantile(0.99);
@@ -147,8 +150,9 @@ fn a_device_that_takes_nothing_while_it_stands_still_cannot_hide_either() {
     );
 }
 
-/// Requests that were due and never made do not vanish: 1000 a second for 20 s over a device that takes one at a time and
-/// needs 5 ms. 20 000 were due, 200 a second make 4000, and 16 000 were not sent; of a closed loop nothing is said.
+/// Requests that were due and never made do not vanish: 1000 a second for 20 s over a device that
+/// takes one at a time and needs 5 ms. 20 000 were due, 200 a second make 4000, and 16 000 were not
+/// sent; of a closed loop nothing is said.
 #[test]
 fn what_was_due_and_never_sent_is_told() {
     let rate = Arrival::Open { rate: Iops(1000), spacing: Spacing::Uniform, outstanding: 1 };
@@ -200,7 +204,8 @@ fn a_closed_loop_keeps_its_depth_and_no_more() {
 
 #[test]
 fn a_lane_hears_of_what_another_lanes_poll_brought() {
-    // A device shared by three lanes that reports one completion a poll: they come to each other's polls.
+    // A device shared by three lanes that reports one completion a poll: they come to each other's
+    // polls.
     let device = Device { per_poll: 1, ..Device::new(Span::from_millis(1), usize::MAX) };
     let hub = Hub::new(device);
     let closed = spec(Arrival::Closed { depth: 1 });
@@ -294,8 +299,8 @@ fn failures_are_counted_apart_and_give_their_memory_back() {
     assert_eq!(i64::from(seen.outstanding), *out.borrow());
 }
 
-/// At its end a worker lets what is outstanding end and asks for nothing more, in a closed loop and in an open one; a device
-/// that stands still is waited for no longer than that.
+/// At its end a worker lets what is outstanding end and asks for nothing more, in a closed loop and
+/// in an open one; a device that stands still is waited for no longer than that.
 #[test]
 fn a_worker_settles_before_it_goes() {
     let rate = Arrival::Open { rate: Iops(10_000), spacing: Spacing::Uniform, outstanding: 1000 };

@@ -185,11 +185,12 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
 ];
 
-/// A verification header is never smaller than this; fio's own least interval is 80 bytes, of which we take the next
-/// power of two.
+/// A verification header is never smaller than this; fio's own least interval is 80 bytes, of which
+/// we take the next power of two.
 const HEADER_BYTES_MIN: u32 = 128;
 
-/// The length of a header, see the engine's; it may stand elsewhere only without overlapping its own place.
+/// The length of a header, see the engine's; it may stand elsewhere only without overlapping its
+/// own place.
 const HEADER_BYTES: u32 = 48;
 
 /// The numbers that storage fails with, by their names.
@@ -269,7 +270,8 @@ fn verify(o: &mut Options, v: Value<'_>) -> Result<(), String> {
 /// fio's own limit.
 const PATTERN_BYTES_MAX: usize = 512;
 
-/// A pattern: a decimal or hexadecimal number, `"text"`, `%o` for the block's offset, or several in a row.
+/// A pattern: a decimal or hexadecimal number, `"text"`, `%o` for the block's offset, or several in
+/// a row.
 fn pattern(v: Value<'_>) -> Result<Pattern, String> {
     let mut rest = v.text();
     let mut pattern = Pattern::default();

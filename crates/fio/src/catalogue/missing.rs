@@ -1,5 +1,5 @@
-//! What fio has and we do not, with the nearest that we have. Such an option is an error, never ignored: a run that does
-//! something else than it was told to is worse than none.
+//! What fio has and we do not, with the nearest that we have. Such an option is an error, never
+//! ignored: a run that does something else than it was told to is worse than none.
 
 /// Names that share an answer, and the answer.
 pub(super) const OPTIONS: &[(&[&str], &str)] = &[

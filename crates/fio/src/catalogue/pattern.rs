@@ -192,7 +192,8 @@ fn split(v: Value<'_>) -> Result<Blocks, String> {
     Ok(Blocks::Split(parts.iter().zip(shares).map(|((size, _), percent)| (*size, percent)).collect()))
 }
 
-/// Percents that come to 100: those that are missing divide the rest, the first of them taking what does not divide.
+/// Percents that come to 100: those that are missing divide the rest, the first of them taking what
+/// does not divide.
 fn shares(given: &[Option<u32>]) -> Result<Vec<u32>, String> {
     let sum: u32 = given.iter().flatten().sum();
     let open = given.iter().filter(|percent| percent.is_none()).count() as u32;
@@ -263,8 +264,8 @@ pub(super) fn deviation(percent: f64) -> Result<f64, String> {
 /// fio's own limit.
 const ZONES_MAX: usize = 256;
 
-/// `60/10:30/20:10/70`: percent of requests and of the region; with `absolute` the second is bytes. A part without its
-/// second number divides what is left, as does one without its first.
+/// `60/10:30/20:10/70`: percent of requests and of the region; with `absolute` the second is bytes.
+/// A part without its second number divides what is left, as does one without its first.
 fn zones(v: Value<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
     let mut accesses = Vec::new();
     let mut lengths = Vec::new();

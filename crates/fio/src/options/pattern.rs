@@ -19,7 +19,8 @@ pub struct PatternOptions {
     pub blocks: Triple<Blocks>,
     /// `bs_unaligned`.
     pub unaligned: bool,
-    /// `bs_is_seq_rand`: blocks for reads are those of requests in order, for writes those at random places.
+    /// `bs_is_seq_rand`: blocks for reads are those of requests in order, for writes those at
+    /// random places.
     pub blocks_by_order: bool,
     /// `ba`.
     pub align: Triple<u64>,

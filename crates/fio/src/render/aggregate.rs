@@ -1,7 +1,9 @@
-//! `--bandwidth-log`: the bandwidth of all jobs together over the time of the run, a file for each direction.
+//! `--bandwidth-log`: the bandwidth of all jobs together over the time of the run, a file for each
+//! direction.
 //!
-//! Rows are those of a bandwidth log: milliseconds, KiB a second, direction, 0, 0. A job's slices begin when it began to
-//! be measured; the bytes of one that lies across two rows are divided between them by time.
+//! Rows are those of a bandwidth log: milliseconds, KiB a second, direction, 0, 0. A job's slices
+//! begin when it began to be measured; the bytes of one that lies across two rows are divided
+//! between them by time.
 
 use super::Report;
 use super::log::{LogFile, direction_number};

@@ -12,8 +12,8 @@ pub enum Prefix {
 const DECIMAL: [&str; 6] = ["", "k", "M", "G", "T", "P"];
 const BINARY: [&str; 6] = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 
-/// `number` in at most `digits` characters before its prefix and `unit`, as `28.7k` or `112MiB`; a number of so few digits
-/// stays as it is, as `4096KiB`.
+/// `number` in at most `digits` characters before its prefix and `unit`, as `28.7k` or `112MiB`; a
+/// number of so few digits stays as it is, as `4096KiB`.
 pub fn short(number: u64, digits: usize, prefix: Prefix, unit: &str) -> String {
     let (thousand, names) = match prefix {
         Prefix::Decimal => (1000, DECIMAL),

@@ -1,7 +1,9 @@
-//! fio's log of histograms: a row an interval and direction, with a count for each of fio's 1856 buckets.
+//! fio's log of histograms: a row an interval and direction, with a count for each of fio's 1856
+//! buckets.
 //!
-//! fio's buckets: 64 to an octave, the first 64 of one nanosecond each. Ours are 128 to an octave, two to each of fio's, so
-//! nothing is lost on the way. A coarser log leaves out columns by adding neighbours in pairs.
+//! fio's buckets: 64 to an octave, the first 64 of one nanosecond each. Ours are 128 to an octave,
+//! two to each of fio's, so nothing is lost on the way. A coarser log leaves out columns by adding
+//! neighbours in pairs.
 
 use super::log::direction_number;
 use stats::Histogram;
@@ -14,7 +16,8 @@ const SUB: u64 = 1 << SUB_BITS;
 /// 29 octaves of 64 buckets, the last taking all that is longer (17 s).
 const BUCKETS: usize = 29 << SUB_BITS;
 
-/// The whole log. `coarseness` is how many times neighbours are added in pairs; `ahead_ms` is added to all times.
+/// The whole log. `coarseness` is how many times neighbours are added in pairs; `ahead_ms` is added
+/// to all times.
 pub fn text(rows: &[HistogramRow], coarseness: u32, ahead_ms: u64) -> String {
     let mut text = String::new();
     for row in rows {
@@ -37,7 +40,8 @@ fn counts(latencies: &Histogram) -> Vec<u64> {
     counts
 }
 
-/// fio's bucket of a latency: its octave above the first 64, times 64, plus the six bits below its leading one.
+/// fio's bucket of a latency: its octave above the first 64, times 64, plus the six bits below its
+/// leading one.
 fn bucket_of(ns: u64) -> usize {
     let leading = 63 - (ns | 1).leading_zeros();
     if leading <= SUB_BITS {

@@ -1,5 +1,5 @@
-//! fio's recording of what a job asked, `write_iolog`: one line a request, version 3, with microseconds from the start of
-//! the job. `read_iolog` of ours and of fio run it again.
+//! fio's recording of what a job asked, `write_iolog`: one line a request, version 3, with
+//! microseconds from the start of the job. `read_iolog` of ours and of fio run it again.
 
 use super::log::LogFile;
 use crate::job::Job;

@@ -300,7 +300,8 @@ fn steady_option(entry: &Entry<'_>) -> String {
     }
 }
 
-/// IOPS and bytes a second of the rounds: the judged figure as it was judged, the other from the slices of the same time.
+/// IOPS and bytes a second of the rounds: the judged figure as it was judged, the other from the
+/// slices of the same time.
 fn steady_data(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
     let figure = entry.job.options.course.steady.map(|steady| steady.figure);
     let rounds_of = |wanted: SteadyFigure, of: fn(&TapeSlice) -> u64| match figure {
@@ -352,7 +353,8 @@ fn disk(disk: &DiskUse) -> Json {
     ])
 }
 
-/// What fio lacks, of one job: both latencies with all percentiles, how well the schedule was kept, failures by kind.
+/// What fio lacks, of one job: both latencies with all percentiles, how well the schedule was kept,
+/// failures by kind.
 fn added(entry: &Entry<'_>) -> Json {
     let outcome = &entry.outcome;
     let report = &entry.job.options.report;

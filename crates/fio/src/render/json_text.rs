@@ -1,4 +1,5 @@
-//! JSON as fio lays it out: two blanks a level, a blank on both sides of the colon, six decimals, keys in our order.
+//! JSON as fio lays it out: two blanks a level, a blank on both sides of the colon, six decimals,
+//! keys in our order.
 
 use std::fmt::Write as _;
 

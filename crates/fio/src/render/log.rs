@@ -1,9 +1,10 @@
 //! fio's logs over time: `<beginning>_bw.1.log` and its kin, one row a request or an interval.
 //!
-//! Columns: milliseconds, value, direction (0 read, 1 write, 2 trim), block size, then the offset where asked, then
-//! priority. Bandwidth is in KiB a second over an interval and, as fio has it, in thousands of bytes a second for single
-//! requests; latencies are in nanoseconds. An interval without requests of a direction has no row. As in fio a last interval
-//! that was cut off has one in the logs of latencies alone, and where nothing is handed over `_slat` is empty.
+//! Columns: milliseconds, value, direction (0 read, 1 write, 2 trim), block size, then the offset
+//! where asked, then priority. Bandwidth is in KiB a second over an interval and, as fio has it, in
+//! thousands of bytes a second for single requests; latencies are in nanoseconds. An interval
+//! without requests of a direction has no row. As in fio a last interval that was cut off has one
+//! in the logs of latencies alone, and where nothing is handed over `_slat` is empty.
 
 use super::{Moment, Report, aggregate, histogram_log, iolog};
 use crate::job::Job;

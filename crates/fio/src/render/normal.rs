@@ -1,5 +1,5 @@
-//! fio's normal output, for people. Below fio's lines stand ours, marked `seawall`, where there is something to say: late
-//! requests, failures by kind, mismatches.
+//! fio's normal output, for people. Below fio's lines stand ours, marked `seawall`, where there is
+//! something to say: late requests, failures by kind, mismatches.
 
 use super::entry::{self, Entry};
 use super::figure::{Prefix, short};

@@ -13,7 +13,8 @@ pub const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 /// Names of the buckets of requests handed over or ended together.
 pub const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 
-/// Latencies by order of magnitude, in percent: a bucket counts what is below its bound and in no bucket before.
+/// Latencies by order of magnitude, in percent: a bucket counts what is below its bound and in no
+/// bucket before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyShares {
     /// Below 1 µs.

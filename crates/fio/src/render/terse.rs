@@ -1,7 +1,7 @@
 //! fio's terse output, version 3: one line of semicolons for each entry.
 //!
-//! Reads, then writes: amounts, submission, service and response times in microseconds, bandwidth over time; then
-//! processor time, depths, coarse latencies, devices. Version 3 has no trims.
+//! Reads, then writes: amounts, submission, service and response times in microseconds, bandwidth
+//! over time; then processor time, depths, coarse latencies, devices. Version 3 has no trims.
 
 use super::entry::{self, Entry};
 use super::shares::{self, LatencyShares};

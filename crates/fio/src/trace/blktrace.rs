@@ -1,13 +1,14 @@
-//! The binary dump of a blktrace recording, as `blkparse -d` writes it: records of 48 bytes, in the byte order of the
-//! machine that recorded.
+//! The binary dump of a blktrace recording, as `blkparse -d` writes it: records of 48 bytes, in the
+//! byte order of the machine that recorded.
 //!
 //! ```text
 //!    0 magic 0x65617407   4 sequence    8 time, ns         16 sector (512 bytes)
 //!   24 bytes             28 action     32 process  36 device  40 cpu  44 error, 2 bytes  46 length of what follows, 2 bytes
 //! ```
-//! The layout is that of `struct blk_io_trace` in the kernel's `include/uapi/linux/blktrace_api.h`. Of all that happens to
-//! a request only its arrival (`Q`) is taken, as fio does it: the rest is the old device's doing. `action` has what happened
-//! in its lower half and the kind of request, as bits, in its upper.
+//! The layout is that of `struct blk_io_trace` in the kernel's `include/uapi/linux/blktrace_api.h`.
+//! Of all that happens to a request only its arrival (`Q`) is taken, as fio does it: the rest is
+//! the old device's doing. `action` has what happened in its lower half and the kind of request, as
+//! bits, in its upper.
 
 use super::{Action, Event, TraceError};
 use block::Time;

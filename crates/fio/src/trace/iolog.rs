@@ -1,7 +1,8 @@
 //! fio's own recording, `write_iolog`: one line a request.
 //!
-//! Version 3 has a time in microseconds in front of each line, counted from the start of the run; version 2 has lines that
-//! wait instead. `FILE add`, `open` and `close` manage files; a file must have been added before it is used.
+//! Version 3 has a time in microseconds in front of each line, counted from the start of the run;
+//! version 2 has lines that wait instead. `FILE add`, `open` and `close` manage files; a file must
+//! have been added before it is used.
 
 use super::{Action, Event, TraceError};
 use block::{Span, Time};
@@ -45,7 +46,8 @@ impl<'t> Iolog<'t> {
     fn event(&mut self, line: &str) -> Result<Option<Event>, String> {
         let mut words = line.split_whitespace();
         if self.has_times {
-            // fio writes its lines in the order of their times; one that is behind counts as the one before it.
+            // fio writes its lines in the order of their times; one that is behind counts as the
+            // one before it.
             let due = Time::ZERO + Span::from_micros(number(&mut words, "a time in microseconds")?);
             self.now = self.now.max(due);
         }

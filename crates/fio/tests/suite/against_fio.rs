@@ -1,5 +1,5 @@
-//! Side by side with fio itself, where it is installed: what it accepts, how it reads it, and the shape of its outputs.
-//! fio runs its null engine here, which touches no storage.
+//! Side by side with fio itself, where it is installed: what it accepts, how it reads it, and the
+//! shape of its outputs. fio runs its null engine here, which touches no storage.
 
 use crate::outcome::{outcomes, parsed, words};
 use fio::render::{Moment, Report};
@@ -34,8 +34,8 @@ fn report<'r>(invocation: &'r Invocation, outcomes: &'r [stats::job::JobOutcome]
     Report { invocation, outcomes, moment, host: "a-host", pid: 7, interim: &[], interrupted: false }
 }
 
-/// fio's first line names kind, block sizes, engine and depth as it understood them. Ours must be the same for each way to
-/// write a size, a range, a split, a triple.
+/// fio's first line names kind, block sizes, engine and depth as it understood them. Ours must be
+/// the same for each way to write a size, a range, a split, a triple.
 #[test]
 fn what_was_typed_is_understood_as_fio_understands_it() {
     if !fio_is_there() {
@@ -83,8 +83,8 @@ fn what_was_typed_is_understood_as_fio_understands_it() {
     }
 }
 
-/// `--showcmd` of the same job file is the same, byte for byte, where no value needs quoting and there is one global
-/// section.
+/// `--showcmd` of the same job file is the same, byte for byte, where no value needs quoting and
+/// there is one global section.
 #[test]
 fn job_files_become_the_same_command_line() {
     if !fio_is_there() {
@@ -136,7 +136,8 @@ fn every_option_of_fios_is_known() {
     assert_eq!(unknown, Vec::<&str>::new());
 }
 
-/// Every key that fio's JSON has stands at the same place in ours, with the same type, in fio's order.
+/// Every key that fio's JSON has stands at the same place in ours, with the same type, in fio's
+/// order.
 #[test]
 fn no_key_of_fios_json_is_missing() {
     if !fio_is_there() {
@@ -180,7 +181,8 @@ fn missing_keys(path: &str, theirs: &Value, ours: &Value) -> BTreeSet<String> {
         (Value::Object(theirs), Value::Object(ours)) => {
             let below = |(key, value): (&String, &Value)| match ours.get(key) {
                 Some(mine) => missing_keys(&format!("{path}/{key}"), value, mine),
-                // Without requests of a direction fio has no percentiles; our made-up jobs have all of them.
+                // Without requests of a direction fio has no percentiles; our made-up jobs have all
+                // of them.
                 None => BTreeSet::from([format!("{path}/{key}")]),
             };
             theirs.iter().flat_map(below).collect()
@@ -196,7 +198,8 @@ fn missing_keys(path: &str, theirs: &Value, ours: &Value) -> BTreeSet<String> {
     }
 }
 
-/// The terse line has as many fields as fio's, and the normal output's lines begin with the same words.
+/// The terse line has as many fields as fio's, and the normal output's lines begin with the same
+/// words.
 #[test]
 fn terse_and_normal_outputs_have_fios_shape() {
     if !fio_is_there() {
@@ -214,8 +217,8 @@ fn terse_and_normal_outputs_have_fios_shape() {
     let theirs = String::from_utf8(fio(&folder, &words(line)).stdout).unwrap();
     let report = report(&invocation, &outcomes);
     let ours = report.opening() + &report.normal();
-    // Which percentiles share a line, which coarse latencies occurred, and whether the run was long enough for a figure over
-    // time differ from run to run.
+    // Which percentiles share a line, which coarse latencies occurred, and whether the run was long
+    // enough for a figure over time differ from run to run.
     let heads = |text: &str| -> Vec<String> {
         let varies =
             |line: &&str| ["     |", "  lat (", "   bw (", "   iops"].iter().any(|head| line.starts_with(head));

@@ -1,5 +1,5 @@
-//! Job files and command lines that are nearly right, thrown at the parser: it never panics, and what it takes it can
-//! describe, unfold, print and render.
+//! Job files and command lines that are nearly right, thrown at the parser: it never panics, and
+//! what it takes it can describe, unfold, print and render.
 
 use fio::render::{Moment, Report};
 use fio::{Given, Invocation};

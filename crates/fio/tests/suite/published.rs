@@ -1,5 +1,5 @@
-//! The command lines of two published documents, verbatim but for the path: a workshop on a cloud file system (eight
-//! invocations of one shape) and a set-up for quality of service (two).
+//! The command lines of two published documents, verbatim but for the path: a workshop on a cloud
+//! file system (eight invocations of one shape) and a set-up for quality of service (two).
 
 use crate::outcome::{parsed, words};
 use block::{Bytes, Span};
@@ -86,7 +86,8 @@ fn a_second_name_leaves_an_empty_job_out_and_says_what_was_meant() {
     ] {
         assert!(plan[0].contains(part), "{part}: {}", plan[0]);
     }
-    // fio fails the second job and exits with 1: so does the strict mode, which is why it is named there too.
+    // fio fails the second job and exits with 1: so does the strict mode, which is why it is named
+    // there too.
     let strict = parsed(&format!("--strict-fio {QOS}"));
     assert_eq!((strict.jobs.len(), strict.left_out[0].why.as_str()), (32, "you need to specify size="));
 }
@@ -103,7 +104,8 @@ fn options_in_front_of_the_only_name_are_defaults() {
     assert_eq!(invocation.jobs[0].options.pace.depth, 256);
 }
 
-/// A size that was forgotten elsewhere is an error before anything runs; a file that is there has its own.
+/// A size that was forgotten elsewhere is an error before anything runs; a file that is there has
+/// its own.
 #[test]
 fn a_forgotten_size_is_an_error() {
     let wrong = Invocation::parse(&words("--name=a --rw=read --filename=/f"), &Given::default()).unwrap_err();

@@ -1,4 +1,5 @@
-//! fio's JSON read back: what was written is what is read, and what is nearly right is refused with its place or is a run.
+//! fio's JSON read back: what was written is what is read, and what is nearly right is refused with
+//! its place or is a run.
 
 use crate::outcome::{outcomes, parsed};
 use fio::render::{Moment, Report};
@@ -17,7 +18,8 @@ fn document(invocation: &Invocation, bins: bool) -> String {
     if bins { report.json_plus() } else { report.json() }
 }
 
-/// Each job's counts, lengths and histograms come back; `json` has no histograms, and then nothing is made of percentiles.
+/// Each job's counts, lengths and histograms come back; `json` has no histograms, and then nothing
+/// is made of percentiles.
 #[test]
 fn what_was_written_is_read() {
     let invocation = parsed(LINE);
@@ -112,7 +114,8 @@ fn documents() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(documents()))]
 
-    /// Documents that were cut, changed or put together wrongly are refused with a line or are whole runs.
+    /// Documents that were cut, changed or put together wrongly are refused with a line or are
+    /// whole runs.
     #[test]
     fn nearly_right_documents(
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, prop::sample::select(&PIECES[..])), 1..4)

@@ -1,4 +1,5 @@
-//! What people and programs read, as text that the repository keeps: `INSTA_UPDATE=always` renews it.
+//! What people and programs read, as text that the repository keeps: `INSTA_UPDATE=always` renews
+//! it.
 
 use crate::outcome::{outcomes, parsed};
 use block::Span;
@@ -85,8 +86,8 @@ fn plans_of_many_kinds() {
     assert_eq!(Span::from_secs(90).spoken(), "1 min 30 s");
 }
 
-/// What fio-plot 1.2 looks up in a report, and a script that reads percentiles. (fio-plot itself draws our reports and logs;
-/// it needs the four options in the job's own.)
+/// What fio-plot 1.2 looks up in a report, and a script that reads percentiles. (fio-plot itself
+/// draws our reports and logs; it needs the four options in the job's own.)
 #[test]
 fn what_fio_plot_looks_up_is_there() {
     let line = "--name=iops --rw=randread --bs=4k --iodepth=4 --numjobs=2 --ioengine=io_uring --size=1m --group_reporting \
@@ -118,8 +119,8 @@ fn what_fio_plot_looks_up_is_there() {
     }
 }
 
-/// Percentiles of a report are within 1 % of the truth from 100 ns to 100 s: the values are spread evenly over the nine
-/// decades, so the p-th percentile is 100 ns × 10^(9p).
+/// Percentiles of a report are within 1 % of the truth from 100 ns to 100 s: the values are spread
+/// evenly over the nine decades, so the p-th percentile is 100 ns × 10^(9p).
 #[test]
 fn percentiles_are_true_from_a_hundred_nanoseconds_to_a_hundred_seconds() {
     const VALUES: u32 = 200_000;

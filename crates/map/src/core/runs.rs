@@ -1,4 +1,5 @@
-//! Where the bytes of a block are, as runs: parts of it that were never written are zeroes, and neighbours are one run.
+//! Where the bytes of a block are, as runs: parts of it that were never written are zeroes, and
+//! neighbours are one run.
 
 use crate::command::Run;
 use crate::entry::{BLOCK, Entry, PAGE, PAGES};

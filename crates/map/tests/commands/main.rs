@@ -1,4 +1,5 @@
-//! What goes to the disk, and in which order: said by the commands themselves, ended one by one by the test.
+//! What goes to the disk, and in which order: said by the commands themselves, ended one by one by
+//! the test.
 
 mod durable;
 mod trees;
@@ -220,7 +221,8 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
         assert_eq!(damages.is_empty(), recover(&mut &*files, Settings::default()).is_ok());
         damages.iter().map(ToString::to_string).collect()
     };
-    // Without any log all is as at the newer table; without that as at the older, if the log is there.
+    // Without any log all is as at the newer table; without that as at the older, if the log is
+    // there.
     let mut lost = bench.files.clone();
     lost.write(Region::Log, 0, &[0; LOG as usize]);
     assert_eq!(named(&lost), Vec::<String>::new());
@@ -240,7 +242,8 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
     let (first, second) = (both(0), both(1));
     let found = if first.is_empty() { second } else { first };
     assert!(found[0].starts_with("node 0 (page ") && found[1].starts_with("tree 1 points at node 0"), "{found:?}");
-    // Three records after the newer table, the middle one of them damaged: the last must not be lost in silence.
+    // Three records after the newer table, the middle one of them damaged: the last must not be
+    // lost in silence.
     bench.ask(0, 0, 0, What::Checkpoint, false);
     bench.run();
     let mut records = Vec::new();
@@ -257,8 +260,8 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
     assert!(found.len() == 1 && found[0].starts_with("the log holds record "), "{found:?}");
 }
 
-/// Blocks go back to the disk when the record that frees them is durable and no read can see them, and nobody is given one
-/// that is on its way there.
+/// Blocks go back to the disk when the record that frees them is durable and no read can see them,
+/// and nobody is given one that is on its way there.
 #[test]
 fn what_comes_free_is_discarded_after_its_record_and_after_the_reads() {
     let mut bench = Bench::new();
@@ -296,7 +299,8 @@ fn what_comes_free_is_discarded_after_its_record_and_after_the_reads() {
     assert_eq!((bench.core.stale(), bench.core.audit()), (0, vec![]));
 }
 
-/// Of a pool with only lent blocks left a write waits for them; a disk that cannot discard is asked once.
+/// Of a pool with only lent blocks left a write waits for them; a disk that cannot discard is asked
+/// once.
 #[test]
 fn a_discard_makes_nobody_fail_and_one_that_cannot_be_is_not_tried_again() {
     let mut bench = Bench::new();
@@ -325,8 +329,8 @@ fn a_discard_makes_nobody_fail_and_one_that_cannot_be_is_not_tried_again() {
     assert_eq!((bench.core.stale(), bench.run()), (0, words(&[])));
 }
 
-/// A copy of a shared block needs what was there. If that cannot be read the write fails, FUA or not, and nothing else
-/// does: no byte was written, so none is in doubt.
+/// A copy of a shared block needs what was there. If that cannot be read the write fails, FUA or
+/// not, and nothing else does: no byte was written, so none is in doubt.
 #[test]
 fn a_block_that_cannot_be_read_fails_the_write_that_copies_it_alone() {
     let mut bench = Bench::new();

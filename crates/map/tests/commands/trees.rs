@@ -2,8 +2,9 @@
 
 use super::*;
 
-/// A write of tree 1 is at the disk when trees 1 and 2 are shared together; a write of tree 2 that comes later waits for
-/// both copies. So neither copy holds the later write, though tree 2 was idle.
+/// A write of tree 1 is at the disk when trees 1 and 2 are shared together; a write of tree 2 that
+/// comes later waits for both copies. So neither copy holds the later write, though tree 2 was
+/// idle.
 #[test]
 fn trees_that_are_shared_together_are_shared_at_one_moment() {
     let mut bench = Bench::new();
@@ -37,7 +38,8 @@ fn trees_that_are_shared_together_are_shared_at_one_moment() {
     assert_eq!(bench.core.audit(), []);
 }
 
-/// One tree of the group is deleted while the group waits for it: none is shared, as the answer says, and nothing stays held.
+/// One tree of the group is deleted while the group waits for it: none is shared, as the answer
+/// says, and nothing stays held.
 #[test]
 fn a_group_that_cannot_be_done_whole_is_not_done() {
     let mut bench = Bench::new();
@@ -66,8 +68,9 @@ fn a_group_that_cannot_be_done_whole_is_not_done() {
     assert_eq!(bench.core.trees(), [(1, false)]);
 }
 
-/// Clones of clones to any depth: the last of a thousand reads what the first was written with, by the same block, takes no
-/// space, and they go in any order. The limit is the number of trees of a pool, and it says so.
+/// Clones of clones to any depth: the last of a thousand reads what the first was written with, by
+/// the same block, takes no space, and they go in any order. The limit is the number of trees of a
+/// pool, and it says so.
 #[test]
 fn clones_go_as_deep_as_there_may_be_trees() {
     const DEEP: u32 = 1000;
@@ -87,7 +90,8 @@ fn clones_go_as_deep_as_there_may_be_trees() {
     }
     bench.run();
     assert_eq!((bench.core.usage().used, bench.core.usage().nodes, place(&mut bench, DEEP)), (used, nodes, first));
-    // 7 and 1000 have no common factor: each once, in an order that is neither up nor down, the last one stays.
+    // 7 and 1000 have no common factor: each once, in an order that is neither up nor down, the
+    // last one stays.
     for step in 1..DEEP {
         bench.ask(step * 7 % DEEP, 0, 0, What::Delete, false);
     }

@@ -1,5 +1,6 @@
-//! The catalogue beside the maps, as the model has it: a store of its own, whose change is durable at one instant. It is
-//! announced in the end, made, and confirmed there, and the power may go between any two of these.
+//! The catalogue beside the maps, as the model has it: a store of its own, whose change is durable
+//! at one instant. It is announced in the end, made, and confirmed there, and the power may go
+//! between any two of these.
 
 use crate::disk::{Disk, SECTOR};
 use block::Fault;
@@ -73,8 +74,8 @@ impl Catalogue {
         };
     }
 
-    /// After a crash: it must be known for right, and any older one for older, and one that was confirmed for nothing else.
-    /// Returns whether a change was cut off.
+    /// After a crash: it must be known for right, and any older one for older, and one that was
+    /// confirmed for nothing else. Returns whether a change was cut off.
     pub fn look(&mut self, agreed: &Agreed) -> bool {
         let standing = agreed.standing(self.has);
         let was_cut_off = self.stage != Stage::Idle;

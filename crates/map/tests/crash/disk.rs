@@ -1,18 +1,21 @@
 //! A disk that loses power, or whose server dies under it.
 //!
-//! The fault model: a sector of 512 bytes is written whole or not at all. A write that was not flushed, or had not even
-//! ended, leaves each of its sectors as it was or as it would be, in any mixture, and independently of all others: so
-//! writes are dropped, torn and reordered. A flush covers what had ended when it was made, in its own region. A durable
-//! write is safe when it ends, and makes nothing else safe. What was never written holds junk. A flush that fails may
-//! drop anything that it should have covered, and says so once.
+//! The fault model: a sector of 512 bytes is written whole or not at all. A write that was not
+//! flushed, or had not even ended, leaves each of its sectors as it was or as it would be, in any
+//! mixture, and independently of all others: so writes are dropped, torn and reordered. A flush
+//! covers what had ended when it was made, in its own region. A durable write is safe when it ends,
+//! and makes nothing else safe. What was never written holds junk. A flush that fails may drop
+//! anything that it should have covered, and says so once.
 //!
-//! When only the server dies, what it wrote is read as it was written, and what was not flushed is not safer for that. What
-//! was on its way is there or not. Data counts as written then, as the model knows one value of a sector from there on.
+//! When only the server dies, what it wrote is read as it was written, and what was not flushed is
+//! not safer for that. What was on its way is there or not. Data counts as written then, as the
+//! model knows one value of a sector from there on.
 //!
-//! The data may lie on several members, segment after segment in turn; each loses power by itself, and a flush of the data
-//! is done when each has flushed. No command may reach over the end of a segment. A discard is a write of zeroes that is
-//! never asked to be safe. A write may stop short and go on, so that parts of it are there and others not; a member or
-//! region may be slow, so that everything else overtakes it.
+//! The data may lie on several members, segment after segment in turn; each loses power by itself,
+//! and a flush of the data is done when each has flushed. No command may reach over the end of a
+//! segment. A discard is a write of zeroes that is never asked to be safe. A write may stop short
+//! and go on, so that parts of it are there and others not; a member or region may be slow, so that
+//! everything else overtakes it.
 
 use block::Fault;
 use map::{Command, Media, Patch, Region, Token};
@@ -115,7 +118,8 @@ pub struct Disk {
     flushing: BTreeMap<Token, (u64, Result<(), Fault>)>,
     members: u64,
     segment: u64,
-    /// A flush has failed since the power came: what reads as written may never be safe, however often it is flushed again.
+    /// A flush has failed since the power came: what reads as written may never be safe, however
+    /// often it is flushed again.
     pub has_lost: bool,
     pub faults: Faults,
     pub seen: Seen,
@@ -289,7 +293,8 @@ impl Disk {
                 }
             }
         }
-        // Some crashes keep all of one part and nothing of another: that finds what relies on an order.
+        // Some crashes keep all of one part and nothing of another: that finds what relies on an
+        // order.
         let parts = self.parts().into_iter();
         let keep: BTreeMap<Part, u64> = parts.map(|part| (part, [0, 50, 100, 20, 90][pick(rng, 5) as usize])).collect();
         let mut loose = std::mem::take(&mut self.loose);
@@ -358,7 +363,8 @@ impl Disk {
         }
     }
 
-    /// Safe, unless something newer is. A sector that was lost to a crash in favour of an older write starts anew.
+    /// Safe, unless something newer is. A sector that was lost to a crash in favour of an older
+    /// write starts anew.
     fn make_safe(&mut self, key: Key, data: Rc<Sector>, number: u64) {
         let safe = self.safe.place(key);
         if safe.as_ref().is_none_or(|(last, _)| *last <= number) {

@@ -1,4 +1,5 @@
-//! One seed: rounds of random asks, each ended by a power loss (or a quiet close), recovery and a look at everything.
+//! One seed: rounds of random asks, each ended by a power loss (or a quiet close), recovery and a
+//! look at everything.
 
 mod cached;
 mod reading;
@@ -69,7 +70,8 @@ pub struct History {
     catalogue: Catalogue,
     readings: Vec<Reading>,
     cached: Cached,
-    /// The asks of each group that were made together, and the trees that they make. The first one's number is the group's.
+    /// The asks of each group that were made together, and the trees that they make. The first
+    /// one's number is the group's.
     groups: Vec<Vec<(u64, u32)>>,
     clock: u64,
     next: u64,
@@ -82,7 +84,8 @@ pub struct History {
 impl History {
     pub fn new(seed: u64) -> History {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        // One of two seeds has its data on several members, in small segments, so that runs meet their ends.
+        // One of two seeds has its data on several members, in small segments, so that runs meet
+        // their ends.
         let members = [1, 1, 2, 3][pick(&mut rng, 4) as usize];
         let segment = BLOCK << pick(&mut rng, 3);
         let mut disk = Disk::new(members, segment);
@@ -141,8 +144,8 @@ impl History {
                 self.look(Known::Ended(self.clock));
                 self.look_at_cached(Known::Ended(self.clock));
             }
-            // After a flush that failed the system may show what it has lost: nothing helps against that but the pool's
-            // staying closed until the machine starts again.
+            // After a flush that failed the system may show what it has lost: nothing helps against
+            // that but the pool's staying closed until the machine starts again.
             if self.below(3) == 0 && !self.disk.has_lost {
                 self.die();
                 for _ in 0..self.below(200) {
@@ -170,7 +173,8 @@ impl History {
             4 if self.readings.len() < 4 => self.begin_reading(),
             5 if !self.readings.is_empty() => self.end_reading(),
             6 => {
-                // A turn of few steps, now and then of many: what goes in steps meets all else in between.
+                // A turn of few steps, now and then of many: what goes in steps meets all else in
+                // between.
                 let most = [0, 1, 1, 7, 2000][self.below(5) as usize];
                 self.core.step(&mut Steps::new(most));
                 self.core.advance();
@@ -322,7 +326,8 @@ impl History {
             Refusal::NoTree(_) | Refusal::Beyond => {}
             other => panic!("{:?}: {other}", under.ask),
         }
-        // A structure that failed for want of durability may or may not be there: then only a crash can follow.
+        // A structure that failed for want of durability may or may not be there: then only a crash
+        // can follow.
         if refusal != Refusal::Failed {
             match under.ask.what {
                 What::Delete | What::Resize { .. } => self.lend(under.ask.tree, false),

@@ -1,9 +1,10 @@
 //! What a tree may hold, sector by sector.
 //!
-//! Every write of a sector is a *version*. A version is superseded when another one began after it had ended, and that
-//! one has ended. What reads find is a version that is not superseded. After a power loss only versions that are known to
-//! be durable supersede: those that had ended when an answered flush was asked, and those with FUA that were answered.
-//! So writes that overlap in time may end either way, and nothing else may.
+//! Every write of a sector is a *version*. A version is superseded when another one began after it
+//! had ended, and that one has ended. What reads find is a version that is not superseded. After a
+//! power loss only versions that are known to be durable supersede: those that had ended when an
+//! answered flush was asked, and those with FUA that were answered. So writes that overlap in time
+//! may end either way, and nothing else may.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

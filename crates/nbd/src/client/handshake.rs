@@ -83,8 +83,8 @@ impl ClientHandshake {
         self.ask(Stage::Extended, out);
     }
 
-    /// Handles at most one message from the front of `input`, moves `input` past it, and appends the next option to
-    /// `out`. An error means: send `out` (it may hold a goodbye), then close.
+    /// Handles at most one message from the front of `input`, moves `input` past it, and appends
+    /// the next option to `out`. An error means: send `out` (it may hold a goodbye), then close.
     pub fn receive(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<ClientStep, HandshakeError> {
         match self.stage {
             Stage::Greeting => self.greeting(input, out),
@@ -107,7 +107,8 @@ impl ClientHandshake {
         if second != OPTION_MAGIC {
             return Err(HandshakeError::Magic { what: "the greeting", expected: OPTION_MAGIC, got: second });
         }
-        // Protocol text, "Newstyle negotiation": "The client SHOULD ignore any handshake flags it does not recognize".
+        // Protocol text, "Newstyle negotiation": "The client SHOULD ignore any handshake flags it
+        // does not recognize".
         let Some(flags) = c.u16() else { return Ok(ClientStep::NeedMore(GREETING_BYTES)) };
         *input = c.0;
         self.bytes += GREETING_BYTES as u64;
@@ -124,7 +125,8 @@ impl ClientHandshake {
         Ok(ClientStep::Continue)
     }
 
-    /// A server with newstyle but not fixed newstyle: "only one option can be set (NBD_OPT_EXPORT_NAME)".
+    /// A server with newstyle but not fixed newstyle: "only one option can be set
+    /// (NBD_OPT_EXPORT_NAME)".
     fn unfixed(&mut self, out: &mut Vec<u8>) -> Result<(), HandshakeError> {
         if self.wishes.tls == TlsWish::Require {
             return Err(HandshakeError::NeedsFixed("TLS"));
@@ -142,13 +144,15 @@ impl ClientHandshake {
         // Listing needs no framing and no contexts.
         let framed = self.wishes.purpose != Purpose::List;
         let (next, wanted) = match stage {
-            // Protocol text, "Client-side requirements": a client that prefers TLS "SHOULD send NBD_OPT_STARTTLS as the
-            // first option"; "MUST NOT issue NBD_OPT_STARTTLS if TLS has already been initiated".
+            // Protocol text, "Client-side requirements": a client that prefers TLS "SHOULD send
+            // NBD_OPT_STARTTLS as the first option"; "MUST NOT issue NBD_OPT_STARTTLS if TLS has
+            // already been initiated".
             Stage::StartTls => (Stage::Extended, self.wishes.tls != TlsWish::Off),
             // Extended headers oblige to use GO, which an old entry rules out.
             Stage::Extended => (Stage::Structured, framed && self.wishes.extended && !self.wishes.old_entry),
             Stage::Structured => (Stage::Meta, framed && self.wishes.structured && self.framing != Framing::Extended),
-            // "This option MUST NOT be requested unless structured replies have been negotiated first".
+            // "This option MUST NOT be requested unless structured replies have been negotiated
+            // first".
             Stage::Meta => (Stage::Purpose, framed && !self.wished().is_empty() && self.framing != Framing::Simple),
             _ => (Stage::Over, true),
         };
@@ -277,7 +281,8 @@ impl ClientHandshake {
             self.say_goodbye(out);
             return Ok(ClientStep::Listed(gathered.listed));
         }
-        // Protocol text, NBD_REP_ACK: "the server MUST send at least one NBD_REP_INFO, with an NBD_INFO_EXPORT".
+        // Protocol text, NBD_REP_ACK: "the server MUST send at least one NBD_REP_INFO, with an
+        // NBD_INFO_EXPORT".
         if !gathered.described {
             return Err(self.violation("INFO_EXPORT must come before the acknowledgement"));
         }
@@ -292,19 +297,22 @@ impl ClientHandshake {
 
     fn refused(&mut self, code: u32, data: &[u8], out: &mut Vec<u8>) -> Result<ClientStep, HandshakeError> {
         self.gathered = Gathered::default();
-        // "If the client receives NBD_REP_ERR_SHUTDOWN it MUST initiate a soft disconnect". ERR_TLS_REQD for anything but
-        // INFO and GO: "no option will succeed unless a TLS upgrade is performed".
+        // "If the client receives NBD_REP_ERR_SHUTDOWN it MUST initiate a soft disconnect".
+        // ERR_TLS_REQD for anything but INFO and GO: "no option will succeed unless a TLS upgrade
+        // is performed".
         let hopeless = matches!(code, rep::ERR_SHUTDOWN | rep::ERR_TLS_REQD);
         let next = match self.stage {
             _ if hopeless => None,
-            // "a client which only wishes to use TLS SHOULD terminate the session if the NBD_OPT_STARTTLS replies with an
-            // error"; else it may "continue the session without TLS".
+            // "a client which only wishes to use TLS SHOULD terminate the session if the
+            // NBD_OPT_STARTTLS replies with an error"; else it may "continue the session without
+            // TLS".
             Stage::StartTls if self.wishes.tls == TlsWish::Prefer => Some(Stage::Extended),
             Stage::Extended => Some(Stage::Structured),
             Stage::Structured => Some(Stage::Meta),
             Stage::Meta => Some(Stage::Purpose),
-            // "clients SHOULD be prepared to also handle NBD_REP_ERR_UNSUP by falling back to using NBD_OPT_EXPORT_NAME";
-            // not with extended headers, where "the server MUST NOT fail NBD_OPT_GO with NBD_REP_ERR_UNSUP".
+            // "clients SHOULD be prepared to also handle NBD_REP_ERR_UNSUP by falling back to using
+            // NBD_OPT_EXPORT_NAME"; not with extended headers, where "the server MUST NOT fail
+            // NBD_OPT_GO with NBD_REP_ERR_UNSUP".
             Stage::Purpose if self.may_fall_back(code) => Some(Stage::ExportName),
             _ => None,
         };
@@ -355,8 +363,9 @@ impl ClientHandshake {
         Settings { framing: self.framing, contexts: self.contexts, block_sizes, encrypted: self.encrypted }
     }
 
-    /// The soft disconnect: `ABORT`. Its reply need not be awaited: "the client SHOULD gracefully handle the server closing
-    /// the connection after receiving an NBD_OPT_ABORT without it sending a reply".
+    /// The soft disconnect: `ABORT`. Its reply need not be awaited: "the client SHOULD gracefully
+    /// handle the server closing the connection after receiving an NBD_OPT_ABORT without it sending
+    /// a reply".
     fn say_goodbye(&mut self, out: &mut Vec<u8>) {
         put_option(out, opt::ABORT, |_| ());
         self.stage = Stage::Over;

@@ -6,7 +6,8 @@
 //!                              └ refused: next, or the end if TLS is required              ERR_UNSUP: EXPORT_NAME
 //! ```
 //!
-//! A server that does not know an option costs one round trip and the feature, never the connection.
+//! A server that does not know an option costs one round trip and the feature, never the
+//! connection.
 
 mod handshake;
 mod replies;

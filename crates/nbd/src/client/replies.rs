@@ -26,7 +26,8 @@ pub(super) fn keep_context(data: &[u8], gathered: &mut Gathered) -> Result<(), H
 /// `NBD_REP_SERVER`, within `limit` bytes for the whole list.
 pub(super) fn keep_listed(data: &[u8], gathered: &mut Gathered, limit: usize) -> Result<(), HandshakeError> {
     let mut c = Cursor(data);
-    // Protocol text: "length of name (unsigned); MUST be no larger than the reply packet header length - 4".
+    // Protocol text: "length of name (unsigned); MUST be no larger than the reply packet header
+    // length - 4".
     let name = c.counted().and_then(|name| text(name).ok()).ok_or(HandshakeError::Violation {
         option: opt::LIST,
         rule: "a listed export must have a name of at most 4096 bytes of UTF-8",

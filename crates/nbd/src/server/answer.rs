@@ -43,11 +43,11 @@ impl ServerHandshake {
         }))
     }
 
-    /// `EXPORT_NAME`: enters transmission, or ends the connection: "If the server is unwilling to allow the export, it
-    /// MUST terminate the session".
+    /// `EXPORT_NAME`: enters transmission, or ends the connection: "If the server is unwilling to
+    /// allow the export, it MUST terminate the session".
     fn export_name(&self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Result<Answered, HandshakeError> {
-        // Extension text, NBD_OPT_EXTENDED_HEADERS: "Once extended headers are successfully requested, a client MUST NOT
-        // use NBD_OPT_EXPORT_NAME".
+        // Extension text, NBD_OPT_EXTENDED_HEADERS: "Once extended headers are successfully
+        // requested, a client MUST NOT use NBD_OPT_EXPORT_NAME".
         if self.state.framing == Framing::Extended {
             return Err(export_name_error(data, "not allowed once extended headers are agreed, use GO"));
         }
@@ -56,7 +56,8 @@ impl ServerHandshake {
         let admitted = self.admitted(name, export, false);
         out.put_u64(admitted.export.size);
         out.put_u16(admitted.flags.0);
-        // "124 bytes, zeroes (reserved) (unless NBD_FLAG_C_NO_ZEROES was negotiated by the client)".
+        // "124 bytes, zeroes (reserved) (unless NBD_FLAG_C_NO_ZEROES was negotiated by the
+        // client)".
         if !self.no_zeroes {
             out.resize(out.len() + EXPORT_NAME_ZEROES, 0);
         }
@@ -74,7 +75,8 @@ impl ServerHandshake {
             admitted.flags = admitted.flags | TransmissionFlags::BLOCK_STATUS_PAYLOAD;
         }
         let export = &admitted.export;
-        // "the server MUST send at least one NBD_REP_INFO, with an NBD_INFO_EXPORT information type".
+        // "the server MUST send at least one NBD_REP_INFO, with an NBD_INFO_EXPORT information
+        // type".
         put_info_export(out, option, export.size, admitted.flags.0);
         if query.wants(info::NAME) {
             put_info_text(out, option, info::NAME, export.name.as_deref().unwrap_or(name));
@@ -82,8 +84,9 @@ impl ServerHandshake {
         if let (true, Some(description)) = (query.wants(info::DESCRIPTION), &export.description) {
             put_info_text(out, option, info::DESCRIPTION, description);
         }
-        // A client that did not ask for sizes may send any offset and is served, so the minimum it hears is 1: "The
-        // server MAY send information requests back which are not explicitly requested".
+        // A client that did not ask for sizes may send any offset and is served, so the minimum it
+        // hears is 1: "The server MAY send information requests back which are not explicitly
+        // requested".
         let minimum = if asked { export.block.minimum } else { 1 };
         put_info_block_size(out, option, [minimum, export.block.preferred, export.block.payload_bytes()]);
         put_ack(out, option);
@@ -117,8 +120,8 @@ impl ServerHandshake {
     /// `STRUCTURED_REPLY`. A second one changes nothing and is acknowledged again.
     fn structured(&mut self, data: &[u8], out: &mut Vec<u8>) -> Answer<()> {
         nothing(data)?;
-        // Extension text: ERR_EXT_HEADER_REQD if "the client has already successfully negotiated extended headers, which
-        // takes precedence over this option".
+        // Extension text: ERR_EXT_HEADER_REQD if "the client has already successfully negotiated
+        // extended headers, which takes precedence over this option".
         if self.state.framing == Framing::Extended {
             return Err((rep::ERR_EXT_HEADER_REQD, "extended headers are agreed already".into()));
         }
@@ -127,7 +130,8 @@ impl ServerHandshake {
         Ok(())
     }
 
-    /// `EXTENDED_HEADERS`. "a server SHOULD support this option even if structured replies are not negotiated".
+    /// `EXTENDED_HEADERS`. "a server SHOULD support this option even if structured replies are not
+    /// negotiated".
     fn extended(&mut self, data: &[u8], out: &mut Vec<u8>) -> Answer<()> {
         nothing(data)?;
         self.state.framing = Framing::Extended;
@@ -139,8 +143,9 @@ impl ServerHandshake {
     fn list_meta(&self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<()> {
         let query = self.meta_query(data)?;
         let (_, export) = self.look_up(opt::LIST_META_CONTEXT, query.name, exports)?;
-        // "If zero queries are sent, then the server MUST return all the metadata contexts"; "base:" is a wildcard here.
-        // Other namespaces, and leaf names that are not known, are ignored.
+        // "If zero queries are sent, then the server MUST return all the metadata contexts";
+        // "base:" is a wildcard here. Other namespaces, and leaf names that are not known, are
+        // ignored.
         for context in Context::ALL.into_iter().filter(|context| export.tells(*context)) {
             if query.count == 0 || query.queries().any(|q| context.is_named(q) || context.is_of_namespace(q)) {
                 // "The metadata context ID in these replies is reserved and SHOULD be set to zero".
@@ -153,7 +158,8 @@ impl ServerHandshake {
 
     /// `SET_META_CONTEXT`.
     fn set_meta(&mut self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<()> {
-        // "Issuing this command replaces all previously-set metadata contexts (including when this command fails)".
+        // "Issuing this command replaces all previously-set metadata contexts (including when this
+        // command fails)".
         self.state.selected = None;
         let query = self.meta_query(data)?;
         let (name, export) = self.look_up(opt::SET_META_CONTEXT, query.name, exports)?;
@@ -173,8 +179,8 @@ impl ServerHandshake {
     }
 
     fn meta_query<'a>(&self, data: &'a [u8]) -> Answer<MetaQuery<'a>> {
-        // "This option MUST NOT be requested unless structured replies have been negotiated first. If a client attempts to
-        // do so, a server SHOULD send NBD_REP_ERR_INVALID".
+        // "This option MUST NOT be requested unless structured replies have been negotiated first.
+        // If a client attempts to do so, a server SHOULD send NBD_REP_ERR_INVALID".
         if self.state.framing == Framing::Simple {
             return Err((rep::ERR_INVALID, "negotiate STRUCTURED_REPLY or EXTENDED_HEADERS first".into()));
         }
@@ -186,9 +192,9 @@ impl ServerHandshake {
     }
 
     fn look_up<'a>(&self, option: u32, name: &'a [u8], exports: &dyn Exports) -> Answer<(&'a str, ExportInfo)> {
-        // "SELECTIVETLS mode": "The server MUST NOT send NBD_REP_ERR_TLS_REQD in response to any option other than
-        // NBD_OPT_INFO, NBD_OPT_GO and NBD_OPT_EXPORT_NAME", nor "in reply to any option if TLS has already been
-        // negotiated".
+        // "SELECTIVETLS mode": "The server MUST NOT send NBD_REP_ERR_TLS_REQD in response to any
+        // option other than NBD_OPT_INFO, NBD_OPT_GO and NBD_OPT_EXPORT_NAME", nor "in reply to any
+        // option if TLS has already been negotiated".
         let may_ask_for_tls = matches!(option, opt::INFO | opt::GO) && !self.state.encrypted;
         let name = text(name).map_err(|why| (rep::ERR_INVALID, format!("the export name {why}")))?;
         let export = exports.find(name).map_err(|refusal| {
@@ -196,7 +202,8 @@ impl ServerHandshake {
                 Refusal::Unknown => rep::ERR_UNKNOWN,
                 Refusal::Policy => rep::ERR_POLICY,
                 Refusal::TlsRequired if may_ask_for_tls => rep::ERR_TLS_REQD,
-                // It is known and will be there again: neither "unknown" nor a server that goes says so.
+                // It is known and will be there again: neither "unknown" nor a server that goes
+                // says so.
                 Refusal::TlsRequired | Refusal::Offline => rep::ERR_POLICY,
                 Refusal::Shutdown => rep::ERR_SHUTDOWN,
             };
@@ -207,8 +214,9 @@ impl ServerHandshake {
 
     fn admitted(&self, name: &str, export: ExportInfo, block_sizes: bool) -> Admitted {
         let settings = self.settings(name, block_sizes);
-        // "Servers MUST NOT advertise this bit unless the client successfully negotiates extended headers …, and SHOULD NOT
-        // advertise this bit … if the client does not negotiate metacontexts".
+        // "Servers MUST NOT advertise this bit unless the client successfully negotiates extended
+        // headers …, and SHOULD NOT advertise this bit … if the client does not negotiate
+        // metacontexts".
         let filters = settings.framing == Framing::Extended && !settings.contexts.is_empty();
         let flags = export.flags(settings.framing).with(TransmissionFlags::BLOCK_STATUS_PAYLOAD, filters);
         Admitted { requested: name.to_owned(), flags, export, settings }
@@ -222,7 +230,8 @@ fn put_context(out: &mut Vec<u8>, option: u32, id: u32, context: Context) {
     });
 }
 
-/// For the options that take no data: "the server SHOULD reject a request that includes data with NBD_REP_ERR_INVALID".
+/// For the options that take no data: "the server SHOULD reject a request that includes data with
+/// NBD_REP_ERR_INVALID".
 fn nothing(data: &[u8]) -> Answer<()> {
     if data.is_empty() { Ok(()) } else { Err((rep::ERR_INVALID, format!("takes no data, got {} bytes", data.len()))) }
 }

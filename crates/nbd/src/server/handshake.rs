@@ -80,7 +80,8 @@ impl ServerHandshake {
         assert_eq!(self.phase, Phase::New, "the greeting is sent once");
         out.put_u64(INIT_PASSWD);
         out.put_u64(OPTION_MAGIC);
-        // Protocol text, "Handshake flags": FIXED_NEWSTYLE "MUST be set by servers that support the fixed newstyle".
+        // Protocol text, "Handshake flags": FIXED_NEWSTYLE "MUST be set by servers that support the
+        // fixed newstyle".
         out.put_u16(FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES);
         self.phase = Phase::ClientFlags;
     }
@@ -90,7 +91,8 @@ impl ServerHandshake {
         self.draining = true;
     }
 
-    /// From now on every option but `ABORT` is answered by `ERR_POLICY` and these words: a server that is full says so.
+    /// From now on every option but `ABORT` is answered by `ERR_POLICY` and these words: a server
+    /// that is full says so.
     pub fn refuse(&mut self, why: String) {
         self.refused = Some(why);
     }
@@ -98,13 +100,14 @@ impl ServerHandshake {
     /// The connection is encrypted now; `input` of later calls is what came over TLS.
     pub fn tls_established(&mut self) {
         assert_eq!(self.phase, Phase::AwaitTls, "TLS starts after the step StartTls");
-        // Protocol text, NBD_OPT_STARTTLS: "the server MUST NOT preserve any negotiation state … issued before".
+        // Protocol text, NBD_OPT_STARTTLS: "the server MUST NOT preserve any negotiation state …
+        // issued before".
         self.state = Negotiation { encrypted: true, ..Negotiation::default() };
         self.phase = Phase::Options;
     }
 
-    /// Handles at most one message from the front of `input`, moves `input` past it, and appends the answer to `out`.
-    /// An error means: send `out`, then close.
+    /// Handles at most one message from the front of `input`, moves `input` past it, and appends
+    /// the answer to `out`. An error means: send `out`, then close.
     pub fn receive(
         &mut self,
         input: &mut &[u8],
@@ -123,10 +126,11 @@ impl ServerHandshake {
         self.limits.list_bytes
     }
 
-    /// What transmission will use if `block_sizes` were asked for and the export is the one called `name`.
+    /// What transmission will use if `block_sizes` were asked for and the export is the one called
+    /// `name`.
     pub(super) fn settings(&self, name: &str, block_sizes: bool) -> Settings {
-        // Protocol text, NBD_OPT_SET_META_CONTEXT: only where "it referred to the same export name that was ultimately
-        // selected for transmission phase".
+        // Protocol text, NBD_OPT_SET_META_CONTEXT: only where "it referred to the same export name
+        // that was ultimately selected for transmission phase".
         let selected = self.state.selected.as_ref().filter(|(export, _)| export == name);
         Settings {
             framing: self.state.framing,
@@ -139,8 +143,8 @@ impl ServerHandshake {
     fn client_flags(&mut self, input: &mut &[u8]) -> Result<ServerStep, HandshakeError> {
         let mut c = Cursor(input);
         let Some(flags) = c.u32() else { return Ok(ServerStep::NeedMore(4)) };
-        // Protocol text, "Client flags": "the server MUST drop the TCP connection if the client sets an unknown flag, or
-        // a flag that does not match something advertised by the server".
+        // Protocol text, "Client flags": "the server MUST drop the TCP connection if the client
+        // sets an unknown flag, or a flag that does not match something advertised by the server".
         if flags & !(FLAG_C_FIXED_NEWSTYLE | FLAG_C_NO_ZEROES) != 0 {
             return Err(HandshakeError::ClientFlags(flags));
         }
@@ -166,14 +170,16 @@ impl ServerHandshake {
             self.charge(head);
             *input = rest;
             if head.option == opt::SET_META_CONTEXT {
-                // It "replaces all previously-set metadata contexts (including when this command fails)".
+                // It "replaces all previously-set metadata contexts (including when this command
+                // fails)".
                 self.state.selected = None;
             }
             put_error(out, head.option, refusal.0, &refusal.1);
             return Ok(self.skip(input, head.len));
         }
         if head.option == opt::ABORT {
-            // Protocol text, NBD_OPT_ABORT: "The server MUST reply with NBD_REP_ACK"; "a server SHOULD ignore any data".
+            // Protocol text, NBD_OPT_ABORT: "The server MUST reply with NBD_REP_ACK"; "a server
+            // SHOULD ignore any data".
             self.phase = Phase::Over;
             *input = &[];
             put_ack(out, opt::ABORT);
@@ -201,11 +207,13 @@ impl ServerHandshake {
         if head.magic != OPTION_MAGIC {
             return Err(HandshakeError::Magic { what: "an option", expected: OPTION_MAGIC, got: head.magic });
         }
-        // Protocol text, NBD_OPT_EXPORT_NAME: "This is the only valid option in nonfixed newstyle negotiation".
+        // Protocol text, NBD_OPT_EXPORT_NAME: "This is the only valid option in nonfixed newstyle
+        // negotiation".
         if !self.fixed && head.option != opt::EXPORT_NAME {
             return Err(HandshakeError::NotFixed(head.option));
         }
-        // "if a server believes a client's behaviour constitutes a denial of service, it MAY initiate a hard disconnect".
+        // "if a server believes a client's behaviour constitutes a denial of service, it MAY
+        // initiate a hard disconnect".
         if self.options >= self.limits.options {
             return Err(HandshakeError::TooManyOptions(self.limits.options));
         }
@@ -221,19 +229,21 @@ impl ServerHandshake {
         let refusal = if head.option == opt::ABORT {
             None
         } else if self.draining {
-            // "SHOULD error further options received (other than an NBD_OPT_ABORT) with NBD_REP_ERR_SHUTDOWN".
+            // "SHOULD error further options received (other than an NBD_OPT_ABORT) with
+            // NBD_REP_ERR_SHUTDOWN".
             Some((rep::ERR_SHUTDOWN, "the server is shutting down".to_owned()))
         } else if let Some(why) = &self.refused {
-            // "NBD_REP_ERR_POLICY": "The option sent by the client is understood by this server, and is syntactically
-            // valid, but is not allowed by server policy".
+            // "NBD_REP_ERR_POLICY": "The option sent by the client is understood by this server,
+            // and is syntactically valid, but is not allowed by server policy".
             Some((rep::ERR_POLICY, why.clone()))
         } else if self.tls == TlsMode::Required && !self.state.encrypted && head.option != opt::STARTTLS {
-            // "FORCEDTLS mode": "If the server receives any other option, including NBD_OPT_INFO and unsupported options,
-            // it MUST reply with NBD_REP_ERR_TLS_REQD if TLS has not been initiated".
+            // "FORCEDTLS mode": "If the server receives any other option, including NBD_OPT_INFO
+            // and unsupported options, it MUST reply with NBD_REP_ERR_TLS_REQD if TLS has not been
+            // initiated".
             Some((rep::ERR_TLS_REQD, format!("{name}: this server requires TLS, send STARTTLS first")))
         } else if !known(head.option) {
-            // "Baseline": "Servers that receive messages which they do not implement MUST reply to them with
-            // NBD_REP_ERR_UNSUP, and MUST NOT fail to parse the next message received".
+            // "Baseline": "Servers that receive messages which they do not implement MUST reply to
+            // them with NBD_REP_ERR_UNSUP, and MUST NOT fail to parse the next message received".
             Some((rep::ERR_UNSUP, format!("option {} is not known to this server", head.option)))
         } else if head.len > self.limits.option_bytes {
             let limit = self.limits.option_bytes;
@@ -250,11 +260,12 @@ impl ServerHandshake {
 
     fn start_tls(&mut self, data: &[u8], rest: &[u8], out: &mut Vec<u8>) -> Result<ServerStep, HandshakeError> {
         let refusal = if self.state.encrypted {
-            // "If the server receives NBD_OPT_STARTTLS when TLS has already been negotiated, it MUST reply with
-            // NBD_REP_ERR_INVALID".
+            // "If the server receives NBD_OPT_STARTTLS when TLS has already been negotiated, it
+            // MUST reply with NBD_REP_ERR_INVALID".
             Some((rep::ERR_INVALID, "STARTTLS: the connection is encrypted already"))
         } else if self.tls == TlsMode::Off {
-            // "NOTLS mode": "it MUST respond with NBD_REP_ERR_POLICY (if it does not support TLS for policy reasons)".
+            // "NOTLS mode": "it MUST respond with NBD_REP_ERR_POLICY (if it does not support TLS
+            // for policy reasons)".
             Some((rep::ERR_POLICY, "STARTTLS: TLS is turned off on this server"))
         } else if !data.is_empty() {
             Some((rep::ERR_INVALID, "STARTTLS: takes no data"))
@@ -265,8 +276,9 @@ impl ServerHandshake {
             put_error(out, opt::STARTTLS, code, message);
             return Ok(ServerStep::Continue);
         }
-        // The client "MUST NOT send any option until it has received a final reply", so bytes that are here already were
-        // sent in clear text by it or by an attacker in between; either way they must not be taken for encrypted ones.
+        // The client "MUST NOT send any option until it has received a final reply", so bytes that
+        // are here already were sent in clear text by it or by an attacker in between; either way
+        // they must not be taken for encrypted ones.
         if !rest.is_empty() {
             return Err(HandshakeError::PlaintextAfterStartTls(rest.len()));
         }

@@ -33,9 +33,11 @@ pub enum TlsMode {
 pub enum ServerStep {
     /// Call again when `input` holds at least so many bytes, counted from its front as it is now.
     NeedMore(usize),
-    /// One message was handled: call again at once. One call handles one message, so `out` holds at most one answer.
+    /// One message was handled: call again at once. One call handles one message, so `out` holds at
+    /// most one answer.
     Continue,
-    /// Send `out`, upgrade the connection, then call `tls_established`. If the upgrade fails, close.
+    /// Send `out`, upgrade the connection, then call `tls_established`. If the upgrade fails,
+    /// close.
     StartTls,
     /// The handshake is over; what is left in `input` belongs to transmission.
     Transmission(Box<Admitted>),

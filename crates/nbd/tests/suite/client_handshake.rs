@@ -1,4 +1,5 @@
-//! The client's handshake, byte by byte, against the protocol text, and its ways around servers that cannot do things.
+//! The client's handshake, byte by byte, against the protocol text, and its ways around servers
+//! that cannot do things.
 
 use crate::support::*;
 use nbd::*;
@@ -40,7 +41,8 @@ fn all_wishes_in_order() {
     let (mut client, out) = greeted(Wishes::all("disk"));
     // Client flags, then EXTENDED_HEADERS without data.
     assert_bytes(&out, "00000003 'IHAVEOPT' 0000000b 00000000");
-    // Agreed, so no STRUCTURED_REPLY: SET_META_CONTEXT for 'disk', one query of 15 bytes; 4+4+4+4+15 = 31 bytes.
+    // Agreed, so no STRUCTURED_REPLY: SET_META_CONTEXT for 'disk', one query of 15 bytes;
+    // 4+4+4+4+15 = 31 bytes.
     let (out, _) = feed_client(&mut client, &reply(11, ACK));
     assert_bytes(&out, "'IHAVEOPT' 0000000a 0000001f 00000004 'disk' 00000001 0000000f 'base:allocation'");
     // Context 5. Then GO with NAME, DESCRIPTION and BLOCK_SIZE; 4+4+2+6 = 16 bytes.
@@ -95,7 +97,8 @@ fn refused_contexts_and_extended_headers_cost_nothing_else() {
     feed_ok(&mut client, &reply(11, 0x8000_0003));
     feed_ok(&mut client, &reply(8, ACK));
     let context = hex("0003e889045565a9 0000000a 00000004 00000013 00000005 'base:allocation'");
-    // "If an error is returned, the client MUST disregard any context replies that may have been sent".
+    // "If an error is returned, the client MUST disregard any context replies that may have been
+    // sent".
     feed_ok(&mut client, &[context, reply(10, 0x8000_0009)].concat());
     let agreed = transmission(feed_client(&mut client, &[hex(EXPORT), reply(7, ACK)].concat()).1);
     assert_eq!(agreed.settings.framing, Framing::Structured);
@@ -174,7 +177,8 @@ fn refusals_are_told_with_the_servers_words_and_a_goodbye() {
     assert_bytes(&out, "'IHAVEOPT' 00000002 00000000");
     let message = step.unwrap_err().to_string();
     assert_eq!(message, "the server refused GO: it has no such export (it says \"no such\")");
-    // "If the client receives NBD_REP_ERR_SHUTDOWN it MUST initiate a soft disconnect", whatever it asked.
+    // "If the client receives NBD_REP_ERR_SHUTDOWN it MUST initiate a soft disconnect", whatever it
+    // asked.
     let (mut client, _) = greeted(Wishes::all("disk"));
     let (out, step) = feed_client(&mut client, &reply(11, 0x8000_0007));
     assert_bytes(&out, "'IHAVEOPT' 00000002 00000000");
@@ -232,11 +236,13 @@ fn a_server_cannot_make_the_client_wait_or_keep_without_end() {
     assert_eq!(feed_client(&mut fresh(), &head(100)).1, Ok(ClientStep::NeedMore(120)));
     let step = feed_client(&mut fresh(), &head(101)).1;
     assert_eq!(step, Err(HandshakeError::ReplyTooLong { option: 3, len: 101, limit: 100 }));
-    // Each entry is 20 + 5 bytes on the wire and 5 + 48 in memory (two strings): the fourth exceeds 200.
+    // Each entry is 20 + 5 bytes on the wire and 5 + 48 in memory (two strings): the fourth exceeds
+    // 200.
     let entry = hex("0003e889045565a9 00000003 00000002 00000005 00000001 'a'");
     assert!(feed_client(&mut fresh(), &entry.repeat(3)).1.is_ok());
     assert_eq!(feed_client(&mut fresh(), &entry.repeat(4)).1, Err(HandshakeError::ListTooLong(200)));
-    // 18 of greeting and 11 times 25 make 293; the twelfth exceeds 300. Only short of the list's limit, so raise that.
+    // 18 of greeting and 11 times 25 make 293; the twelfth exceeds 300. Only short of the list's
+    // limit, so raise that.
     let limits = HandshakeLimits { list_bytes: 10_000, ..limits };
     let wishes = Wishes { purpose: Purpose::List, ..Wishes::all("") };
     let mut client = ClientHandshake::new(wishes, limits).unwrap();

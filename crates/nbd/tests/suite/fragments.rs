@@ -1,5 +1,6 @@
-//! A client and a server shake hands and exchange requests over a wire that delivers bytes in pieces of random sizes.
-//! Whatever the pieces, both sides end with the same settings, and those are what the wishes and the server allow.
+//! A client and a server shake hands and exchange requests over a wire that delivers bytes in
+//! pieces of random sizes. Whatever the pieces, both sides end with the same settings, and those
+//! are what the wishes and the server allow.
 
 use nbd::fuzz::Catalogue;
 use nbd::*;

@@ -1,4 +1,5 @@
-//! Any bytes, and valid conversations with damage, into all four parsers: what must hold is asserted in `nbd::fuzz`.
+//! Any bytes, and valid conversations with damage, into all four parsers: what must hold is
+//! asserted in `nbd::fuzz`.
 
 use crate::support;
 use nbd::*;

@@ -60,7 +60,8 @@ fn go_describes_the_export_and_enters_transmission() {
     let (out, step) = feed(&mut server, &option(7, "00000004 'disk' 0002 0001 0003"));
     assert_bytes(
         &out,
-        // INFO_EXPORT, 12 bytes: type 0, size 2^20, flags HAS_FLAGS 1 | SEND_FLUSH 4 | SEND_FUA 8 = 13.
+        // INFO_EXPORT, 12 bytes: type 0, size 2^20, flags HAS_FLAGS 1 | SEND_FLUSH 4 | SEND_FUA 8 =
+        // 13.
         "0003e889045565a9 00000007 00000003 0000000c  0000 0000000000100000 000d
          0003e889045565a9 00000007 00000003 00000006  0001 'disk'
          0003e889045565a9 00000007 00000003 0000000e  0003 00000200 00001000 02000000
@@ -145,7 +146,8 @@ fn abort_is_acknowledged_and_its_data_ignored() {
 fn an_unknown_option_is_refused_and_its_data_skipped_as_it_comes() {
     let mut server = server(TlsMode::Off, FIXED);
     let unknown = option(77, "0102030405060708");
-    // The header alone gets the answer; the data arrives in two pieces, the second with the next option behind it.
+    // The header alone gets the answer; the data arrives in two pieces, the second with the next
+    // option behind it.
     let (out, step) = feed(&mut server, &unknown[..16]);
     assert_eq!((replies(&out), step), (vec![(77, 0x8000_0001)], Ok(ServerStep::NeedMore(1))));
     assert_eq!(feed(&mut server, &unknown[16..21]), (vec![], Ok(ServerStep::NeedMore(1))));
@@ -163,7 +165,8 @@ fn refusals_say_why() {
         assert_eq!(replies(&out), [(7, 0x8000_0000 + code)], "{name}");
         assert!(String::from_utf8_lossy(&out).contains(name));
     }
-    // Lengths that contradict each other, a name that is not UTF-8, one with a NUL, one of 4097 bytes.
+    // Lengths that contradict each other, a name that is not UTF-8, one with a NUL, one of
+    // 4097 bytes.
     let long = format!("00001001 {} 0000", "61".repeat(4097));
     for data in ["00000005 'disk' 0000", "00000004 'disk' 0001", "00000001 ff 0000", "00000001 00 0000", &long] {
         let (out, _) = feed(&mut server, &option(7, data));
@@ -203,7 +206,8 @@ fn contexts_are_listed_and_selected() {
     assert_eq!(replies(&feed(&mut server, &option(9, all)).0), [(9, 0x8000_0003)]);
     assert_eq!(replies(&feed(&mut server, &option(10, all)).0), [(10, 0x8000_0003)]);
     give(&mut server, &option(8, ""));
-    // No query lists all, with id 0; "base:" is a wildcard; unknown namespaces and leaves are ignored.
+    // No query lists all, with id 0; "base:" is a wildcard; unknown namespaces and leaves are
+    // ignored.
     let listed = "0003e889045565a9 00000009 00000004 00000013  00000000 'base:allocation'
                   0003e889045565a9 00000009 00000001 00000000";
     assert_bytes(&feed(&mut server, &option(9, all)).0, listed);
@@ -230,8 +234,9 @@ fn contexts_are_listed_and_selected() {
     }
 }
 
-/// An export that shares blocks has a second context, with an id of its own; then, and with extended headers, the flag for
-/// filters is set (bit 12). Who only asks (`INFO`) sees it without a context, too.
+/// An export that shares blocks has a second context, with an id of its own; then, and with
+/// extended headers, the flag for filters is set (bit 12). Who only asks (`INFO`) sees it without a
+/// context, too.
 #[test]
 fn two_contexts_can_be_selected_and_filtered() {
     struct Shares;
@@ -274,7 +279,8 @@ fn two_contexts_can_be_selected_and_filtered() {
     }
     for (framing, has_filter) in [(11, true), (8, false)] {
         let (out, _) = said(&[option(framing, ""), option(6, "00000001 'a' 0000")]);
-        // The acknowledgement of the framing has 20 bytes, then comes INFO_EXPORT: 20, kind 2, size 8, flags 2.
+        // The acknowledgement of the framing has 20 bytes, then comes INFO_EXPORT: 20, kind 2, size
+        // 8, flags 2.
         let flags = u16::from_be_bytes([out[50], out[51]]);
         assert_eq!(TransmissionFlags(flags).contains(filter), has_filter, "{framing}");
     }
@@ -321,7 +327,8 @@ fn tls_required_refuses_everything_else_first() {
     let (out, step) = feed(&mut server, &option(5, ""));
     assert_eq!((replies(&out), step), (vec![(5, 1)], Ok(ServerStep::StartTls)));
     server.tls_established();
-    // A second STARTTLS is invalid; TLS_REQD is never said again, not even for an export that insists on it.
+    // A second STARTTLS is invalid; TLS_REQD is never said again, not even for an export that
+    // insists on it.
     assert_eq!(replies(&feed(&mut server, &option(5, "")).0), [(5, 0x8000_0003)]);
     assert_eq!(replies(&feed(&mut server, &option(7, "00000006 'secret' 0000")).0), [(7, 0x8000_0002)]);
     assert!(transmission(feed(&mut server, &option(7, "00000004 'disk' 0000")).1).settings.encrypted);

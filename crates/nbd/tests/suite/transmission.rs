@@ -19,7 +19,7 @@ fn request(text: &str, framing: Framing) -> Request {
     }
 }
 
-/// A reply parsed whole, and that every shorter piece of it asks for more. What follows the header is data.
+/// A reply parsed whole, and that every shorter piece asks for more. Data follows the header.
 #[track_caller]
 fn reply(bytes: &[u8], header: usize, framing: Framing) -> Reply<'_> {
     let parser = ReplyParser::new(framing, 1 << 20);
@@ -92,7 +92,7 @@ fn a_stream_that_cannot_be_followed_ends() {
         let bytes = hex(&format!("{magic} {}", "00".repeat(28)));
         assert!(matches!(Request::parse(&bytes, framing, 1), Err(StreamError::Magic { .. })));
     }
-    // A write of 2^25 + 1 bytes is not even received, one of 2^25 is, though the export takes only 2^20.
+    // A write of 2^25 + 1 bytes is not received, one of 2^25 is; the export takes 2^20.
     let rules = rules(Framing::Simple);
     let write = |len: u32| written(|out| Request::write(1, 0, len).put(Framing::Simple, out).unwrap());
     assert_eq!(
@@ -198,7 +198,7 @@ fn block_status() {
 #[test]
 fn an_extent_beyond_32_bits_ends_a_compact_answer() {
     let huge = [Extent { length: 1 << 40, flags: 3 }, Extent { length: 4096, flags: 0 }];
-    // 2^32 - 2^16, a multiple of every block size; the second extent would leave a gap and is left out.
+    // 2^32 - 2^16, a multiple of every block size; the second extent would leave a gap.
     let status = written(|out| Chunks::Structured.status(out, TO, 1, &huge, Last::Yes));
     assert_bytes(&status, "668e33ef 0001 0005 1122334455667788 0000000c 00000001  ffff0000 00000003");
 }
@@ -223,18 +223,21 @@ fn extended_replies_are_all_chunks_with_the_requests_offset() {
 fn a_server_that_contradicts_itself_is_left() {
     let head = "1122334455667788";
     let wrong = [
-        // Type 0 with a payload, or not the last; data without a byte; a hole of 11 bytes of payload, or of no bytes.
+        // Type 0 with a payload, or not the last; data without a byte; a hole of 11 bytes of
+        // payload, or of no bytes.
         format!("0001 0000 {head} 00000001 00"),
         format!("0000 0000 {head} 00000000"),
         format!("0001 0001 {head} 00000008 0000000000001000"),
         format!("0001 0002 {head} 0000000b 0000000000001000 000002"),
         format!("0001 0002 {head} 0000000c 0000000000001000 00000000"),
-        // Status without a descriptor, with half a one, with 2^20 + 1 of them; the wide type without extended headers.
+        // Status without a descriptor, with half a one, with 2^20 + 1 of them; the wide type
+        // without extended headers.
         format!("0001 0005 {head} 00000004 00000001"),
         format!("0001 0005 {head} 00000010 00000001"),
         format!("0001 0005 {head} 0080000c 00000001"),
         format!("0001 0006 {head} 00000018 00000001 00000001"),
-        // Errors: number 0, message longer than the chunk, message over the offset, longer than is waited for, too short.
+        // Errors: number 0, message longer than the chunk, message over the offset, longer than is
+        // waited for, too short.
         format!("0001 8001 {head} 00000006 00000000 0000"),
         format!("0001 8001 {head} 00000007 00000005 0002 00"),
         format!("0001 8002 {head} 0000000e 00000005 0001 0000000000001000"),
@@ -259,7 +262,7 @@ fn a_server_that_contradicts_itself_is_left() {
     assert!(matches!(parser.parse(&status(2)), Err(StreamError::Chunk { .. })));
     assert!(matches!(parser.parse(&status(1)), Ok(Parsed::Message(..))));
     assert!(matches!(parser.parse(&status(0)), Ok(Parsed::Message(..))));
-    // Framings do not mix: simple replies never come with extended headers, chunks never without agreement.
+    // Framings do not mix: no simple replies with extended headers, no chunks without agreement.
     for (magic, framing) in
         [("67446698", Framing::Extended), ("668e33ef", Framing::Simple), ("6e8a278c", Framing::Structured)]
     {
@@ -292,8 +295,8 @@ fn a_read_is_put_together_from_chunks_in_any_order() {
     assert_eq!(read.finish(), Ok(Err(Errno::Io)));
 }
 
-/// What came in one piece before the first place that failed is good, whatever the order; an error that names no place, or
-/// one outside the read, says nothing of the rest.
+/// What came in one piece before the first place that failed is good, whatever the order; an error
+/// that names no place, or one outside the read, says nothing of the rest.
 #[test]
 fn a_read_that_fails_in_the_middle_has_a_good_beginning() {
     let begun = |pieces: &[(u64, u32)], errors: &[Option<u64>]| {
@@ -306,7 +309,8 @@ fn a_read_that_fails_in_the_middle_has_a_good_beginning() {
     };
     assert_eq!(begun(&[(0x1000, 0x100)], &[Some(0x1100)]), (0x100, true));
     assert_eq!(begun(&[(0x1000, 0x100), (0x1100, 0x80)], &[Some(0x1180)]), (0x180, true));
-    // The last bytes came too, but behind the place; the first did not come; the place is in the data.
+    // The last bytes came too, but behind the place; the first did not come; the place is in the
+    // data.
     assert_eq!(begun(&[(0x1000, 0x100), (0x1200, 0x100)], &[Some(0x1100)]), (0x100, true));
     assert_eq!(begun(&[(0x1200, 0x100)], &[Some(0x1100)]), (0, true));
     assert_eq!(begun(&[(0x1000, 0x200)], &[Some(0x1100)]), (0x100, true));
@@ -321,7 +325,8 @@ fn a_read_that_fails_in_the_middle_has_a_good_beginning() {
 const ALLOCATION: Contexts = Contexts::NONE.with(Context::Allocation, 1);
 const BOTH: Contexts = ALLOCATION.with(Context::Sharing, 2);
 
-/// An export of 1 MiB + 512 bytes that can do all, to a client that keeps to 512 bytes and payloads of 64 KiB.
+/// An export of 1 MiB + 512 bytes that can do all, to a client that keeps to 512 bytes and payloads
+/// of 64 KiB.
 fn rules(framing: Framing) -> Rules {
     let features = TransmissionFlags(0xffff).without(TransmissionFlags::READ_ONLY | TransmissionFlags::SEND_DF);
     let export = ExportInfo {
@@ -439,8 +444,8 @@ fn a_read_only_export_refuses_every_write_with_eperm() {
     assert_eq!(rules.check(&Request::new(1, Command::Read, 0, 512)), Ok(()));
 }
 
-/// The bytes of a filter: the flag PAYLOAD_LEN (1 << 5), the payload's length in the header, then the effect length and the
-/// ids; read back as the same request.
+/// The bytes of a filter: the flag PAYLOAD_LEN (1 << 5), the payload's length in the header, then
+/// the effect length and the ids; read back as the same request.
 #[test]
 fn a_block_status_can_name_the_contexts_it_wants() {
     let rules = rules(Framing::Extended);
@@ -461,8 +466,8 @@ fn a_block_status_can_name_the_contexts_it_wants() {
     assert_eq!(rules.parse(&bytes), Ok(Parsed::Message(two, 48)));
 }
 
-/// "If the server does not support the payload form, or detects duplicate or unknown metacontext ids …, the server MUST
-/// gracefully consume the client's payload before failing with NBD_EINVAL".
+/// "If the server does not support the payload form, or detects duplicate or unknown metacontext
+/// ids …, the server MUST gracefully consume the client's payload before failing with NBD_EINVAL".
 #[test]
 fn filters_that_are_none_are_refused_and_taken_off_the_stream() {
     let full = rules(Framing::Extended);

@@ -1,4 +1,5 @@
-//! What several tests share: bytes written as hexadecimal text, and a server or client driven to its next wait.
+//! What several tests share: bytes written as hexadecimal text, and a server or client driven to
+//! its next wait.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use nbd::*;

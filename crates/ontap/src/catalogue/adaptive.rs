@@ -1,4 +1,5 @@
-//! `qos adaptive-policy-group`: policy groups whose limits grow with the size or the fill of what they hold.
+//! `qos adaptive-policy-group`: policy groups whose limits grow with the size or the fill of what
+//! they hold.
 
 use super::commands;
 use crate::value::{
@@ -30,7 +31,8 @@ commands! {
         "expected-latency" expected_latency: Option<ExpectedLatency>,
         /// Operation size that makes a byte limit of the IOPS
         "block-size" block_size: BlockSize = "32K",
-        /// The ceiling is always the peak, or reaches it only on credit saved below the floor's rate
+        /// The ceiling is always the peak, or reaches it only on credit saved below the floor's
+        /// rate
         "peak-mode" peak_mode: Option<PeakMode>,
         /// How far a burst may exceed the ceiling, in percent
         "burst-percent" burst_percent: Option<Count>,
@@ -58,7 +60,8 @@ commands! {
         "expected-latency" expected_latency: Option<ExpectedLatency>,
         /// Operation size that makes a byte limit of the IOPS
         "block-size" block_size: Option<BlockSize>,
-        /// The ceiling is always the peak, or reaches it only on credit saved below the floor's rate
+        /// The ceiling is always the peak, or reaches it only on credit saved below the floor's
+        /// rate
         "peak-mode" peak_mode: Option<PeakMode>,
         /// How far a burst may exceed the ceiling, in percent
         "burst-percent" burst_percent: Option<Count>,

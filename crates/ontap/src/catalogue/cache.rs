@@ -1,4 +1,5 @@
-//! `cache`: the server's memory for pages, in partitions, what came of it, and what else takes memory.
+//! `cache`: the server's memory for pages, in partitions, what came of it, and what else takes
+//! memory.
 
 use super::commands;
 use crate::value::{ObjectName, Size, Switch, VolumeList};

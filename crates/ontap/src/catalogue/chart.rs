@@ -1,4 +1,5 @@
-//! `qos adaptive-policy-group chart`: what a policy comes to as space is used and years pass. ONTAP has no such command.
+//! `qos adaptive-policy-group chart`: what a policy comes to as space is used and years pass. ONTAP
+//! has no such command.
 
 use super::Command;
 use crate::grammar::{CommandSpec, Parameter};

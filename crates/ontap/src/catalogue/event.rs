@@ -15,7 +15,8 @@ commands! {
         "time",
         /// Node
         "node",
-        /// EMERGENCY, ALERT, ERROR, NOTICE, INFORMATIONAL or DEBUG; <=ERROR for errors and graver ones, * for all
+        /// EMERGENCY, ALERT, ERROR, NOTICE, INFORMATIONAL or DEBUG; <=ERROR for errors and graver
+        /// ones, * for all
         "severity",
         /// Name of the message: qos.floor.missed, aggr.full ...
         "message-name",

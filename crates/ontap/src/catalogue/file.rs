@@ -1,5 +1,5 @@
-//! `volume file`: files of a volume that hosts use over the network as block devices of a fixed size, as they use LUNs,
-//! and that may carry a policy of their own.
+//! `volume file`: files of a volume that hosts use over the network as block devices of a fixed
+//! size, as they use LUNs, and that may carry a policy of their own.
 
 use super::commands;
 use crate::value::{FilePath, ObjectName, PolicyAssignment, Size, Switch};

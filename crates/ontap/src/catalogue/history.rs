@@ -1,5 +1,5 @@
-//! `qos statistics history show`: what an object did over a time. ONTAP has no such command; it keeps the same for its web
-//! interface.
+//! `qos statistics history show`: what an object did over a time. ONTAP has no such command; it
+//! keeps the same for its web interface.
 
 use super::selection::OUTPUT;
 use super::{Command, Output};

@@ -1,4 +1,5 @@
-//! What takes the advanced privilege, as ONTAP has it: what is done seldom, and takes limits from what has them.
+//! What takes the advanced privilege, as ONTAP has it: what is done seldom, and takes limits from
+//! what has them.
 
 use super::{AdaptiveCommand, Command, PolicyGroupCommand, WorkloadCommand};
 use crate::value::Privilege;

@@ -7,7 +7,8 @@ use super::{
 use crate::value::ObjectName;
 
 impl Command {
-    /// What would be lost with it, as the question whether it is meant; `None` of what destroys nothing.
+    /// What would be lost with it, as the question whether it is meant; `None` of what destroys
+    /// nothing.
     pub fn question(&self) -> Option<String> {
         let of = |vserver: &Option<ObjectName>| {
             vserver.as_ref().map(|svm| format!(" in Vserver \"{svm}\"")).unwrap_or_default()

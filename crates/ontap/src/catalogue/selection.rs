@@ -30,7 +30,8 @@ pub enum Form {
     /// A table with the usual columns.
     #[default]
     Summary,
-    /// A block of `label: value` lines for every object: with `-instance`, or where the keys name a single object.
+    /// A block of `label: value` lines for every object: with `-instance`, or where the keys name a
+    /// single object.
     Instance,
     /// A table with the keys and these columns (`-fields`).
     Fields(Vec<&'static str>),

@@ -1,5 +1,5 @@
-//! `qos statistics`: eleven commands of one kind. They differ in what a row stands for and in which figures it shows, so
-//! one struct carries both and the rows of the table share their parameters.
+//! `qos statistics`: eleven commands of one kind. They differ in what a row stands for and in which
+//! figures it shows, so one struct carries both and the rows of the table share their parameters.
 
 use super::selection::OUTPUT;
 use super::{Command, Output};

@@ -1,5 +1,5 @@
-//! Ties the words behind a command to its parameters. Beside every mistake it notes the words that were probably
-//! meant, so that a whole mended line can be proposed.
+//! Ties the words behind a command to its parameters. Beside every mistake it notes the words that
+//! were probably meant, so that a whole mended line can be proposed.
 
 use super::Problem;
 use super::lookup::{Pick, pick_parameter};
@@ -86,14 +86,16 @@ impl<'a> Binder<'a> {
         self.named(word).is_some_and(|p| self.spec.parameters.first().is_some_and(|first| first.name == p.name))
     }
 
-    /// What to write instead of a word that is a name refused here, or begins one and at most one of the command's own.
+    /// What to write instead of a word that is a name refused here, or begins one and at most one
+    /// of the command's own.
     fn refused(&self, typed: &str) -> Option<&'static str> {
         if let Pick::Several(_) = pick_parameter(typed, &self.names()) {
             return None;
         }
         let own = pick_parameter(typed, &self.names());
         let typed = typed.to_ascii_lowercase();
-        // A beginning that is one of the command's own means that one, unless the refused name begins it too.
+        // A beginning that is one of the command's own means that one, unless the refused name
+        // begins it too.
         let is_refused_first = |name: &str| match own {
             Pick::One(own) => own.starts_with(name),
             _ => true,
@@ -167,11 +169,13 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// `-peak-iops -allocation used-space` is a blank too many; otherwise the parameter stands there for nothing.
+    /// `-peak-iops -allocation used-space` is a blank too many; otherwise the parameter stands
+    /// there for nothing.
     fn no_value(&mut self, parameter: &'static Parameter, typed: &Word) {
         let follows = self.words.get(self.at);
         let next = follows.map(|w| w.text.clone());
-        // The blank may also stand in the middle of a name that was cut short: `-qos-adaptive-policy -group`.
+        // The blank may also stand in the middle of a name that was cut short:
+        // `-qos-adaptive-policy -group`.
         let halves = [Some(parameter.name), typed.parameter()].into_iter().flatten();
         let second = follows.and_then(Word::parameter).unwrap_or_default();
         let whole = halves.map(|half| format!("{half}-{second}").to_ascii_lowercase());
@@ -219,7 +223,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// `aqos- epic-prod1` is a blank too many, if the two halves make a value of the parameter before them.
+    /// `aqos- epic-prod1` is a blank too many, if the two halves make a value of the parameter
+    /// before them.
     fn unexpected(&mut self, word: &Word) {
         let text = word.text.clone();
         let halves = self.at.checked_sub(3).map(|i| (&self.words[i], &self.words[i + 1]));

@@ -16,7 +16,8 @@ pub struct Completion {
     pub names: Option<Names>,
 }
 
-/// Names that a server has: a field of what a `show` command lists, of those that begin with what is typed.
+/// Names that a server has: a field of what a `show` command lists, of those that begin with what
+/// is typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// The words of the command.
@@ -39,7 +40,8 @@ pub struct Candidate {
 /// The ways to go on with a line. None, if the line is wrong already or if only the user can know.
 pub fn complete(line: &str) -> Completion {
     let start = line.rfind(char::is_whitespace).map_or(0, |i| i + line[i..].chars().next().map_or(1, char::len_utf8));
-    // A quote that is open here swallows the end of the line: it is a value that only the user knows.
+    // A quote that is open here swallows the end of the line: it is a value that only the user
+    // knows.
     let Ok(words) = Word::split(&line[..start]) else { return Completion::of(start, vec![]) };
     let typed = &line[start..];
     let mut path = Vec::new();

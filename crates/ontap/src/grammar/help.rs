@@ -12,7 +12,8 @@ pub struct Topic {
 }
 
 impl Topic {
-    /// The topic of a line that asks for help: `help …`, `man …`, or `…` with `?` behind it. `None` for any other line.
+    /// The topic of a line that asks for help: `help …`, `man …`, or `…` with `?` behind it. `None`
+    /// for any other line.
     pub(super) fn asked(words: &[Word]) -> Option<Result<Topic, Problem>> {
         let mark = |w: &Word| !w.quoted && (w.text == "?" || w.text == "-?");
         match words {

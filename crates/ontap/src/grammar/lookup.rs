@@ -1,4 +1,5 @@
-//! Finds the command that a line begins with. Every word may be cut short as long as one meaning is left.
+//! Finds the command that a line begins with. Every word may be cut short as long as one meaning is
+//! left.
 
 use super::Problem;
 use super::spec::CommandSpec;
@@ -67,9 +68,10 @@ pub(super) fn pick(typed: &str, choices: &[&'static str]) -> Pick {
     }
 }
 
-/// The parameter of a command that a name, or the beginning of one, stands for. `-output` is no parameter of ONTAP's, so
-/// what begins another one as well means that one: `-o` is `-ostype` in `lun show`, as it is in its published lines. A whole
-/// name may be written without its hyphens: older releases have `-messagename`.
+/// The parameter of a command that a name, or the beginning of one, stands for. `-output` is no
+/// parameter of ONTAP's, so what begins another one as well means that one: `-o` is `-ostype` in
+/// `lun show`, as it is in its published lines. A whole name may be written without its hyphens:
+/// older releases have `-messagename`.
 pub(super) fn pick_parameter(typed: &str, names: &[&'static str]) -> Pick {
     match pick(typed, names) {
         Pick::Several(fitting) => {

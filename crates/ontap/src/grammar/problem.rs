@@ -178,7 +178,8 @@ impl CommandError {
         CommandError { problems: vec![problem], usage: None, suggestion: None }
     }
 
-    /// The answer for a terminal: a line for every problem, then the proposal and the usage on lines of their own.
+    /// The answer for a terminal: a line for every problem, then the proposal and the usage on
+    /// lines of their own.
     pub fn report(&self) -> String {
         let mut lines: Vec<String> = self.problems.iter().map(|p| format!("Error: {p}")).collect();
         lines.extend(self.suggestion.as_ref().map(|s| format!("Try: {s}")));

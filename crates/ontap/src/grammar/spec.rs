@@ -1,4 +1,5 @@
-//! The shape of a table row: a command, its parameters, and how a field of its struct reads from the command line.
+//! The shape of a table row: a command, its parameters, and how a field of its struct reads from
+//! the command line.
 
 use super::{Arguments, Problem};
 use crate::catalogue::Command;
@@ -15,8 +16,8 @@ pub struct CommandSpec {
     pub parameters: &'static [Parameter],
     /// Pairs of parameters that exclude one another.
     pub apart: &'static [(&'static str, &'static str)],
-    /// Names that other commands have and this one must not take for the beginning of one of its own, each with what to
-    /// write instead.
+    /// Names that other commands have and this one must not take for the beginning of one of its
+    /// own, each with what to write instead.
     pub refused: &'static [(&'static str, &'static str)],
     /// For a `show` command: the fields that together name a single object.
     pub keys: &'static [&'static str],
@@ -113,7 +114,8 @@ impl Parameter {
     }
 }
 
-/// What a field of a command's struct can be: a value (then it is required), an `Option` of one, or a [`Switch`].
+/// What a field of a command's struct can be: a value (then it is required), an `Option` of one, or
+/// a [`Switch`].
 pub(crate) trait Field: Sized {
     const NEED: Need;
     const SYNTAX: &'static str;
@@ -136,7 +138,8 @@ impl<T: Value> Field for T {
     }
 
     fn read(word: Option<&Word>) -> Result<T, ValueError> {
-        // What is required was asked for before anything is built; the error is for a caller that did not.
+        // What is required was asked for before anything is built; the error is for a caller that
+        // did not.
         word.map_or_else(|| Err(ValueError::new("", "is missing")), T::from_word)
     }
 }

@@ -1,5 +1,5 @@
-//! The parser by example, by the tables' own consistency, and by property: whatever is typed, it neither panics nor
-//! proposes a line that it would refuse.
+//! The parser by example, by the tables' own consistency, and by property: whatever is typed, it
+//! neither panics nor proposes a line that it would refuse.
 
 use super::*;
 use crate::catalogue::*;
@@ -45,7 +45,8 @@ fn a_volume_is_created() {
     let expected = Command::Volume(VolumeCommand::Create(expected));
     let rest = "-vserver svm01 -size 1GB -qos-policy-group policy1";
     assert_eq!(ok(&format!("volume create -volume vol1 {rest}")), expected);
-    // Cut short, with the first parameter in its place, or at the end, or in other letters, or in quotes.
+    // Cut short, with the first parameter in its place, or at the end, or in other letters, or in
+    // quotes.
     assert_eq!(ok(&format!("vol cr vol1 {rest}")), expected);
     assert_eq!(ok(&format!("volume create {rest} vol1")), expected);
     assert_eq!(ok("VOLUME create -VOL vol1 -vs svm01 -SIZE 1g -qos-pol policy1"), expected);
@@ -170,7 +171,8 @@ fn mistakes_in_parameters_are_named() {
 fn likely_fixes_are_proposed_as_a_whole_line() {
     let fixed = |line: &str| wrong(line).suggestion;
     let is = |line: &str| Some(line.to_owned());
-    // Two hyphens, a dash from a text processor, a known slip in print, and several mistakes at once.
+    // Two hyphens, a dash from a text processor, a known slip in print, and several mistakes at
+    // once.
     assert_eq!(fixed("volume modify --volume v -size 1g"), is("volume modify -volume v -size 1g"));
     assert_eq!(fixed("volume modify \u{2013}volume v -size 1g"), is("volume modify -volume v -size 1g"));
     assert_eq!(fixed("volume show -instant"), is("volume show -instance"));
@@ -247,8 +249,9 @@ fn what_could_follow_is_offered() {
     assert_eq!(complete("").candidates.len(), 13);
 }
 
-/// The template's name begins as the group of volumes and LUNs is called: cut short to that, it would set the group of all
-/// volumes to come. Neither it nor what begins it is taken; what says more is the template's, cut short.
+/// The template's name begins as the group of volumes and LUNs is called: cut short to that, it
+/// would set the group of all volumes to come. Neither it nor what begins it is taken; what says
+/// more is the template's, cut short.
 #[test]
 fn an_svm_takes_no_adaptive_policy_group() {
     for typed in ["-qos-adaptive-policy-group", "-QOS-adaptive-policy-group", "-qos-adaptive", "-qos-a"] {
@@ -343,7 +346,8 @@ fn sound(line: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// `-output` is ours: it makes no abbreviation ambiguous that ONTAP takes, and has its own where nothing else begins so.
+/// `-output` is ours: it makes no abbreviation ambiguous that ONTAP takes, and has its own where
+/// nothing else begins so.
 #[test]
 fn output_stands_behind_the_parameters_of_ontap() {
     let shown = |line: &str| match parse(line) {

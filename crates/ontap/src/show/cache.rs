@@ -11,7 +11,8 @@ pub struct CachePartitionRow {
     pub size: u64,
     /// What came of it; `None` where the server has no cache.
     pub counts: Option<CacheCounts>,
-    /// The volumes whose pages it has, as `SVM:VOLUME`; `None` of the default one, which has all others.
+    /// The volumes whose pages it has, as `SVM:VOLUME`; `None` of the default one, which has all
+    /// others.
     pub volumes: Option<Vec<String>>,
 }
 

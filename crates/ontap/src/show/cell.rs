@@ -26,7 +26,8 @@ pub enum Cell {
     Iops(u64),
     /// Operations per second and size.
     Rate(AdaptiveRate),
-    /// A moment in UTC, in seconds since the beginning of 1970; prints as `Sun Nov 22 02:30:59 2026`.
+    /// A moment in UTC, in seconds since the beginning of 1970; prints as
+    /// `Sun Nov 22 02:30:59 2026`.
     Moment(u64),
     /// The same as events have it; prints as `11/22/2026 02:30:59`.
     Stamp(u64),
@@ -90,7 +91,8 @@ impl Cell {
             Cell::Ceiling(_) | Cell::Floor(_) | Cell::Throughput { .. } => query.matches(&text),
             Cell::BlockSize(_) | Cell::Burst(_) => query.matches(&text),
             Cell::Stamp(seconds) => match query.literal().and_then(|text| text.parse::<Query>().ok()) {
-                // A moment has a blank in it and so is quoted: that does not make a comparison literal.
+                // A moment has a blank in it and so is quoted: that does not make a comparison
+                // literal.
                 Some(unquoted) => unquoted.matches_number(*seconds, &text, stamp),
                 None => query.matches_number(*seconds, &text, stamp),
             },

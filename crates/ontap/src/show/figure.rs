@@ -1,15 +1,16 @@
-//! How ONTAP writes figures. The rules are read off published output; the examples in the tests are from there.
+//! How ONTAP writes figures. The rules are read off published output; the examples in the tests are
+//! from there.
 
 use crate::value::SizeUnits;
 
-/// Latency below which microseconds are printed, in nanoseconds: published tables have 1264.00us and 2.52ms, so the
-/// change is somewhere between.
+/// Latency below which microseconds are printed, in nanoseconds: published tables have 1264.00us
+/// and 2.52ms, so the change is somewhere between.
 const MICROSECONDS_BELOW_NS: u64 = 1_300_000;
 
 const SIZE_UNITS: [&str; 7] = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
 
-/// A size in the largest unit that it reaches: whole numbers without a fraction (`20MB`), others with four digits
-/// (`99.78MB`, `972.5MB`, `1023MB`).
+/// A size in the largest unit that it reaches: whole numbers without a fraction (`20MB`), others
+/// with four digits (`99.78MB`, `972.5MB`, `1023MB`).
 pub fn size(bytes: u64, units: SizeUnits) -> String {
     let base: u128 = base(units).into();
     let bytes = u128::from(bytes);
@@ -31,8 +32,9 @@ pub fn size(bytes: u64, units: SizeUnits) -> String {
 
 /// Bytes per second as KB/s or MB/s; nothing at all is `0KB/s`.
 ///
-/// ONTAP counts these in powers of 1024, though limits count in powers of 1000: a published row has 7219 operations of
-/// 4 KiB as 28.20MB/s, and 7219 · 4096 / 2^20 = 28.20. The caller says which is wanted.
+/// ONTAP counts these in powers of 1024, though limits count in powers of 1000: a published row has
+/// 7219 operations of 4 KiB as 28.20MB/s, and 7219 · 4096 / 2^20 = 28.20. The caller says which is
+/// wanted.
 pub fn throughput(bytes_per_second: u64, units: SizeUnits) -> String {
     let base = u128::from(base(units));
     let bytes = u128::from(bytes_per_second);
@@ -52,8 +54,8 @@ pub fn latency(ns: u64) -> String {
     }
 }
 
-/// A latency in nanoseconds in eight columns: by the microsecond below 10 ms, by a tenth of a millisecond below 10 s, then by
-/// the second. Nothing at all is `0ms`.
+/// A latency in nanoseconds in eight columns: by the microsecond below 10 ms, by a tenth of a
+/// millisecond below 10 s, then by the second. Nothing at all is `0ms`.
 pub fn short_latency(ns: u64) -> String {
     match ns {
         0 => "0ms".to_owned(),
@@ -87,7 +89,8 @@ mod tests {
     #[test]
     fn sizes_have_four_digits_unless_they_are_whole() {
         let mb = 1 << 20;
-        // 1 GiB; 20 MiB; 99.78 MiB; 972.5 MiB; 1023 MiB and a byte; 1.5 GiB; just under 100 GiB rounds up.
+        // 1 GiB; 20 MiB; 99.78 MiB; 972.5 MiB; 1023 MiB and a byte; 1.5 GiB; just under 100 GiB
+        // rounds up.
         let cases = [
             (1 << 30, "1GB"),
             (20 * mb, "20MB"),

@@ -1,14 +1,17 @@
-//! A table of statistics at the width of a terminal: ONTAP's layout is wider than most, and a line that wraps is not read.
+//! A table of statistics at the width of a terminal: ONTAP's layout is wider than most, and a line
+//! that wraps is not read.
 //!
-//! Of a table that is too wide, columns of waiting that say nothing go, the last first; then columns get as narrow as what
-//! is in them; then the names in the first column are cut. What is never left out is a figure that is not zero.
+//! Of a table that is too wide, columns of waiting that say nothing go, the last first; then
+//! columns get as narrow as what is in them; then the names in the first column are cut. What is
+//! never left out is a figure that is not zero.
 
 /// Cells of a column that nobody waited in.
 const IDLE: &[&str] = &["0ms", "0us", "-"];
 /// The fewest characters of a name that is cut.
 const NAME_MIN: usize = 8;
 
-/// A table as it was laid out, at most `width` columns wide where that can be; whatever else the text has stays.
+/// A table as it was laid out, at most `width` columns wide where that can be; whatever else the
+/// text has stays.
 pub fn fitted(text: &str, width: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let is_rule = |line: &&str| !line.is_empty() && line.chars().all(|c| c == '-' || c == ' ');
@@ -149,7 +152,8 @@ mod tests {
         text.lines().map(|line| line.chars().count()).max().unwrap()
     }
 
-    /// 165 columns come down to 80 with every figure that is not zero, and to 160 with more of the columns.
+    /// 165 columns come down to 80 with every figure that is not zero, and to 160 with more of the
+    /// columns.
     #[test]
     fn the_latency_table_fits_the_terminal_and_keeps_what_is_waited_for() {
         let whole = latency(&["vol1-wid11", "vol2-wid12"]);

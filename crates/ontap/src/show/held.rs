@@ -1,4 +1,5 @@
-//! What held a workload back, and how its floor fared: the two columns of `qos statistics … held show`.
+//! What held a workload back, and how its floor fared: the two columns of
+//! `qos statistics … held show`.
 
 use super::figure;
 use block::LimitKind;
@@ -39,7 +40,8 @@ pub enum FloorStatus {
     Met,
     /// Missed: that many requests would have to be outstanding.
     NeedsOutstanding(u64),
-    /// Missed: all floors together are more than the storage can do, and are cut to this percentage.
+    /// Missed: all floors together are more than the storage can do, and are cut to this
+    /// percentage.
     CutTo(u64),
     /// Missed: a ceiling is below it.
     CeilingAbove,

@@ -11,7 +11,8 @@ pub struct HistoryRow {
     pub time: u64,
     /// Its length in seconds.
     pub duration: u64,
-    /// Whether it is one of many of a day: then its time is written by the second, else by the hour.
+    /// Whether it is one of many of a day: then its time is written by the second, else by the
+    /// hour.
     pub is_of_a_day: bool,
     /// Operations per second.
     pub iops: u64,

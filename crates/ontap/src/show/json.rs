@@ -1,11 +1,12 @@
-//! Answers as JSON: one document on one line for each answer, so that statistics which go on are a line each.
+//! Answers as JSON: one document on one line for each answer, so that statistics which go on are a
+//! line each.
 //!
 //! ```text
 //!   {"num_records":2,"records":[{"volume":"vol1","size":1073741824,"qos_policy_group":null,…},…]}
 //! ```
-//! Fields are called as in the command's table, with underscores. Figures are numbers in base units (bytes, bytes per
-//! second, operations per second, nanoseconds, percent); what is absent is null; states and names are strings. Names
-//! are never shortened.
+//! Fields are called as in the command's table, with underscores. Figures are numbers in base units
+//! (bytes, bytes per second, operations per second, nanoseconds, percent); what is absent is null;
+//! states and names are strings. Names are never shortened.
 
 use super::{Cell, Row};
 use crate::value::Limits;
@@ -23,7 +24,8 @@ pub(super) fn line(document: &Value) -> String {
     format!("{document}\n")
 }
 
-/// A refusal, in the envelope of ONTAP's REST: `code` is text there too, and null where the failure has none.
+/// A refusal, in the envelope of ONTAP's REST: `code` is text there too, and null where the failure
+/// has none.
 pub fn refusal(code: Option<u32>, message: &str, target: Option<&str>) -> String {
     json!({ "error": { "code": code.map(|code| code.to_string()), "message": message, "target": target } }).to_string()
 }

@@ -8,7 +8,8 @@ use super::{
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::SizeUnits;
 
-/// The rows that a selection picks, with their figures in base units. The layout is made of them when it is asked for.
+/// The rows that a selection picks, with their figures in base units. The layout is made of them
+/// when it is asked for.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// The rows, in the order in which they print.
@@ -98,8 +99,9 @@ impl Listing {
         Listing { rows: rows.into(), form, output: selection.output, everything, units }
     }
 
-    /// The same of rows whose measured fields are not known yet: `measure` fills them in, with what a row is about, for
-    /// the rows that all other fields pick, and only if the query asks for such a field.
+    /// The same of rows whose measured fields are not known yet: `measure` fills them in, with what
+    /// a row is about, for the rows that all other fields pick, and only if the query asks for such
+    /// a field.
     pub fn measured<K, R: Row>(
         rows: impl IntoIterator<Item = (K, R)>,
         selection: &Selection,

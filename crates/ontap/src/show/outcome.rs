@@ -2,7 +2,8 @@
 
 use crate::value::{Size, SizeUnit};
 
-/// How many entries something was done to, for commands that take patterns: `2 entries were modified.`
+/// How many entries something was done to, for commands that take patterns:
+/// `2 entries were modified.`
 pub fn entries(count: usize, done: &str) -> String {
     match count {
         1 => format!("1 entry was {done}.\n"),
@@ -10,7 +11,8 @@ pub fn entries(count: usize, done: &str) -> String {
     }
 }
 
-/// The answer of `lun create`: the size as typed and in bytes, `Created a LUN of size 10g (10737418240)`.
+/// The answer of `lun create`: the size as typed and in bytes,
+/// `Created a LUN of size 10g (10737418240)`.
 pub fn lun_created(size: Size, bytes: u64) -> String {
     let number = size.number;
     match size.unit {

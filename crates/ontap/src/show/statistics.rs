@@ -1,4 +1,5 @@
-//! The tables of `qos statistics`: one iteration each, a total first, then the busiest or the slowest.
+//! The tables of `qos statistics`: one iteration each, a total first, then the busiest or the
+//! slowest.
 
 use super::table::{Column, Table};
 use super::{FloorStatus, HeldBy, figure, json};
@@ -84,8 +85,9 @@ impl Waits {
     }
 }
 
-/// One iteration of a statistics command: whoever it is about, the busiest or the slowest first. Whom it is about
-/// ([`StatisticsShow::vserver`], `volume`, `node`) is for the caller to pick; order and number of rows are settled here.
+/// One iteration of a statistics command: whoever it is about, the busiest or the slowest first.
+/// Whom it is about ([`StatisticsShow::vserver`], `volume`, `node`) is for the caller to pick;
+/// order and number of rows are settled here.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     /// What a row stands for.
@@ -116,8 +118,8 @@ impl Statistics {
         Statistics { scope, figures, total, rows: measured, advice, output: command.output }
     }
 
-    /// As ONTAP lays it out, throughput in powers of 1024 as the published tables have it; or as JSON where the command
-    /// asked for that.
+    /// As ONTAP lays it out, throughput in powers of 1024 as the published tables have it; or as
+    /// JSON where the command asked for that.
     pub fn text(&self) -> String {
         if self.output == Output::Json {
             return self.json();

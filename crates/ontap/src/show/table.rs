@@ -1,5 +1,5 @@
-//! Tables with a header, a line of dashes, and one blank between columns. A cell that is wider than its column keeps
-//! the rest of its line, and the row goes on below, under its columns:
+//! Tables with a header, a line of dashes, and one blank between columns. A cell that is wider than
+//! its column keeps the rest of its line, and the row goes on below, under its columns:
 //!
 //! ```text
 //!   Vserver   Volume       Aggregate
@@ -8,7 +8,8 @@
 //!                          aggr1
 //! ```
 //!
-//! Where a table fits a terminal, a cell that would pass its edge begins so far to the left that it ends there.
+//! Where a table fits a terminal, a cell that would pass its edge begins so far to the left that it
+//! ends there.
 
 use crate::grammar::filled;
 
@@ -120,7 +121,8 @@ impl Table {
     }
 }
 
-/// A sentence in lines of at most so many characters, one at least; a word that is longer is broken.
+/// A sentence in lines of at most so many characters, one at least; a word that is longer is
+/// broken.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let chars: Vec<Vec<char>> = text.split_whitespace().map(|word| word.chars().collect()).collect();
     let pieces = chars.iter().flat_map(|word| word.chunks(width)).map(|piece| piece.iter().collect());

@@ -1,4 +1,5 @@
-//! What people read, kept as text. `INSTA_UPDATE=always cargo test -p ontap` renews it; review the difference.
+//! What people read, kept as text. `INSTA_UPDATE=always cargo test -p ontap` renews it; review the
+//! difference.
 
 mod json;
 mod server;
@@ -294,7 +295,8 @@ fn filters_pick_rows_by_text_and_by_size() {
         picked.map(|row| row.volume.clone()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(names("volume show -volume vol*"), "vol1 vol2");
-    // 100 GiB is more than 10 GB and less than 1 TB; 85 % and 20 % of space are used in the last two.
+    // 100 GiB is more than 10 GB and less than 1 TB; 85 % and 20 % of space are used in the last
+    // two.
     assert_eq!(names("volume show -size 10GB..1TB"), "vol2");
     assert_eq!(names("volume show -percent-used >=20%"), "vol2 epic_rhel1_production_01");
     assert_eq!(names("volume show -qos-adaptive-policy-group -"), "vol1 vol2 epic_rhel1_production_01");
@@ -312,7 +314,8 @@ fn nothing_to_show_is_said() {
     assert_eq!(shown(&volumes(), "volume show -volume v9"), "There are no entries matching your query.\n");
 }
 
-/// A field that can be shown has a value in the row type, and what a row type shows is a field of its command.
+/// A field that can be shown has a value in the row type, and what a row type shows is a field of
+/// its command.
 #[test]
 fn tables_and_rows_know_the_same_fields() {
     fn check<R: Row>(row: &R) {
@@ -375,7 +378,8 @@ fn the_total_sums_work_and_averages_time_over_operations() {
     let rows = [measured("a", 1, 100, 1_000_000), measured("b", 2, 300, 3_000_000)];
     let text = table("qos statistics workload performance show -rows 1", &rows);
     let lines: Vec<&str> = text.lines().collect();
-    // 100 + 300 operations of 4 KiB = 1.5625 MiB/s; (100 · 1 ms + 300 · 3 ms) / 400 = 2.5 ms. One row: the busier.
+    // 100 + 300 operations of 4 KiB = 1.5625 MiB/s; (100 · 1 ms + 300 · 3 ms) / 400 = 2.5 ms. One
+    // row: the busier.
     assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), ["-total-", "-", "400", "1.56MB/s", "2.50ms"]);
     assert_eq!(lines.len(), 4);
     assert!(lines[3].starts_with("b "));

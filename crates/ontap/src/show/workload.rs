@@ -26,7 +26,8 @@ pub struct WorkloadRow {
     pub qtree: Option<String>,
     /// The file.
     pub file: Option<String>,
-    /// The ceiling in force, of its group alone or, where that is shared, of all its members together.
+    /// The ceiling in force, of its group alone or, where that is shared, of all its members
+    /// together.
     pub max_throughput: Option<Limits>,
     /// The floor in force.
     pub min_throughput: Option<Limits>,

@@ -1,4 +1,5 @@
-//! What an adaptive policy group promises: operations per second for every terabyte or gigabyte, and a least number.
+//! What an adaptive policy group promises: operations per second for every terabyte or gigabyte,
+//! and a least number.
 
 use super::{IOPS_MAX, ValueError, leading_number, plain_value};
 use std::fmt;
@@ -40,7 +41,8 @@ fn number(text: &str, rule: &str) -> Result<(u64, String), ValueError> {
 }
 
 impl AdaptiveRate {
-    /// Rates of both kinds on one scale, in IOPS per TB. A rate is 2^31 at most, so this cannot overflow.
+    /// Rates of both kinds on one scale, in IOPS per TB. A rate is 2^31 at most, so this cannot
+    /// overflow.
     pub fn per_terabyte(self) -> u64 {
         match self.per {
             PerSize::Terabyte => self.iops,

@@ -11,8 +11,8 @@ pub enum PolicyAssignment {
     Detach,
     /// The group that the object joins.
     Group(PolicyName),
-    /// Limits of the object alone, which REST gives in place of a name: a group of its own, which comes and goes with
-    /// them. There is no line for it.
+    /// Limits of the object alone, which REST gives in place of a name: a group of its own, which
+    /// comes and goes with them. There is no line for it.
     Own(OwnLimits),
 }
 
@@ -43,8 +43,9 @@ impl Value for PolicyAssignment {
     const SYNTAX: &'static str = "<text>|none";
     const CHOICES: &'static [&'static str] = &["none"];
 
-    /// `non` and `no` are taken for a slip, because attaching to a group so called is far less likely than a cut-off
-    /// `none`, and would leave the object limited that should be free. In quotes they are names.
+    /// `non` and `no` are taken for a slip, because attaching to a group so called is far less
+    /// likely than a cut-off `none`, and would leave the object limited that should be free. In
+    /// quotes they are names.
     fn from_word(word: &Word) -> Result<PolicyAssignment, ValueError> {
         if word.text.eq_ignore_ascii_case("none") {
             return Ok(PolicyAssignment::Detach);

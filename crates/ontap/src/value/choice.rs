@@ -5,7 +5,8 @@ use crate::word::Word;
 use std::fmt;
 use std::str::FromStr;
 
-/// Defines an enum whose variants are words: reading (any case), printing, and the list for completion.
+/// Defines an enum whose variants are words: reading (any case), printing, and the list for
+/// completion.
 macro_rules! choice {
     (
         $(#[$about:meta])* $type:ident, $syntax:literal, $what:literal

@@ -55,7 +55,8 @@ choice! {
 }
 
 choice! {
-    /// The way in. The shell on the server's own machine goes by who owns its control socket, and knows no log-in.
+    /// The way in. The shell on the server's own machine goes by who owns its control socket, and
+    /// knows no log-in.
     LoginApplication, "http", "an application"
     {
         /// REST over HTTPS.

@@ -14,9 +14,9 @@ pub const OBJECT_NAME_CHARS_MAX: usize = 203;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PolicyName(String);
 
-/// The name of an SVM, volume, qtree, LUN or snapshot: 1–203 letters, digits, `_`, `-` and dots, the first a letter, digit
-/// or `_`.
-/// Slashes and colons never occur, so that export names stay unambiguous.
+/// The name of an SVM, volume, qtree, LUN or snapshot: 1–203 letters, digits, `_`, `-` and dots,
+/// the first a letter, digit or `_`. Slashes and colons never occur, so that export names stay
+/// unambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName(String);
 
@@ -65,8 +65,8 @@ impl FromStr for ObjectName {
     }
 }
 
-/// Proposes the name without hyphens and printed quotes around it and with `_` for odd signs inside, if that keeps the
-/// rule.
+/// Proposes the name without hyphens and printed quotes around it and with `_` for odd signs
+/// inside, if that keeps the rule.
 fn check(text: &str, rule: &str, chars_max: usize, fits: impl Fn(&str) -> bool) -> Result<String, ValueError> {
     let length = text.chars().count();
     if length > chars_max {

@@ -1,4 +1,5 @@
-//! Paths: of LUNs (`/vol/VOLUME/LUN`, `/vol/VOLUME/QTREE/LUN`), of files inside a volume, and of junctions.
+//! Paths: of LUNs (`/vol/VOLUME/LUN`, `/vol/VOLUME/QTREE/LUN`), of files inside a volume, and of
+//! junctions.
 
 use super::{ObjectName, ValueError, plain_value};
 use std::fmt;

@@ -1,5 +1,5 @@
-//! A question about a field, as `show` commands ask it and as `volume modify -volume` picks its volumes: `vol1`,
-//! `epic_rhel1_*`, `vol1|vol2`, `!vol1`, `>1GB`, `10..20`. Quotes make it literal.
+//! A question about a field, as `show` commands ask it and as `volume modify -volume` picks its
+//! volumes: `vol1`, `epic_rhel1_*`, `vol1|vol2`, `!vol1`, `>1GB`, `10..20`. Quotes make it literal.
 
 use super::{Value, ValueError};
 use crate::word::Word;
@@ -55,14 +55,15 @@ impl Query {
         }
     }
 
-    /// True if the text is picked. Case counts, as it does in names; `<` and the like go by the alphabet.
+    /// True if the text is picked. Case counts, as it does in names; `<` and the like go by the
+    /// alphabet.
     pub fn matches(&self, text: &str) -> bool {
         let by_alphabet = |other: &str| Some(text.cmp(other));
         self.terms.iter().any(|term| term.holds(text, by_alphabet)) != self.negated
     }
 
-    /// True if a number is picked, that prints as `text`; `read` gives the number that an operand stands for. An
-    /// operand without one picks nothing.
+    /// True if a number is picked, that prints as `text`; `read` gives the number that an operand
+    /// stands for. An operand without one picks nothing.
     pub fn matches_number(&self, number: u64, text: &str, read: impl Fn(&str) -> Option<u64>) -> bool {
         let by_size = |other: &str| read(other).map(|other| number.cmp(&other));
         let same = |term: &Term| matches!(term, Term::Exact(other) if by_size(other) == Some(Ordering::Equal));
@@ -107,8 +108,9 @@ impl Comparison {
     }
 }
 
-/// `*` stands for any run of characters, also none. After a mismatch only the last star needs to grow, because an
-/// earlier one could not match more than it did; so the work is bounded by the product of the lengths.
+/// `*` stands for any run of characters, also none. After a mismatch only the last star needs to
+/// grow, because an earlier one could not match more than it did; so the work is bounded by the
+/// product of the lengths.
 fn wildcard(pattern: &str, text: &str) -> bool {
     let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut i, mut j) = (0, 0);

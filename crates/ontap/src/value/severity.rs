@@ -4,7 +4,8 @@ use super::{ValueError, plain_value};
 use std::fmt;
 use std::str::FromStr;
 
-/// The severity of an event, the gravest first: so `<=ERROR` picks errors and what is graver, as in ONTAP.
+/// The severity of an event, the gravest first: so `<=ERROR` picks errors and what is graver, as in
+/// ONTAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Service is interrupted.

@@ -1,5 +1,5 @@
-//! A size as typed. Whether `1GB` is 10^9 or 2^30 bytes is a setting of the server, so the unit is kept and the caller
-//! decides; `1GiB` is 2^30 either way.
+//! A size as typed. Whether `1GB` is 10^9 or 2^30 bytes is a setting of the server, so the unit is
+//! kept and the caller decides; `1GiB` is 2^30 either way.
 
 use super::{ValueError, leading_number, plain_value};
 use std::fmt;
@@ -60,7 +60,8 @@ impl FromStr for Size {
         let Some((number, unit)) = leading_number(text) else { return Err(ValueError::new(text, RULE)) };
         let unit = SizeUnit::read(unit).ok_or_else(|| ValueError::new(text, RULE))?;
         let size = number.map(|number| Size { number, unit });
-        // The larger reading must fit, so that a size that was accepted once has a value under either setting.
+        // The larger reading must fit, so that a size that was accepted once has a value under
+        // either setting.
         size.filter(|s| s.bytes(SizeUnits::Binary).is_some())
             .ok_or_else(|| ValueError::new(text, "is more than 2^64 bytes, the largest size"))
     }

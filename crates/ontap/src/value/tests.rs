@@ -1,5 +1,5 @@
-//! Reading and printing of every value, by example and by property: what is printed reads back as the same value, and
-//! what is in canonical form prints as it was.
+//! Reading and printing of every value, by example and by property: what is printed reads back as
+//! the same value, and what is in canonical form prints as it was.
 
 use super::*;
 use proptest::prelude::*;
@@ -158,13 +158,15 @@ fn queries_pick_numbers_by_their_size() {
         text.parse::<Query>().unwrap().matches_number(bytes, "1GB", read)
     };
     let gib = 1 << 30;
-    // Strictly more, at least, another way to write the same number, the printed text, and what is no number.
+    // Strictly more, at least, another way to write the same number, the printed text, and what is
+    // no number.
     assert!(picks(">512MB", gib) && !picks(">1GB", gib) && picks(">=1GB", gib));
     assert!(picks("1024MB", gib) && picks("1G*", gib) && !picks(">big", gib));
     assert!(picks("512MB..1GB", gib) && !picks("2GB..3GB", gib) && picks("!2GB", gib));
 }
 
-/// A matcher that is slow and plainly right: the first pattern character decides, a star tries every rest.
+/// A matcher that is slow and plainly right: the first pattern character decides, a star tries
+/// every rest.
 fn slow_wildcard(pattern: &[char], text: &[char]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),

@@ -1,5 +1,6 @@
-//! What a fixed policy group limits: `10000IOPS`, `300MB/s`, both in either order, or one of the words `INF`, `none`
-//! and `0`. Byte rates count in powers of ten (1 MB/s = 10^6 B/s), unlike sizes.
+//! What a fixed policy group limits: `10000IOPS`, `300MB/s`, both in either order, or one of the
+//! words `INF`, `none` and `0`. Byte rates count in powers of ten (1 MB/s = 10^6 B/s), unlike
+//! sizes.
 
 use super::{BYTES_PER_SECOND_MAX, IOPS_MAX, ValueError, leading_number, plain_value};
 use std::fmt;
@@ -18,7 +19,8 @@ pub enum Throughput {
     Limits(Limits),
 }
 
-/// Operations and bytes per second; whichever is met first binds. At least one is present, and none is zero.
+/// Operations and bytes per second; whichever is met first binds. At least one is present, and none
+/// is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Operations per second.
@@ -119,7 +121,8 @@ impl Part {
         }
     }
 
-    /// Proposes the unit that the typed one looks like: `300MB` or `300M` for `300MB/s`, `300iop` for `300IOPS`.
+    /// Proposes the unit that the typed one looks like: `300MB` or `300M` for `300MB/s`, `300iop`
+    /// for `300IOPS`.
     fn unknown_unit(whole: &str, part: &str, unit: &str) -> ValueError {
         let error = ValueError::new(whole, RULE);
         let typed = unit.to_ascii_lowercase();

@@ -1,5 +1,6 @@
-//! Lines put together of an administrator's words in any order: each is read or refused, completed and asked about without a
-//! panic, and a proposal reads as it stands. `fuzz/fuzz_targets/command_line.rs` asks the same of any bytes.
+//! Lines put together of an administrator's words in any order: each is read or refused, completed
+//! and asked about without a panic, and a proposal reads as it stands.
+//! `fuzz/fuzz_targets/command_line.rs` asks the same of any bytes.
 
 use proptest::prelude::*;
 

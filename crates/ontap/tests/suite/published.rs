@@ -1,5 +1,5 @@
-//! The command lines of the published documents: what is right reads into exactly the command that was meant, and what
-//! is mistyped is answered with the likely fix.
+//! The command lines of the published documents: what is right reads into exactly the command that
+//! was meant, and what is mistyped is answered with the likely fix.
 
 use ontap::Command::{self, Adaptive, PolicyGroup, Statistics, Volume};
 use ontap::catalogue::*;
@@ -7,7 +7,8 @@ use ontap::value::*;
 
 const LINES: &str = include_str!("../../../../published/commands.txt");
 
-/// The administrators' lines of the two documents that have some, with this mark, without source and mark.
+/// The administrators' lines of the two documents that have some, with this mark, without source
+/// and mark.
 fn lines(mark: &str) -> Vec<&'static str> {
     let of_ontap = LINES.lines().filter_map(|line| line.strip_prefix("000 ").or(line.strip_prefix("003 ")));
     let marked = of_ontap.filter_map(|line| line.strip_prefix(mark).map(str::trim_start));

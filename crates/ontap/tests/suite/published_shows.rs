@@ -1,5 +1,5 @@
-//! The answers that the published documents print: the block of one policy group to the column, the built-in adaptive groups,
-//! which the document prints without their columns, word for word.
+//! The answers that the published documents print: the block of one policy group to the column, the
+//! built-in adaptive groups, which the document prints without their columns, word for word.
 
 use ontap::Command;
 use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};

@@ -57,8 +57,8 @@ fn a_point_keeps_its_requests_outstanding_for_the_whole_run() {
     assert!(asked(&one(0), &volumes, 1000).iter().all(|(_, at)| at % 8192 == 0 && *at < 64 << 20));
 }
 
-/// 10 and 30 MiB one behind the other: a quarter of 4000 requests goes to the first. The deviation is
-/// √(4000 × 3 / 16) = 27; five of them. As stripes both have 10 MiB and get half.
+/// 10 and 30 MiB one behind the other: a quarter of 4000 requests goes to the first. The deviation
+/// is √(4000 × 3 / 16) = 27; five of them. As stripes both have 10 MiB and get half.
 #[test]
 fn random_requests_are_as_the_volumes_are_put_together() {
     let volumes = volumes(&[10, 30]);
@@ -75,7 +75,8 @@ fn random_requests_are_as_the_volumes_are_put_together() {
     assert!(raid.abs_diff(2000) < 160 && highest == 9, "{raid} {highest}");
 }
 
-/// Two streams through 2 and 4 MiB: three large requests each, the first one's last on the second volume.
+/// Two streams through 2 and 4 MiB: three large requests each, the first one's last on the second
+/// volume.
 #[test]
 fn streams_have_a_part_each_volume_after_volume() {
     let volumes = volumes(&[2, 4]);

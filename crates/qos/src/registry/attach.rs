@@ -11,8 +11,8 @@ use crate::rule::{Refusal, Rule};
 use crate::settings::Nesting;
 
 impl Registry {
-    /// Puts an object into a policy group, or into none. A group that it was in before is left, and a note says so. The
-    /// limits hold at once, an adaptive policy's for the size known now.
+    /// Puts an object into a policy group, or into none. A group that it was in before is left, and
+    /// a note says so. The limits hold at once, an adaptive policy's for the size known now.
     pub fn attach(&mut self, object: ObjectId, group: Option<&str>) -> Result<Change, Refusal> {
         self.known(object)?;
         let group = group.map(|name| self.group_for(object, name)).transpose()?;
@@ -31,8 +31,8 @@ impl Registry {
         Ok(change)
     }
 
-    /// Sets the adaptive group that volumes made in the SVM from now on join, or none. Volumes that are there keep
-    /// what they have.
+    /// Sets the adaptive group that volumes made in the SVM from now on join, or none. Volumes that
+    /// are there keep what they have.
     pub fn set_template(&mut self, svm: ObjectId, group: Option<&str>) -> Result<Change, Refusal> {
         self.known(svm)?;
         let group = group.map(|name| self.group_for(svm, name)).transpose()?;
@@ -126,7 +126,8 @@ impl Registry {
         Err(Refusal::new(Rule::Nested, self.label(object.id), given))
     }
 
-    /// A LUN or file in a policy group below `object`: follows the counts down, so it costs no search.
+    /// A LUN or file in a policy group below `object`: follows the counts down, so it costs no
+    /// search.
     fn leaf_in_group<'a>(&'a self, mut object: &'a Object) -> Option<&'a Object> {
         while object.leaves_in_groups > 0 {
             let children = || object.children().map(|id| &self.objects[&id]);

@@ -1,7 +1,8 @@
 //! The registry as plain records, for whoever keeps it over a restart, and back.
 //!
-//! Numbers survive: an object and a policy group come back under their own. Built-in groups are not in the records.
-//! What an adaptive policy comes to is not either; it is evaluated at once, as on assignment.
+//! Numbers survive: an object and a policy group come back under their own. Built-in groups are not
+//! in the records. What an adaptive policy comes to is not either; it is evaluated at once, as on
+//! assignment.
 
 use block::ObjectId;
 
@@ -84,9 +85,9 @@ impl Registry {
         self.groups.get(&id).and_then(group_record)
     }
 
-    /// The registry that the records describe, with the edits that bring an empty scheduler there. What contradicts
-    /// itself is refused. What only the settings of today would not allow stays as it is, and a note names it: nobody's
-    /// data waits for an administrator to mend a policy.
+    /// The registry that the records describe, with the edits that bring an empty scheduler there.
+    /// What contradicts itself is refused. What only the settings of today would not allow stays as
+    /// it is, and a note names it: nobody's data waits for an administrator to mend a policy.
     pub fn restore(settings: RegistrySettings, catalogue: &Catalogue) -> Result<(Registry, Change), Refusal> {
         let mut registry = Registry::new(settings);
         let mut change = Change::default();

@@ -1,9 +1,10 @@
 //! Sizes, and the adaptive policies that follow them.
 //!
-//! A size that changes does not move a limit at once. The object is noted with the time at which its policy is
-//! evaluated anew, [`RegistrySettings::evaluation_interval`](crate::RegistrySettings) after the first change since it
-//! last was; further changes meanwhile are covered by the same evaluation. So a million growing volumes cost a million
-//! evaluations every few minutes, spread as their changes were, and not one a write.
+//! A size that changes does not move a limit at once. The object is noted with the time at which
+//! its policy is evaluated anew, [`RegistrySettings::evaluation_interval`](crate::RegistrySettings)
+//! after the first change since it last was; further changes meanwhile are covered by the same
+//! evaluation. So a million growing volumes cost a million evaluations every few minutes, spread as
+//! their changes were, and not one a write.
 
 use block::{ObjectId, Time};
 
@@ -14,10 +15,12 @@ use crate::object::Object;
 use crate::rule::{Refusal, Rule};
 
 impl Registry {
-    /// The most objects that one call of [`Registry::evaluate`] looks at, so that a call stays short.
+    /// The most objects that one call of [`Registry::evaluate`] looks at, so that a call stays
+    /// short.
     pub const EVALUATIONS_MAX: usize = 10_000;
 
-    /// The size of a volume, LUN or file from now on. An adaptive policy follows it by [`Registry::evaluate`].
+    /// The size of a volume, LUN or file from now on. An adaptive policy follows it by
+    /// [`Registry::evaluate`].
     pub fn set_size(&mut self, id: ObjectId, size: Size, now: Time) -> Result<(), Refusal> {
         let object = self.known(id)?;
         if !object.kind.has_size() {
@@ -26,7 +29,8 @@ impl Registry {
         if object.size == size {
             return Ok(());
         }
-        // Later changes leave the time as it is, unless a clock that had jumped ahead put it too far away.
+        // Later changes leave the time as it is, unless a clock that had jumped ahead put it too
+        // far away.
         let due = now + self.settings.evaluation_interval;
         let waits = object.due.is_none_or(|before| before > due) && self.is_adaptive(object);
         self.at(id).size = size;
@@ -38,8 +42,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Evaluates the adaptive policies that are due, [`Registry::EVALUATIONS_MAX`] at most; the rest waits for the next
-    /// call, due at once. A change of less than 10 IOPS is skipped.
+    /// Evaluates the adaptive policies that are due, [`Registry::EVALUATIONS_MAX`] at most; the
+    /// rest waits for the next call, due at once. A change of less than 10 IOPS is skipped.
     pub fn evaluate(&mut self, now: Time) -> Change {
         let mut change = Change::default();
         for _ in 0..Registry::EVALUATIONS_MAX {

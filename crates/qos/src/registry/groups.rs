@@ -128,8 +128,8 @@ impl Registry {
         Ok(Change::default())
     }
 
-    /// Deletes a policy group. One with members or an SVM's template is refused unless forced; forced, its members are
-    /// in no group afterwards.
+    /// Deletes a policy group. One with members or an SVM's template is refused unless forced;
+    /// forced, its members are in no group afterwards.
     pub fn delete_group(&mut self, name: &str, force: bool) -> Result<Change, Refusal> {
         let group = self.user_group(name, "its deletion")?;
         let id = group.id;
@@ -203,8 +203,9 @@ impl Registry {
         group.members.iter().try_for_each(|member| self.check_kind(&self.objects[member], &group.name, policy))
     }
 
-    /// Puts a checked policy in the place of a group's. Its kind and whether it is shared are as before, so nobody joins
-    /// or leaves a budget. Costs nothing a member where only the budget changed.
+    /// Puts a checked policy in the place of a group's. Its kind and whether it is shared are as
+    /// before, so nobody joins or leaves a budget. Costs nothing a member where only the budget
+    /// changed.
     fn replace_policy(&mut self, id: GroupId, policy: Policy) -> Vec<Edit> {
         let mut edits = Vec::new();
         let before = std::mem::replace(&mut self.group_at(id).policy, policy);

@@ -1,4 +1,5 @@
-//! What is in force for an object: the limits at every level above it, which of them binds, and where each comes from.
+//! What is in force for an object: the limits at every level above it, which of them binds, and
+//! where each comes from.
 
 use block::{BytesPerSecond, Iops, ObjectId};
 
@@ -15,7 +16,8 @@ pub struct Level {
     pub group: GroupId,
     /// The ceiling is one budget for all members of the group.
     pub shared: bool,
-    /// Under [`PeakMode::Credits`] the ceiling is the expected rate and its burst leads to the peak.
+    /// Under [`PeakMode::Credits`] the ceiling is the expected rate and its burst leads to the
+    /// peak.
     pub peak: Option<PeakMode>,
     /// Ceiling with its burst, and floor.
     pub limits: Limits,
@@ -48,7 +50,8 @@ impl Registry {
 }
 
 impl InForce {
-    /// The tightest ceiling in operations and the level that sets it; of equals the one nearest to the object.
+    /// The tightest ceiling in operations and the level that sets it; of equals the one nearest to
+    /// the object.
     pub fn ceiling_iops(&self) -> Option<(Iops, &Level)> {
         self.tightest(|limits| limits.ceiling.iops)
     }
@@ -69,8 +72,8 @@ impl InForce {
         level?.limits.ceiling.burst
     }
 
-    /// The level whose ceiling makes the object's floor unreachable. Allowed, because ceilings always win, but seldom
-    /// meant.
+    /// The level whose ceiling makes the object's floor unreachable. Allowed, because ceilings
+    /// always win, but seldom meant.
     pub fn floor_blocked_by(&self, object: ObjectId) -> Option<&Level> {
         let floor = self.floor(object);
         self.levels.iter().find(|level| {

@@ -40,8 +40,8 @@ impl Registry {
         self.add(Some(parent), ObjectKind::File, name, size)
     }
 
-    /// Another name at the same place: a plain name for an SVM, volume or qtree, a path for a LUN or file. Nothing
-    /// changes for the scheduler.
+    /// Another name at the same place: a plain name for an SVM, volume or qtree, a path for a LUN
+    /// or file. Nothing changes for the scheduler.
     pub fn rename(&mut self, id: ObjectId, to: &str) -> Result<Change, Refusal> {
         let object = self.known(id)?;
         let kind = object.kind;
@@ -84,8 +84,8 @@ impl Registry {
         Ok(change)
     }
 
-    /// A copy of a volume with all that is in it, in the same SVM. Copies are in no policy group; the copy of the volume
-    /// joins the SVM's template like any new volume.
+    /// A copy of a volume with all that is in it, in the same SVM. Copies are in no policy group;
+    /// the copy of the volume joins the SVM's template like any new volume.
     pub fn clone_volume(&mut self, source: ObjectId, name: &str) -> Result<(ObjectId, Change), Refusal> {
         let object = self.known(source)?;
         if object.kind != ObjectKind::Volume {
@@ -253,7 +253,8 @@ impl Registry {
         }
     }
 
-    /// Where a file's path leads: what the file hangs on, and its path there without the first slash.
+    /// Where a file's path leads: what the file hangs on, and its path there without the first
+    /// slash.
     pub(super) fn file_place<'a>(&self, volume: ObjectId, path: &'a str) -> Result<(ObjectId, &'a str), Refusal> {
         self.known(volume)?;
         let form = || Refusal::new(Rule::FilePath, self.label(volume), format_args!("{path:?}"));
@@ -263,8 +264,8 @@ impl Registry {
     }
 }
 
-/// A sibling that `name` cannot stand beside: the same, one that would be a folder of it, or one that it would be a
-/// folder of (names of files hold their folders).
+/// A sibling that `name` cannot stand beside: the same, one that would be a folder of it, or one
+/// that it would be a folder of (names of files hold their folders).
 fn clash<'a>(siblings: &'a BTreeMap<Arc<str>, ObjectId>, name: &str) -> Option<&'a str> {
     let taken = |name: &str| siblings.get_key_value(name).map(|(other, _)| &**other);
     let folders = name.match_indices('/').map(|(end, _)| &name[..end]);

@@ -1,8 +1,10 @@
-//! The way back: what a run of changes replaced, step by step, so that all of them together can be taken back.
+//! The way back: what a run of changes replaced, step by step, so that all of them together can be
+//! taken back.
 //!
-//! Every change of the registry's books goes through the few functions below, and each of them writes down what was
-//! there, as much as it replaces and no more: taking back costs what was changed, however much there is. Nothing is
-//! written down between [`Registry::end`] and the next [`Registry::begin`].
+//! Every change of the registry's books goes through the few functions below, and each of them
+//! writes down what was there, as much as it replaces and no more: taking back costs what was
+//! changed, however much there is. Nothing is written down between [`Registry::end`] and the next
+//! [`Registry::begin`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -90,12 +92,14 @@ impl Registry {
         self.log = Some(Undo { whole, steps: Vec::new() });
     }
 
-    /// The way back to where it was at [`Registry::begin`]. It holds as long as nothing else is changed.
+    /// The way back to where it was at [`Registry::begin`]. It holds as long as nothing else is
+    /// changed.
     pub fn end(&mut self) -> Undo {
         self.log.take().unwrap_or_default()
     }
 
-    /// Takes back what was changed between [`Registry::begin`] and [`Registry::end`]; nothing has been changed since.
+    /// Takes back what was changed between [`Registry::begin`] and [`Registry::end`]; nothing has
+    /// been changed since.
     pub fn take_back(&mut self, undo: Undo) {
         for step in undo.steps.into_iter().rev() {
             self.step_back(step);
@@ -149,7 +153,8 @@ impl Registry {
         }
     }
 
-    /// An object that is about to be changed, but for its children. The registry itself keeps its number.
+    /// An object that is about to be changed, but for its children. The registry itself keeps its
+    /// number.
     pub(super) fn at(&mut self, id: ObjectId) -> &mut Object {
         let object = self.objects.get_mut(&id).expect("the registry names only objects that it has");
         if let Some(log) = &mut self.log {
@@ -170,7 +175,8 @@ impl Registry {
         object
     }
 
-    /// A policy group whose name or policy is about to be changed. The registry itself keeps its number.
+    /// A policy group whose name or policy is about to be changed. The registry itself keeps its
+    /// number.
     pub(super) fn group_at(&mut self, id: GroupId) -> &mut Group {
         let group = self.groups.get_mut(&id).expect("the registry names only groups that it has");
         if let Some(log) = &mut self.log {

@@ -182,7 +182,8 @@ impl Scheduler {
         }
     }
 
-    /// A group's floor is its members' in equal parts: with one member, as ONTAP allows, that is exact.
+    /// A group's floor is its members' in equal parts: with one member, as ONTAP allows, that is
+    /// exact.
     fn share_group_floor(&mut self, group: u32) {
         let Group { limits, members, .. } = self.groups[group];
         let part = |rate: u64| rate.div_ceil(u64::from(members.max(1)));

@@ -5,14 +5,16 @@
 //!   group's limit    ─────open── taken by a member ─────open── …     the other is closed, and the member in both starves
 //! ```
 //!
-//! Limits that nest never meet so: what opened beneath stays open until its turn above. A shared group crosses the tree,
-//! so a member that is in turn at one of the two and held by the other is given an appointment: all limits on its path
-//! are charged now, as of the moment when the last of them opens, and it goes then, unasked.
+//! Limits that nest never meet so: what opened beneath stays open until its turn above. A shared
+//! group crosses the tree, so a member that is in turn at one of the two and held by the other is
+//! given an appointment: all limits on its path are charged now, as of the moment when the last of
+//! them opens, and it goes then, unasked.
 //!
-//! Nobody loses by it: a charge for a moment that is not further away than a limit's tolerance leaves that limit's clock
-//! where it would be. Where requests are so large that it is further away at both limits, a member that its group called
-//! in vain a few times gets an appointment all the same. A limit is never charged for a moment beyond its tolerance, so
-//! it loses nothing then either; the one request may fall late into a second that is full.
+//! Nobody loses by it: a charge for a moment that is not further away than a limit's tolerance
+//! leaves that limit's clock where it would be. Where requests are so large that it is further away
+//! at both limits, a member that its group called in vain a few times gets an appointment all the
+//! same. A limit is never charged for a moment beyond its tolerance, so it loses nothing then
+//! either; the one request may fall late into a second that is full.
 
 use block::Time;
 
@@ -21,7 +23,8 @@ use super::{Pick, Scheduler, Warrant};
 use crate::heap::Entry;
 use crate::slab::NONE;
 
-/// How often a member that its group calls is sent away because the moment is too far, before it gets its appointment.
+/// How often a member that its group calls is sent away because the moment is too far, before it
+/// gets its appointment.
 const MISSES_MAX: u8 = 4;
 
 /// What the limits on a path say together.
@@ -33,7 +36,8 @@ struct Together {
 }
 
 impl Scheduler {
-    /// When a node in turn at a desk, but held by its group or above it, can go, if it may be promised.
+    /// When a node in turn at a desk, but held by its group or above it, can go, if it may be
+    /// promised.
     pub(super) fn may_promise(&mut self, node: u32, desk_of: Entity) -> Option<Time> {
         let together = self.together(node, desk_of)?;
         let by_group = matches!(desk_of, Entity::Group(_));
@@ -46,8 +50,9 @@ impl Scheduler {
         Some(together.open)
     }
 
-    /// Looks at every limit from a node's group up to the root. `None` where it is not this node's turn everywhere, where
-    /// it is not known when a limit opens, and where no limit above the node competes with its group's.
+    /// Looks at every limit from a node's group up to the root. `None` where it is not this node's
+    /// turn everywhere, where it is not known when a limit opens, and where no limit above the node
+    /// competes with its group's.
     fn together(&self, node: u32, desk_of: Entity) -> Option<Together> {
         let mut together = Together { open: self.now, latest: Time::MAX };
         let by_group = matches!(desk_of, Entity::Group(_));
@@ -71,7 +76,8 @@ impl Scheduler {
         paced.then_some(together)
     }
 
-    /// Adds a limit; whether it has a rate. `None` for one that opens with an end, nobody knows when.
+    /// Adds a limit; whether it has a rate. `None` for one that opens with an end, nobody knows
+    /// when.
     fn add_limit_to(&self, together: &mut Together, entity: Entity) -> Option<bool> {
         let limit = self.limit_of(entity);
         if limit == NONE {
@@ -94,7 +100,8 @@ impl Scheduler {
         desk.waiting == 0 || desk.tag_on_arrival(tag, self.slack()) <= desk.now
     }
 
-    /// Promises the first of an object's queue to go at that moment: its turn and its limits are charged.
+    /// Promises the first of an object's queue to go at that moment: its turn and its limits are
+    /// charged.
     pub(super) fn appoint(&mut self, leaf: u32, at: Time) {
         let bytes = self.jobs[self.nodes[leaf].head].bytes;
         self.charge_turns(leaf, bytes, Warrant::Called);
@@ -126,7 +133,8 @@ impl Scheduler {
         }
     }
 
-    /// After an edit that gave a path one more limit: whoever was promised a moment beneath it counts against it too.
+    /// After an edit that gave a path one more limit: whoever was promised a moment beneath it
+    /// counts against it too.
     pub(super) fn charge_promised(&mut self, limit: u32) {
         if limit == NONE {
             return;
@@ -152,7 +160,8 @@ impl Scheduler {
         false
     }
 
-    /// After an edit: who was promised a moment goes no later than its limits are open now. What is charged stays.
+    /// After an edit: who was promised a moment goes no later than its limits are open now. What is
+    /// charged stays.
     pub(super) fn bring_appointments_forward(&mut self) {
         let entries: Vec<Entry> = std::iter::from_fn(|| self.appointments.pop()).collect();
         for entry in entries {

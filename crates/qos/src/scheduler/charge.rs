@@ -111,7 +111,8 @@ impl Scheduler {
 
     /// Charges the turns at all desks on the path of a request that waited.
     pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64, warrant: Warrant) {
-        // Beneath the node whose floor it was, turns were taken; from there up the floor goes ahead of them.
+        // Beneath the node whose floor it was, turns were taken; from there up the floor goes ahead
+        // of them.
         let mut turn = Turn { bytes, slack: self.slack(), by_turn: true };
         let own = self.nodes[leaf].desk;
         if own != NONE {
@@ -133,7 +134,8 @@ impl Scheduler {
         }
     }
 
-    /// Charges a member's turn at its group's desk, and the group's at the root's if that is where it came from.
+    /// Charges a member's turn at its group's desk, and the group's at the root's if that is where
+    /// it came from.
     fn charge_group_turn(&mut self, group: u32, member: u32, turn: Turn) {
         let record = &mut self.groups[group];
         self.desks[record.desk].serve(&mut self.nodes[member].group_seat, turn, &mut self.seq);
@@ -161,7 +163,8 @@ impl Scheduler {
         }
     }
 
-    /// Books why a request waited: until the last limit opened for that limit, from then on for what held the root.
+    /// Books why a request waited: until the last limit opened for that limit, from then on for
+    /// what held the root.
     fn book_wait(&mut self, job: u32, latest: Latest) {
         let now = self.now;
         let (leaf, arrived) = (self.jobs[job].node, self.jobs[job].arrived);

@@ -1,4 +1,5 @@
-//! Who waits where: sitting down at desks, leaving them, and finding the next in turn from the root down.
+//! Who waits where: sitting down at desks, leaving them, and finding the next in turn from the root
+//! down.
 
 use block::Time;
 
@@ -39,8 +40,9 @@ impl Scheduler {
         }
     }
 
-    /// An entity with work, and through it those above that had none, goes to where it must wait: behind its own limit
-    /// if that is closed, at its group's desk if the group is closed or others wait there, else at its parent's.
+    /// An entity with work, and through it those above that had none, goes to where it must wait:
+    /// behind its own limit if that is closed, at its group's desk if the group is closed or others
+    /// wait there, else at its parent's.
     pub(super) fn settle(&mut self, entity: Entity) {
         let mut at = entity;
         while at != Entity::Node(ROOT) && self.place(at) == Place::Out {
@@ -125,10 +127,12 @@ impl Scheduler {
         }
     }
 
-    /// The queue whose turn it is under an entity, if all limits on the way are open. One who is found blocked goes to
-    /// where it is blocked, and the answer is none for this time: another step may find more.
+    /// The queue whose turn it is under an entity, if all limits on the way are open. One who is
+    /// found blocked goes to where it is blocked, and the answer is none for this time: another
+    /// step may find more.
     ///
-    /// One who needs two limits that are not open together gets an appointment, and the answer is none as well.
+    /// One who needs two limits that are not open together gets an appointment, and the answer is
+    /// none as well.
     pub(super) fn descend(&mut self, from: Entity) -> Option<u32> {
         let mut at = from;
         let mut promised = None;
@@ -160,15 +164,17 @@ impl Scheduler {
         }
     }
 
-    /// A queue found with every limit open goes now; one that was promised a time gets its appointment.
+    /// A queue found with every limit open goes now; one that was promised a time gets its
+    /// appointment.
     fn meet(&mut self, leaf: u32, promised: Option<Time>) -> Option<u32> {
         let Some(time) = promised else { return Some(leaf) };
         self.appoint(leaf, time);
         None
     }
 
-    /// Fetches what the request of a queue in turn will need, all at once: with many objects each record lies outside
-    /// the caches, and one after the other they would be waited for one after the other.
+    /// Fetches what the request of a queue in turn will need, all at once: with many objects each
+    /// record lies outside the caches, and one after the other they would be waited for one after
+    /// the other.
     #[inline]
     fn fetch(&self, leaf: u32) {
         let node = &self.nodes[leaf];
@@ -239,8 +245,8 @@ impl Scheduler {
         self.settle(entity);
     }
 
-    /// The one at a desk with the least tag. Those who left are dropped on the way, those served since go back to their
-    /// place.
+    /// The one at a desk with the least tag. Those who left are dropped on the way, those served
+    /// since go back to their place.
     fn next_in_turn(&mut self, at: Entity) -> Option<Waiter> {
         let desk = self.desk_number(at);
         if self.desks[desk].waiting == 0 {

@@ -1,7 +1,7 @@
 //! Floors that are due: which of them sends the next request, and where the others wait.
 //!
-//! Those with work are in one heap by when they are due; one that finds a ceiling closed waits there. What a floor counts of
-//! its owner's requests is counted here, on their way.
+//! Those with work are in one heap by when they are due; one that finds a ceiling closed waits
+//! there. What a floor counts of its owner's requests is counted here, on their way.
 
 use block::{LimitKind, ObjectId};
 
@@ -74,7 +74,8 @@ impl Scheduler {
         self.due_floor_above(self.objects.get(object.0)) != NONE
     }
 
-    /// The node of a floor above an object that is due, so that a new request may use it at once; [`NONE`] if none is.
+    /// The node of a floor above an object that is due, so that a new request may use it at once;
+    /// [`NONE`] if none is.
     pub(super) fn due_floor_above(&self, leaf: u32) -> u32 {
         let mut at = leaf;
         while at != NONE {
@@ -110,7 +111,8 @@ impl Scheduler {
         let guarantee = &mut self.guarantees[floor];
         (guarantee.spot, guarantee.seq) = (Spot::Parked, seq);
         (guarantee.capped, guarantee.capped_at) = (true, now);
-        // Its own ceiling is at least its floor, of the same kind: that one is no reason for a miss.
+        // Its own ceiling is at least its floor, of the same kind: that one is no reason for a
+        // miss.
         let wanted = guarantee.wanted();
         let same_kind = match binding {
             LimitKind::Iops => wanted.iops.is_some(),
@@ -122,8 +124,8 @@ impl Scheduler {
         self.set_timer(limit);
     }
 
-    /// Of the floors parked at a limit, the one due first is tried again if the limit is open; the others follow one by
-    /// one. If it is closed, they are looked at when it opens.
+    /// Of the floors parked at a limit, the one due first is tried again if the limit is open; the
+    /// others follow one by one. If it is closed, they are looked at when it opens.
     pub(super) fn call_parked(&mut self, limit: u32) {
         if self.limits[limit].until > self.now {
             if !self.limits[limit].floors.is_empty() {

@@ -149,7 +149,8 @@ impl Scheduler {
         }
     }
 
-    /// Frees a removed node whose last request has ended, and removed nodes above it that were kept for it.
+    /// Frees a removed node whose last request has ended, and removed nodes above it that were kept
+    /// for it.
     pub(super) fn free_dead(&mut self, node: u32) {
         let mut at = node;
         while self.nodes[at].dead && self.nodes[at].outstanding == 0 && self.nodes[at].lingering == 0 {

@@ -1,11 +1,13 @@
 //! One floor: when its next request is due, where it waits, and how it stands.
 //!
-//! A floor has a clock like a ceiling's, run 3 % fast and advanced only by requests that the floor itself sent: a client
-//! that gets more by its turns banks no debt. Its requests are due while the clock is not ahead of now; they go before
-//! all turns and past the window. Ceilings win: a due floor that finds one closed waits there.
+//! A floor has a clock like a ceiling's, run 3 % fast and advanced only by requests that the floor
+//! itself sent: a client that gets more by its turns banks no debt. Its requests are due while the
+//! clock is not ahead of now; they go before all turns and past the window. Ceilings win: a due
+//! floor that finds one closed waits there.
 //!
-//! A floor by latency (`latency.rs`) is due whenever there is a request: the window decides how much of others' is in the
-//! device beside it. One that cannot be held has no such right, or an owner with many requests would have the device.
+//! A floor by latency (`latency.rs`) is due whenever there is a request: the window decides how
+//! much of others' is in the device beside it. One that cannot be held has no such right, or an
+//! owner with many requests would have the device.
 
 use block::{Span, Time};
 
@@ -18,8 +20,8 @@ use crate::edit;
 
 /// How fast a floor's clock runs, in millionths.
 const FAST: f64 = 1_030_000.0;
-/// How far a floor's clock may lag behind: what a short gap of the owner's or a stall of the device lost is made up
-/// within the same second.
+/// How far a floor's clock may lag behind: what a short gap of the owner's or a stall of the device
+/// lost is made up within the same second.
 const LAG: Span = Span::from_millis(300);
 /// How far below its floor a latency is held, as a factor of the rate.
 const LATENCY_MARGIN: f64 = 1.03;
@@ -31,8 +33,9 @@ const BEHIND: f64 = 0.1;
 const EMPTY_BYTES: u64 = 4096;
 /// For how long it is measured what a floor that was given up gets.
 const REFINE: Span = Span::from_millis(500);
-/// An owner whose requests outstanding are on average below this part of their most asks as it likes, not as it is
-/// served; below the lesser part in any case, below the other if it gets what it is due.
+/// An owner whose requests outstanding are on average below this part of their most asks as it
+/// likes, not as it is served; below the lesser part in any case, below the other if it gets what
+/// it is due.
 const LEISURE: f64 = 0.5;
 const EASE: f64 = 0.85;
 /// What it is due then; less than all by what may be chance.
@@ -82,7 +85,8 @@ pub(crate) struct Guarantee {
     ppm: u32,
     /// Which retry it has taken part in.
     pub tried: u32,
-    /// The part of the floor that it is held to, because its owner asks for too few at a time to get more.
+    /// The part of the floor that it is held to, because its owner asks for too few at a time to
+    /// get more.
     pub part: f64,
     /// How far its owner is behind what it was due, in seconds of it.
     pub behind: f64,
@@ -164,8 +168,8 @@ impl Guarantee {
         self.ops.is_on() || self.bytes.is_on()
     }
 
-    /// From when its next request is due. Of operations and bytes the promise ends at the one reached first; a latency is
-    /// a promise beside them.
+    /// From when its next request is due. Of operations and bytes the promise ends at the one
+    /// reached first; a latency is a promise beside them.
     pub fn due(&self) -> Time {
         let of = |clock: &Clock| if clock.is_on() { clock.opens() } else { Time::ZERO };
         let by_rate = of(&self.ops).max(of(&self.bytes));
@@ -201,14 +205,16 @@ impl Guarantee {
         self.account.idle += self.gauge.touch(now, self.outstanding);
     }
 
-    /// Sets the clocks' rates for a common scale, if they differ by more than a thousandth. Tells whether they did.
+    /// Sets the clocks' rates for a common scale, if they differ by more than a thousandth. Tells
+    /// whether they did.
     pub fn retime(&mut self, now: Time, phi: f64, force: bool) -> bool {
         let ppm = (FAST * self.scale(phi)).max(1.0) as u32;
         if !force && ppm.abs_diff(self.ppm) <= self.ppm / 1000 {
             return false;
         }
         if ppm < self.ppm {
-            // What it could not have it is not owed: held to less, it must not take that from others first.
+            // What it could not have it is not owed: held to less, it must not take that from
+            // others first.
             self.ops.set(now, None, LAG);
             self.bytes.set(now, None, LAG);
             self.behind = 0.0;
@@ -226,15 +232,16 @@ impl Guarantee {
         true
     }
 
-    /// What its clock and its judge hold it to, as a part of the floor: a little more than all of it, so that chance
-    /// does not take it below in a single second. Chance is about the root of the count.
+    /// What its clock and its judge hold it to, as a part of the floor: a little more than all of
+    /// it, so that chance does not take it below in a single second. Chance is about the root of
+    /// the count.
     fn scale(&self, phi: f64) -> f64 {
         let margin = self.wanted().iops.map_or(0.0, |r| (1.0 / (r.0 as f64).sqrt()).min(0.2));
         phi * self.part * (1.0 + margin)
     }
 
-    /// How long its measurements remember, in seconds: 50 ms, and long enough for 32 operations; a latency's are those
-    /// that there were.
+    /// How long its measurements remember, in seconds: 50 ms, and long enough for 32 operations; a
+    /// latency's are those that there were.
     fn memory(&self, phi: f64) -> f64 {
         let rate = match (self.wanted().iops, &self.latency) {
             (Some(rate), _) => rate.0 as f64 * self.scale(phi),
@@ -244,8 +251,8 @@ impl Guarantee {
         (32.0 / rate.max(1.0)).clamp(0.05, if self.latency.is_some() { 1.0 } else { f64::INFINITY })
     }
 
-    /// What a latency is held to, as a factor of the rate that its requests would have: the medians of single seconds
-    /// spread, the more the fewer requests they are of.
+    /// What a latency is held to, as a factor of the rate that its requests would have: the medians
+    /// of single seconds spread, the more the fewer requests they are of.
     fn latency_scale(&self, latency: &Latency, phi: f64) -> f64 {
         let chance = (1.0 / latency.second_count().max(1.0).sqrt()).min(0.2);
         phi * self.part * (LATENCY_MARGIN + chance)
@@ -258,8 +265,8 @@ impl Guarantee {
         part(wanted.iops.map(|r| r.0), sums.ops).max(part(wanted.bytes.map(|r| r.0), sums.bytes))
     }
 
-    /// The part of what it is held to where floors run at `phi` of themselves, the margins for chance left out, that
-    /// these are.
+    /// The part of what it is held to where floors run at `phi` of themselves, the margins for
+    /// chance left out, that these are.
     fn part_of_held(&self, sums: &Sums, phi: f64) -> f64 {
         self.part_of_floor(sums) / (phi * self.part)
     }
@@ -287,7 +294,8 @@ impl Guarantee {
         if !enough || recent.time < 0.015 {
             return Standing::Pending;
         }
-        // Who is behind is due more, for as long: what a stall took is made up within half a second.
+        // Who is behind is due more, for as long: what a stall took is made up within half a
+        // second.
         Standing::Got(self.part_of_floor(recent) / scale / self.urgency())
     }
 
@@ -309,8 +317,8 @@ impl Guarantee {
         by_rate.min(self.latency.as_ref().map_or(f64::INFINITY, |latency| latency.second_part()))
     }
 
-    /// What it got in the last second, as a part of what it is held to, where it wanted that; infinite if it wanted it
-    /// for too short a time to tell.
+    /// What it got in the last second, as a part of what it is held to, where it wanted that;
+    /// infinite if it wanted it for too short a time to tell.
     pub fn got_in_a_second(&self, phi: f64) -> f64 {
         let wanted = &self.gauge.wanted;
         let by_rate =
@@ -330,12 +338,13 @@ impl Guarantee {
         gauge.second.time > 0.3 && (by_rate || self.latency.as_deref().is_some_and(by_latency))
     }
 
-    /// By what factor the requests of an owner who asks for less than it could might slow down, taken for one that
-    /// thinks between an answer and the next request: with d outstanding at most, r a second, each of time T, it thinks
-    /// for d / r - T, and gets its floor F as long as T stays below d / F - (d / r - T). One that is seldom seen with all
-    /// its requests may not think but have nothing to ask, so a little is always tried.
-    /// The less of what the last moments and the last second say: a larger window shows in the moments first, and a
-    /// moment's luck not in the second.
+    /// By what factor the requests of an owner who asks for less than it could might slow down,
+    /// taken for one that thinks between an answer and the next request: with d outstanding at
+    /// most, r a second, each of time T, it thinks for d / r - T, and gets its floor F as long as T
+    /// stays below d / F - (d / r - T). One that is seldom seen with all its requests may not think
+    /// but have nothing to ask, so a little is always tried. The less of what the last moments and
+    /// the last second say: a larger window shows in the moments first, and a moment's luck not in
+    /// the second.
     pub fn guess(&self, phi: f64) -> f64 {
         self.guess_from(&self.gauge.recent, phi).min(self.guess_from(&self.gauge.second, phi))
     }
@@ -372,8 +381,8 @@ impl Guarantee {
         memory
     }
 
-    /// It is not held to more than a part of itself any more: this part of what it was held to so far. The window is at
-    /// the knee.
+    /// It is not held to more than a part of itself any more: this part of what it was held to so
+    /// far. The window is at the knee.
     pub fn give_up(&mut self, now: Time, knee: f64, got: f64) {
         self.hold_to(got);
         (self.knee, self.refine_at) = (knee, now + REFINE);
@@ -409,12 +418,14 @@ impl Guarantee {
         part < LEISURE || part < EASE && self.part_of_floor(&self.gauge.second) >= CONTENT * phi * self.part
     }
 
-    /// A ceiling that it found closed longer ago than its measurements remember is in its way no more.
+    /// A ceiling that it found closed longer ago than its measurements remember is in its way no
+    /// more.
     pub fn forget_ceiling(&mut self, now: Time, memory: f64) {
         self.capped = self.spot == Spot::Parked || self.capped && now.since(self.capped_at).as_secs_f64() < memory;
     }
 
-    /// Whether an owner that was given up gets a third more now than then: it asks for more at a time.
+    /// Whether an owner that was given up gets a third more now than then: it asks for more at a
+    /// time.
     pub fn asks_for_more(&self) -> bool {
         let second = &self.gauge.second;
         self.part < 1.0 && second.time > 0.5 && self.second_part() > 1.3 * self.part

@@ -1,6 +1,7 @@
 //! What a floor's owner gets and asks for: sums over time that fade.
 //!
-//! Kept by a floor, touched on the way of each of its requests with integers, folded once a tick with fractions.
+//! Kept by a floor, touched on the way of each of its requests with integers, folded once a tick
+//! with fractions.
 
 use block::{Span, Time};
 
@@ -139,7 +140,8 @@ impl Gauge {
     }
 }
 
-/// How much is kept after a tick of so many seconds, if what is older than `memory` seconds is to fade.
+/// How much is kept after a tick of so many seconds, if what is older than `memory` seconds is to
+/// fade.
 pub(crate) fn kept(time: f64, memory: f64) -> f64 {
     (1.0 - time / memory).max(0.0)
 }

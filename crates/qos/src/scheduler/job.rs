@@ -20,8 +20,8 @@ pub(crate) enum Stage {
     Flying,
 }
 
-/// A request on its way. The slot is used again without being cleared: what a stage needs is set on entering it.
-/// Two cache lines.
+/// A request on its way. The slot is used again without being cleared: what a stage needs is set on
+/// entering it. Two cache lines.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Job {
@@ -43,7 +43,8 @@ pub(crate) struct Job {
     pub kind: OpKind,
     /// It counts against the window.
     pub best_effort: bool,
-    /// Neighbours in its object's queue. The first one's `prev` is of no meaning: the queue knows its first.
+    /// Neighbours in its object's queue. The first one's `prev` is of no meaning: the queue knows
+    /// its first.
     pub next: u32,
     pub prev: u32,
     /// The request, while the gate holds it.
@@ -72,7 +73,8 @@ impl Default for Job {
     }
 }
 
-/// What a request costs a backend, in 1/256 operations: one, or one for every 16 KiB, about what takes a device as long.
+/// What a request costs a backend, in 1/256 operations: one, or one for every 16 KiB, about what
+/// takes a device as long.
 #[inline]
 pub(crate) fn cost(bytes: u64) -> u64 {
     // 256 units for 16 384 bytes is one unit for 64.

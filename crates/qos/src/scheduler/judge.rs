@@ -1,5 +1,5 @@
-//! Judging floors, a few a poll and round by round: who got what part of its due, and what follows from it for the
-//! window and for the floors.
+//! Judging floors, a few a poll and round by round: who got what part of its due, and what follows
+//! from it for the window and for the floors.
 
 use block::{Span, Time};
 
@@ -12,17 +12,20 @@ use crate::edit::Floor;
 
 /// Floors judged in one poll at most; each takes about as long as a dispatch.
 const JUDGED_PER_POLL: u32 = 16;
-/// After a miss the common scale of overcommitted floors rests for so long; the second time twice as long, up to a bound.
+/// After a miss the common scale of overcommitted floors rests for so long; the second time twice
+/// as long, up to a bound.
 const HOLD: Span = Span::from_secs(2);
 const HOLD_MAX: Span = Span::from_secs(32);
-/// Floors that were given up are tried again after so long; the second time twice as long, up to a bound.
+/// Floors that were given up are tried again after so long; the second time twice as long, up to a
+/// bound.
 const RETRY: Span = Span::from_secs(8);
 const RETRY_MAX: Span = Span::from_secs(300);
 /// And after at least so many times what the failed attempt took: it costs others at most 4 %.
 const RETRY_FACTOR: u64 = 25;
 /// With no floor in use for so long, nothing holds best effort back.
 const UNUSED: Span = Span::from_secs(1);
-/// After a request larger than the window others wait at most so many times as long as it took, and at most so long.
+/// After a request larger than the window others wait at most so many times as long as it took, and
+/// at most so long.
 const REST_SERVICES: u64 = 8;
 const REST_MOST: Span = Span::from_millis(200);
 /// A round that took longer was held up: nothing was measured in the rest of it.
@@ -47,7 +50,8 @@ pub(crate) struct Floors {
     pub phi: f64,
     /// The part of their due that the floors together got when best effort was held back most.
     share: f64,
-    /// Floors that may have wanted something since the last round, and up to where this round has judged them.
+    /// Floors that may have wanted something since the last round, and up to where this round has
+    /// judged them.
     pub active: Vec<u32>,
     cursor: usize,
     pub next_tick: Time,
@@ -63,7 +67,8 @@ pub(crate) struct Floors {
     /// Until when `phi` rests, and for how long after the next miss.
     hold_until: Time,
     hold: Span,
-    /// Counts how often floors that were given up are tried again; when next, and how long after that.
+    /// Counts how often floors that were given up are tried again; when next, and how long after
+    /// that.
     tries: u32,
     retry_at: Time,
     retry: Span,
@@ -137,8 +142,8 @@ impl Floors {
         }
     }
 
-    /// Adds to what is promised, or takes away from it. A floor of both kinds is met by the one reached first: only its
-    /// operations are a promise that adds up.
+    /// Adds to what is promised, or takes away from it. A floor of both kinds is met by the one
+    /// reached first: only its operations are a promise that adds up.
     pub fn promise(&mut self, floor: Floor, more: bool) {
         let bytes = floor.bytes.filter(|_| floor.iops.is_none());
         for (sum, rate) in [(&mut self.iops, floor.iops.map(|r| r.0)), (&mut self.bytes, bytes.map(|r| r.0))] {
@@ -153,8 +158,9 @@ impl Floors {
         self.cursor = 0;
     }
 
-    /// The last floor is gone: all goes with it but what was learned about the device, which stays as it is whoever has
-    /// a floor on it. Floors that come and go would otherwise find it anew each time, in the middle of their owners' work.
+    /// The last floor is gone: all goes with it but what was learned about the device, which stays
+    /// as it is whoever has a floor on it. Floors that come and go would otherwise find it anew
+    /// each time, in the middle of their owners' work.
     pub fn end_of_floors(&mut self, now: Time) {
         let mut window = Window::new();
         window.knee = std::mem::replace(&mut self.window.knee, Knee::new());
@@ -163,8 +169,8 @@ impl Floors {
         *self = Floors { best_effort, all, changes, window, ..Floors::new() };
     }
 
-    /// Whether best-effort work of this cost may go now. One request may although it costs more than the window, but
-    /// then not the next behind its back.
+    /// Whether best-effort work of this cost may go now. One request may although it costs more
+    /// than the window, but then not the next behind its back.
     #[inline]
     pub fn has_room(&self, now: Time, cost: u64) -> bool {
         self.set == 0 || self.best_effort == 0 && self.rest_until <= now || self.best_effort + cost <= self.window.limit
@@ -175,8 +181,8 @@ impl Floors {
         (self.window_full && self.best_effort == 0).then_some(self.rest_until)
     }
 
-    /// A request that cost more than the window has ended: for as long as makes them the window's size on average,
-    /// nothing more goes.
+    /// A request that cost more than the window has ended: for as long as makes them the window's
+    /// size on average, nothing more goes.
     fn rest(&mut self, now: Time, cost: u64) {
         let service = now.since(self.busy_since).as_nanos();
         let rest = u128::from(service) * u128::from(cost - self.window.limit) / u128::from(self.window.limit);
@@ -390,7 +396,8 @@ impl Scheduler {
             return;
         }
         if guarantee.part < 1.0 && got < Window::SHORT && size <= 1.05 * guarantee.knee {
-            // Its owner asks for less still, or the device got slower: no reason for a smaller window either.
+            // Its owner asks for less still, or the device got slower: no reason for a smaller
+            // window either.
             if got < 1.0 - 2.0 * chance {
                 guarantee.hold_to(got * 0.97);
             }
@@ -399,7 +406,8 @@ impl Scheduler {
         let (rate, urgency) = (recent.ops / recent.time, guarantee.urgency());
         let sums = &mut floors.sums;
         sums.standings.worst = sums.standings.worst.min(got);
-        // With all of its requests in the device, not only those that are due, it would get so much.
+        // With all of its requests in the device, not only those that are due, it would get so
+        // much.
         sums.standings.room = sums.standings.room.min(got * (recent.outstanding / recent.service.max(1e-9)).max(1.0));
         sums.standings.memory = sums.standings.memory.max(recent.time);
         sums.standings.slow = sums.standings.slow.min(guarantee.got_in_a_second(phi));
@@ -428,8 +436,8 @@ impl Scheduler {
         floors.cursor = 0;
         floors.next_tick = now + self.settings.tick;
         if floors.settling {
-            // What was in flight before the change has gone: from here on it can be measured. The device does less
-            // now because it is asked for less.
+            // What was in flight before the change has gone: from here on it can be measured. The
+            // device does less now because it is asked for less.
             floors.settling = false;
             floors.changes += 1;
             floors.pulse = Pulse::new(now);
@@ -465,7 +473,8 @@ impl Scheduler {
 mod tests {
     use super::*;
 
-    /// What the device can do is nobody's floor: it stays, while the window and the common scale begin anew.
+    /// What the device can do is nobody's floor: it stays, while the window and the common scale
+    /// begin anew.
     #[test]
     fn the_device_is_known_to_the_next_floors() {
         let mut floors = Floors::new();

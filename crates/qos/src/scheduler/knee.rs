@@ -1,6 +1,7 @@
-//! How much best-effort work the device can use at once: its knee. More than that in flight makes nothing faster, only
-//! everybody's requests slower, those of floors included. So while floors are in use the window grows no further, but
-//! where all of them have ample room and feel nothing of it: there it opens unsearched.
+//! How much best-effort work the device can use at once: its knee. More than that in flight makes
+//! nothing faster, only everybody's requests slower, those of floors included. So while floors are
+//! in use the window grows no further, but where all of them have ample room and feel nothing of
+//! it: there it opens unsearched.
 //!
 //! ```text
 //!   throughput ▲        ╭────────────────      two levels take turns until it is plain whether the larger does more by
@@ -9,12 +10,13 @@
 //!              └────────────────────────► in flight
 //! ```
 //!
-//! A device's throughput wavers by more than the hundredth in question: collections of garbage, others on the machine.
-//! So a level is not judged by one measurement but by pairs of them side by side, as many as their own spread asks for.
-//! What cannot be shown is not there, since the shorter queue is certain.
+//! A device's throughput wavers by more than the hundredth in question: collections of garbage,
+//! others on the machine. So a level is not judged by one measurement but by pairs of them side by
+//! side, as many as their own spread asks for. What cannot be shown is not there, since the shorter
+//! queue is certain.
 //!
-//! The search goes down too, to where it began: now and then half of what is used is compared with all of it. Loads come
-//! and go, and a level that was found in one is seldom used up in the next.
+//! The search goes down too, to where it began: now and then half of what is used is compared with
+//! all of it. Loads come and go, and a level that was found in one is seldom used up in the next.
 
 use block::{Span, Time};
 
@@ -66,7 +68,8 @@ struct Trial {
     pairs: f64,
 }
 
-/// What ends in a second. Some devices are limited by operations, some by bytes, which the cost is about.
+/// What ends in a second. Some devices are limited by operations, some by bytes, which the cost is
+/// about.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     cost: f64,
@@ -74,8 +77,8 @@ struct Pace {
 }
 
 impl Pace {
-    /// The logarithm of how much more this is. Levels let requests of other sizes in, and those alone move the one or the
-    /// other: a device does more only if it does more of both.
+    /// The logarithm of how much more this is. Levels let requests of other sizes in, and those
+    /// alone move the one or the other: a device does more only if it does more of both.
     fn over(&self, other: &Pace) -> f64 {
         (self.cost / other.cost).min(self.requests / other.requests).ln()
     }
@@ -90,20 +93,23 @@ enum Standing {
 }
 
 impl Knee {
-    /// Half the queue of a SATA drive: a start from which few devices have far to go, and no floor suffers.
+    /// Half the queue of a SATA drive: a start from which few devices have far to go, and no floor
+    /// suffers.
     pub const START: f64 = 16.0;
     /// How much more is in flight, of everything, at the next level, unless floors bound it.
     const STEP: f64 = 2.0;
     /// A next level nearer than this is not worth a comparison.
     const STEP_LEAST: f64 = 1.1;
-    /// Where floors may have no room for that, so much more; half of it after each level at which one was short.
+    /// Where floors may have no room for that, so much more; half of it after each level at which
+    /// one was short.
     const BOLD: f64 = 0.25;
     const TIMID: f64 = 0.05;
     /// The next of them follows after so long.
     const SOON: Span = Span::from_millis(500);
     /// What floors keep of their room at a new level.
     const MARGIN: f64 = 1.25;
-    /// A queue that takes longer is not tried: comparing would take as long as floors are judged by.
+    /// A queue that takes longer is not tried: comparing would take as long as floors are judged
+    /// by.
     const LONGEST: Span = Span::from_millis(100);
     /// A level is measured by at least so many requests, those in flight twice, and for so long.
     const SAMPLES: f64 = 64.0;
@@ -162,7 +168,8 @@ impl Knee {
         self.pass(now);
     }
 
-    /// Floors do not bear more than this, but not more often than the effect of the last time shows.
+    /// Floors do not bear more than this, but not more often than the effect of the last time
+    /// shows.
     pub fn lower(&mut self, now: Time, to: f64) {
         self.pass(now);
         if to < self.cap && now.since(self.lowered_at) >= Knee::EFFECT {
@@ -176,8 +183,9 @@ impl Knee {
         self.less_next = !self.less_next && self.cap >= Knee::START * Knee::STEP_LEAST;
     }
 
-    /// The window is at the cap, and is used up if `full`. More is tried only as far as floors have room for it; where
-    /// they have ample room nothing is searched, the window opens. Less is tried down to where the search began.
+    /// The window is at the cap, and is used up if `full`. More is tried only as far as floors have
+    /// room for it; where they have ample room nothing is searched, the window opens. Less is tried
+    /// down to where the search began.
     pub fn press(&mut self, now: Time, round: &Round, full: bool) {
         let &Round { in_flight, request, .. } = round;
         if full && round.standings.has_ample_room() {
@@ -237,8 +245,9 @@ impl Knee {
         self.meter = Meter { skip, since: now, ..Meter::default() };
     }
 
-    /// Whether a larger level is being measured: it need not be used up. Where what is asked for ends below it, all of that
-    /// is in flight, and whether this does more is the question just as well.
+    /// Whether a larger level is being measured: it need not be used up. Where what is asked for
+    /// ends below it, all of that is in flight, and whether this does more is the question just as
+    /// well.
     pub fn tries_larger(&self) -> bool {
         self.trial.as_ref().is_some_and(|trial| trial.less || trial.first.is_some())
     }
@@ -267,7 +276,8 @@ impl Knee {
     fn compare_with_more(&mut self, round: &Round, throughput: f64) {
         let &Round { in_flight, request, standings: Standings { room, .. }, .. } = round;
         let longest = self.cap + throughput * Knee::LONGEST.as_secs_f64() - in_flight;
-        // As far as floors are known to have room, or a little past that, so that it is seen whether they have.
+        // As far as floors are known to have room, or a little past that, so that it is seen
+        // whether they have.
         let bold = (in_flight * (room / Knee::MARGIN - 1.0)).min((Knee::STEP - 1.0) * in_flight);
         let above = (self.cap + bold.max(self.step * in_flight)).min(longest);
         // At least one request more, or nothing changes.
@@ -292,7 +302,8 @@ impl Trial {
         Trial { below, above, less, first: None, sum: 0.0, squares: 0.0, pairs: 0.0 }
     }
 
-    /// A level was measured, `chance` being what the count alone makes. The smaller comes first in each pair.
+    /// A level was measured, `chance` being what the count alone makes. The smaller comes first in
+    /// each pair.
     fn note(&mut self, pace: Pace, chance: f64) -> Standing {
         let Some(first) = self.first.take() else {
             self.first = Some(pace);
@@ -333,15 +344,17 @@ mod tests {
         panic!("no end")
     }
 
-    /// A fifth more in each pair is ln 1.2 - 0.01 = 0.172 above the hundredth. One pair off by 0.1 makes the deviation of
-    /// four 0.1 / 4 = 0.025: 2.5 of them are far below, so the fourth pair, the first that may tell, does.
+    /// A fifth more in each pair is ln 1.2 - 0.01 = 0.172 above the hundredth. One pair off by 0.1
+    /// makes the deviation of four 0.1 / 4 = 0.025: 2.5 of them are far below, so the fourth pair,
+    /// the first that may tell, does.
     #[test]
     fn a_plain_gain_is_taken_as_soon_as_it_may_be() {
         let (standing, pairs) = trial(std::iter::repeat((pace(100.0, 100.0), pace(120.0, 120.0))));
         assert!(standing == Standing::More && pairs == 4, "{pairs}");
     }
 
-    /// Neither more requests of less cost, nor more cost in fewer requests: other requests went, the device does no more.
+    /// Neither more requests of less cost, nor more cost in fewer requests: other requests went,
+    /// the device does no more.
     #[test]
     fn other_sizes_are_no_gain() {
         for other in [pace(80.0, 150.0), pace(150.0, 80.0), pace(100.0, 150.0)] {
@@ -374,8 +387,8 @@ mod tests {
         }
     }
 
-    /// A device that does 60 000 a second from 12 in flight on. 200 may be in flight, 100 are: 100 against 50, 50 against
-    /// 25, 25 against 16, and there the search began.
+    /// A device that does 60 000 a second from 12 in flight on. 200 may be in flight, 100 are: 100
+    /// against 50, 50 against 25, 25 against 16, and there the search began.
     #[test]
     fn what_is_not_needed_is_given_up() {
         let mut knee = Knee { cap: 200.0, ..Knee::new() };
@@ -396,7 +409,8 @@ mod tests {
         assert!(knee.cap <= 2.0 * Knee::START + 8.0, "{}", knee.cap);
     }
 
-    /// What is asked for ends at 28 in flight, below the next level: it is seen there that this does more.
+    /// What is asked for ends at 28 in flight, below the next level: it is seen there that this
+    /// does more.
     #[test]
     fn a_level_that_is_not_used_up_is_compared_all_the_same() {
         let mut knee = Knee::new();

@@ -1,7 +1,8 @@
-//! A floor by latency: half of its owner's requests are answered within a span, from their arrival at the gate on.
+//! A floor by latency: half of its owner's requests are answered within a span, from their arrival
+//! at the gate on.
 //!
-//! Requests are counted by how long they took, as a part of that span, in steps of an eighth of an octave: what is within
-//! it is exact, and the median is good to a few percent.
+//! Requests are counted by how long they took, as a part of that span, in steps of an eighth of an
+//! octave: what is within it is exact, and the median is good to a few percent.
 //!
 //! ```text
 //!   span / 16 ├┬┬┬┬┬┬┬┬┼┬┬┬┬┬┬┬┬┼─ … ─┼┬┬┬┬┬┬┬┬┤ span ├┬┬┬┬┬┬┬┬┼─ … ─┤ 16 × span      the ends hold what lies beyond
@@ -29,7 +30,8 @@ pub(crate) struct Latency {
     /// Fading within the floor's memory, and within a second.
     recent: Counts,
     second: Counts,
-    /// The least median of a second in which the others were held back, in spans; 0 if there was none.
+    /// The least median of a second in which the others were held back, in spans; 0 if there was
+    /// none.
     best: f64,
     /// When one of its requests last went: from then on the next goes at once.
     went: Time,
@@ -82,7 +84,8 @@ impl Latency {
         self.second.total()
     }
 
-    /// The part of its floor that it got: the span over the median. Infinite where nothing was counted.
+    /// The part of its floor that it got: the span over the median. Infinite where nothing was
+    /// counted.
     pub fn recent_part(&self) -> f64 {
         1.0 / self.recent.median()
     }
@@ -126,7 +129,8 @@ impl Latency {
         self.went = now;
     }
 
-    /// From when its next request is due: at once, but behind other floors' that have waited for longer.
+    /// From when its next request is due: at once, but behind other floors' that have waited for
+    /// longer.
     pub fn due(&self) -> Time {
         self.went
     }

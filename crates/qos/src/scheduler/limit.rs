@@ -12,11 +12,12 @@ use crate::edit::{Burst, Ceiling};
 use crate::heap::{Entry, Heap};
 use crate::slab::NONE;
 
-/// A ceiling's state. Without burst a kind has one clock with the common tolerance; with burst it has two: the base
-/// rate with the credit's capacity as tolerance, and the peak rate with the common one.
+/// A ceiling's state. Without burst a kind has one clock with the common tolerance; with burst it
+/// has two: the base rate with the credit's capacity as tolerance, and the peak rate with the
+/// common one.
 ///
-/// A cache line, and the rest only while it is in use or needs more clocks: an idle object's limit on operations costs
-/// no more.
+/// A cache line, and the rest only while it is in use or needs more clocks: an idle object's limit
+/// on operations costs no more.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Limit {
@@ -36,7 +37,8 @@ pub(crate) struct Limit {
     traced: bool,
 }
 
-/// What a limit needs that is in use, or is not one on operations alone: a line that most requests add to, and more.
+/// What a limit needs that is in use, or is not one on operations alone: a line that most requests
+/// add to, and more.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Rest {
@@ -52,8 +54,8 @@ struct Rest {
     flying: u32,
     /// Requests taken on before this are not counted in `flying`.
     since: u32,
-    /// For how long it was open in an account's interval, with work behind it that nobody let go, and which interval that
-    /// is.
+    /// For how long it was open in an account's interval, with work behind it that nobody let go,
+    /// and which interval that is.
     late: Span,
     interval: u32,
     /// It is among those that something passed lately, and stays for so many accounts more.
@@ -85,7 +87,8 @@ impl Default for Rest {
     }
 }
 
-/// Floors at a closed limit: room for them is made when the first comes, so that a limit without any costs a word.
+/// Floors at a closed limit: room for them is made when the first comes, so that a limit without
+/// any costs a word.
 #[derive(Debug, Default)]
 pub(crate) struct Parked(Option<Box<Heap>>);
 
@@ -148,7 +151,8 @@ impl Limit {
         self.bind();
     }
 
-    /// Lets so many requests be in flight beneath its node, or any number; counted are those taken on since an epoch.
+    /// Lets so many requests be in flight beneath its node, or any number; counted are those taken
+    /// on since an epoch.
     pub fn set_depth(&mut self, depth_max: Option<u32>, since: u32) {
         self.has_depth = depth_max.is_some();
         let rest = self.rest();
@@ -191,7 +195,8 @@ impl Limit {
         self.until <= now && !self.is_full
     }
 
-    /// A request in flight more (or less), if it was taken on since the epoch from which they are counted.
+    /// A request in flight more (or less), if it was taken on since the epoch from which they are
+    /// counted.
     pub fn count_flying(&mut self, epoch: u32, change: i32) {
         let rest = self.rest();
         if epoch >= rest.since {
@@ -205,8 +210,8 @@ impl Limit {
         self.rest.as_ref().is_some_and(|rest| rest.tally.ops + rest.in_bin.ops > 0)
     }
 
-    /// An account was taken. False if nothing passed since the one before either: then what only a limit in use needs
-    /// is given back.
+    /// An account was taken. False if nothing passed since the one before either: then what only a
+    /// limit in use needs is given back.
     pub fn is_in_use(&mut self, now: Time) -> bool {
         let Some(rest) = &mut self.rest else { return false };
         rest.listed = rest.listed.saturating_sub(1);
@@ -232,7 +237,8 @@ impl Limit {
         (self.has_more, self.is_full, self.has_depth) = (false, false, false);
     }
 
-    /// When it is to be looked at again, if it is closed and no timer for then or before is set: now one is.
+    /// When it is to be looked at again, if it is closed and no timer for then or before is set:
+    /// now one is.
     pub fn needs_timer(&mut self, now: Time) -> Option<Time> {
         let until = self.until;
         if until <= now || self.rest.as_ref().is_some_and(|rest| rest.timer_at <= until) {
@@ -315,7 +321,8 @@ impl Limit {
         self.bind();
     }
 
-    /// Counts a request that goes, in this bin of the traces. Tells whether it is the first in a while.
+    /// Counts a request that goes, in this bin of the traces. Tells whether it is the first in a
+    /// while.
     #[inline]
     pub fn record(&mut self, bin: u64, bytes: u64) -> bool {
         if let Some(rest) = &mut self.rest
@@ -369,10 +376,11 @@ impl Limit {
     }
 }
 
-/// A slow limit's tolerance: a nanosecond less than one operation, where that is longer than the common tolerance.
-/// An operation that waited its turn at another limit for longer than the tolerance goes late, and its own limit must
-/// not lose the time: 8/s beside others in a group of 42/s passed 7/s. A second still holds at most `rate` operations
-/// and one more, because less than one is saved: ⌊rate × (1 s + tolerance)⌋ = rate.
+/// A slow limit's tolerance: a nanosecond less than one operation, where that is longer than the
+/// common tolerance. An operation that waited its turn at another limit for longer than the
+/// tolerance goes late, and its own limit must not lose the time: 8/s beside others in a group of
+/// 42/s passed 7/s. A second still holds at most `rate` operations and one more, because less than
+/// one is saved: ⌊rate × (1 s + tolerance)⌋ = rate.
 fn patience(iops: Option<u64>, tolerance: Span) -> Span {
     iops.map_or(tolerance, |rate| tolerance.max((Span::SECOND / rate.max(1)).saturating_sub(Span::from_nanos(1))))
 }

@@ -4,11 +4,13 @@ use block::{Cause, OpKind, Span, Time};
 
 use crate::account::{ObjectAccount, Spans, Tally};
 
-/// Counters of an object with requests. Made by its first request, freed by the account of an interval without any.
+/// Counters of an object with requests. Made by its first request, freed by the account of an
+/// interval without any.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Meter {
-    // A line that every step touches, one that every end adds to, one for waiting, and what is seldom needed.
+    // A line that every step touches, one that every end adds to, one for waiting, and what is
+    // seldom needed.
     /// Requests waiting in the gate, and outstanding in all.
     pub queued: u32,
     outstanding: u32,
@@ -40,7 +42,8 @@ impl Meter {
         Meter { node, in_use: true, integrated: now, since: now, ..Meter::default() }
     }
 
-    /// Reads a word of each line that a request will touch, so that they are near when they are needed.
+    /// Reads a word of each line that a request will touch, so that they are near when they are
+    /// needed.
     #[inline]
     pub fn fetch(&self) -> u64 {
         self.completed ^ self.reads.ops ^ self.causes[3].1.as_nanos()

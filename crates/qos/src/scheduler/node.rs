@@ -1,4 +1,5 @@
-//! The tree: a node for each object, a record for each shared group, and how objects' numbers lead to nodes.
+//! The tree: a node for each object, a record for each shared group, and how objects' numbers lead
+//! to nodes.
 
 use block::ObjectId;
 
@@ -28,8 +29,8 @@ pub(crate) enum Place {
 pub(crate) struct Path {
     /// Something may hold requests back: a limit, a group, turns.
     pub has_policy: bool,
-    /// The first node that counts requests outstanding or in flight, for turns without a limit or for a floor: so many
-    /// levels up.
+    /// The first node that counts requests outstanding or in flight, for turns without a limit or
+    /// for a floor: so many levels up.
     pub counted_above: u8,
 }
 
@@ -44,8 +45,8 @@ impl Default for Path {
     }
 }
 
-/// One object. An idle one costs this and its number in the index, nothing else: two cache lines, the first with what
-/// every request looks at, unless its object is in a shared group.
+/// One object. An idle one costs this and its number in the index, nothing else: two cache lines,
+/// the first with what every request looks at, unless its object is in a shared group.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Node {

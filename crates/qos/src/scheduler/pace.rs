@@ -1,4 +1,5 @@
-//! The best that the backend has shown lately: advice for whoever promises floors, never an input to a decision.
+//! The best that the backend has shown lately: advice for whoever promises floors, never an input
+//! to a decision.
 
 use block::{Span, Time};
 

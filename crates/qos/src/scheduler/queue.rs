@@ -1,5 +1,5 @@
-//! Objects' queues: a list through the requests, so that a queue costs its object twelve bytes. First come, first
-//! served within an object, so a flush never overtakes the writes it covers.
+//! Objects' queues: a list through the requests, so that a queue costs its object twelve bytes.
+//! First come, first served within an object, so a flush never overtakes the writes it covers.
 
 use super::Scheduler;
 use super::job::Stage;
@@ -82,7 +82,8 @@ impl Scheduler {
         }
     }
 
-    /// After a change of policy: what waited for the backend alone waits in its object's queue, in the same order.
+    /// After a change of policy: what waited for the backend alone waits in its object's queue, in
+    /// the same order.
     pub(super) fn recall_spilled(&mut self) {
         while let Some(job) = self.spilled.pop_front() {
             self.queued -= 1;

@@ -15,8 +15,8 @@ pub(crate) struct Interval {
     pub since: Time,
 }
 
-/// An account under way: what it has still to tell of. It may take several turns, in which requests come and end; each
-/// object's account goes to the moment at which it was told.
+/// An account under way: what it has still to tell of. It may take several turns, in which requests
+/// come and end; each object's account goes to the moment at which it was told.
 #[derive(Debug)]
 pub(crate) struct Round {
     began: Time,
@@ -26,9 +26,9 @@ pub(crate) struct Round {
 }
 
 impl Scheduler {
-    /// What each object did since it was last told of, for objects with requests, and for others with something passed or
-    /// promised beneath them: `most` of them, and the rest by further calls. True when all were told. The work is in
-    /// proportion to those, not to all objects.
+    /// What each object did since it was last told of, for objects with requests, and for others
+    /// with something passed or promised beneath them: `most` of them, and the rest by further
+    /// calls. True when all were told. The work is in proportion to those, not to all objects.
     pub fn account(&mut self, most: usize, out: &mut Vec<ObjectAccount>) -> bool {
         if self.round.is_none() {
             let (mut metered, mut passed) = (std::mem::take(&mut self.metered), std::mem::take(&mut self.passed));
@@ -93,8 +93,9 @@ impl Scheduler {
         true
     }
 
-    /// Of what an object waited for a ceiling, the part of the time in which that was open and nobody let go what waited is
-    /// the server's doing. Those who wait for a ceiling do so evenly: as many at the end as at the beginning.
+    /// Of what an object waited for a ceiling, the part of the time in which that was open and
+    /// nobody let go what waited is the server's doing. Those who wait for a ceiling do so evenly:
+    /// as many at the end as at the beginning.
     fn part_stalls(&self, account: &mut ObjectAccount, length: Span) {
         let mut stalled = Span::ZERO;
         for (cause, waited) in &mut account.waited {
@@ -124,7 +125,8 @@ impl Scheduler {
     /// One limit that something passed lately. False if nothing did for a whole interval.
     fn account_limit(&mut self, limit: u32, out: &mut Vec<ObjectAccount>) -> bool {
         let record = &mut self.limits[limit];
-        // One whose object has requests of its own was told with them, a group's is told with the groups.
+        // One whose object has requests of its own was told with them, a group's is told with the
+        // groups.
         if let Some(Entity::Node(node)) = record.entity()
             && record.has_passed()
         {
@@ -148,7 +150,8 @@ impl Scheduler {
         state
     }
 
-    /// What each shared group passed since it was last told: `most` of them from `from` on. Returns where to go on.
+    /// What each shared group passed since it was last told: `most` of them from `from` on. Returns
+    /// where to go on.
     pub fn account_groups(&mut self, from: u32, most: usize, out: &mut Vec<GroupAccount>) -> Option<u32> {
         let end = self.groups.numbers().end;
         let last = from.saturating_add(u32::try_from(most).unwrap_or(u32::MAX)).min(end);
@@ -187,8 +190,8 @@ fn per_mille(part: f64) -> u32 {
     (part * 1000.0).round() as u32
 }
 
-/// Of operations and bytes the promise ends at the one reached first, so the kind that is nearer decides. 1 % below is met.
-/// A rate that is short goes before a latency that is.
+/// Of operations and bytes the promise ends at the one reached first, so the kind that is nearer
+/// decides. 1 % below is met. A rate that is short goes before a latency that is.
 fn fared(guarantee: &mut Guarantee, seconds: f64, phi: f64, open: bool) -> FloorState {
     let median = guarantee.latency.as_mut().and_then(|latency| Some((latency.take_median()?, latency.most)));
 
@@ -233,7 +236,8 @@ fn slowness(guarantee: &Guarantee, wanted: Span, phi: f64, open: bool) -> Shorta
 fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64, open: bool) -> Shortage {
     let second = guarantee.gauge.second;
     let depth = second.outstanding / second.time.max(1e-9);
-    // Little's law: rate × time each = requests outstanding; at the best time that was seen, or else at the present one.
+    // Little's law: rate × time each = requests outstanding; at the best time that was seen, or
+    // else at the present one.
     let least = if guarantee.best_service.is_finite() {
         // In operations, of the size that it asks for.
         let operations = second.ops / second.time.max(1e-9) * wanted as f64 / served.max(1e-9);
@@ -246,7 +250,8 @@ fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64, open: boo
         () if guarantee.account.capped => Shortage::CeilingAbove,
         () if open => Shortage::NotHelped,
         () if guarantee.part < 1.0 => needs,
-        // While the floors fill the backend by themselves, the time a request takes is theirs, not the device's.
+        // While the floors fill the backend by themselves, the time a request takes is theirs, not
+        // the device's.
         () if phi < 0.995 => Shortage::Overcommitted { phi_per_mille: per_mille(phi) },
         () if depth < 0.95 * least => needs,
         () => Shortage::Adjusting,

@@ -1,4 +1,5 @@
-//! Taking turns (start-time fair queueing): who waits at a desk, in which order they are served, what a turn costs.
+//! Taking turns (start-time fair queueing): who waits at a desk, in which order they are served,
+//! what a turn costs.
 //!
 //! ```text
 //!   a desk stands before a node or a shared group        least tag first
@@ -7,16 +8,18 @@
 //!   └──────────────────────────────────────────┘        a child that comes: tag = max(tag, now − slack)
 //! ```
 //!
-//! Every child is one entry whatever it has queued, so depth buys nothing. Who leaves before its turn (its queue was
-//! cancelled, its own limit closed) stays in the heap and is dropped when it comes to the top: leaving costs nothing,
-//! and no position must be kept. Tags only grow, so an old key is never too late.
+//! Every child is one entry whatever it has queued, so depth buys nothing. Who leaves before its
+//! turn (its queue was cancelled, its own limit closed) stays in the heap and is dropped when it
+//! comes to the top: leaving costs nothing, and no position must be kept. Tags only grow, so an old
+//! key is never too late.
 
 use crate::heap::Heap;
 
 /// A tag's units for one operation.
 pub(crate) const OPERATION: u64 = 256;
 
-/// What a request costs in turns, in 1/256 operations: as the limit counts, so that equal turns are equal shares of it.
+/// What a request costs in turns, in 1/256 operations: as the limit counts, so that equal turns are
+/// equal shares of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Price {
     /// A request of no bytes.
@@ -26,15 +29,16 @@ pub(crate) struct Price {
 }
 
 impl Default for Price {
-    /// Where no limit says otherwise, an operation, or 16 KiB: about what costs a device one operation's time.
+    /// Where no limit says otherwise, an operation, or 16 KiB: about what costs a device one
+    /// operation's time.
     fn default() -> Price {
         Price { least: OPERATION, per_byte: (OPERATION << 32) >> 14 }
     }
 }
 
 impl Price {
-    /// Operations alone count alike whatever their size. Bytes alone count as bytes, 4 KiB for an operation. Both: the
-    /// one that uses more of its limit.
+    /// Operations alone count alike whatever their size. Bytes alone count as bytes, 4 KiB for an
+    /// operation. Both: the one that uses more of its limit.
     pub fn of(iops: Option<u64>, bytes: Option<u64>) -> Price {
         match (iops, bytes) {
             (None, None) => Price::default(),
@@ -47,7 +51,8 @@ impl Price {
         }
     }
 
-    /// The cost of a request that moves so many bytes; a gigabyte's at most, so that tags last for centuries.
+    /// The cost of a request that moves so many bytes; a gigabyte's at most, so that tags last for
+    /// centuries.
     pub fn cost(self, bytes: u64) -> u64 {
         if self.per_byte == 0 {
             return self.least;
@@ -95,8 +100,8 @@ pub(crate) struct Desk {
     pub own: Seat,
 }
 
-/// How far beyond its turn service by floor may carry a tag, in operations: a floor above the fair share is not paid
-/// back for long once it is gone.
+/// How far beyond its turn service by floor may carry a tag, in operations: a floor above the fair
+/// share is not paid back for long once it is gone.
 const FLOOR_LEAD: u64 = 32 * OPERATION;
 
 impl Desk {
@@ -105,8 +110,8 @@ impl Desk {
         tag.max(self.now.saturating_sub(slack))
     }
 
-    /// Charges a child, and puts it to its new place if it was first: whoever looks for the next in turn need not look
-    /// at those served before.
+    /// Charges a child, and puts it to its new place if it was first: whoever looks for the next in
+    /// turn need not look at those served before.
     #[inline]
     pub fn serve(&mut self, seat: &mut Seat, turn: Turn, seq: &mut u32) {
         self.charge(seat, turn);
@@ -117,8 +122,9 @@ impl Desk {
         }
     }
 
-    /// Charges a child for a request. By its turn, or by another way past this desk: its tag moves on. By a floor, ahead
-    /// of its turn: its tag moves on up to a bound, and those whose turn it is are not passed over.
+    /// Charges a child for a request. By its turn, or by another way past this desk: its tag moves
+    /// on. By a floor, ahead of its turn: its tag moves on up to a bound, and those whose turn it
+    /// is are not passed over.
     #[inline]
     pub fn charge(&mut self, seat: &mut Seat, turn: Turn) {
         if !seat.waiting {

@@ -1,6 +1,6 @@
-//! What floors cost in vain. Holding others back is worth what it costs as long as the floors are met by it. Where one is
-//! missed all the same, whatever the reason, the throughput that is lost meanwhile is added up, and once it is too much
-//! nobody is held back for a while:
+//! What floors cost in vain. Holding others back is worth what it costs as long as the floors are
+//! met by it. Where one is missed all the same, whatever the reason, the throughput that is lost
+//! meanwhile is added up, and once it is too much nobody is held back for a while:
 //!
 //! ```text
 //!   lost   ▲      ╭╮ budget: look, then let everything go            the device's throughput with nobody held back is
@@ -52,26 +52,30 @@ pub(crate) enum Sight {
 }
 
 impl Waste {
-    /// Throughput that floors may cost in vain, in seconds of all of it, or as many as the slowest floor's measurements
-    /// look back: what is lost in a second, at most, by a floor that turns out to be out of reach.
+    /// Throughput that floors may cost in vain, in seconds of all of it, or as many as the slowest
+    /// floor's measurements look back: what is lost in a second, at most, by a floor that turns out
+    /// to be out of reach.
     const BUDGET: f64 = 0.3;
-    /// What of it is forgiven a second: after a failure it is tried again after 15 s, after the next 30 s, at most 60 s.
+    /// What of it is forgiven a second: after a failure it is tried again after 15 s, after the
+    /// next 30 s, at most 60 s.
     const FORGIVEN: f64 = 0.02;
     const FAILURES_MOST: f64 = 4.0;
     /// Floors that were met for so long forget earlier failures.
     const FORGET: Span = Span::from_secs(10);
-    /// What is assumed to be lost while it is not known: more than a half, so that a second does not pass before it is
-    /// looked at. The look puts what was lost in its place.
+    /// What is assumed to be lost while it is not known: more than a half, so that a second does
+    /// not pass before it is looked at. The look puts what was lost in its place.
     const UNKNOWN: f64 = 0.7;
     /// A gain while a floor is missed makes up for no more than this of what was lost before.
     const GAIN_MOST: f64 = -0.5;
-    /// A floor that was missed is not met for as long: measurements begin anew after each change of the window.
+    /// A floor that was missed is not met for as long: measurements begin anew after each change of
+    /// the window.
     const RECENT: Span = Span::from_millis(200);
-    /// At the first look so many times as much, and so much more, may be in flight: enough to see a slope, and no harm to
-    /// floors that turn out to be harmless.
+    /// At the first look so many times as much, and so much more, may be in flight: enough to see a
+    /// slope, and no harm to floors that turn out to be harmless.
     const WIDER: f64 = 2.0;
     const MORE: f64 = 8.0;
-    /// For how long it is looked at least, and the part of the throughput up to which holding back is free.
+    /// For how long it is looked at least, and the part of the throughput up to which holding back
+    /// is free.
     const LOOK: Span = Span::from_millis(400);
     const COST_FREE: f64 = 0.1;
     /// The part up to which floors that were not given up lately are tried on.
@@ -85,7 +89,8 @@ impl Waste {
     const KNOWN: f64 = 15.0;
     const KNOWN_MOST: f64 = 30.0;
 
-    /// A round is over in which others were held back or not. Whether too much was lost in vain by now.
+    /// A round is over in which others were held back or not. Whether too much was lost in vain by
+    /// now.
     pub fn note(&mut self, now: Time, round: &Round, held_back: bool) -> bool {
         self.forgive(round.time);
         if round.missed {
@@ -125,7 +130,8 @@ impl Waste {
         self.spent = (self.spent - Waste::FORGIVEN / self.failures.clamp(1.0, Waste::FAILURES_MOST) * time).max(0.0);
     }
 
-    /// Whether it is known what the device does with nobody held back. A short look is soon forgotten.
+    /// Whether it is known what the device does with nobody held back. A short look is soon
+    /// forgotten.
     fn is_known(&self, now: Time) -> bool {
         now.since(self.seen).as_secs_f64() < (Waste::KNOWN * self.weight).min(Waste::KNOWN_MOST)
     }
@@ -158,8 +164,9 @@ impl Waste {
                 self.spent = 0.0;
                 return Sight::Cheap;
             }
-            // Floors that were met until now were short for a moment: what that cost counts, in place of what was assumed.
-            // Where they go on to be missed the look is too narrow to show all of it, and it is assumed again.
+            // Floors that were met until now were short for a moment: what that cost counts, in
+            // place of what was assumed. Where they go on to be missed the look is too narrow to
+            // show all of it, and it is assumed again.
             let is_little = self.failures == 0.0 && cost <= Waste::COST_LITTLE;
             self.failures += 1.0;
             if is_little {

@@ -1,8 +1,9 @@
-//! How much best-effort work may be in flight, so that floors hold on a backend whose capacity nobody measured.
+//! How much best-effort work may be in flight, so that floors hold on a backend whose capacity
+//! nobody measured.
 //!
-//! Requests that a floor sends bypass the window; all others count against it. In a backend that is kept busy, what is
-//! in flight and the time a request takes are proportional, so a floor that gets the part ρ of its due would get all of
-//! it with the part ρ of what is in flight now:
+//! Requests that a floor sends bypass the window; all others count against it. In a backend that is
+//! kept busy, what is in flight and the time a request takes are proportional, so a floor that gets
+//! the part ρ of its due would get all of it with the part ρ of what is in flight now:
 //!
 //! ```text
 //!   in flight  ▲ W ─┐ a floor is short: cut by what is missing
@@ -13,18 +14,20 @@
 //!                       └──► climb by halves until throughput grows no more: the knee
 //! ```
 //!
-//! What the climb finds tells the two reasons apart. No growth from the bottom: the floors alone fill the backend,
-//! they are overcommitted and all scaled by one factor. Growth up to a knee: the backend had room all along and the
-//! floor's owner asks for too few at a time; giving everyone else's throughput away would not help it. The window
-//! stays at the knee, and the floor is held to what it got there.
+//! What the climb finds tells the two reasons apart. No growth from the bottom: the floors alone
+//! fill the backend, they are overcommitted and all scaled by one factor. Growth up to a knee: the
+//! backend had room all along and the floor's owner asks for too few at a time; giving everyone
+//! else's throughput away would not help it. The window stays at the knee, and the floor is held to
+//! what it got there.
 //!
-//! Where floors are missed and the others lose much by it, none of this goes on: the window opens, and it is tried again
-//! later (`waste.rs`).
+//! Where floors are missed and the others lose much by it, none of this goes on: the window opens,
+//! and it is tried again later (`waste.rs`).
 //!
-//! It grows no further than the knee of the device (`knee.rs`), but where floors have ample room: their requests wait
-//! elsewhere most of the time, and it opens.
+//! It grows no further than the knee of the device (`knee.rs`), but where floors have ample room:
+//! their requests wait elsewhere most of the time, and it opens.
 //!
-//! This runs once a tick, not on the way of a request, and is the only place that computes with fractions.
+//! This runs once a tick, not on the way of a request, and is the only place that computes with
+//! fractions.
 
 use block::Time;
 
@@ -59,7 +62,8 @@ impl Default for Standings {
 }
 
 impl Standings {
-    /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere most of the time.
+    /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere
+    /// most of the time.
     pub fn has_ample_room(&self) -> bool {
         self.room >= 8.0 && self.judged > 0 && self.guessed + self.pending == 0
     }
@@ -69,7 +73,8 @@ impl Standings {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     pub standings: Standings,
-    /// Cost completed per second since the last change of the window had its effect, and out of how many completions.
+    /// Cost completed per second since the last change of the window had its effect, and out of how
+    /// many completions.
     pub total: f64,
     pub samples: f64,
     /// Cost in flight on average, all of it, and of best effort only.
@@ -110,7 +115,8 @@ enum Phase {
     Stuck(u32),
     /// Climbing: the throughput of the level below, and how many levels were climbed.
     Climb { below: f64, levels: u32 },
-    /// Holding the others back did not help: they go as they come, since then. The window was of this size.
+    /// Holding the others back did not help: they go as they come, since then. The window was of
+    /// this size.
     Open { since: Time, size: f64 },
 }
 
@@ -134,7 +140,8 @@ impl Window {
     const LEAST: f64 = 1.0;
     /// More than any backend keeps in flight.
     pub const MOST: f64 = 65_536.0;
-    /// A floor is short below this part of its due: its clock runs 3 % fast, so 0.5 % above is no miss yet.
+    /// A floor is short below this part of its due: its clock runs 3 % fast, so 0.5 % above is no
+    /// miss yet.
     pub const SHORT: f64 = 1.005;
     /// Measurements that look back so many seconds follow the window closely.
     const MEMORY: f64 = 0.05;
@@ -184,7 +191,8 @@ impl Window {
         if round.standings.worst < Window::SHORT {
             self.knee.give_up(now);
         } else if searches {
-            // Levels in comparison are taken at once: a slow change would measure what is in between.
+            // Levels in comparison are taken at once: a slow change would measure what is in
+            // between.
             self.knee.press(now, round, full);
             self.set(self.knee.cap);
         } else {
@@ -250,8 +258,9 @@ impl Window {
             return Verdict::Nothing;
         }
         self.blamed_capacity &= round.standings.judged == 0;
-        // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of what is left over.
-        // What the measurements do not show yet is more the longer they look back.
+        // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of
+        // what is left over. What the measurements do not show yet is more the longer they look
+        // back.
         let part = (0.2 * (round.standings.room - 1.0)).clamp(0.005, 0.15)
             * (Window::MEMORY / round.standings.memory).min(1.0);
         // With ample room there is nothing to go past.
@@ -270,7 +279,8 @@ impl Window {
                 self.set(used);
             }
             if rounds >= Window::PATIENCE && round.samples >= Window::SAMPLES {
-                // Known to be overcommitted, and a little too much was given back: no need to look again.
+                // Known to be overcommitted, and a little too much was given back: no need to look
+                // again.
                 return if round.scaled && round.standings.worst > 0.9 {
                     self.overcommitted()
                 } else {
@@ -285,8 +295,8 @@ impl Window {
         let gross = size < 0.8 * used;
         self.set(size);
         if round.standings.slow < Window::SLOW {
-            // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where it is, the second tells
-            // better than the moment.
+            // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where
+            // it is, the second tells better than the moment.
             let edge = used - round.in_flight * (1.0 - round.standings.slow / Window::AIM);
             self.knee.lower(now, edge.clamp(self.size, used * 0.97));
         }
@@ -295,7 +305,8 @@ impl Window {
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
         if round.best_effort_max < 1.0 && round.in_flight < Window::FEW {
-            // Nobody else to climb with, and so few requests that the device is hardly full of them.
+            // Nobody else to climb with, and so few requests that the device is hardly full of
+            // them.
             self.phase = Phase::Follow;
             return Verdict::TooShallow;
         }
@@ -321,7 +332,8 @@ impl Window {
             self.step_up(round);
             return Verdict::Remeasure;
         }
-        // Twice in a row, and others still take a part: floors that were scaled down cannot be the reason.
+        // Twice in a row, and others still take a part: floors that were scaled down cannot be the
+        // reason.
         if levels == 0 && !(self.blamed_capacity && self.bottom > 0.1) {
             return self.overcommitted();
         }
@@ -336,7 +348,8 @@ impl Window {
         Verdict::Overcommitted
     }
 
-    /// At the bottom, just before a climb or a verdict: what floors get now is the most that they can have.
+    /// At the bottom, just before a climb or a verdict: what floors get now is the most that they
+    /// can have.
     pub fn is_at_bottom(&self) -> bool {
         matches!(self.phase, Phase::Stuck(_))
     }

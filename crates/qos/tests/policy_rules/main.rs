@@ -1,4 +1,5 @@
-//! Every rule, broken once: the code, the line that an administrator reads, and that nothing changed.
+//! Every rule, broken once: the code, the line that an administrator reads, and that nothing
+//! changed.
 
 mod objects;
 mod policies;
@@ -10,7 +11,8 @@ use qos::{
     RegistrySettings, Rule, Size,
 };
 
-/// Two SVMs: `a` with volume `v` holding LUN `l`, qtree `q` with LUN `m`, and file `d/f`; `b` with volume `w`.
+/// Two SVMs: `a` with volume `v` holding LUN `l`, qtree `q` with LUN `m`, and file `d/f`; `b` with
+/// volume `w`.
 struct World {
     registry: Registry,
     a: ObjectId,
@@ -176,7 +178,8 @@ fn a_catalogue_that_contradicts_itself_is_refused() {
     assert_eq!(broken(&|c| c.objects[2].kind = ObjectKind::Volume), Rule::WrongKind);
 }
 
-/// What other settings allowed stays in force, is named, and survives being kept once more; what is new is refused.
+/// What other settings allowed stays in force, is named, and survives being kept once more; what is
+/// new is refused.
 #[test]
 fn what_no_longer_fits_is_kept_and_named() {
     let free = RegistrySettings { nesting: Nesting::Free, ..RegistrySettings::default() };

@@ -1,4 +1,5 @@
-//! Rules on objects: which policy they may take, beside and below which others, and how they are named.
+//! Rules on objects: which policy they may take, beside and below which others, and how they are
+//! named.
 
 use super::*;
 
@@ -45,7 +46,8 @@ fn object_and_group_are_of_one_svm() {
     );
 }
 
-/// As ONTAP: what holds a LUN or file under a policy has none, the other way round too; the upper levels may be nested.
+/// As ONTAP: what holds a LUN or file under a policy has none, the other way round too; the upper
+/// levels may be nested.
 #[test]
 fn a_lun_or_file_and_what_holds_it_are_not_both_in_groups() {
     for leaf in [|w: &World| w.m, |w: &World| w.l, |w: &World| w.f] {

@@ -1,6 +1,7 @@
-//! Random administrators: whatever they do, a refusal changes nothing, no rule is broken in what stands, the edits
-//! replayed on a plain model of the scheduler's tree give the limits that the registry reports, sizes are followed in
-//! time, and a restart from the catalogue brings everything back.
+//! Random administrators: whatever they do, a refusal changes nothing, no rule is broken in what
+//! stands, the edits replayed on a plain model of the scheduler's tree give the limits that the
+//! registry reports, sizes are followed in time, and a restart from the catalogue brings everything
+//! back.
 
 mod acts;
 mod model;
@@ -21,7 +22,8 @@ struct World {
     registry: Registry,
     model: Model,
     now: Time,
-    /// Since when the size of an object differs from what its adaptive policy was last evaluated for.
+    /// Since when the size of an object differs from what its adaptive policy was last evaluated
+    /// for.
     grown: BTreeMap<ObjectId, Time>,
 }
 
@@ -203,7 +205,8 @@ impl World {
         }
     }
 
-    /// An adaptive policy is at most 10 IOPS behind its object, or is due within five minutes of the change in size.
+    /// An adaptive policy is at most 10 IOPS behind its object, or is due within five minutes of
+    /// the change in size.
     fn check_sizes(&self) {
         for object in self.registry.objects() {
             let Some(membership) = object.membership() else { continue };
@@ -255,8 +258,8 @@ proptest! {
         world.grown.clear();
         world.check();
 
-        // A restart brings the same objects, groups and members back under the same numbers, with limits as evaluated
-        // afresh.
+        // A restart brings the same objects, groups and members back under the same numbers, with
+        // limits as evaluated afresh.
         let catalogue = world.registry.catalogue();
         let (registry, change) = Registry::restore(settings, &catalogue).unwrap();
         prop_assert_eq!(&registry.catalogue(), &catalogue);

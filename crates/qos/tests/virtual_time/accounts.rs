@@ -1,4 +1,5 @@
-//! What the gate says of its objects: counts that agree with what the device saw, and what held each one back.
+//! What the gate says of its objects: counts that agree with what the device saw, and what held
+//! each one back.
 
 use block::{BytesPerSecond, Cause, Iops, LimitKind, ObjectId, OpKind, Time};
 use qos::{Ceiling, Edit, Floor, FloorState, GroupAccount, GroupId, Limits, ObjectAccount, Passed, Shortage};
@@ -72,7 +73,8 @@ fn counts_and_traces_agree_with_what_the_device_saw() {
 
 #[test]
 fn what_held_an_object_back_is_named() {
-    // 1: its own ceiling in bytes; 21: its SVM's ceiling; 3: its group's; 4: nothing, it goes at once.
+    // 1: its own ceiling in bytes; 21: its SVM's ceiling; 3: its group's; 4: nothing, it goes at
+    // once.
     let clients = vec![Client::new(1, 8), Client::new(21, 8), Client::new(3, 8), Client::new(4, 2)];
     let mut bed = Bed::new(Device::new(64, 100_000), clients);
     for edit in [add(1, None), add(2, None), add(21, Some(2)), add(3, None), add(4, None)] {
@@ -92,7 +94,8 @@ fn what_held_an_object_back_is_named() {
     ];
     assert_eq!(held, expected);
     let lun = accounts.iter().find(|a| a.object.0 == 21).unwrap();
-    // 8 outstanding for 2 s, of which 100 × 2 × 0.1 ms in the device: nearly 16 s of waiting, all for the SVM's ceiling.
+    // 8 outstanding for 2 s, of which 100 × 2 × 0.1 ms in the device: nearly 16 s of waiting, all
+    // for the SVM's ceiling.
     assert_eq!(lun.waited.len(), 1, "{:?}", lun.waited);
     assert!((15_800..16_000).contains(&(lun.waited[0].1.as_nanos() / MS)), "{:?}", lun.waited);
     let free = accounts.iter().find(|a| a.object.0 == 4).unwrap();
@@ -133,7 +136,8 @@ fn an_idle_object_is_left_out() {
 
 #[test]
 fn a_fair_node_gives_turns_where_no_limit_binds() {
-    // Without turns depth decides, 1 to 4; with them both get half of 80 000/s, and the deep one waits for its turn.
+    // Without turns depth decides, 1 to 4; with them both get half of 80 000/s, and the deep one
+    // waits for its turn.
     let mut bed = Bed::new(Device::new(8, 100_000), vec![Client::new(1, 64), Client::new(2, 256)]);
     bed.flat(1..3).edit(Edit::SetFair { object: None, fair: true });
     bed.run(2 * SECOND);
@@ -182,7 +186,8 @@ fn what_a_floor_in_bytes_needs_is_counted_in_its_own_requests() {
 
 #[test]
 fn only_a_ceiling_that_is_lower_is_named_as_being_above() {
-    // A device of 20 000: floor and ceiling 40 000 on the object, which is overcommitted, not limited.
+    // A device of 20 000: floor and ceiling 40 000 on the object, which is overcommitted, not
+    // limited.
     let both = Limits {
         ceiling: Ceiling { iops: Some(Iops(40_000)), ..Ceiling::default() },
         floor: Floor { iops: Some(Iops(40_000)), bytes: None, latency: None },

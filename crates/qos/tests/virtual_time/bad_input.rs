@@ -1,4 +1,5 @@
-//! Clocks that stand still, step back or jump, absurd rates and sizes: no panic, no overflow, no unlimited burst.
+//! Clocks that stand still, step back or jump, absurd rates and sizes: no panic, no overflow, no
+//! unlimited burst.
 
 use block::{Buf, BytesPerSecond, Iops, ObjectId, Op, Request, Span, Submitted, Target, Time, Wakeup};
 use proptest::prelude::*;
@@ -91,7 +92,8 @@ fn requests_without_length_cost_an_operation() {
     }
     // One byte a second does not hold what moves no data; 100 operations a second do.
     settle(&mut gate, Time::from_nanos(45 * MS));
-    // One at 0, and no more than the tolerance of just under an operation is saved while nobody polls.
+    // One at 0, and no more than the tolerance of just under an operation is saved while nobody
+    // polls.
     assert_eq!(gate.gate_dispatched(), 2);
     for ms in 46..100 {
         settle(&mut gate, Time::from_nanos(ms * MS));
@@ -197,7 +199,8 @@ fn act() -> impl Strategy<Value = Act> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Any sequence of edits (refused ones too), requests, cancellations and times: every request ends exactly once.
+    /// Any sequence of edits (refused ones too), requests, cancellations and times: every request
+    /// ends exactly once.
     #[test]
     fn nothing_is_lost_and_nothing_panics(acts in prop::collection::vec(act(), 1..150), room in 1usize..20) {
         let mut device = Device::new(2, 50_000);

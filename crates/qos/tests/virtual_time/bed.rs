@@ -1,7 +1,8 @@
-//! The test bed: a device of parallel servers with one queue, clients that keep a depth of requests outstanding, and
-//! the loop that jumps from event to event.
+//! The test bed: a device of parallel servers with one queue, clients that keep a depth of requests
+//! outstanding, and the loop that jumps from event to event.
 //!
-//! What is checked is what reaches the device, counted there by 10 ms bins, not what the gate says of itself.
+//! What is checked is what reaches the device, counted there by 10 ms bins, not what the gate says
+//! of itself.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -199,7 +200,8 @@ impl Client {
     }
 }
 
-/// A server's own queue before the gate, where clients wait for their turns as long as enough lies before the device.
+/// A server's own queue before the gate, where clients wait for their turns as long as enough lies
+/// before the device.
 pub struct Door {
     /// Requests that may lie in the device beyond those it works on.
     pub backlog: usize,

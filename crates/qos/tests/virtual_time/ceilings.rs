@@ -1,4 +1,5 @@
-//! Ceilings: never more than 1 % and one operation above in any second, the first included, and on average all of it.
+//! Ceilings: never more than 1 % and one operation above in any second, the first included, and on
+//! average all of it.
 
 use block::{BytesPerSecond, Iops, Span};
 use qos::{Burst, Ceiling, Limits};
@@ -71,8 +72,8 @@ fn operations_and_bytes_together_bind_whichever_is_tighter() {
 
 #[test]
 fn a_full_credit_lasts_exactly_as_long_as_promised() {
-    // 1 000/s with 50 % more for 2 s: capacity 1 000 operations, saved in 1 s of idleness... at 1 000/s. Idle from 0 to
-    // 3 s, the credit is full; then 1 500/s for 2 s, then 1 000/s.
+    // 1 000/s with 50 % more for 2 s: capacity 1 000 operations, saved in 1 s of idleness... at
+    // 1 000/s. Idle from 0 to 3 s, the credit is full; then 1 500/s for 2 s, then 1 000/s.
     let limits = Limits {
         ceiling: Ceiling { iops: Some(Iops(1_000)), bytes: None, burst: Some(Burst::percent(50, Span::from_secs(2))) },
         ..Limits::default()

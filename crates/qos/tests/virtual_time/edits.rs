@@ -58,7 +58,8 @@ fn joining_and_leaving_while_queued_moves_at_once() {
         [(1, 0, 500), (2, 0, 500), (1, 1, 1_000), (2, 1, 4_000), (1, 2, 1_000), (2, 2, 2_000)]
     {
         let count = ops(&bed, object, second * 100..second * 100 + 100);
-        // Leaving a group keeps nothing of it; the new limit adds its first request and the old turn's remainder.
+        // Leaving a group keeps nothing of it; the new limit adds its first request and the old
+        // turn's remainder.
         assert!(count.abs_diff(expected) <= expected / 100 + 5, "{object} in second {second}: {count} of {expected}");
     }
 }
@@ -136,7 +137,8 @@ fn a_cancelled_request_ends_once_wherever_it_is() {
         let Submitted::Taken(ticket) = gate.submit(Time::ZERO, read(tag, 1)) else { panic!("room for all") };
         tickets.push(ticket);
     }
-    // The first flies, the others wait; the middle one goes twice, the flying one is the device's matter.
+    // The first flies, the others wait; the middle one goes twice, the flying one is the device's
+    // matter.
     for ticket in [tickets[2], tickets[2], tickets[0]] {
         gate.cancel(Time::ZERO, ticket);
     }

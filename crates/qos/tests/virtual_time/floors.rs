@@ -1,7 +1,8 @@
-//! Floors on a device whose capacity nobody measured: held when there is enough, in proportion when there is not, at
-//! little cost to others when their owner asks for too few at a time.
+//! Floors on a device whose capacity nobody measured: held when there is enough, in proportion when
+//! there is not, at little cost to others when their owner asks for too few at a time.
 //!
-//! Clients are closed loops, so what is checked is what they got, in every second from the second one on.
+//! Clients are closed loops, so what is checked is what they got, in every second from the second
+//! one on.
 
 use block::LimitKind;
 use qos::{FloorState, Limits, ObjectAccount, Shortage};
@@ -22,7 +23,8 @@ fn slower_device() -> Device {
     device
 }
 
-/// What a client got, second by second, without the first second, in which the window finds its place.
+/// What a client got, second by second, without the first second, in which the window finds its
+/// place.
 fn settled(bed: &Bed, client: usize) -> &[u64] {
     &bed.completed[client][1..]
 }
@@ -34,7 +36,8 @@ fn held(bed: &Bed, client: usize, floor: u64) {
     assert!(least as f64 >= floor as f64 * 0.99, "client {client}, floor {floor}: {seconds:?}");
 }
 
-/// All clients together, in every second from the second one on, within 2 % of what the device does without a gate.
+/// All clients together, in every second from the second one on, within 2 % of what the device does
+/// without a gate.
 fn conserved(bed: &Bed, capacity: u64) {
     for second in 1..bed.completed[0].len() {
         let sum: u64 = bed.completed.iter().filter_map(|c| c.get(second)).sum();
@@ -64,8 +67,9 @@ fn case_a_a_shallow_client_holds_its_floor_beside_a_deep_one() {
     assert!((79_000..81_000).contains(&status.best_iops), "{status:?}");
 }
 
-/// A server lets its connections in by turns where its device has a backlog: 2 of them under a floor beside 32, whose
-/// requests fill a window that the device rewards. The gate sends first only what it has seen.
+/// A server lets its connections in by turns where its device has a backlog: 2 of them under a
+/// floor beside 32, whose requests fill a window that the device rewards. The gate sends first only
+/// what it has seen.
 #[test]
 fn what_a_floor_is_due_comes_in_before_the_turns_of_many_connections() {
     let run = |asks| {
@@ -97,7 +101,8 @@ fn case_b_floors_hold_while_the_capacity_halves() {
 
 #[test]
 fn case_c_overcommitted_floors_sink_in_proportion() {
-    // 45 000 promised on 30 000: two thirds each, whatever their depth, and nearly nothing for the bully.
+    // 45 000 promised on 30 000: two thirds each, whatever their depth, and nearly nothing for the
+    // bully.
     let mut device = Device::new(8, 266_667);
     device.jitter_percent = 20;
     let mut bed = Bed::new(device, vec![Client::new(1, 16), Client::new(2, 8), Client::new(3, 512)]);
@@ -188,7 +193,8 @@ fn case_g_twenty_small_floors_hold_beside_four_deep_clients() {
 
 #[test]
 fn the_published_bully_leaves_two_protected_hosts_alone() {
-    // 250 000/s; two hosts with floors of 75 000, a third that grows from a third of the whole to far more.
+    // 250 000/s; two hosts with floors of 75 000, a third that grows from a third of the whole to
+    // far more.
     let mut device = Device::new(25, 100_000);
     device.jitter_percent = 20;
     let clients = vec![
@@ -257,8 +263,8 @@ fn a_floor_in_bytes_holds() {
 
 #[test]
 fn ceilings_win_over_floors_and_divide_by_them() {
-    // SVM 1 at 10 000/s. Its volume 11 has a floor of 7 000, volumes 12 and 13 have none: 7 000 at least, and the rest
-    // for the others. Volume 11's own LUN 111 has the requests.
+    // SVM 1 at 10 000/s. Its volume 11 has a floor of 7 000, volumes 12 and 13 have none: 7 000 at
+    // least, and the rest for the others. Volume 11's own LUN 111 has the requests.
     let clients = vec![Client::new(111, 8), Client::new(12, 64), Client::new(13, 64), Client::new(2, 64)];
     let mut bed = Bed::new(device(), clients);
     for (object, parent) in [(1, None), (2, None), (11, Some(1)), (12, Some(1)), (13, Some(1)), (111, Some(11))] {
@@ -298,9 +304,10 @@ fn a_group_with_a_floor_and_one_member_holds_it() {
     assert_eq!(bed.gate.status().window_milli, None);
 }
 
-/// Two floors are overdue when the device comes back after 400 ms. The first sends its one request and has nothing more;
-/// its clock is then behind the other's no longer, and leaving the list it must not take the other with it: that one would
-/// have its turns and nothing else from then on. One of ten that take turns gets 10 000 of 100 000.
+/// Two floors are overdue when the device comes back after 400 ms. The first sends its one request
+/// and has nothing more; its clock is then behind the other's no longer, and leaving the list it
+/// must not take the other with it: that one would have its turns and nothing else from then on.
+/// One of ten that take turns gets 10 000 of 100 000.
 #[test]
 fn a_floor_with_nothing_more_to_send_leaves_the_other_listed() {
     let mut device = Device::new(1, 400 * MS);

@@ -1,5 +1,5 @@
-//! Whatever the tree, the policies, the clients and the edits: no limit is broken, every request ends exactly once,
-//! nobody waits where nobody is limited, and the same seed gives the same trace.
+//! Whatever the tree, the policies, the clients and the edits: no limit is broken, every request
+//! ends exactly once, nobody waits where nobody is limited, and the same seed gives the same trace.
 
 use block::{ObjectId, OpKind};
 use proptest::prelude::*;
@@ -76,8 +76,8 @@ fn beneath(parents: &[u32], object: u32) -> Vec<u32> {
     set
 }
 
-/// The objects at which a request may go by an appointment, which was charged before: those with a group somewhere on a
-/// path through them.
+/// The objects at which a request may go by an appointment, which was charged before: those with a
+/// group somewhere on a path through them.
 fn promised(plans: &[&[Plan]], parents: &[u32]) -> Vec<bool> {
     let is_grouped = |object: u32| plans.iter().any(|plans| plans[object as usize - 1].group.is_some());
     let mut above = vec![false];
@@ -89,8 +89,9 @@ fn promised(plans: &[&[Plan]], parents: &[u32]) -> Vec<bool> {
         .collect()
 }
 
-/// Any run of bins holds at most the rate's worth of its length and of the tolerance, which is 5 ms or just under one
-/// operation, and one request more; two, where one may have been promised and charged before.
+/// Any run of bins holds at most the rate's worth of its length and of the tolerance, which is 5 ms
+/// or just under one operation, and one request more; two, where one may have been promised and
+/// charged before.
 fn within(bins: &[u64], rate: u64, largest: u64, promised: bool) -> Result<(), TestCaseError> {
     let more = largest * (1 + u64::from(promised));
     let mut sums = vec![0];
@@ -129,7 +130,8 @@ fn check_limits(
         }
     }
     for number in 1..4u32 {
-        // A request passes a group once for each member on its path; a member within a member counts twice.
+        // A request passes a group once for each member on its path; a member within a member
+        // counts twice.
         let mut sum = vec![0; range.len()];
         for (i, _) in plans.iter().enumerate().filter(|(_, p)| p.group == Some(number)) {
             for (s, b) in sum.iter_mut().zip(&bed.bins(&beneath(parents, i as u32 + 1))[range.clone()]) {

@@ -1,5 +1,5 @@
-//! Shared limits: the sum is exact, members are equal whatever their depth and wherever they hang, and what one leaves
-//! the others take.
+//! Shared limits: the sum is exact, members are equal whatever their depth and wherever they hang,
+//! and what one leaves the others take.
 
 use block::OpKind;
 
@@ -50,7 +50,8 @@ fn ten_thousand_members_are_equal() {
 
 #[test]
 fn members_wherever_they_hang_share_one_budget_and_an_idle_one_leaves_it() {
-    // Volumes 11 and 21 under SVMs 1 and 2, and the whole SVM 3 with LUN 31, are members. 21 pauses in 2..4 s.
+    // Volumes 11 and 21 under SVMs 1 and 2, and the whole SVM 3 with LUN 31, are members. 21 pauses
+    // in 2..4 s.
     let clients = vec![
         Client::new(11, 8),
         Client::new(21, 64).between(0, 2 * SECOND),
@@ -80,8 +81,8 @@ fn members_wherever_they_hang_share_one_budget_and_an_idle_one_leaves_it() {
 
 #[test]
 fn children_of_a_limited_node_take_turns_whatever_their_depth() {
-    // SVM 1 at 6 000/s: volume 11 with LUNs 111 and 112, volume 12 without, and requests to the SVM itself: a third
-    // each, and the LUNs half of theirs.
+    // SVM 1 at 6 000/s: volume 11 with LUNs 111 and 112, volume 12 without, and requests to the SVM
+    // itself: a third each, and the LUNs half of theirs.
     let clients = vec![Client::new(111, 1), Client::new(112, 100), Client::new(12, 300), Client::new(1, 5)];
     let mut bed = Bed::new(Device::new(64, 20_000), clients);
     for (object, parent) in [(1, None), (11, Some(1)), (12, Some(1)), (111, Some(11)), (112, Some(11))] {
@@ -97,7 +98,8 @@ fn children_of_a_limited_node_take_turns_whatever_their_depth() {
 
 #[test]
 fn a_shared_limit_in_bytes_is_shared_in_bytes() {
-    // 100 MB/s between 4 KiB and 256 KiB requests: half each, in bytes, up to one large request a turn.
+    // 100 MB/s between 4 KiB and 256 KiB requests: half each, in bytes, up to one large request a
+    // turn.
     let clients = vec![
         Client::new(1, 64).kinds(&[OpKind::Write]),
         Client::new(2, 64).sizes(&[256 << 10]).kinds(&[OpKind::Write]),

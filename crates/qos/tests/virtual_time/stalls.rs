@@ -1,5 +1,5 @@
-//! A server whose processor is away: its turns come late. A ceiling makes up for it only within its tolerance or its burst,
-//! and says that it was not the ceiling where it could not.
+//! A server whose processor is away: its turns come late. A ceiling makes up for it only within its
+//! tolerance or its burst, and says that it was not the ceiling where it could not.
 
 use block::{Cause, LimitKind, ObjectId, Span, Time};
 use qos::{Burst, Ceiling, Limits, ObjectAccount};
@@ -35,9 +35,9 @@ fn waited(account: &ObjectAccount, of: Cause) -> f64 {
     this.as_secs_f64() / all.as_secs_f64()
 }
 
-/// No window of a second holds more than the ceiling allows, stalls or none; without a burst 331 ms of each second are
-/// lost, all but the tolerance, and 1340 × (1 - 0.331) = 896 are left, as in the run that showed it (908). The waiting in
-/// those 336 ms was for the server.
+/// No window of a second holds more than the ceiling allows, stalls or none; without a burst 331 ms
+/// of each second are lost, all but the tolerance, and 1340 × (1 - 0.331) = 896 are left, as in the
+/// run that showed it (908). The waiting in those 336 ms was for the server.
 #[test]
 fn what_a_stall_takes_is_not_the_ceilings() {
     let mut bed = bed(iops(RATE), vec![Client::new(1, 64)]);
@@ -53,7 +53,8 @@ fn what_a_stall_takes_is_not_the_ceilings() {
     assert!(most <= RATE * 1_005 / 1_000 + 1, "{most}");
 }
 
-/// A burst of half as much for a second saves half a second's worth while the processor is away: all of it is made up for.
+/// A burst of half as much for a second saves half a second's worth while the processor is away:
+/// all of it is made up for.
 #[test]
 fn a_burst_makes_up_for_a_stall() {
     let burst = Some(Burst::percent(50, Span::SECOND));
@@ -61,12 +62,14 @@ fn a_burst_makes_up_for_a_stall() {
     let mut bed = bed(Limits { ceiling, ..Limits::default() }, vec![Client::new(1, 64)]);
     accounts(&mut bed);
     let done: u64 = bed.completed[0].iter().sum();
-    // What the last stall saved is used up by the end of its second: 664 - 300 ms at 1.5 × 1340 give 182 ms back of 336.
+    // What the last stall saved is used up by the end of its second: 664 - 300 ms at 1.5 × 1340
+    // give 182 ms back of 336.
     let whole = RATE * SECONDS;
     assert!(done >= whole * 97 / 100 && done <= whole + RATE / 2, "{done} of {whole}");
 }
 
-/// Whose turns come in time waits for its ceiling alone, and who had nothing waiting lost nothing by a stall.
+/// Whose turns come in time waits for its ceiling alone, and who had nothing waiting lost nothing
+/// by a stall.
 #[test]
 fn without_a_stall_or_without_anyone_waiting_nobody_is_stalled() {
     let mut punctual = bed(iops(RATE), vec![Client::new(1, 64)]);
@@ -77,8 +80,8 @@ fn without_a_stall_or_without_anyone_waiting_nobody_is_stalled() {
     }
 }
 
-/// One budget for two: both say so. An account that is taken in the middle of a stall tells the part that lies before it,
-/// the next one the rest.
+/// One budget for two: both say so. An account that is taken in the middle of a stall tells the
+/// part that lies before it, the next one the rest.
 #[test]
 fn a_stall_of_a_shared_limit_is_told_to_its_members_and_to_each_account_its_part() {
     let clients = vec![Client::new(1, 32), Client::new(2, 32)];

@@ -1,5 +1,5 @@
-//! What a recording says that a database needs: the mean over a write cycle, for a burst every 80 s makes single seconds
-//! say little.
+//! What a recording says that a database needs: the mean over a write cycle, for a burst every 80 s
+//! makes single seconds say little.
 //!
 //! ```text
 //!   IOPS ▲      ▄        ▄          the mean over a cycle, moved on by a second at a time:
@@ -25,8 +25,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// The demand of `runs`, each a row of operations by second; means do not cross from one run to the next. A run that
-    /// is shorter than `window` is one mean. `None` when nothing was recorded.
+    /// The demand of `runs`, each a row of operations by second; means do not cross from one run to
+    /// the next. A run that is shorter than `window` is one mean. `None` when nothing was recorded.
     pub fn of(runs: &[Vec<u64>], window: Span) -> Option<Demand> {
         let wanted = (window.as_secs_f64().round() as usize).max(1);
         let longest = runs.iter().map(Vec::len).max().filter(|longest| *longest > 0)?;
@@ -66,8 +66,8 @@ fn means(run: &[u64], length: usize) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// Reads of 75 a second and a burst of 100 in each fourth: every window of 4 s has exactly one burst, (4 · 75 + 100) /
-    /// 4 = 100, while the busiest second has 175.
+    /// Reads of 75 a second and a burst of 100 in each fourth: every window of 4 s has exactly one
+    /// burst, (4 · 75 + 100) / 4 = 100, while the busiest second has 175.
     #[test]
     fn a_burst_counts_by_its_cycle() {
         let run: Vec<u64> = (0..40).map(|second| if second % 4 == 3 { 175 } else { 75 }).collect();

@@ -1,4 +1,5 @@
-//! An advice as text of at most 80 columns (but for the command lines, which are to be copied), and as a page.
+//! An advice as text of at most 80 columns (but for the command lines, which are to be copied), and
+//! as a page.
 
 use super::{Advice, Need, Policy, TB, references_of};
 use block::{Bytes, Span};

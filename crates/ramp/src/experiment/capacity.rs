@@ -21,8 +21,8 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// All hosts must write for so long, or the figure is only a hint, in seconds: what begins and ends within a second
-    /// is not told apart.
+    /// All hosts must write for so long, or the figure is only a hint, in seconds: what begins and
+    /// ends within a second is not told apart.
     const LEAST: f64 = 1.0;
 
     /// All of these together; `None` where there are none.
@@ -38,8 +38,9 @@ impl Busy {
     }
 }
 
-/// What `hosts`, each with its seconds, did together in a run, from 0. A second counts by the part of it in which all of
-/// them wrote, so that a burst is seen from its journal to its last block. `None` where they never did.
+/// What `hosts`, each with its seconds, did together in a run, from 0. A second counts by the part
+/// of it in which all of them wrote, so that a burst is seen from its journal to its last block.
+/// `None` where they never did.
 pub fn busy(hosts: &[Vec<TimelineSecond>], run: u64) -> Option<Busy> {
     let hosts = of_run(hosts, run);
     busy_within(&hosts, 0..hosts.iter().map(Vec::len).min()?)
@@ -84,8 +85,8 @@ mod tests {
         cycles.iter().enumerate().map(second).collect()
     }
 
-    /// Second 1 is whole for both with 2 · 111 blocks, of second 2 a half is with twice as many, second 3 is only one
-    /// host's: (222 + 0.5 · 444) / 1.5 = 296.
+    /// Second 1 is whole for both with 2 · 111 blocks, of second 2 a half is with twice as many,
+    /// second 3 is only one host's: (222 + 0.5 · 444) / 1.5 = 296.
     #[test]
     fn seconds_count_by_the_part_in_which_everybody_writes() {
         let (mut one, mut other) = (host(4, &[0.0, 1.0, 0.5, 0.0]), host(4, &[0.0, 1.0, 1.0, 1.0]));
@@ -95,7 +96,8 @@ mod tests {
         assert_eq!(busy(&[one, other], 4), Some(Busy { blocks_per_second: 296.0, seconds: 1.5 }));
     }
 
-    /// A period of 2 s: the first cycle is due in second 2, the next in second 4; the last period is cut short by the end.
+    /// A period of 2 s: the first cycle is due in second 2, the next in second 4; the last period
+    /// is cut short by the end.
     #[test]
     fn each_cycle_has_its_own() {
         let mut one = host(1, &[0.0, 0.0, 1.0, 0.0, 1.0]);

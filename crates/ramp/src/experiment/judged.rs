@@ -1,13 +1,13 @@
-//! Which cycles say something of floors. What a disk can do wavers from cycle to cycle; where it did less than the protected
-//! hosts need beside that run's neighbours, no floor could have held, and none would have been missed. Such a cycle is left
-//! out, in both halves.
+//! Which cycles say something of floors. What a disk can do wavers from cycle to cycle; where it
+//! did less than the protected hosts need beside that run's neighbours, no floor could have held,
+//! and none would have been missed. Such a cycle is left out, in both halves.
 
 use super::{Arm, Busy, Experiment, HostRows};
 use block::Span;
 
 impl Experiment {
-    /// Whether a cycle says something: the storage did enough while it lasted. Where the hosts hardly ever wrote at the
-    /// same time there was room enough.
+    /// Whether a cycle says something: the storage did enough while it lasted. Where the hosts
+    /// hardly ever wrote at the same time there was room enough.
     pub(super) fn says(&self, arm: &Arm, run: usize, cycle: usize) -> bool {
         let busy = arm.busy.get(run).and_then(|cycles| *cycles.get(cycle)?).filter(Busy::is_long);
         let window = self.windows.get(run).unwrap_or(self.window());
@@ -27,8 +27,8 @@ impl Experiment {
         self.judged(arm, host).map(|(_, took)| took).max()
     }
 
-    /// What a table says beside the longest cycle of a host's run: `*` where one that says something is not below the
-    /// limit, `~` where one is not that says nothing.
+    /// What a table says beside the longest cycle of a host's run: `*` where one that says
+    /// something is not below the limit, `~` where one is not that says nothing.
     pub(super) fn mark(&self, arm: &Arm, host: &HostRows, run: usize) -> char {
         let limit = self.limit();
         let missed = |took: Option<Span>| took.is_some_and(|took| took >= limit);
@@ -41,7 +41,8 @@ impl Experiment {
         }
     }
 
-    /// How many cycles of a half are left out, and how many it has: those of all hosts in a period are one.
+    /// How many cycles of a half are left out, and how many it has: those of all hosts in a period
+    /// are one.
     pub(super) fn left_out(&self, arm: &Arm) -> (usize, usize) {
         let places = arm.busy.iter().enumerate().flat_map(|(run, cycles)| (0..cycles.len()).map(move |at| (run, at)));
         places.fold((0, 0), |(out, all), (run, at)| (out + usize::from(!self.says(arm, run, at)), all + 1))

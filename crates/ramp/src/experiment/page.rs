@@ -1,4 +1,5 @@
-//! The experiment as a page: for each half the hosts' cycles run by run with the line of the limit, and the tables.
+//! The experiment as a page: for each half the hosts' cycles run by run with the line of the limit,
+//! and the tables.
 
 use super::table::{capacities, host_name};
 use super::{Arm, Experiment, HostRows, experiment_verdict};
@@ -141,8 +142,9 @@ mod tests {
     use super::super::verdict::tests::experiment;
     use super::*;
 
-    /// A chart for each half, wide and narrow, of three hosts with their limit; six tables; the neighbour's nine cycles over
-    /// the line are marked in both halves, and the one of a protected host without floors.
+    /// A chart for each half, wide and narrow, of three hosts with their limit; six tables; the
+    /// neighbour's nine cycles over the line are marked in both halves, and the one of a protected
+    /// host without floors.
     #[test]
     fn a_page_has_both_halves() {
         let mut shown = experiment();
@@ -153,7 +155,8 @@ mod tests {
         assert_eq!(html.matches("<caption>").count(), 6);
         assert_eq!(html.matches("<td class=\"bad\">").count(), 2 * 9 + 1);
         assert_eq!(html.matches(">limit 45 s</text>").count(), 4);
-        // One scale for both, whichever half has the longest cycle: the limit lies at the same height.
+        // One scale for both, whichever half has the longest cycle: the limit lies at the same
+        // height.
         let heights: Vec<&str> =
             html.split("class=\"limit\"").skip(1).filter_map(|rest| rest.split("/>").next()).collect();
         assert!(heights.len() == 4 && heights[0] == heights[2] && heights[1] == heights[3], "{heights:?}");

@@ -1,5 +1,5 @@
-//! The experiment as text of at most 80 columns: for each half the hosts' tables side by side, the difference, the
-//! verdict.
+//! The experiment as text of at most 80 columns: for each half the hosts' tables side by side, the
+//! difference, the verdict.
 
 use super::{Arm, Busy, Experiment, HostRows, experiment_verdict};
 use crate::summary::Row;
@@ -105,7 +105,8 @@ pub(super) fn host_name(host: &HostRows) -> String {
     format!("{}{note}", host.name)
 }
 
-/// `text` behind `first`, its further lines indented as far, at most 80 columns where words allow it.
+/// `text` behind `first`, its further lines indented as far, at most 80 columns where words allow
+/// it.
 fn hanging(first: &str, text: &str) -> String {
     let indent = first.chars().count();
     let (mut lines, mut line) = (String::new(), first.to_owned());
@@ -159,7 +160,8 @@ Run  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms
         assert!(text.contains("\nverdict: pass\n") && text.contains("\nnote: not comparable"), "{text}");
     }
 
-    /// Nobody could have had more of storage that did less than the protected need: the mark is another one.
+    /// Nobody could have had more of storage that did less than the protected need: the mark is
+    /// another one.
     #[test]
     fn what_says_nothing_is_marked() {
         let mut shown = experiment();

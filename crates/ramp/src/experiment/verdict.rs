@@ -1,5 +1,6 @@
-//! The verdict that the publication draws from write cycles: with floors the protected hosts stay below the limit in
-//! every run while the neighbour passes it near the end; without floors at least one protected run fails.
+//! The verdict that the publication draws from write cycles: with floors the protected hosts stay
+//! below the limit in every run while the neighbour passes it near the end; without floors at least
+//! one protected run fails.
 
 use super::{Arm, Busy, Experiment, HostRows, Window, WindowError};
 use block::Span;
@@ -21,9 +22,9 @@ fn end_of(rows: usize) -> usize {
     rows.div_ceil(4)
 }
 
-/// The whole verdict and what it is made of. Cycles in which the storage did less than the protected hosts need are left
-/// out; nothing can be said where a run with floors has no other, where the storage did more than all need, or a run saw no
-/// cycle.
+/// The whole verdict and what it is made of. Cycles in which the storage did less than the
+/// protected hosts need are left out; nothing can be said where a run with floors has no other,
+/// where the storage did more than all need, or a run saw no cycle.
 pub fn experiment_verdict(experiment: &Experiment) -> (Outcome, Vec<Answered>) {
     let [with, without] = &experiment.arms;
     let mut answers = vec![capacity(experiment, with, true), capacity(experiment, without, false)];
@@ -49,8 +50,9 @@ fn answered(question: &'static str, (outcome, because): (Outcome, String)) -> An
     Answered { question, outcome, because }
 }
 
-/// In some cycle the storage did what the protected hosts need beside that run's neighbours, in one of each run where
-/// something is said of `every_run`; in the last, when every host asks for most, it did no more than all need.
+/// In some cycle the storage did what the protected hosts need beside that run's neighbours, in one
+/// of each run where something is said of `every_run`; in the last, when every host asks for most,
+/// it did no more than all need.
 fn capacity(experiment: &Experiment, arm: &Arm, every_run: bool) -> Answered {
     let (outcome, because) = match capacity_of_runs(experiment, arm, every_run) {
         Ok(said) => (Outcome::Pass, said),
@@ -218,8 +220,8 @@ pub(super) mod tests {
         host.cycles[run] = vec![Some(took)];
     }
 
-    /// The published half as the half with floors; without, the same with one protected run at 45 s. The capacity is in
-    /// the middle of the window.
+    /// The published half as the half with floors; without, the same with one protected run at
+    /// 45 s. The capacity is in the middle of the window.
     pub(in super::super) fn experiment() -> Experiment {
         let hosts = vec![
             published("epic_rhel1", include_str!("../../tests/published/aqos_rhel1.csv"), true),
@@ -275,7 +277,8 @@ pub(super) mod tests {
         }
         let fast = judged(|e| e.arms[1].busy[9] = at(600_000.0));
         assert_eq!(fast, (CannotSay, vec![Pass, CannotSay, Pass, Pass, Pass]));
-        // Before the end nobody has to be in anybody's way, but what the protected need has to be there.
+        // Before the end nobody has to be in anybody's way, but what the protected need has to be
+        // there.
         let fast = judged(|e| e.arms[1].busy[8] = at(600_000.0));
         assert_eq!(fast, (Pass, vec![Pass; 5]));
         let slow = judged(|e| e.arms[0].busy[4] = at(390_000.0));
@@ -295,7 +298,8 @@ pub(super) mod tests {
         assert_eq!(blind, (CannotSay, vec![Pass, Pass, Pass, Pass, CannotSay]));
         let empty = judged(|e| (e.arms[0].hosts[2].rows.clear(), e.arms[0].hosts[2].cycles.clear()).0);
         assert_eq!(empty, (CannotSay, vec![Pass, Pass, CannotSay, CannotSay, Pass]));
-        // A cycle that missed the limit while the storage did too little is nobody's fault, one beside it still counts.
+        // A cycle that missed the limit while the storage did too little is nobody's fault, one
+        // beside it still counts.
         fn second(e: &mut Experiment, took: u64, capacity: f64) {
             e.arms[0].busy[4].extend(at(capacity));
             e.arms[0].hosts[0].cycles[4].push(Some(Span::from_secs(took)));

@@ -1,7 +1,8 @@
 //! What storage must be able to do for the experiment to say anything.
 //!
-//! Counted are blocks of 8 KiB moved a second: reads, blocks to the journal, blocks to the database. While it writes a
-//! burst of `B = 0.25 · T · 80` blocks (each twice: journal and database) within `t`, a host at `T` IOPS moves
+//! Counted are blocks of 8 KiB moved a second: reads, blocks to the journal, blocks to the
+//! database. While it writes a burst of `B = 0.25 · T · 80` blocks (each twice: journal and
+//! database) within `t`, a host at `T` IOPS moves
 //!
 //! ```text
 //!   0.75 · T + 2 · B / t
@@ -9,8 +10,8 @@
 //!   low    protected hosts within 36 s, beside the reads of the others
 //!   high   every host within 45 s
 //! ```
-//! Below `low`, floors promise what is not there. Above `high` nobody is in anybody's way. Between the two somebody has
-//! to miss the limit, and floors decide who.
+//! Below `low`, floors promise what is not there. Above `high` nobody is in anybody's way. Between
+//! the two somebody has to miss the limit, and floors decide who.
 
 use crate::ladder::Load;
 use crate::settings::Constants;
@@ -70,9 +71,10 @@ pub enum WindowError {
 }
 
 impl Window {
-    /// Where in the window the experiment is aimed: a third of the way up. Hosts without floors share by what they have
-    /// outstanding, and near the upper bound even an even share is enough for the smaller ones. What is left below is for
-    /// storage that does a twelfth less than it was measured to.
+    /// Where in the window the experiment is aimed: a third of the way up. Hosts without floors
+    /// share by what they have outstanding, and near the upper bound even an even share is enough
+    /// for the smaller ones. What is left below is for storage that does a twelfth less than it was
+    /// measured to.
     const AIM: f64 = 1.0 / 3.0;
 
     /// The bounds for these hosts; `drain` is for a period of 80 s, and scales as the limit does.
@@ -134,8 +136,9 @@ mod tests {
         vec![host(75_000, true), host(75_000, true), host(150_000, false)]
     }
 
-    /// Protected: 56 250 reads and 2 · 1.5 M / 36 s = 83 333 blocks, twice, beside 112 500 reads: 391 667. All within
-    /// 45 s: 2 · (56 250 + 66 667) + 112 500 + 133 333 = 491 667. A third of the way: 425 000.
+    /// Protected: 56 250 reads and 2 · 1.5 M / 36 s = 83 333 blocks, twice, beside 112 500 reads:
+    /// 391 667. All within 45 s: 2 · (56 250 + 66 667) + 112 500 + 133 333 = 491 667. A third of
+    /// the way: 425 000.
     #[test]
     fn the_published_hosts_need_this_much() {
         let window = Window::of(&published(), &Constants::default(), Span::from_secs(36));

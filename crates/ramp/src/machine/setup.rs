@@ -83,8 +83,8 @@ impl Contents<'_> {
 pub trait Buffers {
     /// A buffer of so many bytes, a multiple of 8 KiB; `None` when there is no room now.
     fn take(&mut self, bytes: u64) -> Option<Buf>;
-    /// Puts the first of these contents into the buffer from its block `from` on: at least one, and no more than reads
-    /// that are due meanwhile can wait for. How many blocks that were.
+    /// Puts the first of these contents into the buffer from its block `from` on: at least one, and
+    /// no more than reads that are due meanwhile can wait for. How many blocks that were.
     fn fill(&mut self, buf: &mut Buf, from: u64, contents: Contents<'_>) -> u64;
     /// The way back, of a read's buffer too.
     fn give(&mut self, buf: Buf);

@@ -1,7 +1,8 @@
-//! The transaction journal beside the cycles: a steady stream of writes to one place, one after the other, made durable
-//! every two seconds, and by every write cycle together with its own journal.
+//! The transaction journal beside the cycles: a steady stream of writes to one place, one after the
+//! other, made durable every two seconds, and by every write cycle together with its own journal.
 //!
-//! It begins again at its first byte when its place is full, as a database does with journal files that it has done with.
+//! It begins again at its first byte when its place is full, as a database does with journal files
+//! that it has done with.
 
 use super::setup::{Buffers, Contents, Spot};
 use crate::BLOCK;
@@ -38,7 +39,8 @@ impl Stream {
         Stream { spot, schedule, end, made, flying, unsynced, sync_due, half: None, held: None }
     }
 
-    /// When the next request is due; `None` while one is under way, and when no more comes within the run.
+    /// When the next request is due; `None` while one is under way, and when no more comes within
+    /// the run.
     pub(super) fn wakes_at(&self) -> Option<Time> {
         if self.flying {
             return None;

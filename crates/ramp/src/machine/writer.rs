@@ -127,7 +127,8 @@ impl Writer {
         if self.is_asleep() { Span::ZERO } else { now.since(self.begun) }
     }
 
-    /// When the next cycle is due; `None` while one is under way, and when no more begins within the run.
+    /// When the next cycle is due; `None` while one is under way, and when no more begins within
+    /// the run.
     pub(super) fn wakes_at(&self) -> Option<Time> {
         let due = self.due_of(self.number + 1);
         let begins = due.max(self.slept_since);
@@ -248,8 +249,9 @@ impl Writer {
         self.phase = Phase::Journal;
     }
 
-    /// The next write to the journal: one at a time, in order. Its first block is the header. Its contents are made
-    /// while the write before it is on its way, a piece at a time, so that reads that are due do not wait.
+    /// The next write to the journal: one at a time, in order. Its first block is the header. Its
+    /// contents are made while the write before it is on its way, a piece at a time, so that reads
+    /// that are due do not wait.
     fn journal(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Step {
         if self.made > self.len {
             return Step::Waits;
@@ -305,7 +307,8 @@ impl Writer {
         Some(flush(object, now))
     }
 
-    /// Clears the journal's header, and makes that durable: a write and then a flush, which all storage can do.
+    /// Clears the journal's header, and makes that durable: a write and then a flush, which all
+    /// storage can do.
     fn clear(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Option<Request> {
         if self.flying > 0 || self.made > 1 {
             return None;

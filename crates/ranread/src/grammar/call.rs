@@ -2,8 +2,8 @@
 
 use super::GrammarError;
 
-/// The method and its arguments, as command word and values; `None` where it is no call at all. An argument that was left
-/// out at the end is none, one that was left out before others is empty.
+/// The method and its arguments, as command word and values; `None` where it is no call at all. An
+/// argument that was left out at the end is none, one that was left out before others is empty.
 pub fn unfold(typed: &str) -> Option<Result<Vec<String>, GrammarError>> {
     let rest = typed.trim();
     let call = rest.strip_prefix("do ").or_else(|| rest.strip_prefix("DO ")).or_else(|| rest.strip_prefix("Do "));

@@ -42,7 +42,8 @@ const SWEEP_EXAMPLE: &str = "sweep /usr/iris/db/zranread --from 1 --to 200";
 const EXPORT_EXAMPLE: &str = "export /usr/iris/db/zranread";
 const PURGE_EXAMPLE: &str = "purge /usr/iris/db/zranread ZRANREAD";
 
-/// Iterations of a process at most: two to the power of 53 are a number that text and tables carry exactly.
+/// Iterations of a process at most: two to the power of 53 are a number that text and tables carry
+/// exactly.
 const ITERATIONS_MOST: u64 = 1 << 53;
 /// Seconds of a batch at most: a week.
 const SECONDS_MOST: u64 = 7 * 86_400;

@@ -1,4 +1,5 @@
-//! A page with every kind of section that a run of a plan has not: made-up figures, the same on every machine.
+//! A page with every kind of section that a run of a plan has not: made-up figures, the same on
+//! every machine.
 
 use block::Span;
 use report::Page;

@@ -1,6 +1,7 @@
-//! A made-up recording of the noisy neighbour: seven phases of eight seconds, three hosts, a volume each. The rates
-//! follow the published test (about 7,000 IOPS each; one host sixteen-fold; ceilings of 10,000, 1,000 and 2,000 IOPS;
-//! 3,000 shared) at half its size; response times follow from the depths by Little's law.
+//! A made-up recording of the noisy neighbour: seven phases of eight seconds, three hosts, a volume
+//! each. The rates follow the published test (about 7,000 IOPS each; one host sixteen-fold;
+//! ceilings of 10,000, 1,000 and 2,000 IOPS; 3,000 shared) at half its size; response times follow
+//! from the depths by Little's law.
 
 use block::{Bytes, Span, Time};
 use stats::run::Times;
@@ -14,8 +15,8 @@ const POLICY: &str = "policy1";
 const GROUP: &str = "policy1-shared";
 const MB: u64 = 1_000_000;
 
-/// A phase as it is to look: its name, what it shows, the published commands, and for each host its rate in IOPS, how
-/// long it is in the device, and what holds it back.
+/// A phase as it is to look: its name, what it shows, the published commands, and for each host its
+/// rate in IOPS, how long it is in the device, and what holds it back.
 struct Scene {
     name: &'static str,
     about: &'static str,
@@ -163,7 +164,8 @@ fn workload(host: usize, scenes: &[Scene], volume: &mut DispatchTrace, chance: &
         for second in 0..SECONDS_A_PHASE {
             let start = Span::from_secs(index as u64 * SECONDS_A_PHASE + second);
             let interval = one_second(start, scene.hosts[host], &mut tally, volume, chance);
-            // The volumes are the first objects of the recording, and their shared group is the one after them.
+            // The volumes are the first objects of the recording, and their shared group is the one
+            // after them.
             let held_at = match interval.held_by {
                 HeldBy::CeilingIops => Some(host as u32),
                 HeldBy::SharedIops => Some(3),

@@ -48,7 +48,8 @@ impl Axis {
         Axis::of(0.0, (most / step).ceil() * step, Scale::Linear, text::short)
     }
 
-    /// From zero as well, unless all between `least` and `most` would lie in the right part of it alone.
+    /// From zero as well, unless all between `least` and `most` would lie in the right part of it
+    /// alone.
     pub fn around(least: f64, most: f64) -> Axis {
         if !(least > most * 0.4 && least < most) {
             let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
@@ -138,8 +139,8 @@ impl Axis {
         })
     }
 
-    /// The figures with a tick and what they say, from low to high; about `most` of them at most where that can be
-    /// chosen.
+    /// The figures with a tick and what they say, from low to high; about `most` of them at most
+    /// where that can be chosen.
     pub(super) fn ticks(&self, most: u32) -> Vec<(f64, String)> {
         let say = |figure| (figure, (self.say)(figure));
         match &self.scale {
@@ -224,7 +225,8 @@ mod tests {
         assert_eq!(figures(&Axis::from_zero(f64::INFINITY), 5).len(), 6);
     }
 
-    /// 73 800 to 147 600: the range of 73 800 has steps of 10 000. One point alone, or one near zero, begins at zero.
+    /// 73 800 to 147 600: the range of 73 800 has steps of 10 000. One point alone, or one near
+    /// zero, begins at zero.
     #[test]
     fn an_axis_begins_at_zero_unless_all_is_far_from_there() {
         let range = |least, most| (Axis::around(least, most).low, Axis::around(least, most).high);

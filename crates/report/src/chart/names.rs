@@ -1,4 +1,5 @@
-//! Where names stand: at the ends of their lines, moved apart where they would overlap, or in rows below the drawing.
+//! Where names stand: at the ends of their lines, moved apart where they would overlap, or in rows
+//! below the drawing.
 
 use crate::text;
 use std::ops::Range;
@@ -32,9 +33,11 @@ pub(super) fn characters_in(room: f64) -> usize {
     ((room - NAME_GAP) / BOLD_CHARACTER) as usize
 }
 
-/// Places at least `gap` apart and within `low..=high` where that has room for all, near the wanted ones (ascending).
+/// Places at least `gap` apart and within `low..=high` where that has room for all, near the wanted
+/// ones (ascending).
 pub(super) fn apart(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
-    // Groups of touching names, each as high as its members need, centred on the mean of what they want.
+    // Groups of touching names, each as high as its members need, centred on the mean of what they
+    // want.
     let mut groups: Vec<(f64, usize)> = Vec::new();
     for &place in wanted {
         let mut group = (place, 1);
@@ -57,8 +60,8 @@ pub(super) fn apart(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     groups.into_iter().flat_map(members).collect()
 }
 
-/// The places of the entries of a key, `texts` with or without a swatch, in rows within `left..right`: the left end
-/// and the number of the row of each.
+/// The places of the entries of a key, `texts` with or without a swatch, in rows within
+/// `left..right`: the left end and the number of the row of each.
 pub(super) fn in_rows(texts: &[(String, bool)], left: f64, right: f64) -> Vec<(f64, usize)> {
     let (mut x, mut row) = (left, 0);
     let (mut places, mut before) = (Vec::new(), false);
@@ -75,8 +78,9 @@ pub(super) fn in_rows(texts: &[(String, bool)], left: f64, right: f64) -> Vec<(f
     places
 }
 
-/// The left end and the baseline of a name `width` long for the height `at`: above or below it, at the left or the right end
-/// of `across`, the first of these within `down` where no line goes; above at the left if there is none.
+/// The left end and the baseline of a name `width` long for the height `at`: above or below it, at
+/// the left or the right end of `across`, the first of these within `down` where no line goes;
+/// above at the left if there is none.
 pub(super) fn free_place(
     lines: &[Vec<(f64, f64)>],
     across: Range<f64>,
@@ -97,7 +101,8 @@ pub(super) fn free_place(
     found.unwrap_or((left, above))
 }
 
-/// Whether the straight line between two places, the first not right of the second, goes through a box.
+/// Whether the straight line between two places, the first not right of the second, goes through a
+/// box.
 fn touches((from, to): ((f64, f64), (f64, f64)), x: Range<f64>, y: Range<f64>) -> bool {
     if to.0 < x.start || from.0 > x.end {
         return false;
@@ -125,7 +130,8 @@ mod tests {
     #[test]
     fn a_key_breaks_where_its_row_is_full() {
         let entry = |text: &str| (text.to_owned(), true);
-        // Ten characters are 74 wide with a swatch of 20 and a gap of 12: two fit into 200, three do not.
+        // Ten characters are 74 wide with a swatch of 20 and a gap of 12: two fit into 200, three
+        // do not.
         let places = in_rows(&[entry("aaaaaaaaaa"), entry("bbbbbbbbbb"), entry("cccccccccc")], 0.0, 200.0);
         assert_eq!(places.iter().map(|place| place.1).collect::<Vec<_>>(), [0, 0, 1]);
         assert_eq!((places[0].0, places[2].0), (0.0, 0.0));
@@ -133,7 +139,8 @@ mod tests {
         assert_eq!(in_rows(&[long.clone(), long], 0.0, 200.0)[1], (0.0, 1), "a row each, however long");
     }
 
-    /// A limit at height 100 across 0 to 400, its name 60 wide: above it at y 80 to 98, below at 100 to 118.
+    /// A limit at height 100 across 0 to 400, its name 60 wide: above it at y 80 to 98, below at
+    /// 100 to 118.
     #[test]
     fn a_limits_name_hides_no_line_if_it_can() {
         let place = |lines: &[Vec<(f64, f64)>]| free_place(lines, 0.0..400.0, 100.0, 60.0, 0.0..300.0);

@@ -1,4 +1,5 @@
-//! Rows of coloured cells over time: what was the case when. A mark at the foot of a cell says that something was missed.
+//! Rows of coloured cells over time: what was the case when. A mark at the foot of a cell says that
+//! something was missed.
 //!
 //! ```text
 //!   server1 │▒▒▒▒▒▒▒▒████████████████│

@@ -39,7 +39,8 @@ mod tests {
         Stretch { from, to: from + 1.0, figure }
     }
 
-    /// Seven seconds to three at most: three, three and one; the second group knows one figure alone.
+    /// Seven seconds to three at most: three, three and one; the second group knows one figure
+    /// alone.
     #[test]
     fn a_stretch_stands_for_several() {
         let seconds = [Some(1.0), Some(2.0), Some(6.0), None, Some(5.0), None, None];

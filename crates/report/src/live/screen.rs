@@ -1,8 +1,9 @@
 //! Redrawing a few lines in place on a terminal.
 //!
-//! The cursor rests on the line below the frame. A redraw moves it up by as many rows as the old frame has *now* (a
-//! terminal that became narrower has broken the old lines), writes every line over the old one and erases what is left.
-//! All of it goes out in one write, so that nothing half-drawn is seen.
+//! The cursor rests on the line below the frame. A redraw moves it up by as many rows as the old
+//! frame has *now* (a terminal that became narrower has broken the old lines), writes every line
+//! over the old one and erases what is left. All of it goes out in one write, so that nothing
+//! half-drawn is seen.
 
 use std::io::{self, Write};
 
@@ -22,7 +23,8 @@ pub struct Size {
     pub rows: usize,
 }
 
-/// A terminal with a frame that is redrawn in place. Dropping it leaves the last frame and gives the cursor back.
+/// A terminal with a frame that is redrawn in place. Dropping it leaves the last frame and gives
+/// the cursor back.
 #[derive(Debug)]
 pub struct Screen<W: Write> {
     out: W,
@@ -48,11 +50,13 @@ impl<W: Write> Screen<W> {
             self.hidden = true;
         }
         self.drawn.clear();
-        // One row stays free for the cursor; else writing the last line would scroll the first one away.
+        // One row stays free for the cursor; else writing the last line would scroll the first one
+        // away.
         for line in lines.iter().take(size.rows.saturating_sub(1)) {
             let (line, width) = cut(line, size.columns);
             text.push_str(&line);
-            // A full line's erasure would take its last character with it on terminals that wrap late.
+            // A full line's erasure would take its last character with it on terminals that wrap
+            // late.
             text.push_str(if width < size.columns { ERASE_TO_END_OF_LINE } else { "" });
             text.push_str("\r\n");
             self.drawn.push(width);
@@ -89,7 +93,8 @@ impl<W: Write> Screen<W> {
     /// Moves from below the frame to its first character.
     fn back_to_top(&self, size: Size) -> String {
         let rows: usize = self.drawn.iter().map(|&width| width.div_ceil(size.columns.max(1)).max(1)).sum();
-        // No further than the top of the terminal; a terminal stops there by itself, but counts differ on some.
+        // No further than the top of the terminal; a terminal stops there by itself, but counts
+        // differ on some.
         match rows.min(size.rows.saturating_sub(1)) {
             0 => String::from("\r"),
             rows => format!("\r\x1b[{rows}A"),
@@ -132,7 +137,8 @@ fn cut(line: &str, columns: usize) -> (String, usize) {
 mod tests {
     use super::*;
 
-    /// A terminal as far as frames need one: it wraps late, scrolls, and breaks lines anew when it becomes narrower.
+    /// A terminal as far as frames need one: it wraps late, scrolls, and breaks lines anew when it
+    /// becomes narrower.
     struct Terminal {
         size: Size,
         rows: Vec<String>,

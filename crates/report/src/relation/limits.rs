@@ -31,8 +31,9 @@ pub(crate) struct Bound {
     pub binds: bool,
 }
 
-/// Every ceiling of every phase that has a workload under it. What a shared group's members carry is the group's; equal
-/// ceilings of one policy group on several objects are one here, over the workloads of all.
+/// Every ceiling of every phase that has a workload under it. What a shared group's members carry
+/// is the group's; equal ceilings of one policy group on several objects are one here, over the
+/// workloads of all.
 pub(crate) fn ceilings(recording: &Recording) -> Vec<Ceiling<'_>> {
     let mut all: Vec<Ceiling<'_>> = Vec::new();
     for phase in 0..recording.phases.len() {
@@ -82,7 +83,8 @@ impl<'r> Ceiling<'r> {
     }
 }
 
-/// The limits in force in a phase (counted from 0), a sentence each: the table's words, for the live view.
+/// The limits in force in a phase (counted from 0), a sentence each: the table's words, for the
+/// live view.
 pub fn in_force(recording: &Recording, phase: usize) -> Vec<String> {
     limits_in_force(recording, &ceilings(recording), phase)
 }
@@ -110,8 +112,8 @@ pub(crate) struct Floor<'r> {
     policy: &'r str,
 }
 
-/// Every floor of every phase that has a workload under it; equal ones of one policy group are one here, each for its
-/// own workloads.
+/// Every floor of every phase that has a workload under it; equal ones of one policy group are one
+/// here, each for its own workloads.
 pub(crate) fn floors(recording: &Recording) -> Vec<Floor<'_>> {
     let mut all: Vec<Floor<'_>> = Vec::new();
     for phase in 0..recording.phases.len() {
@@ -205,7 +207,8 @@ fn under<'r>(recording: &'r Recording, object: &ObjectRecord, phase: usize) -> U
     found
 }
 
-/// Whether an object is under a shared group's policy in a phase. A group may carry its SVM before its name.
+/// Whether an object is under a shared group's policy in a phase. A group may carry its SVM before
+/// its name.
 fn is_member(object: &ObjectRecord, group: &ObjectRecord, phase: usize) -> bool {
     let named = |policy: &str| group.path == policy || group.path.rsplit(':').next() == Some(policy);
     group.is_group && !object.is_group && object.limits.get(phase).is_some_and(|limits| named(&limits.policy))

@@ -1,5 +1,6 @@
-//! The charts of a run: the picture people know (IOPS over time under phases and ceilings), throughput, and for each
-//! workload its response time with the wait in QoS apart from the time in the disk.
+//! The charts of a run: the picture people know (IOPS over time under phases and ceilings),
+//! throughput, and for each workload its response time with the wait in QoS apart from the time in
+//! the disk.
 
 use crate::chart::{Axis, Band, Chart, Level, LevelKind, Look, Mark, Merge, Stretch, thinned};
 use crate::relation::{self, Bound, Ceiling, Floor};
@@ -10,14 +11,17 @@ use stats::{Interval, Phase, Recording, Tally, WorkloadRecord};
 /// Room for the names of the lines, at the right: for so many characters at least and at most.
 const NAME_LEAST: usize = 14;
 const NAME_MOST: usize = 28;
-/// A ceiling further above the highest figure than this is left out, so that it does not press the figures down.
+/// A ceiling further above the highest figure than this is left out, so that it does not press the
+/// figures down.
 const CEILING_IN_SIGHT: f64 = 1.2;
-/// Points of a line: at most, and at least where a page has many lines and `POINTS_PAGE` of them in all.
+/// Points of a line: at most, and at least where a page has many lines and `POINTS_PAGE` of them in
+/// all.
 const POINTS_MOST: usize = 1200;
 const POINTS_LEAST: usize = 150;
 const POINTS_PAGE: usize = 120_000;
 
-/// What all charts of a page share, so that they can be compared by eye and their axes of time lie below each other.
+/// What all charts of a page share, so that they can be compared by eye and their axes of time lie
+/// below each other.
 pub(crate) struct Scales {
     /// Characters that names have room for.
     pub room: usize,
@@ -67,7 +71,8 @@ impl Scales {
         Axis::seconds(self.end)
     }
 
-    /// What a point of a line stands for: `second by second`, `means of 5 seconds`, `means of 10 minutes`.
+    /// What a point of a line stands for: `second by second`, `means of 5 seconds`,
+    /// `means of 10 minutes`.
     pub(crate) fn said(&self, recording: &Recording) -> String {
         let longest = recording.workloads.iter().max_by_key(|workload| workload.intervals.len());
         let intervals = longest.map_or(&[][..], |workload| &workload.intervals);
@@ -127,8 +132,8 @@ pub(crate) fn throughput(recording: &Recording, scales: &Scales) -> Chart {
     Chart { height: 260.0, ..rates(recording, scales, &THROUGHPUT) }
 }
 
-/// The share of its pages that each workload found in the server's cache over time, in percent; `None` where no cache was
-/// asked.
+/// The share of its pages that each workload found in the server's cache over time, in percent;
+/// `None` where no cache was asked.
 pub(crate) fn hits(recording: &Recording, scales: &Scales) -> Option<Chart> {
     let share = |interval: &Interval| interval.cached.share().map(|share| 100.0 * share);
     let asked = |workload: &WorkloadRecord| workload.intervals.iter().any(|interval| share(interval).is_some());
@@ -154,9 +159,10 @@ pub(crate) fn hits(recording: &Recording, scales: &Scales) -> Option<Chart> {
     Some(chart)
 }
 
-/// A workload's response time over time on a logarithmic axis: the median and the stretch up to the 99th percentile, of
-/// seconds without percentiles the mean and, where it is known, the longest; the mean wait in QoS, where there is a gate, and the mean time in
-/// the disk. All workloads of a page have the same axes.
+/// A workload's response time over time on a logarithmic axis: the median and the stretch up to the
+/// 99th percentile, of seconds without percentiles the mean and, where it is known, the longest;
+/// the mean wait in QoS, where there is a gate, and the mean time in the disk. All workloads of a
+/// page have the same axes.
 pub(crate) fn latency(recording: &Recording, index: usize, scales: &Scales) -> Chart {
     let workload = &recording.workloads[index];
     let title = format!("Response time of {} over time, in milliseconds", label(workload));
@@ -215,7 +221,8 @@ fn rates(recording: &Recording, scales: &Scales, rate: &Rate) -> Chart {
     chart.description = describe_rates(recording, rate);
     chart.bands = bands(recording);
     chart.room = scales.room;
-    // The first workload is the one the others suffer from: it is drawn last, so that it lies on top.
+    // The first workload is the one the others suffer from: it is drawn last, so that it lies on
+    // top.
     for (index, workload) in recording.workloads.iter().enumerate().rev() {
         let rates = relation::with_rates(workload);
         let all: Vec<Stretch> =
@@ -268,7 +275,8 @@ fn together(recording: &Recording, ceiling: &Ceiling<'_>, rate: &Rate) -> Vec<St
     relation::with_rates(first).iter().filter(in_phase).map(|interval| stretch(interval, sum(interval))).collect()
 }
 
-/// What stands beside a ceiling, in two parts: `vol1 + vol2` and `≤ 1,500`; `vol1, vol2` and `≤ 1,000 each`.
+/// What stands beside a ceiling, in two parts: `vol1 + vol2` and `≤ 1,500`; `vol1, vol2` and
+/// `≤ 1,000 each`.
 fn says(ceiling: &Ceiling<'_>, limit: &str) -> [String; 2] {
     let each = if ceiling.volumes.len() > 1 && !ceiling.shared { " each" } else { "" };
     [relation::listed(&ceiling.volumes, if ceiling.shared { " + " } else { ", " }), format!("≤ {limit}{each}")]

@@ -1,5 +1,5 @@
-//! What held each workload back, second by second: a row a workload, a cell a second, in the colour of the cause. A mark
-//! at the foot of a cell says that a floor was missed then.
+//! What held each workload back, second by second: a row a workload, a cell a second, in the colour
+//! of the cause. A mark at the foot of a cell says that a floor was missed then.
 
 use super::figures::{self, Scales};
 use crate::chart::{Look, Strip, StripCell, Strips};
@@ -88,7 +88,8 @@ mod tests {
     use block::Span;
     use stats::{FloorFared, ObjectRecord};
 
-    /// Three seconds under a ceiling, of which the third misses a floor, then one at the disk: three cells, one mark.
+    /// Three seconds under a ceiling, of which the third misses a floor, then one at the disk:
+    /// three cells, one mark.
     #[test]
     fn seconds_that_say_the_same_are_one_cell() {
         let second = |at: u64, held_by, held_at, floor| Interval {

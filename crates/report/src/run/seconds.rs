@@ -5,7 +5,8 @@ use crate::page::{Second, Seconds};
 use crate::{relation, text, words};
 use stats::{FloorFared, Interval, Recording, WorkloadRecord};
 
-/// Seconds at most: a longer run has the figures of so many of them, each some seconds after the one before.
+/// Seconds at most: a longer run has the figures of so many of them, each some seconds after the
+/// one before.
 const SECONDS_MOST: usize = 3600;
 /// Their rows in all: as many as take 2 MB of a page.
 const ROWS_MOST: usize = 25_000;

@@ -1,4 +1,5 @@
-//! Write cycles as columns: the journal, and the writes to their places on it; and the limit that a cycle has.
+//! Write cycles as columns: the journal, and the writes to their places on it; and the limit that a
+//! cycle has.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Band, Chart, Column, Level, LevelKind, Look, Mark};

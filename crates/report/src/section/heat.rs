@@ -1,5 +1,5 @@
-//! How response times were spread, over time: each column is a stretch of time, each row a range of response times, and
-//! the darker a box, the more requests it has.
+//! How response times were spread, over time: each column is a stretch of time, each row a range of
+//! response times, and the darker a box, the more requests it has.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Cell, Chart, Mark, SHADES};
@@ -118,8 +118,8 @@ fn joined(slices: &[HeatSlice]) -> Vec<HeatSlice> {
     slices.chunks(step).filter_map(join).collect()
 }
 
-/// Boxes that hold something; equal ones that touch are one. A shade is as good as seen with one request: it grows with the
-/// logarithm.
+/// Boxes that hold something; equal ones that touch are one. A shade is as good as seen with one
+/// request: it grows with the logarithm.
 fn cells(slices: &[HeatSlice], hottest: f64) -> Vec<Cell> {
     let shade = |rate: f64| 1 + ((rate.ln_1p() / hottest.ln_1p()) * (SHADES - 1) as f64 * 0.999) as usize;
     let mut cells = Vec::new();
@@ -172,8 +172,8 @@ mod tests {
         HeatSlice::of(Span::from_secs(second), Span::SECOND, &histogram)
     }
 
-    /// 2 ms is row 8 · log10 2 = 2.4, from 1.78 to 2.37 ms. Two equal seconds are one box, the third is darker; a single
-    /// request at 110 ms is seen.
+    /// 2 ms is row 8 · log10 2 = 2.4, from 1.78 to 2.37 ms. Two equal seconds are one box, the
+    /// third is darker; a single request at 110 ms is seen.
     #[test]
     fn equal_boxes_that_touch_are_one() {
         let slices = [slice(0, &[(2, 100)]), slice(1, &[(2, 100), (110, 1)]), slice(2, &[(2, 10_000)])];

@@ -1,4 +1,5 @@
-//! What the host did meanwhile: its processors by kind of work, its devices, and how long work waited for want of them.
+//! What the host did meanwhile: its processors by kind of work, its devices, and how long work
+//! waited for want of them.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Chart, Look, Mark, Merge, Stretch, thinned};
@@ -20,7 +21,8 @@ pub struct Host {
 pub struct HostFigures {
     /// Its name.
     pub name: String,
-    /// What its processors did, by kind; together at most 100. They are drawn on each other, the first below.
+    /// What its processors did, by kind; together at most 100. They are drawn on each other, the
+    /// first below.
     pub processor: Vec<Series>,
     /// How busy each device was.
     pub devices: Vec<Series>,

@@ -1,5 +1,5 @@
-//! Throughput as columns and latency as a line while the load grows: where one ends to grow and the other begins to, is
-//! the knee.
+//! Throughput as columns and latency as a line while the load grows: where one ends to grow and the
+//! other begins to, is the knee.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Band, Chart, Column, Look, Mark};

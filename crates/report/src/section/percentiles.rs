@@ -1,4 +1,5 @@
-//! Response times by percentile, on an axis on which each further nine is as wide as the one before.
+//! Response times by percentile, on an axis on which each further nine is as wide as the one
+//! before.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Chart, Look, Mark};
@@ -111,7 +112,8 @@ mod tests {
     use super::*;
     use block::Span;
 
-    /// 990 of 1 ms and 10 of 100 ms: 99 % are at 1 ms, and the curve ends at 99.9 %, where one of a thousand is left.
+    /// 990 of 1 ms and 10 of 100 ms: 99 % are at 1 ms, and the curve ends at 99.9 %, where one of a
+    /// thousand is left.
     #[test]
     fn a_curve_says_what_its_count_allows() {
         let mut histogram = Histogram::new();

@@ -1,4 +1,5 @@
-//! Sections of words: what to know when reading, the phases, facts, and what is kept as it was typed.
+//! Sections of words: what to know when reading, the phases, facts, and what is kept as it was
+//! typed.
 
 use crate::sheet::Sheet;
 

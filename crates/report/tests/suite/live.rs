@@ -76,8 +76,8 @@ fn the_bar_is_full_at_the_end_and_not_before() {
     assert_eq!(bar(&state), "━".repeat(74) + " 100 %");
 }
 
-/// What is filled has a title, a line and a bar of the bytes; a load without latencies has no columns for them, and one
-/// without an end no bar.
+/// What is filled has a title, a line and a bar of the bytes; a load without latencies has no
+/// columns for them, and one without an end no bar.
 #[test]
 fn what_is_not_known_has_no_place() {
     let filling = LiveState {

@@ -92,7 +92,8 @@ fn a_failed_and_cut_run_says_so_before_anything_else() {
     assert!(html.contains("class=\"verdict fail\"") && html.contains("1 of 4 did not hold, 1 cannot be said, 2 held"));
 }
 
-/// Floors are lines in the picture, and every cause and every missed floor has its place in the strips.
+/// Floors are lines in the picture, and every cause and every missed floor has its place in the
+/// strips.
 #[test]
 fn floors_and_causes_are_drawn() {
     let mut recording = noisy_neighbour::recording();

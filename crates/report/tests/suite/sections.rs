@@ -76,7 +76,8 @@ fn write_cycles_are_this_drawing() {
     }));
 }
 
-/// Every section of the gallery has its heading, its drawings at both widths, and nothing that is not a number.
+/// Every section of the gallery has its heading, its drawings at both widths, and nothing that is
+/// not a number.
 #[test]
 fn every_kind_of_section_is_drawn() {
     let html = gallery::page().render();

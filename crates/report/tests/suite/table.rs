@@ -1,5 +1,5 @@
-//! The text that people read at the end of a run, kept beside this file. `INSTA_UPDATE=always cargo test -p report`
-//! renews it; the difference is reviewed like code.
+//! The text that people read at the end of a run, kept beside this file.
+//! `INSTA_UPDATE=always cargo test -p report` renews it; the difference is reviewed like code.
 
 use crate::noisy_neighbour;
 use block::Span;
@@ -54,8 +54,8 @@ fn a_missed_floor_is_said_with_its_reason() {
     assert!(table.contains("  gold: vol2 and vol3 each at least 2,000 IOPS\n"), "{table}");
 }
 
-/// The noisy neighbour with floors on two volumes in its first phase, of which one is missed three times, once in the
-/// first second.
+/// The noisy neighbour with floors on two volumes in its first phase, of which one is missed three
+/// times, once in the first second.
 fn with_floors() -> Recording {
     let mut recording = noisy_neighbour::recording();
     for object in [1, 2] {
@@ -69,7 +69,8 @@ fn with_floors() -> Recording {
     recording
 }
 
-/// Long names, faults, late requests, no figures of the server's, a name that steers the terminal, a phase not reached.
+/// Long names, faults, late requests, no figures of the server's, a name that steers the terminal,
+/// a phase not reached.
 fn awkward() -> Recording {
     let mut tally =
         Tally { length: Span::SECOND, late: Some(3), late_max: Some(Span::from_millis(1200)), ..Tally::default() };

@@ -34,7 +34,8 @@ fn book() -> Workbook {
     }
 }
 
-/// Whatever words look like, no cell has a formula, and no link is made; a figure that is none leaves its cell empty.
+/// Whatever words look like, no cell has a formula, and no link is made; a figure that is none
+/// leaves its cell empty.
 #[test]
 fn words_are_words_and_figures_are_figures() {
     let bytes = book().render().unwrap();
@@ -47,8 +48,8 @@ fn words_are_words_and_figures_are_figures() {
     assert!(!sheet.contains("r=\"B3\"") && sheet.contains("<c r=\"B4\"><v>-7.5</v></c>"), "{sheet}");
 }
 
-/// One native chart: columns of B on an axis at the right, a line of C on one at the left, over A; and
-/// its words are words.
+/// One native chart: columns of B on an axis at the right, a line of C on one at the left, over A;
+/// and its words are words.
 #[test]
 fn a_chart_has_columns_on_the_right_and_a_line_on_the_left() {
     let bytes = book().render().unwrap();

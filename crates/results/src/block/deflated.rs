@@ -82,8 +82,8 @@ pub(super) mod tests {
         [&[VERSION][..], &miniz_oxide::deflate::compress_to_vec(bytes, 6)[..]].concat()
     }
 
-    /// Two seconds as version 1 packed them: 100 and 120 reads of 4 KiB, the second with a response of 1 ms, the median in
-    /// bucket 100 (100 ns).
+    /// Two seconds as version 1 packed them: 100 and 120 reads of 4 KiB, the second with a response
+    /// of 1 ms, the median in bucket 100 (100 ns).
     #[test]
     fn a_block_of_version_1_is_read() {
         let all = |values: &[u8]| [&[1, 0][..], values].concat();

@@ -71,7 +71,8 @@ impl<'b> Bits<'b> {
         Some(number as u64)
     }
 
-    /// How many zeros there are in front of the next one, which are passed; `None` where none comes or more than 64 do.
+    /// How many zeros there are in front of the next one, which are passed; `None` where none comes
+    /// or more than 64 do.
     pub(crate) fn take_zeros(&mut self) -> Option<u32> {
         let zeros = self.ahead().leading_zeros();
         if zeros > u64::BITS {

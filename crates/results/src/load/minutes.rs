@@ -8,7 +8,8 @@ use block::Span;
 use rusqlite::Result;
 use stats::run::{GateRow, GateSeries, Minute, Series, Slice, Times};
 
-/// A minute as its row has it: its number, actor and class, what it was, and its times where they could be read.
+/// A minute as its row has it: its number, actor and class, what it was, and its times where they
+/// could be read.
 type Row = (i64, u32, String, Option<Slice>);
 
 impl Loader<'_> {
@@ -18,8 +19,9 @@ impl Loader<'_> {
         Ok(self.rows(sql, |cells| cells.number())?.into_iter().sum())
     }
 
-    /// The series, a slice for each minute; their histograms have done their work then. Percentiles of the classes that are
-    /// parts of a whole are left out where they are not wanted: their histograms are two thirds of what is read.
+    /// The series, a slice for each minute; their histograms have done their work then. Percentiles
+    /// of the classes that are parts of a whole are left out where they are not wanted: their
+    /// histograms are two thirds of what is read.
     pub(super) fn series_by_minute(&self, parts: bool) -> Result<Vec<Series>, Failure> {
         // Put in order here: SQLite would do so with all bytes of all histograms.
         let sql = "SELECT minute.id, actor, class, start_ns, length_ns, ops, bytes, failed, response_mean_ns, response_max_ns,
@@ -54,7 +56,8 @@ impl Loader<'_> {
     }
 }
 
-/// A minute as one slice; `None` where its histogram is damaged. Of the histogram only percentiles are left.
+/// A minute as one slice; `None` where its histogram is damaged. Of the histogram only percentiles
+/// are left.
 fn minute(cells: &mut Cells<'_>) -> Result<Option<Slice>> {
     let (start, length) = (cells.span()?, cells.span()?);
     let (ops, bytes, failed) = (cells.number()?, cells.optional()?, cells.optional()?);

@@ -85,8 +85,9 @@ fn the_percentiles_can_be_queried_with_sql() {
     assert_eq!(found, Ok((50, 99, 100)));
 }
 
-/// A run that is written while it goes on, after 30, 90 and 150 s: minutes of several workloads and classes are written by
-/// turns then, and at its end it is what it would have been if it had been written once.
+/// A run that is written while it goes on, after 30, 90 and 150 s: minutes of several workloads and
+/// classes are written by turns then, and at its end it is what it would have been if it had been
+/// written once.
 #[test]
 fn a_run_that_was_written_as_it_went_on_is_whole() {
     let after = |seconds: u64| {
@@ -118,8 +119,9 @@ fn a_run_that_was_written_as_it_went_on_is_whole() {
     assert_eq!(loaded.series(1, &Class::READ).unwrap().slices[149].ops, 249);
 }
 
-/// Minutes with their histograms come back, also those that were written while they went on, and SQL adds them up: 60 reads
-/// of 1 ms in the first minute and 60 of 5 ms in the second, so the median of both is 1 ms and 99 % are 5.
+/// Minutes with their histograms come back, also those that were written while they went on, and
+/// SQL adds them up: 60 reads of 1 ms in the first minute and 60 of 5 ms in the second, so the
+/// median of both is 1 ms and 99 % are 5.
 #[test]
 fn minutes_have_histograms_that_add_up() {
     let after = |seconds: u64| {

@@ -1,4 +1,5 @@
-//! Files of formats 1 to 3 still open, with everything that they held; and one that is damaged stays as it is.
+//! Files of formats 1 to 3 still open, with everything that they held; and one that is damaged
+//! stays as it is.
 
 use block::{Bytes, Span};
 use results::{Error, Filter, Results};
@@ -12,7 +13,8 @@ const STEPS: [&str; 3] = [
     include_str!("../../src/version_3.sql"),
 ];
 
-/// A run as format 1 kept it: one phase with a line, one workload with two seconds and a tally, an object, a verdict.
+/// A run as format 1 kept it: one phase with a line, one workload with two seconds and a tally, an
+/// object, a verdict.
 const RUN: &str = "
     INSERT INTO run VALUES (3, 'old', 'a plan', 'seawall demo', '0.0.9', -1, 1700000000000, 0, 1, 'h', 'Linux 6', 'c',
         4, 8192, 'ext4 on /dev/sda', 'io_uring', 0.5, 1000.0, NULL);

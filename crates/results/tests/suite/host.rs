@@ -1,11 +1,13 @@
-//! Figures of the host and its devices: kept as the run goes on, read back whole, and asked for by SQL.
+//! Figures of the host and its devices: kept as the run goes on, read back whole, and asked for by
+//! SQL.
 
 use block::{Bytes, Span};
 use results::{Answer, Cell, Results};
 use stats::run::{CpuTimes, DeviceRow, DeviceSeries, HostRecord, HostRow, MemoryUse, Moved, Pressure, Run, Stall};
 
-/// So many seconds in which two processors were used for a quarter by programs, half of the time something waited for I/O,
-/// and a device did 8 reads of 4 KiB of 2 ms each. In the second minute nobody tells what the processors did.
+/// So many seconds in which two processors were used for a quarter by programs, half of the time
+/// something waited for I/O, and a device did 8 reads of 4 KiB of 2 ms each. In the second minute
+/// nobody tells what the processors did.
 fn run(seconds: u64) -> Run {
     let ms = Span::from_millis;
     let host = |second: u64| HostRow {

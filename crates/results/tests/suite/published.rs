@@ -48,10 +48,10 @@ fn words(answer: &Answer) -> Vec<String> {
 /// 2016-05-23 14:08:00 UTC.
 const STARTED: u64 = 1_464_012_480_000;
 
-/// Twenty processes of 7176 ms for 1000 reads are 7.18 ms and 2787 IOPS, as printed; two of 4000 and
-/// 8000 ms an hour later in the same run 6 ms and the mean of 500 and 250; in another run one of two
-/// did nothing, so that one alone counts: 1000 in 2 s. A simulated run and one of another tool are not
-/// in the table, and one that was killed is as far as it came.
+/// Twenty processes of 7176 ms for 1000 reads are 7.18 ms and 2787 IOPS, as printed; two of 4000
+/// and 8000 ms an hour later in the same run 6 ms and the mean of 500 and 250; in another run one
+/// of two did nothing, so that one alone counts: 1000 in 2 s. A simulated run and one of another
+/// tool are not in the table, and one that was killed is as far as it came.
 #[test]
 fn the_published_query_is_answered() {
     let dir = tempfile::tempdir().unwrap();

@@ -17,7 +17,8 @@ impl Chance {
     }
 }
 
-/// Times as a busy disk has them: percentiles are middles of buckets, the mean and the longest are any nanosecond.
+/// Times as a busy disk has them: percentiles are middles of buckets, the mean and the longest are
+/// any nanosecond.
 fn times(chance: &mut Chance, count: u64, ns: u64) -> Option<Times> {
     let mut around = |ns: u64| Span::from_nanos(ns - ns / 10 + chance.below(ns / 5));
     let middle = |span: Span| Histogram::middle(Histogram::bucket(span));
@@ -25,7 +26,8 @@ fn times(chance: &mut Chance, count: u64, ns: u64) -> Option<Times> {
     Some(Times { count, mean: around(ns * 11 / 10), spread: Some(spread), max: Some(around(ns * 14)) }.rounded())
 }
 
-/// How long so many requests took: from 50 µs to 25 ms, most of them at 400 µs, as a busy disk has them.
+/// How long so many requests took: from 50 µs to 25 ms, most of them at 400 µs, as a busy disk has
+/// them.
 fn histogram(chance: &mut Chance, count: u64) -> Histogram {
     let mut all = Histogram::new();
     for step in 0..300u64 {
@@ -59,8 +61,8 @@ pub fn begun(workloads: u32, seconds: u64) -> Run {
     run
 }
 
-/// A row for each second of a workload: the whole, reads and writes with their times, and the gate. A second begins where
-/// the one before it ended.
+/// A row for each second of a workload: the whole, reads and writes with their times, and the gate.
+/// A second begins where the one before it ended.
 pub fn add(run: &mut Run, actor: u32, seconds: u64) {
     let mut chance = Chance(u64::from(actor) + 1);
     let mut series = [Class::ALL, Class::READ, Class::WRITE].map(|class| Series {

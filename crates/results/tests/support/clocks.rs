@@ -47,7 +47,8 @@ impl fmt::Display for Took {
     }
 }
 
-/// The nanoseconds that this process's first thread ran, as the kernel counts them (`schedstat`, first field).
+/// The nanoseconds that this process's first thread ran, as the kernel counts them (`schedstat`,
+/// first field).
 fn processor_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0)

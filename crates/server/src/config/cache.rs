@@ -26,7 +26,8 @@ pub(super) struct CacheTable {
 }
 
 impl CacheTable {
-    /// The cache, where it and the buffers of clients' requests find room beside each other, and its second level.
+    /// The cache, where it and the buffers of clients' requests find room beside each other, and
+    /// its second level.
     pub(super) fn checked(
         self,
         folder: &Path,

@@ -1,4 +1,5 @@
-//! Configuration files: everything that can be said is read, and what is wrong is named in one line.
+//! Configuration files: everything that can be said is read, and what is wrong is named in one
+//! line.
 
 use super::*;
 use store::SecondPlace;

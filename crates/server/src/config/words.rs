@@ -1,4 +1,5 @@
-//! What a reader of TOML says of a configuration, in words of the file: the key, the rule, what was given.
+//! What a reader of TOML says of a configuration, in words of the file: the key, the rule, what was
+//! given.
 
 /// What is wrong in a line of a configuration, counted from 1, where the reader said `message`.
 pub(super) fn wrong(text: &str, line: usize, message: &str) -> String {

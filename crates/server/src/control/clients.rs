@@ -1,5 +1,6 @@
-//! The one rule on what is taken away from clients who are connected (by a delete, a restore, a smaller size): it is
-//! refused unless it is forced, and then their connections end with an error before anything is changed.
+//! The one rule on what is taken away from clients who are connected (by a delete, a restore, a
+//! smaller size): it is refused unless it is forced, and then their connections end with an error
+//! before anything is changed.
 
 use super::{Control, ControlError};
 use crate::owner::Connected;
@@ -12,8 +13,8 @@ use std::collections::BTreeMap;
 const NAMED_MAX: usize = 3;
 
 impl Control {
-    /// Takes away from clients what effects change beneath them, or refuses because somebody is connected. Whose
-    /// connections ended is told by name, for the answer.
+    /// Takes away from clients what effects change beneath them, or refuses because somebody is
+    /// connected. Whose connections ended is told by name, for the answer.
     pub(super) fn withdraw(&self, taken: &BTreeMap<ObjectId, Taken>, forced: bool) -> Result<Vec<Note>, ControlError> {
         if taken.is_empty() {
             return Ok(Vec::new());

@@ -1,4 +1,5 @@
-//! What a change does to data: before the catalogue names it, after it does, and back where it cannot be kept.
+//! What a change does to data: before the catalogue names it, after it does, and back where it
+//! cannot be kept.
 
 use super::together::Together;
 use super::{Control, ControlError};
@@ -33,7 +34,8 @@ impl Control {
         Ok(self.shard.together(changes)?.map_err(StoreError::from)?)
     }
 
-    /// What grew stays so: its object's size is what the catalogue says. What shrank must be as long as that again.
+    /// What grew stays so: its object's size is what the catalogue says. What shrank must be as
+    /// long as that again.
     pub(super) fn undo(&self, effects: &[Effect]) {
         for effect in effects {
             match *effect {
@@ -67,8 +69,9 @@ impl Control {
         self.share(objects.iter().map(|object| (*object, What::Delete)).collect())
     }
 
-    /// Does what follows once the catalogue has it. All of it is tried; the first failure is told. What the catalogue does
-    /// not name any more goes only where that is confirmed: else the catalogue before may come back.
+    /// Does what follows once the catalogue has it. All of it is tried; the first failure is told.
+    /// What the catalogue does not name any more goes only where that is confirmed: else the
+    /// catalogue before may come back.
     pub(super) fn carry_out(
         &self,
         effects: &[Effect],
@@ -78,7 +81,8 @@ impl Control {
         if effects.is_empty() && edits.is_empty() {
             return Ok(());
         }
-        // The shard stops serving an object before the scheduler forgets it, and the other way round for a new one.
+        // The shard stops serving an object before the scheduler forgets it, and the other way
+        // round for a new one.
         for effect in effects {
             if let Effect::Remove { object } = *effect {
                 self.shard.order(Order::Close { object })?;
@@ -130,14 +134,16 @@ impl Control {
         }
     }
 
-    /// The number of the cache's partition that a LUN's or file's pages belong to; 0 is the default one.
+    /// The number of the cache's partition that a LUN's or file's pages belong to; 0 is the default
+    /// one.
     fn partition_of(&self, object: ObjectId) -> u32 {
         let Administration { registry, partitions, .. } = &self.administration;
         let volume = registry.path(object).find(|above| above.kind() == ObjectKind::Volume);
         volume.and_then(|volume| partitions.of_volume(volume.id())).map_or(0, |partition| partition.id)
     }
 
-    /// Has the cache be divided as the administration has it. What does not fit into its memory is warned of.
+    /// Has the cache be divided as the administration has it. What does not fit into its memory is
+    /// warned of.
     pub(super) fn divide_cache(&self) -> Result<(), ShardGone> {
         let partitions = &self.administration.partitions;
         match partitions.memory {
@@ -154,7 +160,8 @@ impl Control {
         self.shard.order(Order::Divide(partitions.sizes()))
     }
 
-    /// Removes trees that hold what was there before a restore. Those that stay are taken out when the pool is opened again.
+    /// Removes trees that hold what was there before a restore. Those that stay are taken out when
+    /// the pool is opened again.
     pub(super) fn forget(&self, before: &[ObjectId]) {
         let _ = self.share(before.iter().map(|tree| (*tree, What::Delete)).collect());
     }

@@ -1,4 +1,5 @@
-//! What becomes an event: what the data thread noticed, and what has to be looked for in statistics and on the pool.
+//! What becomes an event: what the data thread noticed, and what has to be looked for in statistics
+//! and on the pool.
 
 use super::Control;
 use crate::memory::{Relief, Stalls};
@@ -8,7 +9,8 @@ use block::{Bytes, LimitKind, ObjectId, Span};
 use qos::{FloorState, Shortage};
 use std::collections::BTreeMap;
 
-/// A floor that is missed for so long is worth an event: for less, the scheduler still makes room after loads change.
+/// A floor that is missed for so long is worth an event: for less, the scheduler still makes room
+/// after loads change.
 const MISSED_FOR: Span = Span::from_secs(5);
 /// The pool is nearly full from so many percent on, as ONTAP's volumes are.
 const NEARLY_FULL_PERCENT: u64 = 95;
@@ -36,7 +38,8 @@ enum Space {
 }
 
 impl Control {
-    /// From now on the cache, where there is one, is made smaller while tasks stand still for memory.
+    /// From now on the cache, where there is one, is made smaller while tasks stand still for
+    /// memory.
     pub fn watch_memory(&mut self, stalls: Stalls) {
         self.relief = self.shard.cache().map(|cache| Relief::new(stalls, cache.memory));
     }
@@ -68,7 +71,8 @@ impl Control {
         self.events.settle();
     }
 
-    /// Makes an event of a pool that is getting full, or has space again. The shard that is gone has none to tell of.
+    /// Makes an event of a pool that is getting full, or has space again. The shard that is gone
+    /// has none to tell of.
     pub fn look_at_space(&self) {
         let measuring = self.measuring();
         let Some(pool) = measuring.aggregate().filter(|pool| pool.size > 0 && measuring.is_whole().is_ok()) else {
@@ -148,8 +152,8 @@ impl Watch {
     }
 }
 
-/// What an object has in place of its floor, and why. A client that keeps too few requests outstanding and a ceiling in the
-/// way are no fault of the storage's, and no event.
+/// What an object has in place of its floor, and why. A client that keeps too few requests
+/// outstanding and a ceiling in the way are no fault of the storage's, and no event.
 fn missed(floor: FloorState) -> Option<String> {
     let because = |why| match why {
         Shortage::Overcommitted { phi_per_mille } => Some(format!(
@@ -194,7 +198,8 @@ mod tests {
         noticed.iter().map(|noticed| noticed.kind).collect()
     }
 
-    /// Five seconds of a miss are an event, four are none; the same sample twice counts once; when it is over that is told.
+    /// Five seconds of a miss are an event, four are none; the same sample twice counts once; when
+    /// it is over that is told.
     #[test]
     fn a_floor_that_is_missed_for_long_is_noticed() {
         let short = |why| FloorState::Short { served: 60, wanted: 100, kind: LimitKind::Iops, why };

@@ -1,5 +1,5 @@
-//! What is not kept is not so: a command whose rows the catalogue refuses leaves everything as it was, and one that fails
-//! after that is in force.
+//! What is not kept is not so: a command whose rows the catalogue refuses leaves everything as it
+//! was, and one that fails after that is in force.
 
 use super::*;
 use crate::limits::ServerLimits;
@@ -51,8 +51,8 @@ fn refuse(dir: &Path, refuse: bool) {
     Connection::open(dir.join("pool/catalogue.db")).unwrap().execute_batch(&sql).unwrap();
 }
 
-/// All that the server knows of its objects: the administration, the catalogue's rows, and the bytes that each tree of
-/// the maps takes.
+/// All that the server knows of its objects: the administration, the catalogue's rows, and the
+/// bytes that each tree of the maps takes.
 fn state(control: &Control) -> (String, Contents, Vec<u64>) {
     let leaves = control.administration.registry.objects().filter(|object| object.kind().is_leaf());
     let used = control.shard.used(leaves.map(qos::Object::id).collect()).unwrap();
@@ -132,7 +132,8 @@ fn a_refusal_of_the_catalogue_is_told() {
     control.execute("lun delete /vol/v/a").unwrap();
 }
 
-/// The trail is on a full disk: the change was made before, is in force, and stays so over a restart.
+/// The trail is on a full disk: the change was made before, is in force, and stays so over a
+/// restart.
 #[test]
 fn what_fails_afterwards_is_in_force() {
     let (dir, mut control) = served();

@@ -1,4 +1,5 @@
-//! The trees of the maps that the effects of one command concern, and those that are changed at one moment.
+//! The trees of the maps that the effects of one command concern, and those that are changed at one
+//! moment.
 
 use admin::Effect;
 use block::ObjectId;

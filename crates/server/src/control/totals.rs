@@ -1,8 +1,10 @@
-//! What came together by the hour, by the names that objects have: what was done as the monitor kept it, and what was
-//! promised and taken meanwhile. Housekeeping adds it to the pool's `totals.db`.
+//! What came together by the hour, by the names that objects have: what was done as the monitor
+//! kept it, and what was promised and taken meanwhile. Housekeeping adds it to the pool's
+//! `totals.db`.
 //!
-//! Names and policies are those of the moment when figures are named: at each addition, and before a change (at most once a
-//! second), so that what is deleted, renamed or given another policy keeps what it did before.
+//! Names and policies are those of the moment when figures are named: at each addition, and before
+//! a change (at most once a second), so that what is deleted, renamed or given another policy keeps
+//! what it did before.
 
 use super::Control;
 use crate::shard::ShardGone;
@@ -11,10 +13,10 @@ use block::{ObjectId, Span, Time};
 use history::{Promise, Totals, hour_of};
 use qos::{Object, ObjectKind};
 use std::collections::{BTreeMap, BTreeSet};
-use store::{HourRow, ObjectName};
+use store::{Contents, HourRow, ObjectName};
 
-/// Rows that wait at most, where the file cannot be written: of 10 000 objects those of 20 hours, or 40 MB. Beyond that no
-/// new ones come; those that there are still grow.
+/// Rows that wait at most, where the file cannot be written: of 10 000 objects those of 20 hours,
+/// or 40 MB. Beyond that no new ones come; those that there are still grow.
 const ROWS_MAX: usize = 200_000;
 /// Changes that follow one another within this time name figures once.
 const NAMED_AGAIN: Span = Span::SECOND;
@@ -23,7 +25,8 @@ const NAMED_AGAIN: Span = Span::SECOND;
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     rows: BTreeMap<(u64, u32, ObjectName), Totals>,
-    /// Somebody takes it: until when promises are told, on the scheduler's clock, and that moment's date.
+    /// Somebody takes it: until when promises are told, on the scheduler's clock, and that moment's
+    /// date.
     promised: Option<(Time, u64)>,
     named: Time,
     /// Rows that there was no room for.
@@ -42,8 +45,8 @@ impl Pending {
 }
 
 impl Control {
-    /// What was done and promised since this was last called, by hour and object; the first call only begins. What cannot be
-    /// kept comes back by [`Control::take_back_totals`].
+    /// What was done and promised since this was last called, by hour and object; the first call
+    /// only begins. What cannot be kept comes back by [`Control::take_back_totals`].
     ///
     /// # Errors
     /// The shard is gone.
@@ -86,7 +89,8 @@ impl Control {
         active
     }
 
-    /// Adds what was promised since it was last told: to volumes, to what has a policy of its own, and to what was active.
+    /// Adds what was promised since it was last told: to volumes, to what has a policy of its own,
+    /// and to what was active.
     fn promise(&mut self, active: &BTreeSet<ObjectId>) -> Result<(), ShardGone> {
         let (now, date) = (self.clock.now(), (self.date)());
         let (since, begun) = self.pending.promised.unwrap_or((now, date));
@@ -152,4 +156,19 @@ impl Control {
             policy: group.and_then(|group| self.group_name(group)).unwrap_or_default().into(),
         })
     }
+}
+
+/// The bytes that each object of a catalogue takes with all that is in it; `used` tells those of a
+/// LUN or file.
+pub(super) fn used_by(contents: &Contents, used: &dyn Fn(u32) -> u64) -> BTreeMap<u32, u64> {
+    let mut sums = BTreeMap::new();
+    for row in contents.objects.values().filter(|row| matches!(row.kind, store::Kind::Lun | store::Kind::File)) {
+        let bytes = used(row.id);
+        let mut above = Some(row.id);
+        while let Some(id) = above {
+            *sums.entry(id).or_default() += bytes;
+            above = contents.objects.get(&id).and_then(|row| row.parent);
+        }
+    }
+    sums
 }

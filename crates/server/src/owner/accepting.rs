@@ -27,7 +27,8 @@ impl Owner {
         }
         for (number, accepting) in self.listeners.iter_mut().enumerate().filter(|(_, accepting)| !accepting.armed) {
             let job = Job::Accept { listener: accepting.socket };
-            // A full ring is asked again at the next look; until then connections wait in the kernel.
+            // A full ring is asked again at the next look; until then connections wait in the
+            // kernel.
             accepting.armed = self.port.push(LISTENER | number as u64, job).is_ok();
         }
     }
@@ -41,7 +42,8 @@ impl Owner {
         match (event.accepted, event.result) {
             (Some(socket), _) => self.begin_session(now, number, socket),
             (None, Err(failure)) if is_short_of(failure) => {
-                // At once it would fail at once again; a connection that ends makes room, so the next look tries.
+                // At once it would fail at once again; a connection that ends makes room, so the
+                // next look tries.
                 tracing::warn!(%failure, "no connection can be accepted now");
                 let text = format!("no connection can be accepted: {failure}");
                 self.notices.note(EventKind::ClientRefused, "accept", text);

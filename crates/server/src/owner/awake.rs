@@ -1,16 +1,18 @@
 //! `latency = "low"`: for how long the thread waits awake for the next request instead of sleeping.
 //!
-//! A client in ping-pong asks for one thing, waits for the answer, and asks again: at each step either it or this thread
-//! wakes up, which takes longer than the request. So while requests end one at a time, with none beside them, and
-//! follow each other within [`NEAR`], the thread looks again and again for what comes instead of sleeping, until [`NEAR`]
-//! after the last end. If nothing came by then, it takes [`ROUNDS`] such requests again before it does so.
+//! A client in ping-pong asks for one thing, waits for the answer, and asks again: at each step
+//! either it or this thread wakes up, which takes longer than the request. So while requests end
+//! one at a time, with none beside them, and follow each other within [`NEAR`], the thread looks
+//! again and again for what comes instead of sleeping, until [`NEAR`] after the last end. If
+//! nothing came by then, it takes [`ROUNDS`] such requests again before it does so.
 //!
-//! So what it costs is bounded: a processor's time as long as the ping-pong lasts, and [`NEAR`] after it.
+//! So what it costs is bounded: a processor's time as long as the ping-pong lasts, and [`NEAR`]
+//! after it.
 
 use block::{Span, Time};
 
-/// Ends that are no further apart than that follow each other: a request that a disk answers, with the way to the client
-/// and back.
+/// Ends that are no further apart than that follow each other: a request that a disk answers, with
+/// the way to the client and back.
 const NEAR: Span = Span::from_micros(200);
 
 /// Requests in ping-pong before it waits awake: what begins and ends at once shall cost nothing.

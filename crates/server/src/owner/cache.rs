@@ -20,7 +20,8 @@ impl Owner {
                 let parts: Vec<_> = parts.into_iter().map(|(id, size)| (PartitionId(id as u8), size)).collect();
                 steps.spend(LOOK_UP * parts.len() as u32);
                 if let Err(error) = volumes.divide_cache(&parts) {
-                    // The administration checked it, so this is a fault of ours: say so and go on as it was.
+                    // The administration checked it, so this is a fault of ours: say so and go on
+                    // as it was.
                     tracing::error!(%error, "the cache is not divided as was asked");
                 }
             }
@@ -87,7 +88,8 @@ impl Owner {
         cache.into_iter().chain(second).chain([buffers, maps]).collect()
     }
 
-    /// The pool's maps are there: they are served, with the second level of the cache where there is one.
+    /// The pool's maps are there: they are served, with the second level of the cache where there
+    /// is one.
     pub(super) fn serve(&mut self, mut volumes: MappedVolumes) {
         if let Some(opened) = self.second_level.take()
             && !volumes.add_second_level(opened)

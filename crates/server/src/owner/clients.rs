@@ -1,4 +1,5 @@
-//! What is taken away from clients, and given back: who is connected, and how their connections end.
+//! What is taken away from clients, and given back: who is connected, and how their connections
+//! end.
 
 use super::Owner;
 use crate::session::Session;
@@ -9,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) type Connected = BTreeMap<ObjectId, u64>;
 
 impl Owner {
-    /// Who is connected now. A connection that is ending does not count: it can change nothing any more, or has said
-    /// goodbye.
+    /// Who is connected now. A connection that is ending does not count: it can change nothing any
+    /// more, or has said goodbye.
     pub(super) fn connected(&self) -> Connected {
         let mut connected = Connected::new();
         for object in self.sessions.iter().flatten().flat_map(Session::uses) {
@@ -19,8 +20,9 @@ impl Owner {
         connected
     }
 
-    /// Takes them away from clients: no new one is let in, and the connections of those who are there end. Without `force`
-    /// nothing is done if anybody is there. Looking and doing are one step, so that nobody comes in between.
+    /// Takes them away from clients: no new one is let in, and the connections of those who are
+    /// there end. Without `force` nothing is done if anybody is there. Looking and doing are one
+    /// step, so that nobody comes in between.
     pub(super) fn withdraw(&mut self, now: Time, objects: &[ObjectId], force: bool) -> Result<Connected, Connected> {
         let objects: BTreeSet<ObjectId> = objects.iter().copied().collect();
         let mut connected = self.connected();

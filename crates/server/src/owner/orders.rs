@@ -1,11 +1,12 @@
-//! Orders of the administration, a few steps a turn, so that none of them, whatever it asks, keeps requests waiting.
+//! Orders of the administration, a few steps a turn, so that none of them, whatever it asks, keeps
+//! requests waiting.
 //!
 //! ```text
 //!   orders (in order) ──► obey ──┬─► done
 //!                                └─► what is left of it: an order again, gone on with in the next turn
 //! ```
-//! Requests move between the turns. What an order finds is so at the moment at which it looks: of an order that takes
-//! several turns, each part at its own.
+//! Requests move between the turns. What an order finds is so at the moment at which it looks: of
+//! an order that takes several turns, each part at its own.
 
 use super::Owner;
 use crate::shard::{Account, Accounting, Order};
@@ -14,9 +15,11 @@ use map::{Owned, Steps};
 use std::sync::mpsc::{Sender, TryRecvError};
 use store::{MappedVolumes, VolumesSettings};
 
-/// Steps of a turn for orders: those of [`Steps`], up to 150 ns each where memory is far, so 0.3 ms.
+/// Steps of a turn for orders: those of [`Steps`], up to 150 ns each where memory is far, so
+/// 0.3 ms.
 const STEPS: u32 = 2048;
-/// What other work counts as, in steps: an order at all, a change of the gate, an object's or group's account.
+/// What other work counts as, in steps: an order at all, a change of the gate, an object's or
+/// group's account.
 const ORDER: u32 = 16;
 const EDIT: u32 = 16;
 const ACCOUNT: u32 = 16;
@@ -26,7 +29,8 @@ pub(super) const LOOK_UP: u32 = 2;
 const SESSIONS: u32 = 4;
 
 impl Owner {
-    /// A turn is over. What it took is measured where something of the administration went on in it.
+    /// A turn is over. What it took is measured where something of the administration went on in
+    /// it.
     pub(super) fn end_measure(&mut self) {
         if let Some(began) = self.measured_from.take() {
             self.longest_turn = self.longest_turn.max(uring::usage::thread_cpu().saturating_sub(began));
@@ -83,7 +87,8 @@ impl Owner {
                 VolumesSettings { cache: self.cache, ..VolumesSettings::default() },
             ) {
                 Ok(volumes) => self.serve(volumes),
-                // The slab was made large enough; without maps every LUN of theirs is gone to clients.
+                // The slab was made large enough; without maps every LUN of theirs is gone to
+                // clients.
                 Err(_) => tracing::error!("no memory for the maps' own buffers"),
             },
             Order::Open(export) => {
@@ -123,7 +128,8 @@ impl Owner {
             let edit = edits.next()?;
             steps.spend(EDIT);
             if let Err(error) = self.gate.edit(now, &edit) {
-                // The registry checked it, so this is a fault of ours: say so and go on with what is in force.
+                // The registry checked it, so this is a fault of ours: say so and go on with what
+                // is in force.
                 tracing::error!(?edit, %error, "the gate refused an edit");
             }
         }
@@ -258,7 +264,8 @@ mod tests {
 
     /// LUNs.
     const MANY: u32 = 10_000;
-    /// Objects whose accounts or changes a turn does at most, of 16 steps each, and what is taken at once.
+    /// Objects whose accounts or changes a turn does at most, of 16 steps each, and what is taken
+    /// at once.
     const A_TURN: usize = STEPS as usize / 16 + 8;
 
     struct Bench {
@@ -290,7 +297,8 @@ mod tests {
             self.owner.take_orders(self.now);
         }
 
-        /// As many objects as there are LUNs; returns the turns that this took, and the most changes in one.
+        /// As many objects as there are LUNs; returns the turns that this took, and the most
+        /// changes in one.
         fn add_objects(&mut self) -> (u32, u64) {
             let add = |number| Edit::AddObject { object: ObjectId(number), parent: None };
             self.order(Order::Edit((1..=MANY).map(add).collect::<Vec<_>>().into_iter()));
@@ -304,8 +312,8 @@ mod tests {
         }
     }
 
-    /// 10 000 changes of the gate, as when a policy group with that many members changes: some 127 a turn, so 79 turns. What
-    /// is ordered after them comes after them.
+    /// 10 000 changes of the gate, as when a policy group with that many members changes: some 127
+    /// a turn, so 79 turns. What is ordered after them comes after them.
     #[test]
     fn many_changes_of_the_gate_are_made_over_many_turns() {
         let mut bench = Bench::new();
@@ -327,8 +335,8 @@ mod tests {
         assert!((70..=90).contains(&turns), "{turns}");
     }
 
-    /// All LUNs had requests; the account of the second is told over 79 turns and more, whole, and the next one is empty but
-    /// for what the gate still keeps.
+    /// All LUNs had requests; the account of the second is told over 79 turns and more, whole, and
+    /// the next one is empty but for what the gate still keeps.
     #[test]
     fn the_account_of_many_luns_is_made_over_many_turns() {
         let mut bench = Bench::new();
@@ -368,8 +376,9 @@ mod tests {
         assert!(second.said.iter().all(|said| said.completed == 0));
     }
 
-    /// LUNs in maps: made by as many orders, at most 128 a turn; then what they take, two steps each; then a snapshot of all
-    /// of them, whose trees nobody else has as soon as the LUNs are deleted.
+    /// LUNs in maps: made by as many orders, at most 128 a turn; then what they take, two steps
+    /// each; then a snapshot of all of them, whose trees nobody else has as soon as the LUNs are
+    /// deleted.
     #[test]
     fn many_luns_are_made_measured_and_shared_over_many_turns() {
         let dir = tempfile::tempdir().unwrap();

@@ -9,13 +9,15 @@ use admin::EventKind;
 use nbd::{HandshakeError, ServerStep};
 
 impl Session {
-    /// Handles the options that are here, then asks for more. True when the handshake is over and transmission has begun.
+    /// Handles the options that are here, then asks for more. True when the handshake is over and
+    /// transmission has begun.
     pub(super) fn shake_hands(&mut self, around: &mut Around<'_>) -> bool {
         loop {
             let Phase::Handshake(shaking) = &mut self.phase else { return true };
             if self.tx.is_busy() && !self.tx.is_empty() {
-                // A client that asks and does not listen: an answer may be long, so no more than one waits here. Nothing
-                // is received either: what is here could not be read meanwhile.
+                // A client that asks and does not listen: an answer may be long, so no more than
+                // one waits here. Nothing is received either: what is here could not be read
+                // meanwhile.
                 return false;
             }
             if shaking.upgrades {
@@ -100,7 +102,8 @@ impl Session {
         }
     }
 
-    /// The answer to `STARTTLS` is the last that goes out in clear text: TLS begins once the kernel has it.
+    /// The answer to `STARTTLS` is the last that goes out in clear text: TLS begins once the kernel
+    /// has it.
     fn begin_tls(&mut self, around: &mut Around<'_>) -> bool {
         if !self.tx.is_empty() {
             return false;
@@ -112,7 +115,8 @@ impl Session {
                 true
             }
             (records, cipher) => {
-                // Room for all receive buffers is kept free, so this is a library that does not work.
+                // Room for all receive buffers is kept free, so this is a library that does not
+                // work.
                 tracing::error!(failed = ?records.map(|made| made.err()), "TLS cannot begin");
                 cipher.into_iter().for_each(|buf| around.io.give(buf));
                 self.ending = Ending::Draining;
@@ -121,7 +125,8 @@ impl Session {
         }
     }
 
-    /// From here on all is encrypted, and the client has shown who it is, if it has anything to show.
+    /// From here on all is encrypted, and the client has shown who it is, if it has anything to
+    /// show.
     fn encrypted(&mut self, around: &mut Around<'_>) {
         let Some(tls) = &self.tls else { return };
         tls.introduce(&mut self.caller);

@@ -19,7 +19,8 @@ impl Inbox {
         Inbox { room: buf.len(), buf: Some(buf), start: 0, end: 0 }
     }
 
-    /// The room behind the unread bytes, which move to the front first; `None` while the buffer is away.
+    /// The room behind the unread bytes, which move to the front first; `None` while the buffer is
+    /// away.
     pub(super) fn lend(&mut self, io: &Io) -> Option<Buf> {
         let buf = self.buf.take()?;
         let mut buf = buf.window(0, self.end);
@@ -30,7 +31,8 @@ impl Inbox {
             }
             (self.start, self.end) = (0, self.end - self.start);
         }
-        // A message that is waited for always fits, and a receive of nothing would look like the end of the stream.
+        // A message that is waited for always fits, and a receive of nothing would look like the
+        // end of the stream.
         debug_assert!(self.end < self.room, "there is room for what is waited for");
         Some(buf.window(self.end, self.room - self.end))
     }
@@ -41,7 +43,8 @@ impl Inbox {
         self.buf = Some(buf.window(0, self.end));
     }
 
-    /// Works on the unread bytes; `f` returns how many of them it took. `None` while the buffer is away.
+    /// Works on the unread bytes; `f` returns how many of them it took. `None` while the buffer is
+    /// away.
     pub(super) fn unread<R>(&mut self, io: &Io, f: impl FnOnce(&[u8]) -> (usize, R)) -> Option<R> {
         let buf = self.buf.as_ref()?;
         let (start, end) = (self.start as usize, self.end as usize);

@@ -26,8 +26,8 @@ pub(super) enum Held {
 /// A write's bytes on their way in.
 pub(super) struct Payload<R> {
     pub request: R,
-    /// Where the bytes go. `None` while the kernel fills it, and when the request was refused and the bytes only have to
-    /// be taken off the stream.
+    /// Where the bytes go. `None` while the kernel fills it, and when the request was refused and
+    /// the bytes only have to be taken off the stream.
     pub buf: Option<Buf>,
     /// Bytes that are here.
     pub filled: u32,
@@ -57,7 +57,8 @@ impl Link {
 }
 
 impl Session {
-    /// Nothing more comes of the held request. One whose bytes the kernel is filling in stays until they are back.
+    /// Nothing more comes of the held request. One whose bytes the kernel is filling in stays until
+    /// they are back.
     pub(super) fn drop_held(&mut self, around: &mut Around<'_>) {
         let link = match &mut self.phase {
             Phase::Transmission(link) => link,

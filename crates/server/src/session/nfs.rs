@@ -4,8 +4,9 @@
 //!   record ──► head ──► about names or attributes: answered at once (`answer`)
 //!                  └──► READ, WRITE, COMMIT ──► admit (limits) ──► gate.submit ──► completion ──► reply
 //! ```
-//! Limits, turns, the gate and what is sent are those of all sessions. The data of a WRITE goes from the socket to where it
-//! belongs, that of a READ from the store to the socket; heads alone are looked at.
+//! Limits, turns, the gate and what is sent are those of all sessions. The data of a WRITE goes
+//! from the socket to where it belongs, that of a READ from the store to the socket; heads alone
+//! are looked at.
 
 mod answer;
 
@@ -25,7 +26,8 @@ use std::collections::BTreeSet;
 /// Bytes that an answer to a call about names may take.
 pub(super) const ANSWER: u64 = 32 << 10;
 
-/// LUNs and files that a connection is known to use at most; what it uses beyond them is taken away without asking it.
+/// LUNs and files that a connection is known to use at most; what it uses beyond them is taken away
+/// without asking it.
 const USED_MAX: usize = 4096;
 
 /// A connection that speaks NFS.
@@ -229,7 +231,8 @@ impl Session {
         if self.receiving.is_some() {
             return self.hold_nfs(Held::Payload(payload));
         }
-        // All that was here is used up, so the kernel may put the rest where it belongs without a copy.
+        // All that was here is used up, so the kernel may put the rest where it belongs without a
+        // copy.
         let own = if self.reads() { payload.buf.take() } else { None };
         let (at, rest) = (payload.filled, payload.request.len - payload.filled);
         self.hold_nfs(Held::Payload(payload));
@@ -283,7 +286,8 @@ impl Session {
         }
     }
 
-    /// Nothing more comes of the held call. One whose bytes the kernel is filling in stays until they are back.
+    /// Nothing more comes of the held call. One whose bytes the kernel is filling in stays until
+    /// they are back.
     pub(super) fn drop_held_call(&mut self, around: &mut Around<'_>) {
         match self.nfs().held.take() {
             Some(Held::Payload(payload)) if self.receiving == Some(Filling::Payload) => {
@@ -336,7 +340,8 @@ impl Asked {
     }
 }
 
-/// The call that `bytes` begin with, and how many of them were taken. What can be answered at once is, into `out`.
+/// The call that `bytes` begin with, and how many of them were taken. What can be answered at once
+/// is, into `out`.
 fn see(bytes: &[u8], service: &answer::Service<'_>, out: &mut Vec<u8>) -> Result<(Seen, usize), StreamError> {
     let Some(mark) = Mark::read(bytes)? else { return Ok((Seen::More, 0)) };
     if !mark.last {
@@ -360,7 +365,8 @@ fn see(bytes: &[u8], service: &answer::Service<'_>, out: &mut Vec<u8>) -> Result
     Ok((seen, MARK_BYTES as usize + taken))
 }
 
-/// A call's head, without the data of a WRITE, is shorter than this, in bytes; the smallest receive buffer holds it.
+/// A call's head, without the data of a WRITE, is shorter than this, in bytes; the smallest receive
+/// buffer holds it.
 const HEAD_BYTES_MAX: usize = 4000;
 
 fn head(

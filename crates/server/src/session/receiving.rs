@@ -1,4 +1,5 @@
-//! What a client sends: received into the buffer of its phase, and decrypted where the connection is encrypted.
+//! What a client sends: received into the buffer of its phase, and decrypted where the connection
+//! is encrypted.
 
 use super::{Around, Direction, Ending, Filling, Phase, Session, token};
 use crate::waiting::Wait;
@@ -31,7 +32,8 @@ impl Session {
         }
     }
 
-    /// Asks for more bytes, behind those that are here; true when some were here already, to be decrypted.
+    /// Asks for more bytes, behind those that are here; true when some were here already, to be
+    /// decrypted.
     pub(super) fn receive(&mut self, around: &mut Around<'_>) -> bool {
         if self.receiving.is_some() || self.ending != Ending::No && self.overtime.is_none() {
             return false;
@@ -52,7 +54,8 @@ impl Session {
         self.ending == Ending::No || self.overtime.is_some_and(|left| left > 0)
     }
 
-    /// Decrypts what came; if nothing did, asks the kernel for more. True when there is more to parse.
+    /// Decrypts what came; if nothing did, asks the kernel for more. True when there is more to
+    /// parse.
     fn decrypt(&mut self, around: &mut Around<'_>) -> bool {
         let (io, Some(tls)) = (around.io, &mut self.tls) else { return false };
         let Some(mut buf) = self.rx.lend(io) else { return false };

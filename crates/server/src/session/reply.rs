@@ -27,7 +27,8 @@ impl Session {
         let framing = link.rules.framing;
         let (out, to) = (&mut *around.scratch, ReplyTo::from(request));
         out.clear();
-        // Data and extents count as in flight until they are sent; otherwise what remains is the reply's head.
+        // Data and extents count as in flight until they are sent; otherwise what remains is the
+        // reply's head.
         let mut keep = claim_of(0);
         let mut data = None;
         // What goes behind the data begins here.
@@ -67,9 +68,10 @@ impl Session {
     }
 }
 
-/// The answer to a read; returns the data that goes with it. Where the store says that the first or last bytes were never
-/// written, a client that understands it hears so instead of getting zeroes: the holes' chunks go first, since chunks may
-/// come in any order, and one chunk of data ends the reply. Holes between data are sent as they are.
+/// The answer to a read; returns the data that goes with it. Where the store says that the first or
+/// last bytes were never written, a client that understands it hears so instead of getting zeroes:
+/// the holes' chunks go first, since chunks may come in any order, and one chunk of data ends the
+/// reply. Holes between data are sent as they are.
 fn read(
     out: &mut Vec<u8>,
     link: &Link,
@@ -105,8 +107,9 @@ fn read(
     Some(buf.window(start + first, data))
 }
 
-/// The answer to a read that failed: where it is known what came before, that goes as data, and an error that names the
-/// place behind it. Returns the data, and where in `out` begins what follows it.
+/// The answer to a read that failed: where it is known what came before, that goes as data, and an
+/// error that names the place behind it. Returns the data, and where in `out` begins what follows
+/// it.
 fn cut_short(
     out: &mut Vec<u8>,
     link: &Link,
@@ -129,8 +132,8 @@ fn cut_short(
     (Some(buf), Some(head))
 }
 
-/// A hole at an end of a read that is shorter than this, in bytes, is sent as zeroes: a chunk of its own costs 52 bytes at most,
-/// and the client has to take it apart.
+/// A hole at an end of a read that is shorter than this, in bytes, is sent as zeroes: a chunk of
+/// its own costs 52 bytes at most, and the client has to take it apart.
 const HOLE_BYTES_MIN: u64 = 512;
 
 /// The answer to a block status, cut to what was asked: a chunk for each context.

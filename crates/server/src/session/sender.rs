@@ -1,4 +1,5 @@
-//! What goes out of a session: replies gather in one message while the one before it is at the kernel.
+//! What goes out of a session: replies gather in one message while the one before it is at the
+//! kernel.
 
 use super::tls::{Sealing, TlsLink};
 use super::{Around, Direction, token};
@@ -48,8 +49,8 @@ impl Sender {
         self.next.header(bytes);
     }
 
-    /// Adds a reply to a request that claimed `asked` bytes, now; when it is sent, one request less is unanswered and `claim`
-    /// bytes are free.
+    /// Adds a reply to a request that claimed `asked` bytes, now; when it is sent, one request less
+    /// is unanswered and `claim` bytes are free.
     pub(super) fn reply(&mut self, now: Time, head: &[u8], data: Option<Buf>, claim: u64, asked: u64) {
         self.next.header(head);
         data.into_iter().for_each(|buf| self.next.data(buf));
@@ -111,7 +112,8 @@ impl Sender {
             self.sealing = Some((sealing, load));
             return Some((sealed, Load::default()));
         }
-        // Encrypted, the buffers have done their part; what they claim is freed when the bytes are sent.
+        // Encrypted, the buffers have done their part; what they claim is freed when the bytes are
+        // sent.
         sealing.message.unload().for_each(|buf| io.give(buf));
         self.keep(sealing.message);
         Some((sealed, load))

@@ -1,5 +1,6 @@
-//! The TLS part of a session: what the ring brought is decrypted into the receive buffer, replies are encrypted on their
-//! way out. Nothing here waits; the ring moves the ciphertext as it moves everything else.
+//! The TLS part of a session: what the ring brought is decrypted into the receive buffer, replies
+//! are encrypted on their way out. Nothing here waits; the ring moves the ciphertext as it moves
+//! everything else.
 //!
 //! ```text
 //!   ring ─► cipher ─► records ─► receive buffer ─► parse          message ─► records ─► sealed bytes ─► ring
@@ -12,8 +13,8 @@ use block::Buf;
 use cipher::{Fault, Pulled, Records};
 use uring::{Io, Message, Part};
 
-/// Plaintext that is encrypted for one send at most: so much memory beside the slab's may a connection take, and a bit
-/// more for what TLS adds.
+/// Plaintext that is encrypted for one send at most: so much memory beside the slab's may a
+/// connection take, and a bit more for what TLS adds.
 const SEAL_BYTES_MAX: usize = 64 << 10;
 
 /// A connection's TLS.

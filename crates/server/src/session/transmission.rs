@@ -104,8 +104,9 @@ impl Session {
         self.fill(Payload { request, buf: Some(buf), filled: 0, claim, since: around.now }, around)
     }
 
-    /// Whether a request that claims so much may come in now. For the connection's own limits it waits until one of its
-    /// own requests has ended, for the shard's memory until others have given back.
+    /// Whether a request that claims so much may come in now. For the connection's own limits it
+    /// waits until one of its own requests has ended, for the shard's memory until others have
+    /// given back.
     pub(super) fn ask(&mut self, claim: u64, around: &Around<'_>) -> Claim {
         let (limits, load) = (around.limits, self.load);
         if load.requests >= limits.connection_requests
@@ -144,7 +145,8 @@ impl Session {
         if self.receiving.is_some() {
             return self.hold(Held::Payload(payload));
         }
-        // All that was here is used up, so the kernel may put the rest where it belongs without a copy.
+        // All that was here is used up, so the kernel may put the rest where it belongs without a
+        // copy.
         let own = if self.tls.is_none() && self.reads() { payload.buf.take() } else { None };
         let (at, rest) = (payload.filled, payload.request.payload - payload.filled);
         self.hold(Held::Payload(payload));
@@ -157,7 +159,8 @@ impl Session {
         }
     }
 
-    /// Moves what is here of `len` bytes to `buf`, where there is one; `filled` of them were moved before.
+    /// Moves what is here of `len` bytes to `buf`, where there is one; `filled` of them were moved
+    /// before.
     pub(super) fn fill_from_inbox(
         &mut self,
         buf: &mut Option<Buf>,
@@ -237,7 +240,8 @@ impl Session {
         }
     }
 
-    /// Hands over what the gate was too full for: it was asked, so it is answered also when nothing more is read.
+    /// Hands over what the gate was too full for: it was asked, so it is answered also when nothing
+    /// more is read.
     pub(super) fn hand_over_held(&mut self, around: &mut Around<'_>) {
         let link = match &mut self.phase {
             Phase::Transmission(link) => link,
@@ -266,13 +270,15 @@ impl Session {
         self.turn_down(request, errno, claim, around)
     }
 
-    /// Takes on what the client had sent when the server stopped: a write that was let in is finished, and all else is
-    /// answered with an error. Goes on whenever something has ended, until what had come is read.
+    /// Takes on what the client had sent when the server stopped: a write that was let in is
+    /// finished, and all else is answered with an error. Goes on whenever something has ended,
+    /// until what had come is read.
     pub(super) fn work_overtime(&mut self, around: &mut Around<'_>) {
         while self.overtime.is_some() {
             self.dismiss(around);
             let Some(left) = self.overtime else { return };
-            // Answers gather in one message beside the one on its way: a client that does not listen is not read.
+            // Answers gather in one message beside the one on its way: a client that does not
+            // listen is not read.
             if self.waits_for_the_gate() || left > 0 && self.tx.is_busy() && !self.tx.is_empty() {
                 return;
             }
@@ -290,8 +296,9 @@ impl Session {
         }
     }
 
-    /// Tells a client what becomes of the requests that are here and were not let in when nothing more is: they are not
-    /// carried out. Their number is bounded by the receive buffer, so no limit is asked.
+    /// Tells a client what becomes of the requests that are here and were not let in when nothing
+    /// more is: they are not carried out. Their number is bounded by the receive buffer, so no
+    /// limit is asked.
     fn dismiss(&mut self, around: &mut Around<'_>) {
         loop {
             let link = self.link();
@@ -336,7 +343,8 @@ impl Session {
         self.turn_down(request, Errno::Shutdown, 0, around)
     }
 
-    /// Answers with an error; false when a payload that has to be taken off the stream is not here whole.
+    /// Answers with an error; false when a payload that has to be taken off the stream is not here
+    /// whole.
     fn turn_down(&mut self, request: Request, errno: Errno, claim: u64, around: &mut Around<'_>) -> bool {
         self.take_on(claim, around);
         around.scratch.clear();

@@ -1,5 +1,6 @@
-//! The catalogue and the maps name each other: whatever is lost, damaged, older or another pool's, the pool is served whole
-//! or not at all, the check says so, nothing is written, and with the right thing put back all is there.
+//! The catalogue and the maps name each other: whatever is lost, damaged, older or another pool's,
+//! the pool is served whole or not at all, the check says so, nothing is written, and with the
+//! right thing put back all is there.
 
 use crate::support;
 use crate::support::pools::{BLOCK, copy, everything, mend, read, served, troubles, with_maps};
@@ -57,8 +58,9 @@ fn must_be_refused_while(pool: &Path, path: &str, change: impl FnOnce(&Path), wh
     fs::rename(&aside, &path).unwrap();
 }
 
-/// A change is made while somebody reads the catalogue, so that it stays in SQLite's log; then the server dies. Wherever a
-/// bit of the log is changed, the pool is served with both LUNs or refused, and put right again it is whole.
+/// A change is made while somebody reads the catalogue, so that it stays in SQLite's log; then the
+/// server dies. Wherever a bit of the log is changed, the pool is served with both LUNs or refused,
+/// and put right again it is whole.
 #[test]
 fn no_changed_bit_of_the_catalogues_log_loses_a_lun() {
     let server = Server::start(BACKENDS[0], limits());
@@ -126,7 +128,8 @@ fn a_catalogue_that_is_not_the_right_one_is_refused() {
         fs::write(path, bytes).unwrap();
     };
     must_be_refused_while(&pool, db, garble, "its checksum is wrong");
-    // Without any there is nothing to check; a server says what is missing, also one that may make pools.
+    // Without any there is nothing to check; a server says what is missing, also one that may make
+    // pools.
     fs::rename(pool.join(db), dir.path().join("away")).unwrap();
     for error in [Pool::open(&pool).err(), Pool::create(&pool).err(), store::check(&pool).err()] {
         let error = error.unwrap();
@@ -181,7 +184,8 @@ fn maps_that_are_not_whole_are_refused() {
     assert_eq!(read(&dir, &pool), whole());
 }
 
-/// What was flushed is in the last record of the log, and the end knows of it a tenth of a second later.
+/// What was flushed is in the last record of the log, and the end knows of it a tenth of a second
+/// later.
 #[test]
 fn a_log_that_lost_its_last_record_is_refused() {
     let server = Server::start(BACKENDS[0], limits());
@@ -230,8 +234,8 @@ fn a_log_that_lost_its_last_record_is_refused() {
     assert_eq!(read(&dir, &pool), [vec![1; 4], vec![0; 4]]);
 }
 
-/// An older catalogue that is the only one left: what it does not name is kept until it is given up by name, and what it names
-/// stays what it is.
+/// An older catalogue that is the only one left: what it does not name is kept until it is given up
+/// by name, and what it names stays what it is.
 #[test]
 fn with_an_older_catalogue_nothing_goes_unless_it_is_given_up() {
     let server = Server::start(BACKENDS[0], limits());

@@ -1,5 +1,6 @@
-//! A server with `[cache]` over NBD: what a client reads is what was written, whatever administrators do meanwhile to LUNs,
-//! snapshots and partitions; and the partitions themselves, by their commands.
+//! A server with `[cache]` over NBD: what a client reads is what was written, whatever
+//! administrators do meanwhile to LUNs, snapshots and partitions; and the partitions themselves, by
+//! their commands.
 
 use crate::support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, limits};
 use block::Bytes;
@@ -162,8 +163,9 @@ impl Model {
     }
 }
 
-/// Five histories of 600 requests and some 40 acts of administration, with a restart in the middle, in a cache of 2 MiB for up to
-/// 48 MiB of LUNs; every second one with a second level of 8 MiB, and three that wait awake.
+/// Five histories of 600 requests and some 40 acts of administration, with a restart in the middle,
+/// in a cache of 2 MiB for up to 48 MiB of LUNs; every second one with a second level of 8 MiB, and
+/// three that wait awake.
 #[test]
 fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
     for seed in 0..5 {
@@ -228,7 +230,8 @@ fn partitions_are_made_changed_shown_and_kept() {
     assert_eq!(row, ["fast", "1.05MB", "65.54KB", "66%", "0", "svm01:db"], "{shown}");
     let json = run(&mut server, "cache partition show -output json -partition fast -instance");
     assert!(json.contains("\"hits\":32") && json.contains("\"misses\":16"), "{json}");
-    // Its LUNs of later are in it too, its size changes while it is served, and its volume may have another name.
+    // Its LUNs of later are in it too, its size changes while it is served, and its volume may have
+    // another name.
     run(&mut server, "lun create /vol/db/m -size 1MiB");
     run(&mut server, "volume rename db -newname data");
     run(&mut server, "cache partition modify fast -size 32KiB -new-name small");
@@ -300,8 +303,9 @@ fn what_cannot_be_is_refused_in_a_line_and_changes_nothing() {
     assert_eq!(no("cache partition create p64 -size 4KiB", &mut server), words);
 }
 
-/// The kernel's count of stalls is a file of ours. A tenth of a second more of it at each look, whatever that takes, is more
-/// than a tenth of the time: the cache gives pages back, the default partition first, until a sixteenth is left.
+/// The kernel's count of stalls is a file of ours. A tenth of a second more of it at each look,
+/// whatever that takes, is more than a tenth of the time: the cache gives pages back, the default
+/// partition first, until a sixteenth is left.
 #[test]
 fn memory_is_given_back_while_tasks_stand_still_for_it() {
     let mut server = server();
@@ -351,7 +355,8 @@ fn the_trail_tells_of_partitions() {
     }
 }
 
-/// A device that answers with other bytes is turned off while clients read, who notice nothing; the administrator sees why.
+/// A device that answers with other bytes is turned off while clients read, who notice nothing; the
+/// administrator sees why.
 #[test]
 fn a_second_level_that_fails_is_turned_off_and_clients_notice_nothing() {
     let behind = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The check and the repair of pools: a pool that is whole is said to be, each damage is named, a repair keeps a copy
-//! first and leaves a pool that can be served, and says what it lost.
+//! The check and the repair of pools: a pool that is whole is said to be, each damage is named, a
+//! repair keeps a copy first and leaves a pool that can be served, and says what it lost.
 
 use crate::support::pools::{BLOCK, change, everything, mend, read, troubles, with_maps};
 use std::fs;
@@ -41,8 +41,8 @@ fn what_cannot_be_checked_is_said() {
     assert!(error.contains("have format 99") && error.contains("use a newer seawall"), "{error}");
 }
 
-/// The only node of one LUN is damaged, and the log that could help is too. The LUN reads as zeroes, the other one keeps
-/// everything.
+/// The only node of one LUN is damaged, and the log that could help is too. The LUN reads as
+/// zeroes, the other one keeps everything.
 #[test]
 fn a_damaged_node_loses_only_what_it_showed() {
     let (dir, pool) = with_maps();
@@ -75,7 +75,8 @@ fn a_damaged_node_loses_only_what_it_showed() {
     assert!(store::check(&pool).unwrap().is_clean());
 }
 
-/// The file of the blocks was cut, as by a disk that is full when it is copied: what lay there reads as zeroes.
+/// The file of the blocks was cut, as by a disk that is full when it is copied: what lay there
+/// reads as zeroes.
 #[test]
 fn blocks_that_were_cut_off_are_named() {
     let (dir, pool) = with_maps();
@@ -88,14 +89,15 @@ fn blocks_that_were_cut_off_are_named() {
     assert_eq!(read(&dir, &pool), [vec![1; 4], vec![2, 2, 2, 0]]);
 }
 
-/// The log lost its middle: what follows is known to have been there. Everything up to it is kept, and the pool can be
-/// served again and written.
+/// The log lost its middle: what follows is known to have been there. Everything up to it is kept,
+/// and the pool can be served again and written.
 #[test]
 fn a_damaged_log_is_played_as_far_as_it_goes() {
     let (dir, _) = with_maps();
     let pool = dir.path().join("killed");
     let log = pool.join("maps/log");
-    // Records lie in the order of their sequence from the start of the ring; the last but one is damaged.
+    // Records lie in the order of their sequence from the start of the ring; the last but one is
+    // damaged.
     let mut records = Vec::new();
     let bytes = fs::read(&log).unwrap();
     for page in (0..bytes.len()).step_by(4096) {
@@ -112,7 +114,8 @@ fn a_damaged_log_is_played_as_far_as_it_goes() {
     let repaired = mend(&pool, &dir.path().join("copy"), &[]).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     assert!(repaired.done.iter().any(|line| line.contains("changes of the maps after record")), "{repaired:?}");
-    // The records are of three changes of structure, then what each LUN was written: the fourth is damaged.
+    // The records are of three changes of structure, then what each LUN was written: the fourth is
+    // damaged.
     assert_eq!((records.len(), repaired.after.leaves()), (5, 2));
     assert_eq!(read(&dir, &pool), [vec![0; 4], vec![0; 4]]);
     assert!(store::check(&pool).unwrap().is_clean());

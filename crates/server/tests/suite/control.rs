@@ -1,5 +1,5 @@
-//! The control socket and the commands behind it: nothing that is said there disturbs the data path, what was answered
-//! survives a restart, what was refused changed nothing.
+//! The control socket and the commands behind it: nothing that is said there disturbs the data
+//! path, what was answered survives a restart, what was refused changed nothing.
 
 use crate::support;
 use crate::support::{BACKENDS, Client, LUN, Server, is_closed, limits, open, settings, stream};
@@ -188,8 +188,9 @@ fn space_is_told_exactly_and_comes_back() {
     assert!(used(&mut server).contains("0B"), "{}", used(&mut server));
 }
 
-/// A LUN grows and shrinks; what lies beyond a smaller end forbids that until it is trimmed, and so does a client until he is
-/// gone or it is forced. A volume goes as far as its LUNs let it. All of it holds after a restart, too.
+/// A LUN grows and shrinks; what lies beyond a smaller end forbids that until it is trimmed, and so
+/// does a client until he is gone or it is forced. A volume goes as far as its LUNs let it. All of
+/// it holds after a restart, too.
 #[test]
 fn sizes_go_both_ways_and_lose_nothing() {
     let mut server = Server::start(BACKENDS[0], limits());

@@ -1,7 +1,9 @@
-//! Ten thousand connections, most of them up to no good: bounded memory, and one beside them is served.
+//! Ten thousand connections, most of them up to no good: bounded memory, and one beside them is
+//! served.
 //!
-//! The clients live in a process of their own, because each end of a connection takes a descriptor; the test starts
-//! itself once more for them. Where the system allows fewer descriptors, there are as many as it allows, and it says so.
+//! The clients live in a process of their own, because each end of a connection takes a descriptor;
+//! the test starts itself once more for them. Where the system allows fewer descriptors, there are
+//! as many as it allows, and it says so.
 
 use crate::support::by_hand::{FIXED_NO_ZEROES, OPT_GO, READ, go, request};
 use crate::support::{LUN, Server, settings};
@@ -59,8 +61,8 @@ mod alone {
         let mut said = BufReader::new(crowd.stdout.take().unwrap()).lines().map_while(Result::ok);
         assert!(said.any(|line| line.contains("here")), "the crowd came");
         let account = server.until("crowded", |account| account.connections == count);
-        // A third of them has asked for 64 reads of 4 KiB that they do not take: each holds at most what sockets do not, and
-        // all together no more than the limit of memory.
+        // A third of them has asked for 64 reads of 4 KiB that they do not take: each holds at most
+        // what sockets do not, and all together no more than the limit of memory.
         assert!(account.claimed <= limits.memory, "{account:?}");
         let mut witness = server.connect();
         for n in 0..100_u64 {
@@ -68,7 +70,8 @@ mod alone {
             assert_eq!(witness.read(n * 4096, 4096).unwrap(), [n as u8; 4096]);
         }
         let grown = resident().saturating_sub(before);
-        // The slab is at most `memory`. A connection's own state is a few KiB; 16 KiB leaves room for tables that double.
+        // The slab is at most `memory`. A connection's own state is a few KiB; 16 KiB leaves room
+        // for tables that double.
         let most = limits.memory.0 + u64::from(count) * (16 << 10);
         println!("{count} connections: {} MiB more memory, of which at most 256 are the slab", grown >> 20);
         assert!(grown <= most, "{grown} bytes for {count} connections");
@@ -79,7 +82,8 @@ mod alone {
     }
 }
 
-/// A third says nothing, a third stops in the middle of its handshake, a third asks for a lot and reads none of it.
+/// A third says nothing, a third stops in the middle of its handshake, a third asks for a lot and
+/// reads none of it.
 fn be_the_crowd(socket: &Path, count: usize) {
     uring::usage::raise_file_limit();
     let connect = |n: usize| {

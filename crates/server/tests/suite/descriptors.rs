@@ -1,5 +1,5 @@
-//! What happens when no file descriptor is left. It needs a process of its own with few of them, so the test starts
-//! itself once more.
+//! What happens when no file descriptor is left. It needs a process of its own with few of them, so
+//! the test starts itself once more.
 
 use crate::support::{BACKENDS, Server, is_closed, limits};
 use block::Span;

@@ -14,8 +14,9 @@ fn shown_with(server: &mut Server, name: &str) -> String {
     shown
 }
 
-/// An export that is not there, one connection too many, and a LUN that is taken away by force, each by its name, with who
-/// and what; what happens again within the minute is counted and not told again. A plain `show` has what is grave.
+/// An export that is not there, one connection too many, and a LUN that is taken away by force,
+/// each by its name, with who and what; what happens again within the minute is counted and not
+/// told again. A plain `show` has what is grave.
 #[test]
 fn refusals_and_what_is_taken_away_are_events() {
     let mut server = Server::start(Choice::Auto, ServerLimits { connections: 2, ..limits() });

@@ -1,4 +1,5 @@
-//! Clients that vanish, lie, flood or fall silent: everything they had comes back, and nobody else notices.
+//! Clients that vanish, lie, flood or fall silent: everything they had comes back, and nobody else
+//! notices.
 
 use crate::support;
 use crate::support::by_hand::{FIXED_NO_ZEROES, OPT_GO, OPT_LIST, go, option, requests, simple};
@@ -10,12 +11,14 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use uring::{Choice, IoSettings};
 
-/// A whole handshake without waiting for any answer: flags, and GO for the LUN with no information wished for.
+/// A whole handshake without waiting for any answer: flags, and GO for the LUN with no information
+/// wished for.
 fn hello() -> Vec<u8> {
     [FIXED_NO_ZEROES.to_vec(), go(OPT_GO, LUN)].concat()
 }
 
-/// Writes as far as the server takes it without waiting: a client that never reads would wait for ever.
+/// Writes as far as the server takes it without waiting: a client that never reads would wait for
+/// ever.
 fn push(stream: &mut UnixStream, mut bytes: &[u8]) -> bool {
     stream.set_nonblocking(true).unwrap();
     while !bytes.is_empty() {
@@ -181,7 +184,8 @@ fn a_flood_of_flushes_is_taken_in_portions_and_answered_whole() {
             (0..20_000).flat_map(|cookie| simple(&Request::new(cookie, Command::Flush, 0, 0))).collect();
         let mut to = client.stream.try_clone().unwrap();
         let flooder = std::thread::spawn(move || to.write_all(&flood).unwrap());
-        // 64 KiB of receive buffer is 2340 flushes, but no more than 16 of them are let in at a time.
+        // 64 KiB of receive buffer is 2340 flushes, but no more than 16 of them are let in at a
+        // time.
         for _ in 0..50 {
             let held = server.account().claimed.0;
             assert!(held <= (16 + 1) * 512 + 4096, "{held}");
@@ -207,8 +211,8 @@ fn refusals_that_nobody_reads_do_not_pile_up() {
     server.until_empty();
 }
 
-/// Has `count` connections ask for far more than they read, once they have read for a while: each holds as much of the
-/// server's memory as it may.
+/// Has `count` connections ask for far more than they read, once they have read for a while: each
+/// holds as much of the server's memory as it may.
 fn deaf(server: &Server, count: usize) -> Vec<Client> {
     let greedy = |_| {
         let mut client = server.connect();
@@ -223,8 +227,9 @@ fn deaf(server: &Server, count: usize) -> Vec<Client> {
     clients
 }
 
-/// 128 reads of 64 KiB at once from a client that takes nothing. The server begins with 256 KiB of them, and with as much
-/// more as the socket's buffer takes; a client that then does read gets them all.
+/// 128 reads of 64 KiB at once from a client that takes nothing. The server begins with 256 KiB of
+/// them, and with as much more as the socket's buffer takes; a client that then does read gets them
+/// all.
 #[test]
 fn little_is_read_for_who_does_not_take_it() {
     for backend in BACKENDS {
@@ -251,9 +256,10 @@ fn little_is_read_for_who_does_not_take_it() {
     }
 }
 
-/// Twenty clients have asked for 2000 reads each, and the last one for a write, before any of them is let in. What the reads
-/// found tells what came before the write: not the first client's 2000, but some portions of each. 128 come in at a time,
-/// and a connection is accepted each time, has its handshake and its turn: some thirty times.
+/// Twenty clients have asked for 2000 reads each, and the last one for a write, before any of them
+/// is let in. What the reads found tells what came before the write: not the first client's 2000,
+/// but some portions of each. 128 come in at a time, and a connection is accepted each time, has
+/// its handshake and its turn: some thirty times.
 #[test]
 fn everybody_has_a_turn_before_anybody_has_all() {
     for backend in BACKENDS {
@@ -297,7 +303,8 @@ fn everybody_has_a_turn_before_anybody_has_all() {
 fn clients_who_do_not_read_leave_a_share_for_those_who_do() {
     for backend in BACKENDS {
         let server = Server::start(backend, ServerLimits { connections: 32, ..limits() });
-        // 12 MiB may be claimed. Ten leave about a third of that, so small requests come through without waiting.
+        // 12 MiB may be claimed. Ten leave about a third of that, so small requests come through
+        // without waiting.
         let deaf = deaf(&server, 10);
         let account = server.account();
         assert!((6 << 20..9 << 20).contains(&account.claimed.0), "{account:?}");
@@ -312,8 +319,8 @@ fn clients_who_do_not_read_leave_a_share_for_those_who_do() {
     }
 }
 
-/// Has each of `count` connections announce a write of 2 MiB and send only its beginning: their one request each is let
-/// in, and no share is left of six.
+/// Has each of `count` connections announce a write of 2 MiB and send only its beginning: their one
+/// request each is let in, and no share is left of six.
 fn mute(server: &Server, count: usize) -> Vec<Client> {
     let hold = |_| {
         let mut client = server.connect();
@@ -338,7 +345,8 @@ mod alone {
             let mut half = server.raw();
             half.write_all(&hello()[..20]).unwrap();
             assert!(is_closed(&mut silent) && is_closed(&mut half));
-            // It looked every 500 ms, and at what came; a shard that spins makes a hundred thousand turns in that time.
+            // It looked every 500 ms, and at what came; a shard that spins makes a hundred thousand
+            // turns in that time.
             let account = server.account();
             assert!(account.turns < 60, "{} turns", account.turns);
             server.until("alone", |account| account.connections == 1);
@@ -351,7 +359,8 @@ mod alone {
         for backend in BACKENDS {
             let limits = ServerLimits { patience: Span::from_millis(300), connections: 32, ..limits() };
             let server = Server::start(backend, limits);
-            // 4 of 12 MiB by one request each that nobody reads the answer of, and the rest shared out.
+            // 4 of 12 MiB by one request each that nobody reads the answer of, and the rest shared
+            // out.
             let big = |_| {
                 let mut client = server.connect();
                 client.ask(Request::new(1, Command::Read, 0, 2 << 20), &[]);
@@ -413,7 +422,8 @@ fn what_the_gate_is_too_full_for_goes_with_its_client() {
     ] {
         server.control.execute(line).unwrap();
     }
-    // The gate lets 65 536 requests of an object wait; each of these brings 16 384, and the fifth meets the end of it.
+    // The gate lets 65 536 requests of an object wait; each of these brings 16 384, and the fifth
+    // meets the end of it.
     let flood: Vec<u8> = (0..16_384).flat_map(|cookie| simple(&Request::new(cookie, Command::Flush, 0, 0))).collect();
     for client in &mut clients[..4] {
         client.stream.write_all(&flood).unwrap();
@@ -431,7 +441,8 @@ fn what_the_gate_is_too_full_for_goes_with_its_client() {
 
 #[test]
 fn a_ring_with_little_room_serves_everybody_all_the_same() {
-    // Room for 512 of the store, a listener and 15 connections with two jobs each, but not for more.
+    // Room for 512 of the store, a listener and 15 connections with two jobs each, but not for
+    // more.
     for backend in BACKENDS {
         let limits = limits();
         let settings = IoSettings { in_flight: 512 + 1 + 2 * 15, ..settings(backend, &limits) };
@@ -475,7 +486,8 @@ fn one_connection_in_a_hurry_does_not_starve_another() {
         assert_eq!(calm.read(0, 4096).unwrap(), [0; 4096]);
     }
     stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    // A request of the calm one has at most what the busy one asked at once before it; starved, it would see far more.
+    // A request of the calm one has at most what the busy one asked at once before it; starved, it
+    // would see far more.
     let done: u64 = hurry.join().unwrap();
     assert!(done <= 100 * 1000 * 4, "{done} requests of the busy one beside 100 of the calm one");
 }

@@ -1,5 +1,6 @@
-//! LUNs and files over NFS: what clients see of them, what they read and write, and what is refused. A client of the tests' own
-//! says exactly what a test wants; libnfs' tools are clients that somebody else wrote.
+//! LUNs and files over NFS: what clients see of them, what they read and write, and what is
+//! refused. A client of the tests' own says exactly what a test wants; libnfs' tools are clients
+//! that somebody else wrote.
 
 use crate::support::{BACKENDS, LUN, LUN_BYTES, Server, limits};
 use ::nfs::mount::{self, Exported, MountCall, MountStatus};
@@ -76,7 +77,8 @@ impl Client {
         self.stream.write_all(&out).unwrap();
     }
 
-    /// The next reply: whose it is, how it went, and the rest; `None` when the connection has ended.
+    /// The next reply: whose it is, how it went, and the rest; `None` when the connection has
+    /// ended.
     fn receive(&mut self) -> Option<(u32, Outcome, Vec<u8>)> {
         let mut joiner = Joiner::new();
         loop {
@@ -199,7 +201,7 @@ impl Client {
     }
 }
 
-/// Volumes are mounted by their names, folders are listed by pages of any size, and what is in them is found.
+/// Volumes are mounted by name, folders are listed by pages of any size, their contents found.
 #[test]
 fn volumes_are_mounted_listed_and_looked_up() {
     let server = start(BACKENDS[0], limits());
@@ -231,8 +233,8 @@ fn volumes_are_mounted_listed_and_looked_up() {
     server.until_empty();
 }
 
-/// What is written over NFS is read over NFS and over NBD, at any place and of any length; a COMMIT and a durable write have the
-/// verifier of this life, and the next life has another.
+/// What is written over NFS is read over NFS and over NBD, at any place and of any length; a COMMIT
+/// and a durable write have the verifier of this life, and the next life has another.
 #[test]
 fn what_is_written_is_read_by_both_protocols() {
     for backend in BACKENDS {
@@ -264,8 +266,8 @@ fn what_is_written_is_read_by_both_protocols() {
     }
 }
 
-/// Handles that are forged, old or of another server, writes beyond the end, names that would be made: each is answered with
-/// its status, and the connection goes on.
+/// Handles that are forged, old or of another server, writes beyond the end, names that would be
+/// made: each is answered with its status, and the connection goes on.
 #[test]
 fn what_cannot_be_is_answered_and_disturbs_nothing() {
     let mut server = start(BACKENDS[0], limits());
@@ -367,7 +369,8 @@ fn rules_of_access_hold_for_handles_too() {
     server.until_empty();
 }
 
-/// A handle holds after a restart, and that of a LUN which is gone never stands for one that was made later.
+/// A handle holds after a restart, and that of a LUN which is gone never stands for one that was
+/// made later.
 #[test]
 fn handles_outlive_a_restart_and_stand_for_one_lun_only() {
     let front = || front(Access::default());
@@ -392,8 +395,8 @@ fn handles_outlive_a_restart_and_stand_for_one_lun_only() {
     assert_eq!(client.read(new, 0, 512), Ok((vec![0; 512], false)));
 }
 
-/// Calls pass the gate: a ceiling holds them back, those that wait are seen, and what a client asks without reading its answers
-/// is bounded.
+/// Calls pass the gate: a ceiling holds them back, those that wait are seen, and what a client asks
+/// without reading its answers is bounded.
 #[test]
 fn a_ceiling_holds_calls_back_and_a_client_that_does_not_read_is_bounded() {
     let mut server = start(BACKENDS[0], limits());
@@ -437,7 +440,8 @@ fn a_ceiling_holds_calls_back_and_a_client_that_does_not_read_is_bounded() {
     server.until_empty();
 }
 
-/// A record in fragments, one longer than any, and what is no call end the connection, and nothing is left of it.
+/// A record in fragments, one longer than any, and what is no call end the connection, and nothing
+/// is left of it.
 #[test]
 fn a_stream_that_is_none_ends_its_connection() {
     let server = start(BACKENDS[0], limits());

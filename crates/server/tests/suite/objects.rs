@@ -1,6 +1,6 @@
-//! Policies on every kind of object, by real I/O over NBD: a ceiling on an SVM, a volume, a qtree, a LUN and a file each
-//! holds to the operation by the gate's own record of its dispatches; adaptive policies follow what is written; and what
-//! is refused changes nothing.
+//! Policies on every kind of object, by real I/O over NBD: a ceiling on an SVM, a volume, a qtree,
+//! a LUN and a file each holds to the operation by the gate's own record of its dispatches;
+//! adaptive policies follow what is written; and what is refused changes nothing.
 
 mod refusals;
 
@@ -119,8 +119,8 @@ fn exports_follow_what_is_renamed() {
     assert_eq!(connect(&server, names[1]).read(4096, 512).unwrap(), [7; 512]);
 }
 
-/// A pool that was made under `nesting = "free"` opens under the default: what is nested stays in force, and only what is
-/// new is refused.
+/// A pool that was made under `nesting = "free"` opens under the default: what is nested stays in
+/// force, and only what is new is refused.
 #[test]
 fn a_pool_opens_whatever_its_settings_have_become() {
     let free = RegistrySettings { nesting: qos::Nesting::Free, ..RegistrySettings::default() };
@@ -149,9 +149,10 @@ fn a_pool_opens_whatever_its_settings_have_become() {
 mod alone {
     use super::*;
 
-    /// Each kind in turn has a ceiling of 400 IOPS, and clients on everything beneath it ask for as much as they can for
-    /// a while after that. In no sliding second of the gate's record did more than 404 + 1 pass it, nor less than 392 in the
-    /// mean: the gate, not the clock of this test, says both.
+    /// Each kind in turn has a ceiling of 400 IOPS, and clients on everything beneath it ask for as
+    /// much as they can for a while after that. In no sliding second of the gate's record did more
+    /// than 404 + 1 pass it, nor less than 392 in the mean: the gate, not the clock of this test,
+    /// says both.
     #[test]
     fn a_ceiling_holds_on_every_kind_of_object() {
         let kinds = [
@@ -175,19 +176,22 @@ mod alone {
             run(&mut server.control, &[&format!("{attach} g")]);
             let begun = server.account().now;
             let Load { trace, ended, stalled } = under_load(&server, path, exports, 900);
-            // The first dispatches come once clients are connected, and the last before all answers are in.
+            // The first dispatches come once clients are connected, and the last before all answers
+            // are in.
             let from = begun + Span::from_millis(500);
             let peak = trace.peak(begun, ended + Span::from_secs(1)).unwrap_or_else(|| panic!("{path}: too short"));
             assert!(peak.ops <= 404 + 1, "{path}: {peak:?}");
             let mean = trace.peak(from, last(&trace)).unwrap_or_else(|| panic!("{path}: too short"));
-            // Where something else had the processor, the gate says for how long; limits do not make up for that.
+            // Where something else had the processor, the gate says for how long; limits do not
+            // make up for that.
             let least = 400.0 * (0.98 - stalled.as_secs_f64());
             assert!((least..=405.0).contains(&mean.mean_ops), "{path}: {mean:?} with {stalled} stalled");
             run(&mut server.control, &[&format!("{attach} none")]);
         }
     }
 
-    /// Has `requests` reads in all wait on the exports, and gathers what passed the object until all are answered.
+    /// Has `requests` reads in all wait on the exports, and gathers what passed the object until
+    /// all are answered.
     fn under_load(server: &Server, path: &str, exports: &[&str], requests: usize) -> Load {
         let mut clients: Vec<Client> = exports.iter().map(|export| connect(server, export)).collect();
         let each = requests / clients.len();
@@ -215,7 +219,8 @@ mod alone {
         load
     }
 
-    /// Asks for that many reads in one go: more system calls than the socket has room for would wait for the answers.
+    /// Asks for that many reads in one go: more system calls than the socket has room for would
+    /// wait for the answers.
     fn ask_all(client: &mut Client, reads: usize) {
         let read = |cookie: usize| client.bytes(&Request::new(cookie as u64, Command::Read, 0, 4096), &[]);
         let bytes: Vec<u8> = (0..reads).flat_map(read).collect();
@@ -240,7 +245,8 @@ mod alone {
         Time::from_nanos(trace.bins().map(|(bin, ..)| bin).max().unwrap_or(0) * 10_000_000)
     }
 
-    /// A real second under a ceiling and beside it, as the statistics tell it over the control socket.
+    /// A real second under a ceiling and beside it, as the statistics tell it over the control
+    /// socket.
     #[test]
     fn statistics_say_what_the_gate_did() {
         let mut server = server();
@@ -280,7 +286,8 @@ mod alone {
         let table = ask("qos statistics workload held show");
         assert!(table.contains("its ceiling (IOPS)"), "{table}");
         assert!(ask("qos statistics volume held show -volume vol2").contains("ceiling of lun1 (IOPS)"));
-        // Nearly all of the latency is the ceiling's: more in the column QoS Max than the tenth in all the others.
+        // Nearly all of the latency is the ceiling's: more in the column QoS Max than the tenth in
+        // all the others.
         let table = ask("qos statistics latency show");
         let row: Vec<&str> = table.lines().find(|line| line.starts_with("gold")).unwrap().split_whitespace().collect();
         let ms = |text: &str| match text.strip_suffix("us") {
@@ -302,15 +309,16 @@ mod alone {
     }
 }
 
-/// A policy that gives what is used sets limits at once for what is used now, follows what is written at the next look,
-/// and a resize at once.
+/// A policy that gives what is used sets limits at once for what is used now, follows what is
+/// written at the next look, and a resize at once.
 #[test]
 fn an_adaptive_policy_follows_what_is_written() {
     let registry = RegistrySettings { evaluation_interval: Span::ZERO, ..RegistrySettings::default() };
     let mut server = Server::start_under(limits(), settings(BACKENDS[0], &limits()), registry);
     let mut client = connect(&server, LUN);
     client.write(0, &[7; 1 << 20]).unwrap();
-    // 10^6 IOPS per GB of what is used, 2 x 10^6 at the peak: 1 MiB is 1048.576 and 2097.152, and less would be 75.
+    // 10^6 IOPS per GB of what is used, 2 x 10^6 at the peak: 1 MiB is 1048.576 and 2097.152, and
+    // less would be 75.
     run(
         &mut server.control,
         &[
@@ -376,8 +384,9 @@ fn housekeeping_looks_at_sizes_by_itself() {
     assert_eq!(Arc::strong_count(&control), 1);
 }
 
-/// What is done comes to the pool's file every so many rounds, under the names and the policy that it was done with: what lies
-/// there at any moment is there after a kill. A volume that is deleted keeps what it did.
+/// What is done comes to the pool's file every so many rounds, under the names and the policy that
+/// it was done with: what lies there at any moment is there after a kill. A volume that is deleted
+/// keeps what it did.
 #[test]
 fn hourly_totals_are_kept_while_the_server_runs() {
     let mut server = Server::start_under(limits(), settings(BACKENDS[0], &limits()), RegistrySettings::default());
@@ -445,7 +454,8 @@ fn what_a_policy_comes_to_is_shown() {
         ],
     );
     let mut shown = |line: &str| server.control.execute(line).unwrap();
-    // The volume is far below a TB: its minimum is its floor and, as the greater, its ceiling; 700 × 4 KiB = 2.87 MB/s.
+    // The volume is far below a TB: its minimum is its floor and, as the greater, its ceiling; 700
+    // × 4 KiB = 2.87 MB/s.
     let workloads = shown("qos workload show -fields max-throughput,min-throughput,burst");
     let row = |name: &str| workloads.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
     assert_eq!(row("vol1").matches("700IOPS").count(), 2, "{workloads}");

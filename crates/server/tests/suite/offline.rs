@@ -1,13 +1,13 @@
-//! LUNs that are taken away from clients: by a delete, or offline and online again. Under I/O, and over a
-//! restart.
+//! LUNs that are taken away from clients: by a delete, or offline and online again. Under I/O, and
+//! over a restart.
 
 use crate::support::{BACKENDS, Client, LUN, Server, is_closed, limits, settings};
 use nbd::{Command, Errno, Request, Wishes};
 
 const BLOCK: u64 = 4096;
 
-/// Writes that a client has under way: more than a ceiling of 5 IOPS lets through, and fewer than a new connection may have
-/// taken in at once (63).
+/// Writes that a client has under way: more than a ceiling of 5 IOPS lets through, and fewer than a
+/// new connection may have taken in at once (63).
 const ASKED: u64 = 32;
 
 fn refused(server: &mut Server, line: &str) -> String {
@@ -22,7 +22,8 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-/// A server whose LUN has a ceiling of 5 IOPS, and a client with [`ASKED`] writes of a block each, most of which wait.
+/// A server whose LUN has a ceiling of 5 IOPS, and a client with [`ASKED`] writes of a block each,
+/// most of which wait.
 fn under_writes(mut server: Server) -> (Server, Client) {
     said(&mut server, "qos policy-group create slow -vserver svm01 -max-throughput 5IOPS");
     said(&mut server, "volume modify -volume vol1 -vserver svm01 -qos-policy-group slow");
@@ -34,8 +35,8 @@ fn under_writes(mut server: Server) -> (Server, Client) {
     (server, client)
 }
 
-/// The answers to those writes until the server closes the connection: which were carried out. All are answered, each
-/// carried out or `ESHUTDOWN`.
+/// The answers to those writes until the server closes the connection: which were carried out. All
+/// are answered, each carried out or `ESHUTDOWN`.
 fn carried_out(client: &mut Client) -> Vec<bool> {
     let mut answers = vec![None; ASKED as usize];
     while let Some((cookie, result)) = client.answer(|_| (0, 0)) {
@@ -45,7 +46,8 @@ fn carried_out(client: &mut Client) -> Vec<bool> {
     answers.into_iter().map(|answer| answer.expect("all are answered")).collect()
 }
 
-/// A delete beneath a client is refused, says what to do, and disturbs nothing; forced, it answers what waits with an error.
+/// A delete beneath a client is refused, says what to do, and disturbs nothing; forced, it answers
+/// what waits with an error.
 #[test]
 fn a_delete_under_writes_is_refused_unless_it_is_forced() {
     let server = Server::start(BACKENDS[0], limits());
@@ -59,7 +61,8 @@ fn a_delete_under_writes_is_refused_unless_it_is_forced() {
     let answer = said(&mut server, &format!("lun delete -path {LUN} -force"));
     assert_eq!(answer, "Note: svm01:/vol/vol1/lun1: 2 connections ended with an error.\n");
     let carried_out = carried_out(&mut client);
-    // Five a second and one at once; it takes no second from the first write to here, or many do not end as errors.
+    // Five a second and one at once; it takes no second from the first write to here, or many do
+    // not end as errors.
     assert!(carried_out.iter().filter(|done| !**done).count() > 0, "{carried_out:?}");
     drop(second);
     server.until_empty();
@@ -68,8 +71,9 @@ fn a_delete_under_writes_is_refused_unless_it_is_forced() {
     assert!(unknown.contains("there is no such export"), "{unknown}");
 }
 
-/// Offline under writes: what waits ends with an error and was not carried out, what was answered is there. No client comes
-/// in, also after a restart, and hears why; online again it is as it was left.
+/// Offline under writes: what waits ends with an error and was not carried out, what was answered
+/// is there. No client comes in, also after a restart, and hears why; online again it is as it was
+/// left.
 #[test]
 fn offline_under_writes_loses_nothing_that_was_answered() {
     let server = Server::start(BACKENDS[0], limits());
@@ -112,7 +116,8 @@ fn a_lun_without_clients_goes_without_force() {
     assert!(is_closed(&mut client.stream));
 }
 
-/// Patterns take all LUNs that they match, in one SVM; a LUN that is so already stays so, and one that is not there is said.
+/// Patterns take all LUNs that they match, in one SVM; a LUN that is so already stays so, and one
+/// that is not there is said.
 #[test]
 fn patterns_take_several_offline() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -136,7 +141,8 @@ fn patterns_take_several_offline() {
     }
 }
 
-/// What is renamed, resized or restored while it is offline stays offline, and a new LUN of its name is online.
+/// What is renamed, resized or restored while it is offline stays offline, and a new LUN of its
+/// name is online.
 #[test]
 fn a_lun_stays_offline_whatever_becomes_of_it() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -158,8 +164,8 @@ fn a_lun_stays_offline_whatever_becomes_of_it() {
     assert_eq!(server.with("/vol/vol1/lun2", |client| client.read(0, 1)), Ok(vec![1]));
 }
 
-/// Files follow the same rule, and so does a restore of one LUN; a forced command ends the connections to what it changes
-/// and no others.
+/// Files follow the same rule, and so does a restore of one LUN; a forced command ends the
+/// connections to what it changes and no others.
 #[test]
 fn one_rule_for_all_that_takes_data_away() {
     let mut server = Server::start(BACKENDS[0], limits());

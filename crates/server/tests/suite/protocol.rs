@@ -1,5 +1,6 @@
-//! What few clients in the field do yet, said by hand: reads that fail in the middle, filters of block status, sizes that
-//! change under a connection, and requests that are still on their way when the server stops.
+//! What few clients in the field do yet, said by hand: reads that fail in the middle, filters of
+//! block status, sizes that change under a connection, and requests that are still on their way
+//! when the server stops.
 
 use crate::support;
 use crate::support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
@@ -93,9 +94,10 @@ impl Chunks {
     }
 }
 
-/// The file of the blocks, which the only LUN fills from the first on, is cut off behind the server's back, after 1 MiB + 4 KiB
-/// of the 2 MiB that are read. What comes before is sent as data, and the error names the place: 1 MiB + 4096 = 1052672. Under
-/// simple framing, and where the client wants one piece, the read fails as a whole.
+/// The file of the blocks, which the only LUN fills from the first on, is cut off behind the
+/// server's back, after 1 MiB + 4 KiB of the 2 MiB that are read. What comes before is sent as
+/// data, and the error names the place: 1 MiB + 4096 = 1052672. Under simple framing, and where the
+/// client wants one piece, the read fails as a whole.
 #[test]
 fn a_read_that_fails_in_the_middle_brings_what_came_before() {
     const GOOD: u64 = MIB + 4096;
@@ -125,8 +127,9 @@ fn a_read_that_fails_in_the_middle_brings_what_came_before() {
     server.until_empty();
 }
 
-/// A LUN with a snapshot: its first block of 64 KiB was written again since, its second was not, the third is new. The second
-/// context says which are the LUN's own (1) and which the snapshot has, too (2); the clone shares both of the snapshot's.
+/// A LUN with a snapshot: its first block of 64 KiB was written again since, its second was not,
+/// the third is new. The second context says which are the LUN's own (1) and which the snapshot
+/// has, too (2); the clone shares both of the snapshot's.
 #[test]
 fn a_second_context_tells_what_is_shared() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -185,7 +188,8 @@ fn filter(ids: &[u32]) -> Vec<u8> {
     4096u64.to_be_bytes().into_iter().chain(ids).collect()
 }
 
-/// An id that is none, one twice, none at all, a length that is none; a payload of 1 MiB. All go off the stream.
+/// An id that is none, one twice, none at all, a length that is none; a payload of 1 MiB. All go
+/// off the stream.
 fn refuses_bad_filters(client: &mut Chunks, id: u32) {
     for payload in [filter(&[9]), filter(&[id, id]), filter(&[]), vec![0; 5], vec![0; MIB as usize]] {
         let bytes = [header(9, payload.len() as u64), payload].concat();
@@ -193,7 +197,8 @@ fn refuses_bad_filters(client: &mut Chunks, id: u32) {
     }
 }
 
-/// The same bytes to a server that others wrote: qemu-nbd understands our filter, and refuses what we refuse.
+/// The same bytes to a server that others wrote: qemu-nbd understands our filter, and refuses what
+/// we refuse.
 #[test]
 fn another_server_answers_the_same() {
     let dir = tempfile::tempdir().unwrap();
@@ -221,7 +226,8 @@ fn another_server_answers_the_same() {
     }
 }
 
-/// A filter names contexts by their ids; one that is none is refused, and the next request is understood all the same.
+/// A filter names contexts by their ids; one that is none is refused, and the next request is
+/// understood all the same.
 #[test]
 fn a_block_status_is_answered_for_the_contexts_that_are_named() {
     for backend in BACKENDS {
@@ -251,8 +257,9 @@ fn a_block_status_is_answered_for_the_contexts_that_are_named() {
     }
 }
 
-/// A LUN that grows under its connections: what a connection was told stays its size, and the next one sees the new size. One
-/// that shrinks by force ends them. Requests past an end get the errors of the protocol.
+/// A LUN that grows under its connections: what a connection was told stays its size, and the next
+/// one sees the new size. One that shrinks by force ends them. Requests past an end get the errors
+/// of the protocol.
 #[test]
 fn a_size_that_changes_is_met_by_the_next_connection() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -285,8 +292,9 @@ fn a_size_that_changes_is_met_by_the_next_connection() {
     assert_eq!(client.call(Request::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
 }
 
-/// The client has sent 1000 writes of 64 bytes (92 KB with their headers) when the server stops: 1 of them is under way, as a
-/// limit wants it, 4 KiB lie in the receive buffer, the rest in the socket. All are answered: carried out or ESHUTDOWN.
+/// The client has sent 1000 writes of 64 bytes (92 KB with their headers) when the server stops: 1
+/// of them is under way, as a limit wants it, 4 KiB lie in the receive buffer, the rest in the
+/// socket. All are answered: carried out or ESHUTDOWN.
 #[test]
 fn what_was_sent_before_the_stop_is_answered() {
     const WRITES: u64 = 1000;
@@ -317,8 +325,8 @@ fn what_was_sent_before_the_stop_is_answered() {
     }
 }
 
-/// A client that never stops asking does not hold the server up: it is read as far as it had come, and no further. That this
-/// test ends is what it shows.
+/// A client that never stops asking does not hold the server up: it is read as far as it had come,
+/// and no further. That this test ends is what it shows.
 #[test]
 fn a_client_that_goes_on_asking_cannot_hold_a_stop() {
     for backend in BACKENDS {

@@ -1,5 +1,6 @@
-//! Connections that are encrypted with a pre-shared key: whom a key lets in, what it lets him see, and that nothing of a
-//! broken one stays behind. The client is the same library's other end; GnuTLS' is in `cli/tests/end_to_end/psk.rs`.
+//! Connections that are encrypted with a pre-shared key: whom a key lets in, what it lets him see,
+//! and that nothing of a broken one stays behind. The client is the same library's other end;
+//! GnuTLS' is in `cli/tests/end_to_end/psk.rs`.
 
 use crate::support;
 use crate::support::by_hand::{
@@ -107,7 +108,8 @@ impl Write for Secret {
     }
 }
 
-/// Requests of many lengths, in records and sends of their own, and the end of the connection is told.
+/// Requests of many lengths, in records and sends of their own, and the end of the connection is
+/// told.
 #[test]
 fn what_is_written_with_a_key_is_read_back() {
     for backend in BACKENDS {
@@ -140,7 +142,8 @@ fn a_stop_answers_what_was_sent_and_says_goodbye() {
     }
 }
 
-/// A wrong key, a name that nobody knows, and clear text where keys are required; optional means that both are served.
+/// A wrong key, a name that nobody knows, and clear text where keys are required; optional means
+/// that both are served.
 #[test]
 fn only_who_knows_a_key_comes_in() {
     let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Required, Access::default());
@@ -185,7 +188,8 @@ fn the_keys_name_decides_what_is_seen() {
     keyed.server.until_empty();
 }
 
-/// A key that is taken out of the file opens nothing after a renewal; connections that are open stay.
+/// A key that is taken out of the file opens nothing after a renewal; connections that are open
+/// stay.
 #[test]
 fn keys_can_be_renewed() {
     let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Required, Access::default());
@@ -197,7 +201,8 @@ fn keys_can_be_renewed() {
     assert_eq!(early.list(), [LUN]);
 }
 
-/// Writes what the server may not take any more: it closes what is none, and on a busy machine a client's time may be over.
+/// Writes what the server may not take any more: it closes what is none, and on a busy machine a
+/// client's time may be over.
 fn write(stream: &mut UnixStream, bytes: &[u8]) {
     use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
     if let Err(error) = stream.write_all(bytes) {
@@ -209,8 +214,8 @@ fn write(stream: &mut UnixStream, bytes: &[u8]) {
 mod alone {
     use super::*;
 
-    /// Handshakes that are cut, damaged, or stop half-way, in the smallest pieces: each ends, none costs more than its time,
-    /// and another client is served throughout.
+    /// Handshakes that are cut, damaged, or stop half-way, in the smallest pieces: each ends, none
+    /// costs more than its time, and another client is served throughout.
     #[test]
     fn broken_handshakes_leave_nothing_behind() {
         for backend in BACKENDS {
@@ -229,7 +234,8 @@ mod alone {
                 match round % 4 {
                     // Cut off.
                     0 => write(&mut stream, &hello[..chance.below(hello.len() as u64) as usize]),
-                    // Damaged: an alert and the end, or an answer if it is in what nobody checks before the key.
+                    // Damaged: an alert and the end, or an answer if it is in what nobody checks
+                    // before the key.
                     1 => {
                         let at = chance.below(hello.len() as u64) as usize;
                         hello[at] ^= 1 << chance.below(8);

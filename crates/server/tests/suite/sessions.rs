@@ -42,8 +42,8 @@ fn what_is_written_is_read_back_under_every_framing() {
     }
 }
 
-/// What was never written is told as a hole to who understands it: at the ends of a read, unless he wants one piece (DF),
-/// and not where the hole is too small to be worth it.
+/// What was never written is told as a hole to who understands it: at the ends of a read, unless he
+/// wants one piece (DF), and not where the hole is too small to be worth it.
 #[test]
 fn what_was_never_written_is_read_as_a_hole() {
     let server = Server::start(BACKENDS[0], limits());
@@ -51,7 +51,8 @@ fn what_was_never_written_is_read_as_a_hole() {
         let mut client = Client::connect(&server.socket, wishes(framing));
         let data = vec![7; 8192];
         client.write(1 << 20, &data).unwrap();
-        // From, length, and how many bytes of it are told as a hole: before the data, behind it, both, all, none.
+        // From, length, and how many bytes of it are told as a hole: before the data, behind it,
+        // both, all, none.
         for (from, len, told) in [
             ((1 << 20) - 65_536, 65_536 + 4096, 65_536),
             ((1 << 20) + 4096, 4096 + 65_536, 65_536),
@@ -176,8 +177,8 @@ fn a_stop_answers_what_was_asked() {
     }
 }
 
-/// Of 32 writes that are all at the server when it stops, the eight that a limit let in are carried out, and the others are
-/// told that they are not (ESHUTDOWN).
+/// Of 32 writes that are all at the server when it stops, the eight that a limit let in are carried
+/// out, and the others are told that they are not (ESHUTDOWN).
 #[test]
 fn what_a_limit_held_back_is_told_that_the_server_stops() {
     for backend in BACKENDS {
@@ -202,7 +203,8 @@ fn what_a_limit_held_back_is_told_that_the_server_stops() {
         }
         let (done, dismissed) = (told.remove(&Ok(Vec::new())).unwrap_or(0), told.remove(&Err(Errno::Shutdown)));
         assert!(told.is_empty(), "{told:?}");
-        // Eight at least are let in; at five a second it takes more than four seconds until none is left to be told.
+        // Eight at least are let in; at five a second it takes more than four seconds until none is
+        // left to be told.
         assert!(done + dismissed.unwrap_or(0) == 32 && done >= 8 && dismissed >= Some(1), "{done} {dismissed:?}");
         drop(dir);
     }

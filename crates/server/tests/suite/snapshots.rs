@@ -1,5 +1,5 @@
-//! Snapshots and clones by real I/O over NBD: what they hold, what space they take, in which order they go, and that none
-//! of it is lost with the server.
+//! Snapshots and clones by real I/O over NBD: what they hold, what space they take, in which order
+//! they go, and that none of it is lost with the server.
 
 use crate::support;
 use crate::support::{BACKENDS, Chance, Client, LUN, Server, is_closed, limits, settings};
@@ -45,7 +45,8 @@ fn restart(server: Server) -> Server {
     Server { control, socket, dir }
 }
 
-/// What `volume snapshot show` says of a snapshot's size, and `volume show` of the space of its volume, in bytes.
+/// What `volume snapshot show` says of a snapshot's size, and `volume show` of the space of its
+/// volume, in bytes.
 fn sizes(server: &mut Server, snapshot: &str) -> (u64, u64) {
     let figure = |text: String, what: &str| {
         let last = text.lines().find(|line| line.contains(what)).and_then(|line| line.split_whitespace().last());
@@ -65,8 +66,8 @@ fn sizes(server: &mut Server, snapshot: &str) -> (u64, u64) {
     (figure(alone, snapshot), figure(used, "vol1"))
 }
 
-/// A snapshot keeps what was there, takes no space until something is written over, then exactly the blocks that only it
-/// has, and gives them back when it goes. After a restart all is as it was.
+/// A snapshot keeps what was there, takes no space until something is written over, then exactly
+/// the blocks that only it has, and gives them back when it goes. After a restart all is as it was.
 #[test]
 fn a_snapshot_keeps_what_was_there_and_takes_what_only_it_has() {
     let mut server = server();
@@ -96,9 +97,10 @@ fn a_snapshot_keeps_what_was_there_and_takes_what_only_it_has() {
     assert_eq!(blocks(&restart(server), LUN), [1, 1, 1, 0]);
 }
 
-/// A volume of two LUNs, one in a qtree, and a file. After the snapshot one LUN is written, the other deleted, the file
-/// longer and written, a LUN is new. The restore brings back what was, at its size, and takes away what was not; not beneath
-/// a client unless it is forced, and then the client hears it. A file is restored alone in the same way.
+/// A volume of two LUNs, one in a qtree, and a file. After the snapshot one LUN is written, the
+/// other deleted, the file longer and written, a LUN is new. The restore brings back what was, at
+/// its size, and takes away what was not; not beneath a client unless it is forced, and then the
+/// client hears it. A file is restored alone in the same way.
 #[test]
 fn a_volume_is_restored_as_a_whole() {
     let mut server = server();
@@ -149,8 +151,9 @@ fn a_volume_is_restored_as_a_whole() {
     assert_eq!(blocks(&server, exports[0])[0], 33, "the others stay");
 }
 
-/// Eight clones, each of the one before with its own change, of volumes and of LUNs by turns. All hold what they should;
-/// whatever the order in which they and the snapshots go, those left keep theirs, and at the end all space is free.
+/// Eight clones, each of the one before with its own change, of volumes and of LUNs by turns. All
+/// hold what they should; whatever the order in which they and the snapshots go, those left keep
+/// theirs, and at the end all space is free.
 #[test]
 fn clones_of_clones_go_in_any_order() {
     let mut chance = Chance(5);
@@ -225,8 +228,9 @@ fn a_clone_carries_no_policy() {
     assert_eq!(names, ["svm01:/vol/vol1/lun1", "svm01:/vol/bound"]);
 }
 
-/// Two LUNs of a volume, a writer that writes to the one and, when that is answered, to the other, without an end.
-/// However often a snapshot is taken meanwhile: the first is never behind the second in it, and at most one ahead.
+/// Two LUNs of a volume, a writer that writes to the one and, when that is answered, to the other,
+/// without an end. However often a snapshot is taken meanwhile: the first is never behind the
+/// second in it, and at most one ahead.
 #[test]
 fn a_snapshot_of_two_luns_is_of_one_moment() {
     let mut server = server();

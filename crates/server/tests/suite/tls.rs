@@ -1,6 +1,8 @@
-//! Encrypted connections: what is let in, what is refused, and that nothing of a broken one stays behind.
+//! Encrypted connections: what is let in, what is refused, and that nothing of a broken one stays
+//! behind.
 //!
-//! The client here is rustls over a socket, with the protocol's bytes written by hand, so that it can also misbehave.
+//! The client here is rustls over a socket, with the protocol's bytes written by hand, so that it
+//! can also misbehave.
 
 use crate::support;
 use crate::support::by_hand::*;
@@ -100,8 +102,8 @@ fn pattern(len: usize, seed: u64) -> Vec<u8> {
     (0..len.div_ceil(8)).flat_map(|_| chance.below(u64::MAX).to_le_bytes()).take(len).collect()
 }
 
-/// Requests from a byte to a MiB, which takes many records and many sends, are the same as in clear text, in both versions
-/// of TLS and on both backends. The goodbye is answered by TLS's own.
+/// Requests from a byte to a MiB, which takes many records and many sends, are the same as in clear
+/// text, in both versions of TLS and on both backends. The goodbye is answered by TLS's own.
 #[test]
 fn what_is_written_encrypted_is_read_back() {
     let authority = Authority::new();
@@ -146,8 +148,8 @@ fn nothing_but_starttls_and_abort_is_answered_in_clear_text() {
     server.until_empty();
 }
 
-/// Bytes that somebody on the way put behind STARTTLS are never taken for what comes over TLS, and what was agreed before
-/// it holds no more.
+/// Bytes that somebody on the way put behind STARTTLS are never taken for what comes over TLS, and
+/// what was agreed before it holds no more.
 #[test]
 fn nothing_said_in_clear_text_counts_afterwards() {
     let authority = Authority::new();
@@ -189,8 +191,8 @@ fn only_certificates_of_the_authority_come_in() {
     }
 }
 
-/// A certificate that the authority has taken back opens nothing, another one does; a list that is out of date, or by
-/// another authority, opens nothing to anybody.
+/// A certificate that the authority has taken back opens nothing, another one does; a list that is
+/// out of date, or by another authority, opens nothing to anybody.
 #[test]
 fn what_was_taken_back_opens_nothing() {
     let authority = Authority::new();
@@ -244,8 +246,8 @@ fn what_was_taken_back_opens_nothing() {
     assert!(tls.renew().unwrap_err().to_string().contains("ca-crl.pem: certificate revocation lists in PEM: "));
 }
 
-/// A rule gives an export to one name; another client neither lists it nor can tell it from one that does not exist. A
-/// reader is told that it is one, and its writes are refused.
+/// A rule gives an export to one name; another client neither lists it nor can tell it from one
+/// that does not exist. A reader is told that it is one, and its writes are refused.
 #[test]
 fn names_decide_what_is_seen() {
     let authority = Authority::new();
@@ -273,7 +275,8 @@ fn names_decide_what_is_seen() {
     server.until_empty();
 }
 
-/// Everything that a well-behaved client says, cut at any point or changed in one place: nothing stays behind.
+/// Everything that a well-behaved client says, cut at any point or changed in one place: nothing
+/// stays behind.
 #[test]
 fn broken_tls_ends_its_connection_and_leaves_nothing() {
     let authority = Authority::new();
@@ -334,8 +337,8 @@ fn records_may_come_in_the_smallest_pieces() {
     assert!(client.get(0, 3000).1 == bytes);
 }
 
-/// A client that asks for far more than it reads is held back over TLS as it is in clear text: what is encrypted for it
-/// and not sent is one portion, and others are served.
+/// A client that asks for far more than it reads is held back over TLS as it is in clear text: what
+/// is encrypted for it and not sent is one portion, and others are served.
 #[test]
 fn an_encrypted_client_that_never_reads_is_held_back() {
     let authority = Authority::new();
@@ -390,7 +393,8 @@ fn certificates_can_be_renewed() {
     assert!(trusts_the_old.write_all(&option(OPT_LIST, &[])).and_then(|()| reply(&mut trusts_the_old)).is_err());
 }
 
-/// A client that says nothing in the middle of TLS's handshake goes when the handshake's time is over.
+/// A client that says nothing in the middle of TLS's handshake goes when the handshake's time is
+/// over.
 #[test]
 fn half_a_handshake_of_tls_is_ended() {
     let authority = Authority::new();
@@ -404,7 +408,8 @@ fn half_a_handshake_of_tls_is_ended() {
     server.until_empty();
 }
 
-/// An address has a limit of its own: one more is told so, with the limit's name, and others come in.
+/// An address has a limit of its own: one more is told so, with the limit's name, and others come
+/// in.
 #[test]
 fn an_address_with_too_many_connections_is_told_so() {
     let front = Front { listen: vec![Listen::Tcp("127.0.0.1:0".into())], ..Front::default() };

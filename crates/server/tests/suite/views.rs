@@ -1,5 +1,5 @@
-//! Large replies come from the page cache as they are sent: a client gets its own LUN's bytes, however late it reads, and
-//! what it leaves unread keeps nothing from the others.
+//! Large replies come from the page cache as they are sent: a client gets its own LUN's bytes,
+//! however late it reads, and what it leaves unread keeps nothing from the others.
 
 use crate::support::{BACKENDS, Client, LUN, LUN_BYTES, Server, limits, wait};
 use block::Bytes;
@@ -8,7 +8,8 @@ use server::ServerLimits;
 
 const MIB: u64 = 1 << 20;
 
-/// Enough memory that one client may have four reads of 1 MiB under way: a ninth of 7/8 of it at least.
+/// Enough memory that one client may have four reads of 1 MiB under way: a ninth of 7/8 of it at
+/// least.
 fn roomy() -> ServerLimits {
     ServerLimits { memory: Bytes::mib(64), ..limits() }
 }
@@ -52,8 +53,8 @@ fn lengths_about_the_threshold_and_odd_places_are_right() {
     }
 }
 
-/// Blocks that were written in no order lie in no order; reads of many of them are right from any byte, also where one
-/// was never written.
+/// Blocks that were written in no order lie in no order; reads of many of them are right from any
+/// byte, also where one was never written.
 #[test]
 fn scattered_blocks_are_put_together() {
     for backend in BACKENDS {
@@ -92,8 +93,9 @@ fn data_between_holes_is_right() {
     }
 }
 
-/// Reads of 1 MiB with writes to the same blocks between them, all asked before any answer is read. A read that was asked
-/// when version `n` had been acknowledged shows that one or a later one in every page, never an earlier one.
+/// Reads of 1 MiB with writes to the same blocks between them, all asked before any answer is read.
+/// A read that was asked when version `n` had been acknowledged shows that one or a later one in
+/// every page, never an earlier one.
 #[test]
 fn reads_between_writes_show_what_was_acknowledged_or_later() {
     for backend in BACKENDS {
@@ -115,9 +117,10 @@ fn reads_between_writes_show_what_was_acknowledged_or_later() {
     }
 }
 
-/// A client has asked for its LUN's bytes and reads nothing. Its blocks are given up meanwhile, and another LUN writes
-/// all there is to be had many times over. The client still gets its own LUN's bytes, and while it sleeps the space that
-/// it looks at comes free: the other's writes and flushes are answered.
+/// A client has asked for its LUN's bytes and reads nothing. Its blocks are given up meanwhile, and
+/// another LUN writes all there is to be had many times over. The client still gets its own LUN's
+/// bytes, and while it sleeps the space that it looks at comes free: the other's writes and flushes
+/// are answered.
 #[test]
 fn a_late_reader_sees_no_other_luns_bytes() {
     for backend in BACKENDS {
@@ -150,7 +153,8 @@ fn a_late_reader_sees_no_other_luns_bytes() {
     }
 }
 
-/// Clients that ask and go, with answers in the socket, at the server and in the gate: all they had comes back.
+/// Clients that ask and go, with answers in the socket, at the server and in the gate: all they had
+/// comes back.
 #[test]
 fn what_a_client_leaves_unread_comes_back_when_it_goes() {
     for backend in BACKENDS {
@@ -168,7 +172,8 @@ fn what_a_client_leaves_unread_comes_back_when_it_goes() {
     }
 }
 
-/// A server that stops still answers what was asked, with the right bytes, to a client that reads only then.
+/// A server that stops still answers what was asked, with the right bytes, to a client that reads
+/// only then.
 #[test]
 fn a_stopping_server_sends_what_was_asked() {
     for backend in BACKENDS {

@@ -1,4 +1,5 @@
-//! The protocol's bytes, written and read by hand over any stream, so that a client can also misbehave.
+//! The protocol's bytes, written and read by hand over any stream, so that a client can also
+//! misbehave.
 
 use super::{Chance, LUN, LUN_BYTES, Server};
 use nbd::{Command, Request};
@@ -73,9 +74,10 @@ pub fn at_tls(server: &Server) -> UnixStream {
     stream
 }
 
-/// Stops a server when its client, which may have one request under way, has sent 1000 writes of 64 bytes: 92 KB with
-/// their headers. A ceiling holds the second back, and what is behind it lies in the receive buffer or in the socket. All
-/// are answered, carried out or ESHUTDOWN, and then the stream ends as its carrier wants it: one that is cut is an error.
+/// Stops a server when its client, which may have one request under way, has sent 1000 writes of
+/// 64 bytes: 92 KB with their headers. A ceiling holds the second back, and what is behind it lies
+/// in the receive buffer or in the socket. All are answered, carried out or ESHUTDOWN, and then the
+/// stream ends as its carrier wants it: one that is cut is an error.
 pub fn answers_at_its_stop(mut server: Server, mut client: impl Conversation) {
     const WRITES: usize = 1000;
     for line in [
@@ -121,13 +123,15 @@ pub trait Conversation: Read + Write + Sized {
         names
     }
 
-    /// The errors and data of one request after the other, which are all sent at once; simple replies.
+    /// The errors and data of one request after the other, which are all sent at once; simple
+    /// replies.
     fn requests(&mut self, requests: &[Vec<u8>], reads: &[usize]) -> Vec<(u32, Vec<u8>)> {
         self.send(&requests.concat());
         self.answers(reads)
     }
 
-    /// The errors and data of requests that were sent, by cookie; of each the length if it is a read.
+    /// The errors and data of requests that were sent, by cookie; of each the length if it is a
+    /// read.
     fn answers(&mut self, reads: &[usize]) -> Vec<(u32, Vec<u8>)> {
         let mut answers = vec![None; reads.len()];
         for _ in reads {

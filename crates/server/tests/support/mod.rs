@@ -66,7 +66,8 @@ impl Server {
 
     fn start_over(open: impl FnOnce(Pool, &Path) -> Control) -> Server {
         let dir = tempfile::tempdir().unwrap();
-        // Through the page cache, so that it runs on any file system; alignment is the store's own test.
+        // Through the page cache, so that it runs on any file system; alignment is the store's own
+        // test.
         let pool_dir = dir.path().join("pool");
         std::fs::create_dir(&pool_dir).unwrap();
         std::fs::write(pool_dir.join("seawall.toml"), "cache = \"page\"\n").unwrap();
@@ -264,8 +265,8 @@ impl Client {
         }
     }
 
-    /// The next reply, put together; `read` tells the offset and length of the read with a cookie, 0 for other requests.
-    /// `None` at the end of the stream.
+    /// The next reply, put together; `read` tells the offset and length of the read with a cookie,
+    /// 0 for other requests. `None` at the end of the stream.
     pub fn answer(&mut self, read: impl Fn(u64) -> (u64, u32)) -> Option<Answer> {
         let parser = ReplyParser::new(self.rules.framing, self.rules.payload);
         let mut data: Option<(ReadAssembly, Vec<u8>)> = None;

@@ -9,8 +9,9 @@ use tempfile::TempDir;
 
 pub const BLOCK: usize = 64 << 10;
 
-/// A pool that was served: two LUNs of which the first four blocks of each are written, and a snapshot. Beside it, as
-/// `killed`, is the same as it was before the server stopped, which makes a checkpoint.
+/// A pool that was served: two LUNs of which the first four blocks of each are written, and a
+/// snapshot. Beside it, as `killed`, is the same as it was before the server stopped, which makes a
+/// checkpoint.
 pub fn served(server: Server) -> (TempDir, PathBuf) {
     let Server { mut control, socket, dir } = server;
     control.execute("lun create /vol/vol1/lun2 -size 64MiB").unwrap();

@@ -1,9 +1,11 @@
-//! What a floor may cost. One that cannot be held costs the others at most a tenth of the throughput, whatever stands in
-//! its way: a processor that is taken away, a device that got slower, an owner that takes its time. One that can be held
-//! takes no more than it needs: its owner gets at most 5 % above it from what the others lose.
+//! What a floor may cost. One that cannot be held costs the others at most a tenth of the
+//! throughput, whatever stands in its way: a processor that is taken away, a device that got
+//! slower, an owner that takes its time. One that can be held takes no more than it needs: its
+//! owner gets at most 5 % above it from what the others lose.
 //!
-//! The host is the one of the run that showed both faults: 386 µs a turn and 6.6 µs a request, 105 000 requests a second
-//! with 132 outstanding. With 4 outstanding a floor of 5000 leaves a request 800 µs, a turn of 57 requests.
+//! The host is the one of the run that showed both faults: 386 µs a turn and 6.6 µs a request,
+//! 105 000 requests a second with 132 outstanding. With 4 outstanding a floor of 5000 leaves a
+//! request 800 µs, a turn of 57 requests.
 
 use array::{Absence, Change, DeviceSpec, Host, Model};
 use block::{ObjectId, Span, Time};
@@ -37,7 +39,8 @@ fn thinking(depth: u32, least_us: u64, most_us: u64) -> Client {
     Client { load, ..shallow() }
 }
 
-/// Plays it without the floor and with it: the rate of all from a time on, with and without, and the recording with it.
+/// Plays it without the floor and with it: the rate of all from a time on, with and without, and
+/// the recording with it.
 fn with_and_without(scene: &mut Scene, floor: u64, from: u64) -> (f64, f64, Recording) {
     scene.edits = Tree::flat(2).edits();
     let bare = scene.run();
@@ -47,7 +50,8 @@ fn with_and_without(scene: &mut Scene, floor: u64, from: u64) -> (f64, f64, Reco
     (total(&guarded), total(&bare), guarded)
 }
 
-/// The floor costs at most a tenth of what all do without it, from a time on to the end, for every seed.
+/// The floor costs at most a tenth of what all do without it, from a time on to the end, for every
+/// seed.
 fn costs_little(what: &str, device: impl Fn(u64) -> DeviceSpec, owner: &Client, floor: u64, (from, until): (u64, u64)) {
     for seed in SEEDS {
         let mut scene = scene(device(seed), owner.clone(), until, seed);
@@ -61,15 +65,16 @@ fn costs_little(what: &str, device: impl Fn(u64) -> DeviceSpec, owner: &Client, 
     }
 }
 
-/// There a third of the time, in stretches of 20 ms: a turn of the owner's alone takes 386 µs, so 4 outstanding get 3 450
-/// of 5 000 however few the others have in flight.
+/// There a third of the time, in stretches of 20 ms: a turn of the owner's alone takes 386 µs, so 4
+/// outstanding get 3 450 of 5 000 however few the others have in flight.
 #[test]
 fn a_processor_that_others_take_away_costs_no_more_than_trying() {
     costs_little("away 40 of 60 ms", |_| host(Some((20, 40))), &shallow(), FLOOR, (0, 60));
 }
 
-/// Longer than what passes for a pause: the device is slower for as long, and then fast again. The floor is above the
-/// 10 362 that 4 outstanding get while it is there. One of 5 000 is met in whole seconds here, by luck, and loses 4 to 10.1 %.
+/// Longer than what passes for a pause: the device is slower for as long, and then fast again. The
+/// floor is above the 10 362 that 4 outstanding get while it is there. One of 5 000 is met in whole
+/// seconds here, by luck, and loses 4 to 10.1 %.
 #[test]
 fn a_processor_that_is_away_for_long_costs_no_more_than_trying() {
     costs_little("away 200 of 300 ms", |_| host(Some((100, 200))), &shallow(), 12_000, (0, 60));
@@ -97,8 +102,9 @@ fn a_device_with_moods_costs_no_more_than_trying() {
     costs_little("moods", moody, &shallow(), FLOOR, (0, SECONDS));
 }
 
-/// An owner that takes some hundred microseconds between an answer and the next request, as one behind a network or
-/// with a busy processor of its own does: at 500 µs 4 of them get 4 500 at the very best.
+/// An owner that takes some hundred microseconds between an answer and the next request, as one
+/// behind a network or with a busy processor of its own does: at 500 µs 4 of them get 4 500 at the
+/// very best.
 #[test]
 fn an_owner_held_up_by_itself_costs_no_more_than_trying() {
     for (least, most) in [(300, 700), (800, 1_200), (1_500, 2_500)] {
@@ -118,8 +124,8 @@ fn an_owner_that_asks_for_too_few_costs_no_more_than_trying() {
     costs_little("depth 1", |_| host(None), &Client::closed(ObjectId(0), 1), FLOOR, (0, SECONDS));
 }
 
-/// On a device whose speed needs depth the others lose what the floor needs, and that is all: its owner gets at most 5 %
-/// above it.
+/// On a device whose speed needs depth the others lose what the floor needs, and that is all: its
+/// owner gets at most 5 % above it.
 #[test]
 fn a_floor_that_holds_takes_no_more_than_it_needs() {
     for absence in [None, Some((200, 1))] {

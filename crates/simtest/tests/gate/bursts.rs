@@ -18,7 +18,8 @@ fn scene(bench: &Bench, client: Client, limits: Limits, seconds: u64) -> Scene {
     Scene { device: bench.device.clone(), clients: vec![client], edits, until: second(seconds), seed: 3 }
 }
 
-/// How long the burst lasted, in seconds: what passed in `seconds` beyond the base, at half the base per second.
+/// How long the burst lasted, in seconds: what passed in `seconds` beyond the base, at half the
+/// base per second.
 fn burst_length(passed: u64, base: u64, seconds: u64) -> f64 {
     (passed as f64 - (base * seconds) as f64) / (base as f64 / 2.0)
 }
@@ -59,7 +60,8 @@ fn a_full_credit_lasts_exactly_as_long_as_it_says() {
 fn credit_is_saved_below_the_ceiling_and_spent_once() {
     on_each(|bench| {
         let base = bench.steady * 20 / 100;
-        // Full speed for 8 s empties the credit; 2 s of silence save 2 s of the base, which last 4 s at half above it.
+        // Full speed for 8 s empties the credit; 2 s of silence save 2 s of the base, which last
+        // 4 s at half above it.
         let mut client = Client::closed(ObjectId(0), 64).between(Time::ZERO, second(8));
         let again = Client::closed(ObjectId(0), 64).between(second(10), second(18));
         client.mix = Mix::Any(vec![Shape::Read(4096)]);
@@ -68,7 +70,8 @@ fn credit_is_saved_below_the_ceiling_and_spent_once() {
         let seen = scene.run().of(&[ObjectId(0)]);
         let passed = Windows::whole(&seen, second(10), second(18)).operations;
         let length = burst_length(passed, base, 8);
-        // What was queued when the first client stopped still drained after it: 64 operations of the saved credit.
+        // What was queued when the first client stopped still drained after it: 64 operations of
+        // the saved credit.
         let drained = 64.0 / (base as f64 / 2.0);
         let slack = 0.04 + 2.0 / (base as f64 / 2.0);
         let within = (4.0 - drained - slack..=4.0 + slack).contains(&length);

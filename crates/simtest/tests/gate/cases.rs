@@ -1,5 +1,5 @@
-//! The published cases: a device of 80 000 operations a second (8 servers of 100 µs), floors at known depths, and what
-//! a model of the recommended design reached. Ours must reach it too.
+//! The published cases: a device of 80 000 operations a second (8 servers of 100 µs), floors at
+//! known depths, and what a model of the recommended design reached. Ours must reach it too.
 
 use array::{Change, DeviceSpec, Model, ParallelServers};
 use block::{ObjectId, Span};
@@ -72,8 +72,8 @@ fn c_floors_that_the_device_cannot_meet_degrade_alike() {
     assert!(rates[2] > 0.0, "C: the bully starves");
 }
 
-/// Published: 9 824 of the 9 978 that the client can do alone, in all 56 257. The back-off must do better: others lose
-/// less than 5 %.
+/// Published: 9 824 of the 9 978 that the client can do alone, in all 56 257. The back-off must do
+/// better: others lose less than 5 %.
 #[test]
 fn f_a_floor_that_its_client_is_too_shallow_for_costs_little() {
     let scene = scene(servers(8), &[1, 512], &[20_000], 40);
@@ -81,7 +81,8 @@ fn f_a_floor_that_its_client_is_too_shallow_for_costs_little() {
     let rates = rates(&recording, 20, 40);
     println!("F: {rates:.0?}; by second {:?}", recording.tracks[1].per_second(scene.until));
     assert!(rates[0] + rates[1] >= 0.95 * 80_000.0, "F: in all {rates:?}");
-    // One of 513 by depth is 156; a known gap (docs/qos.md): 4 996 of the 9 978 that it could alone.
+    // One of 513 by depth is 156; a known gap (docs/qos.md): 4 996 of the 9 978 that it could
+    // alone.
     assert!(rates[0] >= 4_900.0, "F: it lost what a floor can do for it: {rates:?}");
 }
 
@@ -97,9 +98,10 @@ fn g_twenty_floors_beside_four_bullies() {
     assert!(recording.total_rate(second(1), second(8)) >= 0.98 * 80_000.0);
 }
 
-/// The published noisy neighbour: 8 KiB, three reads of four, two protected hosts that ask for 75 000 each under a floor
-/// of 75 000 (15 000 IOPS per TB of 5 TB), and one that climbs from 75 000 to 150 000 in ten steps, the first of them at
-/// 82 500. The device does 250 000: with 300 000 asked for, the last third of the climb does not fit.
+/// The published noisy neighbour: 8 KiB, three reads of four, two protected hosts that ask for
+/// 75 000 each under a floor of 75 000 (15 000 IOPS per TB of 5 TB), and one that climbs from
+/// 75 000 to 150 000 in ten steps, the first of them at 82 500. The device does 250 000: with
+/// 300 000 asked for, the last third of the climb does not fit.
 #[test]
 fn the_published_bully_climbs_beside_two_protected_hosts() {
     let eight = [Shape::Read(8192), Shape::Read(8192), Shape::Read(8192), Shape::Write(8192)];

@@ -1,5 +1,5 @@
-//! Ceilings on every device: no sliding second above 1.01 × the limit and one operation, the whole limit while
-//! backlogged, from the first second on.
+//! Ceilings on every device: no sliding second above 1.01 × the limit and one operation, the whole
+//! limit while backlogged, from the first second on.
 
 use block::{ObjectId, Span, Time};
 use simtest::{Client, Mix, Recording, Scene, Shape, Tree, ceiling, throughput};
@@ -17,7 +17,8 @@ fn play(bench: &Bench, clients: Vec<Client>, tree: Tree, seconds: u64) -> Record
 #[test]
 fn operations_per_second_on_every_device() {
     on_each(|bench| {
-        // 0.4 × the capacity alone; 0.1 × beside a neighbour without limits, who would leave it a fifth.
+        // 0.4 × the capacity alone; 0.1 × beside a neighbour without limits, who would leave it a
+        // fifth.
         for (part, neighbour) in [(40, 0), (10, 128)] {
             let limit = bench.steady * part / 100;
             let clients = vec![Client::closed(ObjectId(0), 32), Client::closed(ObjectId(1), neighbour)];
@@ -36,7 +37,8 @@ fn bytes_per_second_with_sizes_from_4_kib_to_1_mib() {
     let shapes: Vec<Shape> =
         sizes.iter().flat_map(|&len| [Shape::Read(len as u32), Shape::Write(len as u32)]).collect();
     on_each(|bench| {
-        // The mean size is 273 KiB. The disk moves about 20 MiB of it a second, the halved servers 1 GiB.
+        // The mean size is 273 KiB. The disk moves about 20 MiB of it a second, the halved servers
+        // 1 GiB.
         let rate = if bench.name == "disk" { 8 * MIB } else { 100 * MIB };
         let clients = vec![Client::closed(ObjectId(0), 64).asking(Mix::Any(shapes.clone()))];
         let recording = play(bench, clients, Tree::flat(1).limits(0, throughput(rate)), 10);
@@ -51,7 +53,8 @@ fn bytes_per_second_with_sizes_from_4_kib_to_1_mib() {
 fn of_operations_and_bytes_the_tighter_binds() {
     on_each(|bench| {
         let iops = bench.steady * 30 / 100;
-        // Room for 16 KiB each: 4 KiB requests meet the limit in operations, 64 KiB ones that in bytes.
+        // Room for 16 KiB each: 4 KiB requests meet the limit in operations, 64 KiB ones that in
+        // bytes.
         let rate = iops * 16 * KIB;
         let mut limits = ceiling(iops);
         limits.ceiling.bytes = throughput(rate).ceiling.bytes;
@@ -68,7 +71,8 @@ fn of_operations_and_bytes_the_tighter_binds() {
     });
 }
 
-/// An SVM (0) with two volumes (1, 2), a LUN in each (3, 4), a qtree (5) in volume 1 with a file (6).
+/// An SVM (0) with two volumes (1, 2), a LUN in each (3, 4), a qtree (5) in volume 1 with a file
+/// (6).
 fn levels() -> Tree {
     let places = [(0, None), (1, Some(0)), (2, Some(0)), (3, Some(1)), (4, Some(2)), (5, Some(1)), (6, Some(5))];
     places.into_iter().fold(Tree::new(), |tree, (number, parent)| tree.object(number, parent))
@@ -94,7 +98,8 @@ fn on_the_leaves() -> Vec<Client> {
 fn a_limit_at_each_level_alone() {
     on_each(|bench| {
         for number in [0, 1, 3, 5, 6] {
-            // Small enough that what lies under it gets less than the device would give it by depth.
+            // Small enough that what lies under it gets less than the device would give it by
+            // depth.
             let limit = bench.steady * 12 / 100;
             let recording = play(bench, on_the_leaves(), levels().ceiling(number, limit), 6);
             let what = format!("{}, a limit on object {number}", bench.name);
@@ -108,8 +113,9 @@ fn a_limit_at_each_level_alone() {
 #[test]
 fn limits_at_all_levels_together() {
     on_each(|bench| {
-        // In percent of the capacity. The file may do 6, the LUN in volume 1 as much as the volume's 20 leave, 14; the
-        // other volume's LUN 15 where the volume allows 25. Together 35, and the SVM allows 30: it binds.
+        // In percent of the capacity. The file may do 6, the LUN in volume 1 as much as the
+        // volume's 20 leave, 14; the other volume's LUN 15 where the volume allows 25. Together 35,
+        // and the SVM allows 30: it binds.
         let limits = [(0, 30), (1, 20), (2, 25), (3, 18), (4, 15), (5, 8), (6, 6)];
         let limits = limits.map(|(number, percent)| (number, bench.steady * percent / 100));
         let tree = limits.iter().fold(levels(), |tree, &(number, limit)| tree.ceiling(number, limit));

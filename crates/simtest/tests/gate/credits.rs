@@ -1,4 +1,5 @@
-//! The peak of an adaptive policy on credit: saved below the expected rate, spent above it, and gone when it is gone.
+//! The peak of an adaptive policy on credit: saved below the expected rate, spent above it, and
+//! gone when it is gone.
 
 use block::{Bytes, Iops, ObjectId, Span, Time};
 use qos::{
@@ -10,8 +11,9 @@ use simtest::{Client, Scene, Windows};
 use crate::criterion::{Limit, never_above, reached};
 use crate::devices::{on_each, second};
 
-/// A volume of 1 TB that may expect `base` and may peak at twice that, on a credit of 5 s at the peak, which is 5 s of the
-/// base. What the administrator's settings come to goes the way of every policy: registry, edits, gate.
+/// A volume of 1 TB that may expect `base` and may peak at twice that, on a credit of 5 s at the
+/// peak, which is 5 s of the base. What the administrator's settings come to goes the way of every
+/// policy: registry, edits, gate.
 fn volume(base: u64) -> (ObjectId, Vec<(Time, Edit)>) {
     let mut registry = Registry::new(RegistrySettings { peak: PeakMode::Credits, ..RegistrySettings::default() });
     let policy = AdaptivePolicy {
@@ -36,8 +38,8 @@ fn the_peak_is_reached_on_credit_alone() {
     on_each(|bench| {
         let base = bench.steady * 20 / 100;
         let (volume, edits) = volume(base);
-        // 4 s at full speed; then silence, of which what is left in the queue takes 2.3 s at most (64 requests at 28/s on
-        // the disk) and 5 s fill the credit; then 10 s at full speed.
+        // 4 s at full speed; then silence, of which what is left in the queue takes 2.3 s at most
+        // (64 requests at 28/s on the disk) and 5 s fill the credit; then 10 s at full speed.
         let clients = vec![
             Client::closed(volume, 64).between(Time::ZERO, second(4)),
             Client::closed(volume, 64).between(second(14), Time::MAX),

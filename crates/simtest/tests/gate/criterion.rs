@@ -1,4 +1,5 @@
-//! The criteria, in operations or bytes per second; each failure says what, where and with which seed.
+//! The criteria, in operations or bytes per second; each failure says what, where and with which
+//! seed.
 
 use std::ops::Range;
 
@@ -39,7 +40,8 @@ impl Limit {
     }
 }
 
-/// No sliding second of these dispatches within the time holds more than 1.01 × the limit and one request.
+/// No sliding second of these dispatches within the time holds more than 1.01 × the limit and one
+/// request.
 pub fn never_above(what: &str, seen: &[Dispatch], limit: Limit, within: Range<Time>) {
     let seen: Vec<Dispatch> = seen.iter().filter(|dispatch| within.contains(&dispatch.at)).copied().collect();
     let fullest = limit.of(Windows::fullest(&seen, Span::SECOND));
@@ -47,8 +49,8 @@ pub fn never_above(what: &str, seen: &[Dispatch], limit: Limit, within: Range<Ti
     assert!(fullest <= most, "{what}: {fullest} in a sliding second under {limit:?}, at most {most}");
 }
 
-/// While backlogged: the mean is at least 0.99 × the limit, and so is every whole second but for one request, the first
-/// included.
+/// While backlogged: the mean is at least 0.99 × the limit, and so is every whole second but for
+/// one request, the first included.
 pub fn reached(what: &str, seen: &[Dispatch], limit: Limit, within: Range<Time>) {
     let seconds = within.end.since(within.start).as_nanos() / 1_000_000_000;
     let whole = limit.of(Windows::whole(seen, within.start, within.end));
@@ -62,7 +64,8 @@ pub fn reached(what: &str, seen: &[Dispatch], limit: Limit, within: Range<Time>)
     }
 }
 
-/// The floor holds in every second of the range: 99 % of it, and below 100 a second all but one operation.
+/// The floor holds in every second of the range: 99 % of it, and below 100 a second all but one
+/// operation.
 pub fn floor_held(what: &str, track: &Track, floor: u64, seconds: Range<u64>) {
     let counts = track.per_second(Time::ZERO + Span::from_secs(seconds.end));
     let held = &counts[seconds.start as usize..];

@@ -6,7 +6,8 @@ use array::{Allowance, Change, Collection, DeviceSpec, Disk, Flash, Model, Paral
 use block::{Bytes, ObjectId, Span, Time};
 use simtest::{Client, Scene};
 
-/// A device and what it does at least in any second: half reads and half writes of 4 KiB, 32 or more outstanding.
+/// A device and what it does at least in any second: half reads and half writes of 4 KiB, 32 or
+/// more outstanding.
 pub struct Bench {
     pub name: &'static str,
     pub device: DeviceSpec,
@@ -22,7 +23,8 @@ pub fn all() -> Vec<Bench> {
     vec![parallel(), disk(), flash(), cloud(), halving()]
 }
 
-/// Tries a criterion on every device, each to its end, and fails with the names of those on which it does not hold.
+/// Tries a criterion on every device, each to its end, and fails with the names of those on which
+/// it does not hold.
 pub fn on_each(criterion: impl Fn(&Bench)) {
     let fails = |bench: &Bench| catch_unwind(AssertUnwindSafe(|| criterion(bench))).is_err();
     let failed: Vec<&str> = all().iter().filter(|bench| fails(bench)).map(|bench| bench.name).collect();
@@ -47,8 +49,8 @@ fn disk() -> Bench {
     Bench { name: "disk", device: DeviceSpec::of(Model::Disk(model)), steady: 140 }
 }
 
-/// Four channels: 100 µs a read, 50 µs for 4 KiB of a 16 KiB page, and 3 ms of collection after every 4 MiB written to a
-/// channel: 6 % of a busy writer's time.
+/// Four channels: 100 µs a read, 50 µs for 4 KiB of a 16 KiB page, and 3 ms of collection after
+/// every 4 MiB written to a channel: 6 % of a busy writer's time.
 fn flash() -> Bench {
     let model = Flash {
         channels: 4,

@@ -35,7 +35,8 @@ fn a_new_limit_holds_from_the_moment_it_is_set() {
 fn setting_a_limit_again_and_again_gives_nothing_away() {
     on_each(|bench| {
         let limit = bench.steady * 30 / 100;
-        // Every 10 ms for 5 s: the same limit, one operation more, and every tenth time no limit for no time at all.
+        // Every 10 ms for 5 s: the same limit, one operation more, and every tenth time no limit
+        // for no time at all.
         let tree = (0..500).fold(Tree::flat(1), |tree, k| {
             let at = Time::ZERO + Span::from_millis(10 * k);
             let none = Edit::SetLimits { object: ObjectId(0), limits: qos::Limits::default() };
@@ -55,7 +56,8 @@ fn joining_and_leaving_a_group_moves_nothing_past_it() {
     on_each(|bench| {
         let limit = bench.steady * 30 / 100;
         let tree = Tree::flat(3).group(0, ceiling(limit), 0..3);
-        // Member 2 leaves at 2 s under a limit of its own and is back at 4 s, again and again at the end.
+        // Member 2 leaves at 2 s under a limit of its own and is back at 4 s, again and again at
+        // the end.
         let join = |group| Edit::Join { object: ObjectId(2), group };
         let tree = tree.at(second(2), set(2, limit / 10)).at(second(2), join(None));
         let mut tree = tree.at(second(4), join(Some(GroupId(0)))).at(second(4), set(2, limit * 10));
@@ -79,7 +81,8 @@ fn joining_and_leaving_a_group_moves_nothing_past_it() {
 #[test]
 fn objects_come_and_go_while_requests_run() {
     on_each(|bench| {
-        // Under load an object is given a floor and a ceiling, goes with what it has queued, and its number comes back.
+        // Under load an object is given a floor and a ceiling, goes with what it has queued, and
+        // its number comes back.
         let mut tree = Tree::flat(2).ceiling(0, bench.steady * 20 / 100);
         for k in 0..20 {
             let at = second(1) + Span::from_millis(100 * k);
@@ -94,7 +97,8 @@ fn objects_come_and_go_while_requests_run() {
         let recording = scene.run();
         let what = format!("{}, beside one that comes and goes", bench.name);
         never_above(&what, &recording.of(&[ObjectId(0)]), Limit::Iops(bench.steady * 20 / 100), Time::ZERO..second(6));
-        // Whatever was cut off, its client's threads all still run: each asked again after its answer.
+        // Whatever was cut off, its client's threads all still run: each asked again after its
+        // answer.
         assert!(recording.tracks[1].rate(second(4), second(6)) > bench.steady as f64 / 10.0, "{what}: it starves");
         let gone = recording.tracks[1].ends.iter().filter(|end| end.result.is_err()).count();
         assert!(gone > 0, "{what}: nothing was queued when it went, so this shows nothing");

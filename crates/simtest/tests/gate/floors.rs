@@ -1,4 +1,5 @@
-//! Floors on devices of unknown speed: 99 % in every second from the second one on, and the device loses at most 2 %.
+//! Floors on devices of unknown speed: 99 % in every second from the second one on, and the device
+//! loses at most 2 %.
 
 use block::{ObjectId, Span, Time};
 use simtest::{Client, Mix, Recording, Scene, Shape, Tree, ceiling, floor};
@@ -59,14 +60,15 @@ fn a_ceiling_wins_over_a_floor_below_it() {
         let clients = vec![Client::closed(ObjectId(1), 32), Client::closed(ObjectId(2), 128)];
         let tree = Tree::new().object(0, None).object(1, Some(0)).object(2, None).ceiling(0, allowed).floor(1, wanted);
         let (mut all_of_it, mut alone) = (0.0, 0.0);
-        // Four seeds: of one run's thousand seeks on the disk, chance alone makes more than the 2 % in question.
+        // Four seeds: of one run's thousand seeks on the disk, chance alone makes more than the 2 %
+        // in question.
         for seed in 1..=4 {
             let edits = tree.clone().edits();
             let scene = Scene { device: bench.device.clone(), clients: clients.clone(), edits, until: second(8), seed };
             let guarded = scene.run();
             never_above(bench.name, &guarded.of(&[ObjectId(1)]), Limit::Iops(allowed), Time::ZERO..second(8));
-            // What its own ceiling allows it gets, wherever it then waits in the device; and the bully does not pay for
-            // a floor that a ceiling denies.
+            // What its own ceiling allows it gets, wherever it then waits in the device; and the
+            // bully does not pay for a floor that a ceiling denies.
             reached(bench.name, &guarded.of(&[ObjectId(1)]), Limit::Iops(allowed), second(1)..second(8));
             let bare = Scene { clients: vec![Client::closed(ObjectId(2), 128)], ..scene.clone() }.run_bare();
             all_of_it += guarded.total_rate(second(1), second(8)) / 4.0;
@@ -106,9 +108,9 @@ fn an_idle_floor_costs_nothing_and_is_there_when_its_owner_is() {
     });
 }
 
-/// One asks for one thing at a time, and its floor of 2300 is nearly all it can get like that (412 us each, 2427 a second):
-/// the others are held back to the last request. When it stops they have the device again, and not only when all that was
-/// measured of it has faded.
+/// One asks for one thing at a time, and its floor of 2300 is nearly all it can get like that
+/// (412 us each, 2427 a second): the others are held back to the last request. When it stops they
+/// have the device again, and not only when all that was measured of it has faded.
 #[test]
 fn one_that_stops_holds_nobody_back_any_longer() {
     let bench = &all()[0];

@@ -1,5 +1,6 @@
-//! Floors that are set while everything runs, as the demonstration does it: the neighbour's ceiling goes, all that it has
-//! is let into the device at once, and the floors come after it, command by command. From the second second on they hold.
+//! Floors that are set while everything runs, as the demonstration does it: the neighbour's ceiling
+//! goes, all that it has is let into the device at once, and the floors come after it, command by
+//! command. From the second second on they hold.
 
 use array::{Absence, DeviceSpec, Host, Model};
 use block::{ObjectId, Span, Time};
@@ -14,8 +15,8 @@ const FLOOR: u64 = 5_000 * FACTOR;
 /// How long the last phase is.
 const SECONDS: u64 = 8;
 
-/// The last phase but one, and the last from [`begin`] on. Clients take their time between an answer and the next request:
-/// they share a processor with the server.
+/// The last phase but one, and the last from [`begin`] on. Clients take their time between an
+/// answer and the next request: they share a processor with the server.
 fn scene(gap: Span, seed: u64) -> Scene {
     let absence = Some(Absence { every: Span::from_millis(250), length: Span::from_millis(20) });
     let device =
@@ -43,8 +44,8 @@ fn begin(gap: Span) -> Time {
     second(2) + gap * 3
 }
 
-/// A processor that is away for 20 ms four times a second leaves both floors overdue again and again. Where one of them
-/// had nothing to send then, the other was lost: 11 800 of 20 000.
+/// A processor that is away for 20 ms four times a second leaves both floors overdue again and
+/// again. Where one of them had nothing to send then, the other was lost: 11 800 of 20 000.
 #[test]
 fn floors_set_beside_a_deep_backlog_hold_from_the_second_second_on() {
     for (gap, seeds) in [(0, [2, 5]), (5, [4, 5])] {

@@ -1,8 +1,10 @@
-//! Floors by latency: half of the owner's requests are answered within a span, in every second in which the device would do
-//! that for the owner alone; and where it would not, the account says so and the others lose little.
+//! Floors by latency: half of the owner's requests are answered within a span, in every second in
+//! which the device would do that for the owner alone; and where it would not, the account says so
+//! and the others lose little.
 //!
-//! The owners are users of a database: closed loops, each of which waits for a read, thinks and asks again. Their rate is
-//! their latency, so a floor by IOPS above what they ask for protects them little.
+//! The owners are users of a database: closed loops, each of which waits for a read, thinks and
+//! asks again. Their rate is their latency, so a floor by IOPS above what they ask for protects
+//! them little.
 
 use array::{Absence, DeviceSpec, Host, Model, ParallelServers};
 use block::{ObjectId, Span, Time};
@@ -56,8 +58,8 @@ fn rate(recording: &Recording, client: usize) -> f64 {
     recording.tracks[client].rate(second(2), second(SECONDS))
 }
 
-/// Nine tenths of what they do alone where the bully unhindered leaves them less than seven, and the median holds in every
-/// second.
+/// Nine tenths of what they do alone where the bully unhindered leaves them less than seven, and
+/// the median holds in every second.
 fn protects(what: &str, device: &DeviceSpec, users: &Client, most: Span) {
     for seed in SEEDS {
         let arms = play(device, users, most, seed);
@@ -89,7 +91,8 @@ fn users_keep_nine_tenths_on_a_device_whose_speed_needs_depth() {
     protects("host", &host(), &users(500, 1_500), Span::from_micros(700));
 }
 
-/// What the floor leaves room for is the bully's: 8 servers answer within 1 ms with some 18 in flight.
+/// What the floor leaves room for is the bully's: 8 servers answer within 1 ms with some 18 in
+/// flight.
 #[test]
 fn a_latency_takes_no_more_than_it_needs() {
     for seed in SEEDS {
@@ -106,7 +109,8 @@ fn a_latency_takes_no_more_than_it_needs() {
     }
 }
 
-/// Alone a read takes 0.4 ms: 0.3 ms cannot be, and the bully keeps nine tenths of what it has without the floor.
+/// Alone a read takes 0.4 ms: 0.3 ms cannot be, and the bully keeps nine tenths of what it has
+/// without the floor.
 #[test]
 fn a_latency_out_of_reach_costs_no_more_than_trying() {
     for device in [servers(), host()] {

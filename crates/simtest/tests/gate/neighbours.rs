@@ -1,5 +1,5 @@
-//! Neighbours that are worse than deep: one that flushes after every write, one that writes 1 MiB, one that only trims.
-//! The victim's floor holds, and its 99th percentile is better than without.
+//! Neighbours that are worse than deep: one that flushes after every write, one that writes 1 MiB,
+//! one that only trims. The victim's floor holds, and its 99th percentile is better than without.
 
 use block::ObjectId;
 use simtest::{Client, Mix, Scene, Shape, Tree};
@@ -9,7 +9,8 @@ use crate::devices::{Bench, on_each, second};
 
 const SECONDS: u64 = 12;
 
-/// The victim at depth 32 with a floor of so many percent of the device's steady rate, beside 128 threads of this mix.
+/// The victim at depth 32 with a floor of so many percent of the device's steady rate, beside 128
+/// threads of this mix.
 fn beside(bench: &Bench, neighbour: &str, mix: Mix, percent: u64) {
     let victim = Client::closed(ObjectId(0), 32);
     let clients = vec![victim, Client::closed(ObjectId(1), 128).asking(mix)];

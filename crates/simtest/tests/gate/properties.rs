@@ -1,8 +1,9 @@
-//! Random trees, policies, clients and edits: whatever they are, no limit is broken, nobody starves, nothing idles
-//! without a reason, feasible floors are met, and the same seed gives the same trace.
+//! Random trees, policies, clients and edits: whatever they are, no limit is broken, nobody
+//! starves, nothing idles without a reason, feasible floors are met, and the same seed gives the
+//! same trace.
 //!
-//! Each world follows from its seed, which every failure names. `SIMTEST_SEEDS=1000..2000 cargo test -p simtest` looks
-//! for more.
+//! Each world follows from its seed, which every failure names.
+//! `SIMTEST_SEEDS=1000..2000 cargo test -p simtest` looks for more.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +21,8 @@ use crate::devices::{Bench, all, second};
 const SECONDS: u64 = 6;
 const LARGEST: u64 = 64 << 10;
 
-/// Tries a property with every seed of ours, or of the environment, and fails with those for which it does not hold.
+/// Tries a property with every seed of ours, or of the environment, and fails with those for which
+/// it does not hold.
 fn for_seeds(ours: Range<u64>, property: impl Fn(u64)) {
     let seeds = std::env::var("SIMTEST_SEEDS").map_or(ours, |text| {
         let parse = |text: &str| text.parse().expect("SIMTEST_SEEDS is a range such as 1000..2000");
@@ -62,7 +64,8 @@ struct World {
 }
 
 impl World {
-    /// SVMs, volumes and LUNs with limits on any of them, two shared groups over LUNs anywhere, a client on each LUN.
+    /// SVMs, volumes and LUNs with limits on any of them, two shared groups over LUNs anywhere, a
+    /// client on each LUN.
     fn random(seed: u64, edits: bool) -> World {
         let mut chance = Chance(Xoshiro256PlusPlus::seed_from_u64(seed));
         let mut benches = all();
@@ -198,8 +201,9 @@ fn no_limit_is_broken_and_nobody_starves_whatever_is_edited() {
         let recording = world.scene.run();
         limits_hold(&world, &recording);
         for (client, track) in world.scene.clients.iter().zip(&recording.tracks) {
-            // The tightest limit is 2 % of the disk, an operation a second or 4 KiB/s, and 64 KiB take 16 s of that: so
-            // within the run every object got an answer, unless a budget of its own could not pay for one.
+            // The tightest limit is 2 % of the disk, an operation a second or 4 KiB/s, and 64 KiB
+            // take 16 s of that: so within the run every object got an answer, unless a budget of
+            // its own could not pay for one.
             let slow = world.budgets().into_iter().any(|(owner, limits, _)| {
                 world.over(client.object.0).contains(&owner)
                     && limits.ceiling.bytes.is_some_and(|bytes| bytes.0 < LARGEST * world.scene.clients.len() as u64)
@@ -231,8 +235,9 @@ impl Passed {
         Passed { iops: ceiling.iops.map(|l| l.0), bytes: ceiling.bytes.map(|l| l.0), times }
     }
 
-    /// Whether within the span at least four fifths of a limit passed, give or take two requests. While a request waits,
-    /// what binds may change from one budget to another; where nothing binds it would be far less.
+    /// Whether within the span at least four fifths of a limit passed, give or take two requests.
+    /// While a request waits, what binds may change from one budget to another; where nothing binds
+    /// it would be far less.
     fn was_used_up(&self, span: Range<Time>) -> bool {
         let place = |at| self.times.partition_point(|&(time, _)| time < at);
         let (first, last) = (place(span.start), place(span.end));
@@ -285,7 +290,8 @@ fn the_same_seed_gives_the_same_trace_byte_for_byte() {
     });
 }
 
-/// Floors that add up to at most 60 % of the device, on clients deep enough for them, beside bullies.
+/// Floors that add up to at most 60 % of the device, on clients deep enough for them, beside
+/// bullies.
 #[test]
 fn feasible_floors_are_all_met() {
     for_seeds(300..320, |seed| {
@@ -297,7 +303,8 @@ fn feasible_floors_are_all_met() {
         let whole = chance.within(20..60);
         let floors: Vec<u64> =
             shares.iter().map(|share| steady * whole * share / shares.iter().sum::<u64>() / 100).collect();
-        // Outstanding in proportion to the floor, 80 for the whole device: at least the device's own parallelism.
+        // Outstanding in proportion to the floor, 80 for the whole device: at least the device's
+        // own parallelism.
         let depth = |floor: u64| (80 * floor / steady + 1) as u32;
         let mut clients: Vec<Client> =
             floors.iter().zip(0..).map(|(&floor, n)| Client::closed(ObjectId(n), depth(floor))).collect();

@@ -1,4 +1,5 @@
-//! Shared groups: one budget, exact as a sum, equal among members whatever their depth, and never idle while anyone asks.
+//! Shared groups: one budget, exact as a sum, equal among members whatever their depth, and never
+//! idle while anyone asks.
 
 use array::{DeviceSpec, Model, ParallelServers};
 use block::{ObjectId, Span, Time};
@@ -56,7 +57,8 @@ fn a_group_of_thirty_is_equal_at_thirty_depths() {
 fn a_group_of_ten_thousand_is_equal() {
     let model = ParallelServers { servers: 64, ..ParallelServers::default() };
     let device = DeviceSpec::of(Model::ParallelServers(model));
-    // 100 volumes of 100 members. 100 000 a second in all, 10 each; 10 s, so that one operation is 1 %.
+    // 100 volumes of 100 members. 100 000 a second in all, 10 each; 10 s, so that one operation is
+    // 1 %.
     let volumes = (0..100).fold(Tree::new(), |tree, volume| tree.object(volume, None));
     let members = 100..10_100;
     let tree = members.clone().fold(volumes, |tree, member| tree.object(member, Some(member % 100)));
@@ -75,14 +77,16 @@ fn what_an_idle_member_leaves_goes_to_the_others() {
         let limit = bench.steady * 30 / 100;
         let tree = Tree::flat(3).group(0, ceiling(limit), 0..3);
         let mut clients: Vec<Client> = (0..3).map(|n| Client::closed(ObjectId(n), 16)).collect();
-        // The third is away from the third second to the sixth, and gets no more than its share when it is back.
+        // The third is away from the third second to the sixth, and gets no more than its share
+        // when it is back.
         clients[2] = clients[2].clone().between(Time::ZERO, second(3));
         clients.push(Client::closed(ObjectId(2), 16).between(second(6), Time::MAX));
         let scene = Scene { device: bench.device.clone(), clients, edits: tree.edits(), until: second(10), seed: 2 };
         let recording = scene.run();
         never_above(bench.name, &recording.dispatches, Limit::Iops(limit), Time::ZERO..second(10));
         reached(bench.name, &recording.dispatches, Limit::Iops(limit), Time::ZERO..second(10));
-        // One operation of the disk's nine a second and member is more than 2 %: over these spans it is 3.
+        // One operation of the disk's nine a second and member is more than 2 %: over these spans
+        // it is 3.
         let percent = 2.0 + 100.0 * 3.0 / limit as f64;
         let rates = |from, until| recording.tracks.iter().map(move |track| track.rate(second(from), second(until)));
         let away: Vec<f64> = rates(4, 6).collect();
@@ -113,10 +117,11 @@ fn a_shared_and_an_own_limit_both_hold() {
 #[test]
 fn a_member_under_a_limit_of_its_own_volume_gets_its_share_of_both() {
     on_each(|bench| {
-        // A group of two: one free, one in a volume with a limit of half as much again, beside a stranger. Half of the
-        // group's budget is less than half of the volume's and a half: so the members share the group's equally, and the
-        // stranger has what they leave of the volume's. Both limits are used up all the time, and the member in the
-        // volume needs both open at once.
+        // A group of two: one free, one in a volume with a limit of half as much again, beside a
+        // stranger. Half of the group's budget is less than half of the volume's and a half: so the
+        // members share the group's equally, and the stranger has what they leave of the volume's.
+        // Both limits are used up all the time, and the member in the volume needs both open at
+        // once.
         let group = bench.steady * 20 / 100;
         let volume = group * 3 / 2;
         let tree = Tree::new().object(0, None).object(1, None).object(2, Some(0)).object(3, Some(0));

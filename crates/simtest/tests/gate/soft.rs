@@ -1,6 +1,7 @@
-//! A host whose processor is the limit, as small virtual machines are: throughput bends softly, every batch shares its
-//! cost, and others take the processor away now and then. What floors cost there is bounded by what they must cost: a
-//! shallow owner's requests may take only so long, and that bounds how much may be in flight.
+//! A host whose processor is the limit, as small virtual machines are: throughput bends softly,
+//! every batch shares its cost, and others take the processor away now and then. What floors cost
+//! there is bounded by what they must cost: a shallow owner's requests may take only so long, and
+//! that bounds how much may be in flight.
 
 use array::{Absence, DeviceSpec, Host, Model};
 use block::{ObjectId, Span};
@@ -10,7 +11,8 @@ use crate::devices::second;
 
 const SECONDS: u64 = 10;
 
-/// 85 000 requests a second at most, at N outstanding N / (100 µs + N × 11.765 µs); away 1 % of the time.
+/// 85 000 requests a second at most, at N outstanding N / (100 µs + N × 11.765 µs); away 1 % of the
+/// time.
 fn host(absence: Option<Absence>, queue_limit: Option<u32>) -> DeviceSpec {
     let model = Host { absence, ..Host::default() };
     DeviceSpec { queue_limit, ..DeviceSpec::of(Model::Host(model)) }
@@ -25,8 +27,8 @@ fn total(recording: &Recording) -> f64 {
     recording.total_rate(second(1), second(SECONDS))
 }
 
-/// In every second from the second one on, of those in which the device did what the floors promise together; at least
-/// nine of ten must be such.
+/// In every second from the second one on, of those in which the device did what the floors promise
+/// together; at least nine of ten must be such.
 fn held(what: &str, recording: &Recording, floors: &[u64]) {
     let sum: u64 = floors.iter().sum();
     let counts: Vec<Vec<u64>> = recording.tracks.iter().map(|track| track.per_second(second(SECONDS))).collect();
@@ -38,8 +40,8 @@ fn held(what: &str, recording: &Recording, floors: &[u64]) {
     }
 }
 
-/// The demonstration's floors: two victims with hundreds outstanding beside a bully with sixteen times as many, a store
-/// that takes 512 at once. Nothing stands in the way of the whole device.
+/// The demonstration's floors: two victims with hundreds outstanding beside a bully with sixteen
+/// times as many, a store that takes 512 at once. Nothing stands in the way of the whole device.
 #[test]
 fn deep_victims_beside_a_deeper_bully_cost_nothing() {
     // Away for 1 % to 20 % of the time.
@@ -56,9 +58,10 @@ fn deep_victims_beside_a_deeper_bully_cost_nothing() {
     }
 }
 
-/// A victim at depth 4 with a floor of 5000 beside depth 128: its requests may take 800 µs less the margin of 3 % and
-/// 1/sqrt(5000), 766 µs. Those that come during a turn wait for its end, half a turn on average, so a turn may take
-/// 511 µs, that of 35: 68 500 a second of the 80 000 that 132 would do.
+/// A victim at depth 4 with a floor of 5000 beside depth 128: its requests may take 800 µs less the
+/// margin of 3 % and 1/sqrt(5000), 766 µs. Those that come during a turn wait for its end, half a
+/// turn on average, so a turn may take 511 µs, that of 35: 68 500 a second of the 80 000 that 132
+/// would do.
 #[test]
 fn a_shallow_victim_costs_what_it_must() {
     for seed in 1..=4 {

@@ -1,9 +1,10 @@
 //! Where a job's requests went, and whether that is as even as chance makes it.
 //!
-//! A *place* is where a request may begin; a job's places are numbered through all of its files. They are
-//! counted by slices: place `p` of `P` is in slice `p × n / P`, so that no slice has a place more than another.
-//! The test is Pearson's (K. Pearson, Philosophical Magazine 50, 1900): the sum over slices of `(counted −
-//! expected)² / expected` against chi-square with a degree of freedom less than there are slices.
+//! A *place* is where a request may begin; a job's places are numbered through all of its files.
+//! They are counted by slices: place `p` of `P` is in slice `p × n / P`, so that no slice has a
+//! place more than another. The test is Pearson's (K. Pearson, Philosophical Magazine 50, 1900):
+//! the sum over slices of `(counted − expected)² / expected` against chi-square with a degree of
+//! freedom less than there are slices.
 
 /// Requests by slices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,12 +22,13 @@ pub struct Evenness {
     pub chi_square: f64,
     /// Degrees of freedom.
     pub degrees: u32,
-    /// How many standard deviations the sum is above what chance gives (E. B. Wilson and M. M. Hilferty, 1931:
-    /// the cube root of chi-square is all but normal).
+    /// How many standard deviations the sum is above what chance gives (E. B. Wilson and M. M.
+    /// Hilferty, 1931: the cube root of chi-square is all but normal).
     pub deviations: f64,
 }
 
-/// Slices are put together until so many requests are expected in each: below that the sum is no chi-square.
+/// Slices are put together until so many requests are expected in each: below that the sum is no
+/// chi-square.
 const EXPECTED_LEAST: f64 = 10.0;
 
 /// One even run in a million is further off than this.
@@ -61,8 +63,8 @@ impl Coverage {
         for (slice, count) in (0..).zip(&self.counts) {
             counted += count;
             expected += all as f64 * self.places_in(slice) as f64 / self.places as f64;
-            // What would be too few for a group of its own goes with the last one; sums of fractions may be a
-            // hair off.
+            // What would be too few for a group of its own goes with the last one; sums of
+            // fractions may be a hair off.
             let suffices = (expected + 1e-6).min(left - expected + 1e-6) >= EXPECTED_LEAST;
             if suffices || slice + 1 == self.counts.len() as u64 {
                 sum += (counted as f64 - expected).powi(2) / expected.max(f64::MIN_POSITIVE);
@@ -96,7 +98,8 @@ impl Evenness {
 mod tests {
     use super::*;
 
-    /// Ten places in four slices: p × 4 / 10 is 0 for places 0 to 2, 1 for 3 and 4, 2 for 5 to 7, 3 for 8 and 9.
+    /// Ten places in four slices: p × 4 / 10 is 0 for places 0 to 2, 1 for 3 and 4, 2 for 5 to 7, 3
+    /// for 8 and 9.
     #[test]
     fn each_place_is_in_its_slice() {
         let mut coverage = Coverage::new(10, 4);
@@ -110,8 +113,8 @@ mod tests {
         assert_eq!((vast.counts[999], vast.places_in(999)), (2, (1 << 60) / 1000));
     }
 
-    /// 40, 60, 50 and 50 where 50 each are expected: (100 + 100) / 50 = 4 with 3 degrees. Chi-square is above
-    /// that in 26 % of all even runs, which is 0.64 deviations.
+    /// 40, 60, 50 and 50 where 50 each are expected: (100 + 100) / 50 = 4 with 3 degrees.
+    /// Chi-square is above that in 26 % of all even runs, which is 0.64 deviations.
     #[test]
     fn the_sum_is_pearsons() {
         let even = Coverage { places: 400, counts: vec![40, 60, 50, 50] }.evenness().unwrap();

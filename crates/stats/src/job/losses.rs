@@ -2,8 +2,9 @@
 
 use block::{OpKind, Span};
 
-/// Losses of a job's connections. Nothing of it is silent: each request that was under way is counted by its kind in
-/// [`Losses::under_way`], and in exactly one of [`Losses::unsent`], [`Losses::repeated`] and [`Losses::unknown`].
+/// Losses of a job's connections. Nothing of it is silent: each request that was under way is
+/// counted by its kind in [`Losses::under_way`], and in exactly one of [`Losses::unsent`],
+/// [`Losses::repeated`] and [`Losses::unknown`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Connections that were lost.
@@ -12,8 +13,8 @@ pub struct Losses {
     pub regained: u64,
     /// Sum of the times from a loss until its connection was made again, or given up.
     pub away: Span,
-    /// Requests without a reply when their connection was lost; one that is lost with several connections, one after the
-    /// other, counts with each.
+    /// Requests without a reply when their connection was lost; one that is lost with several
+    /// connections, one after the other, counts with each.
     pub under_way: KindCounts,
     /// Of these, not even begun to be sent: sent over another connection, which repeats nothing.
     pub unsent: u64,
@@ -21,8 +22,8 @@ pub struct Losses {
     pub repeated: KindCounts,
     /// Of these, failed: whether they took effect is not known.
     pub unknown: KindCounts,
-    /// Writes, trims and zeroes that were answered but not yet covered by a flush when a connection was lost: the
-    /// server may have forgotten them.
+    /// Writes, trims and zeroes that were answered but not yet covered by a flush when a connection
+    /// was lost: the server may have forgotten them.
     pub not_flushed: u64,
     /// Why no connection could be made again, in the system's or the server's words.
     pub given_up: Option<String>,

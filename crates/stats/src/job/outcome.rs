@@ -21,8 +21,8 @@ pub struct JobOutcome {
     pub elapsed: Span,
     /// How long it was measured: from the end of the ramp to the last end of a request.
     pub measured: Span,
-    /// What its requests did, ramp excluded. Flushes are those within the load, timed from when they were asked; those at
-    /// its end are not among them.
+    /// What its requests did, ramp excluded. Flushes are those within the load, timed from when
+    /// they were asked; those at its end are not among them.
     pub tape: Tape,
     /// How many of the flushes were with all that describes the file (`fsync`, not `fdatasync`).
     pub syncs_whole: u64,
@@ -42,7 +42,8 @@ pub struct JobOutcome {
     pub losses: Losses,
     /// Processor time and what goes with it.
     pub usage: JobUsage,
-    /// What the block layer says of the devices behind the files over the job's time, where it can be told.
+    /// What the block layer says of the devices behind the files over the job's time, where it can
+    /// be told.
     pub disks: Vec<DiskUse>,
     /// Whether its figures became steady, where that was asked.
     pub steady: Option<SteadyReport>,
@@ -70,8 +71,8 @@ pub struct JobOutcome {
     pub asked: Vec<AskedRow>,
 }
 
-/// Counts by powers of two: `counts[k]` is of values from `2^(k-1) + 1` to `2^k`, `counts[0]` of 0 and 1, the last of
-/// everything above.
+/// Counts by powers of two: `counts[k]` is of values from `2^(k-1) + 1` to `2^k`, `counts[0]` of 0
+/// and 1, the last of everything above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DepthShares {
     /// Bounds 1, 2, 4, 8, 16, 32, 64 and above.
@@ -111,7 +112,8 @@ pub enum ErrorKind {
     Verify,
 }
 
-/// Processor time and what goes with it. Of a thread that several jobs share, each has its part by requests.
+/// Processor time and what goes with it. Of a thread that several jobs share, each has its part by
+/// requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobUsage {
     /// Time in the program.
@@ -277,7 +279,8 @@ impl JobOutcome {
         self.error.is_none() && self.errors.total() == 0
     }
 
-    /// Takes another job's figures in, as a report of a whole group does: counts add up, times are the longest.
+    /// Takes another job's figures in, as a report of a whole group does: counts add up, times are
+    /// the longest.
     pub fn absorb(&mut self, other: &JobOutcome) {
         self.start = self.start.min(other.start);
         self.elapsed = self.elapsed.max(other.elapsed);

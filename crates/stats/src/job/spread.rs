@@ -9,7 +9,8 @@ pub struct Spread {
     pub most: f64,
     /// The mean; zero of none.
     pub mean: f64,
-    /// Standard deviation of the sample (divided by one less than their number); zero of fewer than two.
+    /// Standard deviation of the sample (divided by one less than their number); zero of fewer than
+    /// two.
     pub deviation: f64,
     /// How many.
     pub samples: u64,
@@ -44,19 +45,21 @@ impl Spread {
     }
 }
 
-/// Student's t for 95 % (two-sided), by degrees of freedom from 1; beyond the table it is 1.96 within 2 %.
+/// Student's t for 95 % (two-sided), by degrees of freedom from 1; beyond the table it is 1.96
+/// within 2 %.
 const STUDENT_95: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Student's t for 95 % (two-sided) and so many degrees of freedom, at least 1; of a fraction that of the whole number below.
+/// Student's t for 95 % (two-sided) and so many degrees of freedom, at least 1; of a fraction that
+/// of the whole number below.
 pub fn student_95(freedom: f64) -> f64 {
     STUDENT_95.get((freedom.max(1.0) as usize) - 1).copied().unwrap_or(1.96)
 }
 
-/// By how much the mean of `b` is above that of `a`, by Welch's test (variances need not be equal); `None` where one of them
-/// is of fewer than two figures.
+/// By how much the mean of `b` is above that of `a`, by Welch's test (variances need not be equal);
+/// `None` where one of them is of fewer than two figures.
 pub fn welch(a: &Spread, b: &Spread) -> Option<Confidence> {
     if a.samples < 2 || b.samples < 2 {
         return None;
@@ -71,8 +74,8 @@ pub fn welch(a: &Spread, b: &Spread) -> Option<Confidence> {
     Some(Confidence { mean: b.mean - a.mean, half_width: student_95(freedom) * (va + vb).sqrt() })
 }
 
-/// Where the mean of what these figures are samples of lies; `None` of fewer than two. Figures that depend on their
-/// neighbours make it narrower than it should be.
+/// Where the mean of what these figures are samples of lies; `None` of fewer than two. Figures that
+/// depend on their neighbours make it narrower than it should be.
 pub fn confidence(figures: &[f64]) -> Option<Confidence> {
     if figures.len() < 2 {
         return None;

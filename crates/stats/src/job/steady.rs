@@ -1,8 +1,9 @@
 //! Whether figures have become steady.
 //!
-//! The rule of the Storage Networking Industry Association (Performance Test Specification, "Steady State"): over a
-//! window of rounds the largest and the smallest figure differ by at most 20 % of the mean (excursion), and the line of
-//! least squares through them rises or falls by at most 10 % of the mean from the first to the last round (slope).
+//! The rule of the Storage Networking Industry Association (Performance Test Specification, "Steady
+//! State"): over a window of rounds the largest and the smallest figure differ by at most 20 % of
+//! the mean (excursion), and the line of least squares through them rises or falls by at most 10 %
+//! of the mean from the first to the last round (slope).
 
 use super::spread::Confidence;
 use block::Span;
@@ -14,7 +15,8 @@ pub struct SteadyReport {
     pub reached: bool,
     /// When, from the start of the job's measuring.
     pub at: Option<Span>,
-    /// The rounds that were judged last, oldest first: operations or bytes a second, or nanoseconds.
+    /// The rounds that were judged last, oldest first: operations or bytes a second, or
+    /// nanoseconds.
     pub rounds: Vec<f64>,
     /// Their mean, with its confidence; `None` of fewer than two rounds.
     pub mean: Option<Confidence>,

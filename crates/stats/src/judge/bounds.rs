@@ -1,12 +1,13 @@
-//! Criteria with a bound of their own: a response time that must not be longer, a rate that must be reached.
+//! Criteria with a bound of their own: a response time that must not be longer, a rate that must be
+//! reached.
 
 use super::{Answer, find_all, measured, mostly_held_by_cpu, phase_named, stalled_for};
 use crate::criterion::{Measured, Outcome, Rate};
 use crate::recording::{HeldBy, Phase, Recording, Tally, WorkloadRecord};
 use block::Span;
 
-/// Whether of each workload's requests `percentile` percent were answered within `at_most`. What an open loop never sent
-/// was not.
+/// Whether of each workload's requests `percentile` percent were answered within `at_most`. What an
+/// open loop never sent was not.
 pub(super) fn response(
     recording: &Recording,
     workloads: &[String],

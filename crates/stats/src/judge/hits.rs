@@ -6,7 +6,8 @@ use crate::recording::{Recording, WorkloadRecord};
 use crate::run::Hits;
 use block::Span;
 
-/// Fewer pages than this say too little: a share of a thousand is exact to some 3 points (two standard deviations at a half).
+/// Fewer pages than this say too little: a share of a thousand is exact to some 3 points (two
+/// standard deviations at a half).
 const PAGES_LEAST: u64 = 1000;
 
 /// Whether each workload found as large a share as in the baseline, less so many points.
@@ -62,7 +63,8 @@ mod tests {
     use super::*;
     use crate::recording::{Interval, Phase};
 
-    /// Three seconds a phase: the first of each, which is left out, found nothing; the others found so many of 1000.
+    /// Three seconds a phase: the first of each, which is left out, found nothing; the others found
+    /// so many of 1000.
     fn recording(found: [u64; 2], asked: u64) -> Recording {
         let second = |at: u64, found: u64| Interval {
             start: Span::from_secs(at),

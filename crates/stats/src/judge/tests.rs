@@ -64,7 +64,8 @@ fn a_ceiling_is_judged_by_its_fullest_second_and_only_while_in_force() {
     // 10 a bin is 1000 a second; before it was in force there were 50 a bin, which must not count.
     let steady = limited(run([[0; 2]; 2]), "s:/vol/a", false, ceiling(1000), |bin| if bin < 500 { 50 } else { 10 });
     assert_eq!(criterion.judge(&steady).outcome, Outcome::Pass);
-    // 11 operations more in one bin of 10 ms: 1011 in a second that straddles it; 1000 × 1.01 + 1 = 1011 is allowed.
+    // 11 operations more in one bin of 10 ms: 1011 in a second that straddles it; 1000 × 1.01 + 1 =
+    // 1011 is allowed.
     let just = limited(run([[0; 2]; 2]), "s:/vol/a", false, ceiling(1000), |bin| {
         if bin < 500 { 0 } else { 10 + 11 * u32::from(bin == 700) }
     });
@@ -111,7 +112,8 @@ fn what_is_not_restored_fails_unless_the_machine_itself_was_slower() {
         most: None,
     };
     assert_eq!(criterion.judge(&run([[7000, 7000], [1000, 6700]])).outcome, Outcome::Pass);
-    // 6000 of 7000 is 86 %, with 13 000 of 14 000 in all (93 %): the disk was there, b did not get it.
+    // 6000 of 7000 is 86 %, with 13 000 of 14 000 in all (93 %): the disk was there, b did not get
+    // it.
     assert_eq!(criterion.judge(&run([[7000, 7000], [7000, 6000]])).outcome, Outcome::Fail);
     // 7000 of 14 000 in all: the disk was not there.
     assert_eq!(criterion.judge(&run([[7000, 7000], [1000, 6000]])).outcome, Outcome::CannotSay);
@@ -150,7 +152,8 @@ fn a_run_that_was_cut_short_says_nothing_about_its_last_phase() {
 fn a_ceiling_in_bytes_allows_one_request_more_of_the_size_that_passes() {
     let criterion = Criterion::CeilingHeld { tolerance: 0.0 };
     let limits = LimitsInForce { ceiling_bytes: Some(4096 * 1000), ..LimitsInForce::default() };
-    // 10 requests of 4 KiB a bin are the limit exactly; one more in a second may have started within it, two may not.
+    // 10 requests of 4 KiB a bin are the limit exactly; one more in a second may have started
+    // within it, two may not.
     let outcome = |more: u32| {
         let run =
             limited(run([[0; 2]; 2]), "s:/vol/a", false, limits.clone(), |bin| 10 + if bin == 700 { more } else { 0 });
@@ -189,7 +192,8 @@ fn a_shared_sum_that_the_processor_cut_short_cannot_be_judged() {
         recording.phases[1].stalled = Span::from_millis(stalled_ms);
         criterion.judge(&recording)
     };
-    // 2900 of 3000 is 96.67 %: of the 4 s behind the first, 2.33 % are missing beyond the tolerance, 93 ms.
+    // 2900 of 3000 is 96.67 %: of the 4 s behind the first, 2.33 % are missing beyond the
+    // tolerance, 93 ms.
     assert_eq!(judge(29, 90).outcome, Outcome::Fail);
     let doubt = judge(29, 310);
     assert_eq!(doubt.outcome, Outcome::CannotSay);
@@ -270,7 +274,8 @@ fn less_in_all_is_the_machines_fault_only_if_its_device_was_slower() {
     assert_eq!(outcome(100, 50), Outcome::Fail, "the device had time for b and did not get its requests");
 }
 
-/// Who comes back to more than it had did not have what it asked for then: that is another thing than its share restored.
+/// Who comes back to more than it had did not have what it asked for then: that is another thing
+/// than its share restored.
 #[test]
 fn more_than_before_is_not_what_was_before() {
     let criterion = Criterion::Restored {

@@ -1,5 +1,5 @@
-//! The names and numbers under which the database and the CSV keep how a floor fared. They are part of both formats, as
-//! those in `held_by` are.
+//! The names and numbers under which the database and the CSV keep how a floor fared. They are part
+//! of both formats, as those in `held_by` are.
 
 use super::FloorFared;
 

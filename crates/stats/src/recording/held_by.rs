@@ -1,5 +1,5 @@
-//! The names under which the database and the CSV keep what held a workload back. They are part of both formats:
-//! unlike the words people read, they never change.
+//! The names under which the database and the CSV keep what held a workload back. They are part of
+//! both formats: unlike the words people read, they never change.
 
 use super::HeldBy;
 

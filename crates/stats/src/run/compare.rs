@@ -1,16 +1,18 @@
 //! What is different between two runs, and whether it is more than noise.
 //!
-//! The method is that of batch means (B. Schmeiser, "Batch size effects in the analysis of simulation output", Operations
-//! Research 30, 1982): seconds that follow one another are alike, so that their number says little. They are put together
-//! to at most [`BATCHES`] batches, whose means are nearly independent; the difference of two means then has the interval
-//! of Welch's t-test over the batches. It covers the true difference with 95 %.
+//! The method is that of batch means (B. Schmeiser, "Batch size effects in the analysis of
+//! simulation output", Operations Research 30, 1982): seconds that follow one another are alike, so
+//! that their number says little. They are put together to at most [`BATCHES`] batches, whose means
+//! are nearly independent; the difference of two means then has the interval of Welch's t-test over
+//! the batches. It covers the true difference with 95 %.
 
 use super::{Class, Kind, Run, Setting, Slice};
 use crate::job::{Confidence, Spread, welch};
 use block::Span;
 
-/// Batches of a series. With more of them they get shorter and depend on each other, with fewer the interval gets wider
-/// without getting truer: Schmeiser found between 10 and 30 to be right whatever the length.
+/// Batches of a series. With more of them they get shorter and depend on each other, with fewer the
+/// interval gets wider without getting truer: Schmeiser found between 10 and 30 to be right
+/// whatever the length.
 const BATCHES: usize = 20;
 
 /// A figure of a slice; `None` where it is not known.
@@ -19,12 +21,13 @@ type Of<'a> = &'a dyn Fn(&Slice) -> Option<f64>;
 /// Fewer seconds than this say nothing of how they vary.
 const SECONDS_MIN: usize = 10;
 
-/// Settings in which two runs may not differ. Depths and rates may: to change those is why one compares.
+/// Settings in which two runs may not differ. Depths and rates may: to change those is why one
+/// compares.
 const SAME: [&str; 7] =
     ["mix", "read_percent", "order", "block_bytes", "read_block_bytes", "write_block_bytes", "cycle_s"];
 
-/// Tools whose points are called by what was asked in them, so that equal names are equal questions; of all others the plan
-/// says what was asked.
+/// Tools whose points are called by what was asked in them, so that equal names are equal
+/// questions; of all others the plan says what was asked.
 const SELF_EVIDENT: [&str; 4] = ["fio", "ramp", "ranread", "orion"];
 
 /// The write cycle of a database; runs with shorter ones are not comparable with anything.
@@ -45,7 +48,8 @@ pub struct Difference {
     pub before: f64,
     /// In the second run.
     pub after: f64,
-    /// Where the difference lies with 95 %; `None` where no series of seconds tells how the figure varies.
+    /// Where the difference lies with 95 %; `None` where no series of seconds tells how the figure
+    /// varies.
     pub interval: Option<Confidence>,
 }
 
@@ -161,7 +165,8 @@ fn within(run: &Run, point: u32, actor: u32, class: &Class) -> Vec<Slice> {
         class if *class == Class::ALL => run.whole(actor, Span::ZERO),
         class => run.series(actor, class).map_or(&[][..], |series| &series.slices),
     };
-    // What an earlier point left is not of this one, and the last slice may be a splinter of a second.
+    // What an earlier point left is not of this one, and the last slice may be a splinter of a
+    // second.
     let full = |slice: &Slice| slice.start >= point.start && slice.start + slice.length / 2 <= point.end;
     slices.iter().filter(|slice| full(slice)).copied().collect()
 }
@@ -219,7 +224,8 @@ mod tests {
 
     #[test]
     fn a_difference_larger_than_the_noise_is_one() {
-        // 100 ± 10 in turns: the mean of 20 batches of three is within 3.4 of 100, so 105 and 130 are told apart, or not.
+        // 100 ± 10 in turns: the mean of 20 batches of three is within 3.4 of 100, so 105 and 130
+        // are told apart, or not.
         let around = |mean: u64| (0..60).map(|second| mean - 10 + second * 13 % 21).collect::<Vec<_>>();
         let told = |mean| {
             let found = differences(&run(&around(100)), &run(&around(mean)));
@@ -234,8 +240,9 @@ mod tests {
 
     #[test]
     fn seconds_that_are_alike_do_not_count_as_many() {
-        // 30 s of 90 and 30 s of 110 beside the same the other way round: the mean is the same, and the interval is as wide
-        // as halves of 20 deviate: deviation of 20 batches 10.26, so 1.96 × √(2 × 10.26² / 20) = 6.36.
+        // 30 s of 90 and 30 s of 110 beside the same the other way round: the mean is the same, and
+        // the interval is as wide as halves of 20 deviate: deviation of 20 batches 10.26, so 1.96 ×
+        // √(2 × 10.26² / 20) = 6.36.
         let halves = |a, b| [[a; 30], [b; 30]].concat();
         let found = differences(&run(&halves(90, 110)), &run(&halves(110, 90)));
         let interval = found[0].interval.unwrap();

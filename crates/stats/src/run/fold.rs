@@ -4,7 +4,8 @@
 //!   seconds   ▕▏▕▏▕▏▕▏▕▏▕▏▕▏▕▏ … ▕▏▕▏▕▏▕▏      a day of 100 workloads: 26 million, 5 GB
 //!   folded    ▕  minute ▏▕  minute ▏ … ▕▏▕▏▕▏▕▏      the last hour by seconds
 //! ```
-//! The results database has the seconds by then, so that nothing is lost but what memory held a second time.
+//! The results database has the seconds by then, so that nothing is lost but what memory held a
+//! second time.
 
 use super::{GateRow, Hits, Minute, Run, Series, Slice, Spread};
 use crate::{Histogram, Waits};
@@ -25,8 +26,8 @@ impl Run {
         self.series.iter().any(long)
     }
 
-    /// Makes one slice, and one row of a gate, of each minute that was over at `until`. A slice has the percentiles of its
-    /// minute then, within 3.2 %; histograms of minutes are left empty.
+    /// Makes one slice, and one row of a gate, of each minute that was over at `until`. A slice has
+    /// the percentiles of its minute then, within 3.2 %; histograms of minutes are left empty.
     pub fn fold(&mut self, until: Span) {
         self.series.iter_mut().for_each(|series| series.fold(until));
         for gate in &mut self.gates {
@@ -74,8 +75,8 @@ impl Minute {
 }
 
 impl GateRow {
-    /// Rows that follow one another as one: the mean of their waits, and what held the actor back, and how its floor fared,
-    /// in most of them; what was found in a cache is summed.
+    /// Rows that follow one another as one: the mean of their waits, and what held the actor back,
+    /// and how its floor fared, in most of them; what was found in a cache is summed.
     pub fn together(rows: &[GateRow]) -> Option<GateRow> {
         let (first, last) = (rows.first()?, rows.last()?);
         let mean = |of: fn(&Waits) -> Span| {
@@ -123,9 +124,10 @@ mod tests {
     use crate::{Ended, HeldBy, Tape};
     use block::Time;
 
-    /// Ten minutes of 60 reads a second, of 1 ms in even minutes and 5 ms in odd ones, held back by the disk but for a second:
-    /// folded up to the middle of the sixth, five minutes are slices with the sums and the percentiles of theirs, and the rest
-    /// is as it was. Folding again changes nothing.
+    /// Ten minutes of 60 reads a second, of 1 ms in even minutes and 5 ms in odd ones, held back by
+    /// the disk but for a second: folded up to the middle of the sixth, five minutes are slices
+    /// with the sums and the percentiles of theirs, and the rest is as it was. Folding again
+    /// changes nothing.
     #[test]
     fn minutes_that_are_over_are_slices() {
         let (actors, points) = (vec![Actor::default()], vec![Point::default()]);

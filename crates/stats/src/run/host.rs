@@ -141,8 +141,9 @@ impl HostRecord {
 }
 
 impl HostRow {
-    /// All rows as one: times are added, of memory the least that was available counts and the most that was not yet written.
-    /// What one row does not know the sum does not know. `None` of no rows.
+    /// All rows as one: times are added, of memory the least that was available counts and the most
+    /// that was not yet written. What one row does not know the sum does not know. `None` of no
+    /// rows.
     pub fn sum(rows: &[HostRow]) -> Option<HostRow> {
         rows.iter().copied().reduce(|sum, row| HostRow {
             start: sum.start,
@@ -267,7 +268,8 @@ impl DeviceRow {
 }
 
 impl Moved {
-    /// How long one took on average, from its way into the device's queue to its end; `None` where there was none.
+    /// How long one took on average, from its way into the device's queue to its end; `None` where
+    /// there was none.
     pub fn mean(&self) -> Option<Span> {
         (self.count > 0).then(|| self.took / self.count)
     }
@@ -290,7 +292,8 @@ fn part(time: Span, whole: Span) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// 8 reads of 4 KiB in a second that took 2 ms each, with half of the time busy: the mean queue is 16 ms / 1 s.
+    /// 8 reads of 4 KiB in a second that took 2 ms each, with half of the time busy: the mean queue
+    /// is 16 ms / 1 s.
     #[test]
     fn a_devices_figures_follow_from_its_counters() {
         let disk = DiskUse {

@@ -13,8 +13,8 @@ impl Point {
 }
 
 impl Run {
-    /// Adds what the jobs of a stage did, as the last point; they are the actors from `first` on. Their outcomes count from
-    /// the start of the run.
+    /// Adds what the jobs of a stage did, as the last point; they are the actors from `first` on.
+    /// Their outcomes count from the start of the run.
     pub fn add_stage(&mut self, first: u32, outcomes: &[JobOutcome]) {
         let number = (self.points.len() as u32).saturating_sub(1);
         let Some(point) = self.points.last_mut() else { return };
@@ -30,7 +30,8 @@ impl Run {
         }
     }
 
-    /// Adds what an actor did in a point; its series go on. `outcome` counts from the start of the run.
+    /// Adds what an actor did in a point; its series go on. `outcome` counts from the start of the
+    /// run.
     pub fn add_outcome(&mut self, point: u32, actor: u32, outcome: &JobOutcome) {
         let start = outcome.start + outcome.elapsed.saturating_sub(outcome.measured);
         let whole = self.add_tape(&outcome.tape, Taped { point, actor, start, measured: outcome.measured });

@@ -1,11 +1,12 @@
-//! How long the requests of a minute took, coarser than a histogram of a point: so that percentiles are known of any
-//! stretch of a long run, whose histograms would take more than all of its seconds.
+//! How long the requests of a minute took, coarser than a histogram of a point: so that percentiles
+//! are known of any stretch of a long run, whose histograms would take more than all of its
+//! seconds.
 
 use crate::Histogram;
 use block::Span;
 
-/// Buckets of a histogram that are one here: 16 are an octave then, and the middle of one is at most 1/32 beside any of its
-/// values.
+/// Buckets of a histogram that are one here: 16 are an octave then, and the middle of one is at
+/// most 1/32 beside any of its values.
 const JOINED: u32 = 8;
 
 /// How long a minute is.
@@ -28,7 +29,8 @@ pub struct Coarse {
 }
 
 impl Minute {
-    /// Adds to the minute that `start` lies in, of minutes that are counted from `origin`; a new one where it is the first.
+    /// Adds to the minute that `start` lies in, of minutes that are counted from `origin`; a new
+    /// one where it is the first.
     pub(crate) fn add(minutes: &mut Vec<Minute>, origin: Span, start: Span, times: Option<&Histogram>) {
         let passed = start.saturating_sub(origin).as_nanos();
         let begun = origin + Span::from_nanos(passed - passed % MINUTE.as_nanos());
@@ -64,7 +66,8 @@ impl Coarse {
         (rises && filled.iter().all(|(_, count)| *count > 0)).then_some(Coarse { counts: filled })
     }
 
-    /// The same as filled buckets of a [`Histogram`], each in the middle of those that it stands for.
+    /// The same as filled buckets of a [`Histogram`], each in the middle of those that it stands
+    /// for.
     pub fn buckets(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.filled().map(|(bucket, count)| (bucket.saturating_mul(JOINED).saturating_add(JOINED / 2), count))
     }
@@ -79,7 +82,8 @@ impl Coarse {
 mod tests {
     use super::*;
 
-    /// Values over six decades, alone and together: no percentile is more than 1/32 beside that of the histogram.
+    /// Values over six decades, alone and together: no percentile is more than 1/32 beside that of
+    /// the histogram.
     #[test]
     fn percentiles_are_within_a_thirty_second() {
         let mut histogram = Histogram::new();

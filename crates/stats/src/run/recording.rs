@@ -20,8 +20,8 @@ impl Run {
         }
     }
 
-    /// As [`Run::recording`], but of a run that goes on: its last second and its last point alone, without what objects
-    /// and the host did.
+    /// As [`Run::recording`], but of a run that goes on: its last second and its last point alone,
+    /// without what objects and the host did.
     pub fn latest(&self) -> Recording {
         let point = (self.points.len() as u32).saturating_sub(1);
         let starts = self.series.iter().filter_map(|series| series.slices.last()).map(|slice| slice.start);
@@ -64,7 +64,8 @@ impl Run {
         }
     }
 
-    /// An actor's seconds from `from` on and its figures of these points; those of the others stay empty.
+    /// An actor's seconds from `from` on and its figures of these points; those of the others stay
+    /// empty.
     fn workload(&self, number: u32, actor: &Actor, from: Span, points: Range<u32>) -> WorkloadRecord {
         let place = actor.place.and_then(|place| self.places.get(place as usize));
         let last = self.cells.iter().filter(|cell| cell.actor == number).map(|cell| cell.point + 1).max();
@@ -145,7 +146,8 @@ pub(super) fn since(slices: &[Slice], from: Span) -> &[Slice] {
     &slices[slices.partition_point(|slice| slice.start < from)..]
 }
 
-/// The slices of a class beside those of the whole: one for each, empty where the class has none then.
+/// The slices of a class beside those of the whole: one for each, empty where the class has none
+/// then.
 fn aligned(slices: &[Slice], whole: &[Slice]) -> Vec<Slice> {
     if slices.len() == whole.len() {
         return slices.to_vec();

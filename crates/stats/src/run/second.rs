@@ -1,4 +1,5 @@
-//! A run that is written second by second, as a plan's is: each second of an actor is a tape of its own.
+//! A run that is written second by second, as a plan's is: each second of an actor is a tape of its
+//! own.
 
 use super::{Cell, Class, GateRow, GateSeries, Kind, Minute, Run, Series, Slice, Taped, Times, tapes, to_four_digits};
 use crate::{Histogram, LimitsInForce, ObjectRecord, Tape, Track, Waits};
@@ -31,7 +32,8 @@ pub struct Served<'h> {
 }
 
 impl Run {
-    /// The last point begins to be written second by second: each actor has a cell of it, whatever comes.
+    /// The last point begins to be written second by second: each actor has a cell of it, whatever
+    /// comes.
     pub fn begin_cells(&mut self) {
         let number = (self.points.len() as u32).saturating_sub(1);
         let actors = 0..self.actors.len() as u32;
@@ -46,7 +48,8 @@ impl Run {
         self.objects.iter_mut().for_each(|object| object.limits.truncate(points));
     }
 
-    /// Adds the numbers in force in the last point: objects and groups by path. An object that is not among them has none.
+    /// Adds the numbers in force in the last point: objects and groups by path. An object that is
+    /// not among them has none.
     pub fn in_force(&mut self, limits: &[(String, LimitsInForce)]) {
         for (path, _) in limits {
             self.object(path);
@@ -59,8 +62,9 @@ impl Run {
         }
     }
 
-    /// Adds what an actor did in a second: a slice of the whole and of each of its classes, and the same to the cells of
-    /// its point. Where a server served it, time in the gate and in the device is as the server tells it.
+    /// Adds what an actor did in a second: a slice of the whole and of each of its classes, and the
+    /// same to the cells of its point. Where a server served it, time in the gate and in the device
+    /// is as the server tells it.
     pub fn add_second(&mut self, tape: &Tape, at: Second, served: Option<Served<'_>>) {
         self.add_slices_of(tape, at, served);
         if !at.settled {
@@ -145,7 +149,8 @@ impl Run {
         series.slices.push(slice);
     }
 
-    /// Adds a cell to the one of its class; a first one goes behind the others of its actor and point.
+    /// Adds a cell to the one of its class; a first one goes behind the others of its actor and
+    /// point.
     fn append(&mut self, cell: Cell) {
         let key = |cell: &Cell| (cell.point, cell.actor);
         let of_point = |other: &Cell| key(other) == key(&cell);
@@ -164,7 +169,8 @@ impl Run {
         &mut self.objects[number]
     }
 
-    /// The place of the object of this path among [`Run::objects`], at their end if it was not there yet.
+    /// The place of the object of this path among [`Run::objects`], at their end if it was not
+    /// there yet.
     pub fn object_number(&mut self, path: &str) -> usize {
         let found = self.objects.iter().position(|object| object.path == path);
         found.unwrap_or_else(|| {
@@ -175,8 +181,8 @@ impl Run {
 }
 
 impl Cell {
-    /// Takes in what was done after it: counts and lengths add up. What was never sent by the end is what the later one
-    /// says: what was overdue before may have been sent since.
+    /// Takes in what was done after it: counts and lengths add up. What was never sent by the end
+    /// is what the later one says: what was overdue before may have been sent since.
     pub fn append(&mut self, later: &Cell) {
         let sum = |a: Option<u64>, b: Option<u64>| a.map_or(b, |a| Some(a + b.unwrap_or(0)));
         self.measured += later.measured;
@@ -234,7 +240,8 @@ mod tests {
         run
     }
 
-    /// Seconds that settle are in the series alone; a class that begins late was measured as long as the whole.
+    /// Seconds that settle are in the series alone; a class that begins late was measured as long
+    /// as the whole.
     #[test]
     fn settled_seconds_are_counted_in_the_cells_of_all_classes() {
         let mut run = begun();

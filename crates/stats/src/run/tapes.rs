@@ -1,4 +1,5 @@
-//! What a tape becomes: cells of a point and series of seconds. There is no other way from a recorder to a run.
+//! What a tape becomes: cells of a point and series of seconds. There is no other way from a
+//! recorder to a run.
 
 use super::series::added_up;
 use super::{Cell, Class, Kind, Minute, Run, Series, Slice, Times};
@@ -22,8 +23,8 @@ pub struct Taped {
 }
 
 impl Run {
-    /// Adds what an actor did in a point; its series go on. The cell of the whole comes back, for what only the owner of
-    /// the tape knows.
+    /// Adds what an actor did in a point; its series go on. The cell of the whole comes back, for
+    /// what only the owner of the tape knows.
     pub fn add_tape(&mut self, tape: &Tape, at: Taped) -> &mut Cell {
         let first = self.cells.len();
         self.cells.extend(cells(tape, at));
@@ -188,7 +189,8 @@ mod tests {
         assert_eq!(told, [(Span::from_secs(3), Span::SECOND, 200), (Span::from_secs(4), Span::SECOND, 200)]);
     }
 
-    /// 200 reads a second of 100 µs, and in the first second 100 writes of 500 µs: of both together a third is slow.
+    /// 200 reads a second of 100 µs, and in the first second 100 writes of 500 µs: of both together
+    /// a third is slow.
     #[test]
     fn the_whole_has_percentiles_over_its_classes() {
         let mut tape = Tape::new(ms(0), Noted { slices: Some(Span::SECOND), ..Noted::default() });

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 type Seconds = BTreeMap<(usize, u64), Slice>;
 
 impl Run {
-    /// The same run with all of its actors as one of that name: counts are added, histograms merged, slices of the same
-    /// second of a point put together. What a gate said of each is left out.
+    /// The same run with all of its actors as one of that name: counts are added, histograms
+    /// merged, slices of the same second of a point put together. What a gate said of each is left
+    /// out.
     pub fn together(&self, name: &str) -> Run {
         let mut run = Run { cells: Vec::new(), series: self.series_together(), gates: Vec::new(), ..self.clone() };
         let place = self.actors.first().and_then(|first| first.place);
@@ -58,8 +59,9 @@ impl Run {
         classes.into_iter().map(series).collect()
     }
 
-    /// The number of the point that a slice begins in, and of the second in it. Actors of a point begin
-    /// within milliseconds of each other, so that to the nearest second is the same second of all.
+    /// The number of the point that a slice begins in, and of the second in it. Actors of a point
+    /// begin within milliseconds of each other, so that to the nearest second is the same second of
+    /// all.
     fn second_of(&self, slice: &Slice) -> (usize, u64) {
         let begun = self.points.partition_point(|point| point.start <= slice.start);
         let start = begun.checked_sub(1).map_or(Span::ZERO, |point| self.points[point].start);
@@ -99,8 +101,9 @@ mod tests {
     use super::super::{Point, Times};
     use super::*;
 
-    /// Two processes that begin 3 ms apart: 100 and 50 requests of 1 and 4 ms in the first second of the
-    /// second point, so 150 of (100 × 1 + 50 × 4) / 150 = 2 ms; one of them did nothing in the first point.
+    /// Two processes that begin 3 ms apart: 100 and 50 requests of 1 and 4 ms in the first second
+    /// of the second point, so 150 of (100 × 1 + 50 × 4) / 150 = 2 ms; one of them did nothing in
+    /// the first point.
     #[test]
     fn processes_add_up() {
         let begin = Span::from_secs(20);

@@ -11,15 +11,16 @@ pub struct Punctuality {
     pub late: u64,
     /// The longest time between due and made, of any request.
     pub late_most: Span,
-    /// Requests that were due while as many as allowed were in flight. Where the cap was met, that is all that is overdue
-    /// until the schedule is caught up with.
+    /// Requests that were due while as many as allowed were in flight. Where the cap was met, that
+    /// is all that is overdue until the schedule is caught up with.
     pub held: u64,
     /// Requests that were due before the end and never made.
     pub never_sent: u64,
 }
 
 impl Punctuality {
-    /// A request made so long after it was due counts as late. Below lies what a timer and a batch of ends take.
+    /// A request made so long after it was due counts as late. Below lies what a timer and a batch
+    /// of ends take.
     pub const LATE_AFTER: Span = Span::from_millis(1);
 
     /// Counts a request that was made `delay` after it was due.

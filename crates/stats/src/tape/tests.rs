@@ -8,7 +8,8 @@ fn ms(at: u64) -> Time {
     Time::from_nanos(at * MS)
 }
 
-/// A request of 4 KiB, due and made at `due`, handed over 1 ms later and ended at `end` (all in ms).
+/// A request of 4 KiB, due and made at `due`, handed over 1 ms later and ended at `end` (all in
+/// ms).
 fn ended(class: usize, due: u64, end: u64) -> Ended {
     Ended { class, due: ms(due), made: ms(due), handed: ms(due + 1), end: ms(end), gate: Span::ZERO, bytes: 4096 }
 }
@@ -17,7 +18,8 @@ fn seconds() -> Tape {
     Tape::new(ms(0), Noted { slices: Some(Span::SECOND), submission: true, ..Noted::default() })
 }
 
-/// Ends at 0.5, 1.0, 1.001 and 3.2 s are two, one, none and one of the first four slices; nobody called in between.
+/// Ends at 0.5, 1.0, 1.001 and 3.2 s are two, one, none and one of the first four slices; nobody
+/// called in between.
 #[test]
 fn an_end_belongs_to_the_slice_that_it_is_in() {
     let mut tape = seconds();
@@ -59,8 +61,8 @@ fn only_what_is_noted_is_known() {
     assert_eq!(tape[Tape::WRITE].lateness.max(), Span::from_millis(5));
 }
 
-/// Reads that check what was written began when the load was over, at 2 s, and ended at 3 s: they are measured for 1 s,
-/// the writes for 2 s though the last of them ended at 1.2 s.
+/// Reads that check what was written began when the load was over, at 2 s, and ended at 3 s: they
+/// are measured for 1 s, the writes for 2 s though the last of them ended at 1.2 s.
 #[test]
 fn a_stall_is_no_shorter_run_and_a_check_is_no_load() {
     let mut tape = seconds();

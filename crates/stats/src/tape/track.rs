@@ -33,7 +33,8 @@ pub struct Track {
     pub gate: Histogram,
     /// Figures over time, without gaps, in order, from the first slice with a request on.
     pub slices: Vec<TapeSlice>,
-    /// How long requests took in each second that had some; a second is as many slices as fit into one, at least one.
+    /// How long requests took in each second that had some; a second is as many slices as fit into
+    /// one, at least one.
     pub seconds: Vec<TapeSecond>,
     /// How long requests took in each minute of these seconds, counted from the start of the tape.
     pub minutes: Vec<Minute>,
@@ -256,7 +257,8 @@ impl Track {
         Spread::of(self.full_slices().map(|slice| per_second(slice.ops, slice.length)))
     }
 
-    /// Where the mean of operations a second lies with 95 % confidence, from the slices; `None` of fewer than two.
+    /// Where the mean of operations a second lies with 95 % confidence, from the slices; `None` of
+    /// fewer than two.
     pub fn iops_confidence(&self) -> Option<Confidence> {
         let rates: Vec<f64> = self.full_slices().map(|slice| per_second(slice.ops, slice.length)).collect();
         confidence(&rates)
@@ -269,8 +271,8 @@ impl Track {
         self.slices.iter().filter(move |slice| only || slice.length.as_nanos() >= usual.as_nanos() / 2)
     }
 
-    /// Takes in what another did at the same time: counts add up, lengths are the longest, slices that begin
-    /// together become one.
+    /// Takes in what another did at the same time: counts add up, lengths are the longest, slices
+    /// that begin together become one.
     pub fn absorb(&mut self, other: &Track) {
         self.measured = self.measured.max(other.measured);
         // Percentiles do not add up.

@@ -1,4 +1,5 @@
-//! The memory of requests that are split: a buffer for each part, and what is copied to it or from it.
+//! The memory of requests that are split: a buffer for each part, and what is copied to it or from
+//! it.
 
 use block::Buf;
 use std::ops::Range;

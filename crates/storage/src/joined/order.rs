@@ -1,4 +1,5 @@
-//! Where the bytes of several members are in the whole: behind each other, or in stripes that go round.
+//! Where the bytes of several members are in the whole: behind each other, or in stripes that go
+//! round.
 //!
 //! ```text
 //!   concatenated   a a a a a a │ b b │ c c c          striped   a b c │ a b c │ …      a letter is a stripe
@@ -12,7 +13,8 @@ use std::ops::Range;
 /// How members follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Order {
-    /// Where each member begins, and where the last one ends; in stripes, as if they were concatenated.
+    /// Where each member begins, and where the last one ends; in stripes, as if they were
+    /// concatenated.
     borders: Vec<u64>,
     /// Bytes of a stripe.
     stripe: Option<u64>,
@@ -29,8 +31,8 @@ pub(super) struct Piece {
 }
 
 impl Order {
-    /// Of members of these sizes, each cut to whole multiples of `unit` bytes; with a stripe, to whole stripes of the
-    /// smallest.
+    /// Of members of these sizes, each cut to whole multiples of `unit` bytes; with a stripe, to
+    /// whole stripes of the smallest.
     pub(super) fn new(sizes: &[Bytes], unit: u64, stripe: Option<Bytes>) -> Order {
         let stripe = stripe.map(|stripe| stripe.0).filter(|_| sizes.len() > 1);
         let smallest = sizes.iter().map(|size| size.0).min().unwrap_or(0);
@@ -80,7 +82,8 @@ impl Order {
         })
     }
 
-    /// What a member has of a range of the whole, in its own bytes: the pieces of one member follow each other.
+    /// What a member has of a range of the whole, in its own bytes: the pieces of one member follow
+    /// each other.
     pub(super) fn share(&self, member: usize, range: &Range<u64>) -> Range<u64> {
         self.below(member, range.start)..self.below(member, range.end)
     }
@@ -113,7 +116,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Members of 10, 4 and 7 bytes. Concatenated: 21. In stripes of 2: two whole stripes of each, 12 in all.
+    /// Members of 10, 4 and 7 bytes. Concatenated: 21. In stripes of 2: two whole stripes of each,
+    /// 12 in all.
     #[test]
     fn pieces_end_at_borders() {
         let sizes = [10, 4, 7].map(Bytes);
@@ -130,7 +134,8 @@ mod tests {
     }
 
     proptest! {
-        /// A member's pieces, laid behind each other, are its share, and every byte of the whole is somewhere once.
+        /// A member's pieces, laid behind each other, are its share, and every byte of the whole is
+        /// somewhere once.
         #[test]
         fn shares_are_the_pieces_laid_together(
             sizes in proptest::collection::vec(0u64..40, 1..5), stripe in proptest::option::of(1u64..8),

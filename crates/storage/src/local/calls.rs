@@ -1,8 +1,10 @@
-//! Files and block devices by plain system calls, one request after the other in the worker's own thread.
+//! Files and block devices by plain system calls, one request after the other in the worker's own
+//! thread.
 //!
-//! What waits for the disk here is the worker itself: this is what a program with `pread` and `pwrite` sees. So, unlike
-//! every other target, a poll blocks, and the target reads the clock around each call. Requests beyond the first wait
-//! in its queue, and that is part of their queue time.
+//! What waits for the disk here is the worker itself: this is what a program with `pread` and
+//! `pwrite` sees. So, unlike every other target, a poll blocks, and the target reads the clock
+//! around each call. Requests beyond the first wait in its queue, and that is part of their queue
+//! time.
 
 use super::ring::traits_of;
 use super::{LocalFile, Lock};

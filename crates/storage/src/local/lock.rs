@@ -1,4 +1,5 @@
-//! Locks of files among the jobs of this program: one call at a time, or one that writes or any number that read.
+//! Locks of files among the jobs of this program: one call at a time, or one that writes or any
+//! number that read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,7 +7,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
-/// A file's lock; all that are made of the same file exclude each other, whatever name it was opened by.
+/// A file's lock; all that are made of the same file exclude each other, whatever name it was
+/// opened by.
 #[derive(Clone, Debug)]
 pub struct Lock {
     file: Arc<RwLock<()>>,
@@ -57,7 +59,8 @@ impl Lock {
 mod tests {
     use super::*;
 
-    /// Two names of one file have one lock; another file has its own. Reads go together where they share.
+    /// Two names of one file have one lock; another file has its own. Reads go together where they
+    /// share.
     #[test]
     fn one_file_has_one_lock() {
         let one = File::open("Cargo.toml").unwrap();

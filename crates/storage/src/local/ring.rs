@@ -7,9 +7,9 @@ use block::{
 };
 use uring::{Done, FileId, Io, Job, Port};
 
-/// Files by asynchronous requests. The worker's [`Io`] is the driver that carries them to the kernel: all that were
-/// submitted since the last turn go in one system call, which also waits. A flush with force unit access is an `fsync`,
-/// one without an `fdatasync`.
+/// Files by asynchronous requests. The worker's [`Io`] is the driver that carries them to the
+/// kernel: all that were submitted since the last turn go in one system call, which also waits. A
+/// flush with force unit access is an `fsync`, one without an `fdatasync`.
 pub struct RingTarget {
     io: Io,
     port: Port,
@@ -203,7 +203,8 @@ mod tests {
     use super::*;
     use uring::IoSettings;
 
-    /// A ring with room for one request has one: the zeroing behind it is handed back as it was asked for.
+    /// A ring with room for one request has one: the zeroing behind it is handed back as it was
+    /// asked for.
     #[test]
     fn a_zeroing_without_room_is_handed_back_whole() {
         let folder = tempfile::tempdir().unwrap();

@@ -57,7 +57,8 @@ pub enum ConnectError {
         /// What was wrong.
         source: TlsError,
     },
-    /// Several connections, and a server that does not say that a flush on one covers what was written over another.
+    /// Several connections, and a server that does not say that a flush on one covers what was
+    /// written over another.
     #[error(
         "{0}: the server does not offer several connections to this export (CAN_MULTI_CONN): leave connections= out"
     )]

@@ -1,4 +1,5 @@
-//! An NBD export in one line, as the NBD URI specification and libnbd have it, with what we add to it.
+//! An NBD export in one line, as the NBD URI specification and libnbd have it, with what we add to
+//! it.
 //!
 //! ```text
 //!   nbd://HOST[:PORT]/NAME    nbd+unix:///NAME?socket=PATH    nbds://[USER@]…    nbds+unix://[USER@]…
@@ -28,8 +29,8 @@ pub struct Export {
     pub replies: Framing,
     /// How long a lost connection is tried to be made again; zero: not at all.
     pub reconnect: Span,
-    /// Writes, trims and zeroes of unknown outcome are sent again, too. Another client's later write to the same place
-    /// may be undone by that, so it has to be asked for.
+    /// Writes, trims and zeroes of unknown outcome are sent again, too. Another client's later
+    /// write to the same place may be undone by that, so it has to be asked for.
     pub repeat_writes: bool,
 }
 
@@ -41,7 +42,8 @@ impl Export {
     /// Most connections to one export: more than the processors of any client help nobody.
     pub const CONNECTIONS_MAX: u32 = 64;
 
-    /// The export `name` at `address` over one connection in clear text, with simple replies, given up when it is lost.
+    /// The export `name` at `address` over one connection in clear text, with simple replies, given
+    /// up when it is lost.
     pub fn new(address: Address, name: &str) -> Export {
         Export {
             address,
@@ -176,7 +178,8 @@ fn framing(word: &str) -> Result<Framing, String> {
     }
 }
 
-/// The protocol's own port where none is said. An address of version 6 stands in brackets, with colons of its own.
+/// The protocol's own port where none is said. An address of version 6 stands in brackets, with
+/// colons of its own.
 fn with_port(host: &str) -> String {
     let has_port = !host.ends_with(']') && host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if has_port { host.to_owned() } else { format!("{host}:10809") }

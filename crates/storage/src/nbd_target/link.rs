@@ -1,7 +1,8 @@
 //! One connection: requests become messages, replies become ends.
 //!
-//! At most one send and one receive are at the kernel; what is submitted meanwhile goes out together with the next send.
-//! Over TLS a message is sealed when it goes, and what comes is opened before it is parsed.
+//! At most one send and one receive are at the kernel; what is submitted meanwhile goes out
+//! together with the next send. Over TLS a message is sealed when it goes, and what comes is opened
+//! before it is parsed.
 
 mod incoming;
 mod outgoing;
@@ -64,7 +65,8 @@ pub(super) struct Link {
     lost: bool,
     /// Ends that nobody took yet.
     pub(super) ready: Vec<Completion>,
-    /// Writes, trims and zeroes that ended well and are not durable by themselves, since this was last set to zero.
+    /// Writes, trims and zeroes that ended well and are not durable by themselves, since this was
+    /// last set to zero.
     pub(super) written: u64,
     /// How much of all that was written flushes have covered; see [`Link::submit`].
     pub(super) covered: u64,
@@ -86,7 +88,8 @@ struct Flying {
 }
 
 impl Link {
-    /// Requests on `connection`, carried by this worker's ring; `None` when the slab has no room to receive.
+    /// Requests on `connection`, carried by this worker's ring; `None` when the slab has no room to
+    /// receive.
     pub(super) fn new(io: &Io, connection: Connection, keep: Keep) -> Option<Link> {
         let inbox = Inbox::new(io, &connection.early)?;
         let rules = connection.rules;
@@ -117,8 +120,8 @@ impl Link {
         })
     }
 
-    /// Takes a request, or hands it back when there is no memory for its data. `covers` is how much a flush covers: all
-    /// that was written before it.
+    /// Takes a request, or hands it back when there is no memory for its data. `covers` is how much
+    /// a flush covers: all that was written before it.
     pub(super) fn submit(&mut self, now: Time, pending: Pending, covers: u64) -> Result<(), Pending> {
         let request = &pending.request;
         let is_read = matches!(request.op, Op::Read);

@@ -1,7 +1,9 @@
-//! The client's end of TLS: whom it trusts, who it is, and the two ways between clear text and records.
+//! The client's end of TLS: whom it trusts, who it is, and the two ways between clear text and
+//! records.
 //!
-//! The files of a folder are named as libnbd, nbdkit and QEMU name them: `ca-cert.pem` (who may vouch for the server), and
-//! `client-cert.pem` with `client-key.pem` where the server wants to know its clients.
+//! The files of a folder are named as libnbd, nbdkit and QEMU name them: `ca-cert.pem` (who may
+//! vouch for the server), and `client-cert.pem` with `client-key.pem` where the server wants to
+//! know its clients.
 
 use cipher::{Fault, Records};
 use rustls::client::WebPkiServerVerifier;
@@ -19,8 +21,8 @@ pub enum TlsChoice {
     Certificates {
         /// The folder of the files.
         folder: PathBuf,
-        /// The server's name in its certificate. Without it, that of a TCP address is the host's; a Unix socket has no
-        /// name, so there any certificate of the authority will do.
+        /// The server's name in its certificate. Without it, that of a TCP address is the host's; a
+        /// Unix socket has no name, so there any certificate of the authority will do.
         hostname: Option<String>,
     },
     /// A pre-shared key.

@@ -1,7 +1,8 @@
-//! Finding a file at its server: ports, mount, names; blocking, before the ring takes the connections over.
+//! Finding a file at its server: ports, mount, names; blocking, before the ring takes the
+//! connections over.
 //!
-//! Which part of a path is the export's only the server knows: the longest part that it lets be mounted is, and the
-//! rest is looked up.
+//! Which part of a path is the export's only the server knows: the longest part that it lets be
+//! mounted is, and the rest is looked up.
 
 use super::file::NfsFile;
 use crate::dial::{PATIENCE, call, undisturbed};
@@ -140,8 +141,8 @@ pub(crate) struct Found {
     pub(crate) write_most: u32,
 }
 
-/// Over NFS version 3 there are no extended attributes, in which local files have their mark. A file that was made here has
-/// the sticky bit, which means nothing for files.
+/// Over NFS version 3 there are no extended attributes, in which local files have their mark. A
+/// file that was made here has the sticky bit, which means nothing for files.
 pub(crate) const MARK: u32 = 0o1000;
 
 /// Looks for the file. `None` where all but the file itself is there.
@@ -332,7 +333,8 @@ fn ports(file: &NfsFile) -> Result<(u16, u16), NfsError> {
     Ok((port, mount_port))
 }
 
-/// Mounts the longest part of the file's path that can be, its own name never among it; with the names behind it.
+/// Mounts the longest part of the file's path that can be, its own name never among it; with the
+/// names behind it.
 fn mount_longest(file: &NfsFile, caller: Caller, port: u16) -> Result<(FileHandle, Vec<&str>), NfsError> {
     let mut rpc = Rpc::open(file.at(port), "MOUNT", mount::PROGRAM, mount::VERSION, caller.credential())?;
     let names: Vec<&str> = file.names().collect();

@@ -1,4 +1,5 @@
-//! A file of an NFS server in one line, as libnfs and the mount command name such things, with what we add to it.
+//! A file of an NFS server in one line, as libnfs and the mount command name such things, with what
+//! we add to it.
 //!
 //! ```text
 //!   nfs://HOST[:PORT]/EXPORT/…/FILE

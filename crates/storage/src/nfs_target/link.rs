@@ -5,8 +5,9 @@
 //!                     ▲                                              └──► a part: the rest is asked for
 //!                     └──────────────────────────────────────────────────────┘
 //! ```
-//! At most one send and one receive are at the kernel; what is submitted meanwhile goes out together with the next send. The
-//! data of a write stays until it is answered: a server may write less than it was sent, or go away.
+//! At most one send and one receive are at the kernel; what is submitted meanwhile goes out
+//! together with the next send. The data of a write stays until it is answered: a server may write
+//! less than it was sent, or go away.
 
 mod incoming;
 mod outgoing;
@@ -28,8 +29,8 @@ use uring::{Done, FileId, Io, Port};
 const SEND: u64 = 0;
 const RECEIVE_TOKEN: u64 = 1;
 
-/// Low bits of a call's number that are its place in the table; the others count. A server knows repeated calls by their
-/// numbers, so the same must not come again soon.
+/// Low bits of a call's number that are its place in the table; the others count. A server knows
+/// repeated calls by their numbers, so the same must not come again soon.
 const SLOT_BITS: u32 = 12;
 /// Calls without a reply on one connection at most.
 const SLOTS: usize = 1 << SLOT_BITS;
@@ -67,7 +68,8 @@ pub(super) enum Event {
     Ended(Completion),
     /// Data was written and is not durable; this life of the server has it.
     Wrote(Verifier),
-    /// A flush was answered by this life of the server; it covers so much of all that was written, and ends so.
+    /// A flush was answered by this life of the server; it covers so much of all that was written,
+    /// and ends so.
     Committed(Verifier, u64, Completion),
     /// The server wants to be asked again later.
     Later(Asked),
@@ -114,7 +116,8 @@ struct Flying {
 }
 
 impl Link {
-    /// Calls over `socket`; the first has a number made of `turn`. `None` when the slab has no room to receive.
+    /// Calls over `socket`; the first has a number made of `turn`. `None` when the slab has no room
+    /// to receive.
     pub(super) fn new(io: &Io, socket: OwnedFd, found: &Rc<Found>, keep_reads: bool, turn: u32) -> Option<Link> {
         let inbox = Inbox::new(io, &[])?;
         Some(Link {
@@ -140,8 +143,8 @@ impl Link {
         })
     }
 
-    /// Takes a request, or hands it back when there is no memory for its data or no number for its call. `covers` is how
-    /// much a flush covers: all that was written before it.
+    /// Takes a request, or hands it back when there is no memory for its data or no number for its
+    /// call. `covers` is how much a flush covers: all that was written before it.
     pub(super) fn submit(&mut self, mut asked: Asked, covers: u64) -> Result<(), Asked> {
         if self.outstanding() >= SLOTS {
             return Err(asked);
@@ -181,13 +184,14 @@ impl Link {
         }
     }
 
-    /// What is without a reply on a lost connection, in the order of asking, with whether some of it may have reached the
-    /// server. The link is of no use any more.
+    /// What is without a reply on a lost connection, in the order of asking, with whether some of
+    /// it may have reached the server. The link is of no use any more.
     pub(super) fn leave(mut self) -> (Vec<(Asked, bool)>, Vec<Event>) {
         let Outgoing { mut message, calls } = std::mem::take(&mut self.next);
         self.give_back(&mut message, &calls);
         let mut left: Vec<Flying> = self.flying.drain().collect();
-        // A number's high bits count the calls; the half of their range is more than can be under way.
+        // A number's high bits count the calls; the half of their range is more than can be under
+        // way.
         let turn = self.turn << SLOT_BITS;
         left.sort_by_key(|flying| std::cmp::Reverse(turn.wrapping_sub(flying.xid) >> SLOT_BITS));
         let orphans = left.into_iter().map(|flying| (flying.asked, flying.sent)).collect();
@@ -226,7 +230,8 @@ impl Link {
         match answer {
             Answer::Failed(fault) => self.finish(now, slot, Err(fault)),
             Answer::Later => {
-                // Its data may still be at the kernel; then the connection would have to be waited for, so ask at once.
+                // Its data may still be at the kernel; then the connection would have to be waited
+                // for, so ask at once.
                 if matches!(&flying.asked.pending.request.op, Op::Write(data) if data.is_nothing()) {
                     flying.again = true;
                 } else if let Some(flying) = self.remove(slot) {

@@ -3,11 +3,13 @@
 use block::Fault;
 use nfs::Verifier;
 
-/// Writes that were answered, those that a COMMIT has covered, and which life of the server has the others.
+/// Writes that were answered, those that a COMMIT has covered, and which life of the server has the
+/// others.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
     verifier: Option<Verifier>,
-    /// Calls of WRITE that were answered and are not durable by themselves, and how many of them a COMMIT has covered.
+    /// Calls of WRITE that were answered and are not durable by themselves, and how many of them a
+    /// COMMIT has covered.
     written: u64,
     covered: u64,
     /// Some was lost since the last flush, which the next one has to say.
@@ -32,7 +34,8 @@ impl Promises {
         lost
     }
 
-    /// A flush was answered that covers so many of all that were written. How many were lost, and how it ends.
+    /// A flush was answered that covers so many of all that were written. How many were lost, and
+    /// how it ends.
     pub(super) fn committed(&mut self, verifier: Verifier, covers: u64) -> (u64, Result<(), Fault>) {
         let lost = self.meet(verifier);
         self.covered = self.covered.max(covers);

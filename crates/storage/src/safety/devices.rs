@@ -109,7 +109,8 @@ impl Kernel {
         }
     }
 
-    /// Where a device is mounted: by its number, or by its name where a file system (btrfs) makes numbers of its own up.
+    /// Where a device is mounted: by its number, or by its name where a file system (btrfs) makes
+    /// numbers of its own up.
     fn mounts<'k>(&'k self, number: &'k str, name: &'k str) -> impl Iterator<Item = &'k str> {
         let of_line = |line: &'k str| -> Option<(&'k str, &'k str, &'k str)> {
             let mut words = line.split(' ');
@@ -175,8 +176,9 @@ mod tests {
         assert!(uses.iter().any(|one| one.what.contains("is mounted on")), "{uses:?}");
     }
 
-    /// A disk as `/sys` shows it (its layout: the kernel's `Documentation/ABI/testing/sysfs-block`): `sda1` mounted, `sda2`
-    /// swap, `sda3` in a RAID, `sda4` in a volume group and in an encrypted volume.
+    /// A disk as `/sys` shows it (its layout: the kernel's
+    /// `Documentation/ABI/testing/sysfs-block`): `sda1` mounted, `sda2` swap, `sda3` in a RAID,
+    /// `sda4` in a volume group and in an encrypted volume.
     #[test]
     fn all_that_uses_a_disk_and_its_partitions_is_named() {
         let sys = tempfile::tempdir().unwrap();
@@ -203,7 +205,8 @@ mod tests {
             mounts: "25 1 8:1 / /data rw - ext4 /dev/sda1 rw\n26 1 0:5 / /proc rw - proc proc rw\n".into(),
             swaps: "Filename Type Size Used Priority\n/dev/sda2 partition 100 0 -2\n".into(),
         };
-        // The numbers of 8:0 and 8:3 as the system packs them: the minor's low byte, the major from bit 8 on.
+        // The numbers of 8:0 and 8:3 as the system packs them: the minor's low byte, the major from
+        // bit 8 on.
         let uses = |device| kernel.uses(device).into_iter().map(|one| one.what).collect::<Vec<_>>();
         assert_eq!(kernel.partitions(8 << 8), ["sda1", "sda2", "sda3", "sda4"]);
         assert_eq!(

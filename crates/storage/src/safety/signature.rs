@@ -1,7 +1,8 @@
 //! What a device looks like it carries: magic numbers at known places.
 //!
-//! Places and numbers are those of the formats' own documents: the kernel's `magic.h` and `Documentation/filesystems`,
-//! the UEFI specification (GPT), and the headers of LVM2, LUKS, MD and ZFS.
+//! Places and numbers are those of the formats' own documents: the kernel's `magic.h` and
+//! `Documentation/filesystems`, the UEFI specification (GPT), and the headers of LVM2, LUKS, MD and
+//! ZFS.
 
 use std::fs::File;
 use std::io::{Result, Seek, SeekFrom};
@@ -24,7 +25,8 @@ enum Place {
 }
 use Place::{End, Start};
 
-/// The magic number of ext2 and its successors: short, so that more of the superblock has to fit ([`is_ext`]).
+/// The magic number of ext2 and its successors: short, so that more of the superblock has to fit
+/// ([`is_ext`]).
 const EXT: &[u8] = &[0x53, 0xef];
 
 /// A magic number: where, which, of what.
@@ -105,16 +107,18 @@ pub fn signatures(head: Window<'_>, tail: Window<'_>, size: u64) -> Vec<&'static
     found
 }
 
-/// Where a RAID's superblock stands near the end, by the kernel's `include/uapi/linux/raid/md_p.h` and `drivers/md/md.c`:
-/// format 0.90 at the start of the last whole 64 KiB, format 1.0 at least 8 KiB before the end on a boundary of 4 KiB.
+/// Where a RAID's superblock stands near the end, by the kernel's `include/uapi/linux/raid/md_p.h`
+/// and `drivers/md/md.c`: format 0.90 at the start of the last whole 64 KiB, format 1.0 at least
+/// 8 KiB before the end on a boundary of 4 KiB.
 fn raid_places(size: u64) -> [Option<u64>; 2] {
     let old = (size / 65536).checked_sub(1).map(|block| block * 65536);
     let new = size.checked_sub(8192).map(|at| at / 4096 * 4096);
     [old, new]
 }
 
-/// A boot record with its mark and at least one partition: a kind that is not zero, and a length. Two bytes stand in one of
-/// 65536 blocks of random data, so all entries must be as they are written: bootable or not, and nothing else.
+/// A boot record with its mark and at least one partition: a kind that is not zero, and a length.
+/// Two bytes stand in one of 65536 blocks of random data, so all entries must be as they are
+/// written: bootable or not, and nothing else.
 fn is_partitioned(head: &[u8]) -> bool {
     let entries = || head.get(446..510).unwrap_or_default().chunks_exact(16);
     head.get(510..512) == Some(&[0x55, 0xaa])
@@ -122,8 +126,8 @@ fn is_partitioned(head: &[u8]) -> bool {
         && entries().any(|entry| entry[4] != 0 && entry[12..] != [0; 4])
 }
 
-/// Whether the superblock of ext2 fits its magic number: blocks of at most 64 KiB, revision 0 or 1 (the kernel's
-/// `Documentation/filesystems/ext4/super.rst`).
+/// Whether the superblock of ext2 fits its magic number: blocks of at most 64 KiB, revision 0 or 1
+/// (the kernel's `Documentation/filesystems/ext4/super.rst`).
 fn is_ext(head: &[u8]) -> bool {
     let word = |at: usize| head.get(at..at + 4).map_or(u32::MAX, |bytes| u32::from_le_bytes(bytes.try_into().unwrap()));
     word(0x418) <= 6 && word(0x44c) <= 1

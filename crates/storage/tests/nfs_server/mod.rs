@@ -1,5 +1,6 @@
-//! A server of NFS version 3 that keeps one file in memory, and can be told to behave badly. It shares the wire format with
-//! our client and nothing else: what a good server does, nfs-ganesha shows.
+//! A server of NFS version 3 that keeps one file in memory, and can be told to behave badly. It
+//! shares the wire format with our client and nothing else: what a good server does, nfs-ganesha
+//! shows.
 
 use nfs::mount::{self, MountCall, MountStatus};
 use nfs::record::Joiner;
@@ -86,7 +87,8 @@ impl Server {
         format!("nfs://127.0.0.1:{}/export/file{more}", self.port)
     }
 
-    /// The machine loses power, and another life begins: what no COMMIT made durable is gone, and so are connections.
+    /// The machine loses power, and another life begins: what no COMMIT made durable is gone, and
+    /// so are connections.
     pub fn die(&self) {
         let mut state = self.state();
         state.data = state.safe.clone();

@@ -1,5 +1,6 @@
-//! Places together: random requests across their borders against a model, on files and on files beside an export of nbdkit;
-//! and in virtual time on simulated devices, where members take time and have limited room.
+//! Places together: random requests across their borders against a model, on files and on files
+//! beside an export of nbdkit; and in virtual time on simulated devices, where members take time
+//! and have limited room.
 
 use crate::support::{Peer, find};
 use array::{DeviceSpec, Model, ParallelServers, VirtualClock};
@@ -144,8 +145,9 @@ fn cases(cases: u32, run: impl Fn(Vec<Step>, Option<u64>)) {
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Random reads, writes, trims, zeroes and flushes of three files agree with a model of the whole, and in the end the files
-/// have the model's bytes where the layout puts them: one behind the other, or round by round.
+/// Random reads, writes, trims, zeroes and flushes of three files agree with a model of the whole,
+/// and in the end the files have the model's bytes where the layout puts them: one behind the
+/// other, or round by round.
 #[test]
 fn bytes_are_where_they_belong() {
     cases(60, |steps, stripe| {
@@ -194,7 +196,8 @@ fn files_and_an_export_are_one() {
     });
 }
 
-/// A folder stands for its files with something in them, by name; a stripe fits the blocks of what it goes over.
+/// A folder stands for its files with something in them, by name; a stripe fits the blocks of what
+/// it goes over.
 #[test]
 fn folders_are_their_files_and_stripes_fit() {
     let folder = tempfile::tempdir().unwrap();
@@ -214,7 +217,8 @@ fn folders_are_their_files_and_stripes_fit() {
     assert_eq!(error.to_string(), "stripe: must be a whole multiple of 1 B, which the places take, got 0 B");
 }
 
-/// A simulated device of 1 MiB that takes 100 µs for any read or write, has one server and room for `room`.
+/// A simulated device of 1 MiB that takes 100 µs for any read or write, has one server and room for
+/// `room`.
 fn device(room: u32) -> Box<dyn Target> {
     let servers = ParallelServers { servers: 1, service: Span::from_micros(100), ..ParallelServers::default() };
     let mut spec = DeviceSpec::of(Model::ParallelServers(servers));
@@ -232,8 +236,9 @@ fn micros(time: Time) -> u64 {
     time.since(Time::ZERO).as_nanos() / 1000
 }
 
-/// A request across the border of two devices ends when both parts have, which go at the same time: 100 µs, and not 200.
-/// Two within one device go one after the other, in different devices together.
+/// A request across the border of two devices ends when both parts have, which go at the same time:
+/// 100 µs, and not 200. Two within one device go one after the other, in different devices
+/// together.
 #[test]
 fn members_work_at_the_same_time() {
     for (requests, ended) in [
@@ -251,8 +256,9 @@ fn members_work_at_the_same_time() {
     }
 }
 
-/// The second device has room for one request and is busy: the part for it waits, with all that comes later for that
-/// device, and nothing is lost or done twice. The first being busy, the whole is handed back as it was.
+/// The second device has room for one request and is busy: the part for it waits, with all that
+/// comes later for that device, and nothing is lost or done twice. The first being busy, the whole
+/// is handed back as it was.
 #[test]
 fn a_part_without_room_waits_and_a_whole_is_handed_back() {
     let (mut clock, mut joined) = (VirtualClock::new(), simulated(&[1, 1], Some(Bytes::kib(4))));
@@ -287,7 +293,8 @@ fn a_cancelled_whole_ends_once() {
     assert_eq!(ends(&mut clock, &mut joined, 1)[0].result, Ok(()));
 }
 
-/// What does not lie within the whole is refused, and one trim of everything is one part for each member.
+/// What does not lie within the whole is refused, and one trim of everything is one part for each
+/// member.
 #[test]
 fn ranges_are_the_wholes() {
     let (mut clock, mut joined) = (VirtualClock::new(), simulated(&[1, 1, 1], Some(Bytes::kib(4))));
@@ -295,7 +302,8 @@ fn ranges_are_the_wholes() {
     assert_eq!(size, (1 << 20) / 4096 * 4096 * 3);
     taken(joined.submit(Time::ZERO, request(1, size - 4096, 8192, Op::Read)));
     assert_eq!(ends(&mut clock, &mut joined, 1)[0].result, Err(Fault::Invalid));
-    // With room for one request in each device this goes at once, whatever number of stripes it concerns.
+    // With room for one request in each device this goes at once, whatever number of stripes it
+    // concerns.
     taken(joined.submit(Time::ZERO, request(2, 0, size, Op::Trim)));
     let trimmed = ends(&mut clock, &mut joined, 1);
     taken(joined.submit(clock.now(), request(3, 0, 0, Op::Flush)));

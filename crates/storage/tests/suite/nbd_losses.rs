@@ -1,5 +1,6 @@
-//! Our NBD client when its server is lost: what was under way is counted by kind, reads are asked again, writes only where
-//! that was wished for, a flush never. nbdkit is the server, killed and started again.
+//! Our NBD client when its server is lost: what was under way is counted by kind, reads are asked
+//! again, writes only where that was wished for, a flush never. nbdkit is the server, killed and
+//! started again.
 
 use crate::support::{BACKENDS, Client, Peer, find};
 use block::{Fault, Op, OpKind};
@@ -56,8 +57,9 @@ fn block(at: u64) -> Vec<u8> {
     vec![(at / 4096 % 251) as u8 | 1; 4096]
 }
 
-/// Twenty reads, ten writes, a trim, zeroes and a flush are under way when the server dies. Started again it is found, the
-/// reads are answered with what is there; what changes data failed, told by kind, and was not done a second time.
+/// Twenty reads, ten writes, a trim, zeroes and a flush are under way when the server dies. Started
+/// again it is found, the reads are answered with what is there; what changes data failed, told by
+/// kind, and was not done a second time.
 #[test]
 fn reads_are_repeated_and_writes_of_unknown_outcome_are_not() {
     let Some(program) = find("nbdkit") else { return };
@@ -105,7 +107,8 @@ fn reads_are_repeated_and_writes_of_unknown_outcome_are_not() {
     }
 }
 
-/// With `repeat-writes=true` the same writes are done by the next server, with their data; a flush still fails.
+/// With `repeat-writes=true` the same writes are done by the next server, with their data; a flush
+/// still fails.
 #[test]
 fn writes_are_repeated_where_that_is_asked() {
     let Some(program) = find("nbdkit") else { return };
@@ -141,8 +144,8 @@ fn writes_are_repeated_where_that_is_asked() {
     }
 }
 
-/// Three writes are answered, one of them with FUA, and then a flush; two more are answered. The server dies: it may have
-/// forgotten these two, and the client says so.
+/// Three writes are answered, one of them with FUA, and then a flush; two more are answered. The
+/// server dies: it may have forgotten these two, and the client says so.
 #[test]
 fn what_no_flush_covered_is_told() {
     let Some(program) = find("nbdkit") else { return };
@@ -174,7 +177,8 @@ fn what_no_flush_covered_is_told() {
     drop(peer);
 }
 
-/// A server that stays away is given up after the time that was set; what waited fails, with the reason.
+/// A server that stays away is given up after the time that was set; what waited fails, with the
+/// reason.
 #[test]
 fn patience_ends() {
     let Some(program) = find("nbdkit") else { return };
@@ -216,8 +220,9 @@ fn another_export_is_not_mistaken_for_the_lost_one() {
     drop(peer);
 }
 
-/// Four connections to one export: all carry requests, a flush covers them, and losing the server loses four. Where a
-/// server says that several connections do not fit together, they are refused with the way out.
+/// Four connections to one export: all carry requests, a flush covers them, and losing the server
+/// loses four. Where a server says that several connections do not fit together, they are refused
+/// with the way out.
 #[test]
 fn several_connections_share_the_work() {
     let Some(program) = find("nbdkit") else { return };
@@ -257,7 +262,8 @@ fn several_connections_share_the_work() {
     drop(peer);
 }
 
-/// nbdkit's exitlast filter ends the server with its last client: closing the target closes every connection.
+/// nbdkit's exitlast filter ends the server with its last client: closing the target closes every
+/// connection.
 #[test]
 fn the_last_connection_that_closes_ends_the_server() {
     let Some(program) = find("nbdkit") else { return };

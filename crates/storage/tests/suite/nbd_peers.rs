@@ -31,7 +31,8 @@ fn wishes(framing: Framing) -> Wishes {
     }
 }
 
-/// Many requests at once, then what was written read back, all against a plain array that says what is there before.
+/// Many requests at once, then what was written read back, all against a plain array that says what
+/// is there before.
 fn exercise(peer: &Peer, mut model: Vec<u8>, framing: Framing) {
     for backend in BACKENDS {
         let mut client = Client::connect(backend, &peer.socket, wishes(framing), true);

@@ -1,5 +1,5 @@
-//! Our NBD client against a server that says exactly what a test wants it to say: pieces in any order, half of them,
-//! too many of them, and nothing any more.
+//! Our NBD client against a server that says exactly what a test wants it to say: pieces in any
+//! order, half of them, too many of them, and nothing any more.
 
 use crate::support::{BACKENDS, Client};
 use block::{Fault, Op};
@@ -120,7 +120,8 @@ fn answer(framing: Framing, request: &Request) -> Vec<u8> {
     out
 }
 
-/// Answers come in order, so of four requests as many end well as answers came whole, and the others are gone.
+/// Answers come in order, so of four requests as many end well as answers came whole, and the
+/// others are gone.
 #[test]
 fn a_server_that_vanishes_at_any_byte_ends_each_request_once() {
     // Three reads and a write; every cut of what their answers take.
@@ -209,8 +210,8 @@ fn pieces_and_holes_come_in_any_order_and_between_each_other() {
     }
 }
 
-/// A read of 4096 bytes at 8192 that fails at 8192 + 3000: what came before the place is kept, what came behind it is not. An
-/// error that names no place says nothing of what came.
+/// A read of 4096 bytes at 8192 that fails at 8192 + 3000: what came before the place is kept, what
+/// came behind it is not. An error that names no place says nothing of what came.
 #[test]
 fn a_read_that_fails_in_the_middle_keeps_what_came_before() {
     for backend in BACKENDS {
@@ -297,7 +298,8 @@ fn a_server_that_breaks_the_protocol_is_left_and_its_words_are_not_believed() {
                 let (first, second) = (peer.request(), peer.request());
                 let mut out = Vec::new();
                 lie(&mut out, &first, peer.framing());
-                // An honest answer behind the lie is not believed either: nobody knows where it begins.
+                // An honest answer behind the lie is not believed either: nobody knows where it
+                // begins.
                 out.extend(answer(peer.framing(), &second));
                 peer.stream.write_all(&out).unwrap();
                 let _ = peer.stream.read(&mut [0]);

@@ -53,7 +53,8 @@ fn exercise(client: &mut Client) {
     assert!(client.all(1)[&flush].is_ok());
 }
 
-/// nbdkit with two keys, over each framing and several connections; and a server that is lost comes back with its key.
+/// nbdkit with two keys, over each framing and several connections; and a server that is lost comes
+/// back with its key.
 #[test]
 fn nbdkit_and_we_share_a_key() {
     let Some(program) = find("nbdkit") else { return };
@@ -76,7 +77,8 @@ fn nbdkit_and_we_share_a_key() {
     drop(peer);
 }
 
-/// A key that the server does not have, a name it does not know, a server with certificates, and files that say nothing.
+/// A key that the server does not have, a name it does not know, a server with certificates, and
+/// files that say nothing.
 #[test]
 fn a_wrong_key_is_said_in_one_line() {
     let Some(program) = find("nbdkit") else { return };

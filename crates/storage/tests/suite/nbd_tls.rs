@@ -1,4 +1,5 @@
-//! Our NBD client over TLS, against nbdkit and qemu-nbd: what is exchanged, and who is not believed.
+//! Our NBD client over TLS, against nbdkit and qemu-nbd: what is exchanged, and who is not
+//! believed.
 
 use crate::support;
 use crate::support::{BACKENDS, Client, Peer, find, lose_nbdkit};
@@ -7,7 +8,8 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An authority, with certificates that it gave a server and a client, under the names that libnbd looks for.
+/// An authority, with certificates that it gave a server and a client, under the names that libnbd
+/// looks for.
 struct Papers {
     folder: TempDir,
 }
@@ -48,7 +50,8 @@ impl Papers {
     }
 }
 
-/// Writes of many lengths at once, then all of it read back, in pieces below and far above a record's 16 KiB.
+/// Writes of many lengths at once, then all of it read back, in pieces below and far above a
+/// record's 16 KiB.
 fn exercise(client: &mut Client) {
     let mut model = vec![0; 4 << 20];
     client.submit(0, 4 << 20, Op::Zero { no_hole: true, fast_only: false }).unwrap();
@@ -77,7 +80,8 @@ fn exercise(client: &mut Client) {
     assert!(ended[&all].as_ref().unwrap() == &model && ended[&flush].is_ok());
 }
 
-/// nbdkit that takes nobody without TLS, over a Unix socket, with every framing it knows; and over several connections.
+/// nbdkit that takes nobody without TLS, over a Unix socket, with every framing it knows; and over
+/// several connections.
 #[test]
 fn nbdkit_and_we_talk_in_secret() {
     let Some(program) = find("nbdkit") else { return };
@@ -116,7 +120,8 @@ fn a_server_that_wants_to_know_us_does() {
     drop(peer);
 }
 
-/// The server's certificate must be of the authority, and of the host that was asked for where that has a name.
+/// The server's certificate must be of the authority, and of the host that was asked for where that
+/// has a name.
 #[test]
 fn an_impostor_is_not_believed() {
     let Some(program) = find("nbdkit") else { return };

@@ -123,8 +123,8 @@ impl<T: Target> Client<T> {
         drop(target);
         let mut driver = io.clone();
         while io.outstanding() > 0 {
-            // What the kernel still holds comes back with the cancelled jobs; a leak would end here as a hang, which
-            // the runner reports, so give up by the clock.
+            // What the kernel still holds comes back with the cancelled jobs; a leak would end here
+            // as a hang, which the runner reports, so give up by the clock.
             let before = io.outstanding();
             driver.turn(Some(driver.now() + block::Span::from_secs(10)));
             assert!(io.outstanding() < before, "{before} buffers never came back");
@@ -135,7 +135,8 @@ impl<T: Target> Client<T> {
 /// The environment's variable with the file in which `cargo xtask test` gathers what was skipped.
 const SKIPPED_VARIABLE: &str = "SEAWALL_TESTS_SKIPPED";
 
-/// A program's path. Without it the test is skipped with its reason, or fails where nothing may be skipped.
+/// A program's path. Without it the test is skipped with its reason, or fails where nothing may be
+/// skipped.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
@@ -180,8 +181,8 @@ impl Peer {
         Peer::start(command, socket)
     }
 
-    /// qemu-nbd with its socket and a disk of 8 MiB in `folder`; `credentials` are an object of the server's end with the
-    /// identifier `t`.
+    /// qemu-nbd with its socket and a disk of 8 MiB in `folder`; `credentials` are an object of the
+    /// server's end with the identifier `t`.
     pub fn qemu_nbd(program: &Path, socket: &Path, folder: &Path, credentials: &str) -> Peer {
         let disk = folder.join("disk");
         std::fs::File::create(&disk).unwrap().set_len(8 << 20).unwrap();
@@ -199,8 +200,8 @@ impl Peer {
     }
 }
 
-/// A slow nbdkit is lost under a read and a write and comes back: the read is asked again, the write is not. `start` starts
-/// it on the same socket; returns who went on, and with whom.
+/// A slow nbdkit is lost under a read and a write and comes back: the read is asked again, the
+/// write is not. `start` starts it on the same socket; returns who went on, and with whom.
 pub fn lose_nbdkit(backend: Choice, uri: &str, start: impl Fn(&[&str]) -> Peer) -> (Client, Peer) {
     let peer = start(&["--filter=delay", "memory", "8M", "delay-read=600", "delay-write=600"]);
     let mut client = Client::open(backend, uri);

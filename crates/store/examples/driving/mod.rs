@@ -33,8 +33,8 @@ pub fn administer(io: &Io, volumes: &mut MappedVolumes, tree: u32, what: What) {
     assert_eq!(answers[0].result, Ok(()), "{what:?}");
 }
 
-/// A request of `len` bytes at each of `places`, and waits for all. `op` says what it is, or that there is no memory for
-/// it yet.
+/// A request of `len` bytes at each of `places`, and waits for all. `op` says what it is, or that
+/// there is no memory for it yet.
 pub fn drive(io: &Io, target: &mut impl Target, lun: u32, places: &[u64], len: u64, op: impl Fn(&Io) -> Option<Op>) {
     let (mut next, mut ended, mut out, mut io) = (0, 0, Vec::new(), io.clone());
     let mut now = io.now();

@@ -180,8 +180,8 @@ fn policy_of(row: &Row<'_>) -> rusqlite::Result<PolicyRow> {
     Ok(PolicyRow { id: row.get(0)?, svm: row.get(1)?, name: row.get(2)?, uuid: row.get(3)?, settings: row.get(4)? })
 }
 
-/// The sum of the checksums of all rows. It does not depend on their order, so that a change takes off what its rows
-/// were and adds what they are, however many others there are.
+/// The sum of the checksums of all rows. It does not depend on their order, so that a change takes
+/// off what its rows were and adds what they are, however many others there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum(u32);
 
@@ -218,8 +218,8 @@ impl Sum {
     }
 }
 
-/// A checksum of everything that a catalogue says, of which `sum` has the rows: any bit of it that changes is noticed,
-/// whatever SQLite makes of it.
+/// A checksum of everything that a catalogue says, of which `sum` has the rows: any bit of it that
+/// changes is noticed, whatever SQLite makes of it.
 pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents, sum: Sum) -> u32 {
     let mut head = Digest { crc: 0, bytes: Vec::new() };
     let Contents { objects, policies, snapshots, partitions, fair, last_object } = contents;
@@ -313,8 +313,9 @@ impl Digest {
         self.bytes.clear();
     }
 
-    /// Mixed, because checksums themselves are linear: the same bit in two rows would move their sum by amounts that
-    /// depend on each other. The finaliser of MurmurHash3, which maps no two numbers to one.
+    /// Mixed, because checksums themselves are linear: the same bit in two rows would move their
+    /// sum by amounts that depend on each other. The finaliser of MurmurHash3, which maps no two
+    /// numbers to one.
     fn mixed(self) -> u32 {
         let mut sum = self.end();
         sum = (sum ^ sum >> 16).wrapping_mul(0x85eb_ca6b);

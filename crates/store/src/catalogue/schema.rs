@@ -1,6 +1,7 @@
 //! The tables of a catalogue, and by what its file is known.
 
-/// `application_id` of our files ("SEAW"), so that another program's database is not taken for a pool.
+/// `application_id` of our files ("SEAW"), so that another program's database is not taken for a
+/// pool.
 pub(super) const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.

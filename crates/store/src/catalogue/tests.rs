@@ -94,8 +94,9 @@ fn a_refused_change_leaves_everything_as_it_was() {
     assert_eq!(*open(&path).contents(), small());
 }
 
-/// A catalogue that may not grow by a page stands in for a full file system: a new object is refused, and the ballast
-/// stays for a deletion. That takes it away, and it is laid anew when there is room again.
+/// A catalogue that may not grow by a page stands in for a full file system: a new object is
+/// refused, and the ballast stays for a deletion. That takes it away, and it is laid anew when
+/// there is room again.
 #[test]
 fn the_room_that_is_kept_is_for_deletions() {
     let dir = tempfile::tempdir().unwrap();
@@ -151,7 +152,8 @@ fn an_earlier_format_is_refused() {
     assert!(matches!(error, StoreError::TooOld { found, needed: FORMAT, .. } if found == FORMAT - 1), "{error}");
 }
 
-/// A LUN that is brought online behind the server's back is another catalogue: the checksum covers the state.
+/// A LUN that is brought online behind the server's back is another catalogue: the checksum covers
+/// the state.
 #[test]
 fn whether_a_lun_is_offline_is_kept_and_covered_by_the_checksum() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Changes of structure: LUNs and snapshots made, shared, restored, resized and deleted, each durable when it is
-//! answered.
+//! Changes of structure: LUNs and snapshots made, shared, restored, resized and deleted, each
+//! durable when it is answered.
 
 use super::PartitionState;
 use super::cached::Cached;
@@ -11,8 +11,8 @@ use map::{Agreed, Ask, Ended, What};
 use std::path::PathBuf;
 
 impl MappedVolumes {
-    /// Asks for a change of an object's tree. Its answer comes by [`MappedVolumes::take_answers`] after a poll, with the
-    /// number that this returns.
+    /// Asks for a change of an object's tree. Its answer comes by [`MappedVolumes::take_answers`]
+    /// after a poll, with the number that this returns.
     pub fn administer(&mut self, object: ObjectId, what: What) -> u64 {
         self.next_ticket += 1;
         let id = self.next_ticket & (ADMINISTRATION - 1);
@@ -65,7 +65,8 @@ impl MappedVolumes {
         }
     }
 
-    /// Has exactly these partitions of the cache be there beside the default one. Without a cache there is nothing to do.
+    /// Has exactly these partitions of the cache be there beside the default one. Without a cache
+    /// there is nothing to do.
     ///
     /// # Errors
     /// They are more than the cache, one has no page, or a number cannot be; nothing was changed.
@@ -78,13 +79,14 @@ impl MappedVolumes {
         self.cached.iter_mut().for_each(|cached| cached.assign(object.0, partition));
     }
 
-    /// Has the cache keep so much at most, the default partition less first: memory is short, or no longer.
+    /// Has the cache keep so much at most, the default partition less first: memory is short, or no
+    /// longer.
     pub fn limit_cache(&mut self, size: Bytes) {
         self.cached.iter_mut().for_each(|cached| cached.limit(size));
     }
 
-    /// Has what memory evicts go to a second level from now on. False where there is no cache, or the slab has no
-    /// [`super::SecondPlace::BUFFERS`] left: then it is served without one.
+    /// Has what memory evicts go to a second level from now on. False where there is no cache, or
+    /// the slab has no [`super::SecondPlace::BUFFERS`] left: then it is served without one.
     pub fn add_second_level(&mut self, opened: SecondFile) -> bool {
         self.cached.as_mut().is_some_and(|cached| cached.add_second(&self.io, opened))
     }
@@ -99,7 +101,8 @@ impl MappedVolumes {
         self.cached.as_mut()?.second.as_mut()?.take_failure()
     }
 
-    /// What the reads of each object asked of the cache since this was last called: pages found, and missed.
+    /// What the reads of each object asked of the cache since this was last called: pages found,
+    /// and missed.
     pub fn take_asked(&mut self) -> Vec<(ObjectId, (u64, u64))> {
         let asked = self.cached.as_mut().map(Cached::take_asked).unwrap_or_default();
         asked.into_iter().map(|(tree, asked)| (ObjectId(tree), asked)).collect()

@@ -5,8 +5,8 @@
 //!                            └── no ───► read whole pages ──► filled, if nothing changed them since it began
 //!   write ─► disk ──► ended well ──► what is here is updated, then it is answered
 //! ```
-//! What may be shown and when is [`cache::Coherent`]'s; here are the bytes. What is evicted may go on to a second level on a device
-//! (`second.rs`).
+//! What may be shown and when is [`cache::Coherent`]'s; here are the bytes. What is evicted may go
+//! on to a second level on a device (`second.rs`).
 
 use super::second::{Second, SecondFile, SecondRun};
 use block::{Buf, Bytes, Time};

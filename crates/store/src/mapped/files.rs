@@ -1,4 +1,5 @@
-//! The files of a pool's maps and blocks, made, opened and read; while it is served the ring has them.
+//! The files of a pool's maps and blocks, made, opened and read; while it is served the ring has
+//! them.
 //!
 //! ```text
 //!   DIR/maps/blocks     the data: blocks of 64 KiB, sparse where none was taken
@@ -41,8 +42,8 @@ pub struct MapSettings {
     pub cache: crate::Cache,
     /// Bytes of data that may be taken; `None`: what the file system has left.
     pub capacity: Option<u64>,
-    /// Bytes of the log when it is made: a multiple of 4 KiB, at least 64 KiB. More of it means fewer checkpoints and
-    /// a longer opening after a crash.
+    /// Bytes of the log when it is made: a multiple of 4 KiB, at least 64 KiB. More of it means
+    /// fewer checkpoints and a longer opening after a crash.
     pub log: u64,
     /// Whether free blocks are given back to the file system or the device.
     pub give_back: bool,
@@ -77,14 +78,15 @@ pub struct MappedPool {
 }
 
 impl MappedPool {
-    /// Makes the files of an empty pool in a folder that has none, durable when it returns, and opens it. `number` is the
-    /// pool's own: no record or table with another one is taken for its.
+    /// Makes the files of an empty pool in a folder that has none, durable when it returns, and
+    /// opens it. `number` is the pool's own: no record or table with another one is taken for its.
     ///
     /// # Errors
     /// The folder has them, or the file system refuses.
     pub fn create(dir: &Path, number: u64, settings: MapSettings) -> Result<MappedPool, MapError> {
         let places = Places::fresh(dir, settings.named.clone())?;
-        // The last file that is made says that all are there, so a crash in between leaves what is no pool yet.
+        // The last file that is made says that all are there, so a crash in between leaves what is
+        // no pool yet.
         if places.path(Region::Table(0)).exists() {
             return Err(MapError::Exists(places.maps().into()));
         }
@@ -129,7 +131,8 @@ impl MappedPool {
     /// Opens the files and recovers what a crash has left.
     ///
     /// # Errors
-    /// They are missing, of a later format or damaged, or the file system refuses. Nothing is written.
+    /// They are missing, of a later format or damaged, or the file system refuses. Nothing is
+    /// written.
     pub fn open(dir: &Path, settings: MapSettings) -> Result<MappedPool, MapError> {
         let places = Places::new(dir, settings.named)?;
         let cache = match settings.cache {
@@ -224,8 +227,8 @@ pub(crate) fn lengths(dir: &Path, named: &Named, report: &Report) -> Result<Vec<
     Ok(lengths)
 }
 
-/// What the maps show must lie within the members: one that was cut off is not served, since what is lost would read as
-/// zeroes once it grows again.
+/// What the maps show must lie within the members: one that was cut off is not served, since what
+/// is lost would read as zeroes once it grows again.
 fn must_be_long_enough(places: &Places, members: &[&Disk], core: &Core) -> Result<(), MapError> {
     let (base, mut needed) = (places.base(Region::Data), vec![0; members.len()]);
     core.each_end(&mut |end| {
@@ -245,8 +248,8 @@ fn recover(places: &Places, settings: Settings) -> Result<Core, MapError> {
     recovered.map_err(|cause| MapError::Recover { path: places.maps().into(), cause })
 }
 
-/// Bytes that each member of the data has for blocks: what a device has, and of a file system what is left, in equal parts
-/// for those that lie on it.
+/// Bytes that each member of the data has for blocks: what a device has, and of a file system what
+/// is left, in equal parts for those that lie on it.
 fn rooms(places: &Places, members: &[&Disk]) -> Result<Vec<u64>, MapError> {
     let failed = |number: usize| move |cause| MapError::File { path: places.member(number), cause };
     let abouts = (0..members.len()).map(|number| members[number].file.metadata().map_err(failed(number)));
@@ -270,8 +273,9 @@ fn rooms(places: &Places, members: &[&Disk]) -> Result<Vec<u64>, MapError> {
     Ok(rooms)
 }
 
-/// Whether files take more of their file systems than is used: what was free and not given back when their server died. A
-/// device does not tell, and is not asked to discard all that is free each time.
+/// Whether files take more of their file systems than is used: what was free and not given back
+/// when their server died. A device does not tell, and is not asked to discard all that is free
+/// each time.
 fn keeps_more(members: &[&Disk], used: u64) -> bool {
     let taken = |disk: &&Disk| disk.file.metadata().map_or(0, |about| about.blocks() * 512);
     members.iter().all(|disk| !disk.is_device) && members.iter().map(taken).sum::<u64>() > used
@@ -291,7 +295,8 @@ fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
 
 /// The files as they are read when a pool is opened: in order, through the page cache.
 pub(super) struct Folder {
-    /// In the order of [`REGIONS`], and where each region begins. A table or an end that is not there is an empty one.
+    /// In the order of [`REGIONS`], and where each region begins. A table or an end that is not
+    /// there is an empty one.
     files: Vec<(Option<File>, u64)>,
 }
 

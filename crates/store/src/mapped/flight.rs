@@ -1,4 +1,5 @@
-//! What the kernel has: reads of clients, their data on its way, blocks put together, the maps' own writes.
+//! What the kernel has: reads of clients, their data on its way, blocks put together, the maps' own
+//! writes.
 //!
 //! ```text
 //!   read     one run: straight into the client's buffer, or not at all (see `views.rs`); several: one after the other
@@ -71,7 +72,8 @@ pub(super) struct Reading {
     skip: u32,
     /// All of it is data, and none was read so far: its buffer may stand for it.
     may_stand: bool,
-    /// Where some of the request's bytes were never written: which, see [`extents`]. Else nothing is gathered.
+    /// Where some of the request's bytes were never written: which, see [`extents`]. Else nothing
+    /// is gathered.
     extents: Vec<Extent>,
     /// Its bytes may be kept, from this byte of the tree on.
     filling: Option<(Filling, u64)>,
@@ -163,7 +165,8 @@ impl MappedVolumes {
                         buf = part;
                         continue;
                     }
-                    // One part is read, so all are: a buffer stands for all that it shows or for nothing.
+                    // One part is read, so all are: a buffer stands for all that it shows or for
+                    // nothing.
                     reading.may_stand = false;
                     if let Err(failure) = self.io.fetch_buf(&part) {
                         return self.give_up(now, reading, failure.fault(), part);
@@ -272,8 +275,8 @@ impl MappedVolumes {
         }
     }
 
-    /// The file that has byte `at` of the data, and which of its region's or member's bytes that is. Never more than to the
-    /// end of a segment is asked for.
+    /// The file that has byte `at` of the data, and which of its region's or member's bytes that
+    /// is. Never more than to the end of a segment is asked for.
     fn data_at(&self, at: u64) -> (FileId, u64) {
         let Some(members) = &self.members else { return (self.files[0], at) };
         match members.place(at) {
@@ -314,7 +317,8 @@ impl MappedVolumes {
         self.push(flight, Job::Read { file, at, buf: bounce });
     }
 
-    /// A patch's buffer holds what was to be read: clears the rest, and lays the client's bytes as soon as they are here.
+    /// A patch's buffer holds what was to be read: clears the rest, and lays the client's bytes as
+    /// soon as they are here.
     fn lay(&mut self, token: Token, op: u32, patch: Patch, bounce: Buf) {
         let mut bounce = bounce.window(0, patch.len);
         self.io.with_mut(&mut bounce, |bytes| {
@@ -387,7 +391,8 @@ impl MappedVolumes {
         self.push(flight, Job::Write { file, at, buf, durable });
     }
 
-    /// Hands a job to the kernel, or keeps it until there is room. Its offset is that of the region.
+    /// Hands a job to the kernel, or keeps it until there is room. Its offset is that of the
+    /// region.
     fn push(&mut self, flight: u32, mut job: Job) {
         if let Job::Read { file, at, .. }
         | Job::View { file, at, .. }

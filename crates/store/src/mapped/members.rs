@@ -1,4 +1,5 @@
-//! Where bytes of the data are, when it lies on several files or block devices: segments of 1 MiB, on each in turn.
+//! Where bytes of the data are, when it lies on several files or block devices: segments of 1 MiB,
+//! on each in turn.
 //!
 //! ```text
 //!              member 0 (3 segments)   member 1 (2)   member 2 (3)
@@ -6,9 +7,9 @@
 //!   row 1         3                       4              5          ┘
 //!   row 2         6                                      7          ┐ the next zone, without those that are full
 //! ```
-//! So one LUN's blocks come to lie on all of them, and devices of unequal size are used whole. The numbers and sizes of
-//! members are in their labels, from when the pool was made: a device that grew changes nothing. Files grow with what is
-//! written and take part in every row.
+//! So one LUN's blocks come to lie on all of them, and devices of unequal size are used whole. The
+//! numbers and sizes of members are in their labels, from when the pool was made: a device that
+//! grew changes nothing. Files grow with what is written and take part in every row.
 
 /// Bytes on one member that follow each other in the data. A block never lies on two members.
 pub(crate) const SEGMENT: u64 = 1 << 20;
@@ -54,8 +55,8 @@ impl Members {
         self.rooms.get(member).copied().flatten()
     }
 
-    /// The member that has byte `at` of the data, and which of its bytes that is. What follows up to the next multiple of
-    /// [`SEGMENT`] follows there too.
+    /// The member that has byte `at` of the data, and which of its bytes that is. What follows up
+    /// to the next multiple of [`SEGMENT`] follows there too.
     pub(crate) fn place(&self, at: u64) -> (usize, u64) {
         let segment = at / SEGMENT;
         let zone = self.zones.iter().rev().find(|zone| zone.first <= segment).expect("zones begin at 0");
@@ -64,8 +65,8 @@ impl Members {
         (zone.members[(across % count) as usize], row * SEGMENT + at % SEGMENT)
     }
 
-    /// Bytes of the data that may be used when member `n` has `rooms[n]` bytes for them: up to the first segment that one
-    /// of them has no room for.
+    /// Bytes of the data that may be used when member `n` has `rooms[n]` bytes for them: up to the
+    /// first segment that one of them has no room for.
     pub(crate) fn capacity(&self, rooms: &[u64]) -> u64 {
         let full = rooms.iter().enumerate().filter_map(|(member, room)| self.first_beyond(member, room / SEGMENT));
         full.min().map_or(self.end, |segment| segment.saturating_mul(SEGMENT).min(self.end))

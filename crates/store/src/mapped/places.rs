@@ -1,4 +1,5 @@
-//! Where a pool's maps, blocks and log are: files in its folder, or files and block devices that its settings name.
+//! Where a pool's maps, blocks and log are: files in its folder, or files and block devices that
+//! its settings name.
 //!
 //! ```text
 //!   in the folder    DIR/maps/blocks, DIR/maps/log: from byte 0 on
@@ -8,10 +9,12 @@
 //!                                                ├ number ┼ count ─┼─ room ─────────┼─ segment ──────┤
 //!                    then the same as in the folder
 //! ```
-//! The label says whose it is: a pool does not take another's device for its own, nor one of its own for the other. The
-//! checksum is CRC-32C of what follows it, to byte 24 in version 1 and to 48 in version 2. Roles: 0 data, 1 log, 2 second
-//! level of the cache (of no pool: its number is 0). Numbers are little-endian. Version 1 ends at byte 24: it is the only member of the data, or the log. Version 2 says which member
-//! of how many, and how many bytes of segments it has room for; 0: it grows.
+//! The label says whose it is: a pool does not take another's device for its own, nor one of its
+//! own for the other. The checksum is CRC-32C of what follows it, to byte 24 in version 1 and to 48
+//! in version 2. Roles: 0 data, 1 log, 2 second level of the cache (of no pool: its number is 0).
+//! Numbers are little-endian. Version 1 ends at byte 24: it is the only member of the data, or the
+//! log. Version 2 says which member of how many, and how many bytes of segments it has room for; 0:
+//! it grows.
 
 use super::MapError;
 use super::files::REGIONS;
@@ -24,8 +27,8 @@ use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 4] = b"SWDV";
-/// The newest format of the label that this program knows. A newer one is refused. What is no member of several gets the
-/// first, so that older programs know it.
+/// The newest format of the label that this program knows. A newer one is refused. What is no
+/// member of several gets the first, so that older programs know it.
 const FORMAT: u32 = 2;
 pub(super) const LABEL: usize = 4096;
 /// Members that the data of a pool may have: each takes descriptors, and a flush asks all of them.
@@ -67,7 +70,8 @@ impl Marks {
             if !matches!(Label::read(&file), Ok(Found::Label(label)) if label.pool == self.pool) {
                 continue;
             }
-            // There is no more to be done about a failure than to tell of the first one, as the caller does.
+            // There is no more to be done about a failure than to tell of the first one, as the
+            // caller does.
             let _ = match file.metadata() {
                 Ok(about) if about.is_file() => fs::remove_file(path),
                 _ => file.write_all_at(&[0; LABEL], 0).and_then(|()| file.sync_all()),
@@ -96,7 +100,8 @@ impl Places {
         Ok(Places { maps: dir.join("maps"), named, members })
     }
 
-    /// For a pool that is there: its members may be named in any order, and must be all that there are.
+    /// For a pool that is there: its members may be named in any order, and must be all that there
+    /// are.
     pub(crate) fn new(dir: &Path, mut named: Named) -> Result<Places, MapError> {
         let labels: Result<Vec<_>, _> = named.data.iter().map(|path| member(path)).collect();
         let mut found: Vec<(Label, PathBuf)> = labels?.into_iter().zip(std::mem::take(&mut named.data)).collect();
@@ -203,8 +208,9 @@ impl Places {
         let _ = fs::remove_file(self.path(Region::Table(0)));
     }
 
-    /// Opens what is to be written anew for a region, all members of the data, and marks as this pool's what is named. One
-    /// that is not empty, and carries a pool's label, is left alone; whether anything else is on it was looked at before.
+    /// Opens what is to be written anew for a region, all members of the data, and marks as this
+    /// pool's what is named. One that is not empty, and carries a pool's label, is left alone;
+    /// whether anything else is on it was looked at before.
     pub(crate) fn make(&self, region: Region, pool: u64) -> Result<Vec<(PathBuf, File)>, MapError> {
         let named = self.labels(region, pool);
         if named.is_empty() {
@@ -218,8 +224,9 @@ impl Places {
         named.into_iter().map(|(path, label)| mark(path, &label)).collect()
     }
 
-    /// Whether what is named is this pool's, and nobody else has it. What comes back holds the locks: descriptions of their
-    /// own, since a ring lets go of its files only some time after its process has died.
+    /// Whether what is named is this pool's, and nobody else has it. What comes back holds the
+    /// locks: descriptions of their own, since a ring lets go of its files only some time after its
+    /// process has died.
     pub(crate) fn claim(&self, pool: u64) -> Result<Vec<File>, MapError> {
         let named = [Region::Data, Region::Log].into_iter().flat_map(|region| self.labels(region, pool));
         named.map(|(path, label)| claim(path, &label)).collect()

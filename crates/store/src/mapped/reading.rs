@@ -1,5 +1,5 @@
-//! Reads and the cache: what is there is answered at once, what the second level has is read from there, what a stream will
-//! ask for is fetched.
+//! Reads and the cache: what is there is answered at once, what the second level has is read from
+//! there, what a stream will ask for is fetched.
 
 use super::cached::{Filling, SecondWay};
 use super::flight::Flight;
@@ -55,7 +55,8 @@ impl MappedVolumes {
         missed
     }
 
-    /// Fetches what a stream will ask for, as far as there is room; it is no matter if there is none.
+    /// Fetches what a stream will ask for, as far as there is room; it is no matter if there is
+    /// none.
     fn read_ahead(&mut self, now: Time, object: block::ObjectId, at: u64, len: u64) {
         let Some((size, _)) = self.core.tree(object.0) else { return };
         let len = len.min(size.saturating_sub(at));
@@ -153,7 +154,8 @@ impl MappedVolumes {
         }
     }
 
-    /// A read has ended with all its bytes: those of whole pages are kept, unless they are still in the file.
+    /// A read has ended with all its bytes: those of whole pages are kept, unless they are still in
+    /// the file.
     pub(super) fn fill_cached(&mut self, now: Time, tree: u32, filling: Option<(Filling, u64)>, buf: &Buf) {
         let (Some((filling, from)), Some(cached)) = (filling, &mut self.cached) else { return };
         let Some((size, _)) = self.core.tree(tree) else { return };

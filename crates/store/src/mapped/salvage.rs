@@ -1,4 +1,5 @@
-//! The repair of damaged maps: what [`map::salvage`] could keep is written as a checkpoint, one command after the other.
+//! The repair of damaged maps: what [`map::salvage`] could keep is written as a checkpoint, one
+//! command after the other.
 
 use super::MapError;
 use super::files::{Folder, REGIONS, index_of, is_made_anew};
@@ -22,7 +23,8 @@ pub(crate) struct MapRepair<'a> {
     pub agreed: Option<Agreed>,
 }
 
-/// Brings damaged maps into a state that can be opened, and returns what was lost. `None` if nothing can be done.
+/// Brings damaged maps into a state that can be opened, and returns what was lost. `None` if
+/// nothing can be done.
 pub(crate) fn salvage_maps(
     dir: &Path,
     named: &Named,

@@ -1,13 +1,15 @@
-//! The second level of the cache: a file or device that has what memory evicted, as long as the server runs.
+//! The second level of the cache: a file or device that has what memory evicted, as long as the
+//! server runs.
 //!
 //! ```text
 //!   memory evicts ──► cache::SecondLevel admits? ──► laid into a segment in memory ──► written in one piece
 //!   memory misses ──► all pages of the read in memory or here? ──► read, compared with their checksums, answered
 //! ```
-//! It begins empty each time, so nothing on it is ever read that this process has not written. A page goes from it before
-//! any change of it begins, and nothing is laid there while a change is under way, so what is on it is what a read of the
-//! disk would bring (decision 0404). A read or write that fails, or bytes that are not those that were written, turn it
-//! off until the server starts again; the read goes to the disk.
+//! It begins empty each time, so nothing on it is ever read that this process has not written. A
+//! page goes from it before any change of it begins, and nothing is laid there while a change is
+//! under way, so what is on it is what a read of the disk would bring (decision 0404). A read or
+//! write that fails, or bytes that are not those that were written, turn it off until the server
+//! starts again; the read goes to the disk.
 
 use super::error::reason;
 use super::places::{Found, LABEL, Label};
@@ -77,7 +79,8 @@ pub enum SecondError {
 #[derive(Debug)]
 pub struct SecondFile {
     file: File,
-    /// A description of its own, since a ring lets go of its files only some time after its process has died.
+    /// A description of its own, since a ring lets go of its files only some time after its process
+    /// has died.
     lock: File,
     place: SecondPlace,
 }

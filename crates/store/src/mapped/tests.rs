@@ -47,8 +47,9 @@ fn until_ended(volumes: &mut MappedVolumes, io: &mut Io) -> (Vec<Ended>, Vec<Com
     (answers, done)
 }
 
-/// A LUN is served whose log cannot be flushed. What was read before is answered from memory; after the flush that failed
-/// the same read goes to the disk, and so does the next: what memory has may be what the disk lost.
+/// A LUN is served whose log cannot be flushed. What was read before is answered from memory; after
+/// the flush that failed the same read goes to the disk, and so does the next: what memory has may
+/// be what the disk lost.
 #[test]
 fn after_a_failed_flush_nothing_is_answered_from_memory() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,12 +1,14 @@
-//! Reads that have ended and whose bytes are still in the pool's file: the client's buffer only stands for them.
+//! Reads that have ended and whose bytes are still in the pool's file: the client's buffer only
+//! stands for them.
 //!
-//! Their blocks must not be given to anybody else meanwhile, so the read's pin stays until the buffer was sent or given
-//! back. How long a client takes to read is its own affair, and while nothing was freed its pin costs nobody anything. A
-//! pin keeps freed blocks of the whole pool from being used, though; so where some wait, the bytes of those that stand
-//! for longer than [`VIEW_TIME`] are copied into their buffers, as if they had been read.
+//! Their blocks must not be given to anybody else meanwhile, so the read's pin stays until the
+//! buffer was sent or given back. How long a client takes to read is its own affair, and while
+//! nothing was freed its pin costs nobody anything. A pin keeps freed blocks of the whole pool from
+//! being used, though; so where some wait, the bytes of those that stand for longer than
+//! [`VIEW_TIME`] are copied into their buffers, as if they had been read.
 //!
-//! Copying is work for a client that does not read, done in the time of those who do. So it is done at a slow rate, unless
-//! a write waits for the blocks.
+//! Copying is work for a client that does not read, done in the time of those who do. So it is done
+//! at a slow rate, unless a write waits for the blocks.
 
 use super::MappedVolumes;
 use block::{Span, Time, Wakeup};
@@ -14,14 +16,15 @@ use map::Pin;
 use std::collections::VecDeque;
 use uring::ViewId;
 
-/// So long a client may take before its bytes are copied. Far longer than one that reads takes for 32 MiB.
+/// So long a client may take before its bytes are copied. Far longer than one that reads takes for
+/// 32 MiB.
 const VIEW_TIME: Span = Span::from_millis(200);
 
 /// How often it is looked which of them were sent: each is asked, and nobody waits for the answer.
 const LOOK_TIME: Span = Span::from_millis(20);
 
-/// Bytes that are copied in a second while nobody waits for blocks: some 3 % of a processor with memory that is touched
-/// first.
+/// Bytes that are copied in a second while nobody waits for blocks: some 3 % of a processor with
+/// memory that is touched first.
 const COPIED_PER_SECOND: u64 = 40 << 20;
 
 /// Bytes that are copied at a time while a write waits for blocks; one buffer in any case.
@@ -81,7 +84,8 @@ impl MappedVolumes {
         }
     }
 
-    /// Ends the pins of those that were sent, and copies those that stay too long, if anything waits for their blocks.
+    /// Ends the pins of those that were sent, and copies those that stay too long, if anything
+    /// waits for their blocks.
     pub(super) fn end_views(&mut self, now: Time) {
         let need = self.need();
         if self.views.shown.is_empty() || now < self.views.look && need != Need::Write {

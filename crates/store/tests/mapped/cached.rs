@@ -1,5 +1,5 @@
-//! The cache never shows what was: random histories against the model, changes at one time against the disk, and
-//! partitions that come, change and go meanwhile.
+//! The cache never shows what was: random histories against the model, changes at one time against
+//! the disk, and partitions that come, change and go meanwhile.
 
 use super::random::{Act, act, compare, run};
 use super::*;
@@ -13,7 +13,8 @@ fn with_cache(memory: Bytes, page: u32, policy: Policy) -> VolumesSettings {
     VolumesSettings { cache: Some(CacheSettings { memory, page, policy }), ..VolumesSettings::default() }
 }
 
-/// A cache of 12 to 400 pages of any size, by any policy: some of the histories fit in, some do not.
+/// A cache of 12 to 400 pages of any size, by any policy: some of the histories fit in, some do
+/// not.
 fn any_cache() -> impl Strategy<Value = VolumesSettings> {
     let policy = prop_oneof![Just(Policy::S3Fifo), Just(Policy::TwoQ), Just(Policy::Sieve)];
     let page = prop_oneof![Just(4096u32), Just(8192), Just(16384), Just(65536)];
@@ -33,8 +34,9 @@ impl Chance {
     }
 }
 
-/// Writes, trims, zeroes and reads of one LUN, eight at a time, with a restore in between: whatever order the disk had
-/// them in, what is read afterwards is what lies there, as a pool opened without a cache shows it.
+/// Writes, trims, zeroes and reads of one LUN, eight at a time, with a restore in between: whatever
+/// order the disk had them in, what is read afterwards is what lies there, as a pool opened without
+/// a cache shows it.
 fn overlap(seed: u64, page: u32) {
     let dir = tempfile::tempdir().unwrap();
     let pool = MappedPool::create(dir.path(), 7, PAGED).unwrap();

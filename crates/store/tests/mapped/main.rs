@@ -1,5 +1,6 @@
-//! LUNs and snapshots in one file of blocks, through a real ring: what is read is what was written, clones and snapshots
-//! keep what they had, a pool that is opened again holds it all, and the check finds nothing wrong.
+//! LUNs and snapshots in one file of blocks, through a real ring: what is read is what was written,
+//! clones and snapshots keep what they had, a pool that is opened again holds it all, and the check
+//! finds nothing wrong.
 
 mod cached;
 mod members;
@@ -124,8 +125,8 @@ impl Bench {
         self.result()
     }
 
-    /// Lets the blocks come free that replies held back, where it is looked every 20 ms which of those were taken, and those
-    /// that come back in steps.
+    /// Lets the blocks come free that replies held back, where it is looked every 20 ms which of
+    /// those were taken, and those that come back in steps.
     fn release(&mut self) {
         let mut out = Vec::new();
         while self.volumes.core().holds_back() || self.volumes.core().has_work() {
@@ -180,7 +181,8 @@ fn neighbours_written_at_once_do_not_undo_each_other() {
         bench.administer(1, What::Create { size: SIZE }).unwrap();
         let mut expected = vec![0u8; SIZE as usize];
         for round in 0..3u8 {
-            // Whole pages and parts of pages, side by side, all under way together; from the second round on shared.
+            // Whole pages and parts of pages, side by side, all under way together; from the second
+            // round on shared.
             for n in 0..100u64 {
                 let (at, len) = if n % 3 == 0 { (n * 2048 / 4096 * 4096, 4096) } else { (n * 2048 + 100, 1000) };
                 // Not parts of a page that is written whole: writes that meet may end either way.
@@ -204,9 +206,10 @@ fn neighbours_written_at_once_do_not_undo_each_other() {
     }
 }
 
-/// Four blocks, two of them a LUN's. A read of both has ended, and its buffer stands for them, when the LUN lets them go
-/// and another one writes four: it has to wait for the two until the read's bytes were copied, and those are still right.
-/// When the buffer is given back nobody has to wait for it.
+/// Four blocks, two of them a LUN's. A read of both has ended, and its buffer stands for them, when
+/// the LUN lets them go and another one writes four: it has to wait for the two until the read's
+/// bytes were copied, and those are still right. When the buffer is given back nobody has to wait
+/// for it.
 #[test]
 fn blocks_that_a_reply_stands_for_are_not_given_out() {
     for given_back in [false, true] {
@@ -237,9 +240,10 @@ fn blocks_that_a_reply_stands_for_are_not_given_out() {
     }
 }
 
-/// Four reads of 1 MiB that nobody takes. As long as nothing was freed they stay where they are, however long; when freed
-/// blocks wait for them they are copied after 200 ms, at 40 MiB a second: one, and 25 ms later the next. When a write
-/// waits for the blocks, two are copied in one poll. They are looked at every 20 ms.
+/// Four reads of 1 MiB that nobody takes. As long as nothing was freed they stay where they are,
+/// however long; when freed blocks wait for them they are copied after 200 ms, at 40 MiB a second:
+/// one, and 25 ms later the next. When a write waits for the blocks, two are copied in one poll.
+/// They are looked at every 20 ms.
 #[test]
 fn replies_that_nobody_takes_are_copied_only_where_their_blocks_are_wanted() {
     const MIB: u64 = 1 << 20;
@@ -348,8 +352,8 @@ fn what_cannot_be_served_is_refused_in_one_line_and_left_alone() {
     assert!(MappedPool::open(dir.path(), PAGED).is_ok());
 }
 
-/// Flushes that come together share: sixteen clients who flush after each write cost far fewer flushes of the disk, and one
-/// that only reads and writes is not held up by any.
+/// Flushes that come together share: sixteen clients who flush after each write cost far fewer
+/// flushes of the disk, and one that only reads and writes is not held up by any.
 #[test]
 fn flushes_of_many_are_one_flush_of_the_disk() {
     const ROUNDS: u64 = 20;

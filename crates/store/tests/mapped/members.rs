@@ -8,8 +8,8 @@ fn on_members(dir: &Path, order: &[&str]) -> MapSettings {
     MapSettings { named: store::Named { data, log: None }, ..PAGED }
 }
 
-/// What is written over the ends of segments reads back, whole and in parts, after the pool was opened again with its
-/// members named in another order; and each member holds a part of it.
+/// What is written over the ends of segments reads back, whole and in parts, after the pool was
+/// opened again with its members named in another order; and each member holds a part of it.
 #[test]
 fn data_lies_on_several_members_in_turn() {
     for backend in BACKENDS {
@@ -45,7 +45,8 @@ fn data_lies_on_several_members_in_turn() {
         look(&mut bench);
         assert_eq!(bench.flush(1), Ok(()));
         drop(bench);
-        // 8 MiB and the copies: 9 segments or more, so at least 3 MiB on each, behind the label of 64 KiB.
+        // 8 MiB and the copies: 9 segments or more, so at least 3 MiB on each, behind the label of
+        // 64 KiB.
         for name in ["a", "b", "c"] {
             let len = std::fs::metadata(dir.path().join(name)).unwrap().len();
             assert!(((2 << 20) + 65536..=(4 << 20) + 65536).contains(&len), "{name}: {len}");
@@ -59,7 +60,8 @@ fn data_lies_on_several_members_in_turn() {
     }
 }
 
-/// A member that is not named, that is not there, that is another pool's, or that is named twice: one line that names it.
+/// A member that is not named, that is not there, that is another pool's, or that is named twice:
+/// one line that names it.
 #[test]
 fn all_members_must_be_there() {
     let dir = tempfile::tempdir().unwrap();

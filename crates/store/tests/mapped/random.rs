@@ -1,4 +1,5 @@
-//! Random histories of writes, trims, clones and snapshots against a plain model, the pool opened again at the end.
+//! Random histories of writes, trims, clones and snapshots against a plain model, the pool opened
+//! again at the end.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The second level of the cache: random histories against the model, what it answers without the pool, and what becomes
-//! of reads when its device fails.
+//! The second level of the cache: random histories against the model, what it answers without the
+//! pool, and what becomes of reads when its device fails.
 
 use super::random::{Act, act, compare, run};
 use super::*;
@@ -15,7 +15,8 @@ fn place(dir: &Path) -> SecondPlace {
     SecondPlace { path: dir.join("second"), size: Bytes::mib(2), writes_per_day: Bytes::gib(1) }
 }
 
-/// A bench with so many pages of memory and a second level of 2 MiB; `None` where the file system has no direct I/O.
+/// A bench with so many pages of memory and a second level of 2 MiB; `None` where the file system
+/// has no direct I/O.
 fn bench(dir: &Path, (pages, page): (u64, u32), policy: Policy, backend: Choice) -> Option<Bench> {
     let opened = match place(dir).open() {
         Ok(opened) => opened,
@@ -33,8 +34,8 @@ fn bench(dir: &Path, (pages, page): (u64, u32), policy: Policy, backend: Choice)
     Some(bench)
 }
 
-/// A bench with 64 pages of memory, and a LUN of 1 MiB of which each page was read twice, one after the other: all were used,
-/// and most were evicted.
+/// A bench with 64 pages of memory, and a LUN of 1 MiB of which each page was read twice, one after
+/// the other: all were used, and most were evicted.
 fn filled(dir: &Path) -> Option<Bench> {
     let mut bench = bench(dir, (64, 4096), Policy::S3Fifo, Choice::Auto)?;
     bench.administer(1, What::Create { size: 1 << 20 }).unwrap();
@@ -71,8 +72,8 @@ fn second(bench: &Bench) -> store::SecondState {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Memory of 2 to 20 pages, so that nearly everything goes through the second level: 2 MiB for histories of up to 25
-    /// trees of 200 KiB, so that segments go around.
+    /// Memory of 2 to 20 pages, so that nearly everything goes through the second level: 2 MiB for
+    /// histories of up to 25 trees of 200 KiB, so that segments go around.
     #[test]
     fn with_a_second_level_too_what_is_read_is_what_was_written(
         acts in proptest::collection::vec(act(), 1..80), pages in 2u64..20, threads in any::<bool>(),
@@ -99,7 +100,8 @@ fn what_memory_evicted_is_read_from_there_and_a_write_takes_it_out() {
     let dir = tempfile::tempdir().unwrap();
     let Some(mut bench) = filled(dir.path()) else { return };
     let before = second(&bench);
-    // 64 of 256 pages are in memory at most, and 3 segments of 64 pages would hold the others; one may be filling still.
+    // 64 of 256 pages are in memory at most, and 3 segments of 64 pages would hold the others; one
+    // may be filling still.
     assert!(before.counts.written >= 128 && before.counts.hits == 0, "{before:?}");
     // The pool's file has other bytes now: what is not read from it does not show them.
     let blocks = std::fs::OpenOptions::new().write(true).open(dir.path().join("maps/blocks")).unwrap();
@@ -143,7 +145,8 @@ fn a_read_of_several_pages_is_put_together_from_memory_and_from_there() {
     assert!(counts.hits > before + 12, "{counts:?}");
 }
 
-/// The device answers with other bytes, or not at all: it is turned off, said once, and each read is right.
+/// The device answers with other bytes, or not at all: it is turned off, said once, and each read
+/// is right.
 #[test]
 fn a_device_that_fails_is_turned_off_and_reads_go_to_the_pool() {
     type Damage = fn(&std::fs::File);

@@ -1,4 +1,5 @@
-//! Making a ring with the best that the settings and the kernel allow, and registering it with its thread.
+//! Making a ring with the best that the settings and the kernel allow, and registering it with its
+//! thread.
 
 use crate::{IoError, IoSettings, TaskWork};
 use io_uring::IoUring;
@@ -7,8 +8,8 @@ use std::os::fd::RawFd;
 
 /// Makes a ring with the best task work that the settings and the kernel allow.
 pub(super) fn setup(settings: &IoSettings) -> Result<(IoUring, TaskWork), IoError> {
-    // One completion a request, the wake and a cancellation a request at most: the queue can then never overflow, which
-    // would cost the kernel an allocation each.
+    // One completion a request, the wake and a cancellation a request at most: the queue can then
+    // never overflow, which would cost the kernel an allocation each.
     let completions = (2 * settings.in_flight + 2).max(2 * settings.entries);
     let mut refused = None;
     for (task_work, no_array) in [

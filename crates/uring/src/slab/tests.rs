@@ -1,4 +1,5 @@
-//! The slab as its users see it: where slots come from, what goes back to the system, and what is refused.
+//! The slab as its users see it: where slots come from, what goes back to the system, and what is
+//! refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -62,14 +63,16 @@ fn readers_may_nest() {
     slab.give(&buf);
 }
 
-/// 16 MiB were used and came back; a slot of another 2 MiB is still out. By `mincore` its pages and no others are the
-/// process's in the end, and what is taken then is zero or what was there, never another mapping's.
+/// 16 MiB were used and came back; a slot of another 2 MiB is still out. By `mincore` its pages and
+/// no others are the process's in the end, and what is taken then is zero or what was there, never
+/// another mapping's.
 #[test]
 fn memory_that_nobody_uses_any_more_goes_back_to_the_system() {
     let slab = slab((64 << 20) / FRAME, 0);
     let resident = || {
         let mut pages = vec![0_u8; slab.region.len() / FRAME];
-        // SAFETY: the range is the whole region, and the kernel writes a byte for each of its pages.
+        // SAFETY: the range is the whole region, and the kernel writes a byte for each of its
+        // pages.
         let outcome =
             unsafe { libc::mincore(slab.region.start().as_ptr().cast(), slab.region.len(), pages.as_mut_ptr()) };
         assert_eq!(outcome, 0);
@@ -120,7 +123,8 @@ fn forged_claims_are_refused() {
 }
 
 proptest! {
-    /// Every holder finds its own pattern again after all others have written theirs, and all comes back.
+    /// Every holder finds its own pattern again after all others have written theirs, and all comes
+    /// back.
     #[test]
     fn slots_never_overlap_and_all_come_back(
         registered in 0usize..=64,

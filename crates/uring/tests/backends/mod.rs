@@ -10,8 +10,9 @@ pub fn settings() -> IoSettings {
     IoSettings { entries: 8, in_flight: 64, slab: Bytes::mib(8), files: 16, threads: 2, ..IoSettings::default() }
 }
 
-/// Runs `test` on every backend that this kernel has: three kinds of rings, partly and not registered ones, one that
-/// tries the page cache first, and threads. Checks afterwards that every buffer came back.
+/// Runs `test` on every backend that this kernel has: three kinds of rings, partly and not
+/// registered ones, one that tries the page cache first, and threads. Checks afterwards that every
+/// buffer came back.
 pub fn on_each(test: impl Fn(&mut Io)) {
     let ring = |task_work, registered| IoSettings { task_work, registered, ..settings() };
     let all = [

@@ -52,7 +52,8 @@ fn what_is_written_is_read_again() {
     });
 }
 
-/// Past the page cache where the file system can: aligned blocks at many depths, each found again at its place.
+/// Past the page cache where the file system can: aligned blocks at many depths, each found again
+/// at its place.
 #[test]
 fn direct_writes_are_read_again() {
     on_each(|io| {
@@ -89,7 +90,8 @@ fn direct_writes_are_read_again() {
     });
 }
 
-/// More requests than the ring has entries, of which the kernel gets 8 at a time: all end, each with its own data.
+/// More requests than the ring has entries, of which the kernel gets 8 at a time: all end, each
+/// with its own data.
 #[test]
 fn a_full_table_hands_the_job_back_and_all_taken_end() {
     on_each(|io| {
@@ -225,7 +227,8 @@ fn files_beyond_the_registered_ones_work() {
     });
 }
 
-/// Cancelling disk requests is best effort: each ends once, well or cancelled, and gives its buffer back.
+/// Cancelling disk requests is best effort: each ends once, well or cancelled, and gives its buffer
+/// back.
 #[test]
 fn cancelled_disk_requests_end_once() {
     on_each(|io| {
@@ -247,9 +250,10 @@ fn cancelled_disk_requests_end_once() {
     });
 }
 
-/// What has not begun, or waits without end, is ended by its cancellation and by nothing else. With threads that is what no
-/// thread has taken yet. A ring has a file that takes nothing more: a full pipe, which is emptied behind the cancellation, so
-/// that a write that was not cancelled would end well.
+/// What has not begun, or waits without end, is ended by its cancellation and by nothing else. With
+/// threads that is what no thread has taken yet. A ring has a file that takes nothing more: a full
+/// pipe, which is emptied behind the cancellation, so that a write that was not cancelled would end
+/// well.
 #[test]
 fn a_disk_request_that_waits_is_cancelled() {
     on_each(|io| {

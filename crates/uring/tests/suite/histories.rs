@@ -1,5 +1,6 @@
-//! Random histories of pushes, cancellations, closings and dropped ports, on every backend. What must hold: every job
-//! that a living port pushed ends exactly once, and in the end every buffer is back.
+//! Random histories of pushes, cancellations, closings and dropped ports, on every backend. What
+//! must hold: every job that a living port pushed ends exactly once, and in the end every buffer is
+//! back.
 
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;

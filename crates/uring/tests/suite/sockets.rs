@@ -22,8 +22,9 @@ fn receive_all(io: &mut Io, port: &uring::Port, socket: uring::FileId) -> Vec<u8
     }
 }
 
-/// A message of headers and data in turn, and its bytes. 1500 parts are more than one system call takes (1024), and
-/// the 3 MiB are more than a socket buffers, so it takes many rounds with ends in the middle of parts.
+/// A message of headers and data in turn, and its bytes. 1500 parts are more than one system call
+/// takes (1024), and the 3 MiB are more than a socket buffers, so it takes many rounds with ends in
+/// the middle of parts.
 fn long_message(io: &Io) -> (Message, Vec<u8>) {
     let mut message = Message::default();
     let mut bytes = Vec::new();

@@ -10,7 +10,8 @@ use uring::{Backend, Choice, Io, IoSettings, Job, Message};
 #[test]
 fn a_turn_without_events_returns_no_sooner_than_asked() {
     on_each(|io| {
-        // The first turns may be cut short by nothing at all; only a return at the time proves the wait.
+        // The first turns may be cut short by nothing at all; only a return at the time proves the
+        // wait.
         let until = io.now() + Span::from_millis(3);
         let mut now = io.now();
         let mut turns = 0;
@@ -44,8 +45,8 @@ fn another_thread_wakes_a_worker_that_waits_without_end() {
     });
 }
 
-/// In every turn there is something to be read from the page cache. What a peer says is heard all the same and it gets its
-/// answer: each with the second turn, as every other one looks.
+/// In every turn there is something to be read from the page cache. What a peer says is heard all
+/// the same and it gets its answer: each with the second turn, as every other one looks.
 #[test]
 fn a_peer_is_heard_while_others_read_without_end() {
     use std::io::{Read as _, Write as _};
@@ -115,7 +116,8 @@ fn what_is_submitted_is_carried_out_without_a_turn() {
     });
 }
 
-/// A send that ends at once ends a turn, and does not end a rest: that lasts until its time, and has sent all the same.
+/// A send that ends at once ends a turn, and does not end a rest: that lasts until its time, and
+/// has sent all the same.
 #[test]
 fn a_send_that_ends_at_once_does_not_disturb_a_rest() {
     use std::io::Read as _;
@@ -160,8 +162,8 @@ fn a_send_that_fails_ends_a_rest() {
     });
 }
 
-/// What was written before a wake is seen after the turn that the wake ended, and no wake is lost: the counter would
-/// stop and the test hang.
+/// What was written before a wake is seen after the turn that the wake ended, and no wake is lost:
+/// the counter would stop and the test hang.
 #[test]
 fn no_wake_is_lost() {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -198,7 +200,8 @@ fn a_waker_may_outlive_its_worker() {
     waker.wake();
 }
 
-/// Dropping everything with requests of all kinds in flight: the memory goes only after the kernel is done with it.
+/// Dropping everything with requests of all kinds in flight: the memory goes only after the kernel
+/// is done with it.
 #[test]
 fn dropping_with_requests_in_flight_ends_them() {
     for backend in [Choice::Auto, Choice::Threads] {
@@ -258,7 +261,8 @@ fn ready_ports_are_named_once() {
         let mut done = Vec::new();
         let mut names = Vec::new();
         while ports.iter().any(|port| port.in_flight() > 0) {
-            // Not `None`: a turn does not sleep while completions lie unreaped, and this one need not.
+            // Not `None`: a turn does not sleep while completions lie unreaped, and this one need
+            // not.
             io.turn(Some(block::Time::ZERO));
         }
         ports.iter().for_each(|port| port.reap(&mut done));

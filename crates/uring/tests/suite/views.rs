@@ -65,8 +65,9 @@ fn give(io: &Io, message: Option<Message>) {
     message.unwrap().unload().for_each(|buf| io.give(buf));
 }
 
-/// Lengths and places around the threshold, pages, and what a socket takes; always the right bytes, and a buffer for each
-/// that is short. A reader with a small buffer makes the sends take many rounds.
+/// Lengths and places around the threshold, pages, and what a socket takes; always the right bytes,
+/// and a buffer for each that is short. A reader with a small buffer makes the sends take many
+/// rounds.
 #[test]
 fn what_a_buffer_stands_for_arrives() {
     on_rings(|io, port| {
@@ -107,7 +108,8 @@ fn what_a_buffer_stands_for_arrives() {
     });
 }
 
-/// A buffer may stand for several parts of files, which are sent in its order, whatever window of it is sent.
+/// A buffer may stand for several parts of files, which are sent in its order, whatever window of
+/// it is sent.
 #[test]
 fn a_buffer_may_stand_for_several_parts() {
     on_rings(|io, port| {
@@ -155,7 +157,8 @@ fn a_buffer_may_stand_for_several_parts() {
     });
 }
 
-/// A buffer shows the file as it is when it is sent, and as it was when it was fetched; so it holds no copy before.
+/// A buffer shows the file as it is when it is sent, and as it was when it was fetched; so it holds
+/// no copy before.
 #[test]
 fn fetched_bytes_do_not_depend_on_the_file_any_more() {
     on_rings(|io, port| {
@@ -178,8 +181,8 @@ fn fetched_bytes_do_not_depend_on_the_file_any_more() {
     });
 }
 
-/// The socket is full in the middle of the buffer, then its bytes are fetched, and the file gets others: the peer, who
-/// only reads now, gets none of those.
+/// The socket is full in the middle of the buffer, then its bytes are fetched, and the file gets
+/// others: the peer, who only reads now, gets none of those.
 #[test]
 fn a_send_goes_on_with_what_was_fetched() {
     on_rings(|io, port| {
@@ -190,7 +193,8 @@ fn a_send_goes_on_with_what_was_fetched() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let socket = io.register(ours);
         port.push(1, Job::Send { socket, message: message(buf) }).unwrap();
-        // As long as the peer has not got the first byte nothing is at the kernel; then as much as there is room for.
+        // As long as the peer has not got the first byte nothing is at the kernel; then as much as
+        // there is room for.
         let mut first = [0; 4];
         theirs.set_nonblocking(true).unwrap();
         while theirs.read(&mut first).is_err() {
@@ -242,7 +246,8 @@ fn what_a_buffer_stands_for_cannot_be_looked_at() {
     }
 }
 
-/// What ends beyond the file, or in the next mapping, is read as ever; so is everything on threads and unasked.
+/// What ends beyond the file, or in the next mapping, is read as ever; so is everything on threads
+/// and unasked.
 #[test]
 fn what_cannot_be_shown_is_read() {
     on_rings(|io, port| {
@@ -278,8 +283,8 @@ fn what_cannot_be_shown_is_read() {
     }
 }
 
-/// A peer that reads nothing and goes, a file that is cut under its bytes, a socket that is closed: an error each, no
-/// signal, and the buffers come back.
+/// A peer that reads nothing and goes, a file that is cut under its bytes, a socket that is closed:
+/// an error each, no signal, and the buffers come back.
 #[test]
 fn sends_that_fail_give_their_buffers_back() {
     on_rings(|io, port| {
@@ -324,8 +329,8 @@ fn sends_that_fail_give_their_buffers_back() {
     });
 }
 
-/// A peer may move what it was sent into a pipe without a copy, as proxies do, and look at it when the sender believes it
-/// read. It has bytes of its own: not the file's pages, and no buffer's.
+/// A peer may move what it was sent into a pipe without a copy, as proxies do, and look at it when
+/// the sender believes it read. It has bytes of its own: not the file's pages, and no buffer's.
 #[test]
 fn a_peer_that_keeps_pages_keeps_none_of_ours() {
     on_rings(|io, port| {
@@ -362,8 +367,8 @@ fn a_peer_that_keeps_pages_keeps_none_of_ours() {
     });
 }
 
-/// More files than mappings are kept, each with a buffer that stands for a part of it: a mapping that makes room stays for
-/// as long as it is needed.
+/// More files than mappings are kept, each with a buffer that stands for a part of it: a mapping
+/// that makes room stays for as long as it is needed.
 #[test]
 fn a_mapping_lives_as_long_as_its_views() {
     on_rings(|io, port| {

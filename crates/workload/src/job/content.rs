@@ -5,13 +5,17 @@
 pub struct Content {
     /// The bytes.
     pub fill: Fill,
-    /// Buffers are filled anew for each write; without, the bytes of an earlier write are used again.
+    /// Buffers are filled anew for each write; without, the bytes of an earlier write are used
+    /// again.
     pub refill: bool,
-    /// Where buffers are not filled anew, a few bytes of each 512 are changed, so that no two writes are the same.
+    /// Where buffers are not filled anew, a few bytes of each 512 are changed, so that no two
+    /// writes are the same.
     pub scramble: bool,
-    /// How many of a hundred bytes a compressor can save; `None` leaves the bytes as they are. Above 0 it fills anew.
+    /// How many of a hundred bytes a compressor can save; `None` leaves the bytes as they are.
+    /// Above 0 it fills anew.
     pub compress_percent: Option<u32>,
-    /// The part that a compressor takes at once, in bytes: compressibility is met in each. 0 is the whole block, at most.
+    /// The part that a compressor takes at once, in bytes: compressibility is met in each. 0 is the
+    /// whole block, at most.
     pub compress_chunk: u32,
     /// How many of a hundred blocks are copies of earlier ones; `None` makes none on purpose.
     pub dedupe_percent: Option<u32>,
@@ -58,7 +62,8 @@ pub enum Fill {
 pub struct Pattern {
     /// The bytes; never empty.
     pub bytes: Vec<u8>,
-    /// Where in `bytes` eight of them are replaced by the block's offset in the file, little-endian.
+    /// Where in `bytes` eight of them are replaced by the block's offset in the file,
+    /// little-endian.
     pub offsets_at: Vec<u32>,
 }
 
@@ -69,7 +74,8 @@ pub struct Verify {
     pub hash: Hash,
     /// Every so many bytes of a block have a header of their own; the whole block when 0.
     pub interval: u32,
-    /// Reads back and checks after each pass of writing. Without, blocks are written so that a later run can check them.
+    /// Reads back and checks after each pass of writing. Without, blocks are written so that a
+    /// later run can check them.
     pub reads_back: bool,
     /// Checks what an earlier run of the same job wrote, and writes nothing.
     pub only: bool,
@@ -83,7 +89,8 @@ pub struct Verify {
     pub header_at: u32,
     /// Whether some of what was written is given back.
     pub trims: TrimChecks,
-    /// With `only`: the earlier run made so many writes; without it is taken to have made its first pass.
+    /// With `only`: the earlier run made so many writes; without it is taken to have made its first
+    /// pass.
     pub written: Option<u64>,
 }
 
@@ -115,8 +122,8 @@ impl Default for Verify {
     }
 }
 
-/// What tells that data is what was written. All but the pattern put a header in front of the data: offset, generation
-/// and seed, so that a lost or misplaced write is not taken for a damaged one.
+/// What tells that data is what was written. All but the pattern put a header in front of the data:
+/// offset, generation and seed, so that a lost or misplaced write is not taken for a damaged one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hash {
     /// CRC-32C (Castagnoli).

@@ -6,7 +6,8 @@ use block::Span;
 /// When a job ends: by whichever comes first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ending {
-    /// After so many bytes in each loop. `None` is the length of the region, once. Percents are of that length.
+    /// After so many bytes in each loop. `None` is the length of the region, once. Percents are of
+    /// that length.
     pub amount: Option<Amount>,
     /// After so many requests in each loop.
     pub requests: Option<u64>,
@@ -51,8 +52,8 @@ pub struct SteadyRule {
     pub ramp: Span,
     /// Length of a round: one figure each.
     pub round: Span,
-    /// The rounds that must be steady together are those of so long a time, at least two. The standard of the Storage
-    /// Networking Industry Association has five.
+    /// The rounds that must be steady together are those of so long a time, at least two. The
+    /// standard of the Storage Networking Industry Association has five.
     pub duration: Span,
 }
 
@@ -72,11 +73,12 @@ pub enum SteadyFigure {
 pub enum SteadyCheck {
     /// No round is further from their mean than this.
     Deviation(SteadyLimit),
-    /// The line of least squares through them rises or falls by at most this from one round to the next.
+    /// The line of least squares through them rises or falls by at most this from one round to the
+    /// next.
     Slope(SteadyLimit),
-    /// Performance Test Specification of the Storage Networking Industry Association: the largest and the smallest round
-    /// differ by at most `excursion_percent` of the mean, and the ends of the line of least squares by at most
-    /// `slope_percent` of it.
+    /// Performance Test Specification of the Storage Networking Industry Association: the largest
+    /// and the smallest round differ by at most `excursion_percent` of the mean, and the ends of
+    /// the line of least squares by at most `slope_percent` of it.
     Snia {
         /// 20 in the standard.
         excursion_percent: f64,

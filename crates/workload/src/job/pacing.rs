@@ -9,16 +9,16 @@ use block::{Bytes, Iops, Span};
 pub struct Pacing {
     /// Requests in flight; in an open loop the cap on them. At least 1.
     pub depth: u32,
-    /// After the depth was reached, new requests are made only when so many places are free; at least 1. Requests that
-    /// are ready together always go to the kernel together.
+    /// After the depth was reached, new requests are made only when so many places are free; at
+    /// least 1. Requests that are ready together always go to the kernel together.
     pub submit_batch: u32,
     /// Ends are awaited until so many have come, or all that are in flight; 0 only looks.
     pub complete_least: u32,
-    /// After the depth was reached, new requests are made only when no more than this are in flight; the depth when
-    /// `None`.
+    /// After the depth was reached, new requests are made only when no more than this are in
+    /// flight; the depth when `None`.
     pub refill_below: Option<u32>,
-    /// Makes an open loop: requests of the direction are due at this rate, and response time counts from then. A rate is
-    /// each job's own.
+    /// Makes an open loop: requests of the direction are due at this rate, and response time counts
+    /// from then. A rate is each job's own.
     pub rate: PerDirection<Option<Pace>>,
     /// How an open loop's requests are spread over time.
     pub spacing: Spacing,
@@ -97,7 +97,8 @@ pub struct Think {
     pub spin: Span,
     /// After so many requests; at least 1.
     pub every: u32,
-    /// Requests go on for so long between pauses, and `every` counts from there; zero for no such rule.
+    /// Requests go on for so long between pauses, and `every` counts from there; zero for no such
+    /// rule.
     pub work_time: Span,
     /// Counted when they are made, not when they end.
     pub by_issue: bool,
@@ -112,7 +113,8 @@ pub struct FlowShare {
     pub id: u32,
     /// Its part of the sum of all weights; above zero.
     pub weight: u32,
-    /// A job that is ahead of its share looks again after so long; zero looks as soon as the others have caught up.
+    /// A job that is ahead of its share looks again after so long; zero looks as soon as the others
+    /// have caught up.
     pub sleep: Span,
 }
 
@@ -125,6 +127,7 @@ pub struct LatencySearch {
     pub window: Span,
     /// So many of a hundred requests must keep the target.
     pub percent: f64,
-    /// Goes on at the depth that was found until the job ends; without, the job ends with the search.
+    /// Goes on at the depth that was found until the job ends; without, the job ends with the
+    /// search.
     pub goes_on: bool,
 }

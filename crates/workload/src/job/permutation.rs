@@ -1,8 +1,9 @@
 //! Every number below `n` once, in random order, without remembering which came already.
 //!
-//! A map of the blocks that were visited costs memory and a cache miss a request. Instead the position in the order is
-//! scrambled: small sets by a shuffled table, large ones by a Feistel network over the next power of two, walked on
-//! until it falls below `n` (on average less than twice).
+//! A map of the blocks that were visited costs memory and a cache miss a request. Instead the
+//! position in the order is scrambled: small sets by a shuffled table, large ones by a Feistel
+//! network over the next power of two, walked on until it falls below `n` (on average less than
+//! twice).
 //!
 //! ```text
 //!   position 0, 1, 2, … ──► left │ right ──► 4 rounds: left ^= f(right), swap ──► < n ? use it : scramble it again
@@ -123,7 +124,8 @@ mod tests {
         // Random numbers rise half of the time: 5000 of 9999 with a deviation of √(n/12) = 29.
         let rises = numbers.windows(2).filter(|pair| pair[1] > pair[0]).count();
         assert!(rises.abs_diff(5000) < 150, "{rises}");
-        // In 64 equal parts: chi-square of 63 degrees, mean 63, deviation 11.2; five of them either way.
+        // In 64 equal parts: chi-square of 63 degrees, mean 63, deviation 11.2; five of them either
+        // way.
         let mut parts = [0u64; 64];
         numbers.iter().for_each(|&number| parts[(u128::from(number) * 64 / u128::from(n)) as usize] += 1);
         let chi2: f64 = parts.iter().map(|&count| (count as f64 - 156.25).powi(2) / 156.25).sum();

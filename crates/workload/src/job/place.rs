@@ -8,14 +8,17 @@ use std::path::PathBuf;
 pub enum Place {
     /// Files and block devices; at least one.
     Files(Vec<FileSpec>),
-    /// One place by its name: an export of an NBD server, a file of an NFS server, or several places as one. The region's `path` is not used.
+    /// One place by its name: an export of an NBD server, a file of an NFS server, or several
+    /// places as one. The region's `path` is not used.
     Named {
-        /// As in `nbd+unix:///name?socket=PATH`, `nbd://HOST:PORT/NAME` or `striped:64KiB:/dev/vdb,/dev/vdc`.
+        /// As in `nbd+unix:///name?socket=PATH`, `nbd://HOST:PORT/NAME` or
+        /// `striped:64KiB:/dev/vdb,/dev/vdc`.
         name: String,
         /// The part of it that is used.
         region: FileSpec,
     },
-    /// Storage that ends everything at once and keeps nothing: what a run costs without any storage.
+    /// Storage that ends everything at once and keeps nothing: what a run costs without any
+    /// storage.
     Null {
         /// How large it claims to be.
         size: Bytes,
@@ -41,7 +44,8 @@ pub struct FileSpec {
     pub offset_align: u64,
     /// Length of the part that is used; `None` goes to the end of what is there.
     pub size: Option<Amount>,
-    /// A file that is missing or shorter is laid out to this length; `None` is the end of the part that is used.
+    /// A file that is missing or shorter is laid out to this length; `None` is the end of the part
+    /// that is used.
     pub file_size: Option<Bytes>,
 }
 
@@ -126,7 +130,8 @@ pub enum EngineKind {
 /// How plain system calls are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// They move nothing: a write takes space and makes the file longer, a read takes space alone, a trim gives it back.
+    /// They move nothing: a write takes space and makes the file longer, a read takes space alone,
+    /// a trim gives it back.
     pub space: bool,
     /// Which other calls on the same file one waits for.
     pub lock: FileLock,
@@ -175,7 +180,8 @@ pub enum Provision {
 pub struct Layout {
     /// Files that a write job misses are made; without, that is an error.
     pub create: bool,
-    /// A file for writing is filled with data before the run, even when it is only to be overwritten.
+    /// A file for writing is filled with data before the run, even when it is only to be
+    /// overwritten.
     pub overwrite: bool,
     /// What a file that only writes fill has before the first of them.
     pub provision: Provision,
@@ -191,8 +197,8 @@ pub struct Layout {
     pub renew: bool,
     /// The part that is used begins behind what a file holds already.
     pub append: bool,
-    /// Where no space is left, that is no failure: it ends there. Without a size files are written until then, by the job or,
-    /// where it only reads, by the lay-out before it.
+    /// Where no space is left, that is no failure: it ends there. Without a size files are written
+    /// until then, by the job or, where it only reads, by the lay-out before it.
     pub until_full: bool,
 }
 

@@ -1,8 +1,10 @@
 //! Random numbers that are not all equally likely: zipf, pareto, normal.
 //!
-//! Shares are those of fio's generators, so that what is asked most is asked as often. Zipf is drawn by rejection inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from
-//! monotone discrete distributions", 1996): constant time and no table, whatever the number of ranks. Logarithms may
-//! differ in their last bit between machines, so these orders repeat on one machine and not on all.
+//! Shares are those of fio's generators, so that what is asked most is asked as often. Zipf is
+//! drawn by rejection inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to generate
+//! variates from monotone discrete distributions", 1996): constant time and no table, whatever the
+//! number of ranks. Logarithms may differ in their last bit between machines, so these orders
+//! repeat on one machine and not on all.
 
 use crate::chance::Chance;
 
@@ -56,14 +58,16 @@ impl Ranks {
         Ranks::Zipf(Zipf::new(n, theta))
     }
 
-    /// `1 − h` of the draws go to the first `h` of the ranks: a uniform draw to the power of `log h / log (1 − h)`.
+    /// `1 − h` of the draws go to the first `h` of the ranks: a uniform draw to the power of
+    /// `log h / log (1 − h)`.
     pub(crate) fn pareto(n: u64, h: f64) -> Ranks {
         Ranks::Pareto { n: n.max(1), power: h.ln() / (1.0 - h).ln() }
     }
 
-    /// Around the middle: the mean of twelve even draws, moved by an even draw of `width_percent` of `n` around it. That
-    /// is fio's normal distribution. Its deviation is `√(8.33² + (width / 3.46)²)` percent of `n`: an even draw deviates
-    /// by `1 / √12` of its width, a mean of twelve by `1 / 12`.
+    /// Around the middle: the mean of twelve even draws, moved by an even draw of `width_percent`
+    /// of `n` around it. That is fio's normal distribution. Its deviation is
+    /// `√(8.33² + (width / 3.46)²)` percent of `n`: an even draw deviates by `1 / √12` of its
+    /// width, a mean of twelve by `1 / 12`.
     pub(crate) fn normal(n: u64, width_percent: f64) -> Ranks {
         let n = n.max(1);
         let width = (n as f64 * width_percent / 100.0).ceil() as u64;
@@ -134,7 +138,8 @@ mod tests {
             for first in [1, 10, 100] {
                 let expected = sum(first) / sum(1000);
                 let found = share_of_first(&Ranks::zipf(1000, theta), first);
-                // A share of 200 000 draws deviates by at most √(1/4 / 200 000) = 0.0011; five of them.
+                // A share of 200 000 draws deviates by at most √(1/4 / 200 000) = 0.0011; five of
+                // them.
                 assert!((found - expected).abs() < 0.0056, "theta {theta}, first {first}: {found} for {expected}");
             }
         }
@@ -148,16 +153,18 @@ mod tests {
         // h = 0.8: a fifth of the draws goes to the first four fifths.
         let found = share_of_first(&Ranks::pareto(100_000, 0.8), 80_000);
         assert!((found - 0.2).abs() < 0.006, "{found}");
-        // The first of 4096 has those draws below 1/4096 of the range: (1/4096)^(log 0.8 / log 0.2) = 0.3156.
+        // The first of 4096 has those draws below 1/4096 of the range: (1/4096)^(log 0.8 / log 0.2)
+        // = 0.3156.
         let found = share_of_first(&Ranks::pareto(4096, 0.2), 1);
         assert!((found - 0.3156).abs() < 0.006, "{found}");
     }
 
     #[test]
     fn normal_lies_around_its_middle() {
-        // A width of 20 % moves by u from 0 to 10 % either way; within 10 % of the middle lie then Φ((10 − u) / 8.33) −
-        // Φ((−10 − u) / 8.33) of the draws: 0.770, 0.690, 0.492 for u = 0, 5, 10, by Simpson's rule 0.670 of all;
-        // within 5 % in the same way 0.372. fio 3.33 had 37.6 % of 204 800 draws in its most asked tenth.
+        // A width of 20 % moves by u from 0 to 10 % either way; within 10 % of the middle lie then
+        // Φ((10 − u) / 8.33) − Φ((−10 − u) / 8.33) of the draws: 0.770, 0.690, 0.492 for u = 0, 5,
+        // 10, by Simpson's rule 0.670 of all; within 5 % in the same way 0.372. fio 3.33 had 37.6 %
+        // of 204 800 draws in its most asked tenth.
         let ranks = Ranks::normal(10_000, 20.0);
         let within = |half: u64| share_of_first(&ranks, 5_000 + half) - share_of_first(&ranks, 5_000 - half);
         assert!((within(1_000) - 0.67).abs() < 0.006, "{}", within(1_000));

@@ -9,7 +9,8 @@ pub struct Reach {
     pub mix: Mix,
     /// Where the next request goes, seen from the one before.
     pub order: Order,
-    /// In a random order: how many of a hundred requests are at random places; the others follow the one before them.
+    /// In a random order: how many of a hundred requests are at random places; the others follow
+    /// the one before them.
     pub random_percent: PerDirection<u32>,
     /// How random places are spread.
     pub distribution: PerDirection<Distribution>,
@@ -17,7 +18,8 @@ pub struct Reach {
     pub coverage: Coverage,
     /// How long requests are.
     pub blocks: PerDirection<BlockSizes>,
-    /// In a random order: how long requests at random places are, where those have lengths of their own.
+    /// In a random order: how long requests at random places are, where those have lengths of their
+    /// own.
     pub random_blocks: Option<BlockSizes>,
     /// Random offsets are multiples of this; the smallest block when `None`.
     pub align: PerDirection<Option<u64>>,
@@ -25,8 +27,8 @@ pub struct Reach {
     pub strides: Option<Strides>,
 }
 
-/// Use of a region piece by piece: `bytes` within a piece of `range`, then on to the next one, which begins `skip` behind
-/// its end; behind the last the first comes again.
+/// Use of a region piece by piece: `bytes` within a piece of `range`, then on to the next one,
+/// which begins `skip` behind its end; behind the last the first comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strides {
     /// Length of a piece; not below the longest block.
@@ -126,7 +128,8 @@ pub enum Distribution {
         /// Where the most asked block is, as a part (0 to 1) of the region.
         center: Option<f64>,
     },
-    /// `1 − h` of the requests go to `h` of the blocks, and so on within each part; scattered like zipf.
+    /// `1 − h` of the requests go to `h` of the blocks, and so on within each part; scattered like
+    /// zipf.
     Pareto {
         /// Between 0 and 1, both excluded.
         h: f64,
@@ -153,7 +156,8 @@ pub struct Zone {
     pub length: Amount,
 }
 
-/// Whether a random order visits each block once before any comes again. Without a uniform distribution it never does.
+/// Whether a random order visits each block once before any comes again. Without a uniform
+/// distribution it never does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
     /// Each block once.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 /// A recording to be run again, in place of requests that are drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The requests, their times never going back; shared, because a recording may be large and jobs have clones.
+    /// The requests, their times never going back; shared, because a recording may be large and
+    /// jobs have clones.
     pub rows: Arc<[ReplayRow]>,
     /// Times are left aside: each request is made as soon as there is room.
     pub at_once: bool,

@@ -8,8 +8,9 @@
 //!                Done            ──► no more requests
 //!            }
 //! ```
-//! The engine counts what is in flight; the stream knows neither depth nor storage. Which requests come depends on the
-//! specification, the regions and the seed alone, not on when they are asked for.
+//! The engine counts what is in flight; the stream knows neither depth nor storage. Which requests
+//! come depends on the specification, the regions and the seed alone, not on when they are asked
+//! for.
 
 use super::ranks::Ranks;
 use super::sizes::Sizes;
@@ -24,7 +25,8 @@ use block::{Bytes, Span, Time};
 pub enum JobNext {
     /// Make this request.
     Issue(JobDraft),
-    /// Ask for what was written to a file to be durable: `fsync` if `whole`, else `fdatasync`. Only a recording does.
+    /// Ask for what was written to a file to be durable: `fsync` if `whole`, else `fdatasync`. Only
+    /// a recording does.
     Flush {
         /// On which of the job's files.
         file: u32,
@@ -114,8 +116,8 @@ struct Chooser {
 }
 
 impl JobStream {
-    /// The requests of `spec` on files with these regions (at least one, none shorter than the longest block), its
-    /// schedules beginning at `start`.
+    /// The requests of `spec` on files with these regions (at least one, none shorter than the
+    /// longest block), its schedules beginning at `start`.
     pub fn new(spec: &JobSpec, regions: &[Region], start: Time) -> JobStream {
         let mut chance = Chance::of_lane(spec.seed, 0);
         let arrival = chance.apart();

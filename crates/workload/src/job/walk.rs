@@ -51,7 +51,8 @@ struct Pieces {
 #[derive(Clone, Debug)]
 enum Spread {
     Even,
-    /// The block of a rank is `(first + rank × step) mod n`; `step` has no divisor in common with `n`.
+    /// The block of a rank is `(first + rank × step) mod n`; `step` has no divisor in common with
+    /// `n`.
     Ranked {
         ranks: Ranks,
         n: u64,
@@ -62,8 +63,9 @@ enum Spread {
     Zoned(Vec<(u64, u64, u64)>),
 }
 
-/// What has been visited by directions that remember it: together where their smallest blocks are the same, each by
-/// itself where they differ, so that none cuts the other's blocks. Empty where places are drawn freely.
+/// What has been visited by directions that remember it: together where their smallest blocks are
+/// the same, each by itself where they differ, so that none cuts the other's blocks. Empty where
+/// places are drawn freely.
 #[derive(Clone, Debug)]
 struct Visited {
     maps: Vec<Once>,
@@ -112,8 +114,8 @@ impl Walk {
         walk
     }
 
-    /// Whether it is at its end: behind the last block in order, or where each was to come once and all have. A way of
-    /// free places has none, nor has one piece by piece.
+    /// Whether it is at its end: behind the last block in order, or where each was to come once and
+    /// all have. A way of free places has none, nor has one piece by piece.
     pub(crate) fn is_over(&self) -> bool {
         let is_through = |map: &Once| match map {
             Once::Order { order, .. } => order.is_over(),
@@ -166,8 +168,8 @@ impl Walk {
         percent >= 100 || chance.below(100) < percent
     }
 
-    /// The next request of `len` bytes: its offset in the file and its length, which may be shorter where less is left.
-    /// `None` when the way is at its end.
+    /// The next request of `len` bytes: its offset in the file and its length, which may be shorter
+    /// where less is left. `None` when the way is at its end.
     #[inline]
     pub(crate) fn next(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
         if self.strides.is_some() {
@@ -176,8 +178,8 @@ impl Walk {
         self.next_in_region(direction, len, chance)
     }
 
-    /// Goes on to the next piece where enough was moved in this one. A way through a piece that is at its end begins
-    /// anew, so pieces have no end; the bytes of the pass end it.
+    /// Goes on to the next piece where enough was moved in this one. A way through a piece that is
+    /// at its end begins anew, so pieces have no end; the bytes of the pass end it.
     fn next_in_piece(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
         let Pieces { whole, strides, moved } = self.strides.as_mut()?;
         if *moved >= strides.bytes {
@@ -212,8 +214,9 @@ impl Walk {
         Some((self.region.start + at, len as u32))
     }
 
-    /// As fio goes: the end of the file is the end of the way, a step over it goes around, and so does a step backwards
-    /// over the region's start, to its end. The very first request is at the start.
+    /// As fio goes: the end of the file is the end of the way, a step over it goes around, and so
+    /// does a step backwards over the region's start, to its end. The very first request is at the
+    /// start.
     ///
     /// ```text
     ///   blocks of 4, holes of 8, a file of 64:  0 12 24 36 48 60 end     holes of 12:  0 16 32 48 0 16 …
@@ -370,7 +373,8 @@ impl Visited {
 }
 
 impl Once {
-    /// What remembers the visits of directions whose smallest block is the same, in runs of so many requests.
+    /// What remembers the visits of directions whose smallest block is the same, in runs of so many
+    /// requests.
     fn of(reach: &Reach, together: &[Direction], (run, same): (u32, bool), len: u64, chance: &mut Chance) -> Once {
         let blocks = || together.iter().map(|&direction| &reach.blocks[direction]);
         let least = blocks().map(|sizes| u64::from(sizes.least())).min().unwrap_or(1).max(1);
@@ -387,7 +391,8 @@ impl Once {
     }
 }
 
-/// A number near the golden part of `n` without a common divisor: multiples of it scatter ranks over the region.
+/// A number near the golden part of `n` without a common divisor: multiples of it scatter ranks
+/// over the region.
 fn scattering_step(n: u64) -> u64 {
     let near = (n as f64 * 0.618_033_988_749_895) as u64;
     (near.max(1)..).find(|&step| gcd(step, n) == 1).unwrap_or(1)

@@ -1,7 +1,8 @@
-//! What stands in for the disk when a plan is simulated: a kind of device, and what is different from its usual figures.
+//! What stands in for the disk when a plan is simulated: a kind of device, and what is different
+//! from its usual figures.
 //!
-//! Each kind is a row of [`KINDS`], each of its keys a row within: what can be said of a device is data, and the
-//! simulator, which knows what it means, takes it by the same names.
+//! Each kind is a row of [`KINDS`], each of its keys a row within: what can be said of a device is
+//! data, and the simulator, which knows what it means, takes it by the same names.
 
 use super::error::PlanErrors;
 use super::read::document;
@@ -12,8 +13,8 @@ use std::fmt;
 /// A simulated device, or a stage of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// `parallel-servers`, `disk`, `flash`, `cloud-volume`, `host` or `array`; of a stage also `link`, `controller`,
-    /// `write-log`, `cache`, `credits` or `raid`.
+    /// `parallel-servers`, `disk`, `flash`, `cloud-volume`, `host` or `array`; of a stage also
+    /// `link`, `controller`, `write-log`, `cache`, `credits` or `raid`.
     pub kind: &'static str,
     /// What it is, in words, if that is said.
     pub about: Option<String>,
@@ -23,7 +24,8 @@ pub struct Device {
     pub sources: Vec<(String, String)>,
     /// What the plan says of it, by key; the rest is as usual for its kind.
     pub said: Vec<(&'static str, Figure)>,
-    /// How its capacity changes, in the order of time: from when on after the start, and to how many percent.
+    /// How its capacity changes, in the order of time: from when on after the start, and to how
+    /// many percent.
     pub changes: Vec<(Span, u32)>,
 }
 
@@ -213,8 +215,8 @@ const STAGES: [(&str, &[Key]); 6] = [
 ];
 
 impl Device {
-    /// Reads the table `[device]` of a file, whatever else stands in it: a plan has one, and a file may hold nothing else.
-    /// `file` is its name in messages.
+    /// Reads the table `[device]` of a file, whatever else stands in it: a plan has one, and a file
+    /// may hold nothing else. `file` is its name in messages.
     ///
     /// # Errors
     /// Every mistake, a line each.

@@ -16,8 +16,9 @@ pub enum ParseDurationError {
     TooLong(String),
 }
 
-/// Reads `500ns`, `100us` (or `µs`), `20ms`, `8s`, `2min`, `1h`. The unit is needed: a bare number would be seconds to one
-/// reader and milliseconds to another. Fractions are refused, a smaller unit says the same.
+/// Reads `500ns`, `100us` (or `µs`), `20ms`, `8s`, `2min`, `1h`. The unit is needed: a bare number
+/// would be seconds to one reader and milliseconds to another. Fractions are refused, a smaller
+/// unit says the same.
 pub fn parse_duration(given: &str) -> Result<Span, ParseDurationError> {
     let text = given.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

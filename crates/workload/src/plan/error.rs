@@ -1,4 +1,5 @@
-//! What is wrong with a plan: each mistake is one line that names the place, the key, the rule, the value and what to do.
+//! What is wrong with a plan: each mistake is one line that names the place, the key, the rule, the
+//! value and what to do.
 
 use crate::spec::SpecError;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! A plan of hosts: several databases on one server, each ramped by a process of its own, once with floors and once
-//! without. `plans/protected-production.toml` is one.
+//! A plan of hosts: several databases on one server, each ramped by a process of its own, once with
+//! floors and once without. `plans/protected-production.toml` is one.
 //!
 //! | table | keys |
 //! | --- | --- |
@@ -10,8 +10,9 @@
 //! | `[floors]` | `create`: the administrators' lines that make policies, run once; `on`, `off`: those that protect, and those that end it, run before each run |
 //! | `[device]` | as in every plan: what stands in for the disk in a simulation |
 //!
-//! Rates are the published ones; one factor, measured before the run, fits them to the machine. `used_tb` is what a
-//! published host used, so that rates per TB can be fitted to the space that is used here.
+//! Rates are the published ones; one factor, measured before the run, fits them to the machine.
+//! `used_tb` is what a published host used, so that rates per TB can be fitted to the space that is
+//! used here.
 
 use super::error::{PlanErrors, Problem};
 use super::read::{Unique, document, owned};

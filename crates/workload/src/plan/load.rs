@@ -1,4 +1,5 @@
-//! What a plan says about a load: the keys that `[[workload]]` and a phase's changes share, laid over a specification.
+//! What a plan says about a load: the keys that `[[workload]]` and a phase's changes share, laid
+//! over a specification.
 
 use super::error::Problem;
 use super::table::Table;
@@ -22,10 +23,12 @@ pub(super) const KEYS: [&str; 13] = [
     "requests",
 ];
 
-/// The cap on outstanding requests where an open loop names none: what storage servers commonly take on a connection.
+/// The cap on outstanding requests where an open loop names none: what storage servers commonly
+/// take on a connection.
 const OUTSTANDING_DEFAULT: u32 = 256;
 
-/// A load that says nothing yet: reads, because those destroy nothing; one connection, one at a time.
+/// A load that says nothing yet: reads, because those destroy nothing; one connection, one at a
+/// time.
 pub(super) fn unsaid(seed: u64) -> Spec {
     Spec {
         pattern: Pattern::Random,
@@ -64,8 +67,8 @@ pub(super) fn over(table: &Table<'_>, base: &Spec) -> Spec {
     }
 }
 
-/// Notes every rule that `spec` breaks on its volume, but those in `known`, to which it adds them: a mistake is told
-/// where it is made and not again in each phase after it.
+/// Notes every rule that `spec` breaks on its volume, but those in `known`, to which it adds them:
+/// a mistake is told where it is made and not again in each phase after it.
 pub(super) fn check(table: &Table<'_>, spec: &Spec, volume: Option<Bytes>, known: &mut Vec<SpecError>) {
     for error in spec.broken_rules(volume) {
         if !known.contains(&error) {

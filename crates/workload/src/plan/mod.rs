@@ -1,5 +1,5 @@
-//! An experiment as a plan file: volumes, workloads on hosts, timed phases that may run administrators' commands, and
-//! criteria. `plans/noisy-neighbour.toml` is one.
+//! An experiment as a plan file: volumes, workloads on hosts, timed phases that may run
+//! administrators' commands, and criteria. `plans/noisy-neighbour.toml` is one.
 //!
 //! | table | keys |
 //! | --- | --- |
@@ -12,16 +12,19 @@
 //! | `[[criterion]]` | `kind`, and by kind: `phase`, `baseline`, `workloads`, `part`, `tolerance` |
 //! | `[device]` | `kind`, by kind what is different from its usual figures, `changes` of its capacity |
 //!
-//! A load: `pattern` (`random` or `sequential`), `read_percent` (100), `flush_every` so many writes (never), `block`
-//! (`"4k"`, or sizes with percentages `{ 4k = 60, 64k = 40 }`), `offset` and `size` of the part that is used (all),
-//! `connections` (1), `requests` (no end), and either `depth` on each connection with `pace` in requests a second of each
-//! (no limit of its own) or `rate` in requests a second with `spacing` (`uniform` or `poisson`) and `outstanding` (256), the most in flight on each connection. A phase that names
-//! `depth` or `rate` makes the load a closed or an open one; `connections = 0` keeps it silent.
+//! A load: `pattern` (`random` or `sequential`), `read_percent` (100), `flush_every` so many writes
+//! (never), `block` (`"4k"`, or sizes with percentages `{ 4k = 60, 64k = 40 }`), `offset` and
+//! `size` of the part that is used (all), `connections` (1), `requests` (no end), and either
+//! `depth` on each connection with `pace` in requests a second of each (no limit of its own) or
+//! `rate` in requests a second with `spacing` (`uniform` or `poisson`) and `outstanding` (256), the
+//! most in flight on each connection. A phase that names `depth` or `rate` makes the load a closed
+//! or an open one; `connections = 0` keeps it silent.
 //!
-//! What a phase says about a workload, and what its commands set, stays in force in the phases after it.
+//! What a phase says about a workload, and what its commands set, stays in force in the phases
+//! after it.
 //!
-//! Reading collects every mistake, each as one line: file, line, key, rule, value, and what to do. Commands stay text
-//! here: their grammar belongs to `ontap`.
+//! Reading collects every mistake, each as one line: file, line, key, rule, value, and what to do.
+//! Commands stay text here: their grammar belongs to `ontap`.
 
 mod advice;
 mod criteria;
@@ -50,7 +53,8 @@ use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Range, Spec};
 use block::{Bytes, Iops, Span};
 use stats::Criterion;
 
-/// How long a phase lasts where nothing else is said: long enough for per-second figures to settle and be believed.
+/// How long a phase lasts where nothing else is said: long enough for per-second figures to settle
+/// and be believed.
 pub const PHASE_DEFAULT: Span = Span::from_secs(8);
 
 /// One experiment.
@@ -66,8 +70,9 @@ pub struct Plan {
     pub about: String,
     /// What all chance is drawn from.
     pub seed: u64,
-    /// What the published machine did in the load that this machine is measured with; this machine's figure over it is
-    /// the factor for [`Plan::scaled`]. `None` is a plan that runs as it stands.
+    /// What the published machine did in the load that this machine is measured with; this
+    /// machine's figure over it is the factor for [`Plan::scaled`]. `None` is a plan that runs as
+    /// it stands.
     pub published_iops: Option<Iops>,
     /// The SVM that owns the volumes.
     pub svm: String,
@@ -96,14 +101,16 @@ pub struct Volume {
     pub size: Option<Bytes>,
     /// Its LUN's name.
     pub lun: String,
-    /// The files, devices, exports and folders that it is together, as they were typed; none is a volume of the plan's own
-    /// server. In a simulation every volume is the simulator's.
+    /// The files, devices, exports and folders that it is together, as they were typed; none is a
+    /// volume of the plan's own server. In a simulation every volume is the simulator's.
     pub places: Vec<String>,
-    /// Its places are striped, with so many bytes at a time on each; `None` is one behind the other.
+    /// Its places are striped, with so many bytes at a time on each; `None` is one behind the
+    /// other.
     pub stripe: Option<Bytes>,
     /// Only the part that loads use is written before a run on real storage.
     pub thin: bool,
-    /// Which of [`Plan::volumes`] it is a clone of, made by a phase's command; `None` is one that is there from the start.
+    /// Which of [`Plan::volumes`] it is a clone of, made by a phase's command; `None` is one that
+    /// is there from the start.
     pub clone_of: Option<usize>,
 }
 
@@ -136,7 +143,8 @@ pub struct Phase {
 }
 
 impl Plan {
-    /// Reads a plan from `text`; `file` is its name in messages. Volumes without a size are checked by [`Plan::sized`].
+    /// Reads a plan from `text`; `file` is its name in messages. Volumes without a size are checked
+    /// by [`Plan::sized`].
     pub fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
         read::read(text, file)
     }
@@ -146,7 +154,8 @@ impl Plan {
         phase.length.unwrap_or(self.phase_length)
     }
 
-    /// The plan with `size` for every volume that names none, and every load checked against its volume.
+    /// The plan with `size` for every volume that names none, and every load checked against its
+    /// volume.
     pub fn sized(mut self, size: Bytes) -> Result<Plan, PlanErrors> {
         for volume in &mut self.volumes {
             volume.size.get_or_insert(size);
@@ -216,8 +225,8 @@ impl Plan {
         self.workloads[workload].volumes.iter().any(|volume| self.volumes[*volume].clone_of.is_some())
     }
 
-    /// The plan with depths, paces, rates and caps on outstanding requests multiplied by `factor`, rounded, at least 1.
-    /// Connections stay. Figures within commands are the caller's to scale.
+    /// The plan with depths, paces, rates and caps on outstanding requests multiplied by `factor`,
+    /// rounded, at least 1. Connections stay. Figures within commands are the caller's to scale.
     pub fn scaled(&self, factor: f64) -> Plan {
         let mut plan = self.clone();
         let base = plan.workloads.iter_mut().map(|workload| &mut workload.spec);
@@ -228,7 +237,8 @@ impl Plan {
         plan
     }
 
-    /// The experiment in plain language: a line for the whole, each workload, each phase, and the simulated device.
+    /// The experiment in plain language: a line for the whole, each workload, each phase, and the
+    /// simulated device.
     pub fn describe(&self) -> Vec<String> {
         describe::describe(self)
     }

@@ -1,4 +1,5 @@
-//! From a file's text to a plan: one function a section, in the order in which later ones need earlier ones.
+//! From a file's text to a plan: one function a section, in the order in which later ones need
+//! earlier ones.
 
 use super::criteria::Names;
 use super::error::{PlanErrors, Problem};
@@ -14,7 +15,8 @@ use toml::de::DeTable;
 /// Longest text of a plan: a hundred times what a long one needs.
 const TEXT_MAX: usize = 1 << 20;
 
-/// A phase's own keys; every other one names a workload. A workload cannot be called by one of them.
+/// A phase's own keys; every other one names a workload. A workload cannot be called by one of
+/// them.
 const PHASE_KEYS: [&str; 4] = ["name", "about", "seconds", "commands"];
 
 pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
@@ -146,7 +148,8 @@ impl Sections<'_> {
     }
 }
 
-/// A workload while the file is read: its load as of the phase read last, and the mistakes already told.
+/// A workload while the file is read: its load as of the phase read last, and the mistakes already
+/// told.
 #[derive(Clone)]
 struct Entry {
     workload: Workload,

@@ -1,5 +1,5 @@
-//! The table `[server]` of a plan: the SVM that owns its volumes, and how its server takes sizes and policies. The words
-//! are those of the table `[qos]` of a pool.
+//! The table `[server]` of a plan: the SVM that owns its volumes, and how its server takes sizes
+//! and policies. The words are those of the table `[qos]` of a pool.
 
 use super::read::owned;
 use super::space::Units;
@@ -9,7 +9,8 @@ use block::Bytes;
 /// The SVM of a plan that needs no server of its own, in a simulation.
 const SVM: &str = "svm1";
 
-/// How a plan's server takes policies; each is as for a pool that says nothing where the plan says nothing.
+/// How a plan's server takes policies; each is as for a pool that says nothing where the plan says
+/// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// How it counts a GB, in sizes and in rates per size.

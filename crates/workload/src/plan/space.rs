@@ -1,5 +1,6 @@
-//! Sizes of space, in the units that the plan's server counts in: what the administrators' commands call `1GB` is the
-//! same here. Blocks are not space: `8k` is 8192 bytes whatever the units are, as load generators have it.
+//! Sizes of space, in the units that the plan's server counts in: what the administrators' commands
+//! call `1GB` is the same here. Blocks are not space: `8k` is 8192 bytes whatever the units are, as
+//! load generators have it.
 
 use block::{Bytes, ParseBytesError};
 

@@ -1,7 +1,8 @@
 //! Reading a TOML table key by key, each value with its line, noting every mistake on the way.
 //!
-//! A getter returns `None` both for a key that is absent and for one whose value is wrong; the mistake is noted then, and
-//! a plan with any mistake is never used. So callers fill in whatever default is at hand and go on to find the rest.
+//! A getter returns `None` both for a key that is absent and for one whose value is wrong; the
+//! mistake is noted then, and a plan with any mistake is never used. So callers fill in whatever
+//! default is at hand and go on to find the rest.
 
 use super::error::{PlanError, PlanErrors, Problem};
 use super::space::{Units, parse_space};
@@ -143,7 +144,8 @@ impl<'t> Table<'t> {
         text.map(|value| Found { value, line: found.line })
     }
 
-    /// A name: as [`Table::text`], of letters, digits, `_`, `-` and `.`, so that it can stand in paths and commands.
+    /// A name: as [`Table::text`], of letters, digits, `_`, `-` and `.`, so that it can stand in
+    /// paths and commands.
     pub(super) fn name(&self, key: &str) -> Option<Found<&'t str>> {
         let found = self.text(key)?;
         let good = is_name(found.value);
@@ -274,7 +276,8 @@ impl<'t> Table<'t> {
         Some(Table { entries, name, within: String::new(), line: self.line_of(key), report: self.report })
     }
 
-    /// The table under `key`, if it is one, whose keys are named after it in messages: `server1.depth`.
+    /// The table under `key`, if it is one, whose keys are named after it in messages:
+    /// `server1.depth`.
     pub(super) fn table_within(&self, key: &str) -> Option<Table<'t>> {
         let entries = self.raw(key)?.value.as_table()?;
         let within = format!("{}.", self.full(key));

@@ -1,11 +1,14 @@
-//! Names and lines that stand for several: `dev{01..30}` is `dev01` to `dev30`, as a shell unfolds it.
+//! Names and lines that stand for several: `dev{01..30}` is `dev01` to `dev30`, as a shell unfolds
+//! it.
 
-/// Most names that one may stand for: three times what an experiment with a volume for every developer has.
+/// Most names that one may stand for: three times what an experiment with a volume for every
+/// developer has.
 const NAMES_MAX: u32 = 100;
 
-/// The texts that `text` stands for, one for each number of its braces, in order; `text` itself where it has none. All
-/// braces in it count together, so that they must be the same; others stay as they are, for whoever reads the text to
-/// refuse. A first number with zeros in front gives all of them as many digits.
+/// The texts that `text` stands for, one for each number of its braces, in order; `text` itself
+/// where it has none. All braces in it count together, so that they must be the same; others stay
+/// as they are, for whoever reads the text to refuse. A first number with zeros in front gives all
+/// of them as many digits.
 pub fn unfold(text: &str) -> Vec<String> {
     match braces(text) {
         None => vec![text.to_owned()],

@@ -7,7 +7,8 @@ use super::table::{Found, Table};
 use super::{Volume, unfold};
 use block::Bytes;
 
-/// Volumes come in whole blocks of this many bytes, the least that LUNs have and that a volume is filled by.
+/// Volumes come in whole blocks of this many bytes, the least that LUNs have and that a volume is
+/// filled by.
 const VOLUME_BLOCK: u64 = 4096;
 
 /// The volumes of one table; `before` are those of the tables above it.

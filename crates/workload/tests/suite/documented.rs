@@ -1,6 +1,8 @@
-//! `docs/plans.md` is held to the code: its example is a plan, and it lists exactly the keys that are read.
+//! `docs/plans.md` is held to the code: its example is a plan, and it lists exactly the keys that
+//! are read.
 //!
-//! The code tells its keys in the answer to one that it does not know: "known here: name, size, lun".
+//! The code tells its keys in the answer to one that it does not know: "known here: name, size,
+//! lun".
 
 use block::Bytes;
 use std::collections::BTreeSet;

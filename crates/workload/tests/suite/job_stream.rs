@@ -35,16 +35,17 @@ fn a_hole_is_left_out_and_a_negative_one_goes_backwards() {
     let ahead = spec(|spec| spec.reach.order = Order::Sequential { hole: 4096 });
     let places: Vec<u64> = all(&ahead, &[REGION], 3).iter().map(|draft| draft.at - 4096).collect();
     assert_eq!(places, [0, 8192, 16384]);
-    // 4 KiB forward by the request, 8 KiB back: each lies before the one before it. The first is at the start, as in fio.
+    // 4 KiB forward by the request, 8 KiB back: each lies before the one before it. The first is at
+    // the start, as in fio.
     let back = spec(|spec| spec.reach.order = Order::Sequential { hole: -8192 });
     let places: Vec<u64> = all(&back, &[REGION], 1000).iter().map(|draft| draft.at - 4096).collect();
     assert_eq!(places.len(), 256);
     assert_eq!((places[0], places[1], places[2], places[255]), (0, (1 << 20) - 8192, (1 << 20) - 12288, 0));
 }
 
-/// The file's size, the region's start and length, the hole (all in KiB), and where fio 3.33 read with blocks of 4 KiB: a
-/// hole that leads over the file's end goes around until as many bytes were read as the region has; the end itself, or the
-/// end of a region before it, ends the job.
+/// The file's size, the region's start and length, the hole (all in KiB), and where fio 3.33 read
+/// with blocks of 4 KiB: a hole that leads over the file's end goes around until as many bytes were
+/// read as the region has; the end itself, or the end of a region before it, ends the job.
 #[test]
 fn holes_go_around_the_end_as_in_fio() {
     let again = |places: &[u64], requests: usize| places.iter().copied().cycle().take(requests).collect::<Vec<u64>>();
@@ -129,8 +130,9 @@ fn sizes_keep_their_shares() {
     }
 }
 
-/// Reads of 4 KiB beside writes of 16: both stay whole, as in fio, and each direction comes to a place once. The region's
-/// 1 MiB is moved, of which half of the requests are four fifths of the bytes: some 51 of each.
+/// Reads of 4 KiB beside writes of 16: both stay whole, as in fio, and each direction comes to a
+/// place once. The region's 1 MiB is moved, of which half of the requests are four fifths of the
+/// bytes: some 51 of each.
 #[test]
 fn blocks_of_a_mix_stay_whole_where_their_sizes_differ() {
     let mix = spec(|spec| {
@@ -175,8 +177,8 @@ fn files_take_turns_by_their_rule() {
     assert_eq!(files(Turns::Random, 1).len(), 12, "every block of every file, whatever the order");
 }
 
-/// 1 and 3 blocks of four: with a weight by size every block of both files is asked as often, 2500 times of 10 000. The
-/// deviation is √(10 000 × 3 / 16) = 43; five of them.
+/// 1 and 3 blocks of four: with a weight by size every block of both files is asked as often, 2500
+/// times of 10 000. The deviation is √(10 000 × 3 / 16) = 43; five of them.
 #[test]
 fn files_by_size_make_every_block_as_likely() {
     let regions = [4096, 3 * 4096].map(|len| Region { start: 4096, len, beyond: 0 });
@@ -255,8 +257,8 @@ fn loops_repeat_and_a_time_based_job_goes_on() {
 }
 
 proptest! {
-    /// Whatever the sizes and the order: requests stay inside their regions, and where each block is to come once, no byte
-    /// comes twice and all whole blocks come.
+    /// Whatever the sizes and the order: requests stay inside their regions, and where each block
+    /// is to come once, no byte comes twice and all whole blocks come.
     #[test]
     fn requests_stay_inside_and_cover(
         seed: u64, len in 16_384u64..600_000, least in 1u32..4, factor in 1u32..5, random: bool, files in 1usize..4,

@@ -1,4 +1,5 @@
-//! What a plan file means: defaults, every form of a load, changes that stay, scaling, and the plan in words.
+//! What a plan file means: defaults, every form of a load, changes that stay, scaling, and the plan
+//! in words.
 
 use block::{Bytes, Iops, Span};
 use stats::{Criterion, Rate};
@@ -144,8 +145,8 @@ fn a_plan_without_a_size_is_checked_when_it_gets_one() {
     assert_eq!(plan.sized(Bytes::mib(512)).unwrap_err().to_string(), expected);
 }
 
-/// What a GB is stands in the plan once and holds for all space in it; sizes of volumes are rounded up to 4 KiB, blocks
-/// are always binary.
+/// What a GB is stands in the plan once and holds for all space in it; sizes of volumes are rounded
+/// up to 4 KiB, blocks are always binary.
 #[test]
 fn a_gigabyte_is_what_the_server_counts() {
     let plan = |units: &str| {
@@ -198,7 +199,8 @@ fn the_server_takes_policies_as_the_plan_says() {
     assert!(said.describe().contains(&line.to_owned()), "{:?}", said.describe());
 }
 
-/// A device of every kind, with some figures of its own, as the simulator gets it and as people read it.
+/// A device of every kind, with some figures of its own, as the simulator gets it and as people
+/// read it.
 #[test]
 fn every_kind_of_device_is_read() {
     use workload::plan::Figure::{Count, Size, Time};
@@ -233,13 +235,15 @@ fn every_form_of_a_load_in_words() {
         "w on s:/vol/v/lun1: 4 KiB random, 100 % reads, 500 requests/s at random (poisson) over 2 connections, at most \
          256 in flight each, from 1 GiB on"
     );
-    // The published command line's runtime=120000, which its authors may have meant in milliseconds.
+    // The published command line's runtime=120000, which its authors may have meant in
+    // milliseconds.
     let plan = loaded("depth = 1", "[[phase]]\nname = \"p\"\nseconds = 120000\nw = { connections = 0 }");
     assert_eq!(plan.describe()[2], "phase 1, p (33 h 20 min): w now silent");
     assert_eq!(plan.describe()[0], "t: 1 workload, 1 phase, 33 h 20 min in all, seed 1");
 }
 
-/// Thirty clones of a volume are a line each: their names, their LUNs, and the load that its connections spread over them.
+/// Thirty clones of a volume are a line each: their names, their LUNs, and the load that its
+/// connections spread over them.
 #[test]
 fn a_name_may_stand_for_several_volumes() {
     let text = "title = \"t\"\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"prod\"\nsize = \"1GB\"\nlun = \"data\"\n\

@@ -1,4 +1,5 @@
-//! Every mistake in a plan is told as one line: file, line, key, rule, value, and what to do; all of them at once.
+//! Every mistake in a plan is told as one line: file, line, key, rule, value, and what to do; all
+//! of them at once.
 //!
 //! Each test takes a plan that is right, changes one line of it, and compares the whole message.
 

@@ -22,7 +22,8 @@ fn closed() -> Spec {
     }
 }
 
-/// With a flush every third write, of a hundred requests that only write every fourth is a flush, of no length.
+/// With a flush every third write, of a hundred requests that only write every fourth is a flush,
+/// of no length.
 #[test]
 fn flushes_come_after_so_many_writes() {
     let spec = Spec { read_percent: 0, flush_every: Some(3), ..closed() };
@@ -102,8 +103,9 @@ fn the_same_seed_and_lane_make_the_same_requests_and_others_do_not() {
 
 #[test]
 fn the_first_requests_of_a_seed_never_change() {
-    // Who repeats a run years later must get the same requests. Computed apart from this code: SplitMix64 of the seed
-    // fills xoshiro256++, a request takes two draws, ⌊draw × 100 / 2^64⌋ < 50 reads, ⌊draw × 256 / 2^64⌋ is the block.
+    // Who repeats a run years later must get the same requests. Computed apart from this code:
+    // SplitMix64 of the seed fills xoshiro256++, a request takes two draws, ⌊draw × 100 / 2^64⌋ <
+    // 50 reads, ⌊draw × 256 / 2^64⌋ is the block.
     let mut stream = stream(&closed());
     let first: Vec<_> = (0..4).map(|_| draw(&mut stream)).map(|draft| (draft.kind, draft.at / 4096)).collect();
     assert_eq!(first, [(OpKind::Write, 191), (OpKind::Read, 191), (OpKind::Read, 151), (OpKind::Write, 133)]);
@@ -124,8 +126,9 @@ fn arrival_does_not_change_what_is_asked() {
 
 #[test]
 fn random_requests_fall_evenly_on_whole_blocks_of_the_range() {
-    // A range of 200 blocks from 64 KiB on; 200 000 requests, 1000 expected on each. Chi-square has 199 degrees of
-    // freedom: mean 199, deviation √398 = 20; five deviations either way are allowed.
+    // A range of 200 blocks from 64 KiB on; 200 000 requests, 1000 expected on each. Chi-square has
+    // 199 degrees of freedom: mean 199, deviation √398 = 20; five deviations either way are
+    // allowed.
     let range = Range { offset: Bytes::kib(64), size: Some(Bytes::kib(800)) };
     let mut stream = stream(&Spec { range, ..closed() });
     let mut counts = [0u64; 200];
@@ -236,7 +239,8 @@ fn connections_that_a_phase_takes_away_end_and_come_back() {
 
 #[test]
 fn a_new_rate_begins_at_once_without_catching_up() {
-    // 1000/s: due at 0, 1, 2 … ms. At 10.5 ms all eleven are made; then 100/s: due 0, 10, 20 … ms from there.
+    // 1000/s: due at 0, 1, 2 … ms. At 10.5 ms all eleven are made; then 100/s: due 0, 10, 20 … ms
+    // from there.
     let mut stream = stream(&open(1000, 64));
     let at = Time::from_nanos(10_500_000);
     assert_eq!(burst(&mut stream, at).0.len(), 11);
@@ -249,7 +253,8 @@ fn a_new_rate_begins_at_once_without_catching_up() {
 
 #[test]
 fn an_old_schedules_backlog_is_counted_and_not_made() {
-    // Cap 1 and nothing ends: of 21 requests due by 20 ms one is made; 20 are left behind by the new rate.
+    // Cap 1 and nothing ends: of 21 requests due by 20 ms one is made; 20 are left behind by the
+    // new rate.
     let mut stream = stream(&open(1000, 1));
     let (drafts, then) = burst(&mut stream, ms(20));
     assert_eq!((drafts.len(), then), (1, Next::WaitForCompletion));
@@ -288,11 +293,13 @@ fn a_stalled_target_makes_requests_late_and_their_due_times_stay() {
             made.extend(burst(&mut stream, now).0.into_iter().map(|draft| (draft.due, now)));
         }
     }
-    // Every request of the schedule was made, each with the due time that it had from the beginning.
+    // Every request of the schedule was made, each with the due time that it had from the
+    // beginning.
     let due: Vec<_> = made.iter().map(|&(due, _)| due).collect();
     assert_eq!(due, (0..=600).map(ms).collect::<Vec<_>>());
     let met_at = |at: Time| met[(at.as_nanos() / 1_000_000) as usize - 1];
-    // The cap was met until the backlog was made; from then on each request ended before the next was due.
+    // The cap was met until the backlog was made; from then on each request ended before the next
+    // was due.
     assert!(met_at(ms(400)) && met_at(ms(500)) && !met_at(ms(501)) && !met_at(ms(600)));
     assert!(!stream.cap_met());
 }
@@ -353,8 +360,9 @@ fn any_spec() -> impl Strategy<Value = Spec> {
 }
 
 proptest! {
-    /// Whatever happens (completions, new shapes, time passing), every request lies within the range that is in force,
-    /// on its blocks, is not made before it is due, and no more are made than may be outstanding.
+    /// Whatever happens (completions, new shapes, time passing), every request lies within the
+    /// range that is in force, on its blocks, is not made before it is due, and no more are made
+    /// than may be outstanding.
     #[test]
     fn requests_stay_within_their_bounds(
         specs in proptest::collection::vec(any_spec(), 1..4),
@@ -395,7 +403,8 @@ proptest! {
         }
     }
 
-    /// Over all connections exactly ⌊rate × t⌋ + 1 requests are made within t when nothing holds them back, none early.
+    /// Over all connections exactly ⌊rate × t⌋ + 1 requests are made within t when nothing holds
+    /// them back, none early.
     #[test]
     fn an_open_loop_makes_what_the_rate_says(
         rate in 1u64..1_000_000, connections in 1u32..5, steps in proptest::collection::vec(0u64..3_000_000, 1..30),
@@ -421,8 +430,8 @@ proptest! {
     }
 }
 
-/// A client that makes 1000 a second at most keeps to it though its requests end at once, one millisecond apart; a phase
-/// that says another pace begins it anew, and an open loop has its rate.
+/// A client that makes 1000 a second at most keeps to it though its requests end at once, one
+/// millisecond apart; a phase that says another pace begins it anew, and an open loop has its rate.
 #[test]
 fn a_paced_client_makes_no_more_than_it_can() {
     let at = |us: u64| Time::ZERO + Span::from_micros(us);

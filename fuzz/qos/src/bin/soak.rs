@@ -1,5 +1,6 @@
-//! Drives the target functions with bytes from a seeded generator for a time, without a fuzzing engine:
-//! `soak SECONDS SEED`. A failing input is printed as the line that repeats it: `soak TARGET:HEX`.
+//! Drives the target functions with bytes from a seeded generator for a time, without a fuzzing
+//! engine: `soak SECONDS SEED`. A failing input is printed as the line that repeats it:
+//! `soak TARGET:HEX`.
 
 use std::panic::catch_unwind;
 use std::process::ExitCode;

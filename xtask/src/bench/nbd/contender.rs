@@ -60,7 +60,8 @@ const NEVER_REACHED: &str = "qos policy-group create never -vserver svm01 -max-t
 const VOLUME: &str = "volume create -vserver svm01 -volume vol1 -size 1TB";
 
 impl Ours {
-    /// A server with that configuration on a new pool with these settings: a volume under a ceiling that is never reached.
+    /// A server with that configuration on a new pool with these settings: a volume under a ceiling
+    /// that is never reached.
     pub(super) fn start(seawall: &Path, pool: &Path, settings: &str, config: &str) -> Result<Ours> {
         std::fs::create_dir(pool)?;
         std::fs::write(pool.join("seawall.toml"), settings)?;

@@ -1,8 +1,10 @@
-//! Sixty-four connections to sixteen exports at once: what the server keeps in memory, and how even the shares are.
+//! Sixty-four connections to sixteen exports at once: what the server keeps in memory, and how even
+//! the shares are.
 //!
-//! The shares are measured with and without turns. Without, each request goes to the disk as it comes, and an export whose
-//! blocks lie where the disk is slower gets less: that is the disk's doing, and shows without a server too. With
-//! `qos fairness` what waits is held in the gate, and the exports take turns. That is what the bound is about.
+//! The shares are measured with and without turns. Without, each request goes to the disk as it
+//! comes, and an export whose blocks lie where the disk is slower gets less: that is the disk's
+//! doing, and shows without a server too. With `qos fairness` what waits is held in the gate, and
+//! the exports take turns. That is what the bound is about.
 
 use super::super::median;
 use super::contender::Ours;

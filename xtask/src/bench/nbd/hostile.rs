@@ -1,10 +1,10 @@
-//! A client that reads 4 KiB at random from the page cache, alone and beside clients that ask for more than they take or
-//! ask without end.
+//! A client that reads 4 KiB at random from the page cache, alone and beside clients that ask for
+//! more than they take or ask without end.
 //!
-//! Who does not read is to wait for himself: the client may lose a twentieth to them at most. Who asks without end and does
-//! read is a client like others: the client is to get what each of them gets, as long as it asks for as much. Its runs
-//! alone and beside them alternate, as does which of them comes first, and a ratio is the median of the ratios of neighbouring
-//! runs.
+//! Who does not read is to wait for himself: the client may lose a twentieth to them at most. Who
+//! asks without end and does read is a client like others: the client is to get what each of them
+//! gets, as long as it asks for as much. Its runs alone and beside them alternate, as does which of
+//! them comes first, and a ratio is the median of the ratios of neighbouring runs.
 
 use super::super::fio::Load;
 use super::super::median;
@@ -28,12 +28,13 @@ const SIZE: u64 = 256 << 20;
 const DEPTHS: [u32; 2] = [8, 32];
 /// What the client keeps beside clients who do not read, as a part of what it has alone.
 const KEPT: f64 = 0.95;
-/// What the client gets beside clients who ask without end, as a part of what each of them gets: 21 do not share evenly
-/// to the last.
+/// What the client gets beside clients who ask without end, as a part of what each of them gets: 21
+/// do not share evenly to the last.
 const SHARE: f64 = 0.8;
 /// MiB of memory that may stay beside what there was before they came.
 const LEFT: f64 = 32.0;
-/// How long after the others came or went a run begins: they are to be met at work, not while they come.
+/// How long after the others came or went a run begins: they are to be met at work, not while they
+/// come.
 const SETTLE: Duration = Duration::from_millis(500);
 /// How long it is waited for memory to come back.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -141,7 +142,8 @@ impl Measured {
         let mut measured = Measured::default();
         for number in 0..runs {
             let alone = || Ok::<f64, anyhow::Error>(load.run(&ours.uri("lun1"), seconds, folder)?.iops());
-            // Who is measured second finds another machine than who is first: they take turns in that, too.
+            // Who is measured second finds another machine than who is first: they take turns in
+            // that, too.
             let first = (number % 2 == 0).then(alone).transpose()?;
             let others = Others::come(kind, &ours.socket(), "svm01:/vol/vol1/lun1")?;
             std::thread::park_timeout(SETTLE);
@@ -232,7 +234,8 @@ fn request(cookie: u64, block: u64, length: u32) -> Vec<u8> {
     [&head[..], &at.to_be_bytes(), &length.to_be_bytes()].concat()
 }
 
-/// Connects, and takes part in the handshake as far as needed: the new style, GO, without any information wished for.
+/// Connects, and takes part in the handshake as far as needed: the new style, GO, without any
+/// information wished for.
 fn connect(socket: &Path, export: &str) -> Result<UnixStream> {
     const ACK: u32 = 1;
     const ERROR: u32 = 1 << 31;
@@ -254,7 +257,8 @@ fn connect(socket: &Path, export: &str) -> Result<UnixStream> {
     }
 }
 
-/// Waits until the server has given back what it took since; what is left in MiB, and after how many seconds.
+/// Waits until the server has given back what it took since; what is left in MiB, and after how
+/// many seconds.
 fn wait_for_memory(ours: &Ours, before: f64) -> Result<(f64, f64)> {
     let watch = Watch::start();
     loop {
@@ -266,7 +270,8 @@ fn wait_for_memory(ours: &Ours, before: f64) -> Result<(f64, f64)> {
     }
 }
 
-/// MiB of memory that the server has for itself: what of its pool's files is mapped is the page cache's.
+/// MiB of memory that the server has for itself: what of its pool's files is mapped is the page
+/// cache's.
 fn anonymous(ours: &Ours) -> Result<f64> {
     let path = format!("/proc/{}/status", ours.served.id());
     let status = std::fs::read_to_string(&path).with_context(|| path.clone())?;

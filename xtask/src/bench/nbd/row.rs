@@ -57,7 +57,8 @@ impl Bound {
     }
 }
 
-/// Such a part of what the disk does without a server is its own limit; what is left is the noise of runs.
+/// Such a part of what the disk does without a server is its own limit; what is left is the noise
+/// of runs.
 const DISKS_OWN: f64 = 0.95;
 
 /// What one run of one server showed.
@@ -148,7 +149,8 @@ mod tests {
         let bounds = [Some(Bound::most(Figure::Cpu, 0.5)), Some(Bound::least(Figure::Iops, 1.3).or_disk())];
         let row = Row { name: "reads", load, bounds };
         let disk = Some(Done { operations: 1040, seconds: 1.0, p50_us: 900.0 });
-        // The median of the ratios 0.4, 0.6 and 0.8 is above 0.5; 1000 are no 1.3 times, yet 0.96 of what the disk does.
+        // The median of the ratios 0.4, 0.6 and 0.8 is above 0.5; 1000 are no 1.3 times, yet 0.96
+        // of what the disk does.
         let run = |cpu| Run { ours: sample(cpu, 1000, 5.0), theirs: sample(10.0, 900, 10.0), disk };
         let (text, counts) = row.report("them", &[run(4.0), run(8.0), run(6.0)]);
         assert_eq!(counts, (1, 1), "{text}");

@@ -1,6 +1,8 @@
-//! One limit, three servers: how much passes in the worst second, the first included, and on average.
+//! One limit, three servers: how much passes in the worst second, the first included, and on
+//! average.
 //!
-//! 5 000 operations a second of 4 KiB; nbdkit's rate filter knows bandwidth only, so there it is the same in bits.
+//! 5 000 operations a second of 4 KiB; nbdkit's rate filter knows bandwidth only, so there it is
+//! the same in bits.
 
 use super::super::fio::Load;
 use super::super::served::Served;

@@ -1,4 +1,5 @@
-//! When each request of a fio run ended and how long it took, from fio's log of completion latencies.
+//! When each request of a fio run ended and how long it took, from fio's log of completion
+//! latencies.
 
 use super::super::fio::Load;
 use anyhow::{Context as _, Result, bail};
@@ -48,7 +49,8 @@ impl Running {
 /// Requests that ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Completions {
-    /// When, in milliseconds of the clock on the wall, and after how many nanoseconds; in the order of the log.
+    /// When, in milliseconds of the clock on the wall, and after how many nanoseconds; in the order
+    /// of the log.
     all: Vec<(u64, u64)>,
 }
 
@@ -63,7 +65,8 @@ impl Completions {
         Ok(Completions { all: all.collect::<Result<_>>()? })
     }
 
-    /// From the first second in which both have requests to the last such: for each second, how many of each.
+    /// From the first second in which both have requests to the last such: for each second, how
+    /// many of each.
     pub fn by_second(&self, other: &Completions) -> Vec<(u64, u64)> {
         let span = |c: &Completions| Some((c.all.iter().map(|a| a.0).min()?, c.all.iter().map(|a| a.0).max()?));
         let (Some(one), Some(two)) = (span(self), span(other)) else { return Vec::new() };

@@ -1,8 +1,8 @@
-//! A floor on the real server and this machine's disk: a client at depth 4 beside one at depth 128, and beside one that
-//! flushes after every write; each with the floor and without it.
+//! A floor on the real server and this machine's disk: a client at depth 4 beside one at depth 128,
+//! and beside one that flushes after every write; each with the floor and without it.
 //!
-//! A second counts if the device itself completed at least the sum of the floors in it; with more than 5 % of the seconds
-//! left out, nothing can be said.
+//! A second counts if the device itself completed at least the sum of the floors in it; with more
+//! than 5 % of the seconds left out, nothing can be said.
 
 use super::super::fio::Load;
 use super::super::median;

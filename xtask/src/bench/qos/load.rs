@@ -1,4 +1,5 @@
-//! Load on purpose: threads that want the processors as compilers do, in stretches with short pauses between them.
+//! Load on purpose: threads that want the processors as compilers do, in stretches with short
+//! pauses between them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +43,8 @@ impl Drop for Beside {
     }
 }
 
-/// Computes for 50 to 250 ms, pauses for up to 50 ms, and so on; the same lengths every time (xorshift).
+/// Computes for 50 to 250 ms, pauses for up to 50 ms, and so on; the same lengths every time
+/// (xorshift).
 #[allow(clippy::disallowed_methods, reason = "a load of the processor is made of work and pauses by the clock")]
 fn work(over: &AtomicBool, mut chance: u64) {
     while !over.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! What the gate costs a request, how long its polls take, and what an idle object occupies: the example `speed` of the
-//! package `qos`, run several times.
+//! What the gate costs a request, how long its polls take, and what an idle object occupies: the
+//! example `speed` of the package `qos`, run several times.
 
 use super::super::{line_of, median};
 use crate::root;

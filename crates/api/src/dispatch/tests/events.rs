@@ -13,8 +13,8 @@ pub(super) fn noticed() -> Vec<Arc<Event>> {
     vec![event(7, "server.started", Severity::Notice), event(9, "aggr.full", Severity::Alert)]
 }
 
-/// The latest first; picked by severity and name as ONTAP's clients do; one by node and index; nothing for an admin of one
-/// SVM, as events name clients and volumes of all.
+/// The latest first; picked by severity and name as ONTAP's clients do; one by node and index;
+/// nothing for an admin of one SVM, as events name clients and volumes of all.
 #[test]
 fn events_are_listed_and_picked() {
     let mut bench = Bench::new();

@@ -65,7 +65,8 @@ fn bodies_take_what_the_document_says() {
     check(&Policies, &href(&mut bench, "/api/storage/qos/policies?name=p"));
 }
 
-/// Every schema of the document has typed properties, and of bodies those that must be there are among them.
+/// Every schema of the document has typed properties, and of bodies those that must be there are
+/// among them.
 #[test]
 fn no_schema_is_without_typed_properties() {
     fn walk(place: &str, schema: &Value) {

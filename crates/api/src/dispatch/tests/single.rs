@@ -1,8 +1,10 @@
-//! Limits of one object, keys of several kinds, and what is refused where there is nothing to pick from.
+//! Limits of one object, keys of several kinds, and what is refused where there is nothing to pick
+//! from.
 
 use super::*;
 
-/// ONTAP has limits in place of a policy's name: a policy of the object's own comes with them, is changed in place, and goes.
+/// ONTAP has limits in place of a policy's name: a policy of the object's own comes with them, is
+/// changed in place, and goes.
 #[test]
 fn limits_of_one_object_are_a_policy_of_its_own() {
     let mut bench = Bench::new();

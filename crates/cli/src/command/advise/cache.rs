@@ -12,7 +12,8 @@ use report::text::{count, thousands, wrap};
 use report::{Page, picture};
 use std::path::PathBuf;
 
-/// Pages that are followed: 8192 have a mean error below a hundredth (Waldspurger and others, FAST 2015, figure 8).
+/// Pages that are followed: 8192 have a mean error below a hundredth (Waldspurger and others, FAST
+/// 2015, figure 8).
 const SAMPLES: usize = 8192;
 /// The smallest size looked at, in bytes: the smallest that a server takes.
 const FROM: u64 = 1 << 20;
@@ -23,10 +24,11 @@ const PLAYED_MAX: u64 = 1 << 24;
 
 /// Say which size of a cache is worth its memory
 ///
-/// From a trace of what clients asked for: the share of the pages read that a cache of each size would have had (a miss-ratio
-/// curve by sampling, SHARDS), and the largest size whose doubling still saves 5 % of all reads. Traces are fio's iologs
-/// (--write_iolog, versions 2 and 3), tables (time_us,file,action,offset,length) and dumps of blktrace. Exit code 0: a size is
-/// worth its memory; 1: none is.
+/// From a trace of what clients asked for: the share of the pages read that a cache of each size
+/// would have had (a miss-ratio curve by sampling, SHARDS), and the largest size whose doubling
+/// still saves 5 % of all reads. Traces are fio's iologs (--write_iolog, versions 2 and 3), tables
+/// (time_us,file,action,offset,length) and dumps of blktrace. Exit code 0: a size is worth its
+/// memory; 1: none is.
 #[derive(clap::Args)]
 pub struct AdviseCache {
     /// The trace

@@ -1,8 +1,9 @@
-//! Jobs that run a recording again: `read_iolog`, of a file that is there or of what an earlier stage of this run asks.
+//! Jobs that run a recording again: `read_iolog`, of a file that is there or of what an earlier
+//! stage of this run asks.
 //!
-//! Of the latter only the shape is known beforehand: the files are those of the job that makes the recording, and it asks
-//! nothing that this job does not ask. So all is looked at, and laid out, before anything runs; the requests come when its
-//! stage begins.
+//! Of the latter only the shape is known beforehand: the files are those of the job that makes the
+//! recording, and it asks nothing that this job does not ask. So all is looked at, and laid out,
+//! before anything runs; the requests come when its stage begins.
 
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span, Time};
@@ -25,7 +26,8 @@ pub fn take_in(job: &Job, spec: JobSpec) -> Result<JobSpec> {
     played(job, spec, &bytes)
 }
 
-/// The job of an earlier stage that makes the recording which job `index` runs again; the last, if several do.
+/// The job of an earlier stage that makes the recording which job `index` runs again; the last, if
+/// several do.
 pub fn maker_of(invocation: &Invocation, index: usize) -> Option<usize> {
     let job = &invocation.jobs[index];
     let wanted = std::path::absolute(job.recording()?).ok()?;
@@ -84,7 +86,8 @@ fn unnamed(spec: &JobSpec) -> PathBuf {
     format!("{}.{}.0", spec.name, spec.number).into()
 }
 
-/// What is known of a job now that `done` is what all before its stage did: its requests, if another job recorded them.
+/// What is known of a job now that `done` is what all before its stage did: its requests, if
+/// another job recorded them.
 ///
 /// # Errors
 /// Nothing was recorded; a line says so.
@@ -141,7 +144,8 @@ fn row(event: Event, redirected: bool) -> ReplayRow {
     ReplayRow { at, ask, file: if redirected { 0 } else { event.file }, offset: event.at, len: event.len }
 }
 
-/// Directions and lengths as the recording has them: what is checked and set aside beforehand goes by these.
+/// Directions and lengths as the recording has them: what is checked and set aside beforehand goes
+/// by these.
 fn with_shape(mut spec: JobSpec, replay: Replay) -> JobSpec {
     let lengths = PerDirection::from_fn(|direction| replay.lengths(direction));
     spec.reach.mix = match (lengths.read, lengths.write, lengths.trim) {

@@ -1,8 +1,8 @@
 //! What a run has to say: reports while it goes on (`--status-interval`), and the one at its end.
 //!
-//! The normal and the terse output come again and again, one behind the other, as in fio. JSON is one document: what came
-//! in between stands in it, and a file that it goes to is written anew each time, so that at any moment it holds one
-//! whole document.
+//! The normal and the terse output come again and again, one behind the other, as in fio. JSON is
+//! one document: what came in between stands in it, and a file that it goes to is written anew each
+//! time, so that at any moment it holds one whole document.
 
 use crate::play::now_unix_ms;
 use crate::{machine, terminal};
@@ -12,8 +12,8 @@ use fio::Invocation;
 use fio::render::{Interim, Moment, Report};
 use stats::job::JobOutcome;
 
-/// The most reports in between that a document holds. Beyond, every second one is left out: what stays still covers the
-/// whole run.
+/// The most reports in between that a document holds. Beyond, every second one is left out: what
+/// stays still covers the whole run.
 const INTERIM_MAX: usize = 512;
 
 /// The reports of one run.
@@ -111,7 +111,8 @@ impl<'i> Reports<'i> {
         Ok(())
     }
 
-    /// A document that says why nothing was run, where a document is expected; an empty output would be none.
+    /// A document that says why nothing was run, where a document is expected; an empty output
+    /// would be none.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -164,7 +165,8 @@ impl<'i> Reports<'i> {
         self.text.clone() + &self.opening(&report) + &report.outputs()
     }
 
-    /// Puts a file in the place of an earlier one in one step; what is no file (a terminal, a pipe) is written to.
+    /// Puts a file in the place of an earlier one in one step; what is no file (a terminal, a pipe)
+    /// is written to.
     fn replace(&self, path: &str, text: &str) -> Result<()> {
         let about = || format!("--output: {path}");
         let special = std::fs::metadata(path).is_ok_and(|about| !about.is_file());

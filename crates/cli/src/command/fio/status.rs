@@ -1,5 +1,6 @@
-//! The status of a run: how many jobs run, how fast, how the last seconds went, when it will be over. In a terminal that is
-//! the view that all commands have; fio's options `--eta=always` and `--eta-newline` ask for lines, which programs read:
+//! The status of a run: how many jobs run, how fast, how the last seconds went, when it will be
+//! over. In a terminal that is the view that all commands have; fio's options `--eta=always` and
+//! `--eta-newline` ask for lines, which programs read:
 //!
 //! ```text
 //!   2 jobs (2 running) ▃▅▆▆▇ read 412 MiB/s 105k IOPS, write 103 MiB/s 26.4k IOPS, 64 in flight; 40 %, 00:36 left
@@ -61,8 +62,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// The line in at most so many columns: what matters least goes first, and how long it still takes stays. A line that
-    /// the terminal broke in two could not be drawn over.
+    /// The line in at most so many columns: what matters least goes first, and how long it still
+    /// takes stays. A line that the terminal broke in two could not be drawn over.
     fn fitting(&self, columns: usize) -> String {
         let Parts { jobs, running, bars, rates, brief, operations, in_flight, left } = self;
         let bars_behind = |most: usize| -> String {
@@ -332,7 +333,8 @@ impl Watch for Status<'_, '_> {
 /// What a terminal that does not tell its width is taken for.
 const USUAL_COLUMNS: usize = 79;
 
-/// Columns of the terminal that the standard error is, less one that a cursor stands in; `None` where it is none.
+/// Columns of the terminal that the standard error is, less one that a cursor stands in; `None`
+/// where it is none.
 pub fn columns() -> Option<usize> {
     let (width, _) = terminal_size::terminal_size_of(stderr())?;
     Some(usize::from(width.0).saturating_sub(1).max(20))

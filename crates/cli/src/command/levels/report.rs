@@ -13,7 +13,8 @@ use store::{HourRow, HourlyTotals, ObjectName};
 pub struct Report {
     /// The file of classes
     file: PathBuf,
-    /// A pool's folder, whose hourly totals are read, beside its server or without; may be given several times
+    /// A pool's folder, whose hourly totals are read, beside its server or without; may be given
+    /// several times
     #[arg(long, value_name = "DIR", required_unless_present = "hours")]
     pool: Vec<PathBuf>,
     /// A file of hours (CSV), as `levels hours` writes it; may be given several times
@@ -70,7 +71,8 @@ impl Report {
     }
 }
 
-/// Write what a pool kept of each object by the hour as CSV: for a spreadsheet, or for `report` elsewhere
+/// Write what a pool kept of each object by the hour as CSV: for a spreadsheet, or for `report`
+/// elsewhere
 #[derive(clap::Args)]
 pub struct Hours {
     /// The pool's folder

@@ -44,8 +44,8 @@ impl<'a> Field<'a> {
         Ok(Field { volumes, storage })
     }
 
-    /// Whether all volumes may be written, where anything is: before the first point, since some points may
-    /// write nothing.
+    /// Whether all volumes may be written, where anything is: before the first point, since some
+    /// points may write nothing.
     ///
     /// # Errors
     /// One of them may not.
@@ -71,7 +71,8 @@ impl<'a> Field<'a> {
         let before = Counters::now();
         let outcomes = match self.storage {
             Storage::Real => {
-                // What the first point was let write, and wrote, does not stand in the way of the others.
+                // What the first point was let write, and wrote, does not stand in the way of the
+                // others.
                 let own = self.volumes.iter().filter(|_| number > 0).map(|volume| volume.name.clone());
                 let settings = RunSettings {
                     destroy: ask.destroy.iter().cloned().chain(own).collect(),
@@ -149,7 +150,8 @@ impl Watching<'_> {
     }
 }
 
-/// A point under way: keeps what there is of it, and says what is to know before the first point and nothing of the others.
+/// A point under way: keeps what there is of it, and says what is to know before the first point
+/// and nothing of the others.
 struct Played<'w, F> {
     watching: Watching<'w>,
     so_far: F,

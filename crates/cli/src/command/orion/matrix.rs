@@ -47,7 +47,8 @@ impl<'t> Matrix<'t> {
 impl Scene for Matrix<'_> {
     type Error = anyhow::Error;
 
-    /// In virtual time, in which each point has a clock of its own, the points one behind the other.
+    /// In virtual time, in which each point has a clock of its own, the points one behind the
+    /// other.
     fn now(&self) -> Time {
         match self.test.simulated {
             true => self.points.last().map_or(Time::ZERO, |last| Time::ZERO + last.start + last.elapsed),

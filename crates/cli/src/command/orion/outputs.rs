@@ -14,8 +14,8 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Begins them: what cannot be written is known before anything is measured. The files of a test of the same
-    /// name and minute stay; then this one has a number.
+    /// Begins them: what cannot be written is known before anything is measured. The files of a
+    /// test of the same name and minute stay; then this one has a number.
     ///
     /// # Errors
     /// A file cannot be written.

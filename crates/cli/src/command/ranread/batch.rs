@@ -286,7 +286,8 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// What was seen of the machine meanwhile; of a simulated device nothing of this machine counts.
+    /// What was seen of the machine meanwhile; of a simulated device nothing of this machine
+    /// counts.
     fn evidence(&self, outcomes: &[JobOutcome], before: &Counters, after: &Counters) -> Evidence {
         let Storage::Real = self.storage else { return Evidence::default() };
         let mut reads = Track::default();

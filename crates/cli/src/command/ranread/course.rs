@@ -81,8 +81,8 @@ impl<L: Loads> Scene for Batches<'_, '_, &mut L> {
     }
 }
 
-/// Keeps a run as it ended, with what was found, why nothing can be said of the storage, and what the reader must know.
-/// Returns its file and number.
+/// Keeps a run as it ended, with what was found, why nothing can be said of the storage, and what
+/// the reader must know. Returns its file and number.
 pub fn end(
     mut run: Run,
     kept: Kept,

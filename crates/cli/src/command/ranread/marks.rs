@@ -18,7 +18,8 @@ const RUNNING: &str = "running-";
 const STOP: &str = "stop-";
 
 impl Running {
-    /// Says that this process runs batches; `None` for a user without a home, whose batches end by Ctrl-C alone.
+    /// Says that this process runs batches; `None` for a user without a home, whose batches end by
+    /// Ctrl-C alone.
     ///
     /// # Errors
     /// The mark cannot be made.

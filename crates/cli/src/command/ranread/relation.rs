@@ -1,4 +1,5 @@
-//! A relation of a PostgreSQL server as what processes read: through the server, by threads that ask and wait.
+//! A relation of a PostgreSQL server as what processes read: through the server, by threads that
+//! ask and wait.
 
 use super::batch::Finished;
 use crate::classic::device_of;
@@ -62,7 +63,8 @@ pub fn purge(ask: &PurgeAsk) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A batch of processes, each a thread with a connection of its own. All are connected before the first reads.
+/// A batch of processes, each a thread with a connection of its own. All are connected before the
+/// first reads.
 ///
 /// # Errors
 /// A process has no connection.
@@ -98,8 +100,10 @@ pub fn play(
     let after = relation.looked()?;
     let looked =
         Looked { hits: after.hits.saturating_sub(before.hits), reads: after.reads.saturating_sub(before.reads) };
-    let fetched =
-        device.as_deref().and_then(read_bytes).zip(fetched).map(|(after, before)| after.saturating_sub(before));
+    // The device counts what everybody read; of ours it cannot be more than the server asked for.
+    let asked = looked.reads * BLOCK;
+    let fetched = device.as_deref().and_then(read_bytes).zip(fetched);
+    let fetched = fetched.map(|(after, before)| after.saturating_sub(before).min(asked));
     outcomes.sort_by_key(|outcome| outcome.number);
     Ok(Finished { outcomes, fetched, looked: Some(looked) })
 }

@@ -10,7 +10,8 @@ use capacity::{Comparison, PairRow, Ramps, Trial, a_pair, adaptive_qos, setups};
 use qos::RegistrySettings;
 use workload::plan::Device;
 
-/// Volumes of a host, and bytes of each and of its LUN: as published, 16 of 342 GB with one of 307 GB on the A700.
+/// Volumes of a host, and bytes of each and of its LUN: as published, 16 of 342 GB with one of
+/// 307 GB on the A700.
 const VOLUMES: u32 = 16;
 const VOLUME: &str = "342GB";
 const LUN: u64 = 307_000_000_000;
@@ -90,7 +91,8 @@ fn ramps(test: &str, setting: &Setting) -> Result<Ramps> {
     Ok((hosts, settings))
 }
 
-/// By host the sums of its volumes' floors and ceilings, as the administration has them after the published commands.
+/// By host the sums of its volumes' floors and ceilings, as the administration has them after the
+/// published commands.
 fn policies(hosts: &[(String, bool)]) -> Result<Vec<(Option<f64>, Option<f64>)>> {
     let mut administration = Administration::new(RegistrySettings::default());
     let mut lines = vec![
@@ -112,7 +114,8 @@ fn policies(hosts: &[(String, bool)]) -> Result<Vec<(Option<f64>, Option<f64>)>>
     }
     let reserved = |_| LUN;
     for line in &lines {
-        // There is no scheduler here that the edits would have to reach: what is asked is what is in force.
+        // There is no scheduler here that the edits would have to reach: what is asked is what is
+        // in force.
         let _ = administration.execute(line, Time::ZERO, &reserved).with_context(|| line.clone())?;
     }
     let limits = administration.limits();
@@ -137,7 +140,8 @@ mod tests {
     use capacity::nearest_step;
     use std::collections::HashMap;
 
-    /// The steps that the single rows are said to show are those whose totals are nearest to the published ones.
+    /// The steps that the single rows are said to show are those whose totals are nearest to the
+    /// published ones.
     #[test]
     fn single_rows_show_the_steps_nearest_to_their_totals() {
         let setting = Setting { others: HashMap::new(), array: None, cycle: None, last_host: None, no_policies: false };

@@ -32,7 +32,8 @@ mod tests {
     use capacity::fit_tiers;
     use std::collections::HashMap;
 
-    /// The numbers that the simulation uses are those that a fit to tests 7 and 8 gives, within half a percent.
+    /// The numbers that the simulation uses are those that a fit to tests 7 and 8 gives, within
+    /// half a percent.
     #[test]
     fn fitted_numbers_of_the_tiers_are_those_of_the_fit() {
         let setting = Setting { others: HashMap::new(), array: None, cycle: None, last_host: None, no_policies: false };

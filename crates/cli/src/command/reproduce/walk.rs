@@ -21,7 +21,8 @@ pub fn walk(setting: &Setting) -> Result<Comparison> {
     Ok(capacity::walk_through(&Steps(steps.collect::<Result<_>>()?), &setting.others)?)
 }
 
-/// IOPS of these workloads together in a phase without its first second, and the most in any of its seconds.
+/// IOPS of these workloads together in a phase without its first second, and the most in any of its
+/// seconds.
 fn figure(recording: &Recording, phase: usize, workloads: &[usize]) -> (f64, f64) {
     let phase_of = &recording.phases[phase];
     let records = || workloads.iter().map(|workload| &recording.workloads[*workload]);

@@ -11,8 +11,9 @@ use stats::run::{Difference, differences, obstacles};
 
 /// Compare runs with the first of them
 ///
-/// Each difference stands with the interval that it lies in with 95 %, worked out from the seconds of both runs (batch means,
-/// Welch). Exits with 1 where a difference is more than noise. What is not comparable is refused.
+/// Each difference stands with the interval that it lies in with 95 %, worked out from the seconds
+/// of both runs (batch means, Welch). Exits with 1 where a difference is more than noise. What is
+/// not comparable is refused.
 #[derive(clap::Args)]
 pub struct Compare {
     /// The runs, two or more

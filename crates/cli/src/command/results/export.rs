@@ -13,8 +13,9 @@ use std::path::PathBuf;
 
 /// Export runs as CSV, TSV, JSON, Parquet or a workbook
 ///
-/// A row for each class of each actor in each point, as the view `results` has them, or with --seconds one for each
-/// second, as the view `seconds` has them. A workbook has both, and charts of IOPS and response time by second.
+/// A row for each class of each actor in each point, as the view `results` has them, or with
+/// --seconds one for each second, as the view `seconds` has them. A workbook has both, and charts
+/// of IOPS and response time by second.
 #[derive(clap::Args)]
 pub struct Export {
     /// The runs
@@ -114,8 +115,8 @@ fn rows(database: &results::Results, query: &str) -> Result<results::Answer> {
     Ok(database.query(query, move || clock.now() > end)?)
 }
 
-/// Values with `separator` between them; NULL is empty. Words that a spreadsheet would take for a formula begin with a
-/// quote, so that a label or a name from elsewhere runs nothing.
+/// Values with `separator` between them; NULL is empty. Words that a spreadsheet would take for a
+/// formula begin with a quote, so that a label or a name from elsewhere runs nothing.
 pub fn separated(answer: &results::Answer, separator: char) -> String {
     let quoted = |words: &str| {
         let formula = words.starts_with(['=', '+', '-', '@', '\t', '\r']);

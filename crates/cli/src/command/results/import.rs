@@ -13,9 +13,10 @@ use std::time::UNIX_EPOCH;
 
 /// Take in the runs of another results database, of fio, or of a ramp's table
 ///
-/// A results database of another machine or an earlier time, fio's own output (--output-format=json or json+), or the
-/// summary.csv of a ramp, or a short table of one as it is printed (run, read_iops, write_iops, total_iops,
-/// longest_write_cycle_s, effective_write_latency_ms, randread_average_ms). Runs that are here already are left out; the other file is left as it is.
+/// A results database of another machine or an earlier time, fio's own output (--output-format=json
+/// or json+), or the summary.csv of a ramp, or a short table of one as it is printed (run,
+/// read_iops, write_iops, total_iops, longest_write_cycle_s, effective_write_latency_ms,
+/// randread_average_ms). Runs that are here already are left out; the other file is left as it is.
 #[derive(clap::Args)]
 pub struct Import {
     /// The other files
@@ -23,7 +24,8 @@ pub struct Import {
     files: Vec<PathBuf>,
 }
 
-/// The longest text that is read: fio's longest JSON, of 4096 jobs with all of their bins, has half of it.
+/// The longest text that is read: fio's longest JSON, of 4096 jobs with all of their bins, has half
+/// of it.
 const TEXT_MOST: u64 = 1 << 30;
 
 /// How a SQLite file begins.
@@ -53,7 +55,8 @@ fn say(file: &Path, Imported { added, known }: &Imported) {
     }
 }
 
-/// What is in a file; `None` of a database, and of what is not there, which is said where databases are opened.
+/// What is in a file; `None` of a database, and of what is not there, which is said where databases
+/// are opened.
 fn text_of(path: &Path) -> Result<Option<String>> {
     let within = || path.display().to_string();
     if !path.is_file() {

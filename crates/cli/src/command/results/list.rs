@@ -15,7 +15,8 @@ const USUAL: usize = 20;
 
 /// List runs, the newest last
 ///
-/// IOPS are those of all actors over the length of the run. The verdict is of all criteria together.
+/// IOPS are those of all actors over the length of the run. The verdict is of all criteria
+/// together.
 #[derive(clap::Args, Default)]
 pub struct List {
     /// Only runs of this command: fio, ramp, run, demo, simulate

@@ -1,7 +1,7 @@
 //! Rows as a Parquet file, for DuckDB, pandas and their like.
 //!
-//! What a column holds is known by its name and not by its values: files of several runs have one schema and can be read as
-//! one table, also where a column is NULL in all rows of one of them.
+//! What a column holds is known by its name and not by its values: files of several runs have one
+//! schema and can be read as one table, also where a column is NULL in all rows of one of them.
 
 use anyhow::{Context as _, Result, bail};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -75,8 +75,8 @@ fn field(name: &str, kind: Holds) -> Result<Type> {
     Ok(builder.with_logical_type(logical).build()?)
 }
 
-/// Writes the next column of a group. Parquet keeps the values that are there, and apart from them for each row whether
-/// there is one (definition level 1) or NULL (0).
+/// Writes the next column of a group. Parquet keeps the values that are there, and apart from them
+/// for each row whether there is one (definition level 1) or NULL (0).
 fn write(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, kind: Holds, cells: &[&Cell]) -> Result<()> {
     let mut column = group.next_column()?.context("a column more than the schema has")?;
     let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!matches!(cell, Cell::Null))).collect();

@@ -14,8 +14,9 @@ const WIDTH_MAX: usize = 60;
 
 /// Ask the results database in SQL
 ///
-/// Nothing can be changed. Without a query the views and their columns are listed, which are made for people; docs/results.md
-/// describes them and the tables beneath. As in: seawall results sql "select run, title, iops, p99_us from results"
+/// Nothing can be changed. Without a query the views and their columns are listed, which are made
+/// for people; docs/results.md describes them and the tables beneath. As in: seawall results sql
+/// "select run, title, iops, p99_us from results"
 #[derive(clap::Args)]
 pub struct Sql {
     /// The query

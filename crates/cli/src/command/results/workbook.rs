@@ -1,4 +1,5 @@
-//! Runs as a workbook: what they are, their figures, and by second IOPS and response time with native charts.
+//! Runs as a workbook: what they are, their figures, and by second IOPS and response time with
+//! native charts.
 
 use block::Span;
 use report::workbook::{Cell, Chart, Sheet, Workbook};

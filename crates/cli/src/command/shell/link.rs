@@ -47,7 +47,8 @@ impl Link {
         }
     }
 
-    /// Has the server run a line, with the password that it needs, and hands over each of its answers; or its refusal.
+    /// Has the server run a line, with the password that it needs, and hands over each of its
+    /// answers; or its refusal.
     pub fn run_each(
         &mut self,
         line: &str,
@@ -92,7 +93,8 @@ fn by_socket(pool: &Path) -> Result<ControlClient> {
     })
 }
 
-/// The log-in at a server: the password is the first line of the input, or asked for at a terminal, where it is not shown.
+/// The log-in at a server: the password is the first line of the input, or asked for at a terminal,
+/// where it is not shown.
 pub fn log_in(url: String, user: String, ca: PathBuf, password_stdin: bool) -> Result<Place> {
     if !password_stdin && !std::io::stdin().is_terminal() {
         bail!("--rest {url}: no password; give it as the first line of the input with --password-stdin");

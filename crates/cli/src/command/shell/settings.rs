@@ -52,8 +52,9 @@ impl Settings {
         }
     }
 
-    /// Whether a line that would destroy something is meant; `ask` shows a question and reads its answer. Whoever answers
-    /// neither y nor n is asked again; Ctrl-C and the end of the input mean no.
+    /// Whether a line that would destroy something is meant; `ask` shows a question and reads its
+    /// answer. Whoever answers neither y nor n is asked again; Ctrl-C and the end of the input mean
+    /// no.
     ///
     /// # Errors
     /// The terminal cannot be read.
@@ -98,7 +99,8 @@ mod tests {
         assert_eq!(take(&mut settings, "rows"), "The number of rows displayed by the shell is 24.\n");
     }
 
-    /// Asked until it is y or n; what destroys nothing, and a session without confirmations, is not asked.
+    /// Asked until it is y or n; what destroys nothing, and a session without confirmations, is not
+    /// asked.
     #[test]
     fn what_destroys_is_asked() {
         let mut settings = Settings::default();

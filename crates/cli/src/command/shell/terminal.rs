@@ -1,5 +1,5 @@
-//! The shell at a terminal: lines are edited, completed and remembered; `?` lists at once what could follow; Ctrl-C ends
-//! what runs, or drops the line, and never the shell.
+//! The shell at a terminal: lines are edited, completed and remembered; `?` lists at once what
+//! could follow; Ctrl-C ends what runs, or drops the line, and never the shell.
 
 use super::link::{Link, Place};
 use super::{Session, run_line};
@@ -128,7 +128,8 @@ const NAMES_MAX: usize = 200;
 /// Completion by the tables of the grammar, and of names by what the server has.
 struct Words {
     place: Place,
-    /// A connection of its own: that of the lines may be waiting. Made when it is first needed, and anew when it is gone.
+    /// A connection of its own: that of the lines may be waiting. Made when it is first needed, and
+    /// anew when it is gone.
     server: RefCell<Option<Link>>,
 }
 

@@ -45,8 +45,8 @@ fn enter(group: &Path) -> std::io::Result<()> {
     fs::write(group.join("cgroup.procs"), std::process::id().to_string())
 }
 
-/// The group that this program is in, and the file and text of a limit for one beneath it: version 2 where processors are
-/// its, otherwise version 1.
+/// The group that this program is in, and the file and text of a limit for one beneath it: version
+/// 2 where processors are its, otherwise version 1.
 fn place(own: &str, root: &Path, quota: u64) -> Option<(PathBuf, &'static str, String)> {
     let of = |controllers: &dyn Fn(&str) -> bool| {
         own.lines().find_map(|line| {

@@ -1,4 +1,5 @@
-//! Every tier of a list under the same load: Orion, RanRead and order entry, one tier after the other, as often as the list says.
+//! Every tier of a list under the same load: Orion, RanRead and order entry, one tier after the
+//! other, as often as the list says.
 
 use super::cpus::Capped;
 use super::labels;
@@ -16,8 +17,9 @@ use tiers::{Column, Figure, List, Tier};
 /// What the database of a tier is called, and the file in it that is read.
 const NAME: &str = "TIER";
 
-/// Puts the list's load on all of its tiers that have a path. Runs are kept with the labels by which the table finds them.
-/// One that could not, or cannot say, is told and leaves the others to go on; `None` where there was such a one.
+/// Puts the list's load on all of its tiers that have a path. Runs are kept with the labels by
+/// which the table finds them. One that could not, or cannot say, is told and leaves the others to
+/// go on; `None` where there was such a one.
 ///
 /// # Errors
 /// There is nothing to load, or nowhere to keep what comes of it.
@@ -78,7 +80,8 @@ fn vcpus(capped: Option<f64>) -> String {
     capped.unwrap_or_else(all).to_string()
 }
 
-/// One command on one tier, with what the kernel counted meanwhile said of its run; within, what it answered.
+/// One command on one tier, with what the kernel counted meanwhile said of its run; within, what it
+/// answered.
 fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &Path) -> Result<Result<Answer>> {
     let last = || -> Result<Option<i64>> {
         let database = results::Results::open(file)?;
@@ -145,7 +148,8 @@ fn commands(list: &List, tier: &Tier, out: &Path) -> Result<Vec<Vec<String>>> {
     Ok(commands)
 }
 
-/// The database that order entry loads: the one that the list names, or a file in the tier's folder.
+/// The database that order entry loads: the one that the list names, or a file in the tier's
+/// folder.
 fn database_of(tier: &Tier, list: &List) -> Option<String> {
     let in_folder = |path: &String| {
         let is_folder = !path.contains("://") && Path::new(path).is_dir();

@@ -73,7 +73,8 @@ fn is_virtual(name: &str) -> bool {
     ["vd", "xvd", "nbd", "rbd", "loop"].iter().any(|virtual_| name.starts_with(virtual_))
 }
 
-/// That this host is a guest. Whether an array stands behind another one is nothing that a host sees.
+/// That this host is a guest. Whether an array stands behind another one is nothing that a host
+/// sees.
 fn guest() -> Option<String> {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let is_guest =

@@ -13,8 +13,8 @@ const TOO_SLOW: i32 = 62;
 const WRONG_DATA: i32 = 84;
 
 impl Runner {
-    /// Takes all that has ended. Where requests go in bursts the first of them go while the others' ends are still being
-    /// counted: the storage has nothing to do until then.
+    /// Takes all that has ended. Where requests go in bursts the first of them go while the others'
+    /// ends are still being counted: the storage has nothing to do until then.
     pub(super) fn take(&mut self, now: Time) {
         let mut completions = std::mem::take(&mut self.completions);
         self.target.poll(now, &mut completions);
@@ -42,7 +42,8 @@ impl Runner {
         match completion.result {
             Ok(()) => {
                 let end = completion.end;
-                // A target that knows when the storage began (a system call) tells it better than the batch does.
+                // A target that knows when the storage began (a system call) tells it better than
+                // the batch does.
                 let handed = slot.handed.max(end - completion.service);
                 let is_flush = slot.purpose == Purpose::Flush;
                 // As in fio those at the end and before a check are not counted.
@@ -244,8 +245,8 @@ impl Runner {
         self.redated(draft, *now)
     }
 
-    /// Where the way through the files just began anew they are read from the storage again, as in fio; the time behind
-    /// that.
+    /// Where the way through the files just began anew they are read from the storage again, as in
+    /// fio; the time behind that.
     #[cold]
     fn begin_round(&mut self, now: Time) -> Time {
         self.rounds = self.stream.rounds();
@@ -254,8 +255,8 @@ impl Runner {
         if drops { self.forget_cache().unwrap_or(now) } else { now }
     }
 
-    /// A request as of now: without a schedule it begins when it can go, so that a flush before it, which is timed apart, is
-    /// no part of its own time.
+    /// A request as of now: without a schedule it begins when it can go, so that a flush before it,
+    /// which is timed apart, is no part of its own time.
     fn redated(&self, draft: JobDraft, now: Time) -> JobDraft {
         if self.stream.is_scheduled(draft.direction) { draft } else { JobDraft { due: now, ..draft } }
     }
@@ -343,8 +344,8 @@ impl Runner {
         true
     }
 
-    /// A buffer with what is to be written. `None` without memory, or while a write of the same place is in flight whose
-    /// order with this one nobody could tell.
+    /// A buffer with what is to be written. `None` without memory, or while a write of the same
+    /// place is in flight whose order with this one nobody could tell.
     fn write_buffer(&mut self, draft: &JobDraft) -> Option<(Buf, u64)> {
         let &JobDraft { file, at, len, .. } = draft;
         if self.checker.is_some() && self.slots.writes_touch(file, at, len) {
@@ -382,7 +383,8 @@ impl Runner {
         }
     }
 
-    /// A flush that is due comes before the next request, as in fio: behind the last write comes none.
+    /// A flush that is due comes before the next request, as in fio: behind the last write comes
+    /// none.
     fn note_flush(&mut self, file: u32) {
         let flushes = self.spec.flushes;
         let due = |every: u32| every > 0 && self.writes_since_sync.is_multiple_of(every);

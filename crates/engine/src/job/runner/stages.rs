@@ -12,7 +12,8 @@ use workload::job::{Direction, Ends, JobStream, Pace, PerDirection};
 
 /// ETIME, which fio has for a rate that was not reached.
 const TOO_SLOW: i32 = 62;
-/// A rate that must be reached is not looked at before; fio gives a job the same time to come to its pace.
+/// A rate that must be reached is not looked at before; fio gives a job the same time to come to
+/// its pace.
 const SETTLED_AFTER: Span = Span::from_secs(2);
 /// ECANCELED: a program that was to run around the job failed.
 const BAD_COMMAND: i32 = 125;
@@ -31,7 +32,8 @@ impl Runner {
         due
     }
 
-    /// When a job that waits for its start looks again: then, and with each tick, since another may end meanwhile.
+    /// When a job that waits for its start looks again: then, and with each tick, since another may
+    /// end meanwhile.
     pub(super) fn waits_until(&self, now: Time) -> Time {
         let again = now + super::Board::TICK;
         if self.times.start > now { self.times.start.min(again) } else { again }
@@ -152,7 +154,8 @@ impl Runner {
             };
             let seconds = (now.since(watch.window_end) + watch.floor.window).as_secs_f64();
             watch.window_end = now + watch.floor.window;
-            // The ends of a window may cut one request off: of 100 a second each second has 99 at least.
+            // The ends of a window may cut one request off: of 100 a second each second has 99 at
+            // least.
             let block = u64::from(self.spec.reach.blocks[watch.direction].most());
             let (found, least, unit) = match watch.floor.pace {
                 Pace::Iops(iops) => (ops - before.0 + 1, iops.0, "operations a second"),

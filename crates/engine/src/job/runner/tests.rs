@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use workload::job::{Coverage, Direction, Ending, Mix, Order, Pace, Place, Verify};
 
-/// Serves each request in 100 µs, side by side; what comes or is on its way in a stall ends after it.
+/// Serves each request in 100 µs, side by side; what comes or is on its way in a stall ends after
+/// it.
 struct Staller {
     stall: std::ops::Range<Time>,
     waiting: Vec<(Time, Completion)>,
@@ -51,8 +52,8 @@ fn play_on(spec: &JobSpec, target: Box<dyn Target>) -> JobOutcome {
     play_by(spec, target, &Rc::default()).0
 }
 
-/// Runs a job by a clock that its target may move on; its outcome, and how often its worker waited although nothing was
-/// in flight and nothing was due, to be woken by the tick.
+/// Runs a job by a clock that its target may move on; its outcome, and how often its worker waited
+/// although nothing was in flight and nothing was due, to be woken by the tick.
 fn play_by(spec: &JobSpec, target: Box<dyn Target>, clock: &Rc<Cell<Time>>) -> (JobOutcome, u32) {
     play_through_cache(spec, target, clock, None)
 }
@@ -129,8 +130,8 @@ fn a_stall_shows_in_the_response_times_of_all_that_were_due_in_it() {
     let reads = &outcome.tape[Direction::Read];
     // Due every millisecond from 0 on; at 6 s it is over.
     assert_eq!(reads.ops, 6000);
-    // 500 of 6000 were due in the stall and waited evenly from 500 ms down to nothing: the worst hundredth are 60 of them,
-    // the last of which waited 500 × (1 − 60/500) = 440 ms.
+    // 500 of 6000 were due in the stall and waited evenly from 500 ms down to nothing: the worst
+    // hundredth are 60 of them, the last of which waited 500 × (1 − 60/500) = 440 ms.
     let p99 = reads.response.quantile(0.99);
     assert!((Span::from_millis(430)..Span::from_millis(450)).contains(&p99), "{p99}");
     // All were made when they were due, so the storage itself took as long.
@@ -144,12 +145,13 @@ fn at_depth_one_the_stall_shows_all_the_same_and_the_service_time_hides_it() {
     let outcome = play(&spec, 2000..2500);
     let reads = &outcome.tape[Direction::Read];
     assert_eq!(reads.ops, 6000);
-    // One request meets the stall. The others due meanwhile follow it 100 µs apart; that backlog of 500 shrinks by nine
-    // in ten a millisecond, so the worst hundredth still begins above 430 ms.
+    // One request meets the stall. The others due meanwhile follow it 100 µs apart; that backlog of
+    // 500 shrinks by nine in ten a millisecond, so the worst hundredth still begins above 430 ms.
     assert!(reads.response.quantile(0.99) > Span::from_millis(430), "{}", reads.response.quantile(0.99));
     assert!(reads.service.quantile(0.99) < Span::from_micros(102), "{}", reads.service.quantile(0.99));
     let Punctuality { late, late_most, held, never_sent, .. } = outcome.tape.punctuality;
-    // Due in the stall and up to 55 ms behind it, in which the backlog is worked off at ten a millisecond.
+    // Due in the stall and up to 55 ms behind it, in which the backlog is worked off at ten a
+    // millisecond.
     assert!((500..=560).contains(&late), "{late}");
     assert!((Span::from_millis(498)..=Span::from_millis(500)).contains(&late_most), "{late_most}");
     assert!((late..=late + 20).contains(&held), "{held}");
@@ -161,7 +163,8 @@ fn what_is_due_in_a_stall_until_the_end_is_never_sent() {
     let mut spec = six_seconds();
     spec.pacing.rate.read = Some(Pace::Iops(Iops(1000)));
     let outcome = play(&spec, 5000..7000);
-    // 5000 before the stall (due at 0 to 4999 ms), and the one that waits in it; due before 6000 ms are 6000.
+    // 5000 before the stall (due at 0 to 4999 ms), and the one that waits in it; due before 6000 ms
+    // are 6000.
     let made = outcome.tape[Direction::Read].ops;
     assert!((5000..=5001).contains(&made), "{made}");
     assert_eq!(outcome.tape.punctuality.never_sent, 6000 - made);
@@ -205,8 +208,8 @@ impl Target for Ladder {
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
 }
 
-/// Latencies from 100 ns to 100 s, a thousand to each power of ten: every percentile of what a job tells is within 1 % of
-/// the true one, which is known because the device's times are.
+/// Latencies from 100 ns to 100 s, a thousand to each power of ten: every percentile of what a job
+/// tells is within 1 % of the true one, which is known because the device's times are.
 #[test]
 fn percentiles_are_true_from_100_ns_to_100_s() {
     let count = 9000;
@@ -241,8 +244,8 @@ fn a_ramp_is_not_measured() {
     assert_eq!(outcome.elapsed, Span::from_secs(8));
 }
 
-/// Where requests went is counted where that was asked, and what went before measuring is counted apart. One at a time of
-/// 100 µs each for 2 s before and 6 s behind.
+/// Where requests went is counted where that was asked, and what went before measuring is counted
+/// apart. One at a time of 100 µs each for 2 s before and 6 s behind.
 #[test]
 fn slices_of_offsets_are_counted_where_asked() {
     let mut spec = six_seconds();
@@ -306,7 +309,8 @@ fn pauses_come_after_so_many_requests() {
     assert!((29_900..=30_100).contains(&ops), "{ops}");
 }
 
-/// Takes 100 µs for each request, one after the other, in which its caller waits: so a system call is.
+/// Takes 100 µs for each request, one after the other, in which its caller waits: so a system call
+/// is.
 struct Blocking {
     clock: Rc<Cell<Time>>,
     waiting: VecDeque<Request>,
@@ -339,8 +343,9 @@ fn play_blocking(spec: &JobSpec) -> JobOutcome {
     play_by(spec, Box::new(Blocking { clock: Rc::clone(&clock), waiting: VecDeque::new() }), &clock).0
 }
 
-/// A request is dated by when it is made, which behind a call that blocked is later than when the worker looked last: one
-/// that was made by the older time would seem to have taken the call before it as well.
+/// A request is dated by when it is made, which behind a call that blocked is later than when the
+/// worker looked last: one that was made by the older time would seem to have taken the call before
+/// it as well.
 #[test]
 fn behind_a_call_that_blocks_a_request_begins_when_it_is_made() {
     let mut spec = six_seconds();
@@ -366,7 +371,8 @@ fn behind_a_call_that_blocks_a_request_begins_when_it_is_made() {
     }
 }
 
-/// A flush between requests is timed by itself: the request that it comes before begins when the flush is over.
+/// A flush between requests is timed by itself: the request that it comes before begins when the
+/// flush is over.
 #[test]
 fn a_flush_is_no_part_of_the_request_behind_it() {
     let mut spec = six_seconds();
@@ -382,17 +388,19 @@ fn a_flush_is_no_part_of_the_request_behind_it() {
         );
         assert_eq!((writes.response.min(), writes.response.max(), writes.service.max()), (took, took, took));
     }
-    // By a schedule what was due meanwhile did wait for it: of 10 000 a second, the third is due with the flush's start.
+    // By a schedule what was due meanwhile did wait for it: of 10 000 a second, the third is due
+    // with the flush's start.
     spec.pacing.rate.write = Some(Pace::Iops(Iops(10_000)));
     assert!(play_blocking(&spec).tape[Direction::Write].response.max() >= took + took);
 }
 
-/// By a schedule that such a target keeps up with, too: a request that is due while a call blocks waits for the rest of
-/// that call and no longer.
+/// By a schedule that such a target keeps up with, too: a request that is due while a call blocks
+/// waits for the rest of that call and no longer.
 #[test]
 fn behind_a_call_that_blocks_the_schedule_counts() {
     let mut spec = six_seconds();
-    // Due every 50 µs, one and two for each call of 100 µs: the queue grows by one each 100 µs, to 3 s of it.
+    // Due every 50 µs, one and two for each call of 100 µs: the queue grows by one each 100 µs, to
+    // 3 s of it.
     spec.pacing.rate.read = Some(Pace::Iops(Iops(20_000)));
     let reads = &play_blocking(&spec).tape[Direction::Read];
     assert_eq!((reads.ops, reads.service.max()), (60_000, Span::from_micros(100)));
@@ -400,8 +408,8 @@ fn behind_a_call_that_blocks_the_schedule_counts() {
     assert_eq!(reads.response.max(), Span::from_micros(6_000_000 - 59_999 * 50));
 }
 
-/// What follows a stage is made when the stage is over. Nobody is in flight then whose end would wake the worker, so a
-/// job that waited would wait for the tick, twice a round.
+/// What follows a stage is made when the stage is over. Nobody is in flight then whose end would
+/// wake the worker, so a job that waited would wait for the tick, twice a round.
 #[test]
 fn rounds_of_checking_follow_one_another_without_a_wait() {
     let mut spec = six_seconds();
@@ -421,8 +429,9 @@ fn rounds_of_checking_follow_one_another_without_a_wait() {
     }
 }
 
-/// What the page cache holds of the files is dropped each time the way through them begins anew, and before what was written
-/// is checked; that is flushed first, and neither is counted. Free places have no end of a way.
+/// What the page cache holds of the files is dropped each time the way through them begins anew,
+/// and before what was written is checked; that is flushed first, and neither is counted. Free
+/// places have no end of a way.
 #[test]
 fn each_round_and_each_check_reads_from_the_storage() {
     let dropped = |change: fn(&mut JobSpec)| {

@@ -1,4 +1,5 @@
-//! A cache over the maps, as the store has one: what it shows is held to the same model as what the disk shows.
+//! A cache over the maps, as the store has one: what it shows is held to the same model as what the
+//! disk shows.
 
 use super::*;
 use cache::{Coherent, Filling, Key, Policy};

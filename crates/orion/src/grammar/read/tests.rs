@@ -13,7 +13,8 @@ fn asked(line: &str) -> Ask {
     }
 }
 
-/// The defaults that are known: 8 KB, 1024 KB, rand, concat, no writes, 60 s, basic, four requests a stream.
+/// The defaults that are known: 8 KB, 1024 KB, rand, concat, no writes, 60 s, basic, four requests
+/// a stream.
 #[test]
 fn defaults_are_the_originals() {
     let ask = asked("-run simple");

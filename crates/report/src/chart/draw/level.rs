@@ -16,7 +16,8 @@ impl Drawing<'_> {
             LevelKind::Limit => "limit",
         };
         if level.kind == LevelKind::Floor {
-            // A line that just meets its floor lies beneath the dots, so each has a ring of paper around it.
+            // A line that just meets its floor lies beneath the dots, so each has a ring of paper
+            // around it.
             self.straight("floor ring", [x1, x2, y, y]);
         }
         self.straight(class, [x1, x2, y, y]);
@@ -35,7 +36,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// Writes what a limit says above or below one of its ends, where no line goes; whether there was room.
+    /// Writes what a limit says above or below one of its ends, where no line goes; whether there
+    /// was room.
     fn say_free(&mut self, level: &Level, [x1, x2, y]: [f64; 3]) -> bool {
         let says = level.says.join(" ");
         let width = names::width_of(&says);
@@ -68,7 +70,8 @@ impl Drawing<'_> {
     fn say(&mut self, level: &Level, [x1, x2, y]: [f64; 3]) -> bool {
         let fits = |line: &String| names::width_of(line) <= x2 - x1;
         let whole = level.says.join(" ");
-        // All in one line, or each part in its own, or the number alone where names stand at the ends.
+        // All in one line, or each part in its own, or the number alone where names stand at the
+        // ends.
         let lines = match &level.says[..] {
             _ if fits(&whole) => vec![whole],
             [.., number] if !level.says.iter().all(fits) && self.measures.names_at_ends => vec![number.clone()],

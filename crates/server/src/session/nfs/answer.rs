@@ -1,7 +1,9 @@
-//! Calls that are answered at once: names, attributes, what the server takes; and what is asked by the others.
+//! Calls that are answered at once: names, attributes, what the server takes; and what is asked by
+//! the others.
 //!
-//! What is offered is what NBD clients see, by the same rules of access ([`crate::access`]): who is called what (`AUTH_SYS`) anybody can
-//! say, so it decides nothing. Names are made and taken away by administrators' commands alone.
+//! What is offered is what NBD clients see, by the same rules of access ([`crate::access`]): who is
+//! called what (`AUTH_SYS`) anybody can say, so it decides nothing. Names are made and taken away
+//! by administrators' commands alone.
 
 use super::{ANSWER, Asked, What, is_missing, said};
 use crate::access::{Access, Caller, Grant};

@@ -73,7 +73,8 @@ impl Link {
         let known = self.flying.get_mut(slot as usize);
         let flying = known.filter(|flying| flying.cookie == cookie && flying.sent).ok_or(STRAY)?;
         let request = &flying.pending.request;
-        // Extension text: a client SHOULD treat a reply whose offset is not the request's as a broken protocol.
+        // Extension text: a client SHOULD treat a reply whose offset is not the request's as a
+        // broken protocol.
         if offset.is_some_and(|offset| offset != request.at) {
             return Err(STRAY);
         }

@@ -1,4 +1,5 @@
-//! What a connection takes: messages of many requests, sealed where that is agreed, one at a time at the kernel.
+//! What a connection takes: messages of many requests, sealed where that is agreed, one at a time
+//! at the kernel.
 
 use super::{Link, SEND};
 use block::Op;
@@ -20,7 +21,8 @@ pub(super) struct Aboard {
 }
 
 impl Link {
-    /// Puts the data of a message's writes back to those that have no reply yet, or gives it to the slab.
+    /// Puts the data of a message's writes back to those that have no reply yet, or gives it to the
+    /// slab.
     pub(super) fn give_back(&mut self, message: &mut Message, requests: &[Aboard], keep: bool) {
         let writes = requests.iter().filter(|aboard| aboard.is_write);
         for (Aboard { cookie, .. }, buf) in writes.zip(message.unload()) {

@@ -25,7 +25,8 @@ pub(super) enum Answer {
     Later,
 }
 
-/// `left` bytes of the stream belong at byte `to` of a request's buffer; then the call in `slot` is answered so.
+/// `left` bytes of the stream belong at byte `to` of a request's buffer; then the call in `slot` is
+/// answered so.
 pub(super) struct Data {
     slot: u32,
     to: u32,
@@ -49,7 +50,8 @@ impl From<XdrError> for Broken {
     }
 }
 
-/// A reply, free of the bytes that it was read from: whose it is, what it says, its own bytes, and those of its data.
+/// A reply, free of the bytes that it was read from: whose it is, what it says, its own bytes, and
+/// those of its data.
 struct Head {
     slot: u32,
     answer: Answer,
@@ -234,6 +236,7 @@ fn failed(status: Status) -> Answer {
 const _: () = {
     // The filling behind a READ's data belongs to the rest of its record, which is skipped.
     assert!(filling(1) == 3);
-    // A reply's head, with the largest verifier and attributes, is far below what one receive holds.
+    // A reply's head, with the largest verifier and attributes, is far below what one receive
+    // holds.
     assert!(HEAD_BYTES_MAX / 2 < RECEIVE);
 };

@@ -30,7 +30,8 @@ impl Outgoing {
 }
 
 impl Link {
-    /// Appends the call of what is left of a request to the next message; how many bytes it asks for.
+    /// Appends the call of what is left of a request to the next message; how many bytes it asks
+    /// for.
     pub(super) fn put(&mut self, xid: u32, asked: &mut Asked) -> u32 {
         let found = &self.found;
         let request = &mut asked.pending.request;
@@ -74,7 +75,8 @@ impl Link {
         step
     }
 
-    /// Puts the data of a message's writes back to those that have no reply yet, or gives it to the slab.
+    /// Puts the data of a message's writes back to those that have no reply yet, or gives it to the
+    /// slab.
     pub(super) fn give_back(&mut self, message: &mut Message, calls: &[Aboard]) {
         let writes = calls.iter().filter_map(|aboard| Some((aboard.xid, aboard.data?)));
         for ((xid, (start, len)), buf) in writes.zip(message.unload()) {

@@ -28,8 +28,8 @@ fn deep_and_long_texts_are_told_like_any_other() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// No text makes reading panic; what is refused is refused with lines that all name the file, and what is taken runs
-    /// through everything that a plan can do.
+    /// No text makes reading panic; what is refused is refused with lines that all name the file,
+    /// and what is taken runs through everything that a plan can do.
     #[test]
     fn any_text_is_taken_or_told(pieces in proptest::collection::vec(piece(), 0..30), factor in 0.0f64..100.0) {
         match Plan::read(&pieces.join("\n"), "p.toml") {
