@@ -11,6 +11,8 @@ mod page;
 use array::{Array, Flow, Means, Stage};
 use block::{Bytes, OpKind};
 pub use page::{size_page, size_text};
+
+use page::percent;
 use ramp::{BLOCK, Constants};
 
 /// What is asked for.
@@ -127,8 +129,7 @@ fn highest(standing: &Standing) -> f64 {
 fn why_not(all: &Standing, down: &Standing, need: &Need) -> Option<String> {
     let beyond = |standing: &Standing, most: f64, when: &str| {
         let used = highest(standing);
-        (used > most)
-            .then(|| format!("{} {:.0} % used{when}, at most {:.0} %", standing.limit, 100.0 * used, 100.0 * most))
+        (used > most).then(|| format!("{} {} used{when}, at most {:.0} %", standing.limit, percent(used), 100.0 * most))
     };
     let slow = |index: usize, what: &str| {
         let (took, most) = (all.response[index], need.response[index]);

@@ -73,11 +73,25 @@ impl Line {
             }
             out += &self.summary(part, names);
         }
-        for row in self.rows.iter().filter(|row| row.left_out.is_some()) {
-            let why = format!("* {} is in no sum of errors: {}", row.name, row.left_out.as_deref().unwrap_or_default());
-            wrap(&why, COLUMNS - 2).iter().for_each(|line| out += &format!("  {line}\n"));
+        for (why, names) in self.left_out() {
+            let is = if names.len() == 1 { "is" } else { "are" };
+            let line = format!("* {} {is} in no sum of errors: {why}", names.join(", "));
+            wrap(&line, COLUMNS - 2).iter().for_each(|line| out += &format!("  {line}\n"));
         }
         out
+    }
+
+    /// Why rows are left out, each reason once with the names of its rows.
+    fn left_out(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+        for row in &self.rows {
+            let Some(why) = row.left_out.as_deref() else { continue };
+            match found.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, names)) => names.push(&row.name),
+                None => found.push((why, vec![&row.name])),
+            }
+        }
+        found
     }
 
     fn cell(&self, row: &Row, column: usize) -> String {

@@ -66,6 +66,15 @@ fn silos(need: &Need, sized: &[Sized]) -> String {
     }
 }
 
+/// How full a resource is. Beyond 999 % the number says nothing that the load it gives out at does
+/// not say better.
+pub(super) fn percent(used: f64) -> String {
+    match (100.0 * used).round() {
+        percent if percent > 999.0 => ">999 %".into(),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
 /// As text of 80 columns.
 pub fn size_text(need: &Need, sized: &[Sized]) -> String {
     let whole = need.iops * f64::from(need.instances);
@@ -76,18 +85,18 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
         need.constants.cycle_limit()
     );
     out += &format!(
-        "{:<20} {:<18} {:>5} {:>9} {:>9} {:>6} {:>6}\n",
+        "{:<20} {:<17} {:>6} {:>9} {:>9} {:>6} {:>6}\n",
         "array", "gives out first", "used", "full at", "one down", "read", "write"
     );
     for one in sized {
         let [read, write] = one.all.response;
         out += &format!(
-            "{:<20} {:<18} {:>4.0}% {:>9} {:>8.0}% {:>6} {:>6}\n",
+            "{:<20} {:<17} {:>6} {:>9} {:>9} {:>6} {:>6}\n",
             fit(&one.name, 20),
-            fit(&one.all.limit, 18),
-            100.0 * highest(&one.all),
+            fit(&one.all.limit, 17),
+            percent(highest(&one.all)),
             thousands(one.all.full_at as u64),
-            100.0 * highest(&one.one_down),
+            percent(highest(&one.one_down)),
             milliseconds(read),
             milliseconds(write),
         );
@@ -138,9 +147,9 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
         remarks: one.why_not.iter().map(|why| format!("no: {why}")).collect(),
         cells: vec![
             one.all.limit.clone().into(),
-            format!("{:.0} %", 100.0 * highest(&one.all)).into(),
+            percent(highest(&one.all)).into(),
             thousands(one.all.full_at as u64).into(),
-            format!("{:.0} %", 100.0 * highest(&one.one_down)).into(),
+            percent(highest(&one.one_down)).into(),
             milliseconds(one.all.response[0]).into(),
             milliseconds(one.all.response[1]).into(),
             if one.why_not.is_none() { "yes" } else { "no" }.into(),

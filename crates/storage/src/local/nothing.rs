@@ -36,7 +36,12 @@ impl Target for NullTarget {
             completion.service = now.since(completion.end);
             completion.end = now;
         }
-        out.append(&mut self.ready);
+        // Nothing is copied where nothing waits: the buffers change places.
+        if out.is_empty() {
+            std::mem::swap(out, &mut self.ready);
+        } else {
+            out.append(&mut self.ready);
+        }
     }
 
     fn next_wakeup(&self) -> Wakeup {
