@@ -447,7 +447,7 @@ impl Core {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, queue: &Rc<Queue>, done: Done) {
         self.unreaped += 1;
         queue.push(done);

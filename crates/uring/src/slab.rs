@@ -138,7 +138,10 @@ impl Slab {
         let frame = first.take(order).or_else(|| second.take(order))?;
         self.slots[frame as usize].set(Slot { order, state: State::Out(0) });
         self.out.set(self.out.get() + 1);
-        self.idle.borrow_mut().take(frame as usize * FRAME, FRAME << order);
+        // Registered memory is pinned and never goes back to the system.
+        if !self.is_registered(frame) {
+            self.idle.borrow_mut().take(frame as usize * FRAME, FRAME << order);
+        }
         Some(Buf::new(frame, 0, len))
     }
 
@@ -157,10 +160,17 @@ impl Slab {
             self.views.borrow_mut().remove(&buf.slot());
         }
         self.out.set(self.out.get() - 1);
-        self.idle.borrow_mut().give(buf.slot() as usize * FRAME, FRAME << order);
         let Free { fixed, plain } = &mut *self.free.borrow_mut();
-        let part = if (buf.slot() as usize) < self.registered / FRAME { fixed } else { plain };
-        part.give(buf.slot(), order);
+        if self.is_registered(buf.slot()) {
+            fixed.give(buf.slot(), order);
+        } else {
+            self.idle.borrow_mut().give(buf.slot() as usize * FRAME, FRAME << order);
+            plain.give(buf.slot(), order);
+        }
+    }
+
+    fn is_registered(&self, frame: u32) -> bool {
+        (frame as usize) < self.registered / FRAME
     }
 
     /// Gives memory back to the system that nobody used for the last few calls; see
