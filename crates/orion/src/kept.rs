@@ -6,7 +6,7 @@ use crate::jobs::{Where, depth_of};
 use crate::ladder::Spot;
 use crate::point::Measured;
 use crate::test::Test;
-use stats::run::{Actor, Event, Place, Point, Run, Setting, Value};
+use stats::run::{Event, Place, Point, Run, Setting, Value};
 
 /// A test before its first point, without where it comes from.
 pub fn begun(test: &Test) -> Run {
@@ -25,8 +25,8 @@ pub fn begun(test: &Test) -> Run {
     }
     // Of several volumes no single one is what was loaded.
     let place = (test.volumes.len() == 1).then_some(0);
-    for (actor, name) in (0..).zip(["small", "large"]) {
-        run.actors.push(Actor { name: name.into(), place, ..Actor::default() });
+    for name in ["small", "large"] {
+        let actor = run.add_actor(name, place);
         settings(&mut run, actor, test);
     }
     run.notes = test.stamps();

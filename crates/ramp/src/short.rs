@@ -11,7 +11,7 @@
 use crate::BLOCK;
 use crate::reading::{ReadingError, fields};
 use block::Span;
-use stats::run::{Actor, Cell, Class, Point, Run, Setting, State, Value};
+use stats::run::{Cell, Class, Point, Run, Setting, State, Value};
 
 /// What a column tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +61,7 @@ pub fn read_short(text: &str) -> Result<Run, ReadingError> {
     run.identity.tool = "ramp".into();
     run.identity.title = "a printed table".into();
     run.identity.state = State::Ended;
-    run.actors.push(Actor { name: "ramp".into(), ..Actor::default() });
+    run.add_actor("ramp", None);
     run.set(Some(0), "block_bytes", BLOCK as f64);
     run.notes.push(
         "of a printed table: its rates are kept as the requests of one second; lengths, counts and percentiles are not known"

@@ -7,7 +7,7 @@ use crate::row::{Row, State};
 use block::Span;
 use stats::Histogram;
 use stats::job::JobOutcome;
-use stats::run::{Actor, Cell, Class, Kind, Place, Point, Run, Setting, Value};
+use stats::run::{Cell, Class, Kind, Place, Point, Run, Setting, Value};
 use std::collections::BTreeMap;
 
 /// Names of settings, which are read back.
@@ -81,7 +81,7 @@ pub fn add(run: &mut Run, batch: Taken) {
     for (number, mut outcome) in outcomes.into_iter().enumerate() {
         if run.actors.len() == number {
             let place = number.checked_rem(run.places.len()).map(|place| place as u32);
-            run.actors.push(Actor { name: outcome.name.clone(), place, ..Actor::default() });
+            run.add_actor(&outcome.name, place);
         }
         outcome.start = start + outcome.start;
         let end = outcome.start + outcome.elapsed;

@@ -71,7 +71,7 @@ fn block_of(run: &Run, point: u32, actor: u32) -> Option<f64> {
 mod tests {
     use super::*;
     use block::Span;
-    use stats::run::{Actor, Cell, Point};
+    use stats::run::{Cell, Point};
 
     /// Two points of small requests, one of large ones: the best of each, and jobs side by side are
     /// one load.
@@ -79,7 +79,7 @@ mod tests {
     fn the_best_point_of_each_size_counts() {
         let mut run = Run { points: vec![Point::default(); 3], ..Run::default() };
         for name in ["small", "large", "small too"] {
-            run.actors.push(Actor { name: name.into(), ..Actor::default() });
+            run.add_actor(name, None);
         }
         for (actor, block) in [(0, 8192.0), (1, 1_048_576.0), (2, 4096.0)] {
             run.set(Some(actor), "block_bytes", block);
