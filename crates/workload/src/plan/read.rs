@@ -19,6 +19,9 @@ const TEXT_MAX: usize = 1 << 20;
 /// them.
 const PHASE_KEYS: [&str; 4] = ["name", "about", "seconds", "commands"];
 
+/// Lines that are told to be no TOML; with more of them the file is none.
+const SYNTAX_MAX: usize = 3;
+
 pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
     let report = Report::new(text, file);
     let Some(document) = document(text, &report) else { return Err(report.into_errors()) };
@@ -35,13 +38,17 @@ pub(super) fn document<'t>(text: &'t str, report: &Report<'_>) -> Option<Spanned
         return None;
     }
     let (document, faults) = DeTable::parse_recoverable(text);
-    let mut told = None;
+    let mut told = Vec::new();
     for fault in &faults {
         let line = report.line(fault.span().map_or(0, |span| span.start));
         // What the parser stumbles over on the rest of a wrong line tells nobody anything.
-        if told.replace(line) == Some(line) {
+        if told.last() == Some(&line) {
             continue;
         }
+        if told.len() == SYNTAX_MAX {
+            break;
+        }
+        told.push(line);
         let message = fault.message().trim().replace('\n', ", ").replace(char::is_control, " ");
         report.note(line, Problem::Syntax(message));
     }

@@ -82,6 +82,9 @@ fn what_is_no_toml() {
         ("seed = 7", "seed = = 7", "p.toml:3: not valid TOML: extra `=`, expected nothing; correct the line"),
         ("seed = 7", "title = \"again\"", "p.toml:3: not valid TOML: duplicate key; correct the line"),
     ]);
+    let prose = "These are ten lines of prose.\n".repeat(10);
+    let lines: Vec<_> = Plan::read(&prose, "p.toml").unwrap_err().0.iter().map(|error| error.line).collect();
+    assert_eq!(lines, [Some(1), Some(2), Some(3)], "more lines than these say nothing new");
     let long = "#".repeat(1 << 20) + "\n";
     let errors = Plan::read(&long, "p.toml").unwrap_err();
     let expected =
