@@ -2,7 +2,7 @@
 
 use block::{Iops, ObjectId};
 use ontap::show::{Listing, Statistics, entries, lun_created};
-use ontap::value::Size;
+use ontap::value::UnitSize;
 use std::fmt;
 
 /// The answer of a command that was done.
@@ -32,7 +32,7 @@ pub enum Deed {
     /// A LUN was made.
     LunCreated {
         /// Its size as typed.
-        size: Size,
+        size: UnitSize,
         /// Its size in bytes.
         bytes: u64,
     },

@@ -7,7 +7,7 @@ use crate::{CacheSeen, Effect, path_of};
 use block::ObjectId;
 use ontap::catalogue::{CacheCommand, CachePartitionCreate, CachePartitionDelete, CachePartitionModify};
 use ontap::show::{CacheCounts, CachePartitionRow, CacheStatisticsRow, Listing, MemoryRow, SecondLevelRow};
-use ontap::value::{ObjectName, Size, VolumeList};
+use ontap::value::{ObjectName, UnitSize, VolumeList};
 use qos::ObjectKind;
 use std::collections::BTreeSet;
 
@@ -193,7 +193,7 @@ impl Errand<'_> {
     }
 
     /// A size of whole pages that the memory has room for, in place of what the partition had.
-    fn partition_size(&self, given: Size, memory: CacheMemory, had: u64) -> Result<u64, AdminError> {
+    fn partition_size(&self, given: UnitSize, memory: CacheMemory, had: u64) -> Result<u64, AdminError> {
         let (all, page) = (memory.memory.0, memory.page.0);
         let bytes = given.bytes(self.units).and_then(|bytes| bytes.checked_next_multiple_of(page));
         let left = all.saturating_sub(self.partitions.taken() - had);

@@ -13,7 +13,7 @@ use block::{Bytes, Iops};
 use ontap::catalogue::AdaptiveChart;
 use ontap::value::ChartFormat;
 use qos::{AdaptivePolicy, Allocation, Group, PeakMode, Size, SizeUnit, Units};
-use report::chart::{Axis, Chart, Level, LevelKind, Mark};
+use report::chart::{Axis, Chart, LevelKind, Mark, Threshold};
 use report::growth::{self, Step};
 use report::section::{Charts, Fact, Facts, Figure};
 use report::table::COLUMNS;
@@ -34,7 +34,7 @@ impl Errand<'_> {
         let group = self.registry.known_group(name)?;
         let policy = group.policy().adaptive().expect("it is an adaptive group");
         let units = self.registry.settings().units;
-        let space = |given: Option<ontap::value::Size>| given.map(|given| self.charted(given)).transpose();
+        let space = |given: Option<ontap::value::UnitSize>| given.map(|given| self.charted(given)).transpose();
         let (used, size) = (space(chart.used_space)?, space(chart.size)?);
         let used = used.unwrap_or_else(|| {
             let knees = policy.knee(units).0.saturating_mul(KNEES).clamp(1, SPACE_MAX);
@@ -54,7 +54,7 @@ impl Errand<'_> {
         }))
     }
 
-    fn charted(&self, given: ontap::value::Size) -> Result<u64, AdminError> {
+    fn charted(&self, given: ontap::value::UnitSize) -> Result<u64, AdminError> {
         let bytes = given.bytes(self.units).filter(|bytes| (1..=SPACE_MAX).contains(bytes));
         let text = format!("size {given}: a chart is of 1 byte to 1 EiB ({SPACE_MAX} bytes)");
         bytes.ok_or_else(|| Obstacle::SizeRange.told(text).given(given).into())
@@ -184,7 +184,7 @@ impl Drawing<'_> {
             let minimum = self.policy.minimum(self.units).0;
             let says = vec![format!("absolute minimum {}, up to {}", text::thousands(minimum), self.space(knee))];
             let (to, figure) = (chart.x.high(), minimum as f64);
-            chart.marks.push(Mark::Level(Level { from: 0.0, to, figure, says, kind: LevelKind::Limit }));
+            chart.marks.push(Mark::Level(Threshold { from: 0.0, to, figure, says, kind: LevelKind::Limit }));
         }
         chart
     }

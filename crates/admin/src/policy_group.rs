@@ -5,7 +5,7 @@ use crate::uuid_text;
 use block::{BytesPerSecond, Iops, Span};
 use ontap::catalogue::{PolicyGroupCommand, PolicyGroupCreate, PolicyGroupModify};
 use ontap::show::{BurstRow, PolicyGroupRow};
-use ontap::value::{Count, ExpectedLatency, Limits, MinThroughput, Throughput};
+use ontap::value::{Count, ExpectedLatency, MinThroughput, Throughput, ThroughputLimits};
 use qos::{Burst, BurstChange, BurstKnobs, FixedChange, FixedPolicy, Group, NewGroup, Policy, PolicyChange, Rates};
 
 impl Errand<'_> {
@@ -146,14 +146,15 @@ fn floor_of(given: Option<MinThroughput>) -> Option<Rates> {
     given.map(|throughput| rates_of(throughput.limits()))
 }
 
-fn rates_of(limits: Option<Limits>) -> Rates {
+fn rates_of(limits: Option<ThroughputLimits>) -> Rates {
     let limits = limits.unwrap_or_default();
     Rates { iops: limits.iops.map(Iops), bytes: limits.bytes_per_second.map(BytesPerSecond) }
 }
 
-fn limits_of(rates: Rates) -> Option<Limits> {
-    let limits = Limits { iops: rates.iops.map(|rate| rate.0), bytes_per_second: rates.bytes.map(|rate| rate.0) };
-    (limits != Limits::default()).then_some(limits)
+fn limits_of(rates: Rates) -> Option<ThroughputLimits> {
+    let limits =
+        ThroughputLimits { iops: rates.iops.map(|rate| rate.0), bytes_per_second: rates.bytes.map(|rate| rate.0) };
+    (limits != ThroughputLimits::default()).then_some(limits)
 }
 
 pub(super) fn latency_of(latency: ExpectedLatency) -> Span {

@@ -17,12 +17,12 @@ const VOLUME_MAX: u64 = 300 << 40;
 pub const LEAF_BYTES_MAX: u64 = 128 << 40;
 
 /// The size of a volume as typed, in bytes.
-pub(super) fn volume_bytes(size: ontap::value::Size, units: SizeUnits) -> Result<u64, AdminError> {
+pub(super) fn volume_bytes(size: ontap::value::UnitSize, units: SizeUnits) -> Result<u64, AdminError> {
     new_volume_bytes(size.into(), 0, units)
 }
 
 /// The size of a LUN or file as typed, in bytes.
-pub(super) fn leaf_bytes(size: ontap::value::Size, units: SizeUnits) -> Result<u64, AdminError> {
+pub(super) fn leaf_bytes(size: ontap::value::UnitSize, units: SizeUnits) -> Result<u64, AdminError> {
     new_leaf_bytes(size.into(), 0, units)
 }
 

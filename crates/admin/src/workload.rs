@@ -4,7 +4,7 @@ use super::{AdminError, Answer, Errand, Obstacle};
 use block::{BytesPerSecond, Iops};
 use ontap::catalogue::WorkloadCommand;
 use ontap::show::{BurstInForce, WorkloadRow};
-use ontap::value::Limits;
+use ontap::value::ThroughputLimits;
 use qos::{Object, ObjectKind, PeakMode};
 
 impl Errand<'_> {
@@ -34,8 +34,8 @@ impl Errand<'_> {
         let level = in_force.levels.iter().find(|level| level.object == object.id())?;
         let (ceiling, floor) = (level.limits.ceiling, level.limits.floor);
         let limits = |iops: Option<Iops>, bytes: Option<BytesPerSecond>| {
-            let limits = Limits { iops: iops.map(|rate| rate.0), bytes_per_second: bytes.map(|rate| rate.0) };
-            (limits != Limits::default()).then_some(limits)
+            let limits = ThroughputLimits { iops: iops.map(|rate| rate.0), bytes_per_second: bytes.map(|rate| rate.0) };
+            (limits != ThroughputLimits::default()).then_some(limits)
         };
         let own = |kind| (object.kind() == kind).then(|| object.name().to_owned());
         Some(WorkloadRow {

@@ -26,14 +26,14 @@ use crate::write_log::{Halves, WriteLog};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// From the hosts on.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<ArrayStage>,
     /// What stands behind the last of them; behind a RAID, each of its members.
     pub media: Box<Model>,
 }
 
 /// What stands before something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum ArrayStage {
     /// A way for data, with a bandwidth.
     Link(Link),
     /// Processors that every request costs some time.
@@ -48,34 +48,34 @@ pub enum Stage {
     Raid(Raid),
 }
 
-impl Stage {
+impl ArrayStage {
     /// Its kind, as plans call it.
     pub const fn name(&self) -> &'static str {
         match self {
-            Stage::Link(_) => "link",
-            Stage::Controller(_) => "controller",
-            Stage::WriteLog(_) => "write-log",
-            Stage::Cache(_) => "cache",
-            Stage::Credits(_) => "credits",
-            Stage::Raid(_) => "raid",
+            ArrayStage::Link(_) => "link",
+            ArrayStage::Controller(_) => "controller",
+            ArrayStage::WriteLog(_) => "write-log",
+            ArrayStage::Cache(_) => "cache",
+            ArrayStage::Credits(_) => "credits",
+            ArrayStage::Raid(_) => "raid",
         }
     }
 
     fn check(&self) -> Result<(), DeviceError> {
         match self {
-            Stage::Link(link) => link.check(),
-            Stage::Controller(controller) => controller.check(),
-            Stage::WriteLog(log) => log.check(),
-            Stage::Cache(cache) => cache.check(),
-            Stage::Credits(credits) => Model::CloudVolume(credits.clone()).check(),
-            Stage::Raid(raid) => raid.check(),
+            ArrayStage::Link(link) => link.check(),
+            ArrayStage::Controller(controller) => controller.check(),
+            ArrayStage::WriteLog(log) => log.check(),
+            ArrayStage::Cache(cache) => cache.check(),
+            ArrayStage::Credits(credits) => Model::CloudVolume(credits.clone()).check(),
+            ArrayStage::Raid(raid) => raid.check(),
         }
     }
 
     /// How many of what follows it there are.
     fn members(&self) -> u64 {
         match self {
-            Stage::Raid(raid) => raid.members.into(),
+            ArrayStage::Raid(raid) => raid.members.into(),
             _ => 1,
         }
     }
@@ -90,8 +90,8 @@ impl Array {
         if matches!(*self.media, Model::Array(_)) {
             return Err(DeviceError::Stages("its media must not be an array; write its stages behind the others"));
         }
-        self.stages.iter().try_for_each(Stage::check)?;
-        if self.stages.iter().map(Stage::members).product::<u64>() > Array::MEDIA_MAX {
+        self.stages.iter().try_for_each(ArrayStage::check)?;
+        if self.stages.iter().map(ArrayStage::members).product::<u64>() > Array::MEDIA_MAX {
             return Err(DeviceError::Stages("its RAIDs have more than 4096 media in all"));
         }
         self.media.check()
@@ -99,7 +99,7 @@ impl Array {
 
     /// How many media it has.
     pub fn media_count(&self) -> u64 {
-        self.stages.iter().map(Stage::members).product()
+        self.stages.iter().map(ArrayStage::members).product()
     }
 
     pub(crate) fn medium(&self, size: Bytes, seed: u64) -> Box<dyn Medium> {
@@ -107,9 +107,9 @@ impl Array {
     }
 }
 
-fn build(stages: &[Stage], media: &Model, size: Bytes, seed: u64) -> Box<dyn Medium> {
+fn build(stages: &[ArrayStage], media: &Model, size: Bytes, seed: u64) -> Box<dyn Medium> {
     let Some((first, rest)) = stages.split_first() else { return media.medium(size, seed) };
-    if let Stage::Raid(raid) = first {
+    if let ArrayStage::Raid(raid) = first {
         let each = raid.member_size(size);
         // Neighbouring seeds would do: the generator spreads them; the step keeps members of nested
         // groups apart.
@@ -118,14 +118,14 @@ fn build(stages: &[Stage], media: &Model, size: Bytes, seed: u64) -> Box<dyn Med
     }
     let below = build(rest, media, size, seed);
     match first.clone() {
-        Stage::Link(link) => Box::new(Wires::new(&link, below)),
-        Stage::Controller(controller) => {
+        ArrayStage::Link(link) => Box::new(Wires::new(&link, below)),
+        ArrayStage::Controller(controller) => {
             Box::new(Before::new(Servers::that(controller.cores, controller.work(), controller.reads_first), below))
         }
-        Stage::WriteLog(log) => Box::new(Halves::new(log, size, below)),
-        Stage::Cache(cache) => Box::new(Pages::new(cache, size, below)),
-        Stage::Credits(credits) => Box::new(Before::new(Throttled::new(credits, seed), below)),
-        Stage::Raid(_) => unreachable!("taken above"),
+        ArrayStage::WriteLog(log) => Box::new(Halves::new(log, size, below)),
+        ArrayStage::Cache(cache) => Box::new(Pages::new(cache, size, below)),
+        ArrayStage::Credits(credits) => Box::new(Before::new(Throttled::new(credits, seed), below)),
+        ArrayStage::Raid(_) => unreachable!("taken above"),
     }
 }
 
@@ -135,10 +135,10 @@ impl Default for Array {
     fn default() -> Array {
         Array {
             stages: vec![
-                Stage::Link(Link::default()),
-                Stage::Controller(Controller::default()),
-                Stage::WriteLog(WriteLog::default()),
-                Stage::Raid(Raid { level: Level::Five, members: 8, unit: Bytes::kib(64) }),
+                ArrayStage::Link(Link::default()),
+                ArrayStage::Controller(Controller::default()),
+                ArrayStage::WriteLog(WriteLog::default()),
+                ArrayStage::Raid(Raid { level: Level::Five, members: 8, unit: Bytes::kib(64) }),
             ],
             media: Box::new(Model::Disk(Disk::default())),
         }

@@ -36,9 +36,9 @@ mod stage;
 mod work;
 mod write_log;
 
-pub use array::{Array, Stage};
+pub use array::{Array, ArrayStage};
 pub use bucket::Allowance;
-pub use cache::Policy as CachePolicy;
+pub use cache::Eviction as CachePolicy;
 pub use clock::VirtualClock;
 pub use cloud_volume::CloudVolume;
 pub use device::{Change, DeviceError, DeviceSpec, Model};

@@ -19,7 +19,7 @@
 //! sum of pages is C (Che, Tung, Wang, 2002).
 
 use block::{Bytes, OpKind, Span, Time};
-use cache::{Cache, Key, PartitionId, Policy};
+use cache::{Cache, Eviction, Key, PartitionId};
 
 use crate::agenda::Agenda;
 use crate::device::{DeviceError, none_zero};
@@ -44,7 +44,7 @@ pub struct ReadCache {
     /// Whether it begins full.
     pub warm: bool,
     /// Who is evicted.
-    pub policy: Policy,
+    pub policy: Eviction,
 }
 
 impl ReadCache {
@@ -77,7 +77,7 @@ impl Default for ReadCache {
             second: Bytes(0),
             second_latency: Span::from_micros(100),
             warm: false,
-            policy: Policy::default(),
+            policy: Eviction::default(),
         }
     }
 }

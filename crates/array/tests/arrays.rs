@@ -4,7 +4,7 @@
 mod load;
 
 use array::{
-    Array, Controller, DeviceError, DeviceSpec, Disk, Level, Link, Model, ParallelServers, Raid, ReadCache, Stage,
+    Array, ArrayStage, Controller, DeviceError, DeviceSpec, Disk, Level, Link, Model, ParallelServers, Raid, ReadCache,
     WriteLog,
 };
 use block::{Bytes, ObjectId, OpKind, Span, Submitted, Time, Wakeup};
@@ -20,12 +20,12 @@ fn thousand() -> Model {
     Model::ParallelServers(ParallelServers { servers: 1, service: each, size_unit: None, flush: each, trim: each })
 }
 
-fn array(stages: Vec<Stage>, media: Model) -> DeviceSpec {
+fn array(stages: Vec<ArrayStage>, media: Model) -> DeviceSpec {
     DeviceSpec::of(Model::Array(Array { stages, media: Box::new(media) }))
 }
 
-fn raid(level: Level, members: u32) -> Stage {
-    Stage::Raid(Raid { level, members, unit: Bytes::kib(64) })
+fn raid(level: Level, members: u32) -> ArrayStage {
+    ArrayStage::Raid(Raid { level, members, unit: Bytes::kib(64) })
 }
 
 /// How many random requests of 4 KiB end in ten seconds, `reads` of every hundred reads.
@@ -109,7 +109,7 @@ fn one_flow_is_its_own_limit_and_sixteen_reach_the_links() {
     for (flows, expected) in [(1, 625.0), (2, 1250.0), (16, 1250.0)] {
         let flow = Some(Bytes(625_000_000));
         let link = Link { bandwidth: Bytes(1_250_000_000), latency: Span::from_micros(50), flow, flows };
-        let spec = array(vec![Stage::Link(link)], quick.clone());
+        let spec = array(vec![ArrayStage::Link(link)], quick.clone());
         let done = closed_loop(&spec, 1, 128, second(2), |tag| Ask::Read { at: (tag % 100) << 20, len: 1 << 20 });
         let bytes = done.iter().filter(|c| c.end > second(1)).count() as f64 * f64::from(1 << 20);
         assert!((bytes / 1e6 / expected - 1.0).abs() < 0.01, "{flows} flows: {} MB/s", bytes / 1e6);
@@ -120,7 +120,7 @@ fn one_flow_is_its_own_limit_and_sixteen_reach_the_links() {
 fn both_directions_of_a_link_carry_at_once() {
     let link = Link { bandwidth: Bytes(1 << 30), latency: Span::ZERO, flow: None, flows: 1 };
     let quick = Model::ParallelServers(ParallelServers { service: Span::from_nanos(1), ..ParallelServers::default() });
-    let spec = array(vec![Stage::Link(link)], quick);
+    let spec = array(vec![ArrayStage::Link(link)], quick);
     let ask = |tag: u64| match tag % 2 {
         0 => Ask::Read { at: 0, len: 1 << 20 },
         _ => Ask::Write { at: 0, len: 1 << 20 },
@@ -140,7 +140,7 @@ fn controllers_do_cores_over_cost() {
         service: Span::from_micros(1),
         ..ParallelServers::default()
     });
-    let spec = array(vec![Stage::Controller(controller)], quick);
+    let spec = array(vec![ArrayStage::Controller(controller)], quick);
     // 4 / 50 µs reads, 4 / 100 µs writes.
     assert!((random_iops(&spec, 100, 64) - 80_000.0).abs() < 80.0);
     assert!((random_iops(&spec, 0, 64) - 40_000.0).abs() < 40.0);
@@ -148,7 +148,7 @@ fn controllers_do_cores_over_cost() {
 
 fn logged(half: Bytes, anywhere: bool) -> DeviceSpec {
     let log = WriteLog { half, depth: 64, anywhere, ..WriteLog::default() };
-    array(vec![Stage::WriteLog(log)], thousand())
+    array(vec![ArrayStage::WriteLog(log)], thousand())
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn an_array_that_writes_anywhere_writes_full_stripes() {
     let rate = |anywhere| {
         let unit = Bytes(7 * 65_536);
         let log = WriteLog { half: Bytes::mib(16), depth: 64, unit, anywhere, ..WriteLog::default() };
-        random_iops(&array(vec![Stage::WriteLog(log), group()], thousand()), 0, 64)
+        random_iops(&array(vec![ArrayStage::WriteLog(log), group()], thousand()), 0, 64)
     };
     let (in_place, anywhere) = (rate(false), rate(true));
     assert!((in_place - 2000.0).abs() < 400.0, "in place {in_place}");
@@ -208,7 +208,7 @@ fn a_read_of_what_is_in_the_log_is_answered_from_it() {
 /// outstanding.
 fn cached(size: Bytes, second: Bytes) -> (f64, f64) {
     let cache = ReadCache { size, second, page: Bytes(4096), warm: true, ..ReadCache::default() };
-    let spec = DeviceSpec { size: Bytes::gib(1), ..array(vec![Stage::Cache(cache)], thousand()) };
+    let spec = DeviceSpec { size: Bytes::gib(1), ..array(vec![ArrayStage::Cache(cache)], thousand()) };
     let mut place = scattered(21, 4096, 1 << 18);
     let done = closed_loop(&spec, 1, 8, second_of(20), |_| Ask::Read { at: place(), len: 4096 });
     let counted: Vec<_> = done.iter().filter(|c| c.end > second_of(10)).collect();
@@ -242,7 +242,7 @@ fn a_cache_answers_the_part_that_it_holds() {
 fn means_know_what_a_cache_holds() {
     let rate = |size| {
         let cache = ReadCache { size, ..ReadCache::default() };
-        let array = Array { stages: vec![Stage::Cache(cache)], media: Box::new(thousand()) };
+        let array = Array { stages: vec![ArrayStage::Cache(cache)], media: Box::new(thousand()) };
         let spread = Some(Bytes::gib(1));
         let flow = array::Flow { kind: OpKind::Read, len: Bytes(4096), rate: f64::INFINITY, outstanding: 8.0, spread };
         array.means(&[flow], true).flows[0].rate
@@ -282,11 +282,17 @@ fn arrays_that_cannot_be_are_refused_in_one_line() {
         (raid(Level::Five, 2), "raid: level 5 needs at least 3, got 2 members"),
         (raid(Level::Ten, 5), "raid: level 10 needs an even number, got 5 members"),
         (raid(Level::Six, 3), "raid: level 6 needs at least 4, got 3 members"),
-        (Stage::Link(Link { bandwidth: Bytes(0), ..Link::default() }), "link: bandwidth must be at least 1"),
-        (Stage::Controller(Controller { cores: 0, ..Controller::default() }), "controller: cores must be at least 1"),
-        (Stage::WriteLog(WriteLog { half: Bytes(0), ..WriteLog::default() }), "write-log: half must be at least 1"),
+        (ArrayStage::Link(Link { bandwidth: Bytes(0), ..Link::default() }), "link: bandwidth must be at least 1"),
         (
-            Stage::Cache(ReadCache { size: Bytes::gib(8), memory: Some(Bytes::gib(4)), ..ReadCache::default() }),
+            ArrayStage::Controller(Controller { cores: 0, ..Controller::default() }),
+            "controller: cores must be at least 1",
+        ),
+        (
+            ArrayStage::WriteLog(WriteLog { half: Bytes(0), ..WriteLog::default() }),
+            "write-log: half must be at least 1",
+        ),
+        (
+            ArrayStage::Cache(ReadCache { size: Bytes::gib(8), memory: Some(Bytes::gib(4)), ..ReadCache::default() }),
             "cache: size must not be more than memory",
         ),
     ] {

@@ -4,7 +4,7 @@
 
 mod load;
 
-use array::{Array, DeviceError, DeviceSpec, Model, Stage};
+use array::{Array, ArrayStage, DeviceError, DeviceSpec, Model};
 use block::{Completion, Fault, Span, Submitted, Target, Ticket, Time, Wakeup};
 use load::{Ask, closed_loop, request, scattered};
 use proptest::prelude::*;
@@ -45,13 +45,13 @@ fn minimum(spec: &DeviceSpec, ask: Ask) -> Span {
 
 /// The usual array: both ways over the link, the controller, and for what the log answers the log.
 fn array_minimum(array: &Array, ask: Ask) -> Span {
-    let of = |stage: &Stage| match (stage, ask) {
-        (Stage::Link(link), _) => link.latency + link.latency,
-        (Stage::Controller(controller), Ask::Flush) => controller.flush,
-        (Stage::Controller(controller), Ask::Trim { .. }) => controller.trim,
-        (Stage::Controller(controller), Ask::Read { .. }) => controller.read,
-        (Stage::Controller(controller), Ask::Write { .. }) => controller.write,
-        (Stage::WriteLog(log), Ask::Flush | Ask::Write { .. }) => log.latency,
+    let of = |stage: &ArrayStage| match (stage, ask) {
+        (ArrayStage::Link(link), _) => link.latency + link.latency,
+        (ArrayStage::Controller(controller), Ask::Flush) => controller.flush,
+        (ArrayStage::Controller(controller), Ask::Trim { .. }) => controller.trim,
+        (ArrayStage::Controller(controller), Ask::Read { .. }) => controller.read,
+        (ArrayStage::Controller(controller), Ask::Write { .. }) => controller.write,
+        (ArrayStage::WriteLog(log), Ask::Flush | Ask::Write { .. }) => log.latency,
         _ => Span::ZERO,
     };
     array.stages.iter().map(of).sum()
@@ -223,7 +223,7 @@ fn a_waiting_request_can_be_cancelled_and_one_under_way_ends_as_it_would() {
         // What is on an array's link cannot be called back: there all are under way. Behind it they
         // wait for its cores.
         if let Model::Array(array) = &mut spec.model {
-            array.stages.retain(|stage| !matches!(stage, Stage::Link(_)));
+            array.stages.retain(|stage| !matches!(stage, ArrayStage::Link(_)));
         }
         let mut device = spec.build(0).unwrap();
         let mut submit = |tag, at| match device.submit(at, request(tag, at, Ask::Read { at: 0, len: 4096 })) {

@@ -7,7 +7,7 @@
 mod load;
 
 use array::{
-    Array, CachePolicy, Controller, DeviceSpec, Flow, Link, Model, ParallelServers, ReadCache, Stage, VirtualClock,
+    Array, ArrayStage, CachePolicy, Controller, DeviceSpec, Flow, Link, Model, ParallelServers, ReadCache, VirtualClock,
 };
 use block::{Bytes, Completion, Driver, OpKind, Span, Submitted, Target, Time, Wakeup};
 use load::{Ask, closed_loop, request, scattered};
@@ -110,7 +110,7 @@ fn several_servers_wait_as_erlang_says() {
 fn closed_loops_reach_their_bounds() {
     let link = Link { bandwidth: Bytes(1 << 40), latency: Span::from_millis(5), flow: None, flows: 1 };
     let server = ParallelServers { servers: 1, service: Span::from_millis(1), ..ParallelServers::default() };
-    let array = Array { stages: vec![Stage::Link(link)], media: Box::new(Model::ParallelServers(server)) };
+    let array = Array { stages: vec![ArrayStage::Link(link)], media: Box::new(Model::ParallelServers(server)) };
     let spec = DeviceSpec::of(Model::Array(array));
     for (n, law) in [(1, 1000.0 / 11.0), (5, 5000.0 / 11.0), (10, 10_000.0 / 11.0), (11, 1000.0), (40, 1000.0)] {
         let until = Time::ZERO + Span::from_secs(110);
@@ -200,7 +200,8 @@ fn reads_before_writes(seed: u64, rates: [f64; 2], mean: f64, count: usize) -> [
         ..Controller::default()
     };
     let media = ParallelServers { servers: 65_536, service: each, ..ParallelServers::default() };
-    let array = Array { stages: vec![Stage::Controller(controller)], media: Box::new(Model::ParallelServers(media)) };
+    let array =
+        Array { stages: vec![ArrayStage::Controller(controller)], media: Box::new(Model::ParallelServers(media)) };
     let mut device = DeviceSpec::of(Model::Array(array)).build(seed).expect("a device");
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let (mut now, mut done) = (0.0, Vec::new());
@@ -235,7 +236,8 @@ fn reads_that_go_first_wait_as_cobham_says() {
     let ms = Span::from_millis(1);
     let controller = Controller { cores: 1, read: ms, write: ms, reads_first: true, ..Controller::default() };
     let media = ParallelServers { servers: 65_536, service: Span::from_nanos(1), ..ParallelServers::default() };
-    let array = Array { stages: vec![Stage::Controller(controller)], media: Box::new(Model::ParallelServers(media)) };
+    let array =
+        Array { stages: vec![ArrayStage::Controller(controller)], media: Box::new(Model::ParallelServers(media)) };
     let flow = |kind, rate| Flow { kind, len: Bytes(1), rate, outstanding: f64::INFINITY, spread: None };
     let means = array.means(&[flow(OpKind::Read, rates[0]), flow(OpKind::Write, rates[1])], true);
     for (flow, law) in means.flows.iter().zip(laws) {
@@ -276,7 +278,7 @@ fn a_cache_of_the_least_recently_used_hits_as_che_says() {
             let media =
                 Model::ParallelServers(ParallelServers { service: Span::from_millis(1), ..ParallelServers::default() });
             let spec =
-                DeviceSpec::of(Model::Array(Array { stages: vec![Stage::Cache(cache)], media: Box::new(media) }));
+                DeviceSpec::of(Model::Array(Array { stages: vec![ArrayStage::Cache(cache)], media: Box::new(media) }));
             let ask = |_| {
                 let drawn = chance.unit();
                 Ask::Read { at: upto.partition_point(|sum| *sum < drawn) as u64 * page.0, len: page.0 }
@@ -301,7 +303,7 @@ fn pair() -> Array {
         Controller { cores: 8, read: Span::from_micros(60), write: Span::from_micros(40), ..Controller::default() };
     let media = ParallelServers { servers: 256, service: Span::from_micros(100), ..ParallelServers::default() };
     Array {
-        stages: vec![Stage::Link(link), Stage::Controller(controller)],
+        stages: vec![ArrayStage::Link(link), ArrayStage::Controller(controller)],
         media: Box::new(Model::ParallelServers(media)),
     }
 }

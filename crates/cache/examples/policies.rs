@@ -2,7 +2,7 @@
 //! to the file that is named, for others to replay. A line a policy: its name, its share of misses,
 //! requests a second.
 
-use cache::{Cache, Key, PartitionId, Policy};
+use cache::{Cache, Eviction, Key, PartitionId};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::Instant;
@@ -29,7 +29,7 @@ fn main() -> std::io::Result<()> {
         let text: String = trace.iter().map(|page| format!("{}\n", page + 1)).collect();
         std::fs::write(path, text)?;
     }
-    for (name, policy) in [("s3fifo", Policy::S3Fifo), ("twoq", Policy::TwoQ), ("sieve", Policy::Sieve)] {
+    for (name, policy) in [("s3fifo", Eviction::S3Fifo), ("twoq", Eviction::TwoQ), ("sieve", Eviction::Sieve)] {
         let (mut best, mut missed) = (f64::INFINITY, 0);
         for _ in 0..3 {
             let mut cache = Cache::new(SIZE, policy);

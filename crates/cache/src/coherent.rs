@@ -15,8 +15,8 @@
 
 use crate::index::Key;
 use crate::lists::Slot;
-use crate::partition::{Policy, Statistics};
-use crate::partitions::{Cache, Evicted, Inserted, PartitionId, Refusal};
+use crate::partition::{Eviction, Statistics};
+use crate::partitions::{Cache, Evicted, Inserted, PartitionId, PartitionRefusal};
 use std::collections::{HashMap, HashSet};
 
 /// Pages are told apart by a hash when it is asked whether they changed: two that fall together
@@ -31,7 +31,7 @@ const STEPS: u32 = 512;
 pub struct Coherent {
     cache: Cache,
     page: u64,
-    policy: Policy,
+    policy: Eviction,
     trees: HashMap<u32, Tree>,
     /// Numbers that trees go by now.
     live: HashSet<u64>,
@@ -80,7 +80,7 @@ pub struct Filling {
 
 impl Coherent {
     /// An empty one of so many pages of `page` bytes each.
-    pub fn new(slots: u32, page: u64, policy: Policy) -> Coherent {
+    pub fn new(slots: u32, page: u64, policy: Eviction) -> Coherent {
         Coherent {
             cache: Cache::new(slots, policy),
             page,
@@ -224,7 +224,7 @@ impl Coherent {
     ///
     /// # Errors
     /// As [`Cache::divide`] has it.
-    pub fn divide(&mut self, parts: &[(PartitionId, u32)]) -> Result<(), Refusal> {
+    pub fn divide(&mut self, parts: &[(PartitionId, u32)]) -> Result<(), PartitionRefusal> {
         self.cache.divide(self.policy, parts)?;
         self.too_large = true;
         Ok(())

@@ -16,7 +16,7 @@ use crate::lists::{Links, NONE, Queue};
 
 /// Who is evicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
+pub enum Eviction {
     /// S3-FIFO.
     #[default]
     S3Fifo,
@@ -59,7 +59,7 @@ pub(crate) struct About {
 }
 
 pub(crate) struct Partition {
-    pub policy: Policy,
+    pub policy: Eviction,
     /// Slots that it was given.
     pub size: u32,
     /// Slots that it may have now: fewer while memory is short.
@@ -75,7 +75,7 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    pub(crate) fn new(policy: Policy, capacity: u32) -> Partition {
+    pub(crate) fn new(policy: Eviction, capacity: u32) -> Partition {
         let (small, main) = Default::default();
         let ghost = Ghost::new(ghosts(policy, capacity));
         Partition {
@@ -117,9 +117,9 @@ impl Partition {
     /// The small queue's part of the capacity.
     fn small_max(&self) -> u32 {
         match self.policy {
-            Policy::S3Fifo => (self.capacity / 10).max(1),
-            Policy::TwoQ => (self.capacity / 4).max(1),
-            Policy::Sieve | Policy::Lru => 0,
+            Eviction::S3Fifo => (self.capacity / 10).max(1),
+            Eviction::TwoQ => (self.capacity / 4).max(1),
+            Eviction::Sieve | Eviction::Lru => 0,
         }
     }
 
@@ -127,13 +127,13 @@ impl Partition {
     pub(crate) fn touch(&mut self, links: &mut Links, slot: u32, about: &mut About) {
         about.was_used = true;
         match self.policy {
-            Policy::S3Fifo => about.asked = (about.asked + 1).min(ASKED_MAX),
-            Policy::Sieve => about.asked = 1,
-            Policy::TwoQ | Policy::Lru if about.in_main => {
+            Eviction::S3Fifo => about.asked = (about.asked + 1).min(ASKED_MAX),
+            Eviction::Sieve => about.asked = 1,
+            Eviction::TwoQ | Eviction::Lru if about.in_main => {
                 links.unlink(&mut self.main, slot);
                 links.push(&mut self.main, slot);
             }
-            Policy::TwoQ | Policy::Lru => {}
+            Eviction::TwoQ | Eviction::Lru => {}
         }
     }
 
@@ -141,8 +141,8 @@ impl Partition {
     pub(crate) fn admit(&mut self, links: &mut Links, slot: u32, key: Key, about: &mut About) {
         let known = self.ghost.take(key.hash());
         let filling =
-            self.policy == Policy::S3Fifo && self.statistics.evicted == 0 && self.small.len >= self.small_max();
-        let one_queue = matches!(self.policy, Policy::Sieve | Policy::Lru);
+            self.policy == Eviction::S3Fifo && self.statistics.evicted == 0 && self.small.len >= self.small_max();
+        let one_queue = matches!(self.policy, Eviction::Sieve | Eviction::Lru);
         *about = About { in_main: one_queue || known || filling, asked: 0, was_used: known, ..*about };
         links.push(if about.in_main { &mut self.main } else { &mut self.small }, slot);
         self.statistics.inserted += 1;
@@ -160,10 +160,10 @@ impl Partition {
     pub(crate) fn evict(&mut self, links: &mut Links, keys: &[Key], abouts: &mut [About]) -> u32 {
         self.statistics.evicted += 1;
         match self.policy {
-            Policy::S3Fifo => self.evict_s3(links, keys, abouts),
-            Policy::TwoQ => self.evict_2q(links, keys),
-            Policy::Sieve => self.evict_sieve(links, abouts),
-            Policy::Lru => {
+            Eviction::S3Fifo => self.evict_s3(links, keys, abouts),
+            Eviction::TwoQ => self.evict_2q(links, keys),
+            Eviction::Sieve => self.evict_sieve(links, abouts),
+            Eviction::Lru => {
                 let slot = self.main.tail;
                 links.unlink(&mut self.main, slot);
                 slot
@@ -222,10 +222,10 @@ impl Partition {
 }
 
 /// Evicted keys that a policy remembers.
-fn ghosts(policy: Policy, capacity: u32) -> u32 {
+fn ghosts(policy: Eviction, capacity: u32) -> u32 {
     match policy {
-        Policy::S3Fifo => capacity - capacity / 10,
-        Policy::TwoQ => capacity / 2,
-        Policy::Sieve | Policy::Lru => 0,
+        Eviction::S3Fifo => capacity - capacity / 10,
+        Eviction::TwoQ => capacity / 2,
+        Eviction::Sieve | Eviction::Lru => 0,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::index::{Index, Key};
 use crate::lists::{Links, Slot};
-use crate::partition::{About, Partition, Policy, Statistics};
+use crate::partition::{About, Eviction, Partition, Statistics};
 use std::fmt;
 
 /// Partitions at most: a slot keeps the number of its own in a byte, and nobody assigns volumes to
@@ -15,7 +15,7 @@ pub struct PartitionId(pub u8);
 
 /// Why something cannot be. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum PartitionRefusal {
     /// The partitions would be larger together than the budget.
     Beyond {
         /// What they would have.
@@ -29,14 +29,14 @@ pub enum Refusal {
     Nothing,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for PartitionRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Beyond { asked, slots } => {
+            PartitionRefusal::Beyond { asked, slots } => {
                 write!(f, "the partitions would have {asked} pages, and the cache has {slots}")
             }
-            Refusal::NoPartition => write!(f, "partitions have the numbers 1 to {}", PARTITIONS_MAX - 1),
-            Refusal::Nothing => write!(f, "a partition has one page at least"),
+            PartitionRefusal::NoPartition => write!(f, "partitions have the numbers 1 to {}", PARTITIONS_MAX - 1),
+            PartitionRefusal::Nothing => write!(f, "a partition has one page at least"),
         }
     }
 }
@@ -75,7 +75,7 @@ pub struct Cache {
 
 impl Cache {
     /// A cache of so many slots, all of the default partition.
-    pub fn new(slots: u32, policy: Policy) -> Cache {
+    pub fn new(slots: u32, policy: Eviction) -> Cache {
         let mut partitions = Vec::with_capacity(PARTITIONS_MAX);
         partitions.push(Some(Partition::new(policy, slots)));
         Cache {
@@ -172,16 +172,16 @@ impl Cache {
     ///
     /// # Errors
     /// They are more than the slots, one has none, or a number cannot be.
-    pub fn divide(&mut self, policy: Policy, parts: &[(PartitionId, u32)]) -> Result<(), Refusal> {
+    pub fn divide(&mut self, policy: Eviction, parts: &[(PartitionId, u32)]) -> Result<(), PartitionRefusal> {
         if parts.iter().any(|(id, _)| id.0 == 0 || usize::from(id.0) >= PARTITIONS_MAX) {
-            return Err(Refusal::NoPartition);
+            return Err(PartitionRefusal::NoPartition);
         }
         if parts.iter().any(|(_, slots)| *slots == 0) {
-            return Err(Refusal::Nothing);
+            return Err(PartitionRefusal::Nothing);
         }
         let asked: u64 = parts.iter().map(|(_, slots)| u64::from(*slots)).sum();
         if asked > self.slots().into() {
-            return Err(Refusal::Beyond { asked, slots: self.slots() });
+            return Err(PartitionRefusal::Beyond { asked, slots: self.slots() });
         }
         for number in 1..self.partitions.len() {
             let is_named = parts.iter().any(|(id, _)| usize::from(id.0) == number);

@@ -4,7 +4,7 @@
 //! little larger than the cache; a database's working set beside a backup that reads all of it in
 //! turn.
 
-use cache::{Cache, Key, PartitionId, Policy, Shards};
+use cache::{Cache, Eviction, Key, PartitionId, Shards};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::io::Write as _;
@@ -33,7 +33,7 @@ fn traces() -> [(&'static str, Vec<u64>); 4] {
     [("zipf", zipf_alone), ("zipf beside scan", beside), ("loop", looped), ("database beside backup", database)]
 }
 
-fn misses(policy: Policy, size: u32, trace: &[u64]) -> f64 {
+fn misses(policy: Eviction, size: u32, trace: &[u64]) -> f64 {
     let (mut cache, part) = (Cache::new(size, policy), PartitionId::default());
     for page in trace {
         let key = Key { object: 1, page: *page };
@@ -95,7 +95,7 @@ fn misses_are_the_oracles() {
         let mut shards = Shards::new(1 << 16);
         trace.iter().for_each(|page| shards.ask(Key { object: 1, page: *page }));
         let curve = shards.curve();
-        let policies = [Policy::S3Fifo, Policy::TwoQ, Policy::Sieve];
+        let policies = [Eviction::S3Fifo, Eviction::TwoQ, Eviction::Sieve];
         for (at, size) in SIZES.into_iter().enumerate() {
             let ours: Vec<f64> = policies.iter().map(|policy| misses(*policy, size, &trace)).collect();
             let lru = curve.misses(size.into());
@@ -117,7 +117,7 @@ fn misses_are_the_oracles() {
                     policies[policy]
                 );
             }
-            let exact = misses(Policy::Lru, size, &trace);
+            let exact = misses(Eviction::Lru, size, &trace);
             assert!(
                 (exact - theirs[9 + at]).abs() <= 1e-9,
                 "{name}, {size} pages, LRU: {exact} for {}",
@@ -160,7 +160,7 @@ fn a_sample_of_the_pages_gives_the_curve_of_all() {
 fn slots_are_accounted_for_whatever_happens() {
     for seed in 0..200 {
         let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let policy = [Policy::S3Fifo, Policy::TwoQ, Policy::Sieve, Policy::Lru][seed as usize % 4];
+        let policy = [Eviction::S3Fifo, Eviction::TwoQ, Eviction::Sieve, Eviction::Lru][seed as usize % 4];
         let mut cache = Cache::new(64, policy);
         let mut parts = vec![PartitionId::default()];
         let mut held = [None::<Key>; 64];

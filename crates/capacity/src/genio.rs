@@ -13,11 +13,11 @@ use crate::hosts_on::{HostLoad, HostsOn};
 use crate::median;
 use crate::published::{Cells, PublishedError};
 use array::Array;
-use ramp::{Invocation, PhaseRun, Settings};
+use ramp::{PhaseRun, RampInvocation, RampSettings};
 use std::collections::HashMap;
 
 /// Hosts by name, each with whether a policy protects it, and their ramps.
-pub type Ramps = (Vec<(String, bool)>, Vec<Settings>);
+pub type Ramps = (Vec<(String, bool)>, Vec<RampSettings>);
 
 /// A published test, played.
 #[derive(Clone, Debug)]
@@ -25,9 +25,9 @@ pub struct Trial {
     /// By host: its name, and whether a policy protects it.
     pub hosts: Vec<(String, bool)>,
     /// By host: its ramp.
-    pub settings: Vec<Settings>,
+    pub settings: Vec<RampSettings>,
     /// By host and run.
-    pub rows: Vec<Vec<ramp::Row>>,
+    pub rows: Vec<Vec<ramp::RampRow>>,
 }
 
 impl Trial {
@@ -35,19 +35,19 @@ impl Trial {
     pub fn play(
         array: &Array,
         hosts: Vec<(String, bool)>,
-        settings: Vec<Settings>,
+        settings: Vec<RampSettings>,
         policies: &[(Option<f64>, Option<f64>)],
     ) -> Trial {
         let runs = settings.iter().map(|one| one.loads().len()).min().unwrap_or(0);
         let mut rows = vec![Vec::new(); hosts.len()];
         for run in 0..runs {
-            let load = |(one, (floor, ceiling)): (&Settings, &(Option<f64>, Option<f64>))| HostLoad {
+            let load = |(one, (floor, ceiling)): (&RampSettings, &(Option<f64>, Option<f64>))| HostLoad {
                 load: one.loads()[run],
                 floor: *floor,
                 ceiling: *ceiling,
             };
             let loads: Vec<HostLoad> = settings.iter().zip(policies).map(load).collect();
-            let asked: Vec<ramp::Load> = loads.iter().map(|host| host.load).collect();
+            let asked: Vec<ramp::RampLoad> = loads.iter().map(|host| host.load).collect();
             let played: Vec<PhaseRun> =
                 ramp::phases(&settings[0], &asked, &mut HostsOn::new(array, &loads, &settings[0]));
             for (host, one) in played.iter().enumerate() {
@@ -84,7 +84,7 @@ pub fn setups(test: &str, others: &HashMap<String, String>) -> Result<Ramps, Pub
             or_first("wijfile_arg")?,
         );
         let words: Vec<String> = line.split(' ').map(String::from).collect();
-        let read = Invocation::parse(&words, word("host")?);
+        let read = RampInvocation::parse(&words, word("host")?);
         let read = read.map_err(|error| PublishedError(format!("{}: {error}", cells.file)))?;
         settings.extend(read.settings);
         hosts.push((word("host")?.to_string(), word("role")? == "protected"));
@@ -112,9 +112,9 @@ const TABLES: [&str; 3] = ["aqos_rhel1.csv", "aqos_rhel2.csv", "aqos_rhel3_bully
 
 fn seen(others: &HashMap<String, String>) -> Result<Vec<Vec<Seen>>, PublishedError> {
     let (_, settings) = setups("A700_AQOS", others)?;
-    let table = |(file, settings): (&&str, &Settings)| {
+    let table = |(file, settings): (&&str, &RampSettings)| {
         let cells = Cells::of(file, others)?;
-        let row = |(row, load): (usize, ramp::Load)| {
+        let row = |(row, load): (usize, ramp::RampLoad)| {
             let journal = cells.number(row, "longest_wij_time_s").ok();
             Ok((load.burst as f64, cells.number(row, "longest_write_cycle_s")?, journal))
         };
@@ -169,7 +169,7 @@ pub fn held_out(others: &HashMap<String, String>) -> Result<Vec<(String, f64, f6
     ])
 }
 
-fn fitted(array: &Array, settings: &Settings) -> Vec<Fitted> {
+fn fitted(array: &Array, settings: &RampSettings) -> Vec<Fitted> {
     // What the array's own figures come to, with one host alone.
     let load = HostLoad { load: settings.loads()[0], floor: None, ceiling: None };
     let hosts = [load];
@@ -209,7 +209,7 @@ fn columns(cycle: Basis, with_reads: bool) -> Vec<Column> {
     columns
 }
 
-fn cells(published: &Cells, row: usize, columns: &[Column], simulated: &ramp::Row) -> Result<Row, PublishedError> {
+fn cells(published: &Cells, row: usize, columns: &[Column], simulated: &ramp::RampRow) -> Result<Row, PublishedError> {
     let pick = |column: &Column| {
         let (name, figure) = match column.name.as_str() {
             "total IOPS" => ("total_iops", Some(simulated.total_iops())),
@@ -337,7 +337,7 @@ fn targets(
     Ok(targets)
 }
 
-fn slope(with: &Trial, host: usize, of: impl Fn(&ramp::Row) -> f64) -> f64 {
+fn slope(with: &Trial, host: usize, of: impl Fn(&ramp::RampRow) -> f64) -> f64 {
     power(with.rows[host].iter().map(|row| (of(row), row.longest_cycle.as_secs_f64())))
 }
 
@@ -442,7 +442,7 @@ pub fn a_pair(
     let hosts = trial.rows.iter().map(|rows| &rows[step]);
     let quiet =
         hosts.clone().min_by(|one, other| one.longest_cycle.cmp(&other.longest_cycle)).cloned().unwrap_or_default();
-    let all = ramp::Row {
+    let all = ramp::RampRow {
         read_iops: hosts.clone().map(|row| row.read_iops).sum(),
         write_iops: hosts.clone().map(|row| row.write_iops).sum(),
         ..quiet
@@ -485,8 +485,9 @@ pub fn a_pair(
 
 /// The printed cycle, and those of all steps of each host.
 fn ramps_drawn(printed: (f64, f64), trial: &Trial) -> Drawn {
-    let cycles =
-        |rows: &Vec<ramp::Row>| rows.iter().map(|row| (row.target as f64, row.longest_cycle.as_secs_f64())).collect();
+    let cycles = |rows: &Vec<ramp::RampRow>| {
+        rows.iter().map(|row| (row.target as f64, row.longest_cycle.as_secs_f64())).collect()
+    };
     let mut curves: Vec<Curve> = vec![("published".into(), true, vec![printed])];
     curves.extend(trial.hosts.iter().zip(&trial.rows).map(|(host, rows)| (host.0.clone(), false, cycles(rows))));
     Drawn {

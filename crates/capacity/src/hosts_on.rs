@@ -7,14 +7,14 @@
 
 use array::{Array, Flow};
 use block::{Bytes, OpKind};
-use ramp::{BLOCK, Doing, Load, Rates, Settings, Steady};
+use ramp::{BLOCK, Doing, RampLoad, RampSettings, Rates, Steady};
 use std::collections::HashMap;
 
 /// A host and what its policies promise and allow, in operations a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostLoad {
     /// What it asks.
-    pub load: Load,
+    pub load: RampLoad,
     /// What it has of floors, over all its volumes.
     pub floor: Option<f64>,
     /// What its ceilings allow, over all its volumes.
@@ -39,7 +39,7 @@ const HALVES: usize = 20;
 
 impl<'a> HostsOn<'a> {
     /// These hosts, with the test's numbers of `settings`.
-    pub fn new(array: &'a Array, hosts: &'a [HostLoad], settings: &Settings) -> HostsOn<'a> {
+    pub fn new(array: &'a Array, hosts: &'a [HostLoad], settings: &RampSettings) -> HostsOn<'a> {
         HostsOn {
             array,
             hosts,

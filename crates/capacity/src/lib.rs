@@ -26,7 +26,7 @@ pub use order_entry::{Carried, carried, fit_two};
 pub use published::{Cells, PublishedError};
 pub use size::{Candidate, Need, Sized as SizedArray, Standing, choice, size, size_page, size_text};
 pub use tier_table::{TIER_SHOP, fit_tiers, suspects, tier_table};
-pub use workshop::{Step, Steps, walk_through, workshop};
+pub use workshop::{WalkStep, WalkSteps, walk_through, workshop};
 
 /// The middle of figures, of an even number the mean of the two in the middle; 0 of none.
 fn median(mut figures: Vec<f64>) -> f64 {

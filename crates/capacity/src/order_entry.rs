@@ -11,7 +11,7 @@
 //! log before it and for its own. The same [`Shop`] played request by request is
 //! [`oltp::Shopping`]; a test holds both together.
 
-use array::{Array, Flow, Stage};
+use array::{Array, ArrayStage, Flow};
 use block::{Bytes, OpKind};
 use oltp::Shop;
 
@@ -42,7 +42,7 @@ struct Met {
 /// array has a RAID.
 fn stripe(array: &Array) -> Bytes {
     let raid = array.stages.iter().find_map(|stage| match stage {
-        Stage::Raid(raid) => Some(raid),
+        ArrayStage::Raid(raid) => Some(raid),
         _ => None,
     });
     raid.map_or(Bytes::kib(64), |raid| Bytes(raid.unit.0 * raid.data()))
@@ -133,10 +133,10 @@ mod tests {
     use super::*;
     use array::{DeviceSpec, Model, ParallelServers, VirtualClock};
     use block::{Driver as _, Span, Time, Wait, drive};
-    use oltp::{Figures, Mix, Shopping};
+    use oltp::{Figures, Shopping, TransactionMix};
 
     fn shop(users: u32, host: Span, missing: f64) -> Shop {
-        let (mix, database, page) = (Mix::V2, Bytes::gib(30), Bytes::kib(8));
+        let (mix, database, page) = (TransactionMix::V2, Bytes::gib(30), Bytes::kib(8));
         Shop { users, mix, think: Span::ZERO, host, processors: 1, missing, database, page }
     }
 

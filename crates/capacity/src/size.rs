@@ -8,7 +8,7 @@
 
 mod page;
 
-use array::{Array, Flow, Means, Stage};
+use array::{Array, ArrayStage, Flow, Means};
 use block::{Bytes, OpKind};
 pub use page::{size_page, size_text};
 
@@ -107,15 +107,15 @@ fn standing(array: &Array, iops: f64, need: &Need) -> Standing {
 
 /// The same array with one controller of two: half of its cores, and half of its ways.
 fn one_down(array: &Array) -> Array {
-    let half = |stage: &Stage| match stage.clone() {
-        Stage::Controller(mut controller) => {
+    let half = |stage: &ArrayStage| match stage.clone() {
+        ArrayStage::Controller(mut controller) => {
             controller.cores = (controller.cores / 2).max(1);
-            Stage::Controller(controller)
+            ArrayStage::Controller(controller)
         }
-        Stage::Link(mut link) => {
+        ArrayStage::Link(mut link) => {
             link.bandwidth = Bytes((link.bandwidth.0 / 2).max(1));
             link.flows = (link.flows / 2).max(1);
-            Stage::Link(link)
+            ArrayStage::Link(link)
         }
         other => other,
     };
@@ -191,7 +191,7 @@ mod tests {
         let each = Span::from_micros(100);
         let controller = Controller { cores, read: each, write: each, ..Controller::default() };
         let media = ParallelServers { servers: 10_000, service: each, ..ParallelServers::default() };
-        let stages = vec![Stage::Link(link), Stage::Controller(controller)];
+        let stages = vec![ArrayStage::Link(link), ArrayStage::Controller(controller)];
         Candidate {
             name: name.into(),
             array: Array { stages, media: Box::new(Model::ParallelServers(media)) },

@@ -12,7 +12,7 @@ use crate::order_entry::{carried, fit_two};
 use crate::published::{Cells, PublishedError};
 use array::Array;
 use block::{Bytes, Span};
-use oltp::{Mix, Shop};
+use oltp::{Shop, TransactionMix};
 use std::collections::HashMap;
 
 const FILE: &str = "uspv_swingbench.csv";
@@ -22,7 +22,7 @@ const FILE: &str = "uspv_swingbench.csv";
 /// database was.
 pub const TIER_SHOP: Shop = Shop {
     users: 72,
-    mix: Mix::V2,
+    mix: TransactionMix::V2,
     think: Span::ZERO,
     host: Span::from_nanos(1_020_600),
     processors: 1,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// A step of a published procedure as it was played: its name and what came of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Step {
+pub struct WalkStep {
     /// As the published table calls it.
     pub name: String,
     /// By what is measured in it: mean and the most in any second.
@@ -16,9 +16,9 @@ pub struct Step {
 
 /// Steps by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Steps(pub Vec<Step>);
+pub struct WalkSteps(pub Vec<WalkStep>);
 
-impl Steps {
+impl WalkSteps {
     fn figure(&self, name: &str, of: usize) -> Option<(f64, f64)> {
         self.0.iter().find(|step| step.name == name)?.figures.get(of).copied()
     }
@@ -38,7 +38,7 @@ fn fitted(name: &str, value: &str, to: &str) -> Fitted {
 /// # Errors
 /// A published cell is missing.
 pub fn workshop(
-    steps: &Steps,
+    steps: &WalkSteps,
     curves: Vec<(String, Vec<(f64, f64)>)>,
     others: &HashMap<String, String>,
 ) -> Result<Comparison, PublishedError> {
@@ -93,7 +93,7 @@ pub fn workshop(
 }
 
 /// The rows of throughput and those of small requests.
-fn expectations(steps: &Steps, others: &HashMap<String, String>) -> Result<(Vec<Row>, Vec<Row>), PublishedError> {
+fn expectations(steps: &WalkSteps, others: &HashMap<String, String>) -> Result<(Vec<Row>, Vec<Row>), PublishedError> {
     let published = Cells::of("fsx_workshop_expectations.csv", others)?;
     let (mut rates, mut operations) = (Vec::new(), Vec::new());
     for row in 0..published.len() {
@@ -118,14 +118,14 @@ fn expectations(steps: &Steps, others: &HashMap<String, String>) -> Result<(Vec<
 ///
 /// # Errors
 /// A published cell is missing.
-pub fn walk_through(steps: &Steps, others: &HashMap<String, String>) -> Result<Comparison, PublishedError> {
+pub fn walk_through(steps: &WalkSteps, others: &HashMap<String, String>) -> Result<Comparison, PublishedError> {
     let (first, rest) = observed(steps, others)?;
     let lines = vec![
         Line { name: "step 1".into(), columns: vec![column("IOPS", Basis::Fitted(2))], rows: first },
         Line { name: "steps 2 to 9".into(), columns: vec![column("IOPS", Basis::Predicted(2))], rows: rest },
     ];
     let targets = walk_targets(steps, &lines);
-    let figure = |step: &Step| step.name.parse::<f64>().ok();
+    let figure = |step: &WalkStep| step.name.parse::<f64>().ok();
     let curve = |volume: usize| -> Vec<(f64, f64)> {
         steps.0.iter().filter_map(|step| Some((figure(step)?, step.figures.get(volume)?.0))).collect()
     };
@@ -166,7 +166,7 @@ pub fn walk_through(steps: &Steps, others: &HashMap<String, String>) -> Result<C
 const VOLUMES: [&str; 3] = ["vol1", "vol2", "vol3"];
 
 /// The rows of step 1 and those of all others.
-fn observed(steps: &Steps, others: &HashMap<String, String>) -> Result<(Vec<Row>, Vec<Row>), PublishedError> {
+fn observed(steps: &WalkSteps, others: &HashMap<String, String>) -> Result<(Vec<Row>, Vec<Row>), PublishedError> {
     let published = Cells::of("fsx_qos_steps.csv", others)?;
     let (mut first, mut rest) = (Vec::new(), Vec::new());
     for row in 0..published.len() {
@@ -195,7 +195,7 @@ fn observed(steps: &Steps, others: &HashMap<String, String>) -> Result<(Vec<Row>
     Ok((first, rest))
 }
 
-fn walk_targets(steps: &Steps, lines: &[Line]) -> Vec<Target> {
+fn walk_targets(steps: &WalkSteps, lines: &[Line]) -> Vec<Target> {
     let near = |step: &str, volume: usize, want: f64, part: f64| {
         steps.figure(step, volume).is_some_and(|(mean, _)| (mean / want - 1.0).abs() <= part)
     };

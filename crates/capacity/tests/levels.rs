@@ -8,18 +8,19 @@
 //! mirrors.
 
 use array::{
-    Array, Controller, DeviceSpec, Flash, Level, Link, Model, ParallelServers, Raid, Stage, VirtualClock, WriteLog,
+    Array, ArrayStage, Controller, DeviceSpec, Flash, Level, Link, Model, ParallelServers, Raid, VirtualClock, WriteLog,
 };
 use block::{Bytes, Driver as _, ObjectId, Span};
 use capacity::{HostLoad, HostsOn};
 use ramp::{
-    Accounting, BLOCK, Constants, DataFile, Ladder, Layout, Machine, NoContents, RunSetup, Settings, Spot, Steps,
+    Accounting, BLOCK, Constants, CycleMachine, DataFile, Ladder, Layout, NoContents, RampSettings, RunSetup, Spot,
+    Steps,
 };
 
 const DATA: Bytes = Bytes::gib(16);
 
-fn settings(target: u64) -> Settings {
-    Settings {
+fn settings(target: u64) -> RampSettings {
+    RampSettings {
         ladder: Ladder { min: target, max: target, runs: 1, steps: Steps::AboveMinimum },
         runtime: Span::from_secs(32),
         wij_file: String::new(),
@@ -32,8 +33,8 @@ fn settings(target: u64) -> Settings {
     }
 }
 
-fn link(flow: u64) -> Stage {
-    Stage::Link(Link {
+fn link(flow: u64) -> ArrayStage {
+    ArrayStage::Link(Link {
         bandwidth: Bytes(1_600_000_000),
         latency: Span::from_micros(10),
         flow: Some(Bytes(flow)),
@@ -41,16 +42,16 @@ fn link(flow: u64) -> Stage {
     })
 }
 
-fn controller(cores: u32, read: u64, write: u64) -> Stage {
+fn controller(cores: u32, read: u64, write: u64) -> ArrayStage {
     let (read, write) = (Span::from_micros(read), Span::from_micros(write));
-    Stage::Controller(Controller { cores, read, write, ..Controller::default() })
+    ArrayStage::Controller(Controller { cores, read, write, ..Controller::default() })
 }
 
 /// Points far apart, so that none falls into a run: what depends on time is not in a mean, which
 /// has the media's part of writes all the time. So loads are small beside the media.
-fn log(latency: u64) -> Stage {
+fn log(latency: u64) -> ArrayStage {
     let (half, every) = (Bytes::gib(64), Span::from_secs(3600));
-    Stage::WriteLog(WriteLog { half, latency: Span::from_micros(latency), every, ..WriteLog::default() })
+    ArrayStage::WriteLog(WriteLog { half, latency: Span::from_micros(latency), every, ..WriteLog::default() })
 }
 
 fn flash() -> Box<Model> {
@@ -90,7 +91,7 @@ fn arrays() -> Vec<(&'static str, u64, Array)> {
                 stages: vec![
                     link(400_000_000),
                     controller(4, 50, 80),
-                    Stage::Raid(Raid { level: Level::Zero, members: 8, unit: Bytes::kib(64) }),
+                    ArrayStage::Raid(Raid { level: Level::Zero, members: 8, unit: Bytes::kib(64) }),
                 ],
                 media: flash(),
             },
@@ -115,7 +116,7 @@ fn the_machine_and_phases_agree() {
         let mut clock = VirtualClock::new();
         let (device, setup) = (spec.build(1).expect("a device"), RunSetup::of(&settings, 0));
         let machine =
-            Machine::new(device, Box::new(NoContents), layout, &load, &setup, clock.now()).expect("a machine");
+            CycleMachine::new(device, Box::new(NoContents), layout, &load, &setup, clock.now()).expect("a machine");
         let played = machine.run(&mut clock, Span::from_secs(60), &mut |_| true);
         assert!(played.failure.is_none(), "{name}: {:?}", played.failure);
 

@@ -29,7 +29,7 @@ pub enum Records {
 
 /// Why an encrypted connection is given up.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum CipherFault {
     /// With certificates.
     #[error(transparent)]
     Certificates(#[from] rustls::Error),
@@ -56,7 +56,7 @@ impl Records {
     ///
     /// # Errors
     /// The two ends do not come together.
-    pub fn shake_hands(&mut self) -> Result<bool, Fault> {
+    pub fn shake_hands(&mut self) -> Result<bool, CipherFault> {
         match self {
             Records::Certificates(connection) => Ok(!connection.is_handshaking()),
             Records::Keys(session) => Ok(session.shake_hands()?),
@@ -77,7 +77,7 @@ impl Records {
     /// # Errors
     /// They are not from the other end of this connection, or damaged; an alert that says so may
     /// have to go out.
-    pub fn feed(&mut self, mut records: &[u8]) -> Result<usize, Fault> {
+    pub fn feed(&mut self, mut records: &[u8]) -> Result<usize, CipherFault> {
         match self {
             Records::Certificates(connection) => {
                 // Clear text is taken out before more goes in, so this is a record or message
@@ -99,7 +99,7 @@ impl Records {
     ///
     /// # Errors
     /// What came is not from the other end of this connection, or damaged.
-    pub fn read(&mut self, into: &mut [u8]) -> Result<Pulled, Fault> {
+    pub fn read(&mut self, into: &mut [u8]) -> Result<Pulled, CipherFault> {
         match self {
             Records::Certificates(connection) => match connection.reader().read(into) {
                 Ok(0) => Ok(Pulled::End),
@@ -116,7 +116,7 @@ impl Records {
     ///
     /// # Errors
     /// As [`Records::read`].
-    pub fn take_clear(&mut self, clear: &mut Vec<u8>) -> Result<bool, Fault> {
+    pub fn take_clear(&mut self, clear: &mut Vec<u8>) -> Result<bool, CipherFault> {
         match self {
             Records::Certificates(connection) => {
                 let state = connection.process_new_packets()?;

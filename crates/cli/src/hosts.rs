@@ -24,7 +24,7 @@ use block::{Span, Time};
 use engine::{Managed, Scene};
 use fit::fit;
 use load::{Scaling, constants, fitted, window};
-use ramp::{Arm, Experiment, HostRows, Outcome, Row, RunOutcome, Settings, TimelineSecond, experiment_page};
+use ramp::{Arm, Experiment, HostRows, Outcome, RampRow, RampSettings, RunOutcome, TimelineSecond, experiment_page};
 use ramp::{busy_by_cycle, experiment_table, experiment_verdict};
 use report::Page;
 use stats::Machine;
@@ -39,7 +39,7 @@ trait Field {
     ///
     /// # Errors
     /// A stop was asked for, or a host failed: the run of all was ended then, and is lost.
-    fn run(&mut self, ramps: &[Settings], number: u64) -> Result<Vec<RunOutcome>>;
+    fn run(&mut self, ramps: &[RampSettings], number: u64) -> Result<Vec<RunOutcome>>;
     /// Its clock.
     fn now(&self) -> Time;
     /// What it runs on.
@@ -76,7 +76,7 @@ struct Ramping<'a> {
     /// The runs that were not begun yet.
     points: std::vec::IntoIter<Point>,
     /// The ramp of each host.
-    ramps: Vec<Settings>,
+    ramps: Vec<RampSettings>,
     /// Of each half, of each host, the runs that were played.
     runs: [Vec<Vec<RunOutcome>>; 2],
 }
@@ -117,7 +117,7 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
         None => fit(plan, field, &mut |line| say(options, line))?,
     };
     let ramps = load::ramps(plan, factor);
-    ramps.iter().try_for_each(Settings::check)?;
+    ramps.iter().try_for_each(RampSettings::check)?;
     let points = whole::points(plan, &ramps, Scaling::of(plan, factor))?;
     let (tool, memory) = &options.keeping;
     let run = Run {
@@ -162,7 +162,7 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
 /// The experiment for those who show it.
 fn experiment(
     plan: &HostsPlan,
-    ramps: &[Settings],
+    ramps: &[RampSettings],
     factor: f64,
     runs: &[Vec<Vec<RunOutcome>>; 2],
     cut_short: bool,
@@ -233,11 +233,11 @@ impl Scene for Ramping<'_> {
 }
 
 /// A half's rows and cycles.
-fn arm(name: &str, plan: &HostsPlan, ramps: &[Settings], runs: &[Vec<RunOutcome>]) -> Arm {
-    let rows = |((host, ramp), runs): ((&PlannedHost, &Settings), &Vec<RunOutcome>)| HostRows {
+fn arm(name: &str, plan: &HostsPlan, ramps: &[RampSettings], runs: &[Vec<RunOutcome>]) -> Arm {
+    let rows = |((host, ramp), runs): ((&PlannedHost, &RampSettings), &Vec<RunOutcome>)| HostRows {
         name: host.name.clone(),
         protected: host.protected,
-        rows: (0..).zip(runs).map(|(number, run)| Row::of(number, run, ramp)).collect(),
+        rows: (0..).zip(runs).map(|(number, run)| RampRow::of(number, run, ramp)).collect(),
         cycles: runs.iter().map(|run| cycles(run, plan.cycle)).collect(),
     };
     let second = |runs: &Vec<RunOutcome>| (0..).zip(runs).flat_map(|(run, of)| TimelineSecond::of(run, of)).collect();

@@ -8,7 +8,7 @@ mod writer;
 use crate::{machine, state, terminal};
 use anyhow::Context as _;
 use block::Span;
-use engine::{HostWatch, Pace};
+use engine::{HostWatch, RunWatcher};
 use results::Results;
 use stats::run::{HostRecord, Identity, Run, State};
 use stats::{DispatchTrace, Recording};
@@ -201,7 +201,7 @@ pub struct Keeping<'a, P> {
     pub kept: &'a mut Kept,
 }
 
-impl<P: Pace> Pace for Keeping<'_, P> {
+impl<P: RunWatcher> RunWatcher for Keeping<'_, P> {
     fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool {
         let goes_on = self.watch.second(run, phase, passed, whole);
         if self.kept.is_due() {

@@ -19,7 +19,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use storage::Consent;
 use workload::Plan;
-use workload::plan::{Device, HostsPlan, Units, Volume, Workload, parse_space};
+use workload::plan::{Device, HostsPlan, PlanUnits, Volume, Workload, parse_space};
 
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
@@ -178,7 +178,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
 /// The plan is wrong or cannot be simulated.
 pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>, times: f64) -> Result<Recording> {
     struct Unseen(interrupt::Stop);
-    impl engine::Pace for Unseen {
+    impl engine::RunWatcher for Unseen {
         fn second(&mut self, _run: &Run, _phase: usize, _passed: Span, _whole: Span) -> bool {
             !self.0.is_asked()
         }
@@ -283,7 +283,7 @@ fn begun(plan: &Plan, started: u64, simulated: bool, options: &Options) -> Run {
 /// What a plan comes to on its stage.
 struct Course {
     /// What each workload uses: a LUN by its path, or a place as it was named.
-    places: Vec<run::Place>,
+    places: Vec<run::RunPlace>,
     /// Each phase's lines as they will run.
     commands: Vec<Vec<String>>,
     /// How long the idle device takes for a request.
@@ -466,7 +466,7 @@ fn factor(given: &str) -> Result<f64, String> {
 /// As administrators' commands read sizes, and plans: `1GB` is 10^9 bytes, rounded up to whole
 /// blocks.
 pub fn size(given: &str) -> Result<Bytes, String> {
-    let size = parse_space(given, Units::Decimal).ok();
+    let size = parse_space(given, PlanUnits::Decimal).ok();
     let blocks = size.and_then(|size| size.0.checked_next_multiple_of(4096).map(Bytes));
     blocks.filter(|size| *size >= Bytes::mib(1)).ok_or_else(|| "must be a size such as 64MiB, at least 1 MiB".into())
 }

@@ -18,7 +18,7 @@ pub use storage::{OpenedStorage, Wanted};
 
 use anyhow::Result;
 use block::{Bytes, ObjectId, OpKind};
-use ramp::{Load, Progress, RunOutcome, RunSetup, Settings};
+use ramp::{Progress, RampLoad, RampSettings, RunOutcome, RunSetup};
 use std::path::Path;
 
 /// What a ramp works on.
@@ -48,8 +48,8 @@ pub trait Storage {
     /// The storage cannot be opened, or cannot take the load.
     fn play(
         &mut self,
-        settings: &Settings,
-        load: &Load,
+        settings: &RampSettings,
+        load: &RampLoad,
         setup: &RunSetup,
         run: u64,
         watch: &mut dyn FnMut(&Progress) -> bool,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};
-use ontap::value::{AbsoluteMinimum, AdaptiveRate, Count, Limits, MinThroughput, Throughput, ValueError};
+use ontap::value::{AbsoluteMinimum, AdaptiveRate, Count, MinThroughput, Throughput, ThroughputLimits, ValueError};
 use ontap::{Command, Word};
 use workload::plan::unfold;
 
@@ -75,10 +75,13 @@ fn burst(given: &str, factor: f64) -> Result<String, ValueError> {
     Ok(if iops == 0 { given.into() } else { times(iops.into(), factor).to_string() })
 }
 
-fn scaled(limits: Limits, factor: f64) -> Limits {
+fn scaled(limits: ThroughputLimits, factor: f64) -> ThroughputLimits {
     // Bytes in whole kilobytes, so that the line stays readable.
     let bytes = |rate: u64| (times(rate, factor) / 1000).max(1) * 1000;
-    Limits { iops: limits.iops.map(|rate| times(rate, factor)), bytes_per_second: limits.bytes_per_second.map(bytes) }
+    ThroughputLimits {
+        iops: limits.iops.map(|rate| times(rate, factor)),
+        bytes_per_second: limits.bytes_per_second.map(bytes),
+    }
 }
 
 fn times(rate: u64, factor: f64) -> u64 {

@@ -14,7 +14,7 @@ pub mod simulated;
 pub use places::Places;
 
 use qos::RegistrySettings;
-use workload::plan::{Burst, Nesting, Peak, Units, Volume};
+use workload::plan::{Burst, Peak, PlanNesting, PlanUnits, Volume};
 use workload::{Arrival, Plan, Spec};
 
 /// How a plan's policies are meant.
@@ -22,12 +22,12 @@ pub fn registry_settings(plan: &Plan) -> RegistrySettings {
     let said = &plan.settings;
     RegistrySettings {
         units: match said.units {
-            Units::Decimal => qos::Units::Decimal,
-            Units::Binary => qos::Units::Binary,
+            PlanUnits::Decimal => qos::Units::Decimal,
+            PlanUnits::Binary => qos::Units::Binary,
         },
         nesting: match said.nesting {
-            Nesting::Ontap => qos::Nesting::Ontap,
-            Nesting::Free => qos::Nesting::Free,
+            PlanNesting::Ontap => qos::Nesting::Ontap,
+            PlanNesting::Free => qos::Nesting::Free,
         },
         burst: match said.burst {
             Burst::None => qos::DefaultBurst::None,

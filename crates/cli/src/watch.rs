@@ -5,9 +5,9 @@ use crate::interrupt::Stop;
 use crate::live::{Live, Stream, forget};
 use crate::terminal;
 use block::Span;
-use engine::Pace;
+use engine::RunWatcher;
 use report::Paint;
-use report::live::{LiveState, LiveWorkload, Size, lines};
+use report::live::{LiveState, LiveWorkload, ScreenSize, lines};
 use report::text;
 use stats::run::Run;
 use std::io::{IsTerminal, Write, stdout};
@@ -70,7 +70,7 @@ pub struct Seen<'a> {
     pub phases: usize,
 }
 
-impl Pace for Seen<'_> {
+impl RunWatcher for Seen<'_> {
     fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool {
         let recording = run.latest();
         let now = &recording.phases[phase];
@@ -99,9 +99,9 @@ pub fn paint() -> Paint {
 }
 
 /// The size of the terminal behind a stream; 80 × 24 where there is none.
-pub fn size_of(stream: impl std::os::fd::AsFd) -> Size {
-    terminal_size::terminal_size_of(stream).map_or(Size { columns: REPORT_COLUMNS, rows: 24 }, |(width, height)| Size {
-        columns: usize::from(width.0),
-        rows: usize::from(height.0),
-    })
+pub fn size_of(stream: impl std::os::fd::AsFd) -> ScreenSize {
+    terminal_size::terminal_size_of(stream).map_or(
+        ScreenSize { columns: REPORT_COLUMNS, rows: 24 },
+        |(width, height)| ScreenSize { columns: usize::from(width.0), rows: usize::from(height.0) },
+    )
 }

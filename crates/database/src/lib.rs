@@ -21,7 +21,7 @@ mod sqlite;
 pub use any::Database;
 pub use books::Found;
 pub use error::Error;
-pub use play::{Dates, Pace, Plan, Whistle, play};
+pub use play::{Dates, PointWatcher, UserPlan, Whistle, play};
 pub use postgres::{Address, AddressError, Isolation, Postgres, ServerWatch, WireError};
 pub use private::Private;
 pub use process::process;

@@ -1,7 +1,7 @@
 //! Users at work: a thread each, and one that collects what they did.
 
 use block::{Actor, Driver, Span, Time, Wait, Wakeup, drive};
-use oltp::{Done, Draws, Failure, Ledger, Mix, Mode, Performed, Session, Think, User};
+use oltp::{Done, Draws, Failure, Ledger, Mode, Performed, Session, Think, TransactionMix, User};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -11,11 +11,11 @@ use uring::Clock;
 
 /// What users do in a point.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct UserPlan {
     /// How many there are.
     pub users: u32,
     /// What they do.
-    pub mix: Mix,
+    pub mix: TransactionMix,
     /// How they ask for it.
     pub mode: Mode,
     /// How long they think.
@@ -47,7 +47,7 @@ pub enum Dates {
 }
 
 /// Who looks at a point while it goes on, about once a second.
-pub trait Pace {
+pub trait PointWatcher {
     /// The window begins now.
     fn begins(&mut self) {}
 
@@ -86,10 +86,10 @@ const AFTER_FAILURE: Span = Span::from_millis(10);
 /// # Errors
 /// A user has no connection at the start, or the system gives no thread.
 pub fn play<'w, S: Session + Send>(
-    plan: &Plan,
+    plan: &UserPlan,
     whistle: &'w Whistle,
     connect: &(dyn Fn(u32, &'w Whistle) -> Result<S, Failure> + Sync),
-    pace: &mut dyn Pace,
+    pace: &mut dyn PointWatcher,
 ) -> Result<Ledger, Failure> {
     let clock = Clock::new();
     // All are connected before the first begins: logging on is no part of the load.
@@ -112,12 +112,12 @@ pub fn play<'w, S: Session + Send>(
 }
 
 fn collect(
-    plan: &Plan,
+    plan: &UserPlan,
     whistle: &Whistle,
     clock: Clock,
     receiver: Receiver<Told>,
     start: Time,
-    pace: &mut dyn Pace,
+    pace: &mut dyn PointWatcher,
 ) -> Ledger {
     let inbox = Rc::new(RefCell::new(Inbox::default()));
     let mut desk = Desk { clock, receiver, inbox: Rc::clone(&inbox) };
@@ -229,7 +229,7 @@ impl Actor for Collector {
 
 /// The thread of a user.
 struct Worker<'a, 'w, S> {
-    plan: &'a Plan,
+    plan: &'a UserPlan,
     number: u32,
     whistle: &'w Whistle,
     clock: Clock,

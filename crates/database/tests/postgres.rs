@@ -4,8 +4,8 @@
 
 mod work;
 
-use database::{Database, Error, Isolation, Pace, Private, Sqlite, Whistle};
-use oltp::{Failure, Indexes, Ledger, Mix, Mode, Rows, Session, Sizes, Table};
+use database::{Database, Error, Isolation, PointWatcher, Private, Sqlite, Whistle};
+use oltp::{Failure, Indexes, Ledger, Mode, Rows, Session, Sizes, Table, TransactionMix};
 use tempfile::TempDir;
 use work::{Asked, JOBS, play, play_watched, set_up, wrong};
 
@@ -133,7 +133,7 @@ fn failures_have_their_kinds() {
 /// Crashes the server once after a number of transactions.
 struct Crash<'a>(&'a Private, bool);
 
-impl Pace for Crash<'_> {
+impl PointWatcher for Crash<'_> {
     fn second(&mut self, ledger: &Ledger, _: usize, _: u32) -> bool {
         let done: u64 = ledger.seconds().iter().map(|second| second.done).sum();
         if done > 50 && !self.1 {
@@ -153,7 +153,7 @@ fn a_server_that_crashes_is_a_gap_and_no_end() {
     let mut crash = Crash(&server, false);
     let asked = Asked { users: 3, transactions: 60_000, mode: Mode::Statements };
     let mut limited = Limited { crash: &mut crash, after: 0 };
-    let ledger = play_watched(&database, asked, Mix::V2, &mut limited);
+    let ledger = play_watched(&database, asked, TransactionMix::V2, &mut limited);
     assert!(crash.1 && ledger.first_failure().is_some(), "{ledger:?}");
     let said = wrong(&database);
     assert!(said.iter().all(|(_, holds)| holds.is_none()), "{said:?}");
@@ -165,7 +165,7 @@ struct Limited<'a, 'b> {
     after: u64,
 }
 
-impl Pace for Limited<'_, '_> {
+impl PointWatcher for Limited<'_, '_> {
     fn second(&mut self, ledger: &Ledger, seconds: usize, working: u32) -> bool {
         let done: u64 = ledger.seconds().iter().map(|second| second.done).sum();
         let was = self.crash.1;

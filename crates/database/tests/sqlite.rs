@@ -126,8 +126,11 @@ fn statements_are_as_many_as_derived() {
     let folder = tempfile::tempdir().unwrap();
     let database = sqlite(folder.path().join("a"));
     set_up(&database, 1, 1000);
-    let ledger =
-        work::play_mix(&database, Asked { users: 1, transactions: 2000, mode: Mode::Statements }, oltp::Mix::V2);
+    let ledger = work::play_mix(
+        &database,
+        Asked { users: 1, transactions: 2000, mode: Mode::Statements },
+        oltp::TransactionMix::V2,
+    );
     let counts = ledger.whole();
     let mean = |count: u64| count as f64 / 2000.0;
     let means = [counts.commits, counts.selects, counts.inserted(), counts.updates].map(mean);

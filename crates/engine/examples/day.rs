@@ -6,8 +6,8 @@
 //! gate said of them, and their dispatches.
 
 use block::{Bytes, Span, Time};
-use engine::{Conductor, Managed, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
-use stats::run::{Place, Run};
+use engine::{Conductor, Managed, ObjectSecond, RunWatcher, Second, Stage, StageError, WorkloadSecond};
+use stats::run::{Run, RunPlace};
 use stats::{DispatchTrace, Ended, HeldBy, LimitsInForce, Noted, Tape, Waits};
 use std::fmt::Write as _;
 use workload::{Plan, Spec};
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [hours, workloads] = numbers[..] else { return Err("name the hours and the workloads".into()) };
     let plan = Plan::read(&text(hours, workloads), "day.toml")?;
     let path = |n| format!("svm01:/vol/v{n}/l");
-    let places = (0..workloads).map(|n| Place { kind: "volume".into(), name: path(n), size: None }).collect();
+    let places = (0..workloads).map(|n| RunPlace { kind: "volume".into(), name: path(n), size: None }).collect();
     let mut stage = Even { now: Time::ZERO, paths: (0..workloads).map(path).collect() };
     let mut on = On;
     let conductor = Conductor::new(&plan, &mut stage, &mut on, places, Span::from_micros(100));
@@ -124,7 +124,7 @@ fn object(path: &str, from: Time) -> ObjectSecond {
 /// Nobody watches.
 struct On;
 
-impl Pace for On {
+impl RunWatcher for On {
     fn second(&mut self, _run: &Run, _phase: usize, _passed: Span, _whole: Span) -> bool {
         true
     }

@@ -11,7 +11,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use workload::Spacing;
 use workload::job::{
-    Amount, BlockSizes, Coverage, Direction, EngineKind, FileSpec, JobSpec, Mix, Order, Pace, PerDirection, Place,
+    Amount, BlockCoverage, BlockSizes, Direction, EngineKind, FileSpec, JobPlace, JobSpec, Mix, Order, Pace,
+    PerDirection,
 };
 
 struct Silent;
@@ -41,12 +42,12 @@ fn arguments() -> Result<(JobSpec, u32), String> {
     let mut given = std::env::args().skip(1).peekable();
     let kind = given.next().ok_or("null, sync or uring?")?;
     spec.place = match kind.as_str() {
-        "null" => Place::Null { size: Bytes::gib(1) },
-        _ => Place::Files(vec![FileSpec { path: given.next().ok_or("which file?")?.into(), ..FileSpec::default() }]),
+        "null" => JobPlace::Null { size: Bytes::gib(1) },
+        _ => JobPlace::Files(vec![FileSpec { path: given.next().ok_or("which file?")?.into(), ..FileSpec::default() }]),
     };
     spec.engine = if kind == "sync" { EngineKind::Sync } else { EngineKind::Uring };
     spec.reach.order = Order::RANDOM;
-    spec.reach.coverage = Coverage::Free;
+    spec.reach.coverage = BlockCoverage::Free;
     spec.pacing.depth = 32;
     (spec.ending.time_based, spec.ending.runtime) = (true, Some(Span::from_secs(3)));
     let mut jobs = 1;
@@ -65,7 +66,7 @@ fn arguments() -> Result<(JobSpec, u32), String> {
             "--warm" => spec.layout.read_ahead = true,
             "--size" => {
                 let size = Bytes(number(value()?)?);
-                if let Place::Files(files) = &mut spec.place {
+                if let JobPlace::Files(files) = &mut spec.place {
                     files[0].size = Some(Amount::Bytes(size));
                 }
             }

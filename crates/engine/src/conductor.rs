@@ -4,7 +4,7 @@ use crate::course::{self, BIN, Managed, Scene, StageError};
 use crate::worker::WorkloadSecond;
 use block::{Span, Time};
 use stats::job::Losses;
-use stats::run::{self, Actor, GateRow, Hits, Place, Point, Run, Served};
+use stats::run::{self, GateRow, Hits, Point, Run, RunActor, RunPlace, Served};
 use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, SETTLE, Waits};
 use std::borrow::Cow;
 use workload::plan::{Phase, Plan};
@@ -74,7 +74,7 @@ pub struct ObjectSecond {
 }
 
 /// Who watches a run.
-pub trait Pace {
+pub trait RunWatcher {
     /// A second has passed. Returns whether to go on.
     fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool;
 }
@@ -90,10 +90,10 @@ const PACE_KEPT: f64 = 0.98;
 pub struct Conductor<'a> {
     plan: &'a Plan,
     stage: &'a mut dyn Stage,
-    pace: &'a mut dyn Pace,
+    pace: &'a mut dyn RunWatcher,
     /// What the workloads use, in the plan's order: objects by the paths that the server has for
     /// them, or other places.
-    places: Vec<Place>,
+    places: Vec<RunPlace>,
     /// A request's mean time in the idle device: twice that is a queue in it.
     idle_service: Span,
     /// The phases that were not begun yet.
@@ -110,8 +110,8 @@ impl<'a> Conductor<'a> {
     pub fn new(
         plan: &'a Plan,
         stage: &'a mut dyn Stage,
-        pace: &'a mut dyn Pace,
-        places: Vec<Place>,
+        pace: &'a mut dyn RunWatcher,
+        places: Vec<RunPlace>,
         idle_service: Span,
     ) -> Conductor<'a> {
         Conductor {
@@ -132,7 +132,7 @@ impl<'a> Conductor<'a> {
     pub fn play(mut self, commands: Vec<Vec<String>>, mut run: Run) -> (Run, Result<(), StageError>) {
         for (workload, place) in self.plan.workloads.iter().zip(&self.places) {
             let place = Some(run.place(place.clone()));
-            run.actors.push(Actor { name: workload.name.clone(), host: workload.host.clone(), group: None, place });
+            run.actors.push(RunActor { name: workload.name.clone(), host: workload.host.clone(), group: None, place });
         }
         let point = |(phase, commands): (&Phase, Vec<String>)| Point {
             name: phase.name.clone(),

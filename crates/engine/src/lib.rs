@@ -23,7 +23,7 @@ mod memory;
 mod remote;
 mod worker;
 
-pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage};
+pub use conductor::{Conductor, ObjectSecond, RunWatcher, Second, Stage};
 pub use course::{Managed, Scene, StageError, play};
 pub use host::HostWatch;
 pub use hub::{Hub, Socket};

@@ -9,7 +9,7 @@ use crate::number;
 use block::Span;
 use serde_json::{Map, Value};
 use stats::Histogram;
-use stats::run::{Actor, Cell, Class, Event, Identity, Kind, Point, Run, State};
+use stats::run::{Cell, Class, Event, Identity, Kind, Point, Run, RunActor, State};
 use std::collections::BTreeMap;
 
 /// Jobs in one document at most: more is no document of fio's, which ends at 4096.
@@ -87,7 +87,7 @@ fn add(run: &mut Run, actor: u32, job: &At<'_>, global: &BTreeMap<String, String
     let name = job.member("jobname")?.text()?.to_owned();
     let group = job.optional("groupid").map(|at| at.whole()).transpose()?;
     let group = group.map(|group| u32::try_from(group).unwrap_or(u32::MAX));
-    run.actors.push(Actor { name, group, ..Actor::default() });
+    run.actors.push(RunActor { name, group, ..RunActor::default() });
     let mut cells = Vec::new();
     for (name, class) in CLASSES {
         if let Some(part) = job.optional(name) {

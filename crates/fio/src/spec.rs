@@ -7,8 +7,8 @@ use block::{Bytes, Iops, Span};
 use stats::{Direction, PerDirection};
 use workload::Spacing;
 use workload::job::{
-    Amount, BlockSizes, Calls, Command, Commands, Content, Coverage, Ending, Ends, EngineKind, FileSpec, Fill, Floor,
-    FlowShare, Hash, JobSpec, KernelPolling, Logs, Mix, Order, Pace, Pacing, Pattern, Place, Priority, Reach,
+    Amount, BlockCoverage, BlockSizes, Calls, Command, Commands, Content, Ending, Ends, EngineKind, FileSpec, Fill,
+    Floor, FlowShare, Hash, JobPlace, JobSpec, KernelPolling, Logs, Mix, Order, Pace, Pacing, Pattern, Priority, Reach,
     SplitShare, Start, SteadyCheck, SteadyRule, Strides, Verify, WorkingSet,
 };
 
@@ -95,7 +95,7 @@ impl Job {
             (false, hole) => Order::Sequential { hole: hole.unwrap_or(0) },
         };
         let (blocks, random_blocks) = self.lengths(order);
-        let coverage = if pattern.norandommap { Coverage::Free } else { Coverage::Once };
+        let coverage = if pattern.norandommap { BlockCoverage::Free } else { BlockCoverage::Once };
         let reach = Reach {
             mix,
             order,
@@ -158,7 +158,7 @@ impl Job {
         }
     }
 
-    fn target(&self, least_block: u64) -> Place {
+    fn target(&self, least_block: u64) -> JobPlace {
         let target = &self.options.target;
         let region = |path: &str, size: Option<Amount>, file_size: Option<Bytes>| FileSpec {
             path: path.into(),
@@ -169,10 +169,10 @@ impl Job {
             file_size,
         };
         match target.engine {
-            Engine::Null => Place::Null { size: Bytes(self.null_bytes()) },
+            Engine::Null => JobPlace::Null { size: Bytes(self.null_bytes()) },
             Engine::Nbd | Engine::Joined => {
                 let uri = target.uri.clone().unwrap_or_default();
-                Place::Named { name: uri, region: region("", target.size, None) }
+                JobPlace::Named { name: uri, region: region("", target.size, None) }
             }
             Engine::Nfs => {
                 let more = times(target.offset_increment, self.number);
@@ -184,7 +184,7 @@ impl Job {
                 };
                 let file = self.paths().into_iter().next().unwrap_or_default();
                 let folder = target.nfs_url.as_deref().unwrap_or_default();
-                Place::Named {
+                JobPlace::Named {
                     name: crate::naming::nfs_file(folder, &file, end),
                     region: region("", target.size, None),
                 }
@@ -203,7 +203,7 @@ impl Job {
                     };
                     region(path, size, drawn)
                 };
-                Place::Files(paths.iter().enumerate().map(file).collect())
+                JobPlace::Files(paths.iter().enumerate().map(file).collect())
             }
         }
     }

@@ -21,7 +21,7 @@ pub use class::{Class, Classes, ClassesError, Space};
 pub use hours::{HoursError, HoursWriter, Kept, hours};
 pub use line::{Hour, Line, Sums};
 pub use page::page;
-pub use policy::{Existing, Step, steps};
+pub use policy::{ClassStep, Existing, steps};
 pub use text::{csv, list, table};
 
 /// A TB as rates and prices count it.

@@ -4,7 +4,7 @@ use crate::bill::{Bill, Billed};
 use crate::text::{money, percent, percent_fine, period, totals};
 use report::Page;
 use report::chart::{Axis, Chart, Column, Look, Mark};
-use report::section::{Cell, Charts, Figure, Group, Row, Table, Tables, Tone};
+use report::section::{Charts, Figure, Group, Table, TableCell, TableRow, Tables, Tone};
 use report::text::{megabytes, thousands};
 
 /// A line's figure, in IOPS.
@@ -73,15 +73,15 @@ fn prices(bill: &Bill) -> Tables {
         let line = &billed.line;
         let promises = line.sums.floor_ops > 0;
         let cells = vec![
-            Cell::from(or_dash(!billed.class.is_empty(), || billed.class.clone())),
-            Cell::from(format!("{:.3}", line.allocated_tb())),
-            Cell::from(or_dash(promises, || thousands(line.promised_iops().round() as u64))),
-            Cell::from(thousands(line.used_iops().round() as u64)),
-            Cell::from(percent(line.held())),
+            TableCell::from(or_dash(!billed.class.is_empty(), || billed.class.clone())),
+            TableCell::from(format!("{:.3}", line.allocated_tb())),
+            TableCell::from(or_dash(promises, || thousands(line.promised_iops().round() as u64))),
+            TableCell::from(thousands(line.used_iops().round() as u64)),
+            TableCell::from(percent(line.held())),
             toned(or_dash(promises, || percent_fine(line.missed())), promises && line.sums.missed_ops > 0),
-            Cell::from(or_dash(billed.has_price, || money(billed.hundredths))),
+            TableCell::from(or_dash(billed.has_price, || money(billed.hundredths))),
         ];
-        Row { name: line.volume.clone(), remarks: Vec::new(), cells }
+        TableRow { name: line.volume.clone(), remarks: Vec::new(), cells }
     };
     let group = |(svm, lines): (&str, &[Billed])| {
         let rows = lines.iter().map(row).chain([together(lines)]);
@@ -102,9 +102,9 @@ fn prices(bill: &Bill) -> Tables {
     }
 }
 
-fn together(lines: &[Billed]) -> Row {
-    let cells = [String::new()].into_iter().chain(totals(lines)).map(Cell::from);
-    Row { name: "together".into(), remarks: Vec::new(), cells: cells.collect() }
+fn together(lines: &[Billed]) -> TableRow {
+    let cells = [String::new()].into_iter().chain(totals(lines)).map(TableCell::from);
+    TableRow { name: "together".into(), remarks: Vec::new(), cells: cells.collect() }
 }
 
 /// How each volume was served.
@@ -117,14 +117,14 @@ fn served(bill: &Bill) -> Tables {
             .late
             .map_or("–".to_owned(), |(goal, late)| format!("{late} of {} above {goal} ms", line.latencies_us.len()));
         let cells = vec![
-            Cell::from(format!("{:.1}", line.seconds as f64 / 3600.0)),
-            Cell::from(thousands(line.busiest_iops)),
-            Cell::from(megabytes(line.sums.bytes as f64 / line.seconds.max(1) as f64)),
-            Cell::from(or_dash(line.sums.completed > 0, || format!("{:.2}", line.latency_ms()))),
+            TableCell::from(format!("{:.1}", line.seconds as f64 / 3600.0)),
+            TableCell::from(thousands(line.busiest_iops)),
+            TableCell::from(megabytes(line.sums.bytes as f64 / line.seconds.max(1) as f64)),
+            TableCell::from(or_dash(line.sums.completed > 0, || format!("{:.2}", line.latency_ms()))),
             toned(late, billed.late.is_some_and(|(_, late)| late > 0)),
             toned(format!("{:.0}", line.sums.missed_ms as f64 / 60_000.0), line.sums.missed_ms > 0),
         ];
-        Row { name: line.volume.clone(), remarks: Vec::new(), cells }
+        TableRow { name: line.volume.clone(), remarks: Vec::new(), cells }
     };
     let group = |(svm, lines): (&str, &[Billed])| Group {
         name: svm.into(),
@@ -139,8 +139,8 @@ fn served(bill: &Bill) -> Tables {
     }
 }
 
-fn toned(says: String, is_bad: bool) -> Cell {
-    Cell { says, tone: if is_bad { Tone::Bad } else { Tone::Plain } }
+fn toned(says: String, is_bad: bool) -> TableCell {
+    TableCell { says, tone: if is_bad { Tone::Bad } else { Tone::Plain } }
 }
 
 fn or_dash(there: bool, says: impl Fn() -> String) -> String {

@@ -23,7 +23,7 @@ pub struct Existing {
 
 /// What becomes of a class in an SVM.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ClassStep {
     /// Its policy group is made.
     Make(String),
     /// It is there with other settings, and changed.
@@ -32,24 +32,24 @@ pub enum Step {
     Keep(String),
 }
 
-impl Step {
+impl ClassStep {
     /// The line that does it.
     pub fn line(&self) -> Option<&str> {
         match self {
-            Step::Make(line) | Step::Change(line) => Some(line),
-            Step::Keep(_) => None,
+            ClassStep::Make(line) | ClassStep::Change(line) => Some(line),
+            ClassStep::Keep(_) => None,
         }
     }
 }
 
 /// What has to be done in an SVM for every class to have its policy group, where these are there.
-pub fn steps(classes: &Classes, svm: &str, existing: &[Existing]) -> Vec<Step> {
+pub fn steps(classes: &Classes, svm: &str, existing: &[Existing]) -> Vec<ClassStep> {
     let step = |class: &Class| {
         let name = class.policy(svm);
         match existing.iter().find(|existing| existing.name == name) {
-            None => Step::Make(line("create", &name, Some(svm), class)),
-            Some(there) if !differs(class, there) => Step::Keep(name),
-            Some(_) => Step::Change(line("modify", &name, None, class)),
+            None => ClassStep::Make(line("create", &name, Some(svm), class)),
+            Some(there) if !differs(class, there) => ClassStep::Keep(name),
+            Some(_) => ClassStep::Change(line("modify", &name, None, class)),
         }
     };
     classes.classes.iter().map(step).collect()
@@ -117,9 +117,11 @@ mod tests {
         assert_eq!(
             steps(&classes, "s1", &existing),
             [
-                Step::Make(format!("qos adaptive-policy-group create -policy-group new-s1 -vserver s1 {settings}")),
-                Step::Change(format!("qos adaptive-policy-group modify -policy-group other-s1 {settings}")),
-                Step::Keep("same-s1".into()),
+                ClassStep::Make(format!(
+                    "qos adaptive-policy-group create -policy-group new-s1 -vserver s1 {settings}"
+                )),
+                ClassStep::Change(format!("qos adaptive-policy-group modify -policy-group other-s1 {settings}")),
+                ClassStep::Keep("same-s1".into()),
             ]
         );
     }

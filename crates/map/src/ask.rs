@@ -1,6 +1,6 @@
 //! What can be asked of the maps, and how it is answered.
 
-use crate::refusal::Refusal;
+use crate::refusal::MapRefusal;
 
 /// Something that is asked. Exactly one [`Ended`] answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,5 +79,5 @@ pub struct Ended {
     /// The ask's.
     pub id: u64,
     /// How it ended.
-    pub result: Result<(), Refusal>,
+    pub result: Result<(), MapRefusal>,
 }

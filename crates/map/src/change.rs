@@ -18,7 +18,7 @@ use crate::ask::Ask;
 use crate::command::{Command, Patch, Source, Token};
 use crate::core::{Core, Job};
 use crate::entry::{self, BLOCK, PAGE, covered, hull, touched};
-use crate::refusal::Refusal;
+use crate::refusal::MapRefusal;
 use block::Fault;
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -138,7 +138,7 @@ impl Core {
         }
         if self.failed {
             self.unlock(piece.key(), alone);
-            return self.piece_ended(piece.op, Some(Refusal::Failed));
+            return self.piece_ended(piece.op, Some(MapRefusal::Failed));
         }
         let place = match entry.place().filter(|_| !shared) {
             Some(place) => place,
@@ -187,7 +187,7 @@ impl Core {
             self.commit.forced |= has_drops;
             self.starved.push_back(piece);
         } else {
-            self.piece_ended(piece.op, Some(Refusal::Full));
+            self.piece_ended(piece.op, Some(MapRefusal::Full));
         }
     }
 
@@ -248,7 +248,7 @@ impl Core {
             here = to;
         }
         self.write_failed(op, result);
-        self.piece_ended(op, result.err().map(Refusal::Disk));
+        self.piece_ended(op, result.err().map(MapRefusal::Disk));
     }
 
     /// Begins a piece that holds its block alone.
@@ -300,7 +300,7 @@ impl Core {
         }
         self.unlock(piece.key(), true);
         self.write_failed(piece.op, result);
-        self.piece_ended(piece.op, result.err().map(Refusal::Disk));
+        self.piece_ended(piece.op, result.err().map(MapRefusal::Disk));
     }
 
     /// What surrounds a piece's bytes could not be read: all is as before.
@@ -310,7 +310,7 @@ impl Core {
             self.space.give_back(place);
         }
         self.unlock(piece.key(), true);
-        self.piece_ended(piece.op, Some(Refusal::Disk(fault)));
+        self.piece_ended(piece.op, Some(MapRefusal::Disk(fault)));
     }
 
     /// A durable write that fails may have lost what was written before it, like a flush.

@@ -12,7 +12,7 @@
 use crate::command::{Command, Region, Token};
 use crate::core::{Core, Job};
 use crate::entry::PAGE;
-use crate::refusal::Refusal;
+use crate::refusal::MapRefusal;
 use crate::table::{Home, Table, TreeRow};
 use block::Fault;
 use crc32c::crc32c;
@@ -188,7 +188,7 @@ impl Core {
         let lost = std::mem::take(&mut self.checkpoint);
         self.checkpoint.asked = lost.asked;
         self.nodes.put_back_dirty(lost.images.into_iter().map(|(number, ..)| number));
-        lost.answering.into_iter().for_each(|op| self.end(op, Err(Refusal::Disk(fault))));
+        lost.answering.into_iter().for_each(|op| self.end(op, Err(MapRefusal::Disk(fault))));
         self.checkpoint_lost();
     }
 }

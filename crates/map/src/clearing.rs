@@ -11,7 +11,7 @@ use crate::change::Piece;
 use crate::core::Core;
 use crate::entry::{BLOCK, Entry, PAGE, PAGES, pages};
 use crate::record::Action;
-use crate::refusal::Refusal;
+use crate::refusal::MapRefusal;
 use crate::steps::Steps;
 use crate::tree::{FANOUT, Which};
 
@@ -69,7 +69,7 @@ impl Core {
 
     /// Looks whether a page that reaches beyond the new end is valid; if one is, that is the end of
     /// it.
-    fn look_beyond(&self, tree: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<Refusal>> {
+    fn look_beyond(&self, tree: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<MapRefusal>> {
         let (root, at, mut holds) = (self.trees[&tree].root, cut.size, false);
         let next = self.nodes.each_from(root, (cut.next, Which::All), steps, &mut |block, entry| {
             let first = (at.max(block * BLOCK) - block * BLOCK).min(BLOCK) / PAGE;
@@ -79,13 +79,13 @@ impl Core {
         cut.next = next.unwrap_or(at.div_ceil(BLOCK));
         // As one step, so that it ends where there is nothing to look at.
         steps.spend(1);
-        holds.then_some(Some(Refusal::HoldsData(at)))
+        holds.then_some(Some(MapRefusal::HoldsData(at)))
     }
 
     /// Gives back what is allocated beyond the new end, without a valid page, a leaf's blocks at a
     /// time; at last the tree has its size. In this order: a tree never has blocks beyond its end,
     /// not after a power loss either.
-    fn clear_beyond(&mut self, number: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<Refusal>> {
+    fn clear_beyond(&mut self, number: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<MapRefusal>> {
         let root = self.trees[&number].root;
         let mut first = None;
         let mut look = Steps::new(FANOUT as u32);
@@ -169,7 +169,7 @@ impl Core {
         let (entry, shared) = self.nodes.get(self.trees[&number].root, block);
         let own = entry.place().filter(|place| !shared && self.space.refs(*place) == 1);
         let Some(place) = own.or_else(|| self.space.take(None)) else {
-            self.ops.get_mut(op).refusal = Some(Refusal::Full);
+            self.ops.get_mut(op).refusal = Some(MapRefusal::Full);
             return;
         };
         let changed = self.set_entry(number, block, Entry::new(place, 0));

@@ -15,7 +15,7 @@ use crate::command::{Command, Region, Token};
 use crate::core::{Core, Job};
 use crate::entry::Entry;
 use crate::record::{self, Action};
-use crate::refusal::Refusal;
+use crate::refusal::MapRefusal;
 use crate::slots::ByNumber;
 use crate::tree::Drop;
 use block::Fault;
@@ -234,9 +234,9 @@ impl Core {
         let lists = [&mut self.commit.answering, &mut self.commit.waiting];
         let mut ops: Vec<u32> = lists.into_iter().flat_map(std::mem::take).collect();
         ops.append(&mut self.checkpoint.drain());
-        ops.into_iter().for_each(|op| self.end(op, Err(Refusal::Failed)));
+        ops.into_iter().for_each(|op| self.end(op, Err(MapRefusal::Failed)));
         for piece in std::mem::take(&mut self.starved) {
-            self.piece_ended(piece.op, Some(Refusal::Failed));
+            self.piece_ended(piece.op, Some(MapRefusal::Failed));
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::giving::Giving;
 use crate::group::Groups;
 use crate::limbo::{Limbo, Pin};
 use crate::record::{Action, Ring};
-use crate::refusal::Refusal;
+use crate::refusal::MapRefusal;
 use crate::slots::{ByNumber, Slots};
 use crate::space::Space;
 use crate::steps::{Owned, Steps};
@@ -101,7 +101,7 @@ pub(crate) struct Op {
     pub ask: Ask,
     /// Pieces under way, and one while pieces are being made.
     pub left: u32,
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<MapRefusal>,
     /// Its commands are durable by themselves, and the maps that they rely on were when they were
     /// made.
     pub durable: bool,
@@ -197,10 +197,10 @@ impl Core {
     ///
     /// # Errors
     /// There is no such tree, or it ends before.
-    pub fn read(&mut self, tree: u32, at: u64, len: u64, out: &mut Vec<Run>) -> Result<Pin, Refusal> {
-        let found = self.trees.get(&tree).ok_or(Refusal::NoTree(tree))?;
+    pub fn read(&mut self, tree: u32, at: u64, len: u64, out: &mut Vec<Run>) -> Result<Pin, MapRefusal> {
+        let found = self.trees.get(&tree).ok_or(MapRefusal::NoTree(tree))?;
         let last = found.size.next_multiple_of(PAGE);
-        let end = at.checked_add(len).filter(|end| *end <= last).ok_or(Refusal::Beyond)?;
+        let end = at.checked_add(len).filter(|end| *end <= last).ok_or(MapRefusal::Beyond)?;
         let mut here = at;
         while here < end {
             let block = here / BLOCK;
@@ -235,9 +235,9 @@ impl Core {
     ///
     /// # Errors
     /// There is no such tree, or it ends before.
-    pub fn status(&self, tree: u32, at: u64, len: u64, limit: usize, sharing: bool) -> Result<Vec<Extent>, Refusal> {
-        let found = self.trees.get(&tree).ok_or(Refusal::NoTree(tree))?;
-        let end = at.checked_add(len).filter(|end| *end <= found.size).ok_or(Refusal::Beyond)?.min(at + STATUS_MAX);
+    pub fn status(&self, tree: u32, at: u64, len: u64, limit: usize, sharing: bool) -> Result<Vec<Extent>, MapRefusal> {
+        let found = self.trees.get(&tree).ok_or(MapRefusal::NoTree(tree))?;
+        let end = at.checked_add(len).filter(|end| *end <= found.size).ok_or(MapRefusal::Beyond)?.min(at + STATUS_MAX);
         let (mut runs, mut extents, mut here) = (Vec::new(), Vec::<Extent>::new(), at);
         while here < end && extents.len() <= limit {
             let base = here / BLOCK * BLOCK;
@@ -390,7 +390,7 @@ impl Core {
         self.drop_root(tree.root);
         self.commit.note_structure(Action::Delete { tree: number });
         for op in tree.queue {
-            let gone = Refusal::NoTree(number);
+            let gone = MapRefusal::NoTree(number);
             match self.ops.get(op).group {
                 Some(group) => self.miss(group, op, gone),
                 None => self.end(op, Err(gone)),

@@ -25,7 +25,7 @@ use crate::command::{Command, Region, Token};
 use crate::core::{Core, Job, Op};
 use crate::entry::PAGE;
 use crate::record::{u32_at, u64_at};
-use crate::refusal::Refusal;
+use crate::refusal::MapRefusal;
 use crate::{Ask, What};
 use block::Fault;
 use crc32c::{crc32c, crc32c_append};
@@ -249,7 +249,7 @@ impl Core {
             self.anchor.end = end;
         }
         if let Some(op) = op {
-            self.end(op, result.map_err(Refusal::Disk));
+            self.end(op, result.map_err(MapRefusal::Disk));
         }
         self.start_anchor();
     }

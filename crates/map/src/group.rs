@@ -19,7 +19,7 @@
 
 use crate::ask::{Ask, What};
 use crate::core::{Core, Op, TREES_MAX};
-use crate::refusal::Refusal;
+use crate::refusal::MapRefusal;
 use crate::slots::{Mix, Slots};
 use crate::steps::Steps;
 use std::collections::{HashSet, VecDeque};
@@ -42,7 +42,7 @@ pub(crate) struct Group {
     trees: HashSet<u32, BuildHasherDefault<Mix>>,
     /// Holders that wait.
     missing: usize,
-    refusal: Option<Refusal>,
+    refusal: Option<MapRefusal>,
     phase: Phase,
     /// How far it is in this phase.
     at: usize,
@@ -129,7 +129,7 @@ impl Core {
     }
 
     /// The tree of a holder is gone before its turn came.
-    pub(crate) fn miss(&mut self, number: u32, op: u32, refusal: Refusal) {
+    pub(crate) fn miss(&mut self, number: u32, op: u32, refusal: MapRefusal) {
         self.ops.take(op);
         let group = self.groups.all.get_mut(number);
         group.holders.retain(|holder| *holder != op);
@@ -184,7 +184,7 @@ impl Core {
         let group = self.groups.all.get_mut(number);
         let new = group.changes.iter().filter(|(_, what)| matches!(what, What::Share { .. })).count();
         if self.trees.len() + new > TREES_MAX {
-            group.refusal = group.refusal.or(Some(Refusal::TooMany(TREES_MAX)));
+            group.refusal = group.refusal.or(Some(MapRefusal::TooMany(TREES_MAX)));
         }
         (group.phase, group.at) = (Phase::Checking, 0);
     }

@@ -57,7 +57,7 @@ pub use crate::end::{Agreed, END_FORMAT, END_SIZE, Edition, End, Standing};
 pub use crate::entry::{BLOCK, PAGE, SIZE_MAX};
 pub use crate::limbo::Pin;
 pub use crate::recover::{Media, RecoverError, format, format_end, recover};
-pub use crate::refusal::Refusal;
+pub use crate::refusal::MapRefusal;
 pub use crate::salvage::{Lost, salvage};
 pub use crate::slots::Slots;
 pub use crate::steps::{Owned, Steps};

@@ -4,7 +4,7 @@ use block::Fault;
 
 /// Why an ask ended without effect, or with an effect that is not known to be durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum MapRefusal {
     /// The disk failed this request.
     #[error("the disk failed: {0:?}")]
     Disk(Fault),
@@ -41,15 +41,15 @@ pub enum Refusal {
     TooMany(usize),
 }
 
-impl Refusal {
+impl MapRefusal {
     /// What a client gets.
     pub const fn fault(self) -> Fault {
         match self {
-            Refusal::Disk(fault) => fault,
-            Refusal::Failed => Fault::Io,
-            Refusal::Full => Fault::NoSpace,
-            Refusal::NoTree(_) => Fault::Gone,
-            Refusal::Frozen(_) => Fault::ReadOnly,
+            MapRefusal::Disk(fault) => fault,
+            MapRefusal::Failed => Fault::Io,
+            MapRefusal::Full => Fault::NoSpace,
+            MapRefusal::NoTree(_) => Fault::Gone,
+            MapRefusal::Frozen(_) => Fault::ReadOnly,
             _ => Fault::Invalid,
         }
     }

@@ -169,7 +169,7 @@ fn a_tree_becomes_smaller_in_turns() {
         bench.core.advance();
         bench.core.take_events(&mut events);
     }
-    let refusal = map::Refusal::HoldsData(GIB);
+    let refusal = map::MapRefusal::HoldsData(GIB);
     assert_eq!(events, [Ended { id: refused, result: Err(refusal) }]);
     assert_eq!(bench.core.tree(1), Some((32 * GIB, 32 * GIB)));
 }

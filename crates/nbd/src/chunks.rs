@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::errno::Errno;
+use crate::errno::NbdErrno;
 use crate::error::StreamError;
 use crate::extents::Extents;
 use crate::limits::{ERROR_CHUNK_BYTES_MAX, STATUS_EXTENTS_MAX};
@@ -41,7 +41,7 @@ pub enum Body<'a> {
     /// The request failed, as a whole or at an offset of the export.
     Error {
         /// Why.
-        errno: Errno,
+        errno: NbdErrno,
         /// Where, if the server said so.
         at: Option<u64>,
         /// The server's words, maybe empty; see [`Body::message`].
@@ -202,7 +202,7 @@ fn simple<'a>(mut c: Cursor<'_>) -> Parsed<Reply<'a>> {
     let cookie = c.u64().unwrap_or(0);
     let body = match error {
         0 => Body::Success,
-        number => Body::Error { errno: Errno::from_wire(number), at: None, message: &[] },
+        number => Body::Error { errno: NbdErrno::from_wire(number), at: None, message: &[] },
     };
     Parsed::Message(Reply { cookie, done: true, simple: true, offset: None, body }, SIMPLE_BYTES)
 }
@@ -257,7 +257,7 @@ fn error<'a>(payload: &'a [u8], head: &Head) -> Result<Body<'a>, StreamError> {
         chunk::ERROR_OFFSET => Some(c.u64().ok_or_else(|| head.wrong("the message leaves no room for the offset"))?),
         _ => None,
     };
-    Ok(Body::Error { errno: Errno::from_wire(number), at, message })
+    Ok(Body::Error { errno: NbdErrno::from_wire(number), at, message })
 }
 
 /// Puts the chunks of one read together: where each belongs in the reader's buffer, and whether all
@@ -272,7 +272,7 @@ pub struct ReadAssembly {
     received: u64,
     /// Bytes from the first on that came without a gap.
     front: u64,
-    error: Option<Errno>,
+    error: Option<NbdErrno>,
     /// Bytes before the first place that an error named; none where one named no place in the read.
     good: u64,
 }
@@ -299,7 +299,7 @@ impl ReadAssembly {
     }
 
     /// Notes an error chunk and the place that it names; the first one is the read's result.
-    pub fn fail(&mut self, errno: Errno, at: Option<u64>) {
+    pub fn fail(&mut self, errno: NbdErrno, at: Option<u64>) {
         self.error.get_or_insert(errno);
         // An error without a place: "the client MAY NOT make any assumptions about partial
         // success".
@@ -316,7 +316,7 @@ impl ReadAssembly {
 
     /// The read's result once the last chunk came; an outer error means that the server broke the
     /// protocol.
-    pub fn finish(self) -> Result<Result<(), Errno>, StreamError> {
+    pub fn finish(self) -> Result<Result<(), NbdErrno>, StreamError> {
         match self.error {
             Some(errno) => Ok(Err(errno)),
             None if self.received == self.len.into() => Ok(Ok(())),

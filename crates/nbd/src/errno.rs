@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a request failed. Protocol text, "Error values".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Errno {
+pub enum NbdErrno {
     /// `NBD_EPERM`: not permitted, above all a write to a read-only export.
     Permission,
     /// `NBD_EIO`: the medium failed.
@@ -23,49 +23,49 @@ pub enum Errno {
     Shutdown,
 }
 
-impl Errno {
+impl NbdErrno {
     /// The number on the wire.
     pub const fn wire(self) -> u32 {
         match self {
-            Errno::Permission => 1,
-            Errno::Io => 5,
-            Errno::NoMemory => 12,
-            Errno::Invalid => 22,
-            Errno::NoSpace => 28,
-            Errno::Overflow => 75,
-            Errno::NotSupported => 95,
-            Errno::Shutdown => 108,
+            NbdErrno::Permission => 1,
+            NbdErrno::Io => 5,
+            NbdErrno::NoMemory => 12,
+            NbdErrno::Invalid => 22,
+            NbdErrno::NoSpace => 28,
+            NbdErrno::Overflow => 75,
+            NbdErrno::NotSupported => 95,
+            NbdErrno::Shutdown => 108,
         }
     }
 
     /// The error behind a nonzero number.
-    pub const fn from_wire(number: u32) -> Errno {
+    pub const fn from_wire(number: u32) -> NbdErrno {
         match number {
-            1 => Errno::Permission,
-            5 => Errno::Io,
-            12 => Errno::NoMemory,
-            28 => Errno::NoSpace,
-            75 => Errno::Overflow,
-            95 => Errno::NotSupported,
-            108 => Errno::Shutdown,
+            1 => NbdErrno::Permission,
+            5 => NbdErrno::Io,
+            12 => NbdErrno::NoMemory,
+            28 => NbdErrno::NoSpace,
+            75 => NbdErrno::Overflow,
+            95 => NbdErrno::NotSupported,
+            108 => NbdErrno::Shutdown,
             // Protocol text, "Error values": "The client SHOULD treat an unexpected error value as
             // if it had been NBD_EINVAL, rather than disconnecting".
-            _ => Errno::Invalid,
+            _ => NbdErrno::Invalid,
         }
     }
 }
 
-impl fmt::Display for Errno {
+impl fmt::Display for NbdErrno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Errno::Permission => "operation not permitted (EPERM)",
-            Errno::Io => "input/output error (EIO)",
-            Errno::NoMemory => "out of memory (ENOMEM)",
-            Errno::Invalid => "invalid argument (EINVAL)",
-            Errno::NoSpace => "no space left (ENOSPC)",
-            Errno::Overflow => "value too large (EOVERFLOW)",
-            Errno::NotSupported => "not supported (ENOTSUP)",
-            Errno::Shutdown => "server is shutting down (ESHUTDOWN)",
+            NbdErrno::Permission => "operation not permitted (EPERM)",
+            NbdErrno::Io => "input/output error (EIO)",
+            NbdErrno::NoMemory => "out of memory (ENOMEM)",
+            NbdErrno::Invalid => "invalid argument (EINVAL)",
+            NbdErrno::NoSpace => "no space left (ENOSPC)",
+            NbdErrno::Overflow => "value too large (EOVERFLOW)",
+            NbdErrno::NotSupported => "not supported (ENOTSUP)",
+            NbdErrno::Shutdown => "server is shutting down (ESHUTDOWN)",
         })
     }
 }

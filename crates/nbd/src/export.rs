@@ -15,20 +15,20 @@ pub trait Exports {
     fn list(&self, each: &mut dyn FnMut(&str, Option<&str>));
 
     /// The export called `name`; the empty name is the default export, if there is one.
-    fn find(&self, name: &str) -> Result<ExportInfo, Refusal>;
+    fn find(&self, name: &str) -> Result<ExportInfo, ExportRefusal>;
 }
 
 /// Why an export is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ExportRefusal {
     /// There is none of that name.
     #[error("there is no such export")]
     Unknown,
     /// It exists, but not for this client.
     #[error("this client may not use the export")]
     Policy,
-    /// It is served over TLS only and the connection is in clear text. Taken as [`Refusal::Policy`]
-    /// once it is encrypted.
+    /// It is served over TLS only and the connection is in clear text. Taken as
+    /// [`ExportRefusal::Policy`] once it is encrypted.
     #[error("the export is served over TLS only")]
     TlsRequired,
     /// An administrator took it away from clients, for now.

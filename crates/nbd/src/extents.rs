@@ -7,34 +7,34 @@
 
 use crate::error::StreamError;
 use crate::limits::STATUS_EXTENTS_MAX;
-use crate::request::{CommandFlags, Request};
+use crate::request::{CommandFlags, NbdRequest};
 use crate::values::{SHARING_NOTHING, SHARING_OWN, SHARING_SHARED, STATE_HOLE, STATE_ZERO, chunk};
 use crate::wire::{Cursor, Put};
 
 /// A run of bytes with one status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct StatusExtent {
     /// Bytes; never 0.
     pub length: u64,
     /// `base:allocation`: [`STATE_HOLE`], [`STATE_ZERO`]; `seawall:sharing`: one of `SHARING_…`.
     pub flags: u64,
 }
 
-impl Extent {
+impl StatusExtent {
     /// An extent of `base:allocation`.
-    pub fn allocation(length: u64, hole: bool, zero: bool) -> Extent {
+    pub fn allocation(length: u64, hole: bool, zero: bool) -> StatusExtent {
         let flags = if hole { STATE_HOLE } else { 0 } | if zero { STATE_ZERO } else { 0 };
-        Extent { length, flags: u64::from(flags) }
+        StatusExtent { length, flags: u64::from(flags) }
     }
 
     /// An extent of `seawall:sharing`.
-    pub fn sharing(length: u64, stored: bool, shared: bool) -> Extent {
+    pub fn sharing(length: u64, stored: bool, shared: bool) -> StatusExtent {
         let flags = match (stored, shared) {
             (false, _) => SHARING_NOTHING,
             (true, false) => SHARING_OWN,
             (true, true) => SHARING_SHARED,
         };
-        Extent { length, flags: u64::from(flags) }
+        StatusExtent { length, flags: u64::from(flags) }
     }
 
     /// `base:allocation`: no space behind it.
@@ -68,7 +68,7 @@ impl Extent {
 ///
 /// Lengths stay multiples of the block size if they were. Nothing is left if nothing was said; that
 /// is an error then.
-pub fn fit_extents(extents: &mut Vec<Extent>, request: &Request) {
+pub fn fit_extents(extents: &mut Vec<StatusExtent>, request: &NbdRequest) {
     // "The server SHOULD use different *status* values between consecutive descriptors where
     // feasible".
     extents.dedup_by(|next, kept| {
@@ -117,7 +117,7 @@ impl Extents {
 
     /// Decodes the descriptors at the front of `payload`, as many as are there whole; the payload
     /// may be taken in pieces of any multiple of [`Extents::extent_bytes`].
-    pub fn decode(self, payload: &[u8]) -> impl Iterator<Item = Result<Extent, StreamError>> + '_ {
+    pub fn decode(self, payload: &[u8]) -> impl Iterator<Item = Result<StatusExtent, StreamError>> + '_ {
         payload.chunks_exact(self.extent_bytes()).map(move |bytes| {
             let mut c = Cursor(bytes);
             let fields = if self.wide { c.u64().zip(c.u64()) } else { c.u32().zip(c.u32()).map(widen) };
@@ -126,7 +126,7 @@ impl Extents {
                 let kind = if self.wide { chunk::BLOCK_STATUS_EXT } else { chunk::BLOCK_STATUS };
                 return Err(StreamError::Chunk { kind, rule: "an extent must not be empty" });
             }
-            Ok(Extent { length, flags })
+            Ok(StatusExtent { length, flags })
         })
     }
 }
@@ -141,8 +141,9 @@ mod tests {
     use crate::request::Command;
 
     fn fitted(extents: &[(u64, u64)], length: u64, flags: CommandFlags) -> Vec<(u64, u64)> {
-        let mut extents: Vec<Extent> = extents.iter().map(|&(length, flags)| Extent { length, flags }).collect();
-        fit_extents(&mut extents, &Request::new(1, Command::BlockStatus, 0, length).with(flags));
+        let mut extents: Vec<StatusExtent> =
+            extents.iter().map(|&(length, flags)| StatusExtent { length, flags }).collect();
+        fit_extents(&mut extents, &NbdRequest::new(1, Command::BlockStatus, 0, length).with(flags));
         extents.into_iter().map(|e| (e.length, e.flags)).collect()
     }
 

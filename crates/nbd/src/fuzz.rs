@@ -6,9 +6,9 @@
 use crate::chunks::{Body, ReadAssembly, ReplyParser};
 use crate::client::{ClientHandshake, ClientStep, Purpose, TlsWish, Wishes};
 use crate::contexts::{Context, Contexts};
-use crate::errno::Errno;
-use crate::export::{BlockSizes, ExportInfo, Exports, Refusal, TransmissionFlags};
-use crate::extents::Extent;
+use crate::errno::NbdErrno;
+use crate::export::{BlockSizes, ExportInfo, ExportRefusal, Exports, TransmissionFlags};
+use crate::extents::StatusExtent;
 use crate::limits::{ERROR_CHUNK_BYTES_MAX, HandshakeLimits};
 use crate::option::{OPTION_HEADER_BYTES, REPLY_HEADER_BYTES};
 use crate::reply::{Last, ReplyTo};
@@ -31,7 +31,7 @@ impl Exports for Catalogue {
         each("a", Some("first"));
     }
 
-    fn find(&self, name: &str) -> Result<ExportInfo, Refusal> {
+    fn find(&self, name: &str) -> Result<ExportInfo, ExportRefusal> {
         match name {
             "" | "a" => Ok(ExportInfo {
                 id: 7,
@@ -42,11 +42,11 @@ impl Exports for Catalogue {
                 block: BlockSizes { minimum: 512, preferred: 4096, maximum: 1 << 25 },
                 sharing: true,
             }),
-            "policy" => Err(Refusal::Policy),
-            "tls" => Err(Refusal::TlsRequired),
-            "offline" => Err(Refusal::Offline),
-            "late" => Err(Refusal::Shutdown),
-            _ => Err(Refusal::Unknown),
+            "policy" => Err(ExportRefusal::Policy),
+            "tls" => Err(ExportRefusal::TlsRequired),
+            "offline" => Err(ExportRefusal::Offline),
+            "late" => Err(ExportRefusal::Shutdown),
+            _ => Err(ExportRefusal::Unknown),
         }
     }
 }
@@ -86,13 +86,13 @@ pub fn conversation(wishes: Wishes) -> (Vec<u8>, Vec<u8>) {
 pub fn seed_replies(framing: Framing) -> Vec<u8> {
     let (mut bytes, to) = (Vec::new(), ReplyTo { cookie: 1, offset: 4096 });
     framing.ok(&mut bytes, to);
-    framing.error(&mut bytes, to, Errno::Io, "worn out");
+    framing.error(&mut bytes, to, NbdErrno::Io, "worn out");
     if let Some(chunks) = framing.chunks() {
         chunks.data(&mut bytes, to, 4096, 16, Last::No);
         bytes.extend_from_slice(&[7; 16]);
         chunks.hole(&mut bytes, to, 8192, 4096, Last::No);
-        chunks.error_at(&mut bytes, to, Errno::Io, "here", 5000, Last::No);
-        chunks.status(&mut bytes, to, 1, &[Extent::allocation(4096, true, false); 3], Last::No);
+        chunks.error_at(&mut bytes, to, NbdErrno::Io, "here", 5000, Last::No);
+        chunks.status(&mut bytes, to, 1, &[StatusExtent::allocation(4096, true, false); 3], Last::No);
         chunks.done(&mut bytes, to);
     }
     bytes

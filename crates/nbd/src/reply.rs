@@ -6,9 +6,9 @@
 //! extended    4 magic  2 flags  2 type  8 cookie  8 offset  8 length         32 bytes   payload follows
 //! ```
 
-use crate::errno::Errno;
-use crate::extents::Extent;
-use crate::request::Request;
+use crate::errno::NbdErrno;
+use crate::extents::StatusExtent;
+use crate::request::NbdRequest;
 use crate::settings::Framing;
 use crate::text::cut;
 use crate::values::{EXTENDED_REPLY_MAGIC, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk};
@@ -23,8 +23,8 @@ pub struct ReplyTo {
     pub offset: u64,
 }
 
-impl From<&Request> for ReplyTo {
-    fn from(request: &Request) -> ReplyTo {
+impl From<&NbdRequest> for ReplyTo {
+    fn from(request: &NbdRequest) -> ReplyTo {
         ReplyTo { cookie: request.cookie, offset: request.offset }
     }
 }
@@ -44,7 +44,7 @@ impl Framing {
 
     /// Failure of any request. `message` is for people, at most 4096 bytes of it are sent, none
     /// under simple framing.
-    pub fn error(self, out: &mut Vec<u8>, to: ReplyTo, errno: Errno, message: &str) {
+    pub fn error(self, out: &mut Vec<u8>, to: ReplyTo, errno: NbdErrno, message: &str) {
         match self.chunks() {
             // "it MUST NOT send any payload for this request".
             None => simple(out, to, errno.wire()),
@@ -121,14 +121,14 @@ impl Chunks {
     }
 
     /// An error about the whole request.
-    pub fn error(self, out: &mut Vec<u8>, to: ReplyTo, errno: Errno, message: &str, last: Last) {
+    pub fn error(self, out: &mut Vec<u8>, to: ReplyTo, errno: NbdErrno, message: &str, last: Last) {
         let message = cut(message);
         self.header(out, to, chunk::ERROR, last, 6 + message.len() as u64);
         put_error(out, errno, message);
     }
 
     /// An error at `offset` of the export, which must lie within the request.
-    pub fn error_at(self, out: &mut Vec<u8>, to: ReplyTo, errno: Errno, message: &str, offset: u64, last: Last) {
+    pub fn error_at(self, out: &mut Vec<u8>, to: ReplyTo, errno: NbdErrno, message: &str, offset: u64, last: Last) {
         let message = cut(message);
         self.header(out, to, chunk::ERROR_OFFSET, last, 14 + message.len() as u64);
         put_error(out, errno, message);
@@ -140,7 +140,7 @@ impl Chunks {
     ///
     /// Under structured framing an extent longer than 2^32 - 1 bytes ends the answer, shortened to
     /// the largest multiple of 64 KiB below that: "the server MAY return less data than requested".
-    pub fn status(self, out: &mut Vec<u8>, to: ReplyTo, context: u32, extents: &[Extent], last: Last) {
+    pub fn status(self, out: &mut Vec<u8>, to: ReplyTo, context: u32, extents: &[StatusExtent], last: Last) {
         // "the server MUST return at least one status descriptor", each with a "nonzero" length.
         assert!(!extents.is_empty() && extents.iter().all(|e| e.length > 0), "extents exist and are not empty");
         match self {
@@ -199,7 +199,7 @@ fn simple(out: &mut Vec<u8>, to: ReplyTo, error: u32) {
     out.extend_from_slice(&header);
 }
 
-fn put_error(out: &mut Vec<u8>, errno: Errno, message: &str) {
+fn put_error(out: &mut Vec<u8>, errno: NbdErrno, message: &str) {
     out.put_u32(errno.wire());
     // `cut` left at most 4096 bytes.
     out.put_u16(message.len() as u16);

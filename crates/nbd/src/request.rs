@@ -30,7 +30,7 @@ pub enum Parsed<T> {
 
 /// A request's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct NbdRequest {
     /// The client's own number, opaque to the server.
     pub cookie: u64,
     /// What to do.
@@ -148,26 +148,26 @@ impl Command {
     }
 }
 
-impl Request {
+impl NbdRequest {
     /// A request without a payload.
-    pub const fn new(cookie: u64, command: Command, offset: u64, length: u64) -> Request {
-        Request { cookie, command, flags: CommandFlags::NONE, offset, length, payload: 0, only: None }
+    pub const fn new(cookie: u64, command: Command, offset: u64, length: u64) -> NbdRequest {
+        NbdRequest { cookie, command, flags: CommandFlags::NONE, offset, length, payload: 0, only: None }
     }
 
     /// A write of `length` bytes, which follow the header.
-    pub const fn write(cookie: u64, offset: u64, length: u32) -> Request {
-        Request { payload: length, ..Request::new(cookie, Command::Write, offset, length as u64) }
+    pub const fn write(cookie: u64, offset: u64, length: u32) -> NbdRequest {
+        NbdRequest { payload: length, ..NbdRequest::new(cookie, Command::Write, offset, length as u64) }
     }
 
     /// With `flags`.
     #[must_use]
-    pub const fn with(self, flags: CommandFlags) -> Request {
-        Request { flags, ..self }
+    pub const fn with(self, flags: CommandFlags) -> NbdRequest {
+        NbdRequest { flags, ..self }
     }
 
     /// Reads a header from the front of `bytes`. A payload longer than `payload_bytes` is an error:
     /// it is not even received to be thrown away.
-    pub fn parse(bytes: &[u8], framing: Framing, payload_bytes: u32) -> Result<Parsed<Request>, StreamError> {
+    pub fn parse(bytes: &[u8], framing: Framing, payload_bytes: u32) -> Result<Parsed<NbdRequest>, StreamError> {
         let (size, magic) = match framing {
             Framing::Simple | Framing::Structured => (COMPACT_BYTES, REQUEST_MAGIC),
             Framing::Extended => (EXTENDED_BYTES, EXTENDED_REQUEST_MAGIC),
@@ -195,26 +195,26 @@ impl Request {
         let cookie = u64::from_be_bytes(field(header, 8));
         let offset = u64::from_be_bytes(field(header, 16));
         // `payload` is at most a u32.
-        let request = Request { cookie, command, flags, offset, length, payload: payload as u32, only: None };
+        let request = NbdRequest { cookie, command, flags, offset, length, payload: payload as u32, only: None };
         Ok(Parsed::Message(request, size))
     }
 
     /// A block status of the contexts `only`, for servers that offer
     /// [`crate::TransmissionFlags::BLOCK_STATUS_PAYLOAD`].
-    pub const fn status_only(cookie: u64, offset: u64, length: u64, only: Contexts) -> Request {
-        Request { only: Some(only), ..Request::new(cookie, Command::BlockStatus, offset, length) }
+    pub const fn status_only(cookie: u64, offset: u64, length: u64, only: Contexts) -> NbdRequest {
+        NbdRequest { only: Some(only), ..NbdRequest::new(cookie, Command::BlockStatus, offset, length) }
     }
 
     /// With the filter that follows the header of a block status, `bytes`. Extension text: "64
     /// bits, effect length; n * 32 bits, list of metacontext ids to use"; a server that "detects
     /// duplicate or unknown metacontext ids … MUST gracefully consume the client's payload before
     /// failing with NBD_EINVAL": the flag that announced it stays then, and is refused.
-    pub(crate) fn with_filter(self, bytes: &[u8], selected: Contexts) -> Request {
+    pub(crate) fn with_filter(self, bytes: &[u8], selected: Contexts) -> NbdRequest {
         let mut c = Cursor(bytes);
         let length = c.u64().unwrap_or(0);
         let only = selected.only(std::iter::from_fn(|| c.u32()));
         let flags = if only.is_some() { self.flags.without(CommandFlags::PAYLOAD_LEN) } else { self.flags };
-        Request { length, payload: 0, flags, only, ..self }
+        NbdRequest { length, payload: 0, flags, only, ..self }
     }
 
     /// Appends the header, and the filter of a block status. The payload, `payload` bytes of it, is

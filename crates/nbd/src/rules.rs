@@ -2,11 +2,11 @@
 
 use crate::client::Agreed;
 use crate::contexts::Contexts;
-use crate::errno::Errno;
+use crate::errno::NbdErrno;
 use crate::error::StreamError;
 use crate::export::{BlockSizes, TransmissionFlags};
 use crate::limits::PAYLOAD_BYTES_TOLERATED;
-use crate::request::{Command, CommandFlags, FILTER_BYTES, Parsed, Request};
+use crate::request::{Command, CommandFlags, FILTER_BYTES, NbdRequest, Parsed};
 use crate::server::Admitted;
 use crate::settings::{Framing, Settings};
 
@@ -56,8 +56,8 @@ impl Rules {
     }
 
     /// Reads a request's header from the front of `bytes`, with a block status's filter.
-    pub fn parse(&self, bytes: &[u8]) -> Result<Parsed<Request>, StreamError> {
-        let parsed = Request::parse(bytes, self.framing, self.payload.max(PAYLOAD_BYTES_TOLERATED))?;
+    pub fn parse(&self, bytes: &[u8]) -> Result<Parsed<NbdRequest>, StreamError> {
+        let parsed = NbdRequest::parse(bytes, self.framing, self.payload.max(PAYLOAD_BYTES_TOLERATED))?;
         Ok(match parsed {
             Parsed::Message(request, size) if self.has_filter(&request) => {
                 let whole = size + request.payload as usize;
@@ -72,7 +72,7 @@ impl Rules {
 
     /// Whether a filter of a length that can be one follows: "8 + n*4 bytes". Any other payload is
     /// refused as such.
-    fn has_filter(&self, request: &Request) -> bool {
+    fn has_filter(&self, request: &NbdRequest) -> bool {
         let ids = u64::from(request.payload).checked_sub(FILTER_BYTES);
         request.command == Command::BlockStatus
             && self.flags.contains(TransmissionFlags::BLOCK_STATUS_PAYLOAD)
@@ -84,27 +84,27 @@ impl Rules {
     ///
     /// The errors are those of the protocol text, "Error values" and "Block size constraints";
     /// nothing here is a reason to disconnect.
-    pub fn check(&self, request: &Request) -> Result<(), Errno> {
+    pub fn check(&self, request: &NbdRequest) -> Result<(), NbdErrno> {
         let command = request.command;
         if command.writes() && self.flags.contains(TransmissionFlags::READ_ONLY) {
             // "it SHOULD return NBD_EPERM if it receives a write or trim request on a read-only
             // export".
-            return Err(Errno::Permission);
+            return Err(NbdErrno::Permission);
         }
         // "The server SHOULD return NBD_EINVAL if it receives an unknown command" or "an unknown
         // command flag", or "a flag not explicitly documented as applicable to the given request".
-        let allowed = self.allowed(command).ok_or(Errno::Invalid)?;
+        let allowed = self.allowed(command).ok_or(NbdErrno::Invalid)?;
         // "clients SHOULD NOT set the NBD_CMD_FLAG_PAYLOAD_LEN flag for NBD_CMD_BLOCK_STATUS unless
         // this transmission flag is set".
         let filters = request.only.is_some() && !self.flags.contains(TransmissionFlags::BLOCK_STATUS_PAYLOAD);
         if request.flags.0 & !allowed.0 != 0 || filters {
-            return Err(Errno::Invalid);
+            return Err(NbdErrno::Invalid);
         }
         match command {
             Command::Disconnect => Ok(()),
             // "For a flush request, *length* and *offset* are reserved, and MUST be set to
             // all-zero".
-            Command::Flush if request.offset | request.length != 0 => Err(Errno::Invalid),
+            Command::Flush if request.offset | request.length != 0 => Err(NbdErrno::Invalid),
             Command::Flush => Ok(()),
             _ => self.check_range(request),
         }
@@ -133,11 +133,11 @@ impl Rules {
         Some(own.and(when(given(T::SEND_FUA), C::FUA)))
     }
 
-    fn check_range(&self, request: &Request) -> Result<(), Errno> {
+    fn check_range(&self, request: &NbdRequest) -> Result<(), NbdErrno> {
         // Nothing to do: "the behavior of a server on such a request is unspecified"; a clear error
         // finds the mistake.
         if request.length == 0 {
-            return Err(Errno::Invalid);
+            return Err(NbdErrno::Invalid);
         }
         let end = request.offset.checked_add(request.length);
         if end.is_none_or(|end| end > self.size) {
@@ -145,29 +145,29 @@ impl Rules {
             // more sectors beyond the size of the device", likewise for write zeroes; "NBD_EINVAL
             // if it receives a read or trim request".
             return Err(match request.command {
-                Command::Write | Command::WriteZeroes => Errno::NoSpace,
-                _ => Errno::Invalid,
+                Command::Write | Command::WriteZeroes => NbdErrno::NoSpace,
+                _ => NbdErrno::Invalid,
             });
         }
         // "or if a read or write request is not aligned to advertised minimum block sizes". A power
         // of 2, so a mask.
         if (request.offset | request.length) & u64::from(self.minimum - 1) != 0 {
-            return Err(Errno::Invalid);
+            return Err(NbdErrno::Invalid);
         }
         self.check_payload(request)
     }
 
-    fn check_payload(&self, request: &Request) -> Result<(), Errno> {
+    fn check_payload(&self, request: &NbdRequest) -> Result<(), NbdErrno> {
         if request.length <= u64::from(self.payload) {
             return Ok(());
         }
         match request.command {
             // "The server SHOULD NOT return NBD_EOVERFLOW except as documented in response to
             // NBD_CMD_READ when NBD_CMD_FLAG_DF is supported".
-            Command::Read if self.flags.contains(TransmissionFlags::SEND_DF) => Err(Errno::Overflow),
+            Command::Read if self.flags.contains(TransmissionFlags::SEND_DF) => Err(NbdErrno::Overflow),
             // "The server SHOULD report an NBD_EINVAL error if the client's request … is larger
             // than the advertised maximum block size".
-            Command::Read | Command::Write => Err(Errno::Invalid),
+            Command::Read | Command::Write => Err(NbdErrno::Invalid),
             // No payload: of any length, in pieces that are the server's business.
             _ => Ok(()),
         }

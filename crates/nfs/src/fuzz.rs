@@ -9,7 +9,7 @@ use crate::mount::{self, MountCall};
 use crate::portmap::{self, Mapping};
 use crate::record::{Joiner, MARK_BYTES, Mark};
 use crate::reply::Reply;
-use crate::rpc::{self, Called, Outcome};
+use crate::rpc::{self, CallOutcome, Called};
 use crate::xdr::{Reader, XdrError};
 
 /// What can be read is written in a form that reads the same.
@@ -71,7 +71,7 @@ pub fn replies(procedure: u8, stream: &[u8]) -> usize {
         let mut again = Vec::new();
         rpc::put_reply(&mut again, xid, outcome);
         assert_eq!(rpc::read_reply(&mut Reader::new(&again)), Ok((xid, outcome)));
-        if outcome != Outcome::Success {
+        if outcome != CallOutcome::Success {
             return;
         }
         match Procedure::of(procedure.into()) {

@@ -90,12 +90,12 @@ pub enum Called<'a> {
     /// A call.
     Call(CallHead<'a>),
     /// A call by another version of RPC, whose arguments are not known: to be answered with
-    /// [`Outcome::RpcMismatch`].
+    /// [`CallOutcome::RpcMismatch`].
     Mismatch {
         /// The caller's number.
         xid: u32,
     },
-    /// A credential that breaks the rules: to be answered with [`Outcome::AuthError`] and
+    /// A credential that breaks the rules: to be answered with [`CallOutcome::AuthError`] and
     /// [`AUTH_BAD_CREDENTIAL`].
     BadCredential {
         /// The caller's number.
@@ -189,7 +189,7 @@ pub fn put_call(out: &mut Vec<u8>, head: &CallHead<'_>) {
 
 /// How a call went as a call, whatever its procedure says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It was done; results follow.
     #[error("done")]
     Success,
@@ -230,7 +230,7 @@ pub enum Outcome {
 ///
 /// # Errors
 /// It is no reply, or not here whole.
-pub fn read_reply(reader: &mut Reader<'_>) -> Result<(u32, Outcome), XdrError> {
+pub fn read_reply(reader: &mut Reader<'_>) -> Result<(u32, CallOutcome), XdrError> {
     let xid = reader.u32()?;
     match reader.u32()? {
         REPLY => {}
@@ -241,18 +241,18 @@ pub fn read_reply(reader: &mut Reader<'_>) -> Result<(u32, Outcome), XdrError> {
             reader.u32()?;
             reader.opaque("verifier", CREDENTIAL_BYTES_MAX)?;
             match reader.u32()? {
-                0 => Outcome::Success,
-                1 => Outcome::ProgramUnavailable,
-                2 => Outcome::ProgramMismatch { low: reader.u32()?, high: reader.u32()? },
-                3 => Outcome::ProcedureUnavailable,
-                4 => Outcome::GarbageArguments,
-                5 => Outcome::SystemError,
+                0 => CallOutcome::Success,
+                1 => CallOutcome::ProgramUnavailable,
+                2 => CallOutcome::ProgramMismatch { low: reader.u32()?, high: reader.u32()? },
+                3 => CallOutcome::ProcedureUnavailable,
+                4 => CallOutcome::GarbageArguments,
+                5 => CallOutcome::SystemError,
                 got => return Err(XdrError::NoSuch { what: "state of a call", got }),
             }
         }
         1 => match reader.u32()? {
-            0 => Outcome::RpcMismatch { low: reader.u32()?, high: reader.u32()? },
-            1 => Outcome::AuthError(reader.u32()?),
+            0 => CallOutcome::RpcMismatch { low: reader.u32()?, high: reader.u32()? },
+            1 => CallOutcome::AuthError(reader.u32()?),
             got => return Err(XdrError::NoSuch { what: "reason of a refusal", got }),
         },
         got => return Err(XdrError::NoSuch { what: "state of a reply", got }),
@@ -260,9 +260,9 @@ pub fn read_reply(reader: &mut Reader<'_>) -> Result<(u32, Outcome), XdrError> {
     Ok((xid, outcome))
 }
 
-/// Appends a reply's head; after [`Outcome::Success`] the results have to follow.
-pub fn put_reply(out: &mut Vec<u8>, xid: u32, outcome: Outcome) {
-    let denied = matches!(outcome, Outcome::RpcMismatch { .. } | Outcome::AuthError(_));
+/// Appends a reply's head; after [`CallOutcome::Success`] the results have to follow.
+pub fn put_reply(out: &mut Vec<u8>, xid: u32, outcome: CallOutcome) {
+    let denied = matches!(outcome, CallOutcome::RpcMismatch { .. } | CallOutcome::AuthError(_));
     for word in [xid, REPLY, denied.into()] {
         put_u32(out, word);
     }
@@ -271,14 +271,14 @@ pub fn put_reply(out: &mut Vec<u8>, xid: u32, outcome: Outcome) {
         put_u32(out, 0);
     }
     let words: &[u32] = match outcome {
-        Outcome::Success => &[0],
-        Outcome::ProgramUnavailable => &[1],
-        Outcome::ProgramMismatch { low, high } => &[2, low, high],
-        Outcome::ProcedureUnavailable => &[3],
-        Outcome::GarbageArguments => &[4],
-        Outcome::SystemError => &[5],
-        Outcome::RpcMismatch { low, high } => &[0, low, high],
-        Outcome::AuthError(reason) => &[1, reason],
+        CallOutcome::Success => &[0],
+        CallOutcome::ProgramUnavailable => &[1],
+        CallOutcome::ProgramMismatch { low, high } => &[2, low, high],
+        CallOutcome::ProcedureUnavailable => &[3],
+        CallOutcome::GarbageArguments => &[4],
+        CallOutcome::SystemError => &[5],
+        CallOutcome::RpcMismatch { low, high } => &[0, low, high],
+        CallOutcome::AuthError(reason) => &[1, reason],
     };
     words.iter().for_each(|&word| put_u32(out, word));
 }
@@ -299,14 +299,14 @@ mod tests {
             assert_eq!(reader.end(), Ok(()));
         }
         for outcome in [
-            Outcome::Success,
-            Outcome::ProgramUnavailable,
-            Outcome::ProgramMismatch { low: 3, high: 3 },
-            Outcome::ProcedureUnavailable,
-            Outcome::GarbageArguments,
-            Outcome::SystemError,
-            Outcome::RpcMismatch { low: 2, high: 2 },
-            Outcome::AuthError(AUTH_TOO_WEAK),
+            CallOutcome::Success,
+            CallOutcome::ProgramUnavailable,
+            CallOutcome::ProgramMismatch { low: 3, high: 3 },
+            CallOutcome::ProcedureUnavailable,
+            CallOutcome::GarbageArguments,
+            CallOutcome::SystemError,
+            CallOutcome::RpcMismatch { low: 2, high: 2 },
+            CallOutcome::AuthError(AUTH_TOO_WEAK),
         ] {
             let mut out = Vec::new();
             put_reply(&mut out, 9, outcome);

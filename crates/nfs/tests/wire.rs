@@ -2,7 +2,7 @@
 
 use nfs::limits::{DATA_BYTES_MAX, NAME_BYTES_MAX};
 use nfs::listing::{Listed, Pager};
-use nfs::rpc::{self, CallHead, Credential, Groups, Outcome, SysCredential};
+use nfs::rpc::{self, CallHead, CallOutcome, Credential, Groups, SysCredential};
 use nfs::{
     Attributes, Call, CreateHow, Entry, FileHandle, FileKind, FsInfo, FsStat, Moment, Node, PathConf, Procedure,
     ReadDone, Reader, Reply, SetAttributes, SetMoment, Stable, Status, Wcc, WccAttributes, Written, XdrError, record,
@@ -245,11 +245,11 @@ proptest! {
     fn replies_are_read_as_they_were_written(results in results(), xid in any::<u32>()) {
         let (reply, procedure) = (reply(&results), results.0);
         let mut out = Vec::new();
-        rpc::put_reply(&mut out, xid, Outcome::Success);
+        rpc::put_reply(&mut out, xid, CallOutcome::Success);
         let head = out.len();
         reply.put(&mut out);
         let mut reader = Reader::new(&out);
-        prop_assert_eq!(rpc::read_reply(&mut reader), Ok((xid, Outcome::Success)));
+        prop_assert_eq!(rpc::read_reply(&mut reader), Ok((xid, CallOutcome::Success)));
         prop_assert_eq!(Reply::read(procedure, &mut reader), Ok(reply));
         prop_assert_eq!(reader.end(), Ok(()));
         for cut in head..out.len() {
@@ -288,7 +288,7 @@ proptest! {
         prop_assert_eq!(nfs::fuzz::calls(&asked), 1);
         let mut answered = Vec::new();
         let start = record::begin(&mut answered);
-        rpc::put_reply(&mut answered, 1, Outcome::Success);
+        rpc::put_reply(&mut answered, 1, CallOutcome::Success);
         reply.put(&mut answered);
         record::end(&mut answered, start, 0);
         prop_assert_eq!(nfs::fuzz::replies(results.0 as u8, &answered), 1);

@@ -7,7 +7,7 @@
 //! but for the stock that an order changes. Means where there are several: three looks, three
 //! items, 1.5 addresses and cards a customer.
 
-use crate::mix::Mix;
+use crate::mix::TransactionMix;
 use crate::transaction::Transaction;
 
 /// Pages and commits of a transaction.
@@ -52,7 +52,7 @@ impl Transaction {
     }
 }
 
-impl Mix {
+impl TransactionMix {
     /// What a transaction of this mix asks of storage on average.
     pub fn demand(&self) -> Demand {
         let all: f64 = Transaction::ALL.iter().map(|one| f64::from(self.weight(*one))).sum();
@@ -75,7 +75,7 @@ mod tests {
     /// others one.
     #[test]
     fn the_published_mix_has_its_published_commits() {
-        let demand = Mix::V2.demand();
+        let demand = TransactionMix::V2.demand();
         assert!((demand.commits - 1.48).abs() < 1e-12);
         // 0.12 × 9 + 0.08 × 6 + 0.4 × 2 + 0.32 × 16 + 0.04 × 46 + 0.04 × 10, and 0.12 × 9 + 0.08 ×
         // 3 + 0.32 × 12 + 0.08 × 2.

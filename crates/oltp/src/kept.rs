@@ -4,11 +4,11 @@ use crate::evidence::{At, Evidence};
 use crate::figures::Figures;
 use crate::ledger::Ledger;
 use crate::limiter::Limiter;
-use crate::mix::Mix;
+use crate::mix::TransactionMix;
 use crate::session::{Failure, Mode, Think};
 use crate::transaction::Transaction;
 use block::Span;
-use stats::run::{Place, Point, Run, Setting, Taped, Value};
+use stats::run::{Point, Run, RunPlace, Setting, Taped, Value};
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Asked {
     /// The scale that setup had.
     pub scale: f64,
     /// How often each transaction is done.
-    pub mix: Mix,
+    pub mix: TransactionMix,
     /// How they ask for it.
     pub mode: Mode,
     /// How long users think.
@@ -40,7 +40,7 @@ pub struct Asked {
 /// A run without a point.
 pub fn asked(asked: &Asked) -> Run {
     let mut run = Run::default();
-    let place = run.place(Place { kind: "database".into(), name: asked.database.clone(), size: asked.size });
+    let place = run.place(RunPlace { kind: "database".into(), name: asked.database.clone(), size: asked.size });
     run.add_actor("users", Some(place));
     run.set(None, "engine", asked.engine.as_str());
     run.set(None, "scale", asked.scale);

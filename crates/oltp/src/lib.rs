@@ -46,10 +46,10 @@ pub use generate::{Rows, digest};
 pub use kept::{Asked, add_point, asked};
 pub use ledger::{Done, Ledger, Second};
 pub use limiter::{Limiter, limiter};
-pub use mix::{Mix, MixError};
+pub use mix::{MixError, TransactionMix};
 pub use page::{Around, page, sweep_page};
 pub use procedure::{PROCEDURES, create_procedures};
-pub use scale::{Scale, Sizes};
+pub use scale::{SchemaScale, Sizes};
 pub use schema::{
     Constraints, Dialect, Indexes, SEQUENCES_TABLE, Sequence, Table, constraints, create, create_views, indexes, insert,
 };

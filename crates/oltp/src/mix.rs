@@ -5,7 +5,7 @@ use crate::transaction::Transaction;
 
 /// The weights of all transactions; one without weight is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mix([u32; 9]);
+pub struct TransactionMix([u32; 9]);
 
 /// What is wrong with weights.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,11 +20,11 @@ pub enum MixError {
     Nothing,
 }
 
-impl Mix {
+impl TransactionMix {
     /// The newer published weights; the three queries are off.
-    pub const V2: Mix = Mix([15, 10, 50, 40, 5, 5, 0, 0, 0]);
+    pub const V2: TransactionMix = TransactionMix([15, 10, 50, 40, 5, 5, 0, 0, 0]);
     /// The older ones.
-    pub const V1: Mix = Mix([20, 0, 60, 50, 5, 10, 0, 0, 0]);
+    pub const V1: TransactionMix = TransactionMix([20, 0, 60, 50, 5, 10, 0, 0, 0]);
     /// Weights of the three queries, where they are on.
     const QUERIES: [[u32; 3]; 2] = [[2, 2, 2], [5, 5, 2]];
 
@@ -32,11 +32,11 @@ impl Mix {
     ///
     /// # Errors
     /// They are none.
-    pub fn parse(given: &str) -> Result<Mix, MixError> {
+    pub fn parse(given: &str) -> Result<TransactionMix, MixError> {
         let wrong = || MixError::Form(given.into());
         let mix = match given.to_ascii_lowercase().as_str() {
-            "v2" => Mix::V2,
-            "v1" => Mix::V1,
+            "v2" => TransactionMix::V2,
+            "v1" => TransactionMix::V1,
             _ => {
                 let mut weights = [0; 9];
                 for part in given.split(',') {
@@ -45,7 +45,7 @@ impl Mix {
                     let weight = weight.trim().parse().ok().filter(|weight| *weight <= 10_000);
                     weights[one as usize] = weight.ok_or_else(wrong)?;
                 }
-                Mix(weights)
+                TransactionMix(weights)
             }
         };
         mix.checked()
@@ -53,8 +53,8 @@ impl Mix {
 
     /// The same with the three queries of managers, which are off otherwise.
     #[must_use]
-    pub fn with_queries(mut self) -> Mix {
-        let of = Mix::QUERIES[usize::from(self == Mix::V1)];
+    pub fn with_queries(mut self) -> TransactionMix {
+        let of = TransactionMix::QUERIES[usize::from(self == TransactionMix::V1)];
         self.0[6..].iter_mut().zip(of).for_each(|(weight, more)| *weight = (*weight).max(more));
         self
     }
@@ -63,7 +63,7 @@ impl Mix {
     ///
     /// # Errors
     /// A name is none, or nothing is left.
-    pub fn without(mut self, names: &str) -> Result<Mix, MixError> {
+    pub fn without(mut self, names: &str) -> Result<TransactionMix, MixError> {
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             let one = Transaction::of_short(name).ok_or_else(|| MixError::Form(name.into()))?;
             self.0[one as usize] = 0;
@@ -71,7 +71,7 @@ impl Mix {
         self.checked()
     }
 
-    fn checked(self) -> Result<Mix, MixError> {
+    fn checked(self) -> Result<TransactionMix, MixError> {
         if self.0.iter().all(|weight| *weight == 0) { Err(MixError::Nothing) } else { Ok(self) }
     }
 
@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn the_mix_is_as_weighted() {
         let (mut chance, mut seen) = (Chance::new(11, 0), [0u32; 9]);
-        (0..125_000).for_each(|_| seen[Mix::V2.draw(&mut chance) as usize] += 1);
-        let squares = Transaction::ALL.into_iter().filter(|one| Mix::V2.weight(*one) > 0).map(|one| {
-            let expected = f64::from(Mix::V2.weight(one)) * 1000.0;
+        (0..125_000).for_each(|_| seen[TransactionMix::V2.draw(&mut chance) as usize] += 1);
+        let squares = Transaction::ALL.into_iter().filter(|one| TransactionMix::V2.weight(*one) > 0).map(|one| {
+            let expected = f64::from(TransactionMix::V2.weight(one)) * 1000.0;
             (f64::from(seen[one as usize]) - expected).powi(2) / expected
         });
         assert!(squares.sum::<f64>() < 20.5, "{seen:?}");
@@ -110,14 +110,14 @@ mod tests {
 
     #[test]
     fn weights_as_typed() {
-        assert_eq!(Mix::parse("v1"), Ok(Mix::V1));
-        assert_eq!(Mix::parse("bp=3, OP=1").unwrap().weight(Transaction::BrowseProducts), 3);
-        assert_eq!(Mix::V2.without("ncr,UCD").unwrap().weight(Transaction::CustomerRegistration), 0);
-        assert_eq!(Mix::V2.with_queries().weight(Transaction::WarehouseQuery), 2);
-        assert_eq!(Mix::V1.with_queries().weight(Transaction::WarehouseQuery), 5);
-        assert!(matches!(Mix::parse("XX=1"), Err(MixError::Form(_))));
-        assert!(matches!(Mix::parse("BP=-1"), Err(MixError::Form(_))));
-        assert_eq!(Mix::parse("BP=0"), Err(MixError::Nothing));
-        assert_eq!(Mix::V2.without("NCR,UCD,BP,OP,PO,BO"), Err(MixError::Nothing));
+        assert_eq!(TransactionMix::parse("v1"), Ok(TransactionMix::V1));
+        assert_eq!(TransactionMix::parse("bp=3, OP=1").unwrap().weight(Transaction::BrowseProducts), 3);
+        assert_eq!(TransactionMix::V2.without("ncr,UCD").unwrap().weight(Transaction::CustomerRegistration), 0);
+        assert_eq!(TransactionMix::V2.with_queries().weight(Transaction::WarehouseQuery), 2);
+        assert_eq!(TransactionMix::V1.with_queries().weight(Transaction::WarehouseQuery), 5);
+        assert!(matches!(TransactionMix::parse("XX=1"), Err(MixError::Form(_))));
+        assert!(matches!(TransactionMix::parse("BP=-1"), Err(MixError::Form(_))));
+        assert_eq!(TransactionMix::parse("BP=0"), Err(MixError::Nothing));
+        assert_eq!(TransactionMix::V2.without("NCR,UCD,BP,OP,PO,BO"), Err(MixError::Nothing));
     }
 }

@@ -8,7 +8,7 @@ use crate::session::Failure;
 use crate::sweep::{Step, knee};
 use report::chart::Stretch;
 use report::section::{
-    Cell, Fact, Facts, Group, Host, HostFigures, Knee, KneeRun, Notes, Row, Series, Table, Tables, Tone,
+    Fact, Facts, Group, Host, HostFigures, Knee, KneeRun, Notes, Series, Table, TableCell, TableRow, Tables, Tone,
 };
 use report::text::{millis, thousands};
 use report::{Page, host_figures};
@@ -120,7 +120,7 @@ pub fn sweep_page(steps: &[Step], limiters: &[Limiter], facts: &[(String, String
             thousands(figures.failed()).into(),
             limiter.name.into(),
         ];
-        Row { name: step.users.to_string(), remarks: Vec::new(), cells }
+        TableRow { name: step.users.to_string(), remarks: Vec::new(), cells }
     };
     let heads = ["users", "avg TPS", "max TPS", "max TPM", "avg ms", "failed", "limiter"];
     page.add(table("All loads", &heads, steps.iter().zip(limiters).map(row).collect()));
@@ -156,24 +156,24 @@ fn seconds(ledger: &Ledger) -> Knee {
 
 fn transactions(figures: &Figures) -> Tables {
     let row = |line: &crate::Line| {
-        let at = |part| Cell::from(millis(line.response.quantile(part)));
+        let at = |part| TableCell::from(millis(line.response.quantile(part)));
         let tone = if line.failed > 0 { Tone::Bad } else { Tone::Plain };
         let cells = vec![
             thousands(line.response.count()).into(),
-            Cell { says: thousands(line.failed), tone },
+            TableCell { says: thousands(line.failed), tone },
             millis(line.response.mean()).into(),
             at(0.5),
             at(0.95),
             at(0.99),
             millis(line.response.max()).into(),
         ];
-        Row { name: line.what.name().into(), remarks: Vec::new(), cells }
+        TableRow { name: line.what.name().into(), remarks: Vec::new(), cells }
     };
     let heads = ["transaction", "done", "failed", "mean ms", "p50", "p95", "p99", "max"];
     table("Transactions", &heads, figures.lines.iter().map(row).collect())
 }
 
-fn table(heading: &str, heads: &[&str], rows: Vec<Row>) -> Tables {
+fn table(heading: &str, heads: &[&str], rows: Vec<TableRow>) -> Tables {
     let group = Group { rows, ..Group::default() };
     let columns = heads.iter().map(|head| (*head).to_owned()).collect();
     let table = Table { columns, groups: vec![group], ..Table::default() };

@@ -6,18 +6,18 @@ use std::str::FromStr;
 
 /// How large the scaled tables are: 1 is a million customers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale(f64);
+pub struct SchemaScale(f64);
 
-impl FromStr for Scale {
+impl FromStr for SchemaScale {
     type Err = &'static str;
 
-    fn from_str(given: &str) -> Result<Scale, &'static str> {
+    fn from_str(given: &str) -> Result<SchemaScale, &'static str> {
         let scale = given.parse::<f64>().ok().filter(|scale| (0.0001..=1000.0).contains(scale));
-        scale.map(Scale).ok_or("must be a number from 0.0001 to 1000, as in 0.1 for 100,000 customers")
+        scale.map(SchemaScale).ok_or("must be a number from 0.0001 to 1000, as in 0.1 for 100,000 customers")
     }
 }
 
-impl fmt::Display for Scale {
+impl fmt::Display for SchemaScale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
     }
@@ -27,7 +27,7 @@ impl fmt::Display for Scale {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
     /// The scaled ones.
-    pub scale: Scale,
+    pub scale: SchemaScale,
     /// Products; each is stored in 800 to 1000 warehouses, and that is most of a small database.
     pub products: u64,
 }
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(sizes.units(Table::Orders), 142_979);
         assert_eq!(sizes.units(Table::Warehouses), 1000);
         for wrong in ["0", "x", "-1", "1e9", "nan", ""] {
-            assert!(wrong.parse::<Scale>().unwrap_err().starts_with("must be a number"), "{wrong}");
+            assert!(wrong.parse::<SchemaScale>().unwrap_err().starts_with("must be a number"), "{wrong}");
         }
     }
 }

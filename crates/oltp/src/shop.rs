@@ -13,7 +13,7 @@
 
 use crate::chance::Chance;
 use crate::ledger::{Done, Ledger};
-use crate::mix::Mix;
+use crate::mix::TransactionMix;
 use crate::session::{Counts, Waits};
 use crate::transaction::Transaction;
 use block::{Actor, Buf, Bytes, Completion, ObjectId, Op, Request, Span, Submitted, Target, Time, Wakeup};
@@ -26,7 +26,7 @@ pub struct Shop {
     /// How many users there are.
     pub users: u32,
     /// What they do.
-    pub mix: Mix,
+    pub mix: TransactionMix,
     /// The mean time that a user thinks between transactions.
     pub think: Span,
     /// The mean time that a transaction keeps one of the host's processors.

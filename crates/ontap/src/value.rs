@@ -30,8 +30,8 @@ pub use number::{Count, RowCount, Years};
 pub use path::{FilePath, JunctionPath, LunPath};
 pub use query::Query;
 pub use severity::Severity;
-pub use size::{Size, SizeUnit, SizeUnits};
-pub use throughput::{Limits, MinThroughput, Throughput};
+pub use size::{SizeUnit, SizeUnits, UnitSize};
+pub use throughput::{MinThroughput, Throughput, ThroughputLimits};
 pub use volumes::{VolumeList, VolumeName};
 
 use crate::word::Word;

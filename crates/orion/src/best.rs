@@ -1,7 +1,7 @@
 //! The best of all points: as the original has it, without a limit, and under one.
 
-use crate::ladder::Spot;
-use crate::point::{Measured, lat};
+use crate::ladder::LoadPoint;
+use crate::point::{MeasuredPoint, lat};
 use block::Span;
 
 /// Response times that 99 % must keep.
@@ -17,11 +17,11 @@ pub struct Limits {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Best {
     /// The most MB a second of large requests.
-    pub mbps: Option<(f64, Spot)>,
+    pub mbps: Option<(f64, LoadPoint)>,
     /// The most small requests a second.
-    pub iops: Option<(f64, Spot)>,
+    pub iops: Option<(f64, LoadPoint)>,
     /// The least mean response time of small requests.
-    pub latency: Option<(Span, Spot)>,
+    pub latency: Option<(Span, LoadPoint)>,
 }
 
 /// Of this part of the requests the limit is asked.
@@ -29,26 +29,27 @@ const PART: f64 = 0.99;
 
 impl Best {
     /// Of all points, whatever response times they have.
-    pub fn of(points: &[Measured]) -> Best {
-        let most = |of: fn(&Measured) -> Option<f64>| {
+    pub fn of(points: &[MeasuredPoint]) -> Best {
+        let most = |of: fn(&MeasuredPoint) -> Option<f64>| {
             let found = points.iter().filter_map(|point| Some((of(point)?, point.spot)));
             // Of equals the first: the lower load.
-            found.fold(None, |best: Option<(f64, Spot)>, next| match best {
+            found.fold(None, |best: Option<(f64, LoadPoint)>, next| match best {
                 Some(best) if best.0 >= next.0 => Some(best),
                 _ => Some(next),
             })
         };
-        let latency = |point: &Measured| Some((point.small_lat().filter(|lat| lat.count() > 0)?.mean(), point.spot));
+        let latency =
+            |point: &MeasuredPoint| Some((point.small_lat().filter(|lat| lat.count() > 0)?.mean(), point.spot));
         Best {
-            mbps: most(Measured::mbps),
-            iops: most(Measured::iops),
+            mbps: most(MeasuredPoint::mbps),
+            iops: most(MeasuredPoint::iops),
             latency: points.iter().filter_map(latency).min_by_key(|(mean, _)| *mean),
         }
     }
 
     /// Of the points of which 99 % keep the limits, small and large requests each theirs.
-    pub fn within(points: &[Measured], limits: Limits) -> Best {
-        let keeps = |point: &&Measured| {
+    pub fn within(points: &[MeasuredPoint], limits: Limits) -> Best {
+        let keeps = |point: &&MeasuredPoint| {
             point.works().all(|(name, work)| {
                 let limit = if name == "small" { limits.small } else { limits.large };
                 lat(work).quantile(PART) <= limit
@@ -69,10 +70,10 @@ mod tests {
     fn the_best_is_told_without_a_limit_and_under_one() {
         let points =
             [point(1, 0, 100, 0), point(2, 0, 125, 0), point(4, 0, 200, 0), point(8, 0, 400, 0), point(0, 1, 0, 2000)];
-        let spot = |small| Spot { small, large: 0 };
+        let spot = |small| LoadPoint { small, large: 0 };
         let best = Best::of(&points);
         assert_eq!((best.iops, best.latency), (Some((20_000.0, spot(4))), Some((Span::from_micros(100), spot(1)))));
-        assert_eq!(best.mbps, Some((500.0, Spot { small: 0, large: 1 })));
+        assert_eq!(best.mbps, Some((500.0, LoadPoint { small: 0, large: 1 })));
         let limits = Limits { small: Span::from_micros(150), large: Span::from_millis(1) };
         let within = Best::within(&points, limits);
         assert_eq!((within.iops, within.mbps), (Some((16_000.0, spot(2))), None));

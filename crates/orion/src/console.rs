@@ -1,6 +1,6 @@
 //! What the console says: before the first point, and of each as it ends.
 
-use crate::point::{Measured, iops, lat, mbps};
+use crate::point::{MeasuredPoint, iops, lat, mbps};
 use crate::test::Test;
 use block::Span;
 use report::text;
@@ -21,7 +21,7 @@ pub fn banner(test: &Test) -> String {
 }
 
 /// A point that ended, `number` of all: a line for its small requests and one for its large ones.
-pub fn point_lines(number: usize, of: usize, point: &Measured) -> Vec<String> {
+pub fn point_lines(number: usize, of: usize, point: &MeasuredPoint) -> Vec<String> {
     let head = format!("{number}/{of} Small={} Large={}", point.spot.small, point.spot.large);
     let line = |(place, (name, work)): (usize, (&str, &JobOutcome))| {
         let lat = lat(work);

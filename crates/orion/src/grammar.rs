@@ -11,7 +11,7 @@ use block::Span;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
+pub enum OrionCommand {
     /// Say how it is used.
     Help,
     /// Measure.

@@ -2,7 +2,7 @@
 //! is empty before the first and behind the last filled one as one row, percents that add up from
 //! row to row.
 
-use crate::point::{Measured, micros};
+use crate::point::{MeasuredPoint, micros};
 use stats::job::JobOutcome;
 use stats::{Direction, Histogram};
 
@@ -11,7 +11,7 @@ const FIRST: u64 = 32;
 const LAST: u64 = 1 << 28;
 
 /// All of them: small ones and large ones of each point.
-pub fn text(points: &[Measured]) -> String {
+pub fn text(points: &[MeasuredPoint]) -> String {
     let mut text = String::from("Response times of every point, in microseconds; percents are cumulative.\n");
     for point in points {
         for (name, work) in [("Small", &point.small), ("Large", &point.large)] {
@@ -25,7 +25,7 @@ pub fn text(points: &[Measured]) -> String {
 }
 
 /// One of them, with its title.
-pub fn table(name: &str, point: &Measured, work: &JobOutcome) -> String {
+pub fn table(name: &str, point: &MeasuredPoint, work: &JobOutcome) -> String {
     let (small, large) = (point.spot.small, point.spot.large);
     let mut text = format!("{name} Read / Write Latency Histogram @ Small={small} and Large={large}\n");
     text += &format!("{:<27}{:>24}{:>24}\n", "      Latency:", "# of IOs (read)", "# of IOs (write)");

@@ -10,17 +10,17 @@
 //! ```
 
 use crate::grammar::{Array, Error, Load, Pattern};
-use crate::ladder::Spot;
+use crate::ladder::LoadPoint;
 use block::{Bytes, Span};
 use std::path::PathBuf;
 use workload::job::{
-    Amount, BlockSizes, Coverage, Direction, Ending, EngineKind, FileOrder, FileSpec, JobSpec, Layout, Logs, Mix,
-    Order, Pacing, PerDirection, Place, Reach, Turns,
+    Amount, BlockCoverage, BlockSizes, Direction, Ending, EngineKind, FileOrder, FileSpec, JobPlace, JobSpec, Layout,
+    Logs, Mix, Order, Pacing, PerDirection, Reach, Turns,
 };
 
 /// A volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Volume {
+pub struct OrionVolume {
     /// Its name, as it was listed.
     pub name: String,
     /// Its size in bytes.
@@ -48,7 +48,7 @@ pub enum Where {
 
 /// What a job is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum JobRole {
     /// Moves what a cache should forget; not measured.
     Warm,
     /// Small requests.
@@ -72,8 +72,8 @@ const OUTSTANDING_MOST: u64 = 4 << 30;
 ///
 /// # Errors
 /// They cannot, in a line.
-pub fn check(load: &Load, volumes: &[Volume], spots: &[Spot]) -> Result<(), Error> {
-    let plain = |volume: &Volume| matches!(volume.at, Where::File | Where::Simulated);
+pub fn check(load: &Load, volumes: &[OrionVolume], spots: &[LoadPoint]) -> Result<(), Error> {
+    let plain = |volume: &OrionVolume| matches!(volume.at, Where::File | Where::Simulated);
     if let Some(other) = volumes.iter().find(|volume| volumes.len() > 1 && !plain(volume)) {
         let rule = "must be the only volume: files and devices alone can be put together";
         return Err(Error(format!("{}: {rule}, got {} volumes; list it by itself", other.name, volumes.len())));
@@ -95,7 +95,7 @@ pub fn check(load: &Load, volumes: &[Volume], spots: &[Spot]) -> Result<(), Erro
             "-type seq: {most} streams need a part each, and the volumes have {room}; use larger ones"
         )));
     }
-    let outstanding = |spot: &Spot| {
+    let outstanding = |spot: &LoadPoint| {
         u64::from(spot.small) * u64::from(load.small)
             + u64::from(spot.large) * u64::from(depth_of(load.pattern)) * u64::from(load.large)
     };
@@ -111,27 +111,27 @@ pub fn check(load: &Load, volumes: &[Volume], spots: &[Spot]) -> Result<(), Erro
     }
 }
 
-/// The jobs of a point, which is `number` in its run. Those behind a [`Role::Warm`] begin when it
-/// has ended.
-pub fn jobs(load: &Load, volumes: &[Volume], spot: Spot, number: u64) -> Vec<(Role, JobSpec)> {
+/// The jobs of a point, which is `number` in its run. Those behind a [`JobRole::Warm`] begin when
+/// it has ended.
+pub fn jobs(load: &Load, volumes: &[OrionVolume], spot: LoadPoint, number: u64) -> Vec<(JobRole, JobSpec)> {
     let volume = Virtual::of(load, volumes);
     let mut jobs = Vec::new();
     if matches!(load.pattern, Pattern::Streams { .. }) && spot.large > 0 && load.warm != Some(0) {
-        jobs.push((Role::Warm, warm(load, &volume)));
+        jobs.push((JobRole::Warm, warm(load, &volume)));
     }
     let measured = jobs.len();
     if spot.small > 0 {
         let random = random(load, &volume, load.small);
-        jobs.push((Role::Small, JobSpec { name: "small".into(), ..with_depth(random, spot.small) }));
+        jobs.push((JobRole::Small, JobSpec { name: "small".into(), ..with_depth(random, spot.small) }));
     }
     match load.pattern {
         Pattern::Random if spot.large > 0 => {
             let random = random(load, &volume, load.large);
-            jobs.push((Role::Large, JobSpec { name: "large".into(), ..with_depth(random, spot.large) }));
+            jobs.push((JobRole::Large, JobSpec { name: "large".into(), ..with_depth(random, spot.large) }));
         }
         Pattern::Random => {}
         Pattern::Streams { depth } => {
-            jobs.extend((0..spot.large).map(|n| (Role::Large, stream(load, &volume, depth, n, spot.large))));
+            jobs.extend((0..spot.large).map(|n| (JobRole::Large, stream(load, &volume, depth, n, spot.large))));
         }
     }
     for (place, (_, job)) in (0..).zip(&mut jobs) {
@@ -169,7 +169,7 @@ fn random(load: &Load, volume: &Virtual<'_>, block: u32) -> JobSpec {
         place: volume.whole(),
         file_order: FileOrder { turns, requests_each: 1 },
         // Each draw is independent of those before, as in the original.
-        reach: Reach { mix, order: Order::RANDOM, coverage: Coverage::Free, ..blocks_of(block) },
+        reach: Reach { mix, order: Order::RANDOM, coverage: BlockCoverage::Free, ..blocks_of(block) },
         logs: Logs { coverage: Some(SLICES), ..Logs::default() },
         ..measured(load, volume)
     }
@@ -231,7 +231,7 @@ fn measured(load: &Load, volume: &Virtual<'_>) -> JobSpec {
 
 /// The volumes as one.
 struct Virtual<'v> {
-    volumes: &'v [Volume],
+    volumes: &'v [OrionVolume],
     array: Array,
     /// What parts of it are made of: large requests, or a stripe of each volume.
     unit: u64,
@@ -240,7 +240,7 @@ struct Virtual<'v> {
 }
 
 impl<'v> Virtual<'v> {
-    fn of(load: &Load, volumes: &'v [Volume]) -> Virtual<'v> {
+    fn of(load: &Load, volumes: &'v [OrionVolume]) -> Virtual<'v> {
         let (unit, units) = match load.array {
             Array::Concat => {
                 let unit = u64::from(load.large);
@@ -252,7 +252,7 @@ impl<'v> Virtual<'v> {
     }
 
     /// All of it.
-    fn whole(&self) -> Place {
+    fn whole(&self) -> JobPlace {
         match self.array {
             Array::Concat => self.place(self.volumes.iter().map(|volume| Part { volume, at: 0, len: None })),
             Array::Raid0 { .. } => self.part(0, 1),
@@ -260,11 +260,11 @@ impl<'v> Virtual<'v> {
     }
 
     /// The part of one stream among several.
-    fn part(&self, number: u32, streams: u32) -> Place {
+    fn part(&self, number: u32, streams: u32) -> JobPlace {
         let cut = |n: u32| (u128::from(self.units) * u128::from(n) / u128::from(streams)) as u64;
         let (from, to) = (cut(number), cut(number + 1));
         let (mut first, array, unit) = (0, self.array, self.unit);
-        let part = |volume: &'v Volume| {
+        let part = |volume: &'v OrionVolume| {
             let (begin, end) = match array {
                 Array::Raid0 { .. } => (from, to),
                 Array::Concat => {
@@ -279,22 +279,22 @@ impl<'v> Virtual<'v> {
         self.place(self.volumes.iter().map(part).filter(|part| part.len != Some(0)))
     }
 
-    fn place(&self, parts: impl Iterator<Item = Part<'v>>) -> Place {
+    fn place(&self, parts: impl Iterator<Item = Part<'v>>) -> JobPlace {
         let mut files = parts.map(Part::file);
         match self.volumes {
             [volume] if matches!(volume.at, Where::Export | Where::Concatenated | Where::Striped) => {
                 let region = files.next().unwrap_or_default();
-                Place::Named { name: volume.name.clone(), region: FileSpec { path: PathBuf::new(), ..region } }
+                JobPlace::Named { name: volume.name.clone(), region: FileSpec { path: PathBuf::new(), ..region } }
             }
-            [volume] if volume.at == Where::Nothing => Place::Null { size: Bytes(volume.size) },
-            _ => Place::Files(files.collect()),
+            [volume] if volume.at == Where::Nothing => JobPlace::Null { size: Bytes(volume.size) },
+            _ => JobPlace::Files(files.collect()),
         }
     }
 }
 
 /// A part of a volume; all of it where it has no length.
 struct Part<'v> {
-    volume: &'v Volume,
+    volume: &'v OrionVolume,
     at: u64,
     len: Option<u64>,
 }

@@ -3,10 +3,10 @@
 
 use crate::grammar::Pattern;
 use crate::jobs::{Where, depth_of};
-use crate::ladder::Spot;
-use crate::point::Measured;
+use crate::ladder::LoadPoint;
+use crate::point::MeasuredPoint;
 use crate::test::Test;
-use stats::run::{Event, Place, Point, Run, Setting, Value};
+use stats::run::{Event, Point, Run, RunPlace, Setting, Value};
 
 /// A test before its first point, without where it comes from.
 pub fn begun(test: &Test) -> Run {
@@ -21,7 +21,7 @@ pub fn begun(test: &Test) -> Run {
             Where::Nothing => "null",
             Where::Simulated => "volume",
         };
-        run.place(Place { kind: kind.into(), name: volume.name.clone(), size: Some(volume.size) });
+        run.place(RunPlace { kind: kind.into(), name: volume.name.clone(), size: Some(volume.size) });
     }
     // Of several volumes no single one is what was loaded.
     let place = (test.volumes.len() == 1).then_some(0);
@@ -44,7 +44,7 @@ fn settings(run: &mut Run, actor: u32, test: &Test) {
 }
 
 /// The point of a spot.
-pub fn point(spot: Spot) -> Point {
+pub fn point(spot: LoadPoint) -> Point {
     Point {
         name: format!("small {}, large {}", spot.small, spot.large),
         about: format!("{} small and {} large outstanding", spot.small, spot.large),
@@ -53,7 +53,7 @@ pub fn point(spot: Spot) -> Point {
 }
 
 /// Adds what was measured in the last point.
-pub fn add(run: &mut Run, test: &Test, point: &Measured) {
+pub fn add(run: &mut Run, test: &Test, point: &MeasuredPoint) {
     let (spot, number) = (point.spot, (run.points.len() as u32).saturating_sub(1));
     let Some(last) = run.points.last_mut() else { return };
     (last.start, last.end) = (point.start, point.start + point.elapsed);

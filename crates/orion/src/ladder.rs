@@ -19,7 +19,7 @@ const QUICK_LEAST: Span = Span::SECOND;
 
 /// A point: so many requests outstanding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
+pub struct LoadPoint {
     /// Small ones.
     pub small: u32,
     /// Large ones, or streams.
@@ -34,7 +34,7 @@ pub struct Grid {
     /// The large loads, rising.
     pub large: Vec<u32>,
     /// The points, in their order.
-    pub spots: Vec<Spot>,
+    pub spots: Vec<LoadPoint>,
     /// Each load is alone: the first row and then the first column.
     pub is_cross: bool,
     /// Levels were left out to be quick.
@@ -131,9 +131,10 @@ fn thinned(levels: &[u32], factor: u32) -> Vec<u32> {
 
 impl Grid {
     fn of(small: Vec<u32>, large: Vec<u32>, is_cross: bool) -> Grid {
-        let row = |large: u32| small.iter().map(move |small| Spot { small: *small, large });
+        let row = |large: u32| small.iter().map(move |small| LoadPoint { small: *small, large });
         let all = large.iter().flat_map(|large| row(*large));
-        let spots = all.filter(|spot| *spot != Spot::default() && (!is_cross || spot.small == 0 || spot.large == 0));
+        let spots =
+            all.filter(|spot| *spot != LoadPoint::default() && (!is_cross || spot.small == 0 || spot.large == 0));
         let spots = spots.collect();
         Grid { small, large, spots, is_cross, is_thinned: false }
     }
@@ -148,11 +149,11 @@ impl Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grammar::{Command, parse};
+    use crate::grammar::{OrionCommand, parse};
 
     fn ask(line: &str) -> Ask {
         match parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()) {
-            Ok(Command::Run(ask)) => *ask,
+            Ok(OrionCommand::Run(ask)) => *ask,
             other => panic!("{line}: {other:?}"),
         }
     }

@@ -31,12 +31,12 @@ mod trace;
 
 pub use best::{Best, Limits};
 pub use console::{banner, point_lines};
-pub use grammar::{Array, Ask, Command, Error, Load, Matrix, Pattern, RunKind, help, parse};
-pub use jobs::{Role, Volume, Where, check, jobs};
-pub use ladder::{Grid, Spot, grid};
+pub use grammar::{Array, Ask, Error, Load, Matrix, OrionCommand, Pattern, RunKind, help, parse};
+pub use jobs::{JobRole, OrionVolume, Where, check, jobs};
+pub use ladder::{Grid, LoadPoint, grid};
 pub use luns::{lun_file, luns};
 pub use page::page;
-pub use point::Measured;
+pub use point::MeasuredPoint;
 pub use proof::{Proof, Question, proofs, verdicts};
 pub use summary::{beyond, results};
 pub use test::{Test, files};

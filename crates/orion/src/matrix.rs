@@ -7,28 +7,28 @@
 //!             1                                  2, 120.55
 //! ```
 
-use crate::ladder::{Grid, Spot};
-use crate::point::Measured;
+use crate::ladder::{Grid, LoadPoint};
+use crate::point::MeasuredPoint;
 
 /// Small requests a second.
-pub fn iops(grid: &Grid, points: &[Measured]) -> String {
+pub fn iops(grid: &Grid, points: &[MeasuredPoint]) -> String {
     matrix(&loads(&grid.small), &grid.large, |spot| Some(format!("{:.0}", at(points, spot)?.iops()?)))
 }
 
 /// MB a second of large requests.
-pub fn mbps(grid: &Grid, points: &[Measured]) -> String {
+pub fn mbps(grid: &Grid, points: &[MeasuredPoint]) -> String {
     matrix(&grid.small, &loads(&grid.large), |spot| Some(format!("{:.2}", at(points, spot)?.mbps()?)))
 }
 
 /// Mean response time of small requests, in milliseconds.
-pub fn latency(grid: &Grid, points: &[Measured]) -> String {
+pub fn latency(grid: &Grid, points: &[MeasuredPoint]) -> String {
     matrix(&loads(&grid.small), &grid.large, |spot| {
         Some(format!("{:.2}", at(points, spot)?.small_lat()?.mean().as_millis_f64()))
     })
 }
 
 /// The point there, if it was measured.
-pub fn at(points: &[Measured], spot: Spot) -> Option<&Measured> {
+pub fn at(points: &[MeasuredPoint], spot: LoadPoint) -> Option<&MeasuredPoint> {
     points.iter().find(|point| point.spot == spot)
 }
 
@@ -37,12 +37,12 @@ fn loads(levels: &[u32]) -> Vec<u32> {
     levels.iter().copied().filter(|level| *level > 0).collect()
 }
 
-fn matrix(across: &[u32], down: &[u32], figure: impl Fn(Spot) -> Option<String>) -> String {
+fn matrix(across: &[u32], down: &[u32], figure: impl Fn(LoadPoint) -> Option<String>) -> String {
     let mut text = String::from("Large/Small");
     across.iter().for_each(|small| text += &format!(",{small:>7}"));
     text.push('\n');
     for &large in down {
-        let cells: Vec<Option<String>> = across.iter().map(|&small| figure(Spot { small, large })).collect();
+        let cells: Vec<Option<String>> = across.iter().map(|&small| figure(LoadPoint { small, large })).collect();
         let last = cells.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         text += &format!("{large:>11}");
         cells[..last].iter().for_each(|cell| text += &format!(",{:>7}", cell.as_deref().unwrap_or("")));

@@ -2,19 +2,21 @@
 //! throughput against response time, and what every point proved.
 
 use crate::best::Best;
-use crate::ladder::Spot;
+use crate::ladder::LoadPoint;
 use crate::matrix::at;
-use crate::point::{Measured, lat, micros};
+use crate::point::{MeasuredPoint, lat, micros};
 use crate::test::Test;
 use block::Span;
 use report::Page;
 use report::chart::{Axis, Chart, Look, Mark};
-use report::section::{Cell, Charts, Fact, Facts, Figure, Grid, Group, Matrix, Row, Table, Tables, Tone, Verdict};
+use report::section::{
+    Charts, Fact, Facts, Figure, Grid, Group, Matrix, RunVerdict, Table, TableCell, TableRow, Tables, Tone,
+};
 use report::text;
 use stats::Outcome;
 
 /// The page of a test. The caller, who knows the machine, fills in its facts.
-pub fn page(test: &Test, points: &[Measured]) -> Page {
+pub fn page(test: &Test, points: &[MeasuredPoint]) -> Page {
     let mut page = Page::new(format!("Orion: {}", test.ask.test_name), test.version.clone());
     page.about = format!(
         "Small random requests of {} and large ones of {} side by side, so many of each outstanding.",
@@ -22,7 +24,7 @@ pub fn page(test: &Test, points: &[Measured]) -> Page {
         block::Bytes(test.ask.load.large.into())
     );
     page.banners = test.stamps();
-    page.add(Verdict::of(&crate::verdicts(&test.proofs(points))));
+    page.add(RunVerdict::of(&crate::verdicts(&test.proofs(points))));
     page.add(best(test, points));
     for (heading, caption, figure) in PICTURES {
         page.add(matrix(test, points, heading, caption, figure));
@@ -41,17 +43,17 @@ pub fn page(test: &Test, points: &[Measured]) -> Page {
 }
 
 /// A figure of a point.
-type Of = fn(&Measured) -> Option<f64>;
+type Of = fn(&MeasuredPoint) -> Option<f64>;
 
 const PICTURES: [(&str, &str, Of); 3] = [
-    ("Small requests a second", "IOPS", Measured::iops),
-    ("Large throughput", "MBPS, of 2^20 bytes", Measured::mbps),
+    ("Small requests a second", "IOPS", MeasuredPoint::iops),
+    ("Large throughput", "MBPS, of 2^20 bytes", MeasuredPoint::mbps),
     ("Small response times", "ms, mean", |point| Some(point.small_lat()?.mean().as_millis_f64())),
 ];
 
-fn matrix(test: &Test, points: &[Measured], heading: &str, caption: &str, figure: Of) -> Matrix {
+fn matrix(test: &Test, points: &[MeasuredPoint], heading: &str, caption: &str, figure: Of) -> Matrix {
     let row = |large: &u32| {
-        let cell = |small: &u32| figure(at(points, Spot { small: *small, large: *large })?);
+        let cell = |small: &u32| figure(at(points, LoadPoint { small: *small, large: *large })?);
         test.grid.small.iter().map(cell).collect()
     };
     let names = |levels: &[u32]| levels.iter().map(u32::to_string).collect();
@@ -67,8 +69,8 @@ fn matrix(test: &Test, points: &[Measured], heading: &str, caption: &str, figure
 }
 
 /// Small loads without large ones, and large ones without small ones.
-fn curves(test: &Test, points: &[Measured]) -> Vec<Figure> {
-    let of = |name: &str, alone: fn(&Spot) -> bool, rate: Of| -> Vec<(f64, f64)> {
+fn curves(test: &Test, points: &[MeasuredPoint]) -> Vec<Figure> {
+    let of = |name: &str, alone: fn(&LoadPoint) -> bool, rate: Of| -> Vec<(f64, f64)> {
         let own = test.grid.spots.iter().filter(|spot| alone(spot)).filter_map(|spot| at(points, *spot));
         own.filter_map(|point| {
             let (_, work) = point.works().find(|(load, _)| *load == name)?;
@@ -76,8 +78,8 @@ fn curves(test: &Test, points: &[Measured]) -> Vec<Figure> {
         })
         .collect()
     };
-    let small = of("small", |spot| spot.large == 0, Measured::iops);
-    let large = of("large", |spot| spot.small == 0, Measured::mbps);
+    let small = of("small", |spot| spot.large == 0, MeasuredPoint::iops);
+    let large = of("large", |spot| spot.small == 0, MeasuredPoint::mbps);
     [("Small requests", "IOPS", small), ("Large requests", "MBPS", large)]
         .into_iter()
         .filter(|(_, _, points)| points.len() > 1)
@@ -97,17 +99,18 @@ fn curve(name: &str, unit: &str, points: Vec<(f64, f64)>) -> Figure {
     Figure::of(chart).headed(name)
 }
 
-fn best(test: &Test, points: &[Measured]) -> Tables {
+fn best(test: &Test, points: &[MeasuredPoint]) -> Tables {
     let limits = test.limits();
     let (all, within) = (Best::of(points), Best::within(points, limits));
-    let place = |spot: Spot| format!("small {}, large {}", spot.small, spot.large);
-    let said = |found: Option<(String, Spot)>| {
+    let place = |spot: LoadPoint| format!("small {}, large {}", spot.small, spot.large);
+    let said = |found: Option<(String, LoadPoint)>| {
         let (figure, spot) = found.map_or(("none".into(), "–".into()), |(figure, spot)| (figure, place(spot)));
-        vec![Cell::from(figure), Cell::from(spot)]
+        vec![TableCell::from(figure), TableCell::from(spot)]
     };
-    let row = |name: String, found: Option<(String, Spot)>| Row { name, cells: said(found), ..Row::default() };
-    let iops = |found: Option<(f64, Spot)>| found.map(|(iops, spot)| (text::iops(iops), spot));
-    let mbps = |found: Option<(f64, Spot)>| found.map(|(mbps, spot)| (format!("{mbps:.2}"), spot));
+    let row =
+        |name: String, found: Option<(String, LoadPoint)>| TableRow { name, cells: said(found), ..TableRow::default() };
+    let iops = |found: Option<(f64, LoadPoint)>| found.map(|(iops, spot)| (text::iops(iops), spot));
+    let mbps = |found: Option<(f64, LoadPoint)>| found.map(|(mbps, spot)| (format!("{mbps:.2}"), spot));
     let ms = |limit: Span| text::short(limit.as_millis_f64());
     let mut rows = Vec::new();
     if all.iops.is_some() {
@@ -126,7 +129,7 @@ fn best(test: &Test, points: &[Measured]) -> Tables {
     Tables { heading: "The best points".into(), tables: vec![table], ..Tables::default() }
 }
 
-fn table(test: &Test, points: &[Measured]) -> Tables {
+fn table(test: &Test, points: &[MeasuredPoint]) -> Tables {
     let mut rows = Vec::new();
     for point in points {
         let proofs = test.proofs(std::slice::from_ref(point));
@@ -146,9 +149,9 @@ fn table(test: &Test, points: &[Measured]) -> Tables {
                 Some(Outcome::Fail) => Tone::Bad,
                 _ => Tone::Plain,
             };
-            let proof = Cell { says: worst.map_or(String::new(), |proof| proof.outcome.to_string()), tone };
-            let cells = [rate.unwrap_or_default(), mean, p50, p99, p999, max].map(Cell::from);
-            rows.push(Row {
+            let proof = TableCell { says: worst.map_or(String::new(), |proof| proof.outcome.to_string()), tone };
+            let cells = [rate.unwrap_or_default(), mean, p50, p99, p999, max].map(TableCell::from);
+            rows.push(TableRow {
                 name: format!("{} + {}, {name}", point.spot.small, point.spot.large),
                 remarks: point.trouble().into_iter().collect(),
                 cells: cells.into_iter().chain([proof]).collect(),

@@ -1,7 +1,7 @@
 //! Every point as a row with percentiles, which the original has not: a line for the small requests
 //! of a point and one for the large ones, and for their reads and writes where there are both.
 
-use crate::point::{Measured, directions, lat, micros, ops};
+use crate::point::{MeasuredPoint, directions, lat, micros, ops};
 use crate::test::Test;
 use crate::{Proof, Question};
 use block::Span;
@@ -12,7 +12,7 @@ const HEAD: &str = "small,large,load,direction,requests,seconds,iops,mbps_2_20,m
                     p99_9_us,max_us,deviation_us,failed,outstanding,little,writes,even,device\n";
 
 /// All points in their order.
-pub fn text(test: &Test, points: &[Measured]) -> String {
+pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
     let mut out = HEAD.to_owned();
     for point in points {
         let proofs = test.proofs(std::slice::from_ref(point));
@@ -45,7 +45,7 @@ struct Row<'r> {
 }
 
 impl Row<'_> {
-    fn line(&self, point: &Measured, measured: Span, answers: &str) -> String {
+    fn line(&self, point: &MeasuredPoint, measured: Span, answers: &str) -> String {
         let Row { name, direction, ops, bytes, failed, lat } = *self;
         let seconds = measured.as_secs_f64();
         let rate = |count: f64| count / seconds.max(1e-9);

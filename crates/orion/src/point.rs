@@ -1,7 +1,7 @@
 //! What one point measured.
 
-use crate::jobs::Role;
-use crate::ladder::Spot;
+use crate::jobs::JobRole;
+use crate::ladder::LoadPoint;
 use block::Span;
 use stats::Histogram;
 use stats::job::{DiskUse, JobOutcome};
@@ -12,9 +12,9 @@ const MB: f64 = 1_048_576.0;
 
 /// A point that was measured.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct MeasuredPoint {
     /// Which.
-    pub spot: Spot,
+    pub spot: LoadPoint,
     /// When it began, from the start of the run.
     pub start: Span,
     /// How long it took, with its warming and its settling.
@@ -35,23 +35,23 @@ pub struct Measured {
     pub fetched: Option<u64>,
 }
 
-impl Measured {
+impl MeasuredPoint {
     /// The point that these jobs were. `start` is when its first one began, from the start of the
     /// run; `counted` tells whether the kernel counts what is asked of the volumes, as it does of
     /// files and devices.
-    pub fn of(spot: Spot, start: Span, outcomes: Vec<(Role, JobOutcome)>, counted: bool) -> Measured {
-        let mut point = Measured { spot, start, ..Measured::default() };
+    pub fn of(spot: LoadPoint, start: Span, outcomes: Vec<(JobRole, JobOutcome)>, counted: bool) -> MeasuredPoint {
+        let mut point = MeasuredPoint { spot, start, ..MeasuredPoint::default() };
         for (role, outcome) in outcomes {
             point.elapsed = point.elapsed.max(outcome.start + outcome.elapsed);
-            if role == Role::Warm {
+            if role == JobRole::Warm {
                 let bytes = outcome.tape.directions().map(|(_, done)| done.bytes).sum();
                 point.warmed = Some((bytes, outcome.elapsed));
                 continue;
             }
             // All jobs of a stage tell of the same time.
             point.disks = counted.then(|| outcome.disks.clone());
-            point.writers += u32::from(role == Role::Large && outcome.tape[Direction::Write].ops > 0);
-            let done = if role == Role::Small { &mut point.small } else { &mut point.large };
+            point.writers += u32::from(role == JobRole::Large && outcome.tape[Direction::Write].ops > 0);
+            let done = if role == JobRole::Small { &mut point.small } else { &mut point.large };
             match done {
                 Some(done) => done.absorb(&outcome),
                 None => *done = Some(outcome),
@@ -156,15 +156,15 @@ pub(crate) mod tests {
         outcome
     }
 
-    pub(crate) fn point(small: u32, large: u32, small_us: u64, large_us: u64) -> Measured {
+    pub(crate) fn point(small: u32, large: u32, small_us: u64, large_us: u64) -> MeasuredPoint {
         let mut outcomes = Vec::new();
         if small > 0 {
-            outcomes.push((Role::Small, work(small.into(), 8192, Span::from_micros(small_us), 0)));
+            outcomes.push((JobRole::Small, work(small.into(), 8192, Span::from_micros(small_us), 0)));
         }
         if large > 0 {
-            outcomes.push((Role::Large, work(large.into(), 1 << 20, Span::from_micros(large_us), 0)));
+            outcomes.push((JobRole::Large, work(large.into(), 1 << 20, Span::from_micros(large_us), 0)));
         }
-        Measured::of(Spot { small, large }, Span::ZERO, outcomes, false)
+        MeasuredPoint::of(LoadPoint { small, large }, Span::ZERO, outcomes, false)
     }
 
     /// 4 outstanding of 100 µs are 40 000 a second; 2 large ones of 10 ms are 200, so 200 MB a
@@ -178,9 +178,10 @@ pub(crate) mod tests {
 
     #[test]
     fn streams_are_one_work_and_warming_is_none() {
-        let stream = |writes| (Role::Large, work(4, 1 << 20, Span::from_millis(10), writes));
-        let warm = (Role::Warm, work(8, 1 << 20, Span::from_millis(10), 0));
-        let point = Measured::of(Spot { small: 0, large: 2 }, Span::ZERO, vec![warm, stream(0), stream(100)], false);
+        let stream = |writes| (JobRole::Large, work(4, 1 << 20, Span::from_millis(10), writes));
+        let warm = (JobRole::Warm, work(8, 1 << 20, Span::from_millis(10), 0));
+        let point =
+            MeasuredPoint::of(LoadPoint { small: 0, large: 2 }, Span::ZERO, vec![warm, stream(0), stream(100)], false);
         assert_eq!((point.mbps(), point.writers, point.small), (Some(800.0), 1, None));
         assert_eq!(point.warmed, Some((8000 << 20, Span::from_secs(10))));
     }

@@ -8,8 +8,8 @@
 
 use crate::grammar::{Load, Pattern};
 use crate::jobs::{depth_of, writers};
-use crate::ladder::Spot;
-use crate::point::{Measured, lat, ops};
+use crate::ladder::LoadPoint;
+use crate::point::{MeasuredPoint, lat, ops};
 use report::text;
 use stats::job::{DiskUse, JobOutcome};
 use stats::{Direction, Outcome, Verdict};
@@ -44,7 +44,7 @@ pub struct Proof {
     /// What was asked.
     pub question: Question,
     /// The point.
-    pub spot: Spot,
+    pub spot: LoadPoint,
     /// Of which requests: `small`, `large`; both where empty.
     pub load: &'static str,
     /// The answer.
@@ -71,7 +71,7 @@ impl Question {
 }
 
 /// What a point proves.
-pub fn proofs(point: &Measured, load: &Load) -> Vec<Proof> {
+pub fn proofs(point: &MeasuredPoint, load: &Load) -> Vec<Proof> {
     let mut found = Vec::new();
     let mut add = |question, load, (outcome, off, because): Answer| {
         found.push(Proof { question, spot: point.spot, load, outcome, off, because });
@@ -104,7 +104,7 @@ pub fn verdicts(proofs: &[Proof]) -> Vec<Verdict> {
             |one: &&&Proof, other: &&&Proof| one.outcome.cmp(&other.outcome).then(one.off.total_cmp(&other.off));
         let worst = own.iter().max_by(by_badness)?;
         let same = own.iter().filter(|proof| proof.outcome == worst.outcome).count();
-        let Spot { small, large } = worst.spot;
+        let LoadPoint { small, large } = worst.spot;
         let of = match worst.outcome {
             Outcome::Pass => format!("{same} of {}; the furthest off", own.len()),
             _ => format!("{same} of {}; the worst", own.len()),
@@ -176,7 +176,7 @@ fn even(name: &str, coverage: &stats::job::Coverage) -> Answer {
 
 /// What the devices moved over the point against what was asked of them, what settled included; and
 /// what this program fetched of it, which others on the same devices cannot hide.
-fn device(point: &Measured, disks: &[DiskUse]) -> Answer {
+fn device(point: &MeasuredPoint, disks: &[DiskUse]) -> Answer {
     // Memory, or a file system over a network: not all of those count what a program fetches.
     if disks.is_empty() {
         return (Outcome::CannotSay, 0.0, "the kernel counts nothing for what the volumes are on".into());
@@ -220,14 +220,14 @@ fn held(holds: bool) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grammar::{Command, parse};
+    use crate::grammar::{OrionCommand, parse};
     use crate::point::tests::{point, work};
     use block::Span;
     use stats::job::Coverage;
 
     fn load(words: &str) -> Load {
         match parse(&format!("-run simple {words}").split_whitespace().map(str::to_owned).collect::<Vec<_>>()) {
-            Ok(Command::Run(ask)) => ask.load,
+            Ok(OrionCommand::Run(ask)) => ask.load,
             other => panic!("{other:?}"),
         }
     }
@@ -244,7 +244,7 @@ mod tests {
         let four = point(4, 0, 100, 0);
         let said = proofs(&four, &load(""));
         assert_eq!(answer(&said, Question::Little), (Outcome::Pass, "4.00 small requests outstanding of 4"));
-        let five = Measured { spot: Spot { small: 5, large: 0 }, ..four };
+        let five = MeasuredPoint { spot: LoadPoint { small: 5, large: 0 }, ..four };
         assert_eq!(answer(&proofs(&five, &load("")), Question::Little).0, Outcome::Fail);
         // A request of 3 s is nearly a third of the time: 3 × 3 s of 10 s are 0.9 of one
         // outstanding.
@@ -306,7 +306,7 @@ mod tests {
         let with = |fetched: u64, sectors: Option<u64>| {
             let disk = |sectors| DiskUse { name: "vda".into(), sectors: [sectors, 0], ..DiskUse::default() };
             let disks = Some(sectors.map(disk).into_iter().collect());
-            let point = Measured { disks, fetched: Some(fetched), ..point(4, 0, 100, 0) };
+            let point = MeasuredPoint { disks, fetched: Some(fetched), ..point(4, 0, 100, 0) };
             answer(&proofs(&point, &load("")), Question::Device).0
         };
         let asked = 400_000 * 8192;
@@ -320,7 +320,7 @@ mod tests {
     fn a_run_is_as_good_as_its_worst_point() {
         let mut all = Vec::new();
         for (small, outstanding) in [(1, 1), (2, 2), (3, 4)] {
-            let point = Measured { spot: Spot { small, large: 0 }, ..point(outstanding, 0, 100, 0) };
+            let point = MeasuredPoint { spot: LoadPoint { small, large: 0 }, ..point(outstanding, 0, 100, 0) };
             all.extend(proofs(&point, &load("")));
         }
         let verdicts = verdicts(&all);

@@ -4,9 +4,9 @@
 use crate::best::Best;
 use crate::grammar::{Array, Pattern};
 use crate::histogram;
-use crate::ladder::Spot;
+use crate::ladder::LoadPoint;
 use crate::matrix::at;
-use crate::point::{Measured, micros};
+use crate::point::{MeasuredPoint, micros};
 use crate::test::Test;
 use block::Span;
 use report::text;
@@ -14,7 +14,7 @@ use stats::{Direction, Histogram};
 use std::fmt::Write as _;
 
 /// All of it.
-pub fn text(test: &Test, points: &[Measured]) -> String {
+pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
     let mut out = inputs(test);
     out += &volumes(test);
     out += &results(points);
@@ -62,13 +62,14 @@ fn inputs(test: &Test) -> String {
 }
 
 fn volumes(test: &Test) -> String {
-    let line = |volume: &crate::Volume| format!("Name: {}  Size: {}\n", text::printable(&volume.name), volume.size);
+    let line =
+        |volume: &crate::OrionVolume| format!("Name: {}  Size: {}\n", text::printable(&volume.name), volume.size);
     let names: String = test.volumes.iter().map(line).collect();
     format!("\n{names}{} FILEs found.\n", test.volumes.len())
 }
 
 /// The best of all points, as summary and console have it.
-pub fn results(points: &[Measured]) -> String {
+pub fn results(points: &[MeasuredPoint]) -> String {
     let best = Best::of(points);
     let mut out = String::new();
     if let Some((mbps, spot)) = best.mbps {
@@ -86,7 +87,7 @@ pub fn results(points: &[Measured]) -> String {
 }
 
 /// The small response times of a point, reads and writes each.
-fn latencies(points: &[Measured], spot: Spot) -> String {
+fn latencies(points: &[MeasuredPoint], spot: LoadPoint) -> String {
     let Some(work) = at(points, spot).and_then(|point| point.small.as_ref()) else { return String::new() };
     let line = |(name, lat): (&str, &Histogram)| {
         let [avg, min, max] = [lat.mean(), lat.min(), lat.max()].map(micros);
@@ -100,13 +101,13 @@ fn latencies(points: &[Measured], spot: Spot) -> String {
     both.into_iter().filter(|(_, lat)| lat.count() > 0).map(line).collect()
 }
 
-fn place(spot: Spot) -> String {
+fn place(spot: LoadPoint) -> String {
     format!("Small={} and Large={}", spot.small, spot.large)
 }
 
 /// What the original does not say, behind its results: stamps, the best within limits, percentiles
 /// at the best, and what the points prove.
-pub fn beyond(test: &Test, points: &[Measured]) -> String {
+pub fn beyond(test: &Test, points: &[MeasuredPoint]) -> String {
     let mut out = String::from("\nBeyond the original (MBPS are of 2^20 bytes a second):\n");
     let mut add = |line: &str| text::wrap(line, 78).iter().for_each(|line| out += &format!("{line}\n"));
     test.stamps().iter().for_each(|stamp| add(stamp));
@@ -122,7 +123,7 @@ pub fn beyond(test: &Test, points: &[Measured]) -> String {
         add(&format!("Maximum Large MBPS with 99 % within {} ms={found}", text::short(limits.large.as_millis_f64())));
     }
     if let Some((_, spot)) = all.iops
-        && let Some(lat) = at(points, spot).and_then(Measured::small_lat)
+        && let Some(lat) = at(points, spot).and_then(MeasuredPoint::small_lat)
     {
         let us = |part| format!("{:.1}", micros(lat.quantile(part)));
         let (p50, p95, p99, p999) = (us(0.5), us(0.95), us(0.99), us(0.999));

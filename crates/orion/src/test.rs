@@ -1,9 +1,9 @@
 //! A test: all that is known before its first point, and its files.
 
 use crate::grammar::Ask;
-use crate::jobs::Volume;
+use crate::jobs::OrionVolume;
 use crate::ladder::Grid;
-use crate::point::Measured;
+use crate::point::MeasuredPoint;
 use crate::{Limits, Proof, histogram, matrix, percentiles, proofs, summary, trace};
 use block::date;
 
@@ -13,7 +13,7 @@ pub struct Test {
     /// What was asked for.
     pub ask: Ask,
     /// What is loaded.
-    pub volumes: Vec<Volume>,
+    pub volumes: Vec<OrionVolume>,
     /// Its points.
     pub grid: Grid,
     /// When it started, in seconds since 1970 (UTC).
@@ -40,7 +40,7 @@ impl Test {
     }
 
     /// What all of these points prove.
-    pub fn proofs(&self, points: &[Measured]) -> Vec<Proof> {
+    pub fn proofs(&self, points: &[MeasuredPoint]) -> Vec<Proof> {
         points.iter().flat_map(|point| proofs(point, &self.ask.load)).collect()
     }
 
@@ -69,7 +69,7 @@ impl Test {
 }
 
 /// What the files of a test are called behind its stem, and what is in them.
-pub fn files(test: &Test, points: &[Measured]) -> [(&'static str, String); 7] {
+pub fn files(test: &Test, points: &[MeasuredPoint]) -> [(&'static str, String); 7] {
     [
         ("summary.txt", summary::text(test, points)),
         ("iops.csv", matrix::iops(&test.grid, points)),

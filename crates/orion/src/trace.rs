@@ -1,6 +1,6 @@
 //! The trace: everything of every point, second by second.
 
-use crate::point::{Measured, directions, micros};
+use crate::point::{MeasuredPoint, directions, micros};
 use crate::test::Test;
 use block::Span;
 use report::text::{self, significant};
@@ -8,7 +8,7 @@ use stats::TapeSlice;
 use std::fmt::Write as _;
 
 /// All points in their order.
-pub fn text(test: &Test, points: &[Measured]) -> String {
+pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
     let mut out = format!("Trace of {}: every point by seconds; MBPS of 2^20 bytes.\n", test.stem());
     for (number, point) in (1..).zip(points) {
         let (small, large) = (point.spot.small, point.spot.large);

@@ -7,7 +7,7 @@
 use array::{DeviceSpec, Flash, Model, ParallelServers, VirtualClock};
 use block::{Bytes, Span};
 use engine::job::Simulation;
-use orion::{Command, Measured, Question, Spot, Test, Volume, Where};
+use orion::{LoadPoint, MeasuredPoint, OrionCommand, OrionVolume, Question, Test, Where};
 use stats::{Direction, Outcome};
 
 /// Four servers of 1 ms, whatever the size.
@@ -21,24 +21,24 @@ fn servers() -> Model {
 }
 
 /// Plays a test on these volumes (in MiB), put on one device of servers.
-fn played(words: &str, volumes: &[u64]) -> (Test, Vec<Measured>) {
+fn played(words: &str, volumes: &[u64]) -> (Test, Vec<MeasuredPoint>) {
     played_on(&servers(), 0, words, volumes)
 }
 
 /// The same on any device, with chance of its own.
-fn played_on(model: &Model, seed: u64, words: &str, volumes: &[u64]) -> (Test, Vec<Measured>) {
+fn played_on(model: &Model, seed: u64, words: &str, volumes: &[u64]) -> (Test, Vec<MeasuredPoint>) {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    let Ok(Command::Run(mut ask)) = orion::parse(&words) else { panic!("{words:?}") };
-    let volume = |(n, mib): (usize, &u64)| Volume {
+    let Ok(OrionCommand::Run(mut ask)) = orion::parse(&words) else { panic!("{words:?}") };
+    let volume = |(n, mib): (usize, &u64)| OrionVolume {
         name: format!("/dev/lun{n}"),
         size: Bytes::mib(*mib).0,
         at: Where::Simulated,
     };
-    let volumes: Vec<Volume> = volumes.iter().enumerate().map(volume).collect();
+    let volumes: Vec<OrionVolume> = volumes.iter().enumerate().map(volume).collect();
     let disks = ask.disks.unwrap_or(volumes.len() as u32);
     let grid = orion::grid(&mut ask, disks).expect("it has points");
     orion::check(&ask.load, &volumes, &grid.spots).expect("they can be loaded");
-    let mut points: Vec<Measured> = Vec::new();
+    let mut points: Vec<MeasuredPoint> = Vec::new();
     for (number, spot) in (0..).zip(&grid.spots) {
         let (roles, specs): (Vec<_>, Vec<_>) = orion::jobs(&ask.load, &volumes, *spot, number).into_iter().unzip();
         let simulation = Simulation::of(&specs).expect("it can be simulated");
@@ -46,14 +46,14 @@ fn played_on(model: &Model, seed: u64, words: &str, volumes: &[u64]) -> (Test, V
         let device = device.build((seed << 16) + number + 1).expect("it is a device");
         let outcomes = simulation.run(device, &VirtualClock::new(), &mut || false, &mut |_, _| Ok(None));
         let start = points.last().map_or(Span::ZERO, |last| last.start + last.elapsed);
-        points.push(Measured::of(*spot, start, roles.into_iter().zip(outcomes).collect(), false));
+        points.push(MeasuredPoint::of(*spot, start, roles.into_iter().zip(outcomes).collect(), false));
     }
     // 2016-05-23 13:33:59 UTC.
     let (started_unix_s, version) = (1_464_010_439, "0.0.0".into());
     (Test { ask: *ask, volumes, grid, started_unix_s, version, earlier: 0, simulated: true }, points)
 }
 
-fn file(test: &Test, points: &[Measured], kind: &str) -> String {
+fn file(test: &Test, points: &[MeasuredPoint], kind: &str) -> String {
     let files = orion::files(test, points);
     files.into_iter().find(|(known, _)| *known == kind).expect("it is a file").1
 }
@@ -69,7 +69,7 @@ fn single_loads_have_the_figures_of_theory() {
     let (test, points) = played("-run simple -duration 10", &[64, 64]);
     assert_eq!(points.len(), 14);
     for point in &points {
-        let Spot { small, large } = point.spot;
+        let LoadPoint { small, large } = point.spot;
         let level = f64::from(small.max(large));
         let busy = level.min(4.0);
         let rate = if small > 0 { point.iops() } else { point.mbps() }.unwrap();
@@ -102,8 +102,8 @@ fn the_maxima_are_found_within_five_percent_in_95_of_100_seeds() {
     let best = |seed: u64, seconds: u64| {
         let words = format!("-run simple -num_disks 2 -size_large 128 -duration {seconds} --seed {seed}");
         let (_, points) = played_on(&Model::Flash(flash.clone()), seed, &words, &[1024]);
-        let most = |of: fn(&Measured) -> Option<f64>| points.iter().filter_map(of).fold(0.0, f64::max);
-        (most(Measured::iops), most(Measured::mbps))
+        let most = |of: fn(&MeasuredPoint) -> Option<f64>| points.iter().filter_map(of).fold(0.0, f64::max);
+        (most(MeasuredPoint::iops), most(MeasuredPoint::mbps))
     };
     let (iops, mbps) = best(1000, 30);
     // Ten requests over eight channels: above what exponential service would have, c S / (S + c -

@@ -26,7 +26,7 @@ pub const TB: u64 = 1_000_000_000_000;
 
 /// What has to be protected.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Need {
+pub struct PolicyNeed {
     /// Total IOPS, three of four of them reads.
     pub iops: u64,
     /// Used space.
@@ -73,7 +73,7 @@ pub struct Advice {
     pub published_cycle: Span,
     /// How long it takes at the safe one.
     pub safe_cycle: Span,
-    need: Need,
+    need: PolicyNeed,
 }
 
 /// The global references a second that a total of `iops` serves:
@@ -130,8 +130,8 @@ impl Advice {
     ///
     /// # Errors
     /// What is out of range.
-    pub fn on(need: Need) -> Result<Advice, AdviceError> {
-        let Need { iops, used, cycle_limit } = need;
+    pub fn on(need: PolicyNeed) -> Result<Advice, AdviceError> {
+        let PolicyNeed { iops, used, cycle_limit } = need;
         if !(1..=100_000_000).contains(&iops) {
             return Err(AdviceError::Iops(iops));
         }
@@ -178,7 +178,7 @@ mod tests {
     const GB: u64 = TB / 1000;
 
     fn advice(iops: u64, used_gb: u64, limit_s: u64) -> Advice {
-        Advice::on(Need { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(limit_s) }).unwrap()
+        Advice::on(PolicyNeed { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(limit_s) }).unwrap()
     }
 
     /// The published settings for 5 TB (15 000, 30 000, 7 500) and for 75 TB (1 000, 2 000, 500),
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn what_is_out_of_range_says_so() {
         let error = |iops, used_gb, s| {
-            let need = Need { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(s) };
+            let need = PolicyNeed { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(s) };
             Advice::on(need).unwrap_err().to_string()
         };
         assert_eq!(error(0, 1, 45), "--iops: must be between 1 and 100000000, got 0");

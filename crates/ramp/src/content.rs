@@ -33,7 +33,7 @@ pub struct Recipe {
 
 /// What a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct BlockIdentity {
     /// Which job's data; the journal has a number of its own.
     pub job: u64,
     /// Which block of it.
@@ -82,14 +82,14 @@ impl Recipe {
 
     /// Fills `bytes` (8 KiB) with the block at a place, as it is before any cycle wrote it.
     pub fn fill(&self, bytes: &mut [u8], job: u64, block: u64) {
-        self.write(bytes, Identity { job, block: self.origin(job, block), generation: 0 });
+        self.write(bytes, BlockIdentity { job, block: self.origin(job, block), generation: 0 });
     }
 
     /// Fills `bytes` (8 KiB) with what a write cycle puts there: never a copy of anything.
     ///
     /// # Panics
     /// When `bytes` is no whole block.
-    pub fn write(&self, bytes: &mut [u8], identity: Identity) {
+    pub fn write(&self, bytes: &mut [u8], identity: BlockIdentity) {
         assert_eq!(bytes.len() as u64, BLOCK, "a block of the database is 8 KiB");
         let seed = mix(self.seed ^ mix(identity.job) ^ mix(!identity.block) ^ mix((identity.generation << 1) | 1));
         self.body(bytes, seed);
@@ -120,7 +120,7 @@ impl Recipe {
         if word(40) != sum(&bytes[..40]) {
             return wrong("a damaged header");
         }
-        let found = Identity { job: word(8), block: word(16), generation: word(24) };
+        let found = BlockIdentity { job: word(8), block: word(16), generation: word(24) };
         let right = if found.generation == 0 { self.origin(job, block) } else { block };
         if (found.job, found.block) != (job, right) {
             return wrong(&format!("the block {} of job {}: a misplaced write", found.block, found.job));
@@ -220,7 +220,7 @@ mod tests {
             assert_eq!(recipe.check(&bytes, 2, number), Ok(0));
         }
         let mut bytes = vec![0; BLOCK as usize];
-        recipe.write(&mut bytes, Identity { job: 2, block: 7, generation: 9 });
+        recipe.write(&mut bytes, BlockIdentity { job: 2, block: 7, generation: 9 });
         assert_eq!(recipe.check(&bytes, 2, 7), Ok(9));
     }
 

@@ -3,7 +3,7 @@
 //! Limits change over time and from site to site, so they are settings: two presets, or a file.
 
 use crate::settings::Constants;
-use crate::summary::Row;
+use crate::summary::RampRow;
 use block::Span;
 use serde::Deserialize;
 use stats::{Measured, Outcome};
@@ -133,7 +133,7 @@ impl Figure {
     }
 
     /// The value in a row; why not, where there is too little to tell it.
-    fn of(self, row: &Row) -> Result<f64, String> {
+    fn of(self, row: &RampRow) -> Result<f64, String> {
         let cycles = |value: f64| if row.cycles > 0 { Ok(value) } else { Err("no write cycle was seen".to_owned()) };
         // A percentile needs at least one value beyond it.
         let reads = |span: Span, least: u64| match row.reads >= least {
@@ -249,7 +249,7 @@ impl Criteria {
 
     /// What a row says about each, about the load itself, and about all of them. Limits of cycles
     /// scale with the period: 45 s at 80 s.
-    pub fn judge(&self, row: &Row, constants: &Constants) -> (Outcome, Vec<Judgement>) {
+    pub fn judge(&self, row: &RampRow, constants: &Constants) -> (Outcome, Vec<Judgement>) {
         let factor = constants.cycle.as_secs_f64() / Constants::CYCLE.as_secs_f64();
         let mut judgements: Vec<Judgement> = self.all.iter().map(|criterion| criterion.judge(row, factor)).collect();
         let load = load(row);
@@ -266,7 +266,7 @@ impl Criteria {
 /// Whether the load was put on that was asked for. Where it was not, the other figures are those of
 /// another load: that is the storage's failure if it held the readers, and otherwise nobody can say
 /// what it would have done.
-fn load(row: &Row) -> Judgement {
+fn load(row: &RampRow) -> Judgement {
     let (missed, percent, most) = (row.reads_missed, 100.0 * row.never_made(), 100.0 * Criteria::NEVER_MADE_MOST);
     let figures = format!("{missed} reads ({percent:.1} %) were due and never made");
     let (outcome, because) = if row.never_made() <= Criteria::NEVER_MADE_MOST {
@@ -281,7 +281,7 @@ fn load(row: &Row) -> Judgement {
 }
 
 impl Criterion {
-    fn judge(&self, row: &Row, factor: f64) -> Judgement {
+    fn judge(&self, row: &RampRow, factor: f64) -> Judgement {
         let limit = if self.figure.is_cycle() { self.limit.times(factor) } else { self.limit };
         let (name, unit, bound) = (self.figure.name(), self.figure.unit(), limit.value());
         let word = if matches!(limit, Limit::Below(_)) { "below" } else { "at most" };
@@ -320,19 +320,19 @@ mod tests {
     const USUAL: fn() -> Constants = Constants::default;
 
     /// The rows of a published table: (run, longest cycle, effective latency).
-    fn rows(csv: &str) -> Vec<Row> {
+    fn rows(csv: &str) -> Vec<RampRow> {
         let mut lines = csv.lines();
         let header: Vec<&str> = lines.next().unwrap().split(',').collect();
         let column = |name| header.iter().position(|column| *column == name).unwrap();
         let [run, cycle, latency] = ["run", "longest_write_cycle_s", "effective_write_latency_ms"].map(column);
         let row = |line: &str| {
             let fields: Vec<&str> = line.split(',').collect();
-            Row {
+            RampRow {
                 run: fields[run].parse().unwrap(),
                 longest_cycle: Span::from_secs_f64(fields[cycle].parse().unwrap()),
                 effective_write_ms: Some(fields[latency].parse().unwrap()),
                 cycles: 22,
-                ..Row::default()
+                ..RampRow::default()
             }
         };
         lines.map(row).collect()
@@ -344,7 +344,7 @@ mod tests {
         let passed = |csv| {
             let rows = rows(csv);
             assert_eq!(rows.len(), 10);
-            let passes = |row: &&Row| criteria.judge(row, &USUAL()).0 == Outcome::Pass;
+            let passes = |row: &&RampRow| criteria.judge(row, &USUAL()).0 == Outcome::Pass;
             rows.iter().filter(passes).map(|row| row.run).collect::<Vec<_>>()
         };
         assert_eq!(passed(include_str!("../tests/published/aqos_rhel1.csv")), (10..20).collect::<Vec<_>>());
@@ -354,18 +354,18 @@ mod tests {
 
     #[test]
     fn without_a_cycle_there_is_nothing_to_say() {
-        let (outcome, judgements) = Criteria::preset("2021").unwrap().judge(&Row::default(), &USUAL());
+        let (outcome, judgements) = Criteria::preset("2021").unwrap().judge(&RampRow::default(), &USUAL());
         assert_eq!(outcome, Outcome::CannotSay);
         assert_eq!(judgements[0].because, "longest-write-cycle: no write cycle was seen");
     }
 
     #[test]
     fn a_limit_is_strict_where_it_says_below_and_scales_with_the_period() {
-        let row = |ms| Row {
+        let row = |ms| RampRow {
             longest_cycle: Span::from_millis(ms),
             effective_write_ms: Some(0.5),
             cycles: 1,
-            ..Row::default()
+            ..RampRow::default()
         };
         let criteria = Criteria::preset("2021").unwrap();
         assert_eq!(criteria.judge(&row(44_999), &USUAL()).0, Outcome::Pass);
@@ -381,33 +381,34 @@ mod tests {
 
     #[test]
     fn percentiles_need_their_reads() {
-        let row = Row { cycles: 1, reads: 9_999, ..Row::default() };
+        let row = RampRow { cycles: 1, reads: 9_999, ..RampRow::default() };
         let (outcome, judgements) = Criteria::preset("read-percentile").unwrap().judge(&row, &USUAL());
         assert_eq!(outcome, Outcome::CannotSay);
         assert_eq!(judgements[4].because, "read-p9999: 9999 reads are too few, it takes 10000");
-        let slow = Row { read_mean: Span::from_micros(2_001), ..Row { reads: 10_000, ..row } };
+        let slow = RampRow { read_mean: Span::from_micros(2_001), ..RampRow { reads: 10_000, ..row } };
         assert_eq!(Criteria::preset("read-percentile").unwrap().judge(&slow, &USUAL()).0, Outcome::Fail);
     }
 
     /// A hundredth may be missing, and not one more.
     #[test]
     fn a_load_that_was_not_put_on_is_no_pass() {
-        let row = Row { cycles: 1, effective_write_ms: Some(0.5), reads: 990, reads_missed: 10, ..Row::default() };
-        let judged = |row: &Row| {
+        let row =
+            RampRow { cycles: 1, effective_write_ms: Some(0.5), reads: 990, reads_missed: 10, ..RampRow::default() };
+        let judged = |row: &RampRow| {
             let (outcome, judgements) = Criteria::preset("2021").unwrap().judge(row, &USUAL());
             (outcome, judgements[2].because.clone())
         };
         let said = "10 reads (1.0 %) were due and never made, at most 1 %";
         assert_eq!(judged(&row), (Outcome::Pass, said.into()));
-        let short = Row { reads: 989, reads_missed: 11, ..row };
+        let short = RampRow { reads: 989, reads_missed: 11, ..row };
         let said = "11 reads (1.1 %) were due and never made, more than 1 %: this host did not keep up, not the storage \
                     alone";
         assert_eq!(judged(&short), (Outcome::CannotSay, said.into()));
         // That a cycle was too long is no failure of the storage then.
-        let slow = Row { longest_cycle: Span::from_secs(100), ..short.clone() };
+        let slow = RampRow { longest_cycle: Span::from_secs(100), ..short.clone() };
         assert_eq!(judged(&slow), (Outcome::CannotSay, said.into()));
         let said = "11 reads (1.1 %) were due and never made, must be at most 1 %: all readers waited for the storage";
-        assert_eq!(judged(&Row { storage_held: true, ..short }), (Outcome::Fail, said.into()));
+        assert_eq!(judged(&RampRow { storage_held: true, ..short }), (Outcome::Fail, said.into()));
     }
 
     #[test]

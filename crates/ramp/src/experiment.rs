@@ -20,7 +20,7 @@ pub use verdict::{Answered, experiment_verdict};
 pub use window::{HostLoad, Window, WindowError};
 
 use crate::settings::Constants;
-use crate::summary::Row;
+use crate::summary::RampRow;
 use block::Span;
 
 /// One half of the experiment: all hosts at once, with floors or without.
@@ -43,7 +43,7 @@ pub struct HostRows {
     /// Whether floors are meant to protect it.
     pub protected: bool,
     /// Its runs, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<RampRow>,
     /// How long the cycles of each run took, by the period in which each was due, the first one
     /// period after the run's start; `None` where none was.
     pub cycles: Vec<Vec<Option<Span>>>,

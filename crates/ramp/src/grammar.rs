@@ -3,7 +3,7 @@
 //! program's name in front.
 
 use crate::ladder::Ladder;
-use crate::settings::{Accounting, Constants, Settings, SettingsError, Steps};
+use crate::settings::{Accounting, Constants, RampSettings, SettingsError, Steps};
 use block::{Bytes, Span};
 
 /// An option: its name, what its value is called (none for a switch), its default, and what it
@@ -65,9 +65,9 @@ const REPEATED: [&str; 4] = ["directory", "device", "destroy-data", "even-in-use
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invocation {
+pub struct RampInvocation {
     /// The ramp itself; `None` for a question or a stop, which need none.
-    pub settings: Option<Settings>,
+    pub settings: Option<RampSettings>,
     /// Run detached.
     pub background: bool,
     /// Directories to load; empty to look for them beside the journal.
@@ -191,17 +191,17 @@ fn two_columns(option: &str, about: &str) -> String {
     text + "\n"
 }
 
-impl Invocation {
+impl RampInvocation {
     /// Reads the words of a command line; `host` is the label of this host where none is given.
     ///
     /// # Errors
     /// The first thing that is wrong, and what was probably meant.
-    pub fn parse(words: &[String], host: &str) -> Result<Invocation, GrammarError> {
+    pub fn parse(words: &[String], host: &str) -> Result<RampInvocation, GrammarError> {
         let given = Given::collect(words)?;
         let [help, status, stop] = ["help", "status", "stop"].map(|name| given.has(name));
         let settings = if help || status || stop { None } else { Some(given.settings(host)?) };
         let text = |name, default: &str| given.one(name).unwrap_or(default).to_owned();
-        Ok(Invocation {
+        Ok(RampInvocation {
             settings,
             background: given.has("background"),
             directories: given.all("directory").map(str::to_owned).collect(),
@@ -313,7 +313,7 @@ impl Given {
         self.one(option).map(|given| span(given, unit_s).ok_or_else(|| wrong(given))).transpose()
     }
 
-    fn settings(&self, host: &str) -> Result<Settings, GrammarError> {
+    fn settings(&self, host: &str) -> Result<RampSettings, GrammarError> {
         let usual = Constants::default();
         let constants = Constants {
             cycle: self.span("cycle", 1)?.unwrap_or(usual.cycle),
@@ -331,7 +331,7 @@ impl Given {
             steps: self.steps()?,
         };
         let accounting = if self.has("published-accounting") { Accounting::Published } else { Accounting::True };
-        let settings = Settings {
+        let settings = RampSettings {
             ladder,
             runtime: self.span("runtime", 60)?.unwrap_or(Span::from_secs(1800)),
             wij_file: self.one("wijfile").ok_or(GrammarError::Missing("wijfile"))?.to_owned(),

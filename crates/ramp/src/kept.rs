@@ -2,9 +2,9 @@
 //! writes, the write image journal and the transaction journal are classes of its work. As in the
 //! published tables, journals are no part of the whole.
 
-use crate::{BLOCK, Row, RunOutcome};
+use crate::{BLOCK, RampRow, RunOutcome};
 use block::{OpKind, Span};
-use stats::run::{Actor, Cell, Class, Event, Place, Point, Run, Setting, State, Taped, Value};
+use stats::run::{Cell, Class, Event, Point, Run, RunActor, RunPlace, Setting, State, Taped, Value};
 use stats::{CycleRecord, Outcome, Verdict};
 
 /// The database is the only actor.
@@ -14,9 +14,9 @@ const ACTOR: u32 = 0;
 /// is loaded.
 pub fn begun(system: &str, place: &str) -> Run {
     let mut kept = Run::default();
-    let place = kept.place(Place { kind: "folder".into(), name: place.into(), size: None });
+    let place = kept.place(RunPlace { kind: "folder".into(), name: place.into(), size: None });
     let name = "ramp".to_owned();
-    kept.actors.push(Actor { name, host: system.into(), group: None, place: Some(place) });
+    kept.actors.push(RunActor { name, host: system.into(), group: None, place: Some(place) });
     kept.set(Some(ACTOR), "block_bytes", BLOCK as f64);
     kept
 }
@@ -58,13 +58,13 @@ pub fn add(kept: &mut Run, actor: u32, run: &RunOutcome) {
 
 /// The rows of a summary as a run: counts, rates and verdicts are in them; seconds, histograms and
 /// cycles are not, so that times are settings of their points and no latencies.
-pub fn imported(rows: &[Row]) -> Run {
+pub fn imported(rows: &[RampRow]) -> Run {
     let mut kept = Run::default();
     let (system, comment) = rows.first().map_or(("", ""), |row| (&*row.system, &*row.comment));
     kept.identity.tool = "ramp".into();
     kept.identity.title = [system, comment].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
     kept.identity.state = State::Ended;
-    kept.actors.push(Actor { name: "ramp".into(), host: system.into(), group: None, place: None });
+    kept.actors.push(RunActor { name: "ramp".into(), host: system.into(), group: None, place: None });
     kept.set(Some(ACTOR), "block_bytes", BLOCK as f64);
     kept.notes.push(
         "of a summary.csv: it has no seconds, histograms and cycles; writes are its rate times its length".into(),
@@ -108,7 +108,7 @@ pub fn imported(rows: &[Row]) -> Run {
 }
 
 /// The figures of a row that are no counts.
-fn figures(row: &Row) -> [(&'static str, Option<f64>); 16] {
+fn figures(row: &RampRow) -> [(&'static str, Option<f64>); 16] {
     let ms = |span: Span| Some(span.as_millis_f64());
     [
         ("target_iops", Some(row.target as f64)),

@@ -39,7 +39,7 @@ impl Ladder {
 
 /// What a target means: a rate of reads and a burst of writes a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
+pub struct RampLoad {
     /// Total IOPS.
     pub target: u64,
     /// Percent of them that are reads.
@@ -48,14 +48,14 @@ pub struct Load {
     pub burst: u64,
 }
 
-impl Load {
+impl RampLoad {
     /// The load of `target` IOPS: `read_percent` of it as reads, the writes of a whole cycle in one
     /// burst, rounded.
-    pub fn of(target: u64, constants: &Constants) -> Load {
+    pub fn of(target: u64, constants: &Constants) -> RampLoad {
         let writes_percent = u128::from(100 - constants.read_percent.min(100));
         let blocks = u128::from(target) * writes_percent * u128::from(constants.cycle.as_nanos());
         let unit = 100 * u128::from(Span::SECOND.as_nanos());
-        Load { target, read_percent: constants.read_percent.min(100), burst: ((blocks + unit / 2) / unit) as u64 }
+        RampLoad { target, read_percent: constants.read_percent.min(100), burst: ((blocks + unit / 2) / unit) as u64 }
     }
 
     /// Reads a second, for reports.
@@ -92,11 +92,11 @@ mod tests {
     #[test]
     fn a_burst_is_a_quarter_of_the_target_over_a_cycle() {
         // 75 000 · 0.25 · 80 = 1.5 million.
-        let load = Load::of(75_000, &Constants::default());
+        let load = RampLoad::of(75_000, &Constants::default());
         assert_eq!((load.burst, load.reads_per_second()), (1_500_000, 56_250.0));
         // 1001 · 0.25 · 0.002 s = 0.5005, rounded to 1.
         let short = Constants { cycle: Span::from_millis(2), ..Constants::default() };
-        assert_eq!(Load::of(1001, &short).burst, 1);
+        assert_eq!(RampLoad::of(1001, &short).burst, 1);
     }
 
     proptest! {

@@ -35,11 +35,11 @@ mod summary;
 mod timeline;
 
 pub use advice::{
-    Advice, AdviceError, Demand, Need, Policy, TB, advice_chart, advice_page, advice_text, advice_warnings,
+    Advice, AdviceError, Demand, Policy, PolicyNeed, TB, advice_chart, advice_page, advice_text, advice_warnings,
     iops_of_references, references_of, space,
 };
 pub use burst::Burst;
-pub use content::{Identity, Recipe, Wrong, is_block};
+pub use content::{BlockIdentity, Recipe, Wrong, is_block};
 pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit};
 pub use cycle::{Cycle, cycles_csv, cycles_header};
 pub use dataset::{Dataset, FillPlan, ManifestError, Room};
@@ -47,22 +47,22 @@ pub use experiment::{
     Answered, Arm, Busy, Experiment, HostLoad, HostRows, Window, WindowError, busy, busy_by_cycle, experiment_page,
     experiment_table, experiment_verdict,
 };
-pub use grammar::{DASHES, GrammarError, Invocation, help};
+pub use grammar::{DASHES, GrammarError, RampInvocation, help};
 pub use kept::imported;
 pub use label::Label;
-pub use ladder::{Ladder, Load};
+pub use ladder::{Ladder, RampLoad};
 pub use machine::{
-    Buffers, Contents, DataFile, Failure, Layout, Machine, NoContents, Outcome as RunOutcome, Phase, Place, Progress,
-    RunSetup, SetupError, Spot,
+    BlockTarget, BufferContents, Buffers, CycleMachine, DataFile, Failure, Layout, NoContents, Progress,
+    RampOutcome as RunOutcome, RunSetup, SetupError, Spot, WriterPhase,
 };
 pub use page::page;
 pub use phases::{Doing, PhaseRun, Rates, Steady, journal_write, phases};
 pub use reading::{ReadingError, read_seconds, read_summary};
 pub use reads::Reads;
-pub use settings::{Accounting, Constants, Settings, SettingsError, Steps};
+pub use settings::{Accounting, Constants, RampSettings, SettingsError, Steps};
 pub use short::{is_short, read_short};
 pub use stats::Outcome;
-pub use summary::{HEADER, Row, next_number, summary_csv};
+pub use summary::{HEADER, RampRow, next_number, summary_csv};
 pub use timeline::{SECONDS_HEADER, TimelineSecond, seconds_csv};
 
 /// A block of the database, in bytes: every read, and every write to the database.

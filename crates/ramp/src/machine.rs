@@ -13,13 +13,13 @@ mod setup;
 mod stream;
 mod writer;
 
-pub use setup::{Buffers, Contents, DataFile, Layout, NoContents, Place, SetupError, Spot};
-pub use writer::Phase;
+pub use setup::{BlockTarget, BufferContents, Buffers, DataFile, Layout, NoContents, SetupError, Spot};
+pub use writer::WriterPhase;
 
 use crate::cycle::Cycle;
-use crate::ladder::Load;
+use crate::ladder::RampLoad;
 use crate::reads::Reads;
-use crate::settings::{Constants, Settings};
+use crate::settings::{Constants, RampSettings};
 use block::{
     Actor, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Time, Wait, Wakeup, drive,
 };
@@ -44,7 +44,7 @@ const LOG: usize = JOURNAL + 1;
 
 /// What a run left.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct RampOutcome {
     /// Target in total IOPS.
     pub target: u64,
     /// For how long reads were scheduled and cycles begun.
@@ -78,7 +78,7 @@ pub struct Outcome {
     pub cut_short: bool,
 }
 
-impl Outcome {
+impl RampOutcome {
     /// Whether it was the storage that held overdue reads back: for at least half of the time in
     /// which some were overdue, every reader was at the storage and this host was idle. All that
     /// the host was busy counts as if it had been then, so the storage is never blamed for what a
@@ -108,7 +108,7 @@ pub struct Progress {
     /// Since its start.
     pub elapsed: Span,
     /// What the writer does.
-    pub phase: Phase,
+    pub phase: WriterPhase,
     /// Blocks of the current phase that are still to be written.
     pub blocks_left: u64,
     /// How long the current cycle has taken; zero in sleep.
@@ -122,7 +122,7 @@ pub struct Progress {
 }
 
 /// A run under way.
-pub struct Machine {
+pub struct CycleMachine {
     target: Box<dyn Target>,
     buffers: Box<dyn Buffers>,
     layout: Layout,
@@ -145,11 +145,11 @@ pub struct Machine {
     stopped: bool,
     /// The writer has more to make at once.
     more_writes: bool,
-    outcome: Outcome,
+    outcome: RampOutcome,
     completions: Vec<Completion>,
 }
 
-impl Machine {
+impl CycleMachine {
     /// A run of `load` that starts at `start`; `number` tells its random choices from those of
     /// other runs.
     ///
@@ -159,10 +159,10 @@ impl Machine {
         target: Box<dyn Target>,
         buffers: Box<dyn Buffers>,
         layout: Layout,
-        load: &Load,
+        load: &RampLoad,
         run: &RunSetup,
         start: Time,
-    ) -> Result<Machine, SetupError> {
+    ) -> Result<CycleMachine, SetupError> {
         layout.check(load.burst)?;
         let RunSetup { constants, runtime, seed } = *run;
         let stream = layout.stream().filter(|_| constants.journal.0 > 0);
@@ -172,7 +172,7 @@ impl Machine {
         tape.add(Class::JOURNAL);
         stream.iter().for_each(|_| _ = tape.add(Class::LOG));
         tape.punctuality.scheduled = schedule.due().is_some();
-        Ok(Machine {
+        Ok(CycleMachine {
             stream: stream.map(|spot| Stream::new(spot, constants.journal.0, start, runtime)),
             alert: Span::ZERO,
             target,
@@ -191,7 +191,13 @@ impl Machine {
             overdue: None,
             stopped: false,
             more_writes: false,
-            outcome: Outcome { target: load.target, runtime, tape, writers: constants.writers, ..Outcome::default() },
+            outcome: RampOutcome {
+                target: load.target,
+                runtime,
+                tape,
+                writers: constants.writers,
+                ..RampOutcome::default()
+            },
             completions: Vec::new(),
         })
     }
@@ -199,16 +205,21 @@ impl Machine {
     /// Waits awake for reads that follow one another within `alert`: on a wall clock, sleeping
     /// takes longer than that and would make them late. It costs a processor; slower reads are
     /// slept for.
-    pub fn alert(mut self, alert: Span) -> Machine {
+    pub fn alert(mut self, alert: Span) -> CycleMachine {
         self.alert = if self.schedule.spacing() <= alert { alert } else { Span::ZERO };
         self
     }
 
     /// Drives the run to its end; `watch` is shown how it stands about every `every`, and ends it
     /// by returning false.
-    pub fn run(mut self, driver: &mut dyn Driver, every: Span, watch: &mut dyn FnMut(&Progress) -> bool) -> Outcome {
+    pub fn run(
+        mut self,
+        driver: &mut dyn Driver,
+        every: Span,
+        watch: &mut dyn FnMut(&Progress) -> bool,
+    ) -> RampOutcome {
         let mut next_look = driver.now() + every;
-        let look = |now, machines: &mut [Machine]| {
+        let look = |now, machines: &mut [CycleMachine]| {
             if now >= next_look {
                 next_look = now + every;
                 for machine in machines {
@@ -243,7 +254,7 @@ impl Machine {
     }
 
     /// What it left.
-    pub fn finish(mut self, now: Time) -> Outcome {
+    pub fn finish(mut self, now: Time) -> RampOutcome {
         let shortest = if self.stopped { now } else { self.start + self.runtime };
         let end = self.last_end.max(shortest);
         self.outcome.elapsed = end.since(self.start);
@@ -322,8 +333,8 @@ impl Machine {
             return Some(if is_write { LOG } else { Tape::FLUSH });
         }
         match self.writer.phase() {
-            Phase::Journal if is_write => Some(JOURNAL),
-            Phase::Data if is_write => Some(Tape::WRITE),
+            WriterPhase::Journal if is_write => Some(JOURNAL),
+            WriterPhase::Data if is_write => Some(Tape::WRITE),
             _ => None,
         }
     }
@@ -407,7 +418,7 @@ impl Machine {
     }
 }
 
-impl Actor for Machine {
+impl Actor for CycleMachine {
     /// Takes what ended, makes what is due, but no more writes than reads can wait for.
     fn pass(&mut self, now: Time) {
         self.count_overdue(now);
@@ -453,13 +464,13 @@ pub struct RunSetup {
 
 impl RunSetup {
     /// Run `number` of a ramp.
-    pub fn of(settings: &Settings, number: u64) -> RunSetup {
+    pub fn of(settings: &RampSettings, number: u64) -> RunSetup {
         let seed = settings.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         RunSetup { constants: settings.constants, runtime: settings.runtime, seed }
     }
 
     /// The load before the first run.
-    pub fn warm_up(settings: &Settings) -> RunSetup {
+    pub fn warm_up(settings: &RampSettings) -> RunSetup {
         RunSetup { runtime: settings.warm_up_length(), ..RunSetup::of(settings, u64::MAX) }
     }
 }

@@ -1,16 +1,16 @@
 //! The page of a ramp: the charts that people draw of such tests by hand, its cycles, and the table
 //! below them.
 
-use crate::machine::Outcome;
-use crate::settings::Settings;
-use crate::summary::Row;
+use crate::machine::RampOutcome;
+use crate::settings::RampSettings;
+use crate::summary::RampRow;
 use crate::timeline::TimelineSecond;
 use block::Span;
 use report::Page;
-use report::chart::{Axis, Band, Chart, Level, LevelKind, Look, Mark, Merge, Stretch, thinned};
+use report::chart::{Axis, Band, Chart, LevelKind, Look, Mark, Merge, Stretch, Threshold, thinned};
 use report::section::{
-    Cell, Charts, Curve, CycleChart, CycleParts, CycleRun, Cycles, Figure, Group, PercentileChart, Percentiles, Table,
-    Tables, Tone, Verdict, curve,
+    Charts, Curve, CycleChart, CycleParts, CycleRun, Cycles, Figure, Group, PercentileChart, Percentiles, RunVerdict,
+    Table, TableCell, Tables, Tone, curve,
 };
 use stats::Tape;
 
@@ -22,7 +22,7 @@ const CURVES_MOST: usize = 6;
 
 /// The page of these runs; `rows` and `runs` are of the same runs, in order. The caller fills in
 /// its facts and version.
-pub fn page(settings: &Settings, rows: &[Row], runs: &[Outcome]) -> Page {
+pub fn page(settings: &RampSettings, rows: &[RampRow], runs: &[RampOutcome]) -> Page {
     let title = format!("Ramp {} to {} IOPS on {}", settings.ladder.min, settings.ladder.max, settings.system);
     let mut page = Page { about: settings.comment.clone(), ..Page::new(title, "") };
     let differences = settings.differences();
@@ -40,7 +40,7 @@ pub fn page(settings: &Settings, rows: &[Row], runs: &[Outcome]) -> Page {
 }
 
 /// The verdict on all runs: each has its own in the table.
-fn verdict(rows: &[Row]) -> Verdict {
+fn verdict(rows: &[RampRow]) -> RunVerdict {
     let count = |outcome: stats::Outcome| rows.iter().filter(|row| row.verdict == outcome.to_string()).count();
     let [failed, open, passed] = [stats::Outcome::Fail, stats::Outcome::CannotSay, stats::Outcome::Pass].map(count);
     let (outcome, sentence) = match (failed, open, passed) {
@@ -49,12 +49,12 @@ fn verdict(rows: &[Row]) -> Verdict {
         (0, ..) => (Some(stats::Outcome::CannotSay), format!("Of {open} of {} runs nothing can be said", rows.len())),
         _ => (Some(stats::Outcome::Fail), format!("{failed} of {} runs failed", rows.len())),
     };
-    Verdict { outcome, sentence, answers: Vec::new() }
+    RunVerdict { outcome, sentence, answers: Vec::new() }
 }
 
 /// Figures of each run over the total IOPS that it reached.
-fn by_iops<const N: usize>(title: &str, y: Axis, rows: &[Row], lines: [Line<'_>; N]) -> Chart {
-    let reached = || rows.iter().map(Row::total_iops);
+fn by_iops<const N: usize>(title: &str, y: Axis, rows: &[RampRow], lines: [Line<'_>; N]) -> Chart {
+    let reached = || rows.iter().map(RampRow::total_iops);
     let x = Axis::around(reached().fold(f64::INFINITY, f64::min), reached().fold(0.0, f64::max));
     let mut chart = Chart::new(title, x.unit("total IOPS"), y);
     let said = lines.iter().filter_map(|line| Some(format!("{} {:.2}", line.name, line.points.last()?.1)));
@@ -77,7 +77,7 @@ struct Line<'n> {
     points: Vec<(f64, f64)>,
 }
 
-fn line<'n>(name: &'n str, rows: &[Row], figure: impl Fn(&Row) -> Option<f64>) -> Line<'n> {
+fn line<'n>(name: &'n str, rows: &[RampRow], figure: impl Fn(&RampRow) -> Option<f64>) -> Line<'n> {
     let mut points: Vec<_> = rows.iter().filter_map(|row| Some((row.total_iops(), figure(row)?))).collect();
     // A run whose last cycle took long reaches less than the one before: lines go from left to
     // right all the same.
@@ -93,8 +93,8 @@ fn charts(heading: &str, figure: Figure) -> Charts {
     Charts { heading: heading.into(), figures: vec![figure], ..Charts::default() }
 }
 
-fn cycles_by_iops(settings: &Settings, rows: &[Row]) -> Charts {
-    let seen = |of: fn(&Row) -> Span| move |row: &Row| (row.cycles > 0).then(|| of(row).as_secs_f64());
+fn cycles_by_iops(settings: &RampSettings, rows: &[RampRow]) -> Charts {
+    let seen = |of: fn(&RampRow) -> Span| move |row: &RampRow| (row.cycles > 0).then(|| of(row).as_secs_f64());
     let lines = [
         line("longest cycle", rows, seen(|row| row.longest_cycle)),
         line("90 % of cycles", rows, seen(|row| row.cycle_p90)),
@@ -110,10 +110,10 @@ fn cycles_by_iops(settings: &Settings, rows: &[Row]) -> Charts {
 /// The limit of a cycle, in seconds, over the whole of an axis.
 pub(crate) fn limit_of(limit: f64, x: &Axis) -> Mark {
     let says = vec![format!("limit {limit} s")];
-    Mark::Level(Level { from: x.low(), to: x.high(), figure: limit, says, kind: LevelKind::Limit })
+    Mark::Level(Threshold { from: x.low(), to: x.high(), figure: limit, says, kind: LevelKind::Limit })
 }
 
-fn latency_by_iops(rows: &[Row]) -> Charts {
+fn latency_by_iops(rows: &[RampRow]) -> Charts {
     let lines = [
         line("read, mean", rows, |row| Some(row.read_mean.as_millis_f64())),
         line("read, p99", rows, |row| Some(row.read_p99.as_millis_f64())),
@@ -123,8 +123,8 @@ fn latency_by_iops(rows: &[Row]) -> Charts {
     charts("Latency against IOPS", Figure::of(by_iops("Latency by IOPS", y, rows, lines)))
 }
 
-fn cycles(settings: &Settings, rows: &[Row], runs: &[Outcome]) -> Cycles {
-    let run = |(row, run): (&Row, &Outcome)| CycleRun {
+fn cycles(settings: &RampSettings, rows: &[RampRow], runs: &[RampOutcome]) -> Cycles {
+    let run = |(row, run): (&RampRow, &RampOutcome)| CycleRun {
         name: format!("run {}", row.run),
         number: 0,
         cycles: run
@@ -143,12 +143,12 @@ fn cycles(settings: &Settings, rows: &[Row], runs: &[Outcome]) -> Cycles {
     }
 }
 
-fn percentiles(rows: &[Row], runs: &[Outcome]) -> Percentiles {
+fn percentiles(rows: &[RampRow], runs: &[RampOutcome]) -> Percentiles {
     let step = rows.len().saturating_sub(1).div_ceil(CURVES_MOST - 1).max(1);
     // From the last run backwards, so that the heaviest is among them.
     let mut picked: Vec<_> = rows.iter().zip(runs).rev().step_by(step).collect();
     picked.reverse();
-    let curve = |(index, (row, run)): (usize, (&Row, &Outcome))| Curve {
+    let curve = |(index, (row, run)): (usize, (&RampRow, &RampOutcome))| Curve {
         name: format!("run {}, {} IOPS", row.run, row.target),
         look: Look::Alone(index),
         points: curve(&run.tape[Tape::READ].response),
@@ -162,7 +162,7 @@ fn percentiles(rows: &[Row], runs: &[Outcome]) -> Percentiles {
 }
 
 /// Operations in each second, one run after the other.
-fn over_time(rows: &[Row], runs: &[Outcome]) -> Charts {
+fn over_time(rows: &[RampRow], runs: &[RampOutcome]) -> Charts {
     let of_runs: Vec<Vec<TimelineSecond>> = runs.iter().map(|run| TimelineSecond::of(0, run)).collect();
     let seconds = of_runs.concat();
     let mut step = 1;
@@ -192,7 +192,7 @@ fn over_time(rows: &[Row], runs: &[Outcome]) -> Charts {
     charts("Reads and bursts over time", Figure::of(chart).captioned(caption))
 }
 
-fn table(rows: &[Row]) -> Tables {
+fn table(rows: &[RampRow]) -> Tables {
     let columns = [
         "Run",
         "Target",
@@ -205,9 +205,9 @@ fn table(rows: &[Row]) -> Tables {
         "p99 (ms)",
         "Verdict",
     ];
-    let cells = |row: &Row| {
+    let cells = |row: &RampRow| {
         let tone = if row.verdict == "fail" { Tone::Bad } else { Tone::Plain };
-        let mut cells: Vec<Cell> = vec![
+        let mut cells: Vec<TableCell> = vec![
             row.target.to_string().into(),
             format!("{:.0}", row.read_iops.trunc()).into(),
             format!("{:.0}", row.write_iops.trunc()).into(),
@@ -217,8 +217,8 @@ fn table(rows: &[Row]) -> Tables {
             format!("{:.2}", row.read_mean.as_millis_f64()).into(),
             format!("{:.2}", row.read_p99.as_millis_f64()).into(),
         ];
-        cells.push(Cell { says: row.verdict.clone(), tone });
-        report::section::Row { name: row.run.to_string(), remarks: Vec::new(), cells }
+        cells.push(TableCell { says: row.verdict.clone(), tone });
+        report::section::TableRow { name: row.run.to_string(), remarks: Vec::new(), cells }
     };
     let groups = vec![Group { rows: rows.iter().map(cells).collect(), ..Group::default() }];
     let columns = columns.map(String::from).to_vec();
@@ -240,8 +240,8 @@ mod tests {
     use block::Span;
     use stats::TapeSlice;
 
-    fn settings() -> Settings {
-        Settings {
+    fn settings() -> RampSettings {
+        RampSettings {
             ladder: Ladder { min: 75_000, max: 150_000, runs: 2, steps: Steps::AboveMinimum },
             runtime: Span::from_secs(1800),
             wij_file: String::new(),
@@ -258,13 +258,13 @@ mod tests {
     /// limit, both rows, and what people typed as text.
     #[test]
     fn a_page_has_its_graphs_and_its_rows() {
-        let row = |run, iops, cycle_s, verdict: &str| Row {
+        let row = |run, iops, cycle_s, verdict: &str| RampRow {
             run,
             read_iops: iops,
             cycles: 22,
             longest_cycle: Span::from_secs(cycle_s),
             verdict: verdict.into(),
-            ..Row::default()
+            ..RampRow::default()
         };
         let rows = [row(0, 82_500.0, 40, "pass"), row(1, 150_000.0, 73, "fail")];
         let run = |took, cycles| {
@@ -272,7 +272,7 @@ mod tests {
             let slice = |end| TapeSlice { end: Span::from_secs(end), ops: 5, ..TapeSlice::default() };
             tape[Tape::READ].slices = (1..=3000).map(slice).collect();
             tape[Tape::READ].response = took;
-            Outcome { tape, cycles, ..Outcome::default() }
+            RampOutcome { tape, cycles, ..RampOutcome::default() }
         };
         let histogram = |n: u64| {
             let mut histogram = stats::Histogram::new();
@@ -297,7 +297,7 @@ mod tests {
     /// Nothing measured is drawn as empty frames.
     #[test]
     fn a_page_of_no_runs_is_a_page() {
-        let html = page(&Settings { runtime: Span::SECOND, ..settings() }, &[], &[]).render();
+        let html = page(&RampSettings { runtime: Span::SECOND, ..settings() }, &[], &[]).render();
         assert!(html.contains("<svg") && !html.contains("NaN") && html.contains("No run was judged yet"));
         assert!(html.contains("Not comparable with published figures: runs of 1.00 s"), "{html}");
     }

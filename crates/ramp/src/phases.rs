@@ -5,16 +5,16 @@
 //!   host 1   sleep │ journal │ blocks      │ sleep          what changes is which phase each host is in; between two
 //!   host 2   sleep │ journal   │ blocks         │ sleep     changes all rates stand still
 //! ```
-//! The cycles are those of [`Machine`](crate::Machine), by the same loads and constants: a burst
-//! wakes when it is due, goes to the journal in one write at a time, then to its places by several
-//! writers, and one that is late delays the next. What the storage does in a phase it is asked for;
-//! that the two levels agree is a test of whoever joins them. Left out: the flushes and the
-//! clearing at the ends of phases, four requests in a cycle of seconds.
+//! The cycles are those of [`CycleMachine`](crate::Machine), by the same loads and constants: a
+//! burst wakes when it is due, goes to the journal in one write at a time, then to its places by
+//! several writers, and one that is late delays the next. What the storage does in a phase it is
+//! asked for; that the two levels agree is a test of whoever joins them. Left out: the flushes and
+//! the clearing at the ends of phases, four requests in a cycle of seconds.
 
 use crate::cycle::Cycle;
-use crate::ladder::Load;
-use crate::settings::Settings;
-use crate::summary::{Row, effective_write, percentile_90};
+use crate::ladder::RampLoad;
+use crate::settings::RampSettings;
+use crate::summary::{RampRow, effective_write, percentile_90};
 use crate::{Accounting, BLOCK};
 use block::Span;
 
@@ -79,7 +79,7 @@ struct Host {
 const NOTHING: f64 = 1e-6;
 
 /// Plays a run of hosts together; all have the cycle and the runtime of the first.
-pub fn phases(settings: &Settings, loads: &[Load], storage: &mut dyn Steady) -> Vec<PhaseRun> {
+pub fn phases(settings: &RampSettings, loads: &[RampLoad], storage: &mut dyn Steady) -> Vec<PhaseRun> {
     let constants = settings.constants;
     let (period, runtime) = (constants.cycle.as_secs_f64(), settings.runtime.as_secs_f64());
     let mut hosts: Vec<Host> = loads.iter().map(Host::of).collect();
@@ -104,7 +104,7 @@ pub fn phases(settings: &Settings, loads: &[Load], storage: &mut dyn Steady) -> 
 }
 
 impl Host {
-    fn of(load: &Load) -> Host {
+    fn of(load: &RampLoad) -> Host {
         Host {
             burst: load.burst as f64,
             number: 0,
@@ -184,12 +184,12 @@ impl Host {
 
 impl PhaseRun {
     /// The run as a row of the summary; percentiles are not known at this level, and are none.
-    pub fn row(&self, run: u64, load: &Load, settings: &Settings) -> Row {
+    pub fn row(&self, run: u64, load: &RampLoad, settings: &RampSettings) -> RampRow {
         let elapsed = settings.accounting.elapsed(self.elapsed, settings.runtime);
         let rate = |count: f64| count / elapsed.as_secs_f64().max(1e-9);
         let longest = |of: fn(&Cycle) -> Span| self.cycles.iter().map(of).max().unwrap_or(Span::ZERO);
         let read_mean = Span::from_nanos((self.read_mean * 1e9).round() as u64);
-        Row {
+        RampRow {
             run,
             target: load.target,
             read_iops: rate(self.reads),
@@ -206,13 +206,13 @@ impl PhaseRun {
             overruns: self.cycles.iter().filter(|cycle| cycle.overran(settings.constants.cycle)).count() as u64,
             elapsed,
             comparable: settings.accounting == Accounting::Published && settings.differences().is_empty(),
-            ..Row::default()
+            ..RampRow::default()
         }
     }
 }
 
 /// Blocks of one write to the journal.
-pub fn journal_write(settings: &Settings) -> u64 {
+pub fn journal_write(settings: &RampSettings) -> u64 {
     (settings.constants.wij_write.0 / BLOCK).max(1)
 }
 
@@ -234,8 +234,8 @@ mod tests {
         }
     }
 
-    fn settings(runtime: u64) -> Settings {
-        Settings {
+    fn settings(runtime: u64) -> RampSettings {
+        RampSettings {
             ladder: Ladder { min: 1000, max: 1000, runs: 1, steps: Steps::AboveMinimum },
             runtime: Span::from_secs(runtime),
             wij_file: String::new(),
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_cycle_is_the_sum_of_its_phases() {
         let settings = settings(1800);
-        let load = Load::of(1000, &settings.constants);
+        let load = RampLoad::of(1000, &settings.constants);
         let run = &phases(&settings, &[load], &mut Fixed(4000.0, 2000.0))[0];
         let row = run.row(0, &load, &settings);
         assert_eq!((row.cycles, row.cycles_missed, row.overruns), (22, 0, 0));
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_late_cycle_delays_the_next() {
         let settings = settings(480);
-        let load = Load::of(1000, &settings.constants);
+        let load = RampLoad::of(1000, &settings.constants);
         let run = &phases(&settings, &[load], &mut Fixed(20_001.0 / 50.0, 400.0))[0];
         // Due at 80, 160, 240, 320 and 400; begun at 80, 180, 280 and 380, which ends at 480: the
         // fifth never begins.

@@ -1,6 +1,6 @@
 //! A ramp's tables read back: what a page, an advice or a comparison of hosts is made of.
 
-use crate::summary::{HEADER, Row};
+use crate::summary::{HEADER, RampRow};
 use crate::timeline::{SECONDS_HEADER, TimelineSecond};
 use block::Span;
 
@@ -36,7 +36,7 @@ pub enum ReadingError {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read_summary(text: &str) -> Result<Vec<Row>, ReadingError> {
+pub fn read_summary(text: &str) -> Result<Vec<RampRow>, ReadingError> {
     lines(text, HEADER)?.map(|line| row(&line?)).collect()
 }
 
@@ -58,10 +58,10 @@ pub fn read_seconds(text: &str) -> Result<Vec<TimelineSecond>, ReadingError> {
     lines(text, SECONDS_HEADER)?.map(|line| second(line?)).collect()
 }
 
-fn row(line: &Line<'_>) -> Result<Row, ReadingError> {
+fn row(line: &Line<'_>) -> Result<RampRow, ReadingError> {
     let seconds = |column| line.number(column).map(Span::from_secs_f64);
     let ms = |column| line.number(column).map(|ms| Span::from_secs_f64(ms / 1e3));
-    Ok(Row {
+    Ok(RampRow {
         run: line.whole(0)?,
         read_iops: line.number(1)?,
         write_iops: line.number(2)?,
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read() {
         // Figures that the file's decimals hold exactly.
-        let row = Row {
+        let row = RampRow {
             run: 10,
             read_iops: 55_655.0,
             write_iops: 18_176.0,
@@ -179,9 +179,9 @@ mod tests {
             comment: "constant, 75k".into(),
             verdict: "pass".into(),
             comparable: true,
-            ..Row::default()
+            ..RampRow::default()
         };
-        let second = Row { effective_write_ms: None, comparable: false, run: 11, ..row.clone() };
+        let second = RampRow { effective_write_ms: None, comparable: false, run: 11, ..row.clone() };
         let rows = [row, second];
         assert_eq!(read_summary(&summary_csv(&rows)), Ok(rows.to_vec()));
         assert_eq!(read_summary(HEADER), Ok(Vec::new()));

@@ -1,7 +1,7 @@
 //! What a ramp is asked to do: the published options, and the constants that they leave unsaid,
 //! each with its name.
 
-use crate::ladder::{Ladder, Load};
+use crate::ladder::{Ladder, RampLoad};
 use block::{Bytes, Span};
 
 /// How the targets lie between the ends.
@@ -90,7 +90,7 @@ impl Constants {
 
 /// A whole ramp.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct RampSettings {
     /// The targets.
     pub ladder: Ladder,
     /// Length of a run.
@@ -134,7 +134,7 @@ pub enum SettingsError {
     },
 }
 
-impl Settings {
+impl RampSettings {
     /// The longest run.
     const RUNTIME_MAX: Span = Span::from_secs(7 * 24 * 3600);
     /// The fastest transaction journal, a second.
@@ -158,7 +158,7 @@ impl Settings {
             return Err(SettingsError::Ends { min, max });
         }
         range((1..=1000).contains(&runs), "--numruns", "between 1 and 1000", runs.to_string())?;
-        let lengths = Span::SECOND..=Settings::RUNTIME_MAX;
+        let lengths = Span::SECOND..=RampSettings::RUNTIME_MAX;
         range(lengths.contains(&self.runtime), "--runtime", "between 1s and 7 days", self.runtime.to_string())?;
         range(lengths.contains(&cycle), "--cycle", "between 1s and 7 days", cycle.to_string())?;
         range(read_percent <= 99, "--read-percent", "between 0 and 99", read_percent.to_string())?;
@@ -166,13 +166,13 @@ impl Settings {
         range((1..=4096).contains(&readers), "--readers", "between 1 and 4096", readers.to_string())?;
         let whole = wij_write.0.is_multiple_of(crate::BLOCK) && (crate::BLOCK..=16 << 20).contains(&wij_write.0);
         range(whole, "--wij-write", "a multiple of 8 KiB up to 16 MiB", wij_write.to_string())?;
-        let journal_most = Settings::JOURNAL_MAX;
+        let journal_most = RampSettings::JOURNAL_MAX;
         range(journal <= journal_most, "--journal-rate", "at most 1 GiB a second", journal.to_string())
     }
 
     /// The load of each run.
-    pub fn loads(&self) -> Vec<Load> {
-        self.ladder.targets().into_iter().map(|target| Load::of(target, &self.constants)).collect()
+    pub fn loads(&self) -> Vec<RampLoad> {
+        self.ladder.targets().into_iter().map(|target| RampLoad::of(target, &self.constants)).collect()
     }
 
     /// Bursts that begin within a run: one at the end of each period but that at the run's end.
@@ -222,8 +222,8 @@ impl Settings {
 mod tests {
     use super::*;
 
-    fn settings() -> Settings {
-        Settings {
+    fn settings() -> RampSettings {
+        RampSettings {
             ladder: Ladder { min: 75_000, max: 150_000, runs: 10, steps: Steps::AboveMinimum },
             runtime: Span::from_secs(1800),
             wij_file: "/epic/GENIO.WIJ".into(),
@@ -248,7 +248,7 @@ mod tests {
     fn a_run_reaches_what_its_bursts_write() {
         let reached = |runtime_s, cycle_s| {
             let constants = Constants { cycle: Span::from_secs(cycle_s), ..Constants::default() };
-            let settings = Settings { runtime: Span::from_secs(runtime_s), constants, ..settings() };
+            let settings = RampSettings { runtime: Span::from_secs(runtime_s), constants, ..settings() };
             (settings.bursts(), (settings.reachable() * 1e6).round())
         };
         assert_eq!(reached(1800, 80), (22, 994_444.0));
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_is_out_of_range_says_so() {
-        let error = |change: fn(&mut Settings)| {
+        let error = |change: fn(&mut RampSettings)| {
             let mut settings = settings();
             change(&mut settings);
             settings.check().unwrap_err().to_string()

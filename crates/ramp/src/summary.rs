@@ -4,8 +4,8 @@
 //! than its parts, as in the published tables and never one less. Times have two decimals.
 
 use crate::cycle::Cycle;
-use crate::machine::Outcome;
-use crate::settings::Settings;
+use crate::machine::RampOutcome;
+use crate::settings::RampSettings;
 use block::Span;
 use stats::Tape;
 use stats::run::Class;
@@ -18,7 +18,7 @@ Schedule Error p99 (us),Elapsed (sec),System,Comment,Verdict,Comparable,Journal 
 
 /// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct RampRow {
     /// Number; goes on from what the summary held before.
     pub run: u64,
     /// Reads by elapsed time.
@@ -79,15 +79,15 @@ pub struct Row {
     pub journal_sync_p99: Option<Span>,
 }
 
-impl Row {
+impl RampRow {
     /// The figures of a run of a ramp.
-    pub fn of(run: u64, outcome: &Outcome, settings: &Settings) -> Row {
+    pub fn of(run: u64, outcome: &RampOutcome, settings: &RampSettings) -> RampRow {
         let elapsed = settings.accounting.elapsed(outcome.elapsed, outcome.runtime);
         let rate = |count: u64| if elapsed == Span::ZERO { 0.0 } else { count as f64 / elapsed.as_secs_f64() };
         let longest = |of: fn(&Cycle) -> Span| outcome.cycles.iter().map(of).max().unwrap_or(Span::ZERO);
         let [reads, writes] = [Tape::READ, Tape::WRITE].map(|class| &outcome.tape[class]);
         let log = outcome.tape.track(&Class::LOG);
-        Row {
+        RampRow {
             run,
             read_iops: rate(reads.ops),
             write_iops: rate(writes.ops),
@@ -169,8 +169,8 @@ impl Row {
 }
 
 /// The whole summary of some rows.
-pub fn summary_csv(rows: &[Row]) -> String {
-    rows.iter().map(Row::line).fold(HEADER.to_owned(), |text, line| text + &line)
+pub fn summary_csv(rows: &[RampRow]) -> String {
+    rows.iter().map(RampRow::line).fold(HEADER.to_owned(), |text, line| text + &line)
 }
 
 /// The number of the next run after the rows of an existing summary; 0 for an empty one.
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_row_is_these_bytes() {
-        let row = Row {
+        let row = RampRow {
             run: 10,
             read_iops: 55_655.9,
             write_iops: 18_176.4,
@@ -252,7 +252,7 @@ mod tests {
             comment: "constant, 75k".into(),
             verdict: "pass".into(),
             comparable: true,
-            ..Row::default()
+            ..RampRow::default()
         };
         // 55 655.9 + 18 176.4 = 73 832.3: one more than the sum of the truncated parts, as the
         // published row has it.

@@ -2,7 +2,7 @@
 //! busy at once, can be told afterwards.
 
 use crate::BLOCK;
-use crate::machine::Outcome;
+use crate::machine::RampOutcome;
 use block::Span;
 use stats::TapeSlice;
 use stats::run::Class;
@@ -34,7 +34,7 @@ impl TimelineSecond {
     }
 
     /// The seconds of a run.
-    pub fn of(run: u64, outcome: &Outcome) -> Vec<TimelineSecond> {
+    pub fn of(run: u64, outcome: &RampOutcome) -> Vec<TimelineSecond> {
         let slices = outcome.tape.tracks().flat_map(|track| &track.slices);
         let count = slices.map(|slice| number(slice) + 1).max().unwrap_or(0);
         let second = |second: u64| {
@@ -96,7 +96,7 @@ mod tests {
             tape[class].slices = (1..=5).map(slice).collect();
         }
         let cycle = Cycle { start: Span::from_millis(1250), cycle: Span::from_millis(2250), ..Cycle::default() };
-        let outcome = Outcome { tape, cycles: vec![cycle], ..Outcome::default() };
+        let outcome = RampOutcome { tape, cycles: vec![cycle], ..RampOutcome::default() };
         let seconds = TimelineSecond::of(7, &outcome);
         assert_eq!(seconds.iter().map(|second| second.cycle).collect::<Vec<_>>(), [0.0, 0.75, 1.0, 0.5, 0.0]);
         assert_eq!((seconds[2].blocks(), seconds[2].second, seconds[2].run), (37, 2, 7));

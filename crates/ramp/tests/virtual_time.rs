@@ -6,16 +6,16 @@ use block::{
     Bytes, Completion, Driver, Fault, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
 use ramp::{
-    Accounting, BLOCK, Constants, Criteria, DataFile, Ladder, Layout, Load, Machine, NoContents, Outcome, Row,
-    RunOutcome, RunSetup, Settings, Spot, Steps, TimelineSecond,
+    Accounting, BLOCK, Constants, Criteria, CycleMachine, DataFile, Ladder, Layout, NoContents, Outcome, RampLoad,
+    RampRow, RampSettings, RunOutcome, RunSetup, Spot, Steps, TimelineSecond,
 };
 use stats::run::Class;
 use stats::{Punctuality, Tape, Track};
 use std::collections::VecDeque;
 
 /// A ramp's settings with runs of 30 minutes at `target`.
-fn settings(target: u64) -> Settings {
-    Settings {
+fn settings(target: u64) -> RampSettings {
+    RampSettings {
         ladder: Ladder { min: target, max: target, runs: 1, steps: Steps::AboveMinimum },
         runtime: Span::from_secs(1800),
         wij_file: String::new(),
@@ -68,12 +68,12 @@ fn reads(outcome: &RunOutcome) -> &Track {
 }
 
 /// Plays one run on a device of `model` with 64 GiB of data and the journal behind it.
-fn play(settings: &Settings, model: Model) -> RunOutcome {
+fn play(settings: &RampSettings, model: Model) -> RunOutcome {
     let size = Bytes(PARTS[0].0 + PARTS[1].0);
     play_on(settings, DeviceSpec { size, ..DeviceSpec::of(model) }.build(settings.seed).unwrap())
 }
 
-fn play_on(settings: &Settings, device: Box<dyn Target>) -> RunOutcome {
+fn play_on(settings: &RampSettings, device: Box<dyn Target>) -> RunOutcome {
     let [data, wij] = PARTS;
     let object = ObjectId(0);
     let files = vec![DataFile { object, at: 0, blocks: data.0 / BLOCK }];
@@ -81,7 +81,7 @@ fn play_on(settings: &Settings, device: Box<dyn Target>) -> RunOutcome {
     let load = settings.loads()[0];
     let mut clock = VirtualClock::new();
     let setup = RunSetup::of(settings, 0);
-    let machine = Machine::new(device, Box::new(NoContents), layout, &load, &setup, clock.now()).unwrap();
+    let machine = CycleMachine::new(device, Box::new(NoContents), layout, &load, &setup, clock.now()).unwrap();
     machine.run(&mut clock, Span::from_secs(60), &mut |_| true)
 }
 
@@ -91,7 +91,7 @@ fn play_on(settings: &Settings, device: Box<dyn Target>) -> RunOutcome {
 /// 22 cycles wake within 30 minutes (80 s, 160 s, … 1760 s). Published accounting divides by
 /// 1820 s: reads 0.75 · 75 000 · 1800 / 1820 = 55 632, writes 22 · 1.5 M / 1820 = 18 132, together
 /// 73 764. True rates divide by 1800: 56 250 and 18 333.
-fn the_published_row_comes_out_of(part: u64, play: impl FnOnce(&Settings) -> RunOutcome) -> RunOutcome {
+fn the_published_row_comes_out_of(part: u64, play: impl FnOnce(&RampSettings) -> RunOutcome) -> RunOutcome {
     let settings = settings(75_000 / part);
     let outcome = play(&settings);
     assert_eq!((outcome.cycles.len(), outcome.cycles_missed, outcome.tape.punctuality.never_sent), (22, 0, 0));
@@ -100,11 +100,11 @@ fn the_published_row_comes_out_of(part: u64, play: impl FnOnce(&Settings) -> Run
         let whole = found * part as f64;
         assert!((whole / wanted - 1.0).abs() < 0.001, "{whole}, not {wanted}");
     };
-    let padded = Row::of(0, &outcome, &Settings { accounting: Accounting::Published, ..settings.clone() });
+    let padded = RampRow::of(0, &outcome, &RampSettings { accounting: Accounting::Published, ..settings.clone() });
     near(padded.read_iops, 55_632.0);
     near(padded.write_iops, 18_132.0);
     near(padded.total_iops(), 73_764.0);
-    let honest = Row::of(0, &outcome, &settings);
+    let honest = RampRow::of(0, &outcome, &settings);
     near(honest.read_iops, 56_250.0);
     near(honest.write_iops, 18_333.3);
     near(honest.total_iops(), 74_583.3);
@@ -113,11 +113,11 @@ fn the_published_row_comes_out_of(part: u64, play: impl FnOnce(&Settings) -> Run
 }
 
 /// 64 servers of 100 µs, 640 000 a second: more than ever fly.
-fn on_servers(settings: &Settings) -> RunOutcome {
+fn on_servers(settings: &RampSettings) -> RunOutcome {
     play(settings, servers(64, Span::from_micros(100), None))
 }
 
-fn steadily(settings: &Settings) -> RunOutcome {
+fn steadily(settings: &RampSettings) -> RunOutcome {
     let service = Span::from_micros(100);
     let traits = DeviceSpec::of(servers(64, service, None)).build(1).unwrap().traits();
     play_on(settings, Box::new(Steady { service, traits, flying: VecDeque::new() }))
@@ -145,7 +145,7 @@ fn the_whole_published_row_comes_out_and_the_true_rates_do() {
 /// 2.501 + 0.002 = 3.130 s, and the effective latency 8 · 2.503 s / 20 000 = 1.0012 ms.
 #[test]
 fn a_cycle_is_the_sum_of_its_parts() {
-    let settings = Settings { runtime: Span::from_secs(300), ..settings(1000) };
+    let settings = RampSettings { runtime: Span::from_secs(300), ..settings(1000) };
     let outcome = play(&settings, servers(64, Span::from_millis(1), None));
     let dues: Vec<f64> = outcome.cycles.iter().map(|cycle| cycle.due.as_secs_f64()).collect();
     assert_eq!(dues, [80.0, 160.0, 240.0], "first wake after a period, the last before the end");
@@ -156,7 +156,7 @@ fn a_cycle_is_the_sum_of_its_parts() {
     assert_eq!(outcome.cycles[0].sleep, Span::from_secs(80));
     assert_eq!(outcome.cycles[1].sleep, Span::from_millis(80_000 - 3130));
     assert_eq!(outcome.elapsed, Span::from_secs(300));
-    let row = Row::of(0, &outcome, &settings);
+    let row = RampRow::of(0, &outcome, &settings);
     assert!((row.effective_write_ms.unwrap() - 1.0012).abs() < 1e-9);
     assert_eq!((row.read_mean, row.overruns), (Span::from_millis(1), 0));
     // Reads go on while blocks are written: 750 in each whole second, 32-block journal writes are
@@ -174,7 +174,7 @@ fn a_cycle_is_the_sum_of_its_parts() {
 #[test]
 fn a_transaction_journal_runs_beside_the_cycles() {
     let constants = Constants { journal: Bytes::mib(1), ..Constants::default() };
-    let settings = Settings { runtime: Span::from_secs(300), constants, ..settings(1000) };
+    let settings = RampSettings { runtime: Span::from_secs(300), constants, ..settings(1000) };
     let device = DeviceSpec { size: Bytes::gib(64), ..DeviceSpec::of(servers(64, Span::from_millis(1), None)) };
     let files = vec![DataFile { object: ObjectId(0), at: 0, blocks: 1 << 20 }];
     let wij = Spot { object: ObjectId(0), at: 1 << 34, bytes: 1 << 34 };
@@ -182,7 +182,7 @@ fn a_transaction_journal_runs_beside_the_cycles() {
     let layout = Layout::new(files, wij).with_stream(stream);
     let (load, setup, mut clock) = (settings.loads()[0], RunSetup::of(&settings, 0), VirtualClock::new());
     let device = device.build(1).unwrap();
-    let machine = Machine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
+    let machine = CycleMachine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
     let outcome = machine.run(&mut clock, Span::from_secs(60), &mut |_| true);
     let log = outcome.tape.track(&Class::LOG).unwrap();
     assert_eq!((log.bytes, log.ops, outcome.tape[Tape::FLUSH].ops), (300 << 20, 4800, 150));
@@ -190,7 +190,7 @@ fn a_transaction_journal_runs_beside_the_cycles() {
     assert_eq!((short.as_millis_f64().round(), long.as_millis_f64().round()), (1.0, 2.0));
     assert_eq!(outcome.elapsed, Span::from_millis(300_001));
     assert!(outcome.cycles.iter().all(|cycle| cycle.cycle == Span::from_millis(3130)), "{:?}", outcome.cycles);
-    let row = Row::of(0, &outcome, &settings);
+    let row = RampRow::of(0, &outcome, &settings);
     assert!((row.journal_mb_s.unwrap() - 1.048_576).abs() < 0.001 && !row.comparable);
 }
 
@@ -198,9 +198,9 @@ fn a_transaction_journal_runs_beside_the_cycles() {
 /// next cycle begins when it is over, none overlaps, and the ones that do not fit are counted.
 #[test]
 fn cycles_that_overrun_delay_and_never_overlap() {
-    let settings = Settings { runtime: Span::from_secs(600), ..settings(1000) };
+    let settings = RampSettings { runtime: Span::from_secs(600), ..settings(1000) };
     let outcome = play(&settings, servers(64, Span::from_millis(40), None));
-    let row = Row::of(0, &outcome, &settings);
+    let row = RampRow::of(0, &outcome, &settings);
     for pair in outcome.cycles.windows(2) {
         assert_eq!(pair[1].start, pair[0].start + pair[0].cycle, "begins at once");
         assert_eq!(pair[1].due, pair[0].due + Span::from_secs(80), "each keeps its due time");
@@ -217,7 +217,7 @@ fn cycles_that_overrun_delay_and_never_overlap() {
 /// due time, so it grows as the backlog does and cannot hide: after 30 s, 15 s of reads wait.
 #[test]
 fn storage_that_falls_behind_shows_in_the_response() {
-    let settings = Settings { runtime: Span::from_secs(30), ..settings(2000) };
+    let settings = RampSettings { runtime: Span::from_secs(30), ..settings(2000) };
     let outcome = play(&settings, servers(1, Span::from_millis(1), None));
     assert_eq!(outcome.target, 2000);
     let last = reads(&outcome).response.max().as_secs_f64();
@@ -240,8 +240,9 @@ fn storage_that_falls_behind_shows_in_the_response() {
 }
 
 /// What the verdict says of the load itself.
-fn load_of(outcome: &RunOutcome, settings: &Settings) -> Outcome {
-    let (_, judgements) = Criteria::preset("2021").unwrap().judge(&Row::of(0, outcome, settings), &settings.constants);
+fn load_of(outcome: &RunOutcome, settings: &RampSettings) -> Outcome {
+    let (_, judgements) =
+        Criteria::preset("2021").unwrap().judge(&RampRow::of(0, outcome, settings), &settings.constants);
     judgements.into_iter().find(|judgement| judgement.name == "reads-never-made").unwrap().outcome
 }
 
@@ -263,12 +264,12 @@ impl Driver for SlowHost {
 #[test]
 fn a_host_that_falls_behind_cannot_say() {
     let constants = Constants { readers: 1, ..Constants::default() };
-    let settings = Settings { runtime: Span::SECOND, constants, ..settings(2_666_668) };
+    let settings = RampSettings { runtime: Span::SECOND, constants, ..settings(2_666_668) };
     let files = vec![DataFile { object: ObjectId(0), at: 0, blocks: 1 << 30 }];
     let layout = Layout::new(files, Spot { object: ObjectId(0), at: 1 << 43, bytes: 1 << 43 });
     let (load, setup) = (settings.loads()[0], RunSetup::of(&settings, 0));
     let target = Box::new(Instant::default());
-    let machine = Machine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
+    let machine = CycleMachine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
     let outcome = machine.run(&mut SlowHost(VirtualClock::new()), Span::SECOND, &mut |_| true);
     let never_sent = outcome.tape.punctuality.never_sent;
     assert!((990_000..1_010_000).contains(&never_sent), "{never_sent}");
@@ -300,10 +301,10 @@ impl Target for Instant {
 /// Without a cycle in the run nothing is said, and the reads are still measured.
 #[test]
 fn a_run_without_a_cycle_cannot_say() {
-    let settings = Settings { runtime: Span::from_secs(80), ..settings(1000) };
+    let settings = RampSettings { runtime: Span::from_secs(80), ..settings(1000) };
     let outcome = play(&settings, servers(8, Span::from_millis(1), None));
     assert_eq!((outcome.cycles.len(), reads(&outcome).ops), (0, 60_000));
-    let row = Row::of(0, &outcome, &settings);
+    let row = RampRow::of(0, &outcome, &settings);
     assert_eq!(Criteria::preset("2021").unwrap().judge(&row, &settings.constants).0, Outcome::CannotSay);
     assert!(!row.comparable);
 }
@@ -312,8 +313,8 @@ fn a_run_without_a_cycle_cannot_say() {
 #[test]
 fn a_short_period_keeps_the_ratios() {
     let constants = Constants { cycle: Span::from_secs(8), ..Constants::default() };
-    assert_eq!(Load::of(1000, &constants).burst, 2000);
-    let settings = Settings { runtime: Span::from_secs(60), constants, ..settings(1000) };
+    assert_eq!(RampLoad::of(1000, &constants).burst, 2000);
+    let settings = RampSettings { runtime: Span::from_secs(60), constants, ..settings(1000) };
     let outcome = play(&settings, servers(64, Span::from_millis(1), None));
     assert_eq!(outcome.cycles.len(), 7);
     assert!(outcome.cycles.iter().all(|cycle| cycle.blocks == 2000));
@@ -323,7 +324,7 @@ fn a_short_period_keeps_the_ratios() {
 #[test]
 fn a_run_repeats_by_its_seed() {
     let run = |seed| {
-        let settings = Settings { runtime: Span::from_secs(100), seed, ..settings(2000) };
+        let settings = RampSettings { runtime: Span::from_secs(100), seed, ..settings(2000) };
         play(&settings, DeviceSpec::named("flash").unwrap().model)
     };
     assert!(run(7) == run(7));
@@ -340,7 +341,7 @@ fn a_stopped_run_keeps_what_it_has() {
     let mut clock = VirtualClock::new();
     let setup = RunSetup::of(&settings, 0);
     let load = settings.loads()[0];
-    let machine = Machine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
+    let machine = CycleMachine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
     let outcome = machine.run(&mut clock, Span::SECOND, &mut |progress| progress.elapsed < Span::from_secs(100));
     assert!(outcome.cut_short && outcome.cycles.len() == 1);
     assert!((Span::from_secs(100)..Span::from_secs(101)).contains(&outcome.elapsed), "{}", outcome.elapsed);
@@ -388,7 +389,7 @@ fn storage_that_dies_ends_the_run() {
     let files = vec![DataFile { object: ObjectId(3), at: 0, blocks: 1 << 20 }];
     let layout = Layout::new(files, Spot { object: ObjectId(4), at: 1 << 34, bytes: 1 << 34 });
     let (load, setup, mut clock) = (settings.loads()[0], RunSetup::of(&settings, 0), VirtualClock::new());
-    let machine = Machine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
+    let machine = CycleMachine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
     let outcome = machine.run(&mut clock, Span::SECOND, &mut |_| true);
     let failure = outcome.failure.unwrap();
     assert_eq!((failure.kind, failure.object, failure.fault), (OpKind::Read, ObjectId(3), Fault::Io));
@@ -405,7 +406,7 @@ fn too_little_data_is_refused() {
         let wij = Spot { object: ObjectId(0), at: 1 << 40, bytes: wij_bytes };
         let layout = Layout::new(vec![DataFile { object: ObjectId(0), at: 0, blocks }], wij);
         let (load, setup) = (settings.loads()[0], RunSetup::of(&settings, 0));
-        Machine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).err().unwrap().to_string()
+        CycleMachine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).err().unwrap().to_string()
     };
     assert!(refused(1_499_999, 1 << 40).starts_with("the data has 1499999 blocks of 8 KiB, fewer than the 1500000"));
     // A header and 1.5 million blocks.

@@ -1,6 +1,6 @@
 //! A batch: the rows of its processes, and the classic figures of them.
 
-use crate::row::{Row, State};
+use crate::row::{ProcessRow, ProcessState};
 use block::Span;
 use stats::Histogram;
 
@@ -8,19 +8,19 @@ use stats::Histogram;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// Its processes, in their order; never empty.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ProcessRow>,
 }
 
 impl Batch {
     /// A row of it: what all have in common.
-    pub fn any(&self) -> &Row {
+    pub fn any(&self) -> &ProcessRow {
         &self.rows[0]
     }
 
     /// Mean over its processes of their response times in milliseconds; `None` where nothing was
     /// done.
     pub fn response_ms(&self) -> Option<f64> {
-        mean(self.rows.iter().filter_map(Row::response_ms))
+        mean(self.rows.iter().filter_map(ProcessRow::response_ms))
     }
 
     /// IOPS as the console calculates them: `processes × 1000 / response time`.
@@ -31,7 +31,8 @@ impl Batch {
     /// IOPS as the export has them: the mean over the processes of
     /// `processes × 1000 / own response time`.
     pub fn export_iops(&self) -> f64 {
-        mean(self.rows.iter().filter_map(Row::response_ms).map(|ms| calculated_iops(self.active(), ms))).unwrap_or(0.0)
+        mean(self.rows.iter().filter_map(ProcessRow::response_ms).map(|ms| calculated_iops(self.active(), ms)))
+            .unwrap_or(0.0)
     }
 
     /// IOPS as they were: all requests over the time of the process that took longest.
@@ -47,7 +48,7 @@ impl Batch {
 
     /// Requests that ended well.
     pub fn done(&self) -> u64 {
-        self.rows.iter().map(Row::done).sum()
+        self.rows.iter().map(ProcessRow::done).sum()
     }
 
     /// Requests that failed.
@@ -74,12 +75,12 @@ impl Batch {
     }
 
     /// How it ended: as the process that ended worst.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ProcessState {
         let has = |state| self.rows.iter().any(|row| row.state == state);
-        match (has(State::Running), has(State::Stopped)) {
-            (true, _) => State::Running,
-            (_, true) => State::Stopped,
-            _ => State::Whole,
+        match (has(ProcessState::Running), has(ProcessState::Stopped)) {
+            (true, _) => ProcessState::Running,
+            (_, true) => ProcessState::Stopped,
+            _ => ProcessState::Whole,
         }
     }
 
@@ -108,7 +109,7 @@ pub(crate) mod tests {
         let row = |(index, total): (usize, &u64)| {
             let mut lat = Histogram::new();
             lat.record_many(Span::from_micros(*total), 1000);
-            Row {
+            ProcessRow {
                 started_unix_s: 1_464_012_480,
                 database: "/usr/iris/db/zranread/".into(),
                 processes: totals_ms.len() as u32,
@@ -121,7 +122,7 @@ pub(crate) mod tests {
                 failed: 0,
                 bytes: 8_192_000,
                 elapsed: Span::from_millis(*total),
-                state: State::Whole,
+                state: ProcessState::Whole,
                 lat,
             }
         };
@@ -163,9 +164,16 @@ pub(crate) mod tests {
     #[test]
     fn a_stopped_batch_divides_by_what_was_done() {
         let mut stopped = batch(&[4000, 4000]);
-        stopped.rows[1] =
-            Row { reads: 500, elapsed: Span::from_millis(2000), state: State::Stopped, ..stopped.rows[1].clone() };
-        assert_eq!((stopped.response_ms(), stopped.state(), stopped.iterations()), (Some(4.0), State::Stopped, 750));
+        stopped.rows[1] = ProcessRow {
+            reads: 500,
+            elapsed: Span::from_millis(2000),
+            state: ProcessState::Stopped,
+            ..stopped.rows[1].clone()
+        };
+        assert_eq!(
+            (stopped.response_ms(), stopped.state(), stopped.iterations()),
+            (Some(4.0), ProcessState::Stopped, 750)
+        );
         stopped.rows[1].reads = 0;
         assert_eq!((stopped.response_ms(), stopped.console_iops()), (Some(4.0), 250.0), "one process did it all");
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What was seen of the machine during a batch; `None` where it cannot be seen from here.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Evidence {
+pub struct BatchEvidence {
     /// The part of the time, 0 to 1, in which the busiest device had requests in flight.
     pub device_busy: Option<f64>,
     /// The busiest device's name.
@@ -46,7 +46,7 @@ const CPU_BUSY: f64 = 0.9;
 /// A ceiling holds IOPS within this part of their mean.
 const STILL: f64 = 0.01;
 
-impl Evidence {
+impl BatchEvidence {
     /// The part of what was read that did not come from storage; `None` where the kernel does not
     /// tell.
     pub fn cached(&self) -> Option<f64> {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn each_limiter_has_its_sign() {
-        let seen = Evidence {
+        let seen = BatchEvidence {
             device_busy: Some(0.5),
             device: "vda".into(),
             cpu_busy: Some(0.3),
@@ -114,11 +114,11 @@ mod tests {
         };
         assert_eq!(seen.limiter(true), Limiter::NothingYet);
         assert_eq!(seen.limiter(false), Limiter::Queue);
-        let of = |evidence: Evidence| evidence.limiter(false);
-        assert_eq!(of(Evidence { device_busy: Some(0.97), ..seen.clone() }), Limiter::Device("vda".into(), 0.97));
-        assert_eq!(of(Evidence { cpu_busy: Some(0.92), ..seen.clone() }), Limiter::Cpu(0.92));
-        assert_eq!(of(Evidence { iops_variation: Some(0.004), ..seen.clone() }), Limiter::Ceiling(0.004));
-        assert_eq!(of(Evidence { bytes_fetched: Some(400), ..seen }), Limiter::HostCache(0.6));
-        assert_eq!(of(Evidence::default()), Limiter::Unseen);
+        let of = |evidence: BatchEvidence| evidence.limiter(false);
+        assert_eq!(of(BatchEvidence { device_busy: Some(0.97), ..seen.clone() }), Limiter::Device("vda".into(), 0.97));
+        assert_eq!(of(BatchEvidence { cpu_busy: Some(0.92), ..seen.clone() }), Limiter::Cpu(0.92));
+        assert_eq!(of(BatchEvidence { iops_variation: Some(0.004), ..seen.clone() }), Limiter::Ceiling(0.004));
+        assert_eq!(of(BatchEvidence { bytes_fetched: Some(400), ..seen }), Limiter::HostCache(0.6));
+        assert_eq!(of(BatchEvidence::default()), Limiter::Unseen);
     }
 }

@@ -2,7 +2,7 @@
 //! clean CSV.
 
 use crate::batch::Batch;
-use crate::row::State;
+use crate::row::ProcessState;
 use block::date;
 use std::fmt::Write as _;
 
@@ -76,9 +76,9 @@ fn ours(batch: &Batch) -> [String; 12] {
     let ms = |span: block::Span| format!("{:.4}", span.as_millis_f64());
     let rate = if seconds > 0.0 { batch.bytes() as f64 / seconds / 1e6 } else { 0.0 };
     let state = match batch.state() {
-        State::Whole => "whole",
-        State::Stopped => "stopped",
-        State::Running => "cut off",
+        ProcessState::Whole => "whole",
+        ProcessState::Stopped => "stopped",
+        ProcessState::Running => "cut off",
     };
     [
         format!("{:.1}", batch.measured_iops()),

@@ -6,8 +6,8 @@ use crate::{BLOCK, Manifest};
 use block::{Bytes, Span};
 use std::path::Path;
 use workload::job::{
-    Amount, BlockSizes, Coverage, Direction, Ending, EngineKind, FileSpec, Hash, JobSpec, Mix, Order, Pacing,
-    PerDirection, Place, Reach, Verify,
+    Amount, BlockCoverage, BlockSizes, Direction, Ending, EngineKind, FileSpec, Hash, JobPlace, JobSpec, Mix, Order,
+    Pacing, PerDirection, Reach, Verify,
 };
 
 /// What a process loads.
@@ -80,19 +80,19 @@ pub fn jobs(load: &Load, aims: &[Aim], processes: u32, repeat: u64) -> Vec<JobSp
     (0..processes).map(job).collect()
 }
 
-fn place(aim: &Aim, block: u32) -> Place {
+fn place(aim: &Aim, block: u32) -> JobPlace {
     match aim {
         Aim::Database { path } => {
             let offset = Amount::Bytes(Bytes(u64::from(block)));
-            Place::Files(vec![FileSpec { path: path.into(), offset, ..FileSpec::default() }])
+            JobPlace::Files(vec![FileSpec { path: path.into(), offset, ..FileSpec::default() }])
         }
-        Aim::Device { path } => Place::Files(vec![FileSpec { path: path.into(), ..FileSpec::default() }]),
+        Aim::Device { path } => JobPlace::Files(vec![FileSpec { path: path.into(), ..FileSpec::default() }]),
         Aim::Export { uri: name } | Aim::Joined { name } | Aim::Relation { name } => {
-            Place::Named { name: name.clone(), region: FileSpec::default() }
+            JobPlace::Named { name: name.clone(), region: FileSpec::default() }
         }
-        Aim::Nothing { size } => Place::Null { size: *size },
+        Aim::Nothing { size } => JobPlace::Null { size: *size },
         Aim::Simulated { name, size } => {
-            Place::Files(vec![FileSpec { path: name.into(), file_size: Some(*size), ..FileSpec::default() }])
+            JobPlace::Files(vec![FileSpec { path: name.into(), file_size: Some(*size), ..FileSpec::default() }])
         }
     }
 }
@@ -107,7 +107,7 @@ fn reach(load: &Load) -> Reach {
         mix,
         order: Order::RANDOM,
         // Each draw is independent of those before, as in the original.
-        coverage: Coverage::Free,
+        coverage: BlockCoverage::Free,
         blocks: PerDirection::all(BlockSizes::Fixed(load.block)),
         ..Reach::default()
     }
@@ -143,7 +143,7 @@ pub fn setup_job(path: &Path, manifest: &Manifest) -> JobSpec {
     let (piece, rest) = (u64::from(SETUP_PIECE), manifest.bytes % u64::from(SETUP_PIECE));
     let mut spec = JobSpec {
         name: manifest.name.clone(),
-        place: Place::Files(vec![FileSpec { path: path.into(), size, ..FileSpec::default() }]),
+        place: JobPlace::Files(vec![FileSpec { path: path.into(), size, ..FileSpec::default() }]),
         engine: EngineKind::Uring,
         direct: true,
         reach: Reach {
@@ -213,7 +213,7 @@ mod tests {
         let aims = ["a", "b"].map(|path| Aim::Device { path: path.into() });
         let jobs = jobs(&load(Effort::Seconds(5), 70, 65_536), &aims, 3, 0);
         let path = |spec: &JobSpec| match &spec.place {
-            Place::Files(files) => files[0].path.display().to_string(),
+            JobPlace::Files(files) => files[0].path.display().to_string(),
             other => panic!("{other:?}"),
         };
         assert_eq!(jobs.iter().map(path).collect::<Vec<_>>(), ["a", "b", "a"]);

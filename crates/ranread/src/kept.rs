@@ -3,11 +3,11 @@
 
 use crate::batch::Batch;
 use crate::grammar::{Effort, Load};
-use crate::row::{Row, State};
+use crate::row::{ProcessRow, ProcessState};
 use block::Span;
 use stats::Histogram;
 use stats::job::JobOutcome;
-use stats::run::{Cell, Class, Kind, Place, Point, Run, Setting, Value};
+use stats::run::{Cell, Class, Kind, Point, Run, RunPlace, Setting, Value};
 use std::collections::BTreeMap;
 
 /// Names of settings, which are read back.
@@ -25,14 +25,14 @@ pub struct Taken {
     /// When it began, from the start of the run on.
     pub start: Span,
     /// How it ended.
-    pub state: State,
+    pub state: ProcessState,
     /// What its processes did, in their order.
     pub outcomes: Vec<JobOutcome>,
 }
 
 /// A run without a batch: what its processes are to do, with the places that they take turns at,
 /// and the specification sheet. The caller fills in where it comes from.
-pub fn begun(load: &Load, places: Vec<Place>, sheet: &[(String, String)]) -> Run {
+pub fn begun(load: &Load, places: Vec<RunPlace>, sheet: &[(String, String)]) -> Run {
     let mut run = Run { places, ..Run::default() };
     let mix = match load.read_percent {
         100 => "read",
@@ -111,11 +111,11 @@ pub fn batches(run: &Run) -> Vec<Batch> {
     };
     let block = BLOCKS.into_iter().find_map(number).unwrap_or(0.0) as u32;
     let read_percent = number(READ_PERCENT).unwrap_or(100.0) as u32;
-    let mut rows: Vec<BTreeMap<u32, Row>> = Vec::new();
+    let mut rows: Vec<BTreeMap<u32, ProcessRow>> = Vec::new();
     for (number, point) in run.points.iter().enumerate() {
         let of =
             |key: &str| run.settings.iter().find(|setting| setting.point == Some(number as u32) && setting.key == key);
-        let blank = Row {
+        let blank = ProcessRow {
             started_unix_s: (run.identity.started_unix_ms + point.start.as_nanos() / 1_000_000) / 1000,
             database: database.clone(),
             processes: of(PROCESSES).and_then(figure).unwrap_or(0.0) as u32,
@@ -129,13 +129,13 @@ pub fn batches(run: &Run) -> Vec<Batch> {
             bytes: 0,
             elapsed: Span::ZERO,
             state: match of(STATE).map(|setting| &setting.value) {
-                Some(Value::Word(word)) => State::from_key(word),
-                _ => State::Running,
+                Some(Value::Word(word)) => ProcessState::from_key(word),
+                _ => ProcessState::Running,
             },
             lat: Histogram::new(),
         };
         let cells = run.cells.iter().filter(|cell| cell.point as usize == number);
-        let mut of_point: BTreeMap<u32, Row> = BTreeMap::new();
+        let mut of_point: BTreeMap<u32, ProcessRow> = BTreeMap::new();
         cells.for_each(|cell| add_cell(of_point.entry(cell.actor).or_insert_with(|| blank.clone()), cell));
         rows.push(of_point);
     }
@@ -144,7 +144,7 @@ pub fn batches(run: &Run) -> Vec<Batch> {
 }
 
 /// Adds what a cell says of a process.
-fn add_cell(row: &mut Row, cell: &Cell) {
+fn add_cell(row: &mut ProcessRow, cell: &Cell) {
     row.job = cell.actor + 1;
     if cell.class == Class::READ {
         row.reads = cell.ops;
@@ -198,19 +198,19 @@ mod tests {
     /// rows were, and each began when it did.
     #[test]
     fn batches_are_read_back_as_they_were_kept() {
-        let place = |name: &str| Place { kind: "folder".into(), name: name.into(), size: None };
+        let place = |name: &str| RunPlace { kind: "folder".into(), name: name.into(), size: None };
         let told = [("Array".to_owned(), "AFF".to_owned())];
         let mut run = begun(&load(), vec![place("/a/"), place("/b/")], &told);
         run.identity.started_unix_ms = 1_464_012_480_500;
         let mut wanted = Vec::new();
         let loads = [
-            (0, vec![outcome("process 1", 70, 30), outcome("process 2", 60, 40)], State::Whole),
-            (10, vec![outcome("process 1", 65, 35), outcome("process 2", 7, 3)], State::Stopped),
-            (20, vec![outcome("process 1", 0, 0)], State::Running),
+            (0, vec![outcome("process 1", 70, 30), outcome("process 2", 60, 40)], ProcessState::Whole),
+            (10, vec![outcome("process 1", 65, 35), outcome("process 2", 7, 3)], ProcessState::Stopped),
+            (20, vec![outcome("process 1", 0, 0)], ProcessState::Running),
         ];
         for (at, outcomes, state) in loads {
             let started = 1_464_012_480 + at;
-            let blank = Row::blank(started, "/a/,/b/".into(), outcomes.len() as u32, &load());
+            let blank = ProcessRow::blank(started, "/a/,/b/".into(), outcomes.len() as u32, &load());
             let rows = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, state, outcome)).collect();
             wanted.push(Batch { rows });
             run.points.push(point(&run, outcomes.len() as u32));

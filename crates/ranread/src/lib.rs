@@ -34,7 +34,7 @@ pub use advice::setup_advice;
 pub use batch::Batch;
 pub use console::{EXPORT_DONE, exporting, run_begins, run_ends};
 pub use console::{Installation, help, setup_begins, setup_ends, usage};
-pub use evidence::{Evidence, Limiter};
+pub use evidence::{BatchEvidence, Limiter};
 pub use export::{csv, export, export_name};
 pub use grammar::{
     Command, Effort, ExportAsk, GrammarError, Load, PurgeAsk, RunAsk, Settings, SetupAsk, SweepAsk, parse,
@@ -45,7 +45,7 @@ pub use kept::{batches, sheet};
 pub use manifest::{DATABASE_FILE, MANIFEST_FILE, Manifest, ManifestError};
 pub use page::page;
 pub use point::{Measured, Point};
-pub use row::{Row, State};
+pub use row::{ProcessRow, ProcessState};
 pub use sweep::{Ended, Limits, Series, Sweep, SweepPlan, Target};
 pub use table::{sweep_heads, sweep_line};
 pub use workbook::workbook;

@@ -6,7 +6,9 @@ use crate::point::Point;
 use crate::sweep::SweepPlan;
 use block::Span;
 use report::Page;
-use report::section::{Answer, Cell, Fact, Facts, Group, Knee, KneeRun, Notes, Row, Table, Tables, Verdict};
+use report::section::{
+    Answer, Fact, Facts, Group, Knee, KneeRun, Notes, RunVerdict, Table, TableCell, TableRow, Tables,
+};
 use report::text;
 use stats::Outcome;
 
@@ -26,7 +28,7 @@ pub fn page(points: &[Point], plan: &SweepPlan, findings: &[Finding], sheet: &[(
     page
 }
 
-fn verdict(findings: &[Finding]) -> Verdict {
+fn verdict(findings: &[Finding]) -> RunVerdict {
     let answer = |finding: &Finding| Answer {
         outcome: finding.outcome,
         question: finding.question.clone(),
@@ -39,7 +41,7 @@ fn verdict(findings: &[Finding]) -> Verdict {
         Some(Outcome::Fail) => "Some of what was asked did not hold",
         None => "Nothing was asked",
     };
-    Verdict { outcome, sentence: sentence.into(), answers: findings.iter().map(answer).collect() }
+    RunVerdict { outcome, sentence: sentence.into(), answers: findings.iter().map(answer).collect() }
 }
 
 fn chart(points: &[Point], plan: &SweepPlan) -> Knee {
@@ -70,7 +72,7 @@ fn figures(points: &[Point]) -> Tables {
     let row = |point: &Point| {
         let (iops, response, lat) = (point.iops(), point.response_ms(), point.lat());
         let span = |of: fn(&stats::Histogram) -> Span| {
-            lat.as_ref().map_or(Cell::from("–"), |lat| Cell::from(text::millis(of(lat))))
+            lat.as_ref().map_or(TableCell::from("–"), |lat| TableCell::from(text::millis(of(lat))))
         };
         let precision = point.precision().map_or("–".into(), |part| format!("{:.1} %", part * 100.0));
         let cells = vec![
@@ -83,7 +85,7 @@ fn figures(points: &[Point]) -> Tables {
             text::thousands(point.requests()).into(),
             point.samples.len().to_string().into(),
         ];
-        Row { name: point.processes.to_string(), remarks: Vec::new(), cells }
+        TableRow { name: point.processes.to_string(), remarks: Vec::new(), cells }
     };
     let heads = ["processes", "IOPS", "average ms", "± 95 %", "p99 ms", "p99.9 ms", "max ms", "requests", "batches"];
     let group = Group { rows: points.iter().map(row).collect(), ..Group::default() };

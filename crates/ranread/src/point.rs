@@ -1,7 +1,7 @@
 //! A load of a sweep, and what its batches measured.
 
 use crate::batch::Batch;
-use crate::evidence::Evidence;
+use crate::evidence::BatchEvidence;
 use stats::Histogram;
 use stats::job::{Confidence, confidence};
 
@@ -17,12 +17,12 @@ pub struct Measured {
     /// Response times of all of them; `None` where averages are all that is known.
     pub lat: Option<Histogram>,
     /// What else was seen meanwhile.
-    pub evidence: Evidence,
+    pub evidence: BatchEvidence,
 }
 
 impl Measured {
     /// Of a batch.
-    pub fn of(batch: &Batch, evidence: Evidence) -> Measured {
+    pub fn of(batch: &Batch, evidence: BatchEvidence) -> Measured {
         Measured {
             mean_ms: batch.response_ms().unwrap_or(0.0),
             iops: batch.measured_iops(),

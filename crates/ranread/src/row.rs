@@ -8,7 +8,7 @@ use stats::{Direction, Histogram};
 
 /// One process of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ProcessRow {
     /// When the batch began, in seconds since 1970, UTC.
     pub started_unix_s: u64,
     /// What it loaded, as it was named.
@@ -34,14 +34,14 @@ pub struct Row {
     /// From the first request to the last end; the wait for the others to start is not in it.
     pub elapsed: Span,
     /// How it ended.
-    pub state: State,
+    pub state: ProcessState,
     /// Response times of all of its requests.
     pub lat: Histogram,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ProcessState {
     /// It did all that was asked.
     Whole,
     /// It was stopped, or failed; it counts what it had done.
@@ -50,26 +50,29 @@ pub enum State {
     Running,
 }
 
-impl State {
+impl ProcessState {
     /// Its name where batches are kept.
     pub(crate) const fn key(self) -> &'static str {
         match self {
-            State::Whole => "whole",
-            State::Stopped => "stopped",
-            State::Running => "running",
+            ProcessState::Whole => "whole",
+            ProcessState::Stopped => "stopped",
+            ProcessState::Running => "running",
         }
     }
 
     /// What has that name; what has none is not known to have ended.
-    pub(crate) fn from_key(key: &str) -> State {
-        [State::Whole, State::Stopped].into_iter().find(|state| state.key() == key).unwrap_or(State::Running)
+    pub(crate) fn from_key(key: &str) -> ProcessState {
+        [ProcessState::Whole, ProcessState::Stopped]
+            .into_iter()
+            .find(|state| state.key() == key)
+            .unwrap_or(ProcessState::Running)
     }
 }
 
-impl Row {
+impl ProcessRow {
     /// What a batch's processes have in common, before anything was done.
-    pub fn blank(started_unix_s: u64, database: String, processes: u32, load: &crate::Load) -> Row {
-        Row {
+    pub fn blank(started_unix_s: u64, database: String, processes: u32, load: &crate::Load) -> ProcessRow {
+        ProcessRow {
             started_unix_s,
             database,
             processes,
@@ -82,18 +85,18 @@ impl Row {
             failed: 0,
             bytes: 0,
             elapsed: Span::ZERO,
-            state: State::Running,
+            state: ProcessState::Running,
             lat: Histogram::new(),
         }
     }
 
     /// The row of process `job` (from 1) that did this.
-    pub fn of(&self, job: u32, state: State, outcome: &JobOutcome) -> Row {
+    pub fn of(&self, job: u32, state: ProcessState, outcome: &JobOutcome) -> ProcessRow {
         let (reads, writes) = (&outcome.tape[Direction::Read], &outcome.tape[Direction::Write]);
         let mut lat = reads.response.clone();
         lat.merge(&writes.response);
-        let state = if outcome.interrupted || !outcome.is_good() { State::Stopped } else { state };
-        Row {
+        let state = if outcome.interrupted || !outcome.is_good() { ProcessState::Stopped } else { state };
+        ProcessRow {
             job,
             reads: reads.ops,
             writes: writes.ops,
@@ -121,10 +124,10 @@ impl Row {
 mod tests {
     use super::*;
 
-    fn row() -> Row {
+    fn row() -> ProcessRow {
         let mut lat = Histogram::new();
         (1..=1000).for_each(|us| lat.record(Span::from_micros(us * 7)));
-        Row {
+        ProcessRow {
             started_unix_s: 1_464_012_480,
             database: "/d/".into(),
             processes: 20,
@@ -137,7 +140,7 @@ mod tests {
             failed: 1,
             bytes: 8_192_000,
             elapsed: Span::from_millis(7176),
-            state: State::Whole,
+            state: ProcessState::Whole,
             lat,
         }
     }
@@ -146,7 +149,7 @@ mod tests {
     #[test]
     fn response_time_divides_by_what_was_done() {
         assert_eq!(row().response_ms(), Some(7.176));
-        assert_eq!(Row { reads: 0, writes: 500, ..row() }.response_ms(), Some(14.352));
-        assert_eq!(Row { reads: 0, writes: 0, ..row() }.response_ms(), None);
+        assert_eq!(ProcessRow { reads: 0, writes: 500, ..row() }.response_ms(), Some(14.352));
+        assert_eq!(ProcessRow { reads: 0, writes: 0, ..row() }.response_ms(), None);
     }
 }

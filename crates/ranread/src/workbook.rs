@@ -6,7 +6,7 @@ use crate::batch::Batch;
 use crate::export::{CLASSIC, day_and_time};
 use crate::grammar::Effort;
 use report::text;
-use report::workbook::{Cell, Chart, Sheet, Workbook};
+use report::workbook::{Chart, Sheet, SheetValue, Workbook};
 
 /// What the specification sheet always has; what nobody told of is left open.
 const SPECIFIED: [&str; 5] = ["Array", "Server", "Database", "Virtual machine", "Memory"];
@@ -51,10 +51,12 @@ pub fn workbook(batches: &[Batch], told: &[(String, String)]) -> Workbook {
 }
 
 /// What was told, and the lines that are open.
-fn storage(told: &[(String, String)]) -> Vec<Vec<Cell>> {
-    let line = |(name, words): &(String, String)| vec![Cell::from(name.as_str()), Cell::from(words.as_str())];
+fn storage(told: &[(String, String)]) -> Vec<Vec<SheetValue>> {
+    let line =
+        |(name, words): &(String, String)| vec![SheetValue::from(name.as_str()), SheetValue::from(words.as_str())];
     let is_told = |name: &&str| told.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-    let open = SPECIFIED.iter().filter(|name| !is_told(name)).map(|name| vec![Cell::from(*name), Cell::Empty]);
+    let open =
+        SPECIFIED.iter().filter(|name| !is_told(name)).map(|name| vec![SheetValue::from(*name), SheetValue::Empty]);
     told.iter().map(line).chain(open).collect()
 }
 
@@ -78,20 +80,20 @@ fn loads(batches: &[Batch]) -> Vec<Vec<&Batch>> {
     loads
 }
 
-fn row(load: &[&Batch]) -> Vec<Cell> {
+fn row(load: &[&Batch]) -> Vec<SheetValue> {
     let any = load[0].any();
     let (day, time) = day_and_time(any.started_unix_s);
     let mean = |figures: Vec<f64>| figures.iter().sum::<f64>() / figures.len() as f64;
     let response: Vec<f64> = load.iter().filter_map(|batch| batch.response_ms()).collect();
     vec![
-        Cell::Words(day),
-        Cell::Words(time),
-        Cell::Words(any.database.clone()),
-        Cell::from(mean(load.iter().map(|batch| batch.iterations() as f64).collect()).round()),
-        Cell::from(f64::from(any.processes)),
+        SheetValue::Words(day),
+        SheetValue::Words(time),
+        SheetValue::Words(any.database.clone()),
+        SheetValue::from(mean(load.iter().map(|batch| batch.iterations() as f64).collect()).round()),
+        SheetValue::from(f64::from(any.processes)),
         // Of a batch that did nothing there is no response time, and its mean is no number.
-        Cell::from((mean(response) * 100.0).round() / 100.0),
-        Cell::from(mean(load.iter().map(|batch| batch.export_iops()).collect()).round()),
+        SheetValue::from((mean(response) * 100.0).round() / 100.0),
+        SheetValue::from(mean(load.iter().map(|batch| batch.export_iops()).collect()).round()),
     ]
 }
 
@@ -116,13 +118,13 @@ mod tests {
         let chart = &book.sheets[1];
         let figures: Vec<_> = chart.rows.iter().map(|row| row[3..].to_vec()).collect();
         let wanted = [[1000.0, 1.0, 4.0, 250.0], [1000.0, 20.0, 7.5, 2679.0]];
-        assert_eq!(figures, wanted.map(|row| row.map(Cell::Number).to_vec()));
-        assert_eq!(chart.rows[0][0], Cell::from("2016-05-23"));
+        assert_eq!(figures, wanted.map(|row| row.map(SheetValue::Number).to_vec()));
+        assert_eq!(chart.rows[0][0], SheetValue::from("2016-05-23"));
         assert_eq!(chart.charts[0].across_name, "Processes (1,000 iterations each)");
         let storage = &book.sheets[0].rows;
-        assert_eq!(storage[0], [Cell::from("array"), Cell::from("=1+1")]);
+        assert_eq!(storage[0], [SheetValue::from("array"), SheetValue::from("=1+1")]);
         let names: Vec<_> = storage.iter().map(|row| row[0].clone()).collect();
-        let wanted = ["array", "Server", "Database", "Virtual machine", "Memory"].map(Cell::from);
+        let wanted = ["array", "Server", "Database", "Virtual machine", "Memory"].map(SheetValue::from);
         assert_eq!(names, wanted);
         assert!(book.render().is_ok());
     }

@@ -9,7 +9,10 @@
 use array::{DeviceSpec, Flash, Model, ParallelServers, VirtualClock};
 use block::{Bytes, Span};
 use engine::job::Simulation;
-use ranread::{Aim, Batch, Effort, Evidence, Limits, Load, Measured, Row, Series, State, Sweep, SweepPlan, jobs, knee};
+use ranread::{
+    Aim, Batch, BatchEvidence, Effort, Limits, Load, Measured, ProcessRow, ProcessState, Series, Sweep, SweepPlan,
+    jobs, knee,
+};
 
 const SIZE: Bytes = Bytes::gib(10);
 
@@ -28,8 +31,9 @@ fn batch(spec: &DeviceSpec, processes: u32, seconds: u64, seed: u64) -> Batch {
     let simulation = Simulation::of(&jobs(&load, &aims, processes, seed)).expect("it can be simulated");
     let device = spec.build(seed).expect("it is a device");
     let outcomes = simulation.run(device, &VirtualClock::new(), &mut || false, &mut |_, _| Ok(None));
-    let blank = Row::blank(0, "db".into(), processes, &load);
-    let rows: Vec<Row> = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
+    let blank = ProcessRow::blank(0, "db".into(), processes, &load);
+    let rows: Vec<ProcessRow> =
+        (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, ProcessState::Whole, outcome)).collect();
     Batch { rows }
 }
 
@@ -38,7 +42,7 @@ fn swept(spec: &DeviceSpec, plan: &SweepPlan, seconds: u64, seed: u64) -> Sweep 
     let mut number = seed << 16;
     while let Some(load) = sweep.next_load() {
         let batch = batch(spec, load, seconds, number);
-        sweep.record(load, Measured::of(&batch, Evidence::default()));
+        sweep.record(load, Measured::of(&batch, BatchEvidence::default()));
         number += 1;
     }
     sweep

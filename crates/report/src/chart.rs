@@ -126,7 +126,7 @@ pub enum Mark {
     /// Boxes in shades: a heat map.
     Cells(Vec<Cell>),
     /// A number that may not be passed, or a moment.
-    Level(Level),
+    Level(Threshold),
 }
 
 /// A column.
@@ -160,7 +160,7 @@ pub const SHADES: usize = palette::SHADES;
 
 /// A straight line across.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Level {
+pub struct Threshold {
     /// Left end.
     pub from: f64,
     /// Right end.

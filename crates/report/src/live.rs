@@ -20,7 +20,7 @@
 
 mod screen;
 
-pub use screen::{SHOW_CURSOR, Screen, Size};
+pub use screen::{SHOW_CURSOR, Screen, ScreenSize};
 
 use crate::{Paint, relation, text, words};
 use block::Span;

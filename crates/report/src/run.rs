@@ -18,7 +18,7 @@ use crate::page::Page;
 use crate::relation;
 use crate::section::{
     Charts, CycleChart, CycleParts, CycleRun, Cycles, Fact, Facts, Figure, Notes, PercentileChart, Percentiles,
-    PhaseLine, Phases, Preformatted, Verdict, curve,
+    PhaseLine, Phases, Preformatted, RunVerdict, curve,
 };
 use crate::text;
 use figures::Scales;
@@ -47,7 +47,7 @@ pub fn run_page(recordings: &[&Recording]) -> Page {
     page.facts = recordings.iter().map(|recording| facts(recording)).collect::<Vec<_>>().join(" | ");
     page.banners = runs.iter().flat_map(banners).collect();
     for run in &runs {
-        let mut verdict = Verdict::of(&run.recording.verdicts);
+        let mut verdict = RunVerdict::of(&run.recording.verdicts);
         if !run.name.is_empty() {
             verdict.sentence = format!("{}: {}", run.name, verdict.sentence);
         }

@@ -19,8 +19,8 @@ pub use host::{Host, HostFigures, Series};
 pub use knee::{Knee, KneeRun};
 pub use matrix::{Grid, Matrix};
 pub use percentiles::{Curve, PercentileChart, Percentiles, curve};
-pub use table::{Cell, Group, Row, Table, Tables, Tone};
-pub use verdict::{Answer, Verdict};
+pub use table::{Group, Table, TableCell, TableRow, Tables, Tone};
+pub use verdict::{Answer, RunVerdict};
 pub use words::{Fact, Facts, Notes, PhaseLine, Phases, Preformatted};
 
 use crate::sheet::Sheet;
@@ -29,7 +29,7 @@ use crate::sheet::Sheet;
 #[derive(Clone, Debug)]
 pub enum Section {
     /// Whether what was asked of the run held.
-    Verdict(Verdict),
+    RunVerdict(RunVerdict),
     /// What to know when reading.
     Notes(Notes),
     /// Charts over time, or of one figure against another.
@@ -59,7 +59,7 @@ pub enum Section {
 impl Section {
     pub(crate) fn draw(&self, sheet: &mut Sheet) {
         match self {
-            Section::Verdict(section) => section.draw(sheet),
+            Section::RunVerdict(section) => section.draw(sheet),
             Section::Notes(section) => section.draw(sheet),
             Section::Charts(section) => section.draw(sheet),
             Section::Phases(section) => section.draw(sheet),
@@ -88,4 +88,4 @@ macro_rules! part {
         )+
     };
 }
-part!(Verdict, Notes, Charts, Phases, Percentiles, HeatMap, Matrix, Knee, Cycles, Host, Tables, Facts, Preformatted);
+part!(RunVerdict, Notes, Charts, Phases, Percentiles, HeatMap, Matrix, Knee, Cycles, Host, Tables, Facts, Preformatted);

@@ -37,14 +37,14 @@ pub struct Sheet {
     /// The heads of its columns; without any there is no row of heads.
     pub heads: Vec<String>,
     /// Its rows.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<SheetValue>>,
     /// Its charts, below each other beside the table.
     pub charts: Vec<Chart>,
 }
 
 /// What is in a cell.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum SheetValue {
     /// Nothing: not known.
     Empty,
     /// A figure.
@@ -92,15 +92,15 @@ pub enum WorkbookError {
     Refused(#[from] xlsx::XlsxError),
 }
 
-impl From<f64> for Cell {
-    fn from(number: f64) -> Cell {
-        if number.is_finite() { Cell::Number(number) } else { Cell::Empty }
+impl From<f64> for SheetValue {
+    fn from(number: f64) -> SheetValue {
+        if number.is_finite() { SheetValue::Number(number) } else { SheetValue::Empty }
     }
 }
 
-impl From<&str> for Cell {
-    fn from(words: &str) -> Cell {
-        Cell::Words(words.into())
+impl From<&str> for SheetValue {
+    fn from(words: &str) -> SheetValue {
+        SheetValue::Words(words.into())
     }
 }
 
@@ -137,9 +137,9 @@ impl Sheet {
         for (row, cells) in (first..).zip(&self.rows) {
             for (column, cell) in cells.iter().enumerate() {
                 match cell {
-                    Cell::Empty => {}
-                    Cell::Number(number) => drop(out.write_number(row, column as u16, *number)?),
-                    Cell::Words(words) => drop(out.write_string(row, column as u16, cut(words))?),
+                    SheetValue::Empty => {}
+                    SheetValue::Number(number) => drop(out.write_number(row, column as u16, *number)?),
+                    SheetValue::Words(words) => drop(out.write_string(row, column as u16, cut(words))?),
                 }
             }
         }
@@ -162,9 +162,9 @@ impl Sheet {
 
     /// As wide as what stands in each column.
     fn widths(&self) -> Vec<f64> {
-        let width = |cell: &Cell| match cell {
-            Cell::Words(words) => words.chars().count(),
-            Cell::Number(_) | Cell::Empty => 8,
+        let width = |cell: &SheetValue| match cell {
+            SheetValue::Words(words) => words.chars().count(),
+            SheetValue::Number(_) | SheetValue::Empty => 8,
         };
         let columns = self.rows.iter().map(Vec::len).chain([self.heads.len()]).max().unwrap_or(0);
         let of = |column: usize| {

@@ -7,7 +7,7 @@ use super::packed;
 use block::{Bytes, Span};
 use rusqlite::{Connection, OptionalExtension as _, Params, Result, Row};
 use stats::run::{
-    Actor, Cell, Class, GateRow, GateSeries, Identity, Kind, Place, Point, Run, Series, Slice, State, Times,
+    Cell, Class, GateRow, GateSeries, Identity, Kind, Point, Run, RunActor, RunPlace, Series, Slice, State, Times,
 };
 use stats::{
     Counts, CycleRecord, DispatchTrace, FloorFared, HeldBy, Histogram, LimitsInForce, Machine, ObjectRecord, Outcome,
@@ -124,8 +124,8 @@ impl Loader<'_> {
         let workloads: Vec<(String, String, String)> = rows(self.connection, sql, [self.run], read)?;
         for (number, (name, host, object)) in workloads.into_iter().enumerate() {
             let actor = number as u32;
-            let place = (!object.is_empty()).then(|| run.place(Place { name: object, ..Place::default() }));
-            run.actors.push(Actor { name, host, group: None, place });
+            let place = (!object.is_empty()).then(|| run.place(RunPlace { name: object, ..RunPlace::default() }));
+            run.actors.push(RunActor { name, host, group: None, place });
             self.add_seconds(run, actor)?;
             run.cells.extend(self.cells(actor)?);
             run.cycles.extend(self.cycles(actor)?.into_iter().map(|cycle| (actor, cycle)));

@@ -26,7 +26,7 @@ mod schema;
 pub use import::Imported;
 pub use list::{Filter, RunLine};
 pub use load::Detail;
-pub use query::{Answer, Cell, ROWS_MAX};
+pub use query::{Answer, ROWS_MAX, SqlValue};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use stats::run::Run;

@@ -8,8 +8,8 @@ use super::{Failure, host, packed};
 use block::{Bytes, Span};
 use rusqlite::{Connection, OptionalExtension as _, Params, Result, Row};
 use stats::run::{
-    Actor, Cell, Class, DeviceRow, DeviceSeries, Event, GateSeries, HostRecord, HostRow, Identity, Kind, Place, Point,
-    Run, Series, Setting, State, Value,
+    Cell, Class, DeviceRow, DeviceSeries, Event, GateSeries, HostRecord, HostRow, Identity, Kind, Point, Run, RunActor,
+    RunPlace, Series, Setting, State, Value,
 };
 use stats::{CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict};
 use std::collections::BTreeMap;
@@ -107,10 +107,10 @@ impl Loader<'_> {
         run.labels = self.rows(sql, |cells| Ok((cells.next()?, cells.next()?)))?;
         let sql = "SELECT kind, name, size_bytes FROM place WHERE run = ?1 ORDER BY n";
         run.places =
-            self.rows(sql, |cells| Ok(Place { kind: cells.next()?, name: cells.next()?, size: cells.optional()? }))?;
+            self.rows(sql, |cells| Ok(RunPlace { kind: cells.next()?, name: cells.next()?, size: cells.optional()? }))?;
         let sql = "SELECT name, host, grp, place FROM actor WHERE run = ?1 ORDER BY n";
         run.actors = self.rows(sql, |cells| {
-            Ok(Actor { name: cells.next()?, host: cells.next()?, group: cells.next()?, place: cells.next()? })
+            Ok(RunActor { name: cells.next()?, host: cells.next()?, group: cells.next()?, place: cells.next()? })
         })?;
         Ok(())
     }

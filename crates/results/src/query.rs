@@ -26,14 +26,14 @@ pub struct Answer {
     /// The names of the columns.
     pub columns: Vec<String>,
     /// The rows, in order, each with a value for each column.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<SqlValue>>,
     /// There were more than [`ROWS_MAX`].
     pub cut: bool,
 }
 
 /// A value of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum SqlValue {
     /// Not known.
     Null,
     /// A whole number.
@@ -106,13 +106,13 @@ fn answer(connection: &mut Connection, sql: &str) -> Result<Answer> {
     Ok(found)
 }
 
-fn cell(value: ValueRef<'_>) -> Cell {
+fn cell(value: ValueRef<'_>) -> SqlValue {
     match value {
-        ValueRef::Null => Cell::Null,
-        ValueRef::Integer(number) => Cell::Integer(number),
-        ValueRef::Real(number) => Cell::Real(number),
-        ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
-        ValueRef::Blob(bytes) => Cell::Bytes(bytes.len()),
+        ValueRef::Null => SqlValue::Null,
+        ValueRef::Integer(number) => SqlValue::Integer(number),
+        ValueRef::Real(number) => SqlValue::Real(number),
+        ValueRef::Text(text) => SqlValue::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => SqlValue::Bytes(bytes.len()),
     }
 }
 

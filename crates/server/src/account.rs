@@ -7,7 +7,7 @@ use stats::{Counts, DispatchTrace, FloorFared, HeldBy, Histogram, Waits};
 
 /// One object (a LUN, or what it hangs on) or one shared group.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ObjectAccount {
+pub struct AccountRow {
     /// What completed.
     pub counts: Counts,
     /// Waited in the gate.
@@ -20,7 +20,7 @@ pub struct ObjectAccount {
     pub trace: DispatchTrace,
 }
 
-impl ObjectAccount {
+impl AccountRow {
     /// Counts a completion.
     pub(crate) fn completed(&mut self, completion: &Completion) {
         let counts = &mut self.counts;
@@ -103,7 +103,7 @@ pub fn fared(floor: FloorState) -> FloorFared {
 #[derive(Debug, Default)]
 pub struct Accounts {
     records: bool,
-    by_object: Vec<Option<Box<ObjectAccount>>>,
+    by_object: Vec<Option<Box<AccountRow>>>,
 }
 
 impl Accounts {
@@ -129,7 +129,7 @@ impl Accounts {
         }
     }
 
-    fn of(&mut self, object: ObjectId) -> &mut ObjectAccount {
+    fn of(&mut self, object: ObjectId) -> &mut AccountRow {
         let index = object.0 as usize;
         if index >= self.by_object.len() {
             self.by_object.resize_with(index + 1, || None);
@@ -138,7 +138,7 @@ impl Accounts {
     }
 
     /// Hands out what there is and starts anew.
-    pub fn take(&mut self) -> Vec<(ObjectId, ObjectAccount)> {
+    pub fn take(&mut self) -> Vec<(ObjectId, AccountRow)> {
         let taken = self.by_object.iter_mut().enumerate();
         taken.filter_map(|(index, account)| Some((ObjectId(index as u32), *account.take()?))).collect()
     }

@@ -4,7 +4,7 @@
 use crate::access::{Access, Caller, Grant};
 use crate::folders::Folders;
 use block::{ObjectId, Span, Time};
-use nbd::{BlockSizes, ExportInfo, Refusal, TransmissionFlags};
+use nbd::{BlockSizes, ExportInfo, ExportRefusal, TransmissionFlags};
 use nfs::{Moment, Verifier};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -191,14 +191,14 @@ impl nbd::Exports for Seen<'_> {
         }
     }
 
-    fn find(&self, name: &str) -> Result<ExportInfo, Refusal> {
+    fn find(&self, name: &str) -> Result<ExportInfo, ExportRefusal> {
         let refuse = |refusal| {
             self.refused.replace(Some(name.to_owned()));
             refusal
         };
-        let (export, grant) = self.named(name).ok_or_else(|| refuse(Refusal::Unknown))?;
+        let (export, grant) = self.named(name).ok_or_else(|| refuse(ExportRefusal::Unknown))?;
         if !export.online {
-            return Err(refuse(Refusal::Offline));
+            return Err(refuse(ExportRefusal::Offline));
         }
         let mut info = export.info();
         if grant == Grant::Read {
@@ -236,7 +236,7 @@ mod tests {
     fn the_empty_name_is_what_it_was_said_to_be_and_nothing_else() {
         let mut exports = Exports::default();
         exports.add(export(1, "a", "/vol/v/l"));
-        assert_eq!(seen(&exports).find(""), Err(Refusal::Unknown));
+        assert_eq!(seen(&exports).find(""), Err(ExportRefusal::Unknown));
         exports.default = Some("a:/vol/v/l".into());
         assert_eq!(seen(&exports).find("").unwrap().id, 1);
     }
@@ -254,7 +254,7 @@ mod tests {
         let mut listed = Vec::new();
         seen.list(&mut |name, _| listed.push(name.to_owned()));
         assert_eq!(listed, ["/vol/v/l"]);
-        assert_eq!(seen.find("b:/vol/v/l"), Err(Refusal::Unknown));
+        assert_eq!(seen.find("b:/vol/v/l"), Err(ExportRefusal::Unknown));
         let found = seen.find("/vol/v/l").unwrap();
         assert_eq!((found.id, found.features.contains(TransmissionFlags::READ_ONLY)), (1, true));
     }
@@ -268,9 +268,9 @@ mod tests {
         exports.offer(ObjectId(1), false);
         let mut listed = 0;
         seen(&exports).list(&mut |_, _| listed += 1);
-        assert_eq!((listed, seen(&exports).find("/vol/v/l")), (0, Err(Refusal::Offline)));
+        assert_eq!((listed, seen(&exports).find("/vol/v/l")), (0, Err(ExportRefusal::Offline)));
         let (nothing, anybody) = (Access::by_rules(Vec::new()), Caller::default());
-        assert_eq!(exports.seen_by(&anybody, &nothing).find("/vol/v/l"), Err(Refusal::Unknown));
+        assert_eq!(exports.seen_by(&anybody, &nothing).find("/vol/v/l"), Err(ExportRefusal::Unknown));
         exports.offer(ObjectId(1), true);
         assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 1);
     }
@@ -282,14 +282,14 @@ mod tests {
         assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 1);
         assert_eq!(seen(&exports).find("a:/vol/v/l").unwrap().id, 1);
         exports.add(export(2, "b", "/vol/v/l"));
-        assert_eq!(seen(&exports).find("/vol/v/l"), Err(Refusal::Unknown), "which of the two?");
+        assert_eq!(seen(&exports).find("/vol/v/l"), Err(ExportRefusal::Unknown), "which of the two?");
         assert_eq!(seen(&exports).find("b:/vol/v/l").unwrap().id, 2);
         exports.rename(ObjectId(2), "b".into(), "/vol/v/k".into());
         assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 1, "the other has another name now");
-        assert_eq!(seen(&exports).find("b:/vol/v/l"), Err(Refusal::Unknown));
+        assert_eq!(seen(&exports).find("b:/vol/v/l"), Err(ExportRefusal::Unknown));
         exports.rename(ObjectId(2), "b".into(), "/vol/v/l".into());
         exports.remove(ObjectId(1));
         assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 2);
-        assert_eq!(seen(&exports).find("a:/vol/v/l"), Err(Refusal::Unknown));
+        assert_eq!(seen(&exports).find("a:/vol/v/l"), Err(ExportRefusal::Unknown));
     }
 }

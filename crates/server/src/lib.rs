@@ -42,7 +42,7 @@ mod tls;
 mod waiting;
 
 pub use access::{Access, AccessRule, Network, NetworkError, Pattern};
-pub use account::{Accounts, HeldAt, ObjectAccount, fared, held_by};
+pub use account::{AccountRow, Accounts, HeldAt, fared, held_by};
 pub use audit::{Actor, Audit, AuditError};
 pub use config::{ConfigError, LogFormat, LogLevel, LogSettings, RestConfig, ServeConfig};
 pub use control::{Control, ControlError};

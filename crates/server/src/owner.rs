@@ -122,7 +122,7 @@ pub(crate) struct Owner {
     lead: usize,
     scratch: Vec<u8>,
     /// Who waits for a change of the maps, by its number.
-    administered: HashMap<u64, Sender<Result<(), map::Refusal>>>,
+    administered: HashMap<u64, Sender<Result<(), map::MapRefusal>>>,
     answers: Vec<map::Ended>,
 }
 

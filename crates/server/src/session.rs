@@ -140,7 +140,7 @@ enum Filling {
 
 /// What a client asked, by its protocol.
 enum Request {
-    Nbd(nbd::Request),
+    Nbd(nbd::NbdRequest),
     Nfs(nfs::Asked),
 }
 

@@ -2,7 +2,7 @@
 //! it.
 
 use crate::access::Access;
-use crate::account::ObjectAccount;
+use crate::account::AccountRow;
 use crate::exports::Export;
 use crate::limits::ServerLimits;
 use crate::listen::{Listen, ListenError, Listener};
@@ -46,7 +46,7 @@ pub struct ShardGone;
 pub struct Account {
     /// Every object that was active, once [`crate::Control::record`] was called; before, nothing is
     /// counted here.
-    pub objects: Vec<(ObjectId, ObjectAccount)>,
+    pub objects: Vec<(ObjectId, AccountRow)>,
     /// Every object that was active and those with floors, as the gate tells of them.
     pub said: Vec<qos::ObjectAccount>,
     /// What passed each shared group, as the gate tells of it.
@@ -119,17 +119,17 @@ pub(crate) enum Order {
     Administer {
         object: ObjectId,
         what: What,
-        answer: Sender<Result<(), map::Refusal>>,
+        answer: Sender<Result<(), map::MapRefusal>>,
     },
     /// Change several trees at one moment, or none.
     Together {
         changes: Vec<(ObjectId, What)>,
-        answer: Sender<Result<(), map::Refusal>>,
+        answer: Sender<Result<(), map::MapRefusal>>,
     },
     /// Have the maps keep what is known of the catalogue.
     Agree {
         agreed: map::Agreed,
-        answer: Sender<Result<(), map::Refusal>>,
+        answer: Sender<Result<(), map::MapRefusal>>,
     },
     /// Bytes that would come free with each of some trees of the maps, together.
     Owned {
@@ -411,17 +411,17 @@ impl Shard {
     }
 
     /// Changes a tree of the maps, durably.
-    pub(crate) fn administer(&self, object: ObjectId, what: What) -> Result<Result<(), map::Refusal>, ShardGone> {
+    pub(crate) fn administer(&self, object: ObjectId, what: What) -> Result<Result<(), map::MapRefusal>, ShardGone> {
         self.asked(|answer| Order::Administer { object, what, answer })
     }
 
     /// Changes several trees of the maps at one moment, durably, or none of them.
-    pub(crate) fn together(&self, changes: Vec<(ObjectId, What)>) -> Result<Result<(), map::Refusal>, ShardGone> {
+    pub(crate) fn together(&self, changes: Vec<(ObjectId, What)>) -> Result<Result<(), map::MapRefusal>, ShardGone> {
         self.asked(|answer| Order::Together { changes, answer })
     }
 
     /// Has the maps keep what is known of the catalogue, durably.
-    pub(crate) fn agree(&self, agreed: map::Agreed) -> Result<Result<(), map::Refusal>, ShardGone> {
+    pub(crate) fn agree(&self, agreed: map::Agreed) -> Result<Result<(), map::MapRefusal>, ShardGone> {
         self.asked(|answer| Order::Agree { agreed, answer })
     }
 

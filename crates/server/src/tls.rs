@@ -5,7 +5,7 @@
 //! certificates hold for those that connect from then on (see [`Tls::renew`]). The connection's own
 //! part is `session/tls`.
 
-use cipher::{Fault, Keys, Records, Session, secret};
+use cipher::{CipherFault, Keys, Records, Session, secret};
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -137,7 +137,7 @@ impl Tls {
     }
 
     /// A connection's beginning.
-    pub(crate) fn accept(&self) -> Result<Records, Fault> {
+    pub(crate) fn accept(&self) -> Result<Records, CipherFault> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match inner {
             // What may be encrypted at once is bounded where it is encrypted.

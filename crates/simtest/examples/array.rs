@@ -8,7 +8,7 @@
 //! that of this thread alone, without the time that other programs had its core.
 
 use array::{
-    Array, Controller, DeviceSpec, Flash, Level, Link, Model, ParallelServers, Raid, ReadCache, Stage, WriteLog,
+    Array, ArrayStage, Controller, DeviceSpec, Flash, Level, Link, Model, ParallelServers, Raid, ReadCache, WriteLog,
 };
 use block::{Buf, Bytes, Completion, Iops, ObjectId, Op, Request, Span, Submitted, Target, Time, Wakeup};
 use capacity::{Trial, setups};
@@ -126,9 +126,9 @@ fn a700(cache: Option<ReadCache>) -> DeviceSpec {
         program: Span::from_micros(750),
         ..Flash::default()
     };
-    let mut stages = vec![Stage::Link(link), Stage::Controller(controller), Stage::WriteLog(log)];
-    stages.extend(cache.map(Stage::Cache));
-    stages.push(Stage::Raid(raid));
+    let mut stages = vec![ArrayStage::Link(link), ArrayStage::Controller(controller), ArrayStage::WriteLog(log)];
+    stages.extend(cache.map(ArrayStage::Cache));
+    stages.push(ArrayStage::Raid(raid));
     DeviceSpec::of(Model::Array(Array { stages, media: Box::new(Model::Flash(flash)) }))
 }
 

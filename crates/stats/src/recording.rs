@@ -154,7 +154,7 @@ pub struct WorkloadRecord {
     /// The path of the storage object it uses (`svm01:/vol/vol1/lun1`), or the name of another
     /// place.
     pub object: String,
-    /// What kind of place that is, as [`run::Place`](crate::run::Place) has it.
+    /// What kind of place that is, as [`run::RunPlace`](crate::run::RunPlace) has it.
     pub kind: String,
     /// A second each.
     pub intervals: Vec<Interval>,

@@ -50,9 +50,9 @@ pub struct Run {
     /// How published figures became this machine's, where a plan was scaled.
     pub scale: Option<Scale>,
     /// What was loaded.
-    pub places: Vec<Place>,
+    pub places: Vec<RunPlace>,
     /// Who loaded it.
-    pub actors: Vec<Actor>,
+    pub actors: Vec<RunActor>,
     /// The stretches, in order of time.
     pub points: Vec<Point>,
     /// What was asked for, in figures and words.
@@ -114,7 +114,7 @@ pub enum State {
 
 /// What was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RunPlace {
     /// `file`, `device`, `nbd`, `null`, `volume`, `folder`.
     pub kind: String,
     /// Its path, address or name.
@@ -125,7 +125,7 @@ pub struct Place {
 
 /// Who loaded: a job, a workload, a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Actor {
+pub struct RunActor {
     /// Its name.
     pub name: String,
     /// The host it ran on or stood for; empty where there is but one.
@@ -431,8 +431,8 @@ impl Point {
 
 impl Run {
     /// The number of the place of this kind and name, a new one if it was not there.
-    pub fn place(&mut self, place: Place) -> u32 {
-        let same = |other: &Place| (&other.kind, &other.name) == (&place.kind, &place.name);
+    pub fn place(&mut self, place: RunPlace) -> u32 {
+        let same = |other: &RunPlace| (&other.kind, &other.name) == (&place.kind, &place.name);
         let number = self.places.iter().position(same).unwrap_or_else(|| {
             self.places.push(place);
             self.places.len() - 1
@@ -442,7 +442,7 @@ impl Run {
 
     /// Adds an actor of that name at a place; its number.
     pub fn add_actor(&mut self, name: impl Into<String>, place: Option<u32>) -> u32 {
-        self.actors.push(Actor { name: name.into(), place, ..Actor::default() });
+        self.actors.push(RunActor { name: name.into(), place, ..RunActor::default() });
         self.actors.len() as u32 - 1
     }
 

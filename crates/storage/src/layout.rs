@@ -28,7 +28,7 @@ pub enum Contents {
 
 /// How a file is to be made or extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct LayoutPlan {
     /// Its length afterwards, in bytes.
     pub len: u64,
     /// What is added.
@@ -48,7 +48,7 @@ impl Permit {
     /// # Errors
     /// No leave was given to make it, it is no file, or the system refuses. What was made is
     /// removed then.
-    pub fn lay_out(&self, plan: Plan) -> io::Result<()> {
+    pub fn lay_out(&self, plan: LayoutPlan) -> io::Result<()> {
         let path = self.path().filter(|_| self.makes()).ok_or(io::ErrorKind::PermissionDenied)?;
         let made = !path.exists();
         if let Some(folder) = path.parent().filter(|_| made) {
@@ -65,7 +65,7 @@ impl Permit {
     }
 }
 
-fn extend(file: &File, plan: Plan) -> io::Result<()> {
+fn extend(file: &File, plan: LayoutPlan) -> io::Result<()> {
     let before = file.metadata()?.len();
     if before == 0 {
         mark::set(file)?;
@@ -93,7 +93,7 @@ fn extend(file: &File, plan: Plan) -> io::Result<()> {
     file.sync_all()
 }
 
-fn fill(file: &File, from: u64, plan: Plan, mut make: impl FnMut(&mut [u8])) -> io::Result<()> {
+fn fill(file: &File, from: u64, plan: LayoutPlan, mut make: impl FnMut(&mut [u8])) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     let mut at = from;
     while at < plan.len {

@@ -6,20 +6,20 @@ use crate::joined::{self, Copies, Joined, Member};
 use crate::local::{CallTarget, LocalFile, Lock, NullTarget, RingTarget};
 use crate::nbd_target::{ConnectError, Connection, Export, NbdTarget};
 use crate::nfs_target::NfsTarget;
-use crate::permit::{Intent, Kind, Permit, of_disk};
+use crate::permit::{Intent, Permit, PlaceKind, of_disk};
 use crate::place::Place;
 use block::{Bytes, ObjectId, Target};
 use stats::job::Losses;
 use std::cell::RefCell;
 use std::rc::Rc;
 use uring::Io;
-use uring::disk::{self, Cache, Create, Disk, Opening};
+use uring::disk::{self, Caching, Create, Disk, Opening};
 
 /// How files and devices are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
     /// Past the page cache or through it.
-    pub cache: Cache,
+    pub cache: Caching,
     /// Through the page cache all the same where the file system has no other way, or needs larger
     /// pieces than this many bytes.
     pub fallback: Option<u32>,
@@ -34,7 +34,7 @@ pub struct How {
 impl Default for How {
     /// Past the page cache, by the ring, what is there; reads bring their bytes.
     fn default() -> How {
-        How { cache: Cache::Direct, fallback: None, create: Create::Never, calls: None, keep_data: true }
+        How { cache: Caching::Direct, fallback: None, create: Create::Never, calls: None, keep_data: true }
     }
 }
 
@@ -162,7 +162,7 @@ pub fn open_joined(io: &Io, permits: &[Permit], stripe: Option<Bytes>, how: How)
 /// # Errors
 /// As [`Permit::alignment`]; or a stripe is no multiple of the largest alignment.
 pub(crate) fn joined_size(permits: &[Permit], stripe: Option<Bytes>) -> Result<Bytes, OpenError> {
-    let aligns = permits.iter().map(|permit| permit.alignment(Cache::Direct)).collect::<Result<Vec<u32>, _>>()?;
+    let aligns = permits.iter().map(|permit| permit.alignment(Caching::Direct)).collect::<Result<Vec<u32>, _>>()?;
     let align = aligns.into_iter().max().unwrap_or(1);
     check_stripe(stripe, align)?;
     let sizes: Vec<Bytes> = permits.iter().map(Permit::size).collect();
@@ -254,12 +254,12 @@ impl Permit {
             disk::open(path, opening)
         };
         let opened = match with(how.cache) {
-            Err(disk::OpenError::NoDirect(_)) if how.fallback.is_some() => with(Cache::Page),
-            Ok(disk) if !disk.is_device && how.fallback.is_some_and(|most| disk.align > most) => with(Cache::Page),
+            Err(disk::OpenError::NoDirect(_)) if how.fallback.is_some() => with(Caching::Page),
+            Ok(disk) if !disk.is_device && how.fallback.is_some_and(|most| disk.align > most) => with(Caching::Page),
             opened => opened,
         };
         let Disk { file, size, align, is_device } = opened.map_err(|error| of_disk(&name, error))?;
-        if is_device != (self.kind() == Kind::Device) {
+        if is_device != (self.kind() == PlaceKind::Device) {
             return Err(OpenError::Changed(name));
         }
         Ok(LocalFile { file, size, align })

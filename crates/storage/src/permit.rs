@@ -21,7 +21,7 @@ use block::Bytes;
 use std::fs::Metadata;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
-use uring::disk::{self, Cache, Opening};
+use uring::disk::{self, Caching, Opening};
 
 /// What is meant to be done at a place.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub enum Intent<'a> {
 
 /// What is at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PlaceKind {
     /// Nothing yet: a file may be made.
     Missing,
     /// A file.
@@ -55,17 +55,17 @@ pub enum Kind {
     Striped,
 }
 
-impl Kind {
+impl PlaceKind {
     /// The word for it in results.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Missing | Kind::File => "file",
-            Kind::Device => "device",
-            Kind::Export => "nbd",
-            Kind::NfsFile => "nfs",
-            Kind::Nothing => "null",
-            Kind::Concatenated => "concatenated",
-            Kind::Striped => "striped",
+            PlaceKind::Missing | PlaceKind::File => "file",
+            PlaceKind::Device => "device",
+            PlaceKind::Export => "nbd",
+            PlaceKind::NfsFile => "nfs",
+            PlaceKind::Nothing => "null",
+            PlaceKind::Concatenated => "concatenated",
+            PlaceKind::Striped => "striped",
         }
     }
 }
@@ -74,7 +74,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub struct Permit {
     place: Place,
-    kind: Kind,
+    kind: PlaceKind,
     size: Bytes,
     /// Of an export: what its offsets and lengths must be multiples of.
     align: u32,
@@ -105,7 +105,7 @@ impl Permit {
                 one.connections = 1;
                 let connection = Connection::to(&one)?;
                 let (size, align) = (Bytes(connection.rules.size), connection.rules.minimum);
-                let permit = Permit { size, align, ..Permit::bare(place, Kind::Export, intent) };
+                let permit = Permit { size, align, ..Permit::bare(place, PlaceKind::Export, intent) };
                 if permit.writes() && connection.rules.flags.contains(nbd::TransmissionFlags::READ_ONLY) {
                     return Err(OpenError::ReadOnly(place.to_string()));
                 }
@@ -114,7 +114,7 @@ impl Permit {
                 Ok(permit)
             }
             Place::Nfs { file, .. } => {
-                let permit = Permit::bare(place, Kind::NfsFile, intent);
+                let permit = Permit::bare(place, PlaceKind::NfsFile, intent);
                 let missing = || NfsError::Missing { address: file.host.clone(), path: file.path.clone() };
                 // One that is not there is made when it is opened, if it says how long and may be
                 // written.
@@ -124,13 +124,13 @@ impl Permit {
                 permit.objections(intent)?;
                 Ok(Permit { size, ..permit })
             }
-            Place::Nothing(size) => Ok(Permit { size: *size, ..Permit::bare(place, Kind::Nothing, intent) }),
+            Place::Nothing(size) => Ok(Permit { size: *size, ..Permit::bare(place, PlaceKind::Nothing, intent) }),
             Place::Joined { stripe, .. } => Permit::ask_joined(place, *stripe, intent),
         }
     }
 
     /// One of which nothing is known yet.
-    fn bare(place: &Place, kind: Kind, intent: Intent<'_>) -> Permit {
+    fn bare(place: &Place, kind: PlaceKind, intent: Intent<'_>) -> Permit {
         let leave = intent.leave();
         Permit { place: place.clone(), kind, size: Bytes(0), align: 1, leave, members: Vec::new() }
     }
@@ -139,7 +139,7 @@ impl Permit {
         let mut members = Vec::new();
         for member in place.members()? {
             let permit = Permit::ask(&member, intent)?;
-            if permit.kind == Kind::Missing {
+            if permit.kind == PlaceKind::Missing {
                 return Err(OpenError::MissingMember(member.to_string()));
             }
             members.push(permit);
@@ -148,7 +148,7 @@ impl Permit {
         if size == Bytes(0) {
             return Err(OpenError::NothingTogether(named(place)));
         }
-        let kind = if stripe.is_some() { Kind::Striped } else { Kind::Concatenated };
+        let kind = if stripe.is_some() { PlaceKind::Striped } else { PlaceKind::Concatenated };
         Ok(Permit { size, members, ..Permit::bare(place, kind, intent) })
     }
 
@@ -159,7 +159,7 @@ impl Permit {
             Err(error)
                 if error.kind() == std::io::ErrorKind::NotFound && leave != Leave::Read && !is_for_devices(&name) =>
             {
-                return Ok(Permit::bare(place, Kind::Missing, intent));
+                return Ok(Permit::bare(place, PlaceKind::Missing, intent));
             }
             about => about.map_err(|error| of_system(&name, error))?,
         };
@@ -169,9 +169,9 @@ impl Permit {
         // less.
         permit.objections(intent)?;
         let write = matches!(intent, Intent::Write(_));
-        let disk = disk::open(path, Opening { cache: Cache::Page, write, ..Opening::default() });
+        let disk = disk::open(path, Opening { cache: Caching::Page, write, ..Opening::default() });
         permit.size = disk.map_err(|error| of_disk(&name, error))?.size;
-        if kind == Kind::Device && permit.size == Bytes(0) {
+        if kind == PlaceKind::Device && permit.size == Bytes(0) {
             return Err(OpenError::NoSize(name));
         }
         Ok(permit)
@@ -214,7 +214,7 @@ impl Permit {
     }
 
     /// What was there when it was asked.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> PlaceKind {
         self.kind
     }
 
@@ -290,10 +290,10 @@ impl Permit {
     ///
     /// # Errors
     /// There is no direct I/O.
-    pub fn alignment(&self, cache: Cache) -> Result<u32, OpenError> {
+    pub fn alignment(&self, cache: Caching) -> Result<u32, OpenError> {
         match &self.place {
-            Place::Path(_) if cache == Cache::Page => Ok(1),
-            Place::Path(path) if self.kind == Kind::Missing => {
+            Place::Path(_) if cache == Caching::Page => Ok(1),
+            Place::Path(path) if self.kind == PlaceKind::Missing => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
                 // The least that any device has.
                 Ok(disk::alignment_in(folder).unwrap_or(512))
@@ -328,14 +328,14 @@ fn named(place: &Place) -> String {
     }
 }
 
-fn kind_of(about: &Metadata, name: &str) -> Result<Kind, OpenError> {
+fn kind_of(about: &Metadata, name: &str) -> Result<PlaceKind, OpenError> {
     let kind = about.file_type();
     if kind.is_dir() {
         Err(OpenError::Folder(name.into()))
     } else if kind.is_block_device() {
-        Ok(Kind::Device)
+        Ok(PlaceKind::Device)
     } else if kind.is_file() {
-        Ok(Kind::File)
+        Ok(PlaceKind::File)
     } else {
         Err(OpenError::Kind(name.into()))
     }

@@ -128,7 +128,7 @@ pub enum StoreError {
     Gone,
     /// The maps refused a change.
     #[error(transparent)]
-    Refused(#[from] map::Refusal),
+    Refused(#[from] map::MapRefusal),
     /// The catalogue refused.
     #[error("catalogue: {0}")]
     Catalogue(#[from] rusqlite::Error),

@@ -1,7 +1,7 @@
 //! Each row against one of them, with how sure that is.
 
-use crate::column::{Column, Figure};
-use crate::table::Table;
+use crate::column::{Column, TierFigure};
+use crate::table::TierTable;
 use stats::job::welch;
 
 /// A figure of a row against the same figure of the baseline.
@@ -10,7 +10,7 @@ pub struct Against {
     /// The row's number.
     pub row: u32,
     /// The figure.
-    pub figure: Figure,
+    pub figure: TierFigure,
     /// How much more it is than the baseline's, in percent of that.
     pub percent: f64,
     /// With 95 % confidence the difference of the means is no further off than this, in percent of
@@ -37,11 +37,11 @@ impl Against {
 
 /// Every row but the baseline against it, figure by figure, as far as both have it. `None` where no
 /// row has that number.
-pub fn differences(table: &Table, baseline: u32) -> Option<Vec<Against>> {
+pub fn differences(table: &TierTable, baseline: u32) -> Option<Vec<Against>> {
     let base = table.rows.iter().find(|row| row.number == baseline)?;
     let mut all = Vec::new();
     for row in table.rows.iter().filter(|row| row.number != baseline) {
-        for figure in Figure::ALL {
+        for figure in TierFigure::ALL {
             let (Some(was), Some(is)) = (base.median(figure), row.median(figure)) else { continue };
             if was == 0.0 {
                 continue;
@@ -63,15 +63,15 @@ pub fn differences(table: &Table, baseline: u32) -> Option<Vec<Against>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Row;
+    use crate::table::TierRow;
 
-    fn table(rows: &[&[f64]]) -> Table {
+    fn table(rows: &[&[f64]]) -> TierTable {
         let row = |(number, values): (u32, &&[f64])| {
-            let mut row = Row { number, ..Row::default() };
-            values.iter().for_each(|value| row.add(Figure::Iops, *value, "run"));
+            let mut row = TierRow { number, ..TierRow::default() };
+            values.iter().for_each(|value| row.add(TierFigure::Iops, *value, "run"));
             row
         };
-        Table { title: String::new(), rows: (1..).zip(rows).map(row).collect() }
+        TierTable { title: String::new(), rows: (1..).zip(rows).map(row).collect() }
     }
 
     /// 100 ± 1 against 200 ± 1 is a difference, against 101 ± 5 it is none, and of one run nobody

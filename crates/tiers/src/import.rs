@@ -8,7 +8,7 @@
 //! | Swingbench's results.xml | transactions; its maximum is one of a minute, the best second is among its readings |
 //! | `iostat -x` at an interval | the busiest device and the processors, without the first report (since the start) |
 
-use crate::column::Figure;
+use crate::column::TierFigure;
 
 /// What a file did not tell.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum ImportError {
 ///
 /// # Errors
 /// It is none that is known, or has no figure.
-pub fn import(name: &str, text: &str) -> Result<Vec<(Figure, f64)>, ImportError> {
+pub fn import(name: &str, text: &str) -> Result<Vec<(TierFigure, f64)>, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (kind, figures) = match () {
         () if text.contains("Large/Small") => ("a matrix of Orion", orion_matrix(name, text)?),
@@ -52,11 +52,11 @@ pub fn import(name: &str, text: &str) -> Result<Vec<(Figure, f64)>, ImportError>
 }
 
 /// The best cell of a matrix. Its kind is in the file's name alone.
-fn orion_matrix(name: &str, text: &str) -> Result<Vec<(Figure, f64)>, ImportError> {
+fn orion_matrix(name: &str, text: &str) -> Result<Vec<(TierFigure, f64)>, ImportError> {
     let kind = "a matrix of Orion";
     let figure = match name {
-        name if name.ends_with("iops.csv") => Figure::Iops,
-        name if name.ends_with("mbps.csv") => Figure::Mbps,
+        name if name.ends_with("iops.csv") => TierFigure::Iops,
+        name if name.ends_with("mbps.csv") => TierFigure::Mbps,
         name if name.ends_with("lat.csv") => {
             let what = "the table has no column for its latencies; import the _iops.csv beside it".into();
             return Err(ImportError::Broken { kind, what });
@@ -71,16 +71,16 @@ fn orion_matrix(name: &str, text: &str) -> Result<Vec<(Figure, f64)>, ImportErro
     Ok(most(cells).map(|best| (figure, best)).into_iter().collect())
 }
 
-fn orion_summary(text: &str) -> Vec<(Figure, f64)> {
+fn orion_summary(text: &str) -> Vec<(TierFigure, f64)> {
     let value = |key: &str| {
         let line = text.lines().find_map(|line| line.trim().strip_prefix(key))?;
         line.split_whitespace().next()?.parse().ok()
     };
-    let found = [(Figure::Iops, "Maximum Small IOPS="), (Figure::Mbps, "Maximum Large MBPS=")];
+    let found = [(TierFigure::Iops, "Maximum Small IOPS="), (TierFigure::Mbps, "Maximum Large MBPS=")];
     found.into_iter().filter_map(|(figure, key)| Some((figure, value(key)?))).collect()
 }
 
-fn ranread(text: &str) -> Vec<(Figure, f64)> {
+fn ranread(text: &str) -> Vec<(TierFigure, f64)> {
     let mut lines = text.trim_start().lines();
     let head = lines.next().unwrap_or_default();
     let delimiter = if head.contains('\t') { '\t' } else { ',' };
@@ -88,11 +88,11 @@ fn ranread(text: &str) -> Vec<(Figure, f64)> {
         return Vec::new();
     };
     let cells = lines.filter_map(|line| line.split(delimiter).nth(column)?.trim().parse().ok());
-    most(cells).map(|best| (Figure::Iops, best)).into_iter().collect()
+    most(cells).map(|best| (TierFigure::Iops, best)).into_iter().collect()
 }
 
 /// Tags are looked for by their names, in whatever name space, and each may be missing.
-fn swingbench(text: &str) -> Result<Vec<(Figure, f64)>, ImportError> {
+fn swingbench(text: &str) -> Result<Vec<(TierFigure, f64)>, ImportError> {
     let broken =
         |error: roxmltree::Error| ImportError::Broken { kind: "results of Swingbench", what: error.to_string() };
     let document = roxmltree::Document::parse(text).map_err(broken)?;
@@ -100,10 +100,10 @@ fn swingbench(text: &str) -> Result<Vec<(Figure, f64)>, ImportError> {
     let first = |name: &str| document.descendants().find(|node| node.tag_name().name() == name).and_then(number);
     let mut found = Vec::new();
     // The highest count of a minute, by its own script's words.
-    found.extend(first("MaximumTransactionRate").map(|rate| (Figure::MaxTpm, rate)));
+    found.extend(first("MaximumTransactionRate").map(|rate| (TierFigure::MaxTpm, rate)));
     let readings = document.descendants().filter(|node| node.tag_name().name() == "TPSReadings");
-    found.extend(most(readings.flat_map(|node| pairs(&node))).map(|best| (Figure::MaxTps, best)));
-    found.extend(first("AverageTransactionsPerSecond").map(|mean| (Figure::AvgTps, mean)));
+    found.extend(most(readings.flat_map(|node| pairs(&node))).map(|best| (TierFigure::MaxTps, best)));
+    found.extend(first("AverageTransactionsPerSecond").map(|mean| (TierFigure::AvgTps, mean)));
     let (mut count, mut time) = (0.0, 0.0);
     for result in document.descendants().filter(|node| node.tag_name().name() == "Result") {
         let value = |name: &str| result.children().find(|child| child.tag_name().name() == name).and_then(number);
@@ -112,7 +112,7 @@ fn swingbench(text: &str) -> Result<Vec<(Figure, f64)>, ImportError> {
         }
     }
     // The mean over all transactions, not over their kinds.
-    found.extend((count > 0.0).then(|| (Figure::AvgResp, time / count)));
+    found.extend((count > 0.0).then(|| (TierFigure::AvgResp, time / count)));
     Ok(found)
 }
 
@@ -132,7 +132,7 @@ fn pairs(node: &roxmltree::Node<'_, '_>) -> Vec<f64> {
     values.filter_map(|node| node.text()?.trim().parse().ok()).chain(attributes).collect()
 }
 
-fn iostat(text: &str) -> Vec<(Figure, f64)> {
+fn iostat(text: &str) -> Vec<(TierFigure, f64)> {
     let number = |word: &str| word.replace(',', ".").parse::<f64>().ok();
     let (mut cpus, mut busy) = (Vec::new(), Vec::new());
     let mut lines = text.lines().peekable();
@@ -160,7 +160,7 @@ fn iostat(text: &str) -> Vec<(Figure, f64)> {
         let values = values.get(1..).unwrap_or_default();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
-    let found = [(Figure::DiskBusy, mean(&busy)), (Figure::Cpu, mean(&cpus))];
+    let found = [(TierFigure::DiskBusy, mean(&busy)), (TierFigure::Cpu, mean(&cpus))];
     found.into_iter().filter_map(|(figure, value)| Some((figure, value?))).collect()
 }
 
@@ -176,24 +176,24 @@ mod tests {
     fn files_of_orion_give_their_maxima_ragged_rows_and_all() {
         let matrix =
             "Large/Small,      1,      2,      3\n          0,   1000,   1900,   2600\n          1\n          2\n";
-        assert_eq!(import("x_20261123_0900_iops.csv", matrix), Ok(vec![(Figure::Iops, 2600.0)]));
+        assert_eq!(import("x_20261123_0900_iops.csv", matrix), Ok(vec![(TierFigure::Iops, 2600.0)]));
         let mbps = "Explained here\n\nLarge/Small,      0,      1\n          1,  53.96\n          2, 117.46, 1.00\n";
-        assert_eq!(import("x_mbps.csv", mbps), Ok(vec![(Figure::Mbps, 117.46)]));
+        assert_eq!(import("x_mbps.csv", mbps), Ok(vec![(TierFigure::Mbps, 117.46)]));
         assert!(import("x_lat.csv", matrix).unwrap_err().to_string().contains("no column"));
         assert!(import("x.csv", matrix).unwrap_err().to_string().contains("must end in"));
         assert_eq!(import("x_iops.csv", "Large/Small,      1\n"), Err(ImportError::Nothing("a matrix of Orion")));
         let summary =
             "Maximum Large MBPS=117.46 @ Small=0 and Large=2\nMaximum Small IOPS=1403 @ Small=5 and Large=0\n";
-        assert_eq!(import("s.txt", summary), Ok(vec![(Figure::Iops, 1403.0), (Figure::Mbps, 117.46)]));
+        assert_eq!(import("s.txt", summary), Ok(vec![(TierFigure::Iops, 1403.0), (TierFigure::Mbps, 117.46)]));
     }
 
     #[test]
     fn an_export_of_ranread_gives_its_best_batch() {
         let text = "RunDate\tRunTime\tDatabase\tIterations\tProcesses\tResponseTime\tIOPS\t\n\
                     2016-05-01\t10:00:00\t/db/\t1000\t1\t4.22\t237\t\n2016-05-01\t10:01:00\t/db/\t1000\t40\t10.46\t3826\t\n";
-        assert_eq!(import("e.txt", text), Ok(vec![(Figure::Iops, 3826.0)]));
+        assert_eq!(import("e.txt", text), Ok(vec![(TierFigure::Iops, 3826.0)]));
         let commas = text.replace('\t', ",");
-        assert_eq!(import("e.txt", &commas), Ok(vec![(Figure::Iops, 3826.0)]));
+        assert_eq!(import("e.txt", &commas), Ok(vec![(TierFigure::Iops, 3826.0)]));
     }
 
     /// 100 of 10 ms and 300 of 50 ms are 40 ms in the mean.
@@ -207,8 +207,12 @@ mod tests {
             </TransactionResults><BenchmarkMetrics><TPSReadings>1000,38,1001,61,1002,40</TPSReadings></BenchmarkMetrics>
             </Results>"#;
         let found = import("results.xml", text).unwrap();
-        let wanted =
-            [(Figure::MaxTpm, 2620.0), (Figure::MaxTps, 61.0), (Figure::AvgTps, 40.28), (Figure::AvgResp, 40.0)];
+        let wanted = [
+            (TierFigure::MaxTpm, 2620.0),
+            (TierFigure::MaxTps, 61.0),
+            (TierFigure::AvgTps, 40.28),
+            (TierFigure::AvgResp, 40.0),
+        ];
         assert_eq!(found, wanted);
         assert_eq!(import("r.xml", "<a/>"), Err(ImportError::Nothing("results of Swingbench")));
         assert!(matches!(import("r.xml", "<a><b></a>"), Err(ImportError::Broken { .. })));

@@ -23,7 +23,7 @@ mod table;
 mod text;
 mod workbook;
 
-pub use column::{Column, Figure, Word};
+pub use column::{Column, TierFigure, TierWord};
 pub use difference::{Against, differences};
 pub use import::{ImportError, import};
 pub use lint::{Impossible, impossible};
@@ -31,6 +31,6 @@ pub use list::{List, ListError, Load, Tier};
 pub use page::page;
 pub use reading::{Limiter, limiter, readings};
 pub use runs::figures_of;
-pub use table::{Row, Sample, Table, Told};
+pub use table::{Sample, TierRow, TierTable, Told};
 pub use text::{csv, text};
 pub use workbook::workbook;

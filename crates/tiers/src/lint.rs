@@ -1,7 +1,7 @@
 //! Cells that cannot be: each rule follows from what the columns mean.
 
-use crate::column::{Column, Figure};
-use crate::table::{Row, Table, shown};
+use crate::column::{Column, TierFigure};
+use crate::table::{TierRow, TierTable, shown};
 
 /// A cell that contradicts another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,14 +18,14 @@ pub struct Impossible {
 const ROUNDING: f64 = 1.0;
 
 /// All of them, by row.
-pub fn impossible(table: &Table) -> Vec<Impossible> {
+pub fn impossible(table: &TierTable) -> Vec<Impossible> {
     table.rows.iter().flat_map(of_row).collect()
 }
 
-fn of_row(row: &Row) -> Vec<Impossible> {
-    use Figure::{AvgResp, AvgTps, Cpu, DiskBusy, Iops, MaxTpm, MaxTps, Mbps};
+fn of_row(row: &TierRow) -> Vec<Impossible> {
+    use TierFigure::{AvgResp, AvgTps, Cpu, DiskBusy, Iops, MaxTpm, MaxTps, Mbps};
     let mut found = Vec::new();
-    let mut say = |figure: Figure, because: String| {
+    let mut say = |figure: TierFigure, because: String| {
         found.push(Impossible { row: row.number, column: Column::Figure(figure), because });
     };
     let name = |figure| Column::Figure(figure).name();

@@ -23,8 +23,8 @@
 //! import = ["old/x_iops.csv"]         # files of other tools, by their paths from this one
 //! ```
 
-use crate::column::{Column, Figure, Word};
-use crate::table::{Row, Table, Told};
+use crate::column::{Column, TierFigure, TierWord};
+use crate::table::{TierRow, TierTable, Told};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ impl Default for Load {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tier {
     /// What is known of it before anything is run.
-    pub row: Row,
+    pub row: TierRow,
     /// Where it can be loaded: a directory, a file, a device, an NBD export.
     pub path: Option<String>,
     /// The database that order entry loads.
@@ -227,17 +227,17 @@ impl List {
     }
 
     /// What is known of all of them before anything is run.
-    pub fn table(&self) -> Table {
-        Table { title: self.title.clone(), rows: self.tiers.iter().map(|tier| tier.row.clone()).collect() }
+    pub fn table(&self) -> TierTable {
+        TierTable { title: self.title.clone(), rows: self.tiers.iter().map(|tier| tier.row.clone()).collect() }
     }
 }
 
 fn tier_of(place: u32, typed: TypedTier) -> Result<Tier, ListError> {
-    let mut row = Row { number: typed.test.unwrap_or(place), ..Row::default() };
+    let mut row = TierRow { number: typed.test.unwrap_or(place), ..TierRow::default() };
     let text = |word: Option<Loose>| word.map(Loose::text);
     let words =
         [typed.storage, typed.spindle_type, text(typed.raid_level), text(typed.virtualized), text(typed.cache_gb)];
-    for (word, said) in Word::ALL.into_iter().zip(words) {
+    for (word, said) in TierWord::ALL.into_iter().zip(words) {
         // What the published table has where nothing was measured is nothing said.
         let said = said.filter(|said| !said.trim().is_empty() && said != "N/A");
         row.words[word as usize] = Told { said, seen: None };
@@ -252,7 +252,7 @@ fn tier_of(place: u32, typed: TypedTier) -> Result<Tier, ListError> {
         typed.disk_busy_pct,
         typed.cpu_pct,
     ];
-    for (figure, value) in Figure::ALL.into_iter().zip(figures) {
+    for (figure, value) in TierFigure::ALL.into_iter().zip(figures) {
         let Some(value) = value else { continue };
         if !(value.is_finite() && value >= 0.0) {
             let key = Column::Figure(figure).key();
@@ -280,9 +280,12 @@ mod tests {
         assert_eq!((list.load.repeats, list.load.ranread.len(), list.load.size_gb), (3, 0, 4));
         let [first, second] = &list.tiers[..] else { panic!("{list:?}") };
         assert_eq!((first.row.number, second.row.number), (1, 7));
-        assert_eq!(first.row.word(Word::Raid).shown(), Some("5"));
-        assert_eq!(first.row.word(Word::Virtualized).shown(), Some("No"));
-        assert_eq!((first.row.median(Figure::Iops), second.row.word(Word::Cache).shown()), (Some(1403.0), None));
+        assert_eq!(first.row.word(TierWord::Raid).shown(), Some("5"));
+        assert_eq!(first.row.word(TierWord::Virtualized).shown(), Some("No"));
+        assert_eq!(
+            (first.row.median(TierFigure::Iops), second.row.word(TierWord::Cache).shown()),
+            (Some(1403.0), None)
+        );
         for (text, says) in [
             ("title = 1\n", "line 1: invalid type"),
             ("", "it lists no tier"),

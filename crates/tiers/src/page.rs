@@ -1,28 +1,29 @@
 //! The table as a page: IOPS as columns and transactions as a line over the tests, all cells, what
 //! they say, where they come from.
 
-use crate::column::{Column, Figure, Word};
+use crate::column::{Column, TierFigure, TierWord};
 use crate::difference::differences;
 use crate::lint::impossible;
 use crate::reading::readings;
-use crate::table::{Row, Table};
+use crate::table::{TierRow, TierTable};
 use report::Page;
-use report::section::{Cell, Fact, Facts, Group, Knee, KneeRun, Notes, Row as Line, Tables, Tone};
+use report::section::{Fact, Facts, Group, Knee, KneeRun, Notes, TableCell, TableRow as Line, Tables, Tone};
 
 /// The page. The caller fills in its facts and version.
-pub fn page(table: &Table, baseline: Option<u32>) -> Page {
+pub fn page(table: &TierTable, baseline: Option<u32>) -> Page {
     let mut page = Page::new(if table.title.is_empty() { "Storage tiers" } else { &table.title }, "");
     page.about = "Storage tiers by what they do alone and by what a database makes of them.".into();
     page.add(Notes { lines: readings(table) });
-    if table.rows.iter().any(|row| row.median(Figure::Iops).is_some()) {
+    if table.rows.iter().any(|row| row.median(TierFigure::Iops).is_some()) {
         page.add(chart(table));
     }
-    let storage = Word::ALL.map(Column::Word).into_iter().chain([Figure::Iops, Figure::Mbps].map(Column::Figure));
+    let storage =
+        TierWord::ALL.map(Column::Word).into_iter().chain([TierFigure::Iops, TierFigure::Mbps].map(Column::Figure));
     page.add(cells(table, "The storage", &storage.collect::<Vec<_>>()));
     page.add(cells(
         table,
         "What a database makes of it",
-        &Figure::ALL[2..].iter().copied().map(Column::Figure).collect::<Vec<_>>(),
+        &TierFigure::ALL[2..].iter().copied().map(Column::Figure).collect::<Vec<_>>(),
     ));
     let against = baseline.and_then(|number| Some((number, differences(table, number)?)));
     let lists = [
@@ -59,12 +60,12 @@ fn list(heading: &str, lines: &[String]) -> Facts {
     Facts { heading: heading.into(), facts: lines.iter().map(fact).collect() }
 }
 
-fn chart(table: &Table) -> Knee {
+fn chart(table: &TierTable) -> Knee {
     let of = |figure| table.rows.iter().map(|row| row.median(figure)).collect::<Vec<_>>();
-    let has_tpm = table.rows.iter().any(|row| row.median(Figure::MaxTpm).is_some());
+    let has_tpm = table.rows.iter().any(|row| row.median(TierFigure::MaxTpm).is_some());
     let (line, name) = match has_tpm {
-        true => (of(Figure::MaxTpm), "Max TPM"),
-        false => (of(Figure::Mbps), "MBPS"),
+        true => (of(TierFigure::MaxTpm), "Max TPM"),
+        false => (of(TierFigure::Mbps), "MBPS"),
     };
     Knee {
         heading: format!("IOPS and {name}"),
@@ -73,18 +74,18 @@ fn chart(table: &Table) -> Knee {
         loads: table.rows.iter().map(|row| row.number.to_string()).collect(),
         columns: "IOPS".into(),
         line: name.into(),
-        runs: vec![KneeRun { name: String::new(), columns: of(Figure::Iops), line }],
+        runs: vec![KneeRun { name: String::new(), columns: of(TierFigure::Iops), line }],
         knee: None,
     }
 }
 
 /// Some columns of all rows; what cannot be is marked, and told below.
-fn cells(table: &Table, heading: &str, columns: &[Column]) -> Tables {
+fn cells(table: &TierTable, heading: &str, columns: &[Column]) -> Tables {
     let wrong: Vec<_> = impossible(table).into_iter().filter(|it| columns.contains(&it.column)).collect();
-    let line = |row: &Row| {
+    let line = |row: &TierRow| {
         let of = |column: &Column| {
             let is_wrong = wrong.iter().any(|it| it.row == row.number && it.column == *column);
-            Cell { says: row.cell(*column), tone: if is_wrong { Tone::Bad } else { Tone::Plain } }
+            TableCell { says: row.cell(*column), tone: if is_wrong { Tone::Bad } else { Tone::Plain } }
         };
         Line { name: row.cell(Column::Number), remarks: Vec::new(), cells: columns.iter().map(of).collect() }
     };
@@ -96,10 +97,10 @@ fn cells(table: &Table, heading: &str, columns: &[Column]) -> Tables {
     Tables { heading: heading.into(), tables: vec![table], note, ..Tables::default() }
 }
 
-fn sources(table: &Table) -> Vec<Fact> {
+fn sources(table: &TierTable) -> Vec<Fact> {
     let mut facts = Vec::new();
     for row in &table.rows {
-        for figure in Figure::ALL {
+        for figure in TierFigure::ALL {
             let mut sources: Vec<&str> = row.samples(figure).iter().map(|sample| sample.source.as_str()).collect();
             sources.dedup();
             if !sources.is_empty() && sources != ["printed"] {

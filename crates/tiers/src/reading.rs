@@ -1,7 +1,7 @@
 //! What the columns say together: which resource gave out, and which figures hardly follow which.
 
-use crate::column::{Figure, Word};
-use crate::table::{Row, Table, shown};
+use crate::column::{TierFigure, TierWord};
+use crate::table::{TierRow, TierTable, shown};
 use report::text::thousands;
 
 /// What a tier's test was limited by, as far as the table tells.
@@ -26,10 +26,10 @@ const SAME_USERS: f64 = 0.15;
 
 /// What limited a row's transactions; `None` where it has none, or disk or processors are not
 /// known.
-pub fn limiter(row: &Row) -> Option<Limiter> {
-    row.median(Figure::AvgTps).or(row.median(Figure::MaxTpm))?;
+pub fn limiter(row: &TierRow) -> Option<Limiter> {
+    row.median(TierFigure::AvgTps).or(row.median(TierFigure::MaxTpm))?;
     let full = |figure| row.median(figure).map(|percent| percent >= FULL);
-    Some(match (full(Figure::DiskBusy)?, full(Figure::Cpu)?) {
+    Some(match (full(TierFigure::DiskBusy)?, full(TierFigure::Cpu)?) {
         (true, false) => Limiter::Disk,
         (false, true) => Limiter::Cpu,
         (true, true) => Limiter::Both,
@@ -38,17 +38,17 @@ pub fn limiter(row: &Row) -> Option<Limiter> {
 }
 
 /// What can be read from a table, a sentence each.
-pub fn readings(table: &Table) -> Vec<String> {
+pub fn readings(table: &TierTable) -> Vec<String> {
     let sentences = [follows(table), users(table)];
     sentences.into_iter().flatten().chain(caches(table)).chain(limiters(table)).collect()
 }
 
 /// Whether transactions follow IOPS.
-fn follows(table: &Table) -> Option<String> {
+fn follows(table: &TierTable) -> Option<String> {
     let both: Vec<(f64, f64)> = table
         .rows
         .iter()
-        .filter_map(|row| Some((row.median(Figure::Iops)?, row.median(Figure::MaxTpm)?)))
+        .filter_map(|row| Some((row.median(TierFigure::Iops)?, row.median(TierFigure::MaxTpm)?)))
         .filter(|(iops, tpm)| *iops > 0.0 && *tpm > 0.0)
         .collect();
     if both.len() < 2 {
@@ -78,11 +78,11 @@ fn follows(table: &Table) -> Option<String> {
 
 /// Transactions under way are those a second times the seconds that each takes (Little): the same
 /// in all rows where as many users wait in a closed loop.
-fn users(table: &Table) -> Option<String> {
+fn users(table: &TierTable) -> Option<String> {
     let under_way: Vec<f64> = table
         .rows
         .iter()
-        .filter_map(|row| Some(row.median(Figure::AvgTps)? * row.median(Figure::AvgResp)? / 1000.0))
+        .filter_map(|row| Some(row.median(TierFigure::AvgTps)? * row.median(TierFigure::AvgResp)? / 1000.0))
         .collect();
     let mean = under_way.iter().sum::<f64>() / under_way.len().max(1) as f64;
     let (least, most) = under_way.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
@@ -95,10 +95,12 @@ fn users(table: &Table) -> Option<String> {
 }
 
 /// Rows that differ in their cache alone.
-fn caches(table: &Table) -> Vec<String> {
-    let gigabytes = |row: &Row| row.word(Word::Cache).shown()?.trim().parse::<f64>().ok();
-    let same = |a: &Row, b: &Row| {
-        [Word::Storage, Word::Spindle, Word::Raid].iter().all(|&word| a.word(word).shown() == b.word(word).shown())
+fn caches(table: &TierTable) -> Vec<String> {
+    let gigabytes = |row: &TierRow| row.word(TierWord::Cache).shown()?.trim().parse::<f64>().ok();
+    let same = |a: &TierRow, b: &TierRow| {
+        [TierWord::Storage, TierWord::Spindle, TierWord::Raid]
+            .iter()
+            .all(|&word| a.word(word).shown() == b.word(word).shown())
     };
     let mut told = Vec::new();
     for (at, small) in table.rows.iter().enumerate() {
@@ -109,7 +111,7 @@ fn caches(table: &Table) -> Vec<String> {
             }
             let (small, large) = if a < b { (small, other) } else { (other, small) };
             let factor = |figure| Some(large.median(figure)? / small.median(figure).filter(|value| *value > 0.0)?);
-            let (Some(iops), tpm) = (factor(Figure::Iops), factor(Figure::MaxTpm)) else { continue };
+            let (Some(iops), tpm) = (factor(TierFigure::Iops), factor(TierFigure::MaxTpm)) else { continue };
             let and = tpm.map_or(String::new(), |tpm| format!(", Max TPM {} times", times(tpm)));
             told.push(format!(
                 "With {} GB of cache in place of {} (tests {} and {}) IOPS are {} times as many{and}{}",
@@ -125,7 +127,7 @@ fn caches(table: &Table) -> Vec<String> {
     told
 }
 
-fn limiters(table: &Table) -> Vec<String> {
+fn limiters(table: &TierTable) -> Vec<String> {
     let of = |wanted| {
         let rows = table.rows.iter().filter(|row| limiter(row) == Some(wanted));
         rows.map(|row| row.number).collect::<Vec<_>>()

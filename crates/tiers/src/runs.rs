@@ -1,6 +1,6 @@
 //! Figures out of runs that were kept, whichever tool made them.
 
-use crate::column::Figure;
+use crate::column::TierFigure;
 use stats::run::{Class, Run, Value};
 
 /// Requests of up to so many bytes are small, from the second on large: as Orion's help has them.
@@ -12,7 +12,7 @@ const MEGABYTE: f64 = 1_048_576.0;
 /// What a run tells of a tier: the most small requests a second and the most megabytes of large
 /// ones over its points, and the figures that it was given by name, as settings or labels
 /// (`max_tpm` and the other keys of the columns).
-pub fn figures_of(run: &Run) -> Vec<(Figure, f64)> {
+pub fn figures_of(run: &Run) -> Vec<(TierFigure, f64)> {
     let (mut iops, mut mbps) = (None::<f64>, None::<f64>);
     for point in 0..run.points.len() as u32 {
         // Several jobs that load at once are one load.
@@ -36,10 +36,10 @@ pub fn figures_of(run: &Run) -> Vec<(Figure, f64)> {
         let greater = |best: Option<f64>, next: Option<f64>| best.into_iter().chain(next).reduce(f64::max);
         (iops, mbps) = (greater(iops, small), greater(mbps, large));
     }
-    let measured = [(Figure::Iops, iops), (Figure::Mbps, mbps)];
-    let mut found: Vec<(Figure, f64)> =
+    let measured = [(TierFigure::Iops, iops), (TierFigure::Mbps, mbps)];
+    let mut found: Vec<(TierFigure, f64)> =
         measured.into_iter().filter_map(|(figure, value)| Some((figure, value?))).collect();
-    for figure in Figure::ALL {
+    for figure in TierFigure::ALL {
         let key = crate::Column::Figure(figure).key();
         let labels = run.labels.iter().filter(|(name, _)| name == key);
         found.extend(labels.filter_map(|(_, word)| Some((figure, word.trim().parse::<f64>().ok()?))));
@@ -92,9 +92,9 @@ mod tests {
         add(1, 0, 5000, 5000 * 8192);
         add(1, 2, 1000, 1000 * 4096);
         add(2, 1, 200, 200 << 20);
-        assert_eq!(figures_of(&run), [(Figure::Iops, 3000.0), (Figure::Mbps, 100.0)]);
+        assert_eq!(figures_of(&run), [(TierFigure::Iops, 3000.0), (TierFigure::Mbps, 100.0)]);
         run.set(None, "max_tpm", 61_000.0);
         run.labels = vec![("cpu_pct".into(), "43.5".into()), ("note".into(), "7".into())];
-        assert_eq!(figures_of(&run)[2..], [(Figure::MaxTpm, 61_000.0), (Figure::Cpu, 43.5)]);
+        assert_eq!(figures_of(&run)[2..], [(TierFigure::MaxTpm, 61_000.0), (TierFigure::Cpu, 43.5)]);
     }
 }

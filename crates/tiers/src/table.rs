@@ -1,25 +1,25 @@
 //! The rows, and what they are made of.
 
-use crate::column::{Column, Figure, Word};
+use crate::column::{Column, TierFigure, TierWord};
 use stats::job::Spread;
 
 /// Storage tiers beside each other.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct TierTable {
     /// What is compared.
     pub title: String,
     /// The rows, in their order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TierRow>,
 }
 
 /// One storage tier.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct TierRow {
     /// Its number.
     pub number: u32,
-    /// What it is, by [`Word`].
+    /// What it is, by [`TierWord`].
     pub words: [Told; 5],
-    /// Its figures, by [`Figure`], each as often as it was measured.
+    /// Its figures, by [`TierFigure`], each as often as it was measured.
     pub samples: [Vec<Sample>; 8],
 }
 
@@ -48,24 +48,24 @@ impl Told {
     }
 }
 
-impl Row {
+impl TierRow {
     /// A word of it.
-    pub fn word(&self, word: Word) -> &Told {
+    pub fn word(&self, word: TierWord) -> &Told {
         &self.words[word as usize]
     }
 
     /// All that was measured of a figure.
-    pub fn samples(&self, figure: Figure) -> &[Sample] {
+    pub fn samples(&self, figure: TierFigure) -> &[Sample] {
         &self.samples[figure as usize]
     }
 
     /// Adds a figure that was measured.
-    pub fn add(&mut self, figure: Figure, value: f64, source: &str) {
+    pub fn add(&mut self, figure: TierFigure, value: f64, source: &str) {
         self.samples[figure as usize].push(Sample { value, source: source.into() });
     }
 
     /// The median of a figure's repeats; `None` where there is none.
-    pub fn median(&self, figure: Figure) -> Option<f64> {
+    pub fn median(&self, figure: TierFigure) -> Option<f64> {
         let mut values: Vec<f64> = self.samples(figure).iter().map(|sample| sample.value).collect();
         values.sort_by(f64::total_cmp);
         let middle = values.len() / 2;
@@ -77,7 +77,7 @@ impl Row {
     }
 
     /// How a figure's repeats vary.
-    pub fn spread(&self, figure: Figure) -> Spread {
+    pub fn spread(&self, figure: TierFigure) -> Spread {
         Spread::of(self.samples(figure).iter().map(|sample| sample.value))
     }
 
@@ -108,19 +108,19 @@ mod tests {
 
     #[test]
     fn repeats_are_shown_by_their_median_and_nothing_is_filled_in() {
-        let mut row = Row { number: 3, ..Row::default() };
-        row.words[Word::Spindle as usize].seen = Some("SSD".into());
+        let mut row = TierRow { number: 3, ..TierRow::default() };
+        row.words[TierWord::Spindle as usize].seen = Some("SSD".into());
         for value in [100.0, 900.0, 110.0] {
-            row.add(Figure::Iops, value, "run 1");
+            row.add(TierFigure::Iops, value, "run 1");
         }
-        row.add(Figure::Mbps, 53.9, "run 1");
-        assert_eq!((row.median(Figure::Iops), row.median(Figure::Cpu)), (Some(110.0), None));
-        row.add(Figure::Iops, 120.0, "run 2");
-        assert_eq!(row.median(Figure::Iops), Some(115.0));
+        row.add(TierFigure::Mbps, 53.9, "run 1");
+        assert_eq!((row.median(TierFigure::Iops), row.median(TierFigure::Cpu)), (Some(110.0), None));
+        row.add(TierFigure::Iops, 120.0, "run 2");
+        assert_eq!(row.median(TierFigure::Iops), Some(115.0));
         let cells: Vec<String> = Column::all().map(|column| row.cell(column)).collect();
         assert_eq!(cells[..8], ["3", "N/A", "SSD", "N/A", "N/A", "N/A", "115", "53.9"]);
-        row.words[Word::Spindle as usize].said = Some("FC".into());
-        assert_eq!(row.cell(Column::Word(Word::Spindle)), "FC");
-        assert_eq!(row.spread(Figure::Iops).most, 900.0);
+        row.words[TierWord::Spindle as usize].said = Some("FC".into());
+        assert_eq!(row.cell(Column::Word(TierWord::Spindle)), "FC");
+        assert_eq!(row.spread(TierFigure::Iops).most, 900.0);
     }
 }

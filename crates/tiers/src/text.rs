@@ -1,10 +1,10 @@
 //! The table as text of at most 80 columns, and as comma-separated values.
 
-use crate::column::{Column, Figure, Word};
+use crate::column::{Column, TierFigure, TierWord};
 use crate::difference::{Against, differences};
 use crate::lint::impossible;
 use crate::reading::readings;
-use crate::table::Table;
+use crate::table::TierTable;
 use report::text;
 
 /// Columns of a line.
@@ -14,7 +14,7 @@ const WORD_LEAST: usize = 8;
 
 /// The table, what cannot be, what the columns say, and the differences from a baseline, if one is
 /// named that is there.
-pub fn text(table: &Table, baseline: Option<u32>) -> String {
+pub fn text(table: &TierTable, baseline: Option<u32>) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
         out.push_str(text.trim_end());
@@ -26,9 +26,9 @@ pub fn text(table: &Table, baseline: Option<u32>) -> String {
     let (first, second) = (
         [Column::Number]
             .into_iter()
-            .chain(Word::ALL.map(Column::Word))
-            .chain([Figure::Iops, Figure::Mbps].map(Column::Figure)),
-        [Column::Number].into_iter().chain(Figure::ALL[2..].iter().copied().map(Column::Figure)),
+            .chain(TierWord::ALL.map(Column::Word))
+            .chain([TierFigure::Iops, TierFigure::Mbps].map(Column::Figure)),
+        [Column::Number].into_iter().chain(TierFigure::ALL[2..].iter().copied().map(Column::Figure)),
     );
     for columns in [first.collect::<Vec<_>>(), second.collect()] {
         line("");
@@ -61,7 +61,7 @@ pub fn text(table: &Table, baseline: Option<u32>) -> String {
 }
 
 /// A line for each row, with its differences.
-pub(crate) fn by_row(table: &Table, baseline: u32, against: &[Against]) -> Vec<String> {
+pub(crate) fn by_row(table: &TierTable, baseline: u32, against: &[Against]) -> Vec<String> {
     let rows = table.rows.iter().filter(|row| row.number != baseline);
     rows.map(|row| {
         let of: Vec<String> = against.iter().filter(|it| it.row == row.number).map(Against::words).collect();
@@ -74,10 +74,10 @@ pub(crate) fn by_row(table: &Table, baseline: u32, against: &[Against]) -> Vec<S
 }
 
 /// How far the repeats of each figure lie apart.
-pub(crate) fn repeats(table: &Table) -> Vec<String> {
+pub(crate) fn repeats(table: &TierTable) -> Vec<String> {
     let mut told = Vec::new();
     for row in &table.rows {
-        let of = Figure::ALL.into_iter().filter(|figure| row.samples(*figure).len() > 1).map(|figure| {
+        let of = TierFigure::ALL.into_iter().filter(|figure| row.samples(*figure).len() > 1).map(|figure| {
             let (spread, digits) = (row.spread(figure), figure.digits());
             let shown = |value| crate::table::shown(value, digits);
             let name = Column::Figure(figure).name();
@@ -92,10 +92,10 @@ pub(crate) fn repeats(table: &Table) -> Vec<String> {
 }
 
 /// Words that nobody said.
-pub(crate) fn seen(table: &Table) -> Vec<String> {
+pub(crate) fn seen(table: &TierTable) -> Vec<String> {
     let mut told = Vec::new();
     for row in &table.rows {
-        for word in Word::ALL {
+        for word in TierWord::ALL {
             let name = Column::Word(word).name();
             match row.word(word) {
                 crate::Told { said: None, seen: Some(seen) } => {
@@ -117,7 +117,7 @@ pub(crate) fn seen(table: &Table) -> Vec<String> {
 }
 
 /// Some columns of it, with their headings in two lines.
-fn block(table: &Table, columns: &[Column]) -> Vec<String> {
+fn block(table: &TierTable, columns: &[Column]) -> Vec<String> {
     let heads: Vec<[&str; 2]> = columns.iter().map(|column| halves(column.name())).collect();
     let cells: Vec<Vec<String>> = table
         .rows
@@ -157,7 +157,7 @@ fn halves(name: &'static str) -> [&'static str; 2] {
 }
 
 /// The fourteen columns as comma-separated values, with the keys of files as headings.
-pub fn csv(table: &Table) -> String {
+pub fn csv(table: &TierTable) -> String {
     // What a spreadsheet would take for a formula is kept a word.
     let plain = |cell: String| if cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell };
     let mut writer = csv::Writer::from_writer(Vec::new());

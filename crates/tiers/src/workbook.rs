@@ -1,28 +1,28 @@
 //! The table as a workbook: the fourteen columns with their chart, and on a second sheet what they
 //! say.
 
-use crate::column::{Column, Figure};
+use crate::column::{Column, TierFigure};
 use crate::lint::impossible;
 use crate::reading::readings;
-use crate::table::{Row, Table};
-use report::workbook::{Cell, Chart, Sheet, Workbook};
+use crate::table::{TierRow, TierTable};
+use report::workbook::{Chart, Sheet, SheetValue, Workbook};
 
 /// The workbook; `made_unix_s` is when it was asked for, in seconds since 1970.
-pub fn workbook(table: &Table, made_unix_s: u64) -> Workbook {
+pub fn workbook(table: &TierTable, made_unix_s: u64) -> Workbook {
     let place = |figure| Column::all().position(|column| column == Column::Figure(figure)).unwrap_or_default();
-    let has_tpm = table.rows.iter().any(|row| row.median(Figure::MaxTpm).is_some());
-    let line = if has_tpm { Figure::MaxTpm } else { Figure::Mbps };
+    let has_tpm = table.rows.iter().any(|row| row.median(TierFigure::MaxTpm).is_some());
+    let line = if has_tpm { TierFigure::MaxTpm } else { TierFigure::Mbps };
     let chart = Chart {
         title: table.title.clone(),
         across: 0,
         across_name: "Test Number".into(),
-        columns: vec![place(Figure::Iops)],
+        columns: vec![place(TierFigure::Iops)],
         columns_name: "IOPS".into(),
         lines: vec![place(line)],
         lines_name: Column::Figure(line).name().into(),
     };
     let wrong = impossible(table).into_iter().map(|it| format!("Impossible: test {}: {}", it.row, it.because));
-    let says = readings(table).into_iter().chain(wrong).map(|line| vec![Cell::Words(line)]);
+    let says = readings(table).into_iter().chain(wrong).map(|line| vec![SheetValue::Words(line)]);
     Workbook {
         title: table.title.clone(),
         made_unix_s,
@@ -38,11 +38,11 @@ pub fn workbook(table: &Table, made_unix_s: u64) -> Workbook {
     }
 }
 
-fn row_of(row: &Row) -> Vec<Cell> {
+fn row_of(row: &TierRow) -> Vec<SheetValue> {
     let cell = |column| match column {
-        Column::Number => Cell::from(f64::from(row.number)),
-        Column::Word(word) => row.word(word).shown().map_or(Cell::Empty, Cell::from),
-        Column::Figure(figure) => row.median(figure).map_or(Cell::Empty, Cell::from),
+        Column::Number => SheetValue::from(f64::from(row.number)),
+        Column::Word(word) => row.word(word).shown().map_or(SheetValue::Empty, SheetValue::from),
+        Column::Figure(figure) => row.median(figure).map_or(SheetValue::Empty, SheetValue::from),
     };
     Column::all().map(cell).collect()
 }

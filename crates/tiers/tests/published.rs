@@ -1,7 +1,7 @@
 //! The published comparison, as the plan beside it has it: its table, its impossible cell, and what
 //! it says.
 
-use tiers::{Figure, Limiter, List, differences, impossible, limiter, readings};
+use tiers::{Limiter, List, TierFigure, differences, impossible, limiter, readings};
 
 const PLAN: &str = include_str!("../../../plans/tiers-published.toml");
 
@@ -53,19 +53,19 @@ fn the_columns_say_that_iops_mislead() {
 fn differences_from_a_baseline_are_those_of_the_published_argument() {
     let table = List::read(PLAN).unwrap().table();
     let found = differences(&table, 2).unwrap();
-    let third = found.iter().find(|it| it.row == 3 && it.figure == Figure::MaxTpm).unwrap();
+    let third = found.iter().find(|it| it.row == 3 && it.figure == TierFigure::MaxTpm).unwrap();
     assert_eq!((third.percent.round(), third.half_width), (-29.0, None));
 }
 
 /// Figures are figures and words are words; what is not known is empty.
 #[test]
 fn the_workbook_has_the_fourteen_columns_and_what_they_say() {
-    use report::workbook::Cell;
+    use report::workbook::SheetValue;
     let book = tiers::workbook(&List::read(PLAN).unwrap().table(), 0);
     let [columns, says] = &book.sheets[..] else { panic!("two sheets") };
     assert_eq!((columns.heads.len(), columns.rows.len(), says.rows.len()), (14, 11, 7));
-    assert_eq!(columns.rows[3][5..8], [Cell::from("pass-thru"), Cell::Empty, Cell::Empty]);
-    assert_eq!(columns.rows[10][9], Cell::Number(110.0));
+    assert_eq!(columns.rows[3][5..8], [SheetValue::from("pass-thru"), SheetValue::Empty, SheetValue::Empty]);
+    assert_eq!(columns.rows[10][9], SheetValue::Number(110.0));
     assert!(book.render().is_ok());
 }
 

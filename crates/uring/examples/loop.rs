@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use block::{Bytes, Driver, Span, Time};
-use uring::disk::{self, Cache, Opening};
+use uring::disk::{self, Caching, Opening};
 use uring::usage::{Usage, Who, usage};
 use uring::{Choice, FileId, Io, IoSettings, Job, Port};
 
@@ -22,7 +22,7 @@ struct Arguments {
     size: u32,
     burst: u32,
     span: Span,
-    cache: Cache,
+    cache: Caching,
     backend: Choice,
 }
 
@@ -45,7 +45,7 @@ fn arguments() -> Result<Arguments, String> {
         size: 4096,
         burst: u32::MAX,
         span: Span::from_secs(5),
-        cache: Cache::Direct,
+        cache: Caching::Direct,
         backend: Choice::Auto,
     };
     while let Some(option) = given.next() {
@@ -56,8 +56,8 @@ fn arguments() -> Result<Arguments, String> {
             ("--size", _) => arguments.size = number()?,
             ("--burst", _) => arguments.burst = number()?,
             ("--seconds", _) => arguments.span = Span::from_secs(number()?.into()),
-            ("--cache", "direct") => arguments.cache = Cache::Direct,
-            ("--cache", "page") => arguments.cache = Cache::Page,
+            ("--cache", "direct") => arguments.cache = Caching::Direct,
+            ("--cache", "page") => arguments.cache = Caching::Page,
             ("--backend", "auto") => arguments.backend = Choice::Auto,
             ("--backend", "uring") => arguments.backend = Choice::Uring,
             ("--backend", "threads") => arguments.backend = Choice::Threads,

@@ -12,7 +12,7 @@ use crate::failure::reason;
 
 /// Whether the page cache lies between us and the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cache {
+pub enum Caching {
     /// `O_DIRECT`: straight to the device.
     #[default]
     Direct,
@@ -36,7 +36,7 @@ pub enum Create {
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
     /// The way to the disk.
-    pub cache: Cache,
+    pub cache: Caching,
     /// For writing, too.
     pub write: bool,
     /// Whether to make it.
@@ -48,7 +48,7 @@ pub struct Opening {
 impl Default for Opening {
     /// Direct, for reading, an existing file; if told to make one, for its owner alone.
     fn default() -> Opening {
-        Opening { cache: Cache::Direct, write: false, create: Create::Never, mode: 0o600 }
+        Opening { cache: Caching::Direct, write: false, create: Create::Never, mode: 0o600 }
     }
 }
 
@@ -97,7 +97,7 @@ pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
         return Err(OpenError::Kind(path.into()));
     }
     let (file, made) = open_or_make(path, opening).map_err(failed)?;
-    if opening.cache == Cache::Direct && !go_direct(&file) {
+    if opening.cache == Caching::Direct && !go_direct(&file) {
         if made {
             // What was made a moment ago is empty; if it cannot be removed the error below is still
             // the one to tell.
@@ -109,8 +109,8 @@ pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
     let is_device = about.file_type().is_block_device();
     let size = if is_device { device_size(&file).map_err(failed)? } else { Bytes(about.len()) };
     let align = match opening.cache {
-        Cache::Page => 1,
-        Cache::Direct => {
+        Caching::Page => 1,
+        Caching::Direct => {
             direct_alignment(&file, is_device, about.blksize()).ok_or_else(|| OpenError::NoDirect(path.into()))?
         }
     };
@@ -234,10 +234,10 @@ mod tests {
         let missing = open(&path, Opening::default()).unwrap_err().to_string();
         assert_eq!(missing, format!("{}: No such file or directory", path.display()));
 
-        let new = Opening { create: Create::New, cache: Cache::Page, ..Opening::default() };
+        let new = Opening { create: Create::New, cache: Caching::Page, ..Opening::default() };
         open(&path, new).unwrap().file.set_len(123).unwrap();
         assert!(matches!(open(&path, new), Err(OpenError::Os { .. })), "made twice");
-        let disk = open(&path, Opening { cache: Cache::Page, ..Opening::default() }).unwrap();
+        let disk = open(&path, Opening { cache: Caching::Page, ..Opening::default() }).unwrap();
         assert_eq!((disk.size, disk.align, disk.is_device), (Bytes(123), 1, false));
         assert_eq!(disk.file.metadata().unwrap().mode() & 0o777, 0o600);
     }

@@ -20,9 +20,11 @@ mod walk;
 pub use content::{Content, Fill, Hash, Pattern, TrimChecks, Verify, WorkingSet};
 pub use ending::{Ending, Ends, SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
 pub use pacing::{Floor, FlowShare, LatencySearch, Pace, Pacing, Think};
-pub use place::{Amount, Calls, EngineKind, FileLock, FileOrder, FileSpec, Layout, Place, Provision, Turns, WriteSync};
+pub use place::{
+    Amount, Calls, EngineKind, FileLock, FileOrder, FileSpec, JobPlace, Layout, Provision, Turns, WriteSync,
+};
 pub use ranks::Zipf;
-pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Strides, Zone};
+pub use reach::{BlockCoverage, BlockSizes, Distribution, Mix, Order, Reach, SplitShare, Strides, Zone};
 pub use replay::{Replay, ReplayAsk, ReplayRow};
 pub use stream::{JobDraft, JobNext, JobStream};
 pub use walk::Region;
@@ -51,7 +53,7 @@ pub struct JobSpec {
     /// The report group; jobs of a group may be reported as one.
     pub group: u32,
     /// What it talks to.
-    pub place: Place,
+    pub place: JobPlace,
     /// How it talks to it.
     pub engine: EngineKind,
     /// Past the page cache (`O_DIRECT`).

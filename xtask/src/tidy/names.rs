@@ -10,90 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Names that are written with their crate's in front wherever they are used.
 const QUALIFIED: [&str; 1] = ["Error"];
 
-/// Names that were there twice when the rule came, by the crate that takes them. It only becomes
-/// shorter: a line that nothing needs any more is a finding, too.
-const STILL_TWICE: &[(&str, &str)] = &[
-    ("admin", "Limits"),
-    ("admin", "Size"),
-    ("capacity", "Row"),
-    ("cli", "Actor"),
-    ("cli", "Cache"),
-    ("cli", "Cell"),
-    ("cli", "Command"),
-    ("cli", "Contents"),
-    ("cli", "Evidence"),
-    ("cli", "Figure"),
-    ("cli", "Identity"),
-    ("cli", "Invocation"),
-    ("cli", "Kind"),
-    ("cli", "Level"),
-    ("cli", "Load"),
-    ("cli", "Machine"),
-    ("cli", "Measured"),
-    ("cli", "Mix"),
-    ("cli", "Need"),
-    ("cli", "Nesting"),
-    ("cli", "ObjectAccount"),
-    ("cli", "Outcome"),
-    ("cli", "Pace"),
-    ("cli", "Phase"),
-    ("cli", "Place"),
-    ("cli", "Plan"),
-    ("cli", "Role"),
-    ("cli", "Row"),
-    ("cli", "Scale"),
-    ("cli", "Settings"),
-    ("cli", "Size"),
-    ("cli", "Spot"),
-    ("cli", "Stage"),
-    ("cli", "State"),
-    ("cli", "Step"),
-    ("cli", "Steps"),
-    ("cli", "Table"),
-    ("cli", "Units"),
-    ("cli", "Volume"),
-    ("cli", "Word"),
-    ("engine", "Actor"),
-    ("engine", "Place"),
-    ("engine", "Plan"),
-    ("orion", "Coverage"),
-    ("orion", "Place"),
-    ("orion", "Verdict"),
-    ("ramp", "Actor"),
-    ("ramp", "Cell"),
-    ("ramp", "Verdict"),
-    ("ranread", "Cell"),
-    ("ranread", "Place"),
-    ("server", "Errno"),
-    ("server", "Extent"),
-    ("server", "Fault"),
-    ("server", "Outcome"),
-    ("server", "Policy"),
-    ("server", "Refusal"),
-    ("server", "Request"),
-    ("storage", "Errno"),
-    ("storage", "Fault"),
-    ("storage", "Request"),
-    ("store", "Refusal"),
-];
-
 /// What a crate takes: of each name, the crates that define it and where it is first taken from
 /// each.
 type Taken<'s> = BTreeMap<&'s str, BTreeMap<&'s str, &'s str>>;
 
 /// Names that some crate takes from two of ours.
 pub fn check(sources: &[Source], manifests: &[Manifest]) -> Vec<Finding> {
-    check_but(sources, manifests, STILL_TWICE)
-}
-
-fn check_but(sources: &[Source], manifests: &[Manifest], still: &[(&str, &str)]) -> Vec<Finding> {
     let code: Vec<(&str, &str, String)> = sources.iter().filter_map(of_a_crate).collect();
     let mut types: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, _, text) in &code {
         types.entry(name).or_default().extend(text.lines().filter_map(defined));
     }
     let mut found = Vec::new();
-    let mut needed = BTreeSet::new();
     for user in manifests {
         let ours: Vec<&str> = user.uses.iter().map(String::as_str).filter(|used| types.contains_key(used)).collect();
         let mut taken = Taken::new();
@@ -106,18 +34,10 @@ fn check_but(sources: &[Source], manifests: &[Manifest], still: &[(&str, &str)])
             }
         }
         for (name, from) in taken.into_iter().filter(|(_, from)| from.len() > 1) {
-            if still.contains(&(&user.name, name)) {
-                needed.insert((user.name.clone(), name));
-                continue;
-            }
             let each: Vec<String> = from.iter().map(|(from, path)| format!("{from}::{name} in {path}")).collect();
             let what = format!("takes two types called {name}: {}; rename one by its meaning", each.join(", "));
             found.push(Finding { path: user.path.clone(), line: 0, what });
         }
-    }
-    for (user, name) in still.iter().filter(|(user, name)| !needed.contains(&((*user).to_owned(), *name))) {
-        let what = format!("{user} takes {name} once; take the line out of STILL_TWICE");
-        found.push(Finding { path: file!().into(), line: 0, what });
     }
     found
 }
@@ -225,16 +145,10 @@ mod tests {
             ]
         };
         let manifests = [manifest("ramp", &[]), manifest("workload", &[]), manifest("cli", &["ramp", "workload"])];
-        let found = check_but(&sources(taking), &manifests, &[]);
+        let found = check(&sources(taking), &manifests);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].what.contains("ramp::Phase in crates/cli/src/main.rs, workload::Phase in"), "{found:?}");
-        assert_eq!(check_but(&sources(taking), &manifests, &[("cli", "Phase")]), []);
         let once = "//! x\n// use ramp::Phase;\nuse workload::plan::Phase;\n#[cfg(test)]\nmod tests {\n    use ramp::Phase;\n}\n";
-        assert_eq!(check_but(&sources(once), &manifests, &[]), []);
-        assert_eq!(
-            check_but(&sources(once), &manifests, &[("cli", "Phase")]).len(),
-            1,
-            "the line is not needed any more"
-        );
+        assert_eq!(check(&sources(once), &manifests), []);
     }
 }

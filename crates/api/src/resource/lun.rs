@@ -10,7 +10,7 @@ use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
 use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove, LunOffline, LunOnline};
-use ontap::value::{LunPath, OsType, Query, Size, Switch, Value as _, ValueError};
+use ontap::value::{LunPath, OsType, Query, Switch, UnitSize, Value as _, ValueError};
 use qos::ObjectKind;
 
 /// LUNs.
@@ -140,7 +140,7 @@ impl Resource for Luns {
 }
 
 /// What `space.size` says.
-fn space_in(body: &mut Body) -> Result<Option<Size>, Problem> {
+fn space_in(body: &mut Body) -> Result<Option<UnitSize>, Problem> {
     let Some(mut space) = body.object("space")? else { return Ok(None) };
     let size = size_in(&mut space, "size")?;
     space.end()?;

@@ -13,8 +13,8 @@ use ontap::catalogue::{
     PolicyGroupCreate, PolicyGroupDelete, PolicyGroupModify, PolicyGroupRename,
 };
 use ontap::value::{
-    AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, Count, Limits, MinThroughput, PerSize, PolicyName, Switch,
-    Throughput, ValueError,
+    AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, Count, MinThroughput, PerSize, PolicyName, Switch,
+    Throughput, ThroughputLimits, ValueError,
 };
 use qos::{AdaptivePolicy, BurstKnobs, Density, FixedPolicy, Group, GroupClass, GroupId, Per, Policy, Rates, Units};
 use serde_json::Value;
@@ -258,7 +258,7 @@ struct Rating {
 /// A ceiling or a floor: in one text, or in numbers, each by itself.
 #[derive(Default)]
 struct Rate {
-    text: Option<Limits>,
+    text: Option<ThroughputLimits>,
     iops: Option<u64>,
     bytes: Option<u64>,
 }
@@ -299,12 +299,12 @@ impl Rate {
 
     /// What it makes of the limits that there are: what it does not name stays, and 0 takes a limit
     /// away.
-    fn over(&self, now: Option<Rates>) -> Option<Limits> {
+    fn over(&self, now: Option<Rates>) -> Option<ThroughputLimits> {
         if self.text.is_some() || self.iops.is_none() && self.bytes.is_none() {
             return self.text;
         }
         let now = now.unwrap_or_default();
-        Some(Limits {
+        Some(ThroughputLimits {
             iops: self.iops.or(now.iops.map(|rate| rate.0)),
             bytes_per_second: self.bytes.or(now.bytes.map(|rate| rate.0)),
         })
@@ -393,8 +393,9 @@ fn burst(view: &View<'_>, id: GroupId) -> Option<BurstKnobs> {
 }
 
 fn throughput(rates: Rates) -> Option<Value> {
-    let limits = Limits { iops: rates.iops.map(|rate| rate.0), bytes_per_second: rates.bytes.map(|rate| rate.0) };
-    (limits != Limits::default()).then(|| limits.to_string().into())
+    let limits =
+        ThroughputLimits { iops: rates.iops.map(|rate| rate.0), bytes_per_second: rates.bytes.map(|rate| rate.0) };
+    (limits != ThroughputLimits::default()).then(|| limits.to_string().into())
 }
 
 fn per_tb(view: &View<'_>, density: Density) -> u64 {

@@ -11,7 +11,7 @@ use ontap::Command;
 use ontap::catalogue::{
     CloneCommand, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename,
 };
-use ontap::value::{NewSize, ObjectName, Query, Size, SizeUnit};
+use ontap::value::{NewSize, ObjectName, Query, SizeUnit, UnitSize};
 use qos::ObjectKind;
 
 /// Volumes.
@@ -198,8 +198,8 @@ fn parent(view: &View<'_>, svm: ObjectId, mut clone: Body) -> Result<(ObjectName
 }
 
 /// A size in bytes.
-pub(super) fn size_in(body: &mut Body, field: &str) -> Result<Option<Size>, Problem> {
-    Ok(body.number(field)?.map(|number| Size { number, unit: SizeUnit::Bytes }))
+pub(super) fn size_in(body: &mut Body, field: &str) -> Result<Option<UnitSize>, Problem> {
+    Ok(body.number(field)?.map(|number| UnitSize { number, unit: SizeUnit::Bytes }))
 }
 
 impl View<'_> {

@@ -4,7 +4,7 @@ use super::{Resource, View};
 use crate::record::{Field, Kind, asked, key, known};
 use admin::{uuid_of, workload_name};
 use block::ObjectId;
-use ontap::value::Limits;
+use ontap::value::ThroughputLimits;
 use qos::{Level, Object, ObjectKind};
 use serde_json::Value;
 
@@ -37,22 +37,22 @@ fn level(view: &View<'_>, object: ObjectId) -> Option<Level> {
     in_force.levels.into_iter().find(|level| level.object == object)
 }
 
-fn ceiling(view: &View<'_>, object: ObjectId) -> Limits {
-    level(view, object).map_or_else(Limits::default, |level| {
+fn ceiling(view: &View<'_>, object: ObjectId) -> ThroughputLimits {
+    level(view, object).map_or_else(ThroughputLimits::default, |level| {
         let ceiling = level.limits.ceiling;
-        Limits { iops: ceiling.iops.map(|rate| rate.0), bytes_per_second: ceiling.bytes.map(|rate| rate.0) }
+        ThroughputLimits { iops: ceiling.iops.map(|rate| rate.0), bytes_per_second: ceiling.bytes.map(|rate| rate.0) }
     })
 }
 
-fn floor(view: &View<'_>, object: ObjectId) -> Limits {
-    level(view, object).map_or_else(Limits::default, |level| {
+fn floor(view: &View<'_>, object: ObjectId) -> ThroughputLimits {
+    level(view, object).map_or_else(ThroughputLimits::default, |level| {
         let floor = level.limits.floor;
-        Limits { iops: floor.iops.map(|rate| rate.0), bytes_per_second: floor.bytes.map(|rate| rate.0) }
+        ThroughputLimits { iops: floor.iops.map(|rate| rate.0), bytes_per_second: floor.bytes.map(|rate| rate.0) }
     })
 }
 
-fn text(limits: Limits) -> Option<Value> {
-    (limits != Limits::default()).then(|| limits.to_string().into())
+fn text(limits: ThroughputLimits) -> Option<Value> {
+    (limits != ThroughputLimits::default()).then(|| limits.to_string().into())
 }
 
 impl Resource for Workloads {

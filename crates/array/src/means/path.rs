@@ -1,7 +1,7 @@
 //! The stations of an array: its stages as servers, with what each flow asks of them.
 
 use super::Flow;
-use crate::array::{Array, Stage};
+use crate::array::{Array, ArrayStage};
 use crate::bucket::Allowance;
 use crate::cloud_volume::CloudVolume;
 use crate::device::Model;
@@ -165,10 +165,10 @@ impl Path {
         }
     }
 
-    fn stage(&mut self, stage: &Stage) {
+    fn stage(&mut self, stage: &ArrayStage) {
         match stage {
-            Stage::Link(link) => self.link(link),
-            Stage::Controller(controller) => {
+            ArrayStage::Link(link) => self.link(link),
+            ArrayStage::Controller(controller) => {
                 let unit = controller.size_unit;
                 let (read, write) = (controller.read, controller.write);
                 self.station("controller", controller.cores.into(), 1.0, |asked| {
@@ -182,10 +182,10 @@ impl Path {
                     self.stations.iter_mut().last().expect("it was added").first = Some(first);
                 }
             }
-            Stage::WriteLog(log) => self.write_log(log),
-            Stage::Cache(cache) => self.cache(cache),
-            Stage::Credits(credits) => self.limits("credits", credits),
-            Stage::Raid(raid) => self.raid(raid),
+            ArrayStage::WriteLog(log) => self.write_log(log),
+            ArrayStage::Cache(cache) => self.cache(cache),
+            ArrayStage::Credits(credits) => self.limits("credits", credits),
+            ArrayStage::Raid(raid) => self.raid(raid),
         }
     }
 

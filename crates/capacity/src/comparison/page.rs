@@ -2,8 +2,8 @@
 
 use super::{Comparison, Drawn, Line};
 use report::Page;
-use report::chart::{Axis, Chart, Level, LevelKind, Look, Mark};
-use report::section::{Answer, Charts, Figure, Group, Notes, Row, Table, Tables, Verdict};
+use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
+use report::section::{Answer, Charts, Figure, Group, Notes, RunVerdict, Table, TableRow, Tables};
 use stats::Outcome;
 
 impl Comparison {
@@ -32,14 +32,14 @@ impl Comparison {
         page
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> RunVerdict {
         let missed = self.targets.iter().filter(|target| target.outcome != Outcome::Pass).count();
         let answer = |target: &super::Target| Answer {
             outcome: target.outcome,
             question: target.asked.clone(),
             because: target.reached.clone(),
         };
-        Verdict {
+        RunVerdict {
             outcome: Some(if missed == 0 { Outcome::Pass } else { Outcome::Fail }),
             sentence: format!("{} of {} targets reached", self.targets.len() - missed, self.targets.len()),
             answers: self.targets.iter().map(answer).collect(),
@@ -47,12 +47,12 @@ impl Comparison {
     }
 
     fn numbers(&self) -> Tables {
-        let row = |fitted: &super::Fitted| Row {
+        let row = |fitted: &super::Fitted| TableRow {
             name: fitted.name.clone(),
             cells: vec![fitted.value.clone().into(), fitted.to.clone().into()],
-            ..Row::default()
+            ..TableRow::default()
         };
-        let rows: Vec<Row> = self.fitted.iter().map(row).collect();
+        let rows: Vec<TableRow> = self.fitted.iter().map(row).collect();
         Tables {
             heading: report::text::count(self.fitted.len(), "fitted number", "fitted numbers"),
             lead: if rows.is_empty() {
@@ -79,7 +79,7 @@ impl Line {
                 let error = row.error(index, column.absolute);
                 let dash = || "–".to_string();
                 let published = if published.is_empty() { dash() } else { published.clone() };
-                Row {
+                TableRow {
                     name: row.name.clone(),
                     remarks: row.left_out.iter().map(|_| "left out".into()).collect(),
                     cells: vec![
@@ -143,7 +143,7 @@ impl Drawn {
         }
         for (name, figure) in &self.levels {
             let says = vec![name.clone()];
-            let level = Level { from: x.low(), to: x.high(), figure: *figure, says, kind: LevelKind::Limit };
+            let level = Threshold { from: x.low(), to: x.high(), figure: *figure, says, kind: LevelKind::Limit };
             chart.marks.push(Mark::Level(level));
         }
         Figure::of(chart).headed(self.title.clone())

@@ -2,8 +2,8 @@
 
 use super::{Need, Sized, choice, highest};
 use report::Page;
-use report::chart::{Axis, Chart, Level, LevelKind, Look, Mark};
-use report::section::{Charts, Figure, Group, Notes, Row, Table, Tables};
+use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
+use report::section::{Charts, Figure, Group, Notes, Table, TableRow, Tables};
 use report::text::{count, fit, thousands, wrap};
 
 const COLUMNS: usize = 80;
@@ -141,7 +141,7 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
         figures: sized.iter().filter(|one| one.why_no_silo.is_none()).map(|one| figure(need, one)).collect(),
         small: false,
     });
-    let row = |one: &Sized| Row {
+    let row = |one: &Sized| TableRow {
         name: one.name.clone(),
         // Under the row: a column of sentences made the table wider than the page.
         remarks: one.why_not.iter().map(|why| format!("no: {why}")).collect(),
@@ -205,7 +205,7 @@ fn figure(need: &Need, one: &Sized) -> Figure {
         });
     }
     for (says, figure) in [("used up", 100.0), ("headroom", 100.0 * need.most)] {
-        let level = Level { from: x.low(), to: x.high(), figure, says: vec![says.into()], kind: LevelKind::Limit };
+        let level = Threshold { from: x.low(), to: x.high(), figure, says: vec![says.into()], kind: LevelKind::Limit };
         chart.marks.push(Mark::Level(level));
     }
     Figure::of(chart).headed(one.name.clone())

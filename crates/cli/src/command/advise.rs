@@ -7,7 +7,7 @@ use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Iops, Span};
 use ramp::{
-    Advice, Demand, Need, TB, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
+    Advice, Demand, PolicyNeed, TB, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
 };
 use report::Page;
 use report::text::wrap;
@@ -120,13 +120,13 @@ impl Advise {
 
     /// What has to be protected, where that is from, what is doubtful about it, and on how many
     /// volumes it is.
-    fn need(&self) -> Result<(Need, String, Vec<String>, Option<u64>)> {
+    fn need(&self) -> Result<(PolicyNeed, String, Vec<String>, Option<u64>)> {
         let cycle_limit = Span::from_secs(self.cycle_limit);
         let Some(path) = &self.recording else {
             let references = || iops_of_references(self.global_references.unwrap_or_default());
             let iops = self.iops.unwrap_or_else(references);
             return Ok((
-                Need { iops, used: self.used_space.unwrap_or_default(), cycle_limit },
+                PolicyNeed { iops, used: self.used_space.unwrap_or_default(), cycle_limit },
                 String::new(),
                 Vec::new(),
                 None,
@@ -151,7 +151,7 @@ impl Advise {
             ));
         }
         let about = about(path, &recorded, &demand, &self.demand);
-        Ok((Need { iops, used, cycle_limit }, about, warnings, recorded.volumes))
+        Ok((PolicyNeed { iops, used, cycle_limit }, about, warnings, recorded.volumes))
     }
 }
 
@@ -264,7 +264,7 @@ mod tests {
     /// advised one: 17 917 IOPS/TB on 5 TB, 89 585.
     #[test]
     fn the_lines_set_the_floor_that_was_advised() {
-        let need = Need { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) };
+        let need = PolicyNeed { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) };
         let advice = Advice::on(need).unwrap();
         let mut administration = admin::Administration::new(qos::RegistrySettings::default());
         let used = |_| 5_000_000_000_000;

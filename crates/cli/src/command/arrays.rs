@@ -120,7 +120,7 @@ fn parts(device: &Device) -> Vec<Part> {
         let figures = stage.said.iter().map(|(key, figure)| format!("{} {figure}", key.replace('_', " ")));
         let title = stage.about.as_ref().map_or(stage.kind.into(), |about| format!("{}: {about}", stage.kind));
         parts.push(Part { title, lines: figures.collect(), copies });
-        if let Some(workload::plan::Figure::Count(members)) = stage.figure("members") {
+        if let Some(workload::plan::DeviceFigure::Count(members)) = stage.figure("members") {
             copies *= members;
         }
     }

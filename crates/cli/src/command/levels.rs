@@ -79,7 +79,7 @@ fn apply(classes: &Classes, pool: &Path, svms: &[String], dry_run: bool) -> Resu
     let existing = server.policies()?;
     for step in svms.iter().flat_map(|svm| levels::steps(classes, svm, &existing)) {
         let Some(line) = step.line() else {
-            if let levels::Step::Keep(name) = &step {
+            if let levels::ClassStep::Keep(name) = &step {
                 terminal::line(&format!("{name}: is as it should be"));
             }
             continue;

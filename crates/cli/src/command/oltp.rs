@@ -8,7 +8,7 @@ mod simulated;
 use crate::Answer;
 use crate::memory::Memory;
 use ::database::Isolation;
-use ::oltp::{Columns, Mix, Mode, Scale, Think};
+use ::oltp::{Columns, Mode, SchemaScale, Think, TransactionMix};
 use anyhow::Result;
 use block::{Bytes, Span};
 use clap::Parser as _;
@@ -56,7 +56,7 @@ struct Setup {
     which: Which,
     /// How large: 1 has a million customers
     #[arg(long, value_name = "N", default_value = "0.1", value_parser = scale)]
-    scale: Scale,
+    scale: SchemaScale,
     /// Products; each is stored in about 900 warehouses
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     products: u64,
@@ -85,7 +85,7 @@ struct Work {
     warm_up: u64,
     /// How often each transaction is done: v2, v1 or as in NCR=15,BP=50
     #[arg(long, value_name = "WEIGHTS", default_value = "v2", value_parser = mix)]
-    weights: Mix,
+    weights: TransactionMix,
     /// Do the three queries of managers too (SQ, WQ, WA), which the published sets leave out
     #[arg(long)]
     queries: bool,
@@ -235,7 +235,7 @@ impl Oltp {
 }
 
 impl Work {
-    fn mix(&self) -> Result<Mix> {
+    fn mix(&self) -> Result<TransactionMix> {
         let all = if self.queries { self.weights.with_queries() } else { self.weights };
         all.without(&self.disable).map_err(|error| anyhow::anyhow!("--disable: {error}"))
     }
@@ -257,7 +257,7 @@ impl Work {
     }
 }
 
-fn scale(given: &str) -> Result<Scale, String> {
+fn scale(given: &str) -> Result<SchemaScale, String> {
     given.parse().map_err(str::to_owned)
 }
 
@@ -266,8 +266,8 @@ fn jobs(given: &str) -> Result<NonZeroUsize, String> {
     jobs.ok_or_else(|| "must be a number of connections from 1 to 256".into())
 }
 
-fn mix(given: &str) -> Result<Mix, String> {
-    Mix::parse(given).map_err(|error| error.to_string())
+fn mix(given: &str) -> Result<TransactionMix, String> {
+    TransactionMix::parse(given).map_err(|error| error.to_string())
 }
 
 fn columns(given: &str) -> Result<Columns, String> {

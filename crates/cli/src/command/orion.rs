@@ -13,7 +13,7 @@ use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use field::Field;
 use matrix::Matrix;
-use orion::{Ask, Command, Measured, Test, Where};
+use orion::{Ask, MeasuredPoint, OrionCommand, Test, Where};
 use outputs::Outputs;
 use stats::run::Run;
 use stats::{Machine, Outcome};
@@ -65,11 +65,11 @@ pub fn simulate(words: &[String], device: &Device, memory: &Memory) -> Result<An
 
 fn answered(words: &[String], storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     match orion::parse(words)? {
-        Command::Help => {
+        OrionCommand::Help => {
             terminal::print(&orion::help());
             Ok(Answer::Yes)
         }
-        Command::Run(ask) => run(*ask, storage, memory),
+        OrionCommand::Run(ask) => run(*ask, storage, memory),
     }
 }
 
@@ -111,13 +111,13 @@ fn run(mut ask: Ask, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
 }
 
 /// The result lines, and the answer.
-fn close(test: &Test, points: &[Measured], stopped: bool) -> Result<Answer> {
+fn close(test: &Test, points: &[MeasuredPoint], stopped: bool) -> Result<Answer> {
     terminal::print(&(orion::results(points) + &orion::beyond(test, points)));
     let verdicts = orion::verdicts(&test.proofs(points));
     if stopped {
         bail!("stopped before the end; the files have the {} points that were measured", points.len());
     }
-    if let Some(trouble) = points.iter().find_map(Measured::trouble) {
+    if let Some(trouble) = points.iter().find_map(MeasuredPoint::trouble) {
         bail!("{trouble}; the files have what was measured before");
     }
     match verdicts.iter().max_by_key(|verdict| verdict.outcome) {

@@ -10,7 +10,7 @@ use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
 use engine::Scene;
-use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
+use ramp::{Accounting, Criteria, Outcome, RampInvocation, RampLoad, RampRow, RampSettings, RunOutcome, RunSetup};
 use report::Page;
 use stats::run::{Point, Run, State};
 use std::os::unix::process::CommandExt as _;
@@ -35,7 +35,7 @@ pub struct Ramp {
 
 impl Ramp {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
-        let invocation = Invocation::parse(&self.words, &machine::host_name())?;
+        let invocation = RampInvocation::parse(&self.words, &machine::host_name())?;
         let folder = Path::new(&invocation.output);
         if invocation.status {
             let (line, answer) = said(folder)?;
@@ -66,7 +66,7 @@ impl Ramp {
 /// # Errors
 /// As for `seawall ramp`, and where something is asked that has no sense in virtual time.
 pub fn simulate(words: &[String], device: &Device, data: Bytes, memory: &Memory) -> Result<Answer> {
-    let invocation = Invocation::parse(words, &machine::host_name())?;
+    let invocation = RampInvocation::parse(words, &machine::host_name())?;
     let senseless = [
         ("--background", invocation.background),
         ("--status", invocation.status),
@@ -80,7 +80,7 @@ pub fn simulate(words: &[String], device: &Device, data: Bytes, memory: &Memory)
         Some(settings) => {
             // Every row says it, wherever it is copied to.
             let system = format!("{} (simulated)", settings.system);
-            let settings = &Settings { system, ..settings.clone() };
+            let settings = &RampSettings { system, ..settings.clone() };
             ramp_up(&invocation, settings, memory, &|| Ok(Box::new(SimulatedStorage::new(device, data, settings)?)))
         }
         None => {
@@ -136,8 +136,8 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
 }
 
 fn ramp_up(
-    invocation: &Invocation,
-    settings: &Settings,
+    invocation: &RampInvocation,
+    settings: &RampSettings,
     memory: &Memory,
     open: &dyn Fn() -> Result<Box<dyn Storage>>,
 ) -> Result<Answer> {
@@ -187,15 +187,15 @@ fn ramp_up(
 
 /// A ramp under way.
 struct Ramping<'a> {
-    settings: &'a Settings,
+    settings: &'a RampSettings,
     criteria: Criteria,
     /// What each run asks for.
-    loads: Vec<Load>,
+    loads: Vec<RampLoad>,
     storage: Box<dyn Storage>,
     outputs: Outputs,
     standing: Standing,
     runs: Vec<RunOutcome>,
-    rows: Vec<Row>,
+    rows: Vec<RampRow>,
     worst: Option<Outcome>,
     backend: String,
     started_unix_ms: u64,
@@ -258,7 +258,7 @@ impl Ramping<'_> {
 
     /// Adds a run to the tables, says how it was, and keeps it.
     fn keep(&mut self, number: u64, outcome: RunOutcome, run: &mut Run) -> Result<()> {
-        let mut row = Row::of(number, &outcome, self.settings);
+        let mut row = RampRow::of(number, &outcome, self.settings);
         let (verdict, judgements) = self.criteria.judge(&row, &self.settings.constants);
         row.verdict = verdict.to_string();
         self.outputs.add(&row, &outcome, self.settings.constants.cycle)?;
@@ -310,14 +310,14 @@ fn ended(outputs: &Outputs, verdict: &str, worst: Option<Outcome>, kept: Option<
 }
 
 /// On all runs together.
-fn verdict(rows: &[Row], worst: Option<Outcome>) -> String {
+fn verdict(rows: &[RampRow], worst: Option<Outcome>) -> String {
     let (runs, passed) = (rows.len(), rows.iter().filter(|row| row.verdict == "pass").count());
     let verdict = worst.map_or("cannot say".into(), |worst| worst.to_string());
     format!("{verdict}, {passed} of {runs} runs passed")
 }
 
 /// The ramp before its first run, as it is kept.
-fn begun(settings: &Settings, storage: &dyn Storage, started_unix_ms: u64) -> Run {
+fn begun(settings: &RampSettings, storage: &dyn Storage, started_unix_ms: u64) -> Run {
     let title = format!("ramp {} to {} IOPS: {}", settings.ladder.min, settings.ladder.max, settings.comment);
     let mut run = ramp::kept::begun(&settings.system, &storage.names());
     run.identity = memory::identity("ramp", title, started_unix_ms);
@@ -341,7 +341,7 @@ const HEADS: &str = concat!(
 );
 
 /// A run in a line of 80 characters.
-fn line(row: &Row) -> String {
+fn line(row: &RampRow) -> String {
     // Nothing took 0 s: there was no cycle.
     let cycle = |span: Span| if row.cycles > 0 { four(span.as_secs_f64()) } else { "-".to_owned() };
     let stamp = if row.comparable { "" } else { ", not comparable" };
@@ -373,7 +373,7 @@ fn four(value: f64) -> String {
 }
 
 /// What a reader of the row should know beside it.
-fn remarks(row: &Row) -> Vec<String> {
+fn remarks(row: &RampRow) -> Vec<String> {
     let mut found = Vec::new();
     // More of them are in the verdict.
     if row.reads_missed > 0 && row.never_made() <= Criteria::NEVER_MADE_MOST {
@@ -416,7 +416,7 @@ fn criteria(given: &str) -> Result<Criteria> {
 }
 
 /// What the reader must know.
-fn notes(settings: &Settings, storage: &dyn Storage) -> Vec<String> {
+fn notes(settings: &RampSettings, storage: &dyn Storage) -> Vec<String> {
     let mut notes = vec![length(settings)];
     notes.extend(not_comparable(settings));
     notes.extend(storage.notes());
@@ -434,7 +434,7 @@ fn notes(settings: &Settings, storage: &dyn Storage) -> Vec<String> {
 }
 
 /// How long it will take. A user of fio takes the number for seconds.
-fn length(settings: &Settings) -> String {
+fn length(settings: &RampSettings) -> String {
     // The warm-up is a nanosecond longer than a cycle.
     let said = |span: Span| Span::from_millis(span.as_nanos() / 1_000_000).spoken();
     let runs = settings.ladder.runs;
@@ -445,12 +445,12 @@ fn length(settings: &Settings) -> String {
 }
 
 /// What an advice from this ramp's folder needs to know.
-fn about(settings: &Settings, storage: &dyn Storage) -> Vec<String> {
+fn about(settings: &RampSettings, storage: &dyn Storage) -> Vec<String> {
     let cycle = settings.constants.cycle.as_nanos() / 1_000_000;
     vec![format!("{}{}", demand::USED, storage.size().0), format!("{}{cycle}", demand::CYCLE)]
 }
 
-fn not_comparable(settings: &Settings) -> Option<String> {
+fn not_comparable(settings: &RampSettings) -> Option<String> {
     let differences = settings.differences();
     (!differences.is_empty()).then(|| format!("not comparable with published figures: {}", differences.join(", ")))
 }

@@ -11,7 +11,7 @@ use crate::{Answer, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use results::Filter;
 use std::path::{Path, PathBuf};
-use tiers::{List, Table};
+use tiers::{List, TierTable};
 
 /// Compare storage tiers by what they do alone and by what a database makes of them
 ///
@@ -157,7 +157,7 @@ fn read(path: Option<&Path>) -> Result<(List, PathBuf)> {
 }
 
 /// The table with what the host sees, the files of other tools, and the runs that were kept.
-fn filled(list: &List, folder: &Path, more: &[(u32, PathBuf)], memory: &Memory) -> Result<Table> {
+fn filled(list: &List, folder: &Path, more: &[(u32, PathBuf)], memory: &Memory) -> Result<TierTable> {
     let mut table = list.table();
     for (row, tier) in table.rows.iter_mut().zip(&list.tiers) {
         if let Some(path) = &tier.path {

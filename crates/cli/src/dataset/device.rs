@@ -159,7 +159,7 @@ impl Filler {
     /// Makes it ours: what it was must not be recognised any more. Nothing of that need be durable
     /// before the data is: a device without a label is filled from its beginning.
     fn claim(&self, pipe: &mut Pipe) -> Result<(), Fault> {
-        for part in self.permit.parts().iter().filter(|part| part.kind() == storage::Kind::File) {
+        for part in self.permit.parts().iter().filter(|part| part.kind() == storage::PlaceKind::File) {
             let Some(path) = part.path() else { continue };
             let file = std::fs::File::open(path).map_err(|_| Fault::Gone)?;
             uring::mark::set(&file).map_err(|_| Fault::Io)?;

@@ -7,7 +7,7 @@ use super::Field;
 use super::load::{factor_max, last_runs, one_burst, ramps, window};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
-use ramp::{Busy, Settings, TimelineSecond, Window, busy};
+use ramp::{Busy, RampSettings, TimelineSecond, Window, busy};
 use workload::plan::HostsPlan;
 
 /// Bursts that are tried at most.
@@ -104,7 +104,7 @@ fn whole_run(
 
 /// What the storage did while all hosts wrote in the one run of these ramps; `None` where that was
 /// too short to tell.
-fn measured_by(field: &mut dyn Field, ramps: &[Settings]) -> Result<Option<Busy>> {
+fn measured_by(field: &mut dyn Field, ramps: &[RampSettings]) -> Result<Option<Busy>> {
     let runs = field.run(ramps, 0).context("while the storage was measured")?;
     let seconds: Vec<_> = runs.iter().map(|run| TimelineSecond::of(0, run)).collect();
     Ok(busy(&seconds, 0).filter(Busy::is_long))

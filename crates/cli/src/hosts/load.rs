@@ -5,8 +5,8 @@ use block::Span;
 use ontap::Word;
 use ontap::value::AdaptiveRate;
 use qos::RegistrySettings;
-use ramp::{Accounting, BLOCK, Constants, HostLoad, Ladder, Layout, Load, Settings, Steps, Window};
-use workload::plan::{HostsPlan, PlannedHost, Units};
+use ramp::{Accounting, BLOCK, Constants, HostLoad, Ladder, Layout, RampLoad, RampSettings, Steps, Window};
+use workload::plan::{HostsPlan, PlanUnits, PlannedHost};
 
 /// What published figures are multiplied by.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,8 +22,8 @@ impl Scaling {
     /// For this factor of rates.
     pub fn of(plan: &HostsPlan, factor: f64) -> Scaling {
         let tb = match plan.units {
-            Units::Decimal => 1e12,
-            Units::Binary => (1u64 << 40) as f64,
+            PlanUnits::Decimal => 1e12,
+            PlanUnits::Binary => (1u64 << 40) as f64,
         };
         let here = plan.hosts.iter().find(|host| host.protected).map_or(1, |host| host.volumes.len());
         let here = (here as u64 * plan.volume_size.0) as f64;
@@ -83,8 +83,8 @@ fn ladder(plan: &HostsPlan, host: &PlannedHost, factor: f64) -> Ladder {
 }
 
 /// The ramp of each host, with rates times `factor`.
-pub fn ramps(plan: &HostsPlan, factor: f64) -> Vec<Settings> {
-    let ramp = |(number, host): (usize, &PlannedHost)| Settings {
+pub fn ramps(plan: &HostsPlan, factor: f64) -> Vec<RampSettings> {
+    let ramp = |(number, host): (usize, &PlannedHost)| RampSettings {
         ladder: ladder(plan, host, factor),
         runtime: plan.run_length,
         wij_file: host.journal_path(),
@@ -99,14 +99,16 @@ pub fn ramps(plan: &HostsPlan, factor: f64) -> Vec<Settings> {
 }
 
 /// The last runs of these ramps alone.
-pub fn last_runs(ramps: &[Settings]) -> Vec<Settings> {
-    let last =
-        |ramp: &Settings| Settings { ladder: Ladder { min: ramp.ladder.max, runs: 1, ..ramp.ladder }, ..ramp.clone() };
+pub fn last_runs(ramps: &[RampSettings]) -> Vec<RampSettings> {
+    let last = |ramp: &RampSettings| RampSettings {
+        ladder: Ladder { min: ramp.ladder.max, runs: 1, ..ramp.ladder },
+        ..ramp.clone()
+    };
     ramps.iter().map(last).collect()
 }
 
 /// The same with cycles `cycle` apart, long enough for one burst.
-pub fn one_burst(ramps: &[Settings], cycle: Span) -> Vec<Settings> {
+pub fn one_burst(ramps: &[RampSettings], cycle: Span) -> Vec<RampSettings> {
     let mut runs = last_runs(ramps);
     for ramp in &mut runs {
         // Reads go on for as long as the burst may last; the next cycle would begin just then.
@@ -118,8 +120,8 @@ pub fn one_burst(ramps: &[Settings], cycle: Span) -> Vec<Settings> {
 /// How the plan's policies are meant.
 pub fn registry_settings(plan: &HostsPlan) -> RegistrySettings {
     let units = match plan.units {
-        Units::Decimal => qos::Units::Decimal,
-        Units::Binary => qos::Units::Binary,
+        PlanUnits::Decimal => qos::Units::Decimal,
+        PlanUnits::Binary => qos::Units::Binary,
     };
     RegistrySettings { units, ..RegistrySettings::default() }
 }
@@ -155,7 +157,7 @@ pub fn journal_bytes(plan: &HostsPlan, host: &PlannedHost) -> u64 {
 /// The largest factor at which every burst still has room.
 pub fn factor_max(plan: &HostsPlan) -> f64 {
     let most = plan.hosts.iter().map(|host| {
-        let burst = Load::of(host.to, &constants(plan)).burst.max(1);
+        let burst = RampLoad::of(host.to, &constants(plan)).burst.max(1);
         // A block of each volume is its label.
         (host.volumes.len() as u64 * (plan.volume_size.0 / BLOCK - 1)) as f64 / burst as f64
     });

@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 use anyhow::{Context as _, Result};
 use block::{Bytes, Span, Time};
 use engine::Managed;
-use ramp::{RunOutcome, Settings};
+use ramp::{RampSettings, RunOutcome};
 use std::path::Path;
 use storage::Place;
 use uring::Clock;
@@ -90,7 +90,7 @@ impl Field for Real {
         &mut self.server
     }
 
-    fn run(&mut self, ramps: &[Settings], number: u64) -> Result<Vec<RunOutcome>> {
+    fn run(&mut self, ramps: &[RampSettings], number: u64) -> Result<Vec<RunOutcome>> {
         let (outcomes, apart) = together(&self.hosts, ramps, number, &self.stop)?;
         self.apart = self.apart.max(apart);
         Ok(outcomes)

@@ -14,7 +14,7 @@ use crate::stage::modelled::{Model, Modelled};
 use anyhow::Result;
 use block::{Driver as _, ObjectId, Span, Time, Wait, drive};
 use engine::Managed;
-use ramp::{BLOCK, DataFile, Layout, Machine, NoContents, RunOutcome, RunSetup, Settings, Spot};
+use ramp::{BLOCK, CycleMachine, DataFile, Layout, NoContents, RampSettings, RunOutcome, RunSetup, Spot};
 use server::Accounts;
 use workload::plan::HostsPlan;
 
@@ -61,14 +61,14 @@ impl Field for Simulated {
         &mut self.server
     }
 
-    fn run(&mut self, ramps: &[Settings], number: u64) -> Result<Vec<RunOutcome>> {
+    fn run(&mut self, ramps: &[RampSettings], number: u64) -> Result<Vec<RunOutcome>> {
         let start = self.now();
         let mut machines = Vec::new();
         for ((ramp, layout), journal) in ramps.iter().zip(&self.layouts).zip(&self.journals) {
             let target = Box::new(self.server.hub.socket());
             let (load, setup) = (ramp.loads()[number as usize], RunSetup::of(ramp, number));
             self.server.uses(*journal, Layout::wij_need(load.burst));
-            machines.push(Machine::new(target, Box::new(NoContents), layout.clone(), &load, &setup, start)?);
+            machines.push(CycleMachine::new(target, Box::new(NoContents), layout.clone(), &load, &setup, start)?);
         }
         let stop = &self.stop;
         let mut is_stopped = false;

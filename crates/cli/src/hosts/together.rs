@@ -13,7 +13,7 @@ use crate::interrupt::Stop;
 use crate::ramping::{OpenedStorage, Wanted, failed};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Span, Time};
-use ramp::{RunOutcome, RunSetup, Settings};
+use ramp::{RampSettings, RunOutcome, RunSetup};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, ScopedJoinHandle};
@@ -47,7 +47,7 @@ type Played = Option<(RunOutcome, Time)>;
 ///
 /// # Errors
 /// A stop was asked for, or the first host that failed: the runs of all were ended then.
-pub fn together(hosts: &[Host], ramps: &[Settings], number: u64, stop: &Stop) -> Result<(Vec<RunOutcome>, Span)> {
+pub fn together(hosts: &[Host], ramps: &[RampSettings], number: u64, stop: &Stop) -> Result<(Vec<RunOutcome>, Span)> {
     let (lost, clock) = (&AtomicBool::new(false), Clock::new());
     let played: Vec<Result<Played>> = std::thread::scope(|scope| {
         let (ready, is_ready) = channel();
@@ -85,9 +85,9 @@ pub fn together(hosts: &[Host], ramps: &[Settings], number: u64, stop: &Stop) ->
 }
 
 impl Host {
-    fn run(&self, ramp: &Settings, number: u64, cue: Cue<'_>) -> Result<Played> {
+    fn run(&self, ramp: &RampSettings, number: u64, cue: Cue<'_>) -> Result<Played> {
         let Cue { ready, begin, stop, lost, clock } = cue;
-        let settings = Settings { wij_file: self.journal.clone(), ..ramp.clone() };
+        let settings = RampSettings { wij_file: self.journal.clone(), ..ramp.clone() };
         let mut storage = OpenedStorage::open(&Wanted::beside_others(&self.data), &settings)?;
         let (load, setup) = (settings.loads()[number as usize], RunSetup::of(&settings, number));
         let opened = storage.ready(&settings, number)?;

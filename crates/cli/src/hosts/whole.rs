@@ -4,23 +4,23 @@ use super::load::{Scaling, fitted};
 use super::{HALVES, Turn, turns};
 use crate::memory;
 use anyhow::Result;
-use ramp::{Answered, Experiment, Settings, experiment_verdict};
-use stats::run::{Actor, Identity, Place, Point, Run};
+use ramp::{Answered, Experiment, RampSettings, experiment_verdict};
+use stats::run::{Identity, Point, Run, RunActor, RunPlace};
 use stats::{Outcome, Scale, Verdict};
 use workload::plan::{HostsPlan, PlannedHost};
 
 /// The run before its first point: its hosts, and what they load.
 pub(super) fn begun(plan: &HostsPlan, mut run: Run) -> Run {
     for host in &plan.hosts {
-        let place = Some(run.place(Place { kind: "volume".into(), name: luns(plan, host), size: None }));
-        run.actors.push(Actor { name: host.name.clone(), host: host.name.clone(), group: None, place });
+        let place = Some(run.place(RunPlace { kind: "volume".into(), name: luns(plan, host), size: None }));
+        run.actors.push(RunActor { name: host.name.clone(), host: host.name.clone(), group: None, place });
     }
     run.set(None, "cycle_s", plan.cycle.as_secs_f64());
     run
 }
 
 /// A point for each run of each half, in the order of time, with its lines fitted to this machine.
-pub(super) fn points(plan: &HostsPlan, ramps: &[Settings], scaling: Scaling) -> Result<Vec<Point>> {
+pub(super) fn points(plan: &HostsPlan, ramps: &[RampSettings], scaling: Scaling) -> Result<Vec<Point>> {
     let targets: Vec<Vec<u64>> = ramps.iter().map(|ramp| ramp.ladder.targets()).collect();
     let point = |turn: Turn| {
         let published = [&plan.floors_on, &plan.floors_off][turn.half].clone();

@@ -1,7 +1,7 @@
 //! What a cycle writes: blocks that say what they are, in the worker's slab.
 
 use block::Buf;
-use ramp::{BLOCK, Buffers, Contents, Identity, Place, Recipe};
+use ramp::{BLOCK, BlockIdentity, BlockTarget, BufferContents, Buffers, Recipe};
 use uring::Io;
 
 /// The transaction journal's number among jobs: none that holds data.
@@ -73,20 +73,20 @@ impl SlabBuffers {
         SlabBuffers { io: io.clone(), owners, wij, base: (run + 1) << 32 }
     }
 
-    fn write(&self, block: &mut [u8], contents: Contents<'_>) {
+    fn write(&self, block: &mut [u8], contents: BufferContents<'_>) {
         match contents {
-            Contents::Header { blocks, generation } => {
+            BufferContents::Header { blocks, generation } => {
                 Header { blocks, generation: self.base | generation, ready: self.wij }.write(block);
             }
-            Contents::Blocks(places) => {
-                let Place { file, block: number, generation } = places[0];
+            BufferContents::Blocks(places) => {
+                let BlockTarget { file, block: number, generation } = places[0];
                 let owner = &self.owners[file];
                 let generation = self.base | generation;
-                let identity = Identity { job: owner.job, block: owner.first + number, generation };
+                let identity = BlockIdentity { job: owner.job, block: owner.first + number, generation };
                 owner.recipe.write(block, identity);
             }
-            Contents::Stream { first, .. } => {
-                let identity = Identity { job: STREAM, block: first, generation: self.base };
+            BufferContents::Stream { first, .. } => {
+                let identity = BlockIdentity { job: STREAM, block: first, generation: self.base };
                 self.owners[0].recipe.write(block, identity);
             }
         }
@@ -99,7 +99,7 @@ impl Buffers for SlabBuffers {
     }
 
     /// One block at a time: a microsecond or two, as much as a read may wait.
-    fn fill(&mut self, buf: &mut Buf, from: u64, contents: Contents<'_>) -> u64 {
+    fn fill(&mut self, buf: &mut Buf, from: u64, contents: BufferContents<'_>) -> u64 {
         let from = (from * BLOCK) as usize;
         self.io.with_mut(buf, |bytes| self.write(&mut bytes[from..from + BLOCK as usize], contents));
         1

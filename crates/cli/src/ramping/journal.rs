@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Fault};
 use ramp::BLOCK;
 use std::path::Path;
-use storage::{Contents, Kind, Permit, Plan};
+use storage::{Contents, LayoutPlan, Permit, PlaceKind};
 
 /// Makes `path`, for which leave was given, a journal of at least `need` bytes.
 pub fn prepare_file(option: &str, permit: &Permit, path: &Path, need: u64) -> Result<()> {
@@ -29,7 +29,7 @@ pub fn prepare_file(option: &str, permit: &Permit, path: &Path, need: u64) -> Re
     }
     // Blocks that were never written cost more to write than others: once ahead, as in a database
     // that has run before.
-    permit.lay_out(Plan { len: need, contents: Contents::Zeroes, until_full: false }).with_context(name)
+    permit.lay_out(LayoutPlan { len: need, contents: Contents::Zeroes, until_full: false }).with_context(name)
 }
 
 /// A part of a device or an export.
@@ -49,10 +49,10 @@ fn header(pipe: &mut Pipe, at: u64) -> Result<Option<Header>, Fault> {
 /// it held something else is taken away.
 pub fn prepare_part(permit: &Permit, part: Part, consent: &Consent) -> Result<()> {
     let place = permit.place();
-    if permit.kind() == Kind::Nothing {
+    if permit.kind() == PlaceKind::Nothing {
         return Ok(());
     }
-    let was_other = part.at == 0 && permit.kind() != Kind::File && !permit.holds(consent)?.is_empty();
+    let was_other = part.at == 0 && permit.kind() != PlaceKind::File && !permit.holds(consent)?.is_empty();
     let mut pipe = Pipe::open(permit)?;
     let mut prepare = || -> Result<(), Fault> {
         if was_other {

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use ramp::{
-    HEADER, Row, RunOutcome, SECONDS_HEADER, TimelineSecond, cycles_csv, cycles_header, next_number, seconds_csv,
+    HEADER, RampRow, RunOutcome, SECONDS_HEADER, TimelineSecond, cycles_csv, cycles_header, next_number, seconds_csv,
 };
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -57,7 +57,7 @@ impl Outputs {
     }
 
     /// Adds a run.
-    pub fn add(&self, row: &Row, outcome: &RunOutcome, period: block::Span) -> Result<()> {
+    pub fn add(&self, row: &RampRow, outcome: &RunOutcome, period: block::Span) -> Result<()> {
         self.append("summary.csv", HEADER, &row.line())?;
         self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, &outcome.cycles, period, row.comparable))?;
         self.append("seconds.csv", SECONDS_HEADER, &seconds_csv(&TimelineSecond::of(row.run, outcome), row.comparable))

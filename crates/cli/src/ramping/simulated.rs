@@ -11,7 +11,9 @@ use anyhow::Result;
 use array::VirtualClock;
 use block::{Bytes, ObjectId, Span, Target};
 use engine::Hub;
-use ramp::{BLOCK, DataFile, Layout, Load, Machine, NoContents, Progress, RunOutcome, RunSetup, Settings, Spot};
+use ramp::{
+    BLOCK, CycleMachine, DataFile, Layout, NoContents, Progress, RampLoad, RampSettings, RunOutcome, RunSetup, Spot,
+};
 use std::path::Path;
 use workload::plan::Device;
 
@@ -34,7 +36,7 @@ impl SimulatedStorage {
     ///
     /// # Errors
     /// Two figures of the device contradict each other.
-    pub fn new(device: &Device, data: Bytes, settings: &Settings) -> Result<SimulatedStorage> {
+    pub fn new(device: &Device, data: Bytes, settings: &RampSettings) -> Result<SimulatedStorage> {
         let data = Bytes(data.0 / BLOCK * BLOCK);
         let burst = settings.loads().iter().map(|load| load.burst).max().unwrap_or(0);
         let wij = Spot { object: DEVICE, at: data.0, bytes: Layout::wij_need(burst) };
@@ -78,15 +80,15 @@ impl Storage for SimulatedStorage {
 
     fn play(
         &mut self,
-        _settings: &Settings,
-        load: &Load,
+        _settings: &RampSettings,
+        load: &RampLoad,
         setup: &RunSetup,
         _run: u64,
         watch: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<(RunOutcome, String)> {
         let target = Box::new(self.hub.socket());
         let start = block::Driver::now(&self.clock);
-        let machine = Machine::new(target, Box::new(NoContents), self.layout.clone(), load, setup, start)?;
+        let machine = CycleMachine::new(target, Box::new(NoContents), self.layout.clone(), load, setup, start)?;
         Ok((machine.run(&mut self.clock, LOOK, watch), "virtual time".into()))
     }
 }

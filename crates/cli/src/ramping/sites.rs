@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use block::{Bytes, ObjectId};
 use ramp::{BLOCK, DataFile, Dataset, Label, Spot};
 use std::path::Path;
-use storage::{Intent, Kind, Permit};
+use storage::{Intent, Permit, PlaceKind};
 
 /// Something with blocks.
 struct Site {
@@ -125,7 +125,7 @@ impl Sites {
     pub fn prepare(&self, option: &str, spot: Spot, consent: &Consent) -> Result<()> {
         let Site { permit, .. } = &self.all[spot.object.0 as usize];
         match permit.path() {
-            Some(path) if permit.kind() != Kind::Device && spot.at == 0 => {
+            Some(path) if permit.kind() != PlaceKind::Device && spot.at == 0 => {
                 journal::prepare_file(option, permit, path, spot.bytes)
             }
             _ => journal::prepare_part(permit, Part { at: spot.at, bytes: spot.bytes }, consent),

@@ -6,7 +6,7 @@ use crate::live::{Live, Stream};
 use crate::{Answer, complaint};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
-use ramp::{Constants, Load, Phase, Progress, Settings};
+use ramp::{Constants, Progress, RampLoad, RampSettings, WriterPhase};
 use report::live::LiveWorkload;
 use report::text;
 use stats::run::Times;
@@ -36,7 +36,7 @@ impl Standing {
     ///
     /// # Errors
     /// Another ramp is writing there.
-    pub fn begin(folder: &Path, stop: Stop, settings: &Settings, quiet: bool) -> Result<Standing> {
+    pub fn begin(folder: &Path, stop: Stop, settings: &RampSettings, quiet: bool) -> Result<Standing> {
         must_be_free(folder)?;
         for name in [STOP, ENDED] {
             let _ = std::fs::remove_file(folder.join(name));
@@ -56,7 +56,14 @@ impl Standing {
     }
 
     /// Shows how a run stands; whether it is to go on. `run` counts from 1, 0 is the warm-up.
-    pub fn show(&mut self, run: usize, load: &Load, length: Span, constants: &Constants, progress: &Progress) -> bool {
+    pub fn show(
+        &mut self,
+        run: usize,
+        load: &RampLoad,
+        length: Span,
+        constants: &Constants,
+        progress: &Progress,
+    ) -> bool {
         let line = run_line(run, self.runs, load, length, progress) + self.stamp;
         let cycle = cycle_line(constants, load, progress);
         // A file each second, not each look.
@@ -177,7 +184,7 @@ fn is_alive(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-fn run_line(run: usize, runs: usize, load: &Load, length: Span, progress: &Progress) -> String {
+fn run_line(run: usize, runs: usize, load: &RampLoad, length: Span, progress: &Progress) -> String {
     let seconds = |span: Span| span.as_secs_f64().round();
     let name = if run == 0 { "warm-up".to_owned() } else { format!("run {run} of {runs}") };
     format!(
@@ -208,14 +215,14 @@ fn reads_since(before: Option<&Progress>, now: &Progress) -> Interval {
 /// Characters of the bar that shows how much of a burst is written.
 const BAR: u64 = 10;
 
-fn cycle_line(constants: &Constants, load: &Load, progress: &Progress) -> String {
+fn cycle_line(constants: &Constants, load: &RampLoad, progress: &Progress) -> String {
     let (phase, is_writing) = match progress.phase {
-        Phase::Sleep => return format!("cycle {}: asleep", progress.cycles + 1),
-        Phase::Journal => ("journal", true),
-        Phase::JournalSync => ("journal sync", false),
-        Phase::Data => ("database", true),
-        Phase::DataSync => ("database sync", false),
-        Phase::Clear => ("journal clear", false),
+        WriterPhase::Sleep => return format!("cycle {}: asleep", progress.cycles + 1),
+        WriterPhase::Journal => ("journal", true),
+        WriterPhase::JournalSync => ("journal sync", false),
+        WriterPhase::Data => ("database", true),
+        WriterPhase::DataSync => ("database sync", false),
+        WriterPhase::Clear => ("journal clear", false),
     };
     let mut line = format!("cycle {}: {phase}", progress.cycles + 1);
     if is_writing {
@@ -239,7 +246,7 @@ mod tests {
     /// 5 s behind it.
     #[test]
     fn the_cycle_is_shown_by_phase_blocks_and_seconds() {
-        let (constants, load) = (Constants::default(), Load { target: 1000, read_percent: 75, burst: 20_000 });
+        let (constants, load) = (Constants::default(), RampLoad { target: 1000, read_percent: 75, burst: 20_000 });
         let progress = |phase, blocks_left, cycle| Progress {
             elapsed: Span::from_secs(90),
             phase,
@@ -251,31 +258,31 @@ mod tests {
         };
         let line = |phase, left, cycle| cycle_line(&constants, &load, &progress(phase, left, cycle));
         assert_eq!(
-            line(Phase::Journal, 10_000, 10),
+            line(WriterPhase::Journal, 10_000, 10),
             "cycle 1: journal [#####-----] 10000 blocks left, 35.0 s to the 45.0 s line"
         );
-        assert_eq!(line(Phase::DataSync, 0, 50), "cycle 1: database sync, 5.0 s over its 45.0 s");
+        assert_eq!(line(WriterPhase::DataSync, 0, 50), "cycle 1: database sync, 5.0 s over its 45.0 s");
         // As long as it gets in a published run: 150 000 IOPS, the last cycle. It is shown whole in
         // 80 columns.
-        let (load, last) = (Load { burst: 3_000_000, ..load }, progress(Phase::Data, 1_500_000, 73));
+        let (load, last) = (RampLoad { burst: 3_000_000, ..load }, progress(WriterPhase::Data, 1_500_000, 73));
         let longest = cycle_line(&constants, &load, &Progress { cycles: 21, ..last });
         assert_eq!(longest, "cycle 22: database [#####-----] 1500000 blocks left, 28.0 s over its 45.0 s");
         assert!(longest.len() < 80, "{}", longest.len());
-        assert_eq!(line(Phase::Sleep, 0, 0), "cycle 1: asleep");
+        assert_eq!(line(WriterPhase::Sleep, 0, 0), "cycle 1: asleep");
         // 750 reads of 1 ms in the first second, 250 of 5 ms in the next: all of them have a mean
         // of 2 ms.
         let at = |seconds, reads, mean| Progress {
             elapsed: Span::from_secs(seconds),
             reads,
             read_mean: Span::from_millis(mean),
-            ..progress(Phase::Sleep, 0, 0)
+            ..progress(WriterPhase::Sleep, 0, 0)
         };
         let (first, second) = (at(1, 750, 1), at(2, 1000, 2));
         let reads = reads_since(Some(&first), &second);
         assert_eq!((reads.length, reads.counts.reads), (Span::SECOND, 250));
         assert_eq!(reads.response.map(|times| times.mean), Some(Span::from_millis(5)));
         assert_eq!(reads_since(None, &first).iops(), 750.0);
-        let run = run_line(2, 10, &load, Span::from_secs(1800), &progress(Phase::Sleep, 0, 0));
+        let run = run_line(2, 10, &load, Span::from_secs(1800), &progress(WriterPhase::Sleep, 0, 0));
         assert_eq!(run, "run 2 of 10, 1000 IOPS, 90 of 1800 s, read 812 µs");
     }
 }

@@ -8,11 +8,11 @@ use crate::dataset::{self, Consent, Found, Place};
 use crate::{machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use block::{Bytes, Driver as _, ObjectId, Span, Target as _};
-use ramp::{BLOCK, Invocation, Layout, Load, Machine, Progress, RunOutcome, RunSetup, Settings, Spot};
+use ramp::{BLOCK, CycleMachine, Layout, Progress, RampInvocation, RampLoad, RampSettings, RunOutcome, RunSetup, Spot};
 use stats::job::Losses;
 use std::path::{Path, PathBuf};
 use storage::{How, LossCounts, NbdTarget, OpenError, Opened, Permit};
-use uring::disk::{self, Cache};
+use uring::disk::{self, Caching};
 use uring::{Io, IoSettings};
 
 /// How often a run is looked at.
@@ -28,19 +28,19 @@ pub struct Wanted<'a> {
     devices: &'a [String],
     journal_file: Option<&'a str>,
     consent: Consent,
-    cache: Cache,
+    cache: Caching,
     alert: Span,
 }
 
 impl<'a> Wanted<'a> {
     /// What a command line names.
-    pub fn of(invocation: &'a Invocation) -> Wanted<'a> {
+    pub fn of(invocation: &'a RampInvocation) -> Wanted<'a> {
         Wanted {
             directories: &invocation.directories,
             devices: &invocation.devices,
             journal_file: invocation.journal_file.as_deref(),
             consent: dataset::consent(&invocation.destroy, &invocation.even_in_use),
-            cache: if invocation.page_cache { Cache::Page } else { Cache::Direct },
+            cache: if invocation.page_cache { Caching::Page } else { Caching::Direct },
             alert: ALERT,
         }
     }
@@ -48,7 +48,7 @@ impl<'a> Wanted<'a> {
     /// Devices alone, by a host that has others beside it on this machine.
     pub fn beside_others(devices: &'a [String]) -> Wanted<'a> {
         let consent = dataset::consent(&[], &[]);
-        Wanted { directories: &[], devices, journal_file: None, consent, cache: Cache::Direct, alert: Span::ZERO }
+        Wanted { directories: &[], devices, journal_file: None, consent, cache: Caching::Direct, alert: Span::ZERO }
     }
 }
 
@@ -59,7 +59,7 @@ pub struct OpenedStorage {
     folder: Option<PathBuf>,
     wij: Spot,
     stream: Option<Spot>,
-    cache: Cache,
+    cache: Caching,
     alert: Span,
 }
 
@@ -68,7 +68,7 @@ impl OpenedStorage {
     ///
     /// # Errors
     /// It is not there, not filled, too small for the largest burst, or may not be written.
-    pub fn open(wanted: &Wanted<'_>, settings: &Settings) -> Result<OpenedStorage> {
+    pub fn open(wanted: &Wanted<'_>, settings: &RampSettings) -> Result<OpenedStorage> {
         let mut sites = Sites::default();
         let Wanted { directories, devices, consent, cache, alert, .. } = wanted;
         let mut found: Vec<Found> = directories.iter().map(|folder| named_data(folder)).collect::<Result<_>>()?;
@@ -106,7 +106,7 @@ impl OpenedStorage {
     ///
     /// # Errors
     /// It cannot be opened any more, or takes no writes as long as the journal's.
-    pub fn ready(&mut self, settings: &Settings, number: u64) -> Result<Ready> {
+    pub fn ready(&mut self, settings: &RampSettings, number: u64) -> Result<Ready> {
         let io = self.worker(settings)?;
         let (target, losses) = self.routes(&io)?;
         let (longest, wij_write) = (target.traits().longest, settings.constants.wij_write.0);
@@ -120,7 +120,7 @@ impl OpenedStorage {
     }
 
     /// A ring with memory for all that can be in flight.
-    fn worker(&self, settings: &Settings) -> Result<Io> {
+    fn worker(&self, settings: &RampSettings) -> Result<Io> {
         let constants = &settings.constants;
         // What each connection receives into, and as much again, as memory comes in powers of two.
         let connections: u64 = self.sites.permits().map(|permit| u64::from(permit.connections())).sum();
@@ -197,7 +197,7 @@ impl Storage for OpenedStorage {
                 self.size()
             ));
         }
-        if self.cache == Cache::Page {
+        if self.cache == Caching::Page {
             notes.push("through the page cache: the figures are this machine's memory's, not the storage's".into());
         }
         notes
@@ -205,8 +205,8 @@ impl Storage for OpenedStorage {
 
     fn play(
         &mut self,
-        settings: &Settings,
-        load: &Load,
+        settings: &RampSettings,
+        load: &RampLoad,
         setup: &RunSetup,
         run: u64,
         watch: &mut dyn FnMut(&Progress) -> bool,
@@ -232,12 +232,13 @@ impl Ready {
     /// The data or the journal is too small for the load.
     pub fn run(
         self,
-        load: &Load,
+        load: &RampLoad,
         setup: &RunSetup,
         watch: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<(RunOutcome, String)> {
         let Ready { io, target, losses, buffers, layout, alert } = self;
-        let machine = Machine::new(Box::new(target), Box::new(buffers), layout, load, setup, io.now())?.alert(alert);
+        let machine =
+            CycleMachine::new(Box::new(target), Box::new(buffers), layout, load, setup, io.now())?.alert(alert);
         let mut driver = io.clone();
         let before = uring::usage::thread_busy();
         let outcome = machine.run(&mut driver, LOOK, watch);
@@ -269,7 +270,7 @@ fn enough(sites: &Sites, burst: u64) -> Result<()> {
 }
 
 /// Where the transaction journal goes.
-fn journal_file(wanted: &Wanted<'_>, settings: &Settings) -> Result<String> {
+fn journal_file(wanted: &Wanted<'_>, settings: &RampSettings) -> Result<String> {
     if let Some(given) = wanted.journal_file {
         return Ok(given.into());
     }

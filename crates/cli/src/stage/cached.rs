@@ -10,7 +10,7 @@
 
 use admin::{Administration, CacheMemory, Effect};
 use block::{Bytes, Completion, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
-use cache::{Cache, Key, PartitionId, Policy};
+use cache::{Cache, Eviction, Key, PartitionId};
 use stats::run::Hits;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -39,7 +39,7 @@ impl Memory {
     /// Of so many bytes.
     pub fn new(memory: Bytes) -> Memory {
         let slots = u32::try_from(memory.0 / CACHE_PAGE).unwrap_or(u32::MAX - 1);
-        let cache = Cache::new(slots, Policy::default());
+        let cache = Cache::new(slots, Eviction::default());
         let (places, asked) = Default::default();
         Memory(Rc::new(RefCell::new(State { cache, places, next_view: 0, asked })))
     }
@@ -57,7 +57,7 @@ impl Memory {
                 Effect::Divide => {
                     let sizes = administration.partitions.sizes().into_iter();
                     let parts = sizes.map(|(id, size)| (PartitionId(id as u8), (size.0 / CACHE_PAGE) as u32));
-                    let divided = state.cache.divide(Policy::default(), &parts.collect::<Vec<_>>());
+                    let divided = state.cache.divide(Eviction::default(), &parts.collect::<Vec<_>>());
                     debug_assert!(divided.is_ok(), "the administration checked it: {divided:?}");
                     let mut freed = Vec::new();
                     while !state.cache.shrink(u32::MAX, &mut freed) {}

@@ -3,12 +3,12 @@
 
 use anyhow::{Context as _, Result, bail};
 use array::{
-    Allowance, Array, CachePolicy, Change, CloudVolume, Controller, DeviceSpec, Disk, Flash, Host, Level, Link, Model,
-    ParallelServers, Pause, Raid, ReadCache, Stage, WriteLog,
+    Allowance, Array, ArrayStage, CachePolicy, Change, CloudVolume, Controller, DeviceSpec, Disk, Flash, Host, Level,
+    Link, Model, ParallelServers, Pause, Raid, ReadCache, WriteLog,
 };
 use block::{Bytes, ObjectId, Span, Target, Time};
 use storage::{Joined, Member};
-use workload::plan::{Device, Figure};
+use workload::plan::{Device, DeviceFigure};
 
 /// The device of a plan, `size` large.
 ///
@@ -144,14 +144,14 @@ fn array(model: &mut Array, stages: &[Device]) -> Result<()> {
     Ok(())
 }
 
-fn stage(said: &Device) -> Result<Stage> {
+fn stage(said: &Device) -> Result<ArrayStage> {
     Ok(match said.kind {
         "link" => {
             let mut link = Link { flow: said.figure("flow").map(size), ..Link::default() };
             set_size(said, "bandwidth", &mut link.bandwidth);
             set_time(said, "latency", &mut link.latency);
             set_count(said, "flows", &mut link.flows);
-            Stage::Link(link)
+            ArrayStage::Link(link)
         }
         "controller" => {
             let mut controller = Controller { size_unit: said.figure("size_unit").map(size), ..Controller::default() };
@@ -160,8 +160,8 @@ fn stage(said: &Device) -> Result<Stage> {
             set_time(said, "write", &mut controller.write);
             set_time(said, "flush", &mut controller.flush);
             set_time(said, "trim", &mut controller.trim);
-            controller.reads_first = matches!(said.figure("reads_first"), Some(Figure::Flag(true)));
-            Stage::Controller(controller)
+            controller.reads_first = matches!(said.figure("reads_first"), Some(DeviceFigure::Flag(true)));
+            ArrayStage::Controller(controller)
         }
         "write-log" => {
             let mut log = WriteLog { bandwidth: said.figure("bandwidth").map(size), ..WriteLog::default() };
@@ -170,25 +170,25 @@ fn stage(said: &Device) -> Result<Stage> {
             set_time(said, "every", &mut log.every);
             set_count(said, "depth", &mut log.depth);
             set_size(said, "unit", &mut log.unit);
-            log.anywhere = matches!(said.figure("anywhere"), Some(Figure::Flag(true)));
-            Stage::WriteLog(log)
+            log.anywhere = matches!(said.figure("anywhere"), Some(DeviceFigure::Flag(true)));
+            ArrayStage::WriteLog(log)
         }
-        "cache" => Stage::Cache(read_cache(said)),
+        "cache" => ArrayStage::Cache(read_cache(said)),
         "credits" => {
             // The way through takes no time here: that is a link's.
             let mut limits = CloudVolume { latency: Span::ZERO, jitter: Span::ZERO, ..CloudVolume::default() };
             (limits.flush, limits.trim) = (Span::ZERO, Span::ZERO);
             cloud_volume(&mut limits, said);
-            Stage::Credits(limits)
+            ArrayStage::Credits(limits)
         }
         _ => {
             let word = said.figure("level");
-            let level = Level::NAMED.into_iter().find(|(name, _)| word == Some(Figure::Word(name)));
+            let level = Level::NAMED.into_iter().find(|(name, _)| word == Some(DeviceFigure::Word(name)));
             let (_, level) = level.context("[[device.stage]]: level: missing")?;
             let mut raid = Raid { level, members: 1, unit: Bytes::kib(64) };
             set_count(said, "members", &mut raid.members);
             set_size(said, "unit", &mut raid.unit);
-            Stage::Raid(raid)
+            ArrayStage::Raid(raid)
         }
     })
 }
@@ -200,11 +200,11 @@ fn read_cache(said: &Device) -> ReadCache {
     set_time(said, "latency", &mut cache.latency);
     set_size(said, "second", &mut cache.second);
     set_time(said, "second_latency", &mut cache.second_latency);
-    cache.warm = matches!(said.figure("warm"), Some(Figure::Flag(true)));
+    cache.warm = matches!(said.figure("warm"), Some(DeviceFigure::Flag(true)));
     cache.policy = match said.figure("policy") {
-        Some(Figure::Word("2q")) => CachePolicy::TwoQ,
-        Some(Figure::Word("sieve")) => CachePolicy::Sieve,
-        Some(Figure::Word("lru")) => CachePolicy::Lru,
+        Some(DeviceFigure::Word("2q")) => CachePolicy::TwoQ,
+        Some(DeviceFigure::Word("sieve")) => CachePolicy::Sieve,
+        Some(DeviceFigure::Word("lru")) => CachePolicy::Lru,
         _ => cache.policy,
     };
     cache
@@ -231,20 +231,20 @@ fn set_size(device: &Device, key: &str, into: &mut Bytes) {
     *into = device.figure(key).map_or(*into, size);
 }
 
-fn count(figure: Figure) -> u64 {
+fn count(figure: DeviceFigure) -> u64 {
     match figure {
-        Figure::Count(number) | Figure::Size(Bytes(number)) | Figure::Rate(Bytes(number)) => number,
-        Figure::Time(span) => span.as_nanos(),
-        Figure::Flag(flag) => flag.into(),
-        Figure::Word(_) => 0,
+        DeviceFigure::Count(number) | DeviceFigure::Size(Bytes(number)) | DeviceFigure::Rate(Bytes(number)) => number,
+        DeviceFigure::Time(span) => span.as_nanos(),
+        DeviceFigure::Flag(flag) => flag.into(),
+        DeviceFigure::Word(_) => 0,
     }
 }
 
-fn time(figure: Figure) -> Span {
+fn time(figure: DeviceFigure) -> Span {
     Span::from_nanos(count(figure))
 }
 
-fn size(figure: Figure) -> Bytes {
+fn size(figure: DeviceFigure) -> Bytes {
     Bytes(count(figure))
 }
 

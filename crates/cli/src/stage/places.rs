@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use stats::run;
 use std::path::Path;
-use storage::{Consent, Contents, How, Intent, Kind, Opened, Permit, Place};
+use storage::{Consent, Contents, How, Intent, Opened, Permit, Place, PlaceKind};
 use uring::Io;
-use uring::disk::Cache;
+use uring::disk::Caching;
 use workload::plan::{Volume, Workload};
 use workload::{Plan, Spec};
 
@@ -65,7 +65,7 @@ impl Places {
 
     /// What each workload loads: a LUN of the plan's own server by its path, or places as they were
     /// named.
-    pub fn loaded(&self, plan: &Plan) -> Vec<run::Place> {
+    pub fn loaded(&self, plan: &Plan) -> Vec<run::RunPlace> {
         let loaded = |load: &Workload| {
             let volume = load.volumes[0];
             let about = &plan.volumes[volume];
@@ -77,7 +77,7 @@ impl Places {
                 Some(permit) if permit.splits() => (permit.kind().word(), about.together()),
                 Some(permit) => (permit.kind().word(), permit.place().to_string()),
             };
-            run::Place { kind: kind.into(), name, size: about.size.map(|size| size.0) }
+            run::RunPlace { kind: kind.into(), name, size: about.size.map(|size| size.0) }
         };
         plan.workloads.iter().map(loaded).collect()
     }
@@ -92,7 +92,7 @@ impl Places {
             let volume = load.volumes[0];
             let permits = self.0[volume].iter().flat_map(Permit::parts);
             for permit in permits {
-                let (name, align) = (&plan.volumes[volume].name, permit.alignment(Cache::Direct)?);
+                let (name, align) = (&plan.volumes[volume].name, permit.alignment(Caching::Direct)?);
                 let specs = plan.phases.iter().map(|phase| &phase.specs[index]);
                 if let Some(odd) = specs.filter(|spec| spec.connections > 0).find_map(|spec| unaligned(spec, align)) {
                     bail!(
@@ -114,11 +114,11 @@ impl Places {
     /// The system refuses; what was begun of that file is removed.
     pub fn lay_out(&self, plan: &Plan, said: impl Fn(&Place, Bytes)) -> Result<()> {
         for (permit, volume) in self.0.iter().zip(&plan.volumes) {
-            for permit in permit.iter().filter(|permit| permit.kind() == Kind::Missing) {
+            for permit in permit.iter().filter(|permit| permit.kind() == PlaceKind::Missing) {
                 let size = volume.size.unwrap_or_default();
                 said(permit.place(), size);
                 let contents = Contents::Random(plan.seed);
-                let laid_out = permit.lay_out(storage::Plan { len: size.0, contents, until_full: false });
+                let laid_out = permit.lay_out(storage::LayoutPlan { len: size.0, contents, until_full: false });
                 laid_out.with_context(|| format!("volume {}: {}", volume.name, permit.place()))?;
             }
         }
@@ -161,7 +161,7 @@ fn ask(plan: &mut Plan, volume: usize, consent: &Consent) -> Result<Option<Permi
     let is_missing = parts.len() == 1 && matches!(&place, Place::Path(path) if !path.exists());
     let intent = if writes || is_missing { Intent::Write(consent) } else { Intent::Read };
     let permit = Permit::ask(&place, intent).with_context(|| format!("volume {name}"))?;
-    if permit.kind() != Kind::Missing {
+    if permit.kind() != PlaceKind::Missing {
         let (named, has) = (given.join(", "), permit.size());
         if let Some(size) = size.filter(|size| *size > has) {
             bail!("volume {name}: {named} has {has}, and the plan asks for {size}; leave size out to use all of it");

@@ -4,7 +4,7 @@ use admin::Administration;
 use block::{Cause, ObjectId, Span};
 use engine::ObjectSecond;
 use qos::GroupId;
-use server::{Control, HeldAt, ObjectAccount, fared, held_by, trace_of};
+use server::{AccountRow, Control, HeldAt, fared, held_by, trace_of};
 use stats::run::Hits;
 use stats::{DispatchTrace, Waits};
 
@@ -40,7 +40,7 @@ impl Names for Administration {
 /// second, and what it asked of the cache.
 pub fn objects(
     names: &dyn Names,
-    counted: Vec<(ObjectId, ObjectAccount)>,
+    counted: Vec<(ObjectId, AccountRow)>,
     said: &[qos::ObjectAccount],
     cached: &[(ObjectId, Hits)],
 ) -> Vec<ObjectSecond> {

@@ -38,7 +38,7 @@ impl Server {
         let control_socket = pool.control_socket();
         let limits = ServerLimits::default();
         let cache =
-            cache.map(|memory| CacheSettings { memory, page: CACHE_PAGE as u32, policy: cache::Policy::default() });
+            cache.map(|memory| CacheSettings { memory, page: CACHE_PAGE as u32, policy: cache::Eviction::default() });
         let front = Front { listen: vec![Listen::Unix(socket.clone())], cache, ..Front::default() };
         let shard = Shard::start_behind(front, limits, io_settings(no_io_uring, limits.memory))?;
         let mut control = Control::open(pool, shard, settings)?;

@@ -10,7 +10,7 @@ use crate::requires::{client, find, requires, skip};
 use crate::running::succeed;
 use crate::scratch::Scratch;
 use block::Span;
-use ramp::{Cycle, Invocation, Row, RunOutcome, experiment_page};
+use ramp::{Cycle, RampInvocation, RampRow, RunOutcome, experiment_page};
 use report::{Page, run_page};
 use serde_json::Value;
 use stats::{Histogram, Tape, TapeSlice};
@@ -114,7 +114,7 @@ fn ramp_page() -> Page {
         "wij",
     ];
     let words = words.map(String::from);
-    let settings = Invocation::parse(&words, "epic-rhel1").expect("a ramp").settings.expect("which is run");
+    let settings = RampInvocation::parse(&words, "epic-rhel1").expect("a ramp").settings.expect("which is run");
     let mut response = Histogram::new();
     (1..2000).for_each(|n| response.record(Span::from_micros(n * n)));
     let run = |number: u64| {
@@ -124,7 +124,7 @@ fn ramp_page() -> Page {
             ..Cycle::default()
         };
         let cycles: Vec<Cycle> = (0..22).map(cycle).collect();
-        let row = Row {
+        let row = RampRow {
             run: number,
             read_iops: 56_000.0 + 5600.0 * number as f64,
             write_iops: 18_000.0 + 1800.0 * number as f64,
@@ -135,7 +135,7 @@ fn ramp_page() -> Page {
             effective_write_ms: Some(0.1),
             cycles: 22,
             verdict: if number < 8 { "pass" } else { "fail" }.into(),
-            ..Row::default()
+            ..RampRow::default()
         };
         let mut tape = Tape::default();
         let slice = |at, ops| TapeSlice { end: Span::from_secs(at + 1), ops, ..TapeSlice::default() };
@@ -144,23 +144,23 @@ fn ramp_page() -> Page {
         tape[Tape::READ].response = response.clone();
         (row, RunOutcome { cycles, tape, ..RunOutcome::default() })
     };
-    let (rows, runs): (Vec<Row>, Vec<RunOutcome>) = (0..10).map(run).unzip();
+    let (rows, runs): (Vec<RampRow>, Vec<RunOutcome>) = (0..10).map(run).unzip();
     ramp::page(&settings, &rows, &runs)
 }
 
 /// Two protected databases beside a neighbour, with floors and without.
 fn experiment() -> Page {
     let host = |name: &str, protected: bool, slope: u64| {
-        let row = |run: u64| Row {
+        let row = |run: u64| RampRow {
             run,
             target: if protected { 75_000 } else { 75_000 + 7500 * run },
             read_iops: 56_000.0,
             longest_cycle: Span::from_secs(30 + slope * run),
             cycles: 22,
             effective_write_ms: Some(0.1),
-            ..Row::default()
+            ..RampRow::default()
         };
-        let rows: Vec<Row> = (0..10).map(row).collect();
+        let rows: Vec<RampRow> = (0..10).map(row).collect();
         let cycles = rows.iter().map(|row| vec![Some(row.longest_cycle)]).collect();
         ramp::HostRows { name: name.into(), protected, rows, cycles }
     };
@@ -186,7 +186,7 @@ fn experiment() -> Page {
 }
 
 fn advice() -> Page {
-    let need = ramp::Need { iops: 75_000, used: block::Bytes(5 * ramp::TB), cycle_limit: Span::from_secs(45) };
+    let need = ramp::PolicyNeed { iops: 75_000, used: block::Bytes(5 * ramp::TB), cycle_limit: Span::from_secs(45) };
     let advice = ramp::Advice::on(need).expect("a need");
     let commands = advice.safe.commands("AqosEpicProd", "epic", Some("epic_rhel1_*"));
     ramp::advice_page(&advice, "From a recording of an hour.", &ramp::advice_warnings(&advice, 16), &commands)

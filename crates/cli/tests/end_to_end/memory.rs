@@ -299,7 +299,7 @@ fn fios_own_json_is_imported() {
 #[test]
 fn a_ramps_summary_is_imported() {
     let scratch = Scratch::new();
-    let row = ramp::Row {
+    let row = ramp::RampRow {
         target: 75_000,
         write_iops: 100.0,
         reads: 5000,
@@ -307,7 +307,7 @@ fn a_ramps_summary_is_imported() {
         longest_cycle: block::Span::from_millis(32_660),
         verdict: "fail".into(),
         system: "=epic<1>".into(),
-        ..ramp::Row::default()
+        ..ramp::RampRow::default()
     };
     std::fs::write(scratch.join("summary.csv"), ramp::summary_csv(&[row])).unwrap();
     assert_eq!(results(&scratch, &["import", "summary.csv"]), "run 1 of summary.csv is run 1 here\n");

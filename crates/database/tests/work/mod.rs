@@ -2,8 +2,8 @@
 //! checks say.
 
 use block::Span;
-use database::{Database, Dates, Pace, Plan, Whistle};
-use oltp::{Draws, Indexes, Ledger, Mix, Mode, Rows, Sizes, Think};
+use database::{Database, Dates, PointWatcher, UserPlan, Whistle};
+use oltp::{Draws, Indexes, Ledger, Mode, Rows, Sizes, Think, TransactionMix};
 use std::num::NonZeroUsize;
 
 /// Connections of a setup.
@@ -25,13 +25,13 @@ pub struct Asked {
 
 /// Plays it with all nine transactions.
 pub fn play(database: &Database, asked: Asked) -> Ledger {
-    play_mix(database, asked, Mix::V2.with_queries())
+    play_mix(database, asked, TransactionMix::V2.with_queries())
 }
 
 /// Plays it: no thinking, always the same date, and an hour would be allowed.
-pub fn play_mix(database: &Database, asked: Asked, mix: Mix) -> Ledger {
+pub fn play_mix(database: &Database, asked: Asked, mix: TransactionMix) -> Ledger {
     struct Quiet;
-    impl Pace for Quiet {
+    impl PointWatcher for Quiet {
         fn second(&mut self, _: &Ledger, _: usize, _: u32) -> bool {
             true
         }
@@ -40,8 +40,8 @@ pub fn play_mix(database: &Database, asked: Asked, mix: Mix) -> Ledger {
 }
 
 /// The same, watched.
-pub fn play_watched(database: &Database, asked: Asked, mix: Mix, pace: &mut dyn Pace) -> Ledger {
-    let plan = Plan {
+pub fn play_watched(database: &Database, asked: Asked, mix: TransactionMix, pace: &mut dyn PointWatcher) -> Ledger {
+    let plan = UserPlan {
         users: asked.users,
         mix,
         mode: asked.mode,

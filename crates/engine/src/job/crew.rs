@@ -16,7 +16,7 @@ use stats::job::{JobOutcome, JobUsage};
 use std::sync::Arc;
 use uring::Io;
 use uring::usage::{Usage, Who, usage};
-use workload::job::{EngineKind, JobSpec, Place};
+use workload::job::{EngineKind, JobPlace, JobSpec};
 
 /// A worker that was driven away from its disk by other programs comes back so often.
 const VISIT: Span = Span::SECOND;
@@ -27,7 +27,7 @@ pub(crate) fn nearest(jobs: &[Prepared]) -> Option<Near> {
     let direct = |spec: &JobSpec| {
         spec.direct
             && spec.engine == EngineKind::Uring
-            && matches!(spec.place, Place::Files(_))
+            && matches!(spec.place, JobPlace::Files(_))
             && spec.cpus.is_empty()
             && spec.numa.nodes.is_empty()
             && spec.kernel_polls.is_none()

@@ -6,7 +6,7 @@ use super::slots::Slot;
 use block::{Span, Time};
 use stats::job::{HistogramRow, JobOutcome, LogRow};
 use stats::{Ended, Histogram, Noted};
-use workload::job::{EngineKind, JobSpec, PerDirection, Place, Region};
+use workload::job::{EngineKind, JobPlace, JobSpec, PerDirection, Region};
 
 /// What a job's tape notes.
 pub(crate) fn noted(spec: &JobSpec) -> Noted {
@@ -116,8 +116,8 @@ impl Histograms {
 /// A call that blocks hands nothing over, and as in fio no time is logged for it.
 fn hands_over(spec: &JobSpec) -> bool {
     match spec.place {
-        Place::Files(_) => spec.engine == EngineKind::Uring,
-        Place::Named { .. } => true,
-        Place::Null { .. } => spec.pacing.depth > 1,
+        JobPlace::Files(_) => spec.engine == EngineKind::Uring,
+        JobPlace::Named { .. } => true,
+        JobPlace::Null { .. } => spec.pacing.depth > 1,
     }
 }

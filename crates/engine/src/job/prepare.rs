@@ -6,7 +6,7 @@ use super::site::{Ahead, survey, writes};
 use super::stage::{RunSettings, Watch};
 use block::Span;
 use storage::{Consent, Place as Site};
-use workload::job::{EngineKind, JobSpec, Place, WriteSync};
+use workload::job::{EngineKind, JobPlace, JobSpec, WriteSync};
 
 /// Why nothing was run: a line for each thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,9 +98,9 @@ fn lay_out(job: &mut Prepared, watch: &mut dyn Watch) -> Result<(), String> {
 fn idle(consent: &Consent, specs: &[JobSpec]) -> Vec<String> {
     let places = |spec: &JobSpec| -> Vec<Site> {
         match &spec.place {
-            Place::Files(files) => files.iter().map(|file| Site::Path(file.path.clone())).collect(),
-            Place::Named { name, .. } => Site::parse(name).into_iter().collect(),
-            Place::Null { .. } => Vec::new(),
+            JobPlace::Files(files) => files.iter().map(|file| Site::Path(file.path.clone())).collect(),
+            JobPlace::Named { name, .. } => Site::parse(name).into_iter().collect(),
+            JobPlace::Null { .. } => Vec::new(),
         }
     };
     let written = specs.iter().filter(|spec| writes(spec) || spec.layout.unlink || spec.layout.renew);
@@ -127,7 +127,7 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
     if writes(spec) && settings.read_only {
         note("it writes, and --readonly forbids that; leave it out or make the job a reading one".into());
     }
-    if matches!(&spec.place, Place::Files(files) if files.is_empty()) {
+    if matches!(&spec.place, JobPlace::Files(files) if files.is_empty()) {
         note("it has no file; name one with filename= or directory=".into());
     }
     found
@@ -137,7 +137,7 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
 pub(super) fn adjusted(spec: &JobSpec) -> (JobSpec, Vec<String>) {
     let mut spec = spec.clone();
     let mut notes = Vec::new();
-    if spec.engine == EngineKind::Sync && spec.pacing.depth > 1 && matches!(spec.place, Place::Files(_)) {
+    if spec.engine == EngineKind::Sync && spec.pacing.depth > 1 && matches!(spec.place, JobPlace::Files(_)) {
         notes.push(format!("system calls are made one at a time, so the depth of {} is 1", spec.pacing.depth));
         spec.pacing.depth = 1;
     }

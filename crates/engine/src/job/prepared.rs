@@ -9,10 +9,10 @@ use super::site::{Site, writes};
 use block::{Bytes, Span, Target, Time};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use storage::{Calls, Exclusion, How, Kind, NbdTarget, Opened, Permit};
-use uring::disk::{Cache, Create};
+use storage::{Calls, Exclusion, How, NbdTarget, Opened, Permit, PlaceKind};
+use uring::disk::{Caching, Create};
 use uring::{Choice, Io, IoSettings, Polling};
-use workload::job::{Direction, EngineKind, FileLock, JobSpec, Place};
+use workload::job::{Direction, EngineKind, FileLock, JobPlace, JobSpec};
 
 /// A job that is ready to run.
 #[derive(Clone, Debug)]
@@ -48,23 +48,23 @@ impl Prepared {
         let Opened { target, sizes, losses, .. } = self.open_storage(io)?;
         let mut regions: Vec<_> = self.sites.iter().map(|site| site.region).collect();
         let backend = match (&spec.place, spec.engine, near) {
-            (Place::Null { .. }, ..) => "nothing".into(),
-            (Place::Named { .. }, ..) => {
+            (JobPlace::Null { .. }, ..) => "nothing".into(),
+            (JobPlace::Named { .. }, ..) => {
                 // It may have grown since it was asked about.
                 let region = self.sites[0].region_in(&spec, sizes[0]);
                 regions = vec![region.map_err(|line| OpenError(format!("{}: {line}", spec.name)))?];
                 let word = match self.sites[0].permit.kind() {
                     _ if self.sites[0].permit.splits() => "places together",
-                    Kind::NfsFile => "NFS",
+                    PlaceKind::NfsFile => "NFS",
                     _ => "NBD",
                 };
                 format!("{word} over {}", io.backend())
             }
-            (Place::Files(_), EngineKind::Uring, Some(Near { processor, disk })) => {
+            (JobPlace::Files(_), EngineKind::Uring, Some(Near { processor, disk })) => {
                 format!("{}, near processor {processor}, which takes the interrupts of {disk}", io.backend())
             }
-            (Place::Files(_), EngineKind::Uring, None) => io.backend().to_string(),
-            (Place::Files(_), EngineKind::Sync, _) => "system calls".into(),
+            (JobPlace::Files(_), EngineKind::Uring, None) => io.backend().to_string(),
+            (JobPlace::Files(_), EngineKind::Sync, _) => "system calls".into(),
         };
         let (paths, notes) = (self.paths(), self.notes.clone());
         let start = stage_start + delay(&self.spec);
@@ -88,7 +88,7 @@ impl Prepared {
         let spec = &self.spec;
         let failed = |error: storage::OpenError| OpenError(format!("{}: {error}", spec.name));
         let how = How {
-            cache: if spec.direct { Cache::Direct } else { Cache::Page },
+            cache: if spec.direct { Caching::Direct } else { Caching::Page },
             fallback: None,
             create: Create::Never,
             calls: (spec.engine == EngineKind::Sync).then(|| calls(spec)),
@@ -97,7 +97,7 @@ impl Prepared {
         let leave = |site: &Site| if writes(spec) { site.permit.clone() } else { site.permit.clone().reading() };
         let permits: Vec<Permit> = self.sites.iter().map(leave).collect();
         let opened = match (&spec.place, &permits[..]) {
-            (Place::Files(_), permits) => storage::open_files(io, permits, how),
+            (JobPlace::Files(_), permits) => storage::open_files(io, permits, how),
             (_, [permit]) => permit.open(io, how),
             (..) => return Err(OpenError(format!("{}: has no storage", spec.name))),
         };
@@ -169,19 +169,19 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         let keeps = if spec.reach.mix.has(Direction::Read) || spec.verify.is_some() { 1 } else { 0 };
         let sides = keeps + u64::from(spec.reach.mix.has(Direction::Write));
         let (bytes, extra) = match spec.place {
-            Place::Null { .. } => (if spec.reach.mix.has(Direction::Write) { depth * block } else { 0 }, 0),
+            JobPlace::Null { .. } => (if spec.reach.mix.has(Direction::Write) { depth * block } else { 0 }, 0),
             // What is received, and headers; the parts of requests that are split have memory of
             // their own.
-            Place::Named { .. } => {
+            JobPlace::Named { .. } => {
                 let parts = if sites.iter().any(|site| site.permit.splits()) { depth * block * 2 } else { 0 };
                 (depth * block * sides.max(1), connections * 2 * NbdTarget::MEMORY.0 + parts)
             }
-            Place::Files(_) => (depth * block * sides.max(1), 0),
+            JobPlace::Files(_) => (depth * block * sides.max(1), 0),
         };
         slab += bytes + extra;
         in_flight += depth + 4 * connections + own;
         files += (own + connections) as u32;
-        if spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_)) {
+        if spec.engine == EngineKind::Uring && matches!(spec.place, JobPlace::Files(_)) {
             ring += bytes;
         }
     }

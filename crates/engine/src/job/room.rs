@@ -5,7 +5,7 @@ use block::Bytes;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use storage::{Contents, Plan};
+use storage::{Contents, LayoutPlan};
 
 /// What is going to be laid out: for each file its file system (by number and a folder on it) and
 /// the bytes it still needs.
@@ -15,7 +15,7 @@ pub(crate) struct Room(BTreeMap<PathBuf, (u64, PathBuf, u64)>);
 impl Room {
     /// Counts a file. One that goes on until its file system is full needs nothing, nor does one
     /// with holes.
-    pub(crate) fn add(&mut self, path: &Path, plan: Plan) {
+    pub(crate) fn add(&mut self, path: &Path, plan: LayoutPlan) {
         if plan.until_full || plan.contents == Contents::Holes {
             return;
         }

@@ -28,7 +28,7 @@ use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFin
 use std::path::PathBuf;
 use std::sync::Arc;
 use storage::LossCounts;
-use workload::job::{Ends, EngineKind, JobDraft, JobSpec, JobStream, PerDirection, Place, Region};
+use workload::job::{Ends, EngineKind, JobDraft, JobPlace, JobSpec, JobStream, PerDirection, Region};
 
 /// A job on its worker.
 pub(crate) struct Runner {
@@ -386,6 +386,6 @@ impl Actor for Runner {
 /// it stands still.
 fn burst_of(spec: &JobSpec) -> Option<usize> {
     const DIRECT: usize = 8;
-    let direct = spec.direct && spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_));
+    let direct = spec.direct && spec.engine == EngineKind::Uring && matches!(spec.place, JobPlace::Files(_));
     direct.then_some(DIRECT)
 }

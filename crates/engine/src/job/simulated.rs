@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use storage::LossCounts;
-use workload::job::{FileSpec, JobSpec, Place, Region};
+use workload::job::{FileSpec, JobPlace, JobSpec, Region};
 
 /// [`Watch::complete`](super::Watch::complete) as a function.
 pub type Completing<'a> = dyn FnMut(usize, &[JobOutcome]) -> Result<Option<JobSpec>, String> + 'a;
@@ -214,9 +214,9 @@ fn objections(spec: &JobSpec) -> impl Iterator<Item = &'static str> {
 /// The files of a job; an export or nothing counts as one.
 fn files(spec: &JobSpec) -> Vec<FileSpec> {
     match &spec.place {
-        Place::Files(files) => files.clone(),
-        Place::Named { name, region } => vec![FileSpec { path: name.into(), ..region.clone() }],
-        Place::Null { size } => {
+        JobPlace::Files(files) => files.clone(),
+        JobPlace::Named { name, region } => vec![FileSpec { path: name.into(), ..region.clone() }],
+        JobPlace::Null { size } => {
             let path = PathBuf::from(format!("{} (null)", spec.name));
             vec![FileSpec { path, file_size: Some(*size), ..FileSpec::default() }]
         }

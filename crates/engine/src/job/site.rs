@@ -5,8 +5,8 @@ use super::room::Room;
 use block::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use storage::{Consent, Contents, Intent, Kind, OpenError, Permit, Place, Plan};
-use uring::disk::Cache;
+use storage::{Consent, Contents, Intent, LayoutPlan, OpenError, Permit, Place, PlaceKind};
+use uring::disk::Caching;
 use workload::job::{Amount, Direction, FileSpec, JobSpec, Provision, Region};
 
 /// No file grows larger than this: a job that writes until there is no space left has it for its
@@ -20,7 +20,7 @@ pub(crate) struct Site {
     file: FileSpec,
     pub(crate) permit: Permit,
     pub(crate) region: Region,
-    plan: Option<Plan>,
+    plan: Option<LayoutPlan>,
 }
 
 /// What there will be when all jobs of a run are laid out, as far as it was looked at.
@@ -52,15 +52,15 @@ pub(crate) fn writes(spec: &JobSpec) -> bool {
 /// Looks at all places of a job; nothing is changed.
 pub(crate) fn survey(spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Result<Vec<Site>, Vec<String>> {
     match &spec.place {
-        workload::job::Place::Null { size } => {
+        workload::job::JobPlace::Null { size } => {
             let permit = Permit::ask(&Place::Nothing(*size), Intent::Read).map_err(|error| vec![error.to_string()])?;
             let region = Region { len: size.0, ..Region::default() };
             Ok(vec![Site { file: FileSpec::default(), permit, region, plan: None }])
         }
-        workload::job::Place::Named { name, region } => {
+        workload::job::JobPlace::Named { name, region } => {
             Site::survey_named(name, region, spec, consent, ahead).map(|site| vec![site]).map_err(|line| vec![line])
         }
-        workload::job::Place::Files(files) => {
+        workload::job::JobPlace::Files(files) => {
             let (mut sites, mut wrong) = (Vec::with_capacity(files.len()), Vec::new());
             for file in files {
                 match Site::survey(file, spec, consent, ahead) {
@@ -109,7 +109,7 @@ impl Site {
         };
         let file = if is_special { file.clone() } else { placed(file, spec, there.unwrap_or(0)) };
         let plan = if is_special { None } else { plan(&file, spec, there) };
-        let lengthens = |plan: &Plan| plan.contents != Contents::SpaceAlone;
+        let lengthens = |plan: &LayoutPlan| plan.contents != Contents::SpaceAlone;
         let laid_out = there.unwrap_or(0).max(plan.filter(lengthens).map_or(0, |plan| plan.len));
         let written = if grows(spec) { laid_out.max(asked(&file, spec, there)) } else { laid_out };
         let planned = Planned { laid_out, written };
@@ -128,11 +128,11 @@ impl Site {
             )),
             _ => error.to_string(),
         })?;
-        if permit.kind() == Kind::Missing && !is_planned {
+        if permit.kind() == PlaceKind::Missing && !is_planned {
             may_be_made(&file, spec).map_err(|line| at(&line))?;
         }
         let whole = match permit.kind() {
-            Kind::Device => permit.size(),
+            PlaceKind::Device => permit.size(),
             _ => Bytes(planned.written),
         };
         let region = region(&file, spec, whole).map_err(|line| at(&line))?;
@@ -148,14 +148,14 @@ impl Site {
     }
 
     fn check_alignment(&self, spec: &JobSpec, ahead: &mut Ahead) -> Result<(), String> {
-        let cache = if spec.direct { Cache::Direct } else { Cache::Page };
+        let cache = if spec.direct { Caching::Direct } else { Caching::Page };
         let folder = self.permit.path().and_then(|path| path.parent()).map(Path::to_owned).unwrap_or_default();
-        let known = ahead.alignments.get(&folder).filter(|_| spec.direct && self.permit.kind() == Kind::Missing);
+        let known = ahead.alignments.get(&folder).filter(|_| spec.direct && self.permit.kind() == PlaceKind::Missing);
         let align = match known {
             Some(align) => *align,
             None => self.permit.alignment(cache).map_err(|error| error.to_string())?,
         };
-        if spec.direct && self.permit.kind() == Kind::Missing {
+        if spec.direct && self.permit.kind() == PlaceKind::Missing {
             ahead.alignments.insert(folder, align);
         }
         let (block, align) = (u64::from(spec.reach.least_block()), u64::from(align.max(1)));
@@ -195,7 +195,7 @@ impl Site {
         plan(&self.file, spec, None).map_or(Ok(()), |plan| self.make(plan, &mut |_, _| ()))
     }
 
-    fn make(&self, plan: Plan, told: &mut dyn FnMut(&Path, u64)) -> Result<(), String> {
+    fn make(&self, plan: LayoutPlan, told: &mut dyn FnMut(&Path, u64)) -> Result<(), String> {
         let path = &self.file.path;
         let free = || uring::space::space(path.parent().unwrap_or(Path::new("."))).map_or(0, |space| space.available.0);
         if plan.len > 0 {
@@ -269,7 +269,7 @@ fn asked(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> u64 {
 }
 
 /// How a file of `there` bytes is to be made or made longer; `None` where it is long enough.
-fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<Plan> {
+fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<LayoutPlan> {
     let only_writes = !spec.reach.mix.has(Direction::Read) && !spec.reach.mix.has(Direction::Trim);
     let filled = !only_writes || spec.layout.overwrite;
     let reserves = spec.layout.provision == Provision::SpaceAlone && !spec.layout.until_full;
@@ -288,7 +288,7 @@ fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<Plan> {
         Provision::SpaceAlone => Contents::SpaceAlone,
         Provision::Length | Provision::Nothing => Contents::Holes,
     };
-    Some(Plan { len, contents, until_full: spec.layout.until_full && filled })
+    Some(LayoutPlan { len, contents, until_full: spec.layout.until_full && filled })
 }
 
 /// The part of something of `whole` bytes that a job uses.

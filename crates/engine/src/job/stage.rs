@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use uring::Clock;
-use workload::job::{Ends, EngineKind, JobSpec, Place};
+use workload::job::{Ends, EngineKind, JobPlace, JobSpec};
 
 /// What is the same for all jobs.
 #[derive(Clone, Debug)]
@@ -283,7 +283,7 @@ fn assign(jobs: Vec<Prepared>, settings: &RunSettings) -> Vec<Vec<Prepared>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let most = settings.threads_most.unwrap_or(processors).max(1);
     let wants_own = |spec: &JobSpec| {
-        let blocks = spec.engine == EngineKind::Sync && matches!(spec.place, Place::Files(_));
+        let blocks = spec.engine == EngineKind::Sync && matches!(spec.place, JobPlace::Files(_));
         let spins = spec.pacing.think.is_some_and(|think| think.spin > Span::ZERO);
         let placed = !spec.cpus.is_empty() || spec.numa != Default::default() || spec.kernel_polls.is_some();
         let apart = placed || spec.priority != Default::default();

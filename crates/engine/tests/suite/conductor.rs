@@ -2,8 +2,8 @@
 //! run early on record.
 
 use block::{Bytes, Span, Time};
-use engine::{Conductor, Managed, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
-use stats::run::{Place, Run};
+use engine::{Conductor, Managed, ObjectSecond, RunWatcher, Second, Stage, StageError, WorkloadSecond};
+use stats::run::{Run, RunPlace};
 use stats::{DispatchTrace, HeldBy, LimitsInForce, Recording, Tape};
 use workload::{Plan, Spec};
 
@@ -120,7 +120,7 @@ impl Stage for Actor {
 /// Goes on for so many seconds.
 struct Watch(usize);
 
-impl Pace for Watch {
+impl RunWatcher for Watch {
     fn second(&mut self, _run: &Run, _phase: usize, passed: Span, whole: Span) -> bool {
         assert!(passed <= whole + Span::SECOND);
         self.0 -= 1;
@@ -131,7 +131,7 @@ impl Pace for Watch {
 /// Goes on to the end.
 struct On;
 
-impl Pace for On {
+impl RunWatcher for On {
     fn second(&mut self, _run: &Run, _phase: usize, _passed: Span, _whole: Span) -> bool {
         true
     }
@@ -145,7 +145,7 @@ fn dispatches_of_a_long_phase_are_folded() {
     let text = PLAN.replace("phase_seconds = 4", "phase_seconds = 7200");
     let plan = Plan::read(&text, "books.toml").unwrap();
     let mut actor = Actor { dispatches: true, ..Actor::new() };
-    let places = vec![Place { kind: "volume".into(), name: PATH.into(), size: None }];
+    let places = vec![RunPlace { kind: "volume".into(), name: PATH.into(), size: None }];
     let mut on = On;
     let conductor = Conductor::new(&plan, &mut actor, &mut on, places, Span::from_micros(100));
     let (run, played) = conductor.play(vec![Vec::new(), vec!["volume show".into()]], Run::default());
@@ -161,7 +161,7 @@ fn play(actor: &mut Actor, seconds: usize) -> (Recording, Result<(), StageError>
     let plan = Plan::read(PLAN, "books.toml").unwrap();
     let commands = plan.phases.iter().map(|phase| phase.commands.clone()).collect();
     let idle = Span::from_micros(100);
-    let (mut watch, places) = (Watch(seconds), vec![Place { kind: "volume".into(), name: PATH.into(), size: None }]);
+    let (mut watch, places) = (Watch(seconds), vec![RunPlace { kind: "volume".into(), name: PATH.into(), size: None }]);
     let conductor = Conductor::new(&plan, actor, &mut watch, places, idle);
     let (run, result) = conductor.play(commands, Run::default());
     (run.recording(), result)

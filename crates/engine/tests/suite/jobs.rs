@@ -30,7 +30,7 @@ fn refused(specs: &[JobSpec], settings: &RunSettings) -> String {
 fn on(path: &Path, change: impl FnOnce(&mut JobSpec)) -> JobSpec {
     let size = Some(Amount::Bytes(Bytes::mib(1)));
     let file = FileSpec { path: path.into(), size, ..FileSpec::default() };
-    let mut spec = JobSpec { name: "job".into(), place: Place::Files(vec![file]), seed: 3, ..JobSpec::default() };
+    let mut spec = JobSpec { name: "job".into(), place: JobPlace::Files(vec![file]), seed: 3, ..JobSpec::default() };
     change(&mut spec);
     spec
 }
@@ -135,7 +135,7 @@ fn everything_is_checked_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let (good, bad) = (folder.path().join("good"), folder.path().join("bad"));
     let mut sizeless = on(&bad, |_| ());
-    if let Place::Files(files) = &mut sizeless.place {
+    if let JobPlace::Files(files) = &mut sizeless.place {
         files[0].size = None;
     }
     let line = refused(&[on(&good, |_| ()), sizeless], &RunSettings::default());
@@ -183,7 +183,7 @@ fn a_file_that_shrinks_is_a_short_read_and_a_failed_job() {
 fn a_stop_ends_all_jobs_with_what_they_did() {
     let null = JobSpec {
         name: "endless".into(),
-        place: Place::Null { size: Bytes::mib(1) },
+        place: JobPlace::Null { size: Bytes::mib(1) },
         ending: Ending { time_based: true, runtime: Some(Span::from_secs(3600)), ..Ending::default() },
         ..JobSpec::default()
     };
@@ -204,7 +204,7 @@ fn stages_follow_one_another_and_clones_share_threads() {
     let null = |number, after_earlier| JobSpec {
         name: format!("null{number}"),
         number,
-        place: Place::Null { size: Bytes::mib(1) },
+        place: JobPlace::Null { size: Bytes::mib(1) },
         pacing: Pacing { depth: 32, ..Pacing::default() },
         start: Start { after_earlier, ..Start::default() },
         ..JobSpec::default()

@@ -7,7 +7,7 @@ use stats::{Tape, Track};
 use std::cell::Cell;
 use std::rc::Rc;
 use storage::LossCounts;
-use workload::job::{Direction, Ending, JobSpec, Mix, Pacing, Place};
+use workload::job::{Direction, Ending, JobPlace, JobSpec, Mix, Pacing};
 use workload::{Arrival, Blocks, Pattern, Range, Spec, Stream};
 
 const REQUESTS: u64 = 10_000;
@@ -92,7 +92,7 @@ fn lane(direction: Direction, depth: u32) -> Tape {
 fn job(direction: Direction, depth: u32) -> Tape {
     let mut spec = JobSpec {
         name: "j".into(),
-        place: Place::Null { size: Bytes::gib(1) },
+        place: JobPlace::Null { size: Bytes::gib(1) },
         pacing: Pacing { depth, ..Pacing::default() },
         ending: Ending { requests: Some(REQUESTS), ..Ending::default() },
         seed: 7,

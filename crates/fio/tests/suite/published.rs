@@ -5,7 +5,7 @@ use crate::outcome::{parsed, words};
 use block::{Bytes, Span};
 use fio::{Given, Invocation, Job};
 use stats::Direction;
-use workload::job::{Amount, BlockSizes, EngineKind, Mix, Order, Place};
+use workload::job::{Amount, BlockSizes, EngineKind, JobPlace, Mix, Order};
 
 const WORKSHOP: [(&str, &str, &str, u64, u32); 8] = [
     ("1M-write", "write", "1M", 16 << 20, 1 << 20),
@@ -20,7 +20,7 @@ const WORKSHOP: [(&str, &str, &str, u64, u32); 8] = [
 
 fn files(job: &Job) -> Vec<String> {
     match job.spec().unwrap().place {
-        Place::Files(files) => files.iter().map(|file| file.path.display().to_string()).collect(),
+        JobPlace::Files(files) => files.iter().map(|file| file.path.display().to_string()).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -39,7 +39,7 @@ fn the_workshops_eight_lines() {
         for (number, job) in invocation.jobs.iter().enumerate() {
             let spec = job.spec().unwrap();
             assert_eq!(files(job), [format!("/fsx/{name}.{number}.0")]);
-            let Place::Files(regions) = &spec.place else { panic!("{:?}", spec.place) };
+            let JobPlace::Files(regions) = &spec.place else { panic!("{:?}", spec.place) };
             // The size is each clone's own.
             assert_eq!(regions[0].size, Some(Amount::Bytes(Bytes(size))));
             let direction = if rw == "read" { Direction::Read } else { Direction::Write };

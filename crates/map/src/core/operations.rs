@@ -3,26 +3,26 @@
 use super::{Core, TREES_MAX, Tree};
 use crate::ask::{Ask, Ended, What};
 use crate::entry::SIZE_MAX;
-use crate::refusal::Refusal;
+use crate::refusal::MapRefusal;
 
 impl Core {
     /// What is wrong with an ask on its face.
-    pub(crate) fn refuse(&self, ask: &Ask) -> Option<Refusal> {
+    pub(crate) fn refuse(&self, ask: &Ask) -> Option<MapRefusal> {
         let size_fits =
-            |size: u64| (size <= SIZE_MAX && size.is_multiple_of(512)).then_some(()).ok_or(Refusal::Size(size));
-        let exists = |tree: u32| self.trees.get(&tree).ok_or(Refusal::NoTree(tree));
+            |size: u64| (size <= SIZE_MAX && size.is_multiple_of(512)).then_some(()).ok_or(MapRefusal::Size(size));
+        let exists = |tree: u32| self.trees.get(&tree).ok_or(MapRefusal::NoTree(tree));
         let is_free = |tree: u32| match (self.trees.contains_key(&tree), self.trees.len() < TREES_MAX) {
-            (true, _) => Err(Refusal::Exists(tree)),
-            (_, false) => Err(Refusal::TooMany(TREES_MAX)),
+            (true, _) => Err(MapRefusal::Exists(tree)),
+            (_, false) => Err(MapRefusal::TooMany(TREES_MAX)),
             _ => Ok(()),
         };
-        let thaw = |tree: &Tree| if tree.frozen { Err(Refusal::Frozen(ask.tree)) } else { Ok(()) };
+        let thaw = |tree: &Tree| if tree.frozen { Err(MapRefusal::Frozen(ask.tree)) } else { Ok(()) };
         let within = |tree: &Tree| {
             let end = ask.at.checked_add(ask.len).filter(|end| *end <= tree.size);
-            end.map(|_| ()).ok_or(Refusal::Beyond)
+            end.map(|_| ()).ok_or(MapRefusal::Beyond)
         };
         let fits = match ask.what {
-            _ if self.failed => Err(Refusal::Failed),
+            _ if self.failed => Err(MapRefusal::Failed),
             What::Flush | What::Checkpoint | What::Anchor => Ok(()),
             What::Create { size } => size_fits(size).and_then(|()| is_free(ask.tree)),
             What::Share { from, .. } => exists(from).and_then(|_| is_free(ask.tree)),
@@ -30,7 +30,7 @@ impl Core {
             What::Resize { size } => exists(ask.tree).and_then(thaw).and_then(|()| size_fits(size)),
             What::Restore { from } => exists(ask.tree).and_then(thaw).and_then(|()| match exists(from)?.frozen {
                 true => Ok(()),
-                false => Err(Refusal::NotFrozen(from)),
+                false => Err(MapRefusal::NotFrozen(from)),
             }),
             What::Write | What::Trim | What::Zero { .. } => {
                 exists(ask.tree).and_then(|tree| thaw(tree).and_then(|()| within(tree)))
@@ -51,7 +51,7 @@ impl Core {
     pub(crate) fn queue(&mut self, op: u32) {
         let ask = self.ops.get(op).ask;
         let Some(tree) = self.trees.get_mut(&Core::tree_of(&ask)) else {
-            return self.end(op, Err(Refusal::NoTree(ask.tree)));
+            return self.end(op, Err(MapRefusal::NoTree(ask.tree)));
         };
         let alone = ask.what != What::Write;
         if tree.alone || !tree.queue.is_empty() || alone && tree.running > 0 {
@@ -101,7 +101,7 @@ impl Core {
     }
 
     /// A piece of an op has ended, or the making of pieces. With the last the op leaves its tree.
-    pub(crate) fn piece_ended(&mut self, number: u32, refusal: Option<Refusal>) {
+    pub(crate) fn piece_ended(&mut self, number: u32, refusal: Option<MapRefusal>) {
         let op = self.ops.get_mut(number);
         op.refusal = op.refusal.or(refusal);
         op.left -= 1;
@@ -114,12 +114,12 @@ impl Core {
     }
 
     /// An op has done what it does: it is answered, or waits for a commit.
-    pub(crate) fn settle_op(&mut self, number: u32, refusal: Option<Refusal>) {
+    pub(crate) fn settle_op(&mut self, number: u32, refusal: Option<MapRefusal>) {
         let op = self.ops.get(number);
         let wants_commit = op.ask.what.is_structure() || op.ask.fua && (op.changed || !op.durable);
         match refusal {
             Some(refusal) => self.end(number, Err(refusal)),
-            None if self.failed && wants_commit => self.end(number, Err(Refusal::Failed)),
+            None if self.failed && wants_commit => self.end(number, Err(MapRefusal::Failed)),
             None if wants_commit => self.commit.waiting.push(number),
             None => self.end(number, Ok(())),
         }
@@ -147,7 +147,7 @@ impl Core {
     }
 
     /// Answers an op.
-    pub(crate) fn end(&mut self, op: u32, result: Result<(), Refusal>) {
+    pub(crate) fn end(&mut self, op: u32, result: Result<(), MapRefusal>) {
         let op = self.ops.take(op);
         self.events.push(Ended { id: op.ask.id, result });
     }

@@ -80,8 +80,8 @@ fn after_a_flush_that_failed_nothing_is_called_durable() {
     let next = bench.ask(0, 0, 0, What::Flush, false);
     let write = bench.write(0, 4096, false);
     assert!(bench.commands().is_empty() && bench.core.has_failed());
-    let expected = [(1 + 1, Ok(())), (flush, Err(Refusal::Failed)), (next, Err(Refusal::Failed))];
-    assert_eq!(bench.answers(), [&expected[..], &[(write, Err(Refusal::Failed))]].concat());
+    let expected = [(1 + 1, Ok(())), (flush, Err(MapRefusal::Failed)), (next, Err(MapRefusal::Failed))];
+    assert_eq!(bench.answers(), [&expected[..], &[(write, Err(MapRefusal::Failed))]].concat());
     let mut runs = Vec::new();
     let pin = bench.core.read(1, 0, 4096, &mut runs).unwrap();
     assert_eq!(runs, [Run { at: Some(0), len: 4096 }], "reads go on");

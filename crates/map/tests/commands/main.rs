@@ -6,8 +6,8 @@ mod trees;
 
 use block::Fault;
 use map::{
-    Agreed, Ask, Command, Core, Damage, Ended, Media, PAGE, Refusal, Region, Run, Settings, Steps, What, check, format,
-    format_end, recover,
+    Agreed, Ask, Command, Core, Damage, Ended, MapRefusal, Media, PAGE, Region, Run, Settings, Steps, What, check,
+    format, format_end, recover,
 };
 use std::collections::BTreeMap;
 
@@ -122,7 +122,7 @@ impl Bench {
         }
     }
 
-    fn answers(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
+    fn answers(&mut self) -> Vec<(u64, Result<(), MapRefusal>)> {
         let mut events = Vec::new();
         self.core.take_events(&mut events);
         events.into_iter().map(|Ended { id, result }| (id, result)).collect()
@@ -156,7 +156,7 @@ fn a_write_that_failed_changes_no_map() {
         let (copies, command) = bench.commands().remove(0);
         assert_eq!(copies, "copy");
         bench.end(command, Err(fault));
-        assert_eq!(bench.answers(), [(write, Err(Refusal::Disk(fault)))]);
+        assert_eq!(bench.answers(), [(write, Err(MapRefusal::Disk(fault)))]);
         assert_eq!((bench.core.usage().used, bench.core.audit()), (65536, vec![]), "the copy's block is free again");
     }
     bench.write(4096, 512, false);
@@ -344,7 +344,7 @@ fn a_block_that_cannot_be_read_fails_the_write_that_copies_it_alone() {
     assert_eq!(said, "copy");
     let Command::Patch { token, .. } = command else { panic!("{command:?}") };
     bench.core.not_read(token, Fault::Io);
-    assert_eq!(bench.answers(), [(write, Err(Refusal::Disk(Fault::Io)))]);
+    assert_eq!(bench.answers(), [(write, Err(MapRefusal::Disk(Fault::Io)))]);
     assert!(!bench.core.has_failed());
     assert_eq!((bench.core.usage().used, bench.core.audit()), (used, vec![]));
     let again = bench.write(65536, 4096, true);

@@ -56,7 +56,7 @@ fn a_group_that_cannot_be_done_whole_is_not_done() {
     bench.run();
     let answers: BTreeMap<_, _> = bench.answers().into_iter().collect();
     assert_eq!(answers[&deleted], Ok(()));
-    assert_eq!(answers[&100], Err(Refusal::NoTree(2)));
+    assert_eq!(answers[&100], Err(MapRefusal::NoTree(2)));
     let after = bench.write(0, 4096, true);
     bench.run();
     assert_eq!(bench.answers(), [(after, Ok(()))], "tree 1 is not held");
@@ -64,7 +64,7 @@ fn a_group_that_cannot_be_done_whole_is_not_done() {
     // A group that is refused on its face: tree 9 does not exist.
     bench.core.submit_together(102, vec![share(1), share(9)]);
     bench.run();
-    assert_eq!(bench.answers(), [(102, Err(Refusal::NoTree(9)))]);
+    assert_eq!(bench.answers(), [(102, Err(MapRefusal::NoTree(9)))]);
     assert_eq!(bench.core.trees(), [(1, false)]);
 }
 
@@ -104,6 +104,6 @@ fn clones_go_as_deep_as_there_may_be_trees() {
     bench.run();
     assert!(bench.answers().iter().all(|(_, result)| result.is_ok()));
     let more = bench.ask(200_000, 0, 0, What::Share { from: DEEP, frozen: true }, false);
-    assert_eq!(bench.answers(), [(more, Err(Refusal::TooMany(65_536)))]);
+    assert_eq!(bench.answers(), [(more, Err(MapRefusal::TooMany(65_536)))]);
     assert_eq!((bench.core.trees().len(), bench.core.audit()), (65_536, vec![]));
 }

@@ -11,8 +11,8 @@ use crate::model::{Content, Known, Times};
 use crate::totals::Totals;
 use cached::Cached;
 use map::{
-    Agreed, Ask, BLOCK, Core, Ended, PAGE, Pin, Refusal, Region, Run, Settings, Steps, What, check, format, format_end,
-    recover,
+    Agreed, Ask, BLOCK, Core, Ended, MapRefusal, PAGE, Pin, Region, Run, Settings, Steps, What, check, format,
+    format_end, recover,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -310,25 +310,25 @@ impl History {
         }
     }
 
-    fn refused(&mut self, under: &Under, refusal: Refusal) {
+    fn refused(&mut self, under: &Under, refusal: MapRefusal) {
         let Faults { writes, flushes, reads, .. } = self.disk.faults;
         let faulty = writes + flushes + reads > 0;
         match refusal {
-            Refusal::Full => self.totals.full += 1,
-            Refusal::Failed => {
+            MapRefusal::Full => self.totals.full += 1,
+            MapRefusal::Failed => {
                 assert!(faulty && self.core.has_failed(), "{under:?}", under = under.ask);
                 self.totals.failed += 1;
             }
-            Refusal::Disk(_) => assert!(faulty, "{:?}", under.ask),
-            Refusal::HoldsData(_) => {}
-            Refusal::Frozen(tree) => assert!(self.trees[&tree].frozen),
+            MapRefusal::Disk(_) => assert!(faulty, "{:?}", under.ask),
+            MapRefusal::HoldsData(_) => {}
+            MapRefusal::Frozen(tree) => assert!(self.trees[&tree].frozen),
             // It was deleted while this waited.
-            Refusal::NoTree(_) | Refusal::Beyond => {}
+            MapRefusal::NoTree(_) | MapRefusal::Beyond => {}
             other => panic!("{:?}: {other}", under.ask),
         }
         // A structure that failed for want of durability may or may not be there: then only a crash
         // can follow.
-        if refusal != Refusal::Failed {
+        if refusal != MapRefusal::Failed {
             match under.ask.what {
                 What::Delete | What::Resize { .. } => self.lend(under.ask.tree, false),
                 What::Restore { from } => [under.ask.tree, from].iter().for_each(|tree| self.lend(*tree, false)),

@@ -4,7 +4,7 @@ use super::Admitted;
 use super::handshake::{Answered, ServerHandshake, export_name_error};
 use crate::contexts::{Context, Contexts};
 use crate::error::HandshakeError;
-use crate::export::{ExportInfo, Exports, Refusal, TransmissionFlags};
+use crate::export::{ExportInfo, ExportRefusal, Exports, TransmissionFlags};
 use crate::option::{
     InfoQuery, MetaQuery, option_name, put_ack, put_error, put_info_block_size, put_info_export, put_info_text,
     put_reply,
@@ -199,13 +199,13 @@ impl ServerHandshake {
         let name = text(name).map_err(|why| (rep::ERR_INVALID, format!("the export name {why}")))?;
         let export = exports.find(name).map_err(|refusal| {
             let code = match refusal {
-                Refusal::Unknown => rep::ERR_UNKNOWN,
-                Refusal::Policy => rep::ERR_POLICY,
-                Refusal::TlsRequired if may_ask_for_tls => rep::ERR_TLS_REQD,
+                ExportRefusal::Unknown => rep::ERR_UNKNOWN,
+                ExportRefusal::Policy => rep::ERR_POLICY,
+                ExportRefusal::TlsRequired if may_ask_for_tls => rep::ERR_TLS_REQD,
                 // It is known and will be there again: neither "unknown" nor a server that goes
                 // says so.
-                Refusal::TlsRequired | Refusal::Offline => rep::ERR_POLICY,
-                Refusal::Shutdown => rep::ERR_SHUTDOWN,
+                ExportRefusal::TlsRequired | ExportRefusal::Offline => rep::ERR_POLICY,
+                ExportRefusal::Shutdown => rep::ERR_SHUTDOWN,
             };
             (code, format!("export {name:?}: {refusal}"))
         })?;

@@ -22,7 +22,7 @@ pub enum TlsMode {
     /// NOTLS: `STARTTLS` is refused.
     #[default]
     Off,
-    /// SELECTIVETLS: the client may; an export may insist ([`crate::Refusal::TlsRequired`]).
+    /// SELECTIVETLS: the client may; an export may insist ([`crate::ExportRefusal::TlsRequired`]).
     Optional,
     /// FORCEDTLS: nothing but `STARTTLS` and `ABORT` until encrypted.
     Required,

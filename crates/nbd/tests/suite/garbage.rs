@@ -10,8 +10,8 @@ fn requests(framing: Framing) -> Vec<u8> {
     let mut bytes = Vec::new();
     let commands = [Command::Read, Command::Trim, Command::Cache, Command::WriteZeroes, Command::BlockStatus];
     for (i, command) in commands.into_iter().enumerate() {
-        Request::new(i as u64, command, 4096, 8192).put(framing, &mut bytes).unwrap();
-        Request::write(i as u64, 0, 16).put(framing, &mut bytes).unwrap();
+        NbdRequest::new(i as u64, command, 4096, 8192).put(framing, &mut bytes).unwrap();
+        NbdRequest::write(i as u64, 0, 16).put(framing, &mut bytes).unwrap();
         bytes.extend_from_slice(&[7; 16]);
     }
     bytes

@@ -242,7 +242,7 @@ fn two_contexts_can_be_selected_and_filtered() {
     struct Shares;
     impl Exports for Shares {
         fn list(&self, _: &mut dyn FnMut(&str, Option<&str>)) {}
-        fn find(&self, _: &str) -> Result<ExportInfo, Refusal> {
+        fn find(&self, _: &str) -> Result<ExportInfo, ExportRefusal> {
             Ok(ExportInfo { sharing: true, features: TransmissionFlags(0xffff), ..ExportInfo::default() })
         }
     }
@@ -291,7 +291,7 @@ fn contexts_count_only_for_the_export_that_they_were_selected_for() {
     struct Any;
     impl Exports for Any {
         fn list(&self, _: &mut dyn FnMut(&str, Option<&str>)) {}
-        fn find(&self, _: &str) -> Result<ExportInfo, Refusal> {
+        fn find(&self, _: &str) -> Result<ExportInfo, ExportRefusal> {
             Ok(ExportInfo::default())
         }
     }

@@ -8,12 +8,12 @@ const TO: ReplyTo = ReplyTo { cookie: COOKIE, offset: 0x1000 };
 
 /// A request parsed whole, and that every shorter piece of it asks for more.
 #[track_caller]
-fn request(text: &str, framing: Framing) -> Request {
+fn request(text: &str, framing: Framing) -> NbdRequest {
     let bytes = hex(text);
     for len in 0..bytes.len() {
-        assert_eq!(Request::parse(&bytes[..len], framing, u32::MAX), Ok(Parsed::NeedMore(bytes.len())));
+        assert_eq!(NbdRequest::parse(&bytes[..len], framing, u32::MAX), Ok(Parsed::NeedMore(bytes.len())));
     }
-    match Request::parse(&bytes, framing, u32::MAX) {
+    match NbdRequest::parse(&bytes, framing, u32::MAX) {
         Ok(Parsed::Message(request, size)) if size == bytes.len() => request,
         other => panic!("not one whole request but {other:?}"),
     }
@@ -46,19 +46,19 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 fn compact_requests() {
     // Magic, flags FUA (bit 0), type 1, cookie, offset 4096, length 512.
     let bytes = "25609513 0001 0001 1122334455667788 0000000000001000 00000200";
-    let write = Request::write(COOKIE, 4096, 512).with(CommandFlags::FUA);
+    let write = NbdRequest::write(COOKIE, 4096, 512).with(CommandFlags::FUA);
     assert_eq!(request(bytes, Framing::Simple), write);
     assert_eq!(request(bytes, Framing::Structured).payload, 512);
     assert_bytes(&written(|out| write.put(Framing::Simple, out).unwrap()), bytes);
     // A read carries nothing; an unknown type is a request like any other.
     let bytes = "25609513 0004 0000 1122334455667788 0000000000001000 00000200";
-    let read = Request::new(COOKIE, Command::Read, 4096, 512).with(CommandFlags::DF);
+    let read = NbdRequest::new(COOKIE, Command::Read, 4096, 512).with(CommandFlags::DF);
     assert_eq!(request(bytes, Framing::Structured), read);
     assert_bytes(&written(|out| read.put(Framing::Structured, out).unwrap()), bytes);
     let bytes = "25609513 0000 0063 1122334455667788 0000000000001000 00000200";
     assert_eq!(request(bytes, Framing::Simple).command, Command::Other(99));
     // 2^32 bytes do not fit.
-    let long = Request::new(1, Command::Trim, 0, 1 << 32);
+    let long = NbdRequest::new(1, Command::Trim, 0, 1 << 32);
     assert_eq!(long.put(Framing::Structured, &mut Vec::new()), Err(StreamError::LengthTooLong(1 << 32)));
 }
 
@@ -66,12 +66,12 @@ fn compact_requests() {
 fn extended_requests() {
     // Flags FUA | PAYLOAD_LEN (bit 5) and 64 bits of length.
     let bytes = "21e41c71 0021 0001 1122334455667788 0000000000001000 0000000000000200";
-    let write = Request::write(COOKIE, 4096, 512).with(CommandFlags::FUA);
+    let write = NbdRequest::write(COOKIE, 4096, 512).with(CommandFlags::FUA);
     assert_eq!(request(bytes, Framing::Extended), write);
     assert_bytes(&written(|out| write.put(Framing::Extended, out).unwrap()), bytes);
     // A trim of 2^33 bytes: no payload.
     let bytes = "21e41c71 0000 0004 1122334455667788 0000000000001000 0000000200000000";
-    let trim = Request::new(COOKIE, Command::Trim, 4096, 1 << 33);
+    let trim = NbdRequest::new(COOKIE, Command::Trim, 4096, 1 << 33);
     assert_eq!(request(bytes, Framing::Extended), trim);
     assert_bytes(&written(|out| trim.put(Framing::Extended, out).unwrap()), bytes);
     // A payload where none belongs is announced, so that it can be taken off the stream.
@@ -80,7 +80,7 @@ fn extended_requests() {
     assert_eq!((odd.payload, odd.flags), (16, CommandFlags::PAYLOAD_LEN));
     // A write without the flag, as qemu 10 sends it, still has its data behind it.
     let bytes = "21e41c71 0000 0001 1122334455667788 0000000000001000 0000000000000200";
-    assert_eq!(request(bytes, Framing::Extended), Request::write(COOKIE, 4096, 512));
+    assert_eq!(request(bytes, Framing::Extended), NbdRequest::write(COOKIE, 4096, 512));
 }
 
 #[test]
@@ -90,11 +90,11 @@ fn a_stream_that_cannot_be_followed_ends() {
         [("21e41c71", Framing::Structured), ("25609513", Framing::Extended), ("00000000", Framing::Simple)]
     {
         let bytes = hex(&format!("{magic} {}", "00".repeat(28)));
-        assert!(matches!(Request::parse(&bytes, framing, 1), Err(StreamError::Magic { .. })));
+        assert!(matches!(NbdRequest::parse(&bytes, framing, 1), Err(StreamError::Magic { .. })));
     }
     // A write of 2^25 + 1 bytes is not received, one of 2^25 is; the export takes 2^20.
     let rules = rules(Framing::Simple);
-    let write = |len: u32| written(|out| Request::write(1, 0, len).put(Framing::Simple, out).unwrap());
+    let write = |len: u32| written(|out| NbdRequest::write(1, 0, len).put(Framing::Simple, out).unwrap());
     assert_eq!(
         rules.parse(&write((1 << 25) + 1)),
         Err(StreamError::PayloadTooLong { len: (1 << 25) + 1, limit: 1 << 25 })
@@ -102,7 +102,7 @@ fn a_stream_that_cannot_be_followed_ends() {
     assert!(matches!(rules.parse(&write(1 << 25)), Ok(Parsed::Message(..))));
     // With extended headers a payload of 2^63 bytes is as far too long.
     let bytes = hex("21e41c71 0020 0001 1122334455667788 0000000000001000 8000000000000000");
-    assert!(matches!(Request::parse(&bytes, Framing::Extended, u32::MAX), Err(StreamError::PayloadTooLong { .. })));
+    assert!(matches!(NbdRequest::parse(&bytes, Framing::Extended, u32::MAX), Err(StreamError::PayloadTooLong { .. })));
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn simple_replies() {
     let parsed = Reply { cookie: COOKIE, done: true, simple: true, offset: None, body: Body::Success };
     assert_eq!(reply(&ok, 16, Framing::Simple), parsed);
     // ENOSPC is 28; the message has no place.
-    let error = written(|out| Framing::Simple.error(out, TO, Errno::NoSpace, "full"));
+    let error = written(|out| Framing::Simple.error(out, TO, NbdErrno::NoSpace, "full"));
     assert_bytes(&error, "67446698 0000001c 1122334455667788");
-    let body = Body::Error { errno: Errno::NoSpace, at: None, message: &[] };
+    let body = Body::Error { errno: NbdErrno::NoSpace, at: None, message: &[] };
     assert_eq!(reply(&error, 16, Framing::Simple), Reply { body, ..parsed });
 }
 
@@ -147,29 +147,29 @@ fn structured_reads() {
 #[test]
 fn structured_errors() {
     // EIO is 5; 6 + 3 bytes: error, message length, message.
-    let error = written(|out| Framing::Structured.error(out, TO, Errno::Io, "bad"));
+    let error = written(|out| Framing::Structured.error(out, TO, NbdErrno::Io, "bad"));
     assert_bytes(&error, "668e33ef 0001 8001 1122334455667788 00000009 00000005 0003 'bad'");
     let parsed = reply(&error, 29, Framing::Structured);
     assert_eq!((parsed.done, parsed.body.message().as_deref()), (true, Some("bad")));
-    assert_eq!(parsed.body, Body::Error { errno: Errno::Io, at: None, message: b"bad" });
+    assert_eq!(parsed.body, Body::Error { errno: NbdErrno::Io, at: None, message: b"bad" });
     // With an offset, 14 + 3 bytes.
     let chunks = Chunks::Structured;
-    let error = written(|out| chunks.error_at(out, TO, Errno::Io, "bad", 0x1234, Last::No));
+    let error = written(|out| chunks.error_at(out, TO, NbdErrno::Io, "bad", 0x1234, Last::No));
     assert_bytes(&error, "668e33ef 0000 8002 1122334455667788 00000011 00000005 0003 'bad' 0000000000001234");
-    let body = Body::Error { errno: Errno::Io, at: Some(0x1234), message: b"bad" };
+    let body = Body::Error { errno: NbdErrno::Io, at: Some(0x1234), message: b"bad" };
     assert_eq!(reply(&error, 37, Framing::Structured).body, body);
     // Messages are cut at 4096 bytes.
-    let error = written(|out| Framing::Structured.error(out, TO, Errno::Io, &"x".repeat(5000)));
+    let error = written(|out| Framing::Structured.error(out, TO, NbdErrno::Io, &"x".repeat(5000)));
     assert_eq!(error.len(), 20 + 6 + 4096);
     // An error type that nobody knows begins like the others; unknown numbers count as EINVAL.
     let error = hex("668e33ef 0001 8077 1122334455667788 0000000a 000003e7 0002 'hm' ffff");
-    let body = Body::Error { errno: Errno::Invalid, at: None, message: b"hm" };
+    let body = Body::Error { errno: NbdErrno::Invalid, at: None, message: b"hm" };
     assert_eq!(reply(&error, 30, Framing::Structured).body, body);
 }
 
 #[test]
 fn block_status() {
-    let extents = [Extent::allocation(4096, false, false), Extent::allocation(8192, true, true)];
+    let extents = [StatusExtent::allocation(4096, false, false), StatusExtent::allocation(8192, true, true)];
     // Context 1, then 4096 bytes of data (flags 0) and 8192 of hole (1) that read as zeroes (2).
     let status = written(|out| Chunks::Structured.status(out, TO, 1, &extents, Last::Yes));
     assert_bytes(&status, "668e33ef 0001 0005 1122334455667788 00000014 00000001  00001000 00000000 00002000 00000003");
@@ -197,7 +197,7 @@ fn block_status() {
 
 #[test]
 fn an_extent_beyond_32_bits_ends_a_compact_answer() {
-    let huge = [Extent { length: 1 << 40, flags: 3 }, Extent { length: 4096, flags: 0 }];
+    let huge = [StatusExtent { length: 1 << 40, flags: 3 }, StatusExtent { length: 4096, flags: 0 }];
     // 2^32 - 2^16, a multiple of every block size; the second extent would leave a gap.
     let status = written(|out| Chunks::Structured.status(out, TO, 1, &huge, Last::Yes));
     assert_bytes(&status, "668e33ef 0001 0005 1122334455667788 0000000c 00000001  ffff0000 00000003");
@@ -213,9 +213,9 @@ fn extended_replies_are_all_chunks_with_the_requests_offset() {
     assert_bytes(&read, "6e8a278c 0001 0001 1122334455667788 0000000000001000 0000000000000208 0000000000001000");
     let body = Body::Data { offset: 4096, len: 512 };
     assert_eq!(reply(&read, 40, Framing::Extended), Reply { body, ..parsed });
-    let error = written(|out| Framing::Extended.error(out, TO, Errno::Permission, ""));
+    let error = written(|out| Framing::Extended.error(out, TO, NbdErrno::Permission, ""));
     assert_bytes(&error, "6e8a278c 0001 8001 1122334455667788 0000000000001000 0000000000000006 00000001 0000");
-    let body = Body::Error { errno: Errno::Permission, at: None, message: &[] };
+    let body = Body::Error { errno: NbdErrno::Permission, at: None, message: &[] };
     assert_eq!(reply(&error, 38, Framing::Extended), Reply { body, ..parsed });
 }
 
@@ -290,9 +290,9 @@ fn a_read_is_put_together_from_chunks_in_any_order() {
     }
     // The first error is the result, whatever else came.
     let mut read = ReadAssembly::new(0, 512);
-    read.fail(Errno::Io, None);
-    read.fail(Errno::Invalid, None);
-    assert_eq!(read.finish(), Ok(Err(Errno::Io)));
+    read.fail(NbdErrno::Io, None);
+    read.fail(NbdErrno::Invalid, None);
+    assert_eq!(read.finish(), Ok(Err(NbdErrno::Io)));
 }
 
 /// What came in one piece before the first place that failed is good, whatever the order; an error
@@ -304,7 +304,7 @@ fn a_read_that_fails_in_the_middle_has_a_good_beginning() {
         for &(offset, len) in pieces {
             read.place(offset, len).unwrap();
         }
-        errors.iter().for_each(|&at| read.fail(Errno::Io, at));
+        errors.iter().for_each(|&at| read.fail(NbdErrno::Io, at));
         (read.good(), read.finish().is_ok_and(|result| result.is_err()))
     };
     assert_eq!(begun(&[(0x1000, 0x100)], &[Some(0x1100)]), (0x100, true));
@@ -347,21 +347,21 @@ fn good_requests_pass() {
     use CommandFlags as F;
     let rules = rules(Framing::Extended);
     let good = [
-        Request::new(1, C::Read, 0, 512),
-        Request::new(1, C::Read, 1 << 20, 512),
-        Request::new(1, C::Read, 0, 1 << 16).with(F::DF),
-        Request::write(1, 512, 1 << 16).with(F::FUA),
+        NbdRequest::new(1, C::Read, 0, 512),
+        NbdRequest::new(1, C::Read, 1 << 20, 512),
+        NbdRequest::new(1, C::Read, 0, 1 << 16).with(F::DF),
+        NbdRequest::write(1, 512, 1 << 16).with(F::FUA),
         // "in which case the server MUST accept all commands with this bit set".
-        Request::new(1, C::Read, 0, 512).with(F::FUA),
-        Request::new(1, C::Flush, 0, 0).with(F::FUA),
+        NbdRequest::new(1, C::Read, 0, 512).with(F::FUA),
+        NbdRequest::new(1, C::Flush, 0, 0).with(F::FUA),
         // No payload, so longer than one may be.
-        Request::new(1, C::Trim, 0, (1 << 20) + 512),
-        Request::new(1, C::WriteZeroes, 0, (1 << 20) + 512).with(F::NO_HOLE.and(F::FAST_ZERO).and(F::FUA)),
-        Request::new(1, C::Cache, 0, 1 << 20),
-        Request::new(1, C::BlockStatus, 0, 1 << 20).with(F::REQ_ONE),
-        Request::new(1, C::Disconnect, 0, 0),
+        NbdRequest::new(1, C::Trim, 0, (1 << 20) + 512),
+        NbdRequest::new(1, C::WriteZeroes, 0, (1 << 20) + 512).with(F::NO_HOLE.and(F::FAST_ZERO).and(F::FUA)),
+        NbdRequest::new(1, C::Cache, 0, 1 << 20),
+        NbdRequest::new(1, C::BlockStatus, 0, 1 << 20).with(F::REQ_ONE),
+        NbdRequest::new(1, C::Disconnect, 0, 0),
         // A goodbye is about no range, so one with any is a goodbye too.
-        Request::new(1, C::Disconnect, 0xf7ff, 0xffff_efff),
+        NbdRequest::new(1, C::Disconnect, 0xf7ff, 0xffff_efff),
     ];
     for request in good {
         assert_eq!(rules.check(&request), Ok(()), "{request:?}");
@@ -375,40 +375,40 @@ fn bad_requests_get_the_error_that_the_protocol_names() {
     let full = rules(Framing::Extended);
     let end = (1 << 20) + 512;
     let bad = [
-        (Request::new(1, C::Other(8), 0, 512), Errno::Invalid),
+        (NbdRequest::new(1, C::Other(8), 0, 512), NbdErrno::Invalid),
         // Unknown flags, and flags of other commands.
-        (Request::new(1, C::Read, 0, 512).with(CommandFlags(1 << 6)), Errno::Invalid),
-        (Request::new(1, C::Read, 0, 512).with(F::NO_HOLE), Errno::Invalid),
-        (Request::new(1, C::Read, 0, 512).with(F::PAYLOAD_LEN), Errno::Invalid),
-        (Request::write(1, 0, 512).with(F::DF), Errno::Invalid),
-        (Request::new(1, C::Trim, 0, 512).with(F::REQ_ONE), Errno::Invalid),
+        (NbdRequest::new(1, C::Read, 0, 512).with(CommandFlags(1 << 6)), NbdErrno::Invalid),
+        (NbdRequest::new(1, C::Read, 0, 512).with(F::NO_HOLE), NbdErrno::Invalid),
+        (NbdRequest::new(1, C::Read, 0, 512).with(F::PAYLOAD_LEN), NbdErrno::Invalid),
+        (NbdRequest::write(1, 0, 512).with(F::DF), NbdErrno::Invalid),
+        (NbdRequest::new(1, C::Trim, 0, 512).with(F::REQ_ONE), NbdErrno::Invalid),
         // Past the end: by one block, by its start, by overflow.
-        (Request::new(1, C::Read, end, 512), Errno::Invalid),
-        (Request::new(1, C::Trim, end - 512, 1024), Errno::Invalid),
-        (Request::new(1, C::Cache, 0, end + 512), Errno::Invalid),
-        (Request::new(1, C::BlockStatus, end, 512), Errno::Invalid),
-        (Request::write(1, end, 512), Errno::NoSpace),
-        (Request::new(1, C::WriteZeroes, end - 512, 1024), Errno::NoSpace),
-        (Request::new(1, C::WriteZeroes, !511, 1024), Errno::NoSpace),
+        (NbdRequest::new(1, C::Read, end, 512), NbdErrno::Invalid),
+        (NbdRequest::new(1, C::Trim, end - 512, 1024), NbdErrno::Invalid),
+        (NbdRequest::new(1, C::Cache, 0, end + 512), NbdErrno::Invalid),
+        (NbdRequest::new(1, C::BlockStatus, end, 512), NbdErrno::Invalid),
+        (NbdRequest::write(1, end, 512), NbdErrno::NoSpace),
+        (NbdRequest::new(1, C::WriteZeroes, end - 512, 1024), NbdErrno::NoSpace),
+        (NbdRequest::new(1, C::WriteZeroes, !511, 1024), NbdErrno::NoSpace),
         // Not aligned: offset, length.
-        (Request::new(1, C::Read, 1, 512), Errno::Invalid),
-        (Request::write(1, 512, 513), Errno::Invalid),
+        (NbdRequest::new(1, C::Read, 1, 512), NbdErrno::Invalid),
+        (NbdRequest::write(1, 512, 513), NbdErrno::Invalid),
         // Nothing to do; a flush has no range.
-        (Request::new(1, C::Read, 0, 0), Errno::Invalid),
-        (Request::write(1, 0, 0), Errno::Invalid),
-        (Request::new(1, C::Flush, 0, 512), Errno::Invalid),
-        (Request::new(1, C::Flush, 512, 0), Errno::Invalid),
+        (NbdRequest::new(1, C::Read, 0, 0), NbdErrno::Invalid),
+        (NbdRequest::write(1, 0, 0), NbdErrno::Invalid),
+        (NbdRequest::new(1, C::Flush, 0, 512), NbdErrno::Invalid),
+        (NbdRequest::new(1, C::Flush, 512, 0), NbdErrno::Invalid),
         // Longer than the longest payload.
-        (Request::new(1, C::Read, 0, (1 << 16) + 512), Errno::Overflow),
-        (Request::write(1, 0, (1 << 16) + 512), Errno::Invalid),
+        (NbdRequest::new(1, C::Read, 0, (1 << 16) + 512), NbdErrno::Overflow),
+        (NbdRequest::write(1, 0, (1 << 16) + 512), NbdErrno::Invalid),
     ];
     for (request, errno) in bad {
         assert_eq!(full.check(&request), Err(errno), "{request:?}");
     }
     // EOVERFLOW belongs to framings with DF.
-    let long = Request::new(1, C::Read, 0, (1 << 16) + 512);
-    assert_eq!(rules(Framing::Simple).check(&long), Err(Errno::Invalid));
-    assert_eq!(rules(Framing::Simple).check(&Request::new(1, C::Read, 0, 512).with(F::DF)), Err(Errno::Invalid));
+    let long = NbdRequest::new(1, C::Read, 0, (1 << 16) + 512);
+    assert_eq!(rules(Framing::Simple).check(&long), Err(NbdErrno::Invalid));
+    assert_eq!(rules(Framing::Simple).check(&NbdRequest::new(1, C::Read, 0, 512).with(F::DF)), Err(NbdErrno::Invalid));
 }
 
 #[test]
@@ -418,14 +418,14 @@ fn what_was_not_advertised_is_not_served() {
     let bare = Rules { flags: TransmissionFlags::HAS_FLAGS, contexts: Contexts::NONE, ..rules(Framing::Structured) };
     for command in [C::Flush, C::Trim, C::Cache, C::WriteZeroes, C::BlockStatus] {
         let len = if command == C::Flush { 0 } else { 512 };
-        assert_eq!(bare.check(&Request::new(1, command, 0, len)), Err(Errno::Invalid), "{command:?}");
+        assert_eq!(bare.check(&NbdRequest::new(1, command, 0, len)), Err(NbdErrno::Invalid), "{command:?}");
     }
-    assert_eq!(bare.check(&Request::write(1, 0, 512).with(F::FUA)), Err(Errno::Invalid));
-    assert_eq!(bare.check(&Request::new(1, C::Read, 0, 512).with(F::DF)), Err(Errno::Invalid));
+    assert_eq!(bare.check(&NbdRequest::write(1, 0, 512).with(F::FUA)), Err(NbdErrno::Invalid));
+    assert_eq!(bare.check(&NbdRequest::new(1, C::Read, 0, 512).with(F::DF)), Err(NbdErrno::Invalid));
     let slow = rules(Framing::Structured);
     let slow = Rules { flags: slow.flags.without(TransmissionFlags::SEND_FAST_ZERO), ..slow };
-    let fast_zero = Request::new(1, C::WriteZeroes, 0, 512).with(F::FAST_ZERO);
-    assert_eq!(slow.check(&fast_zero), Err(Errno::Invalid));
+    let fast_zero = NbdRequest::new(1, C::WriteZeroes, 0, 512).with(F::FAST_ZERO);
+    assert_eq!(slow.check(&fast_zero), Err(NbdErrno::Invalid));
 }
 
 #[test]
@@ -434,14 +434,14 @@ fn a_read_only_export_refuses_every_write_with_eperm() {
     let rules = Rules { flags: rules.flags | TransmissionFlags::READ_ONLY, ..rules };
     // Even one that would be refused for another reason too: past the end.
     for request in [
-        Request::write(1, 0, 512),
-        Request::write(1, 1 << 30, 512),
-        Request::new(1, Command::Trim, 0, 512),
-        Request::new(1, Command::WriteZeroes, 0, 512),
+        NbdRequest::write(1, 0, 512),
+        NbdRequest::write(1, 1 << 30, 512),
+        NbdRequest::new(1, Command::Trim, 0, 512),
+        NbdRequest::new(1, Command::WriteZeroes, 0, 512),
     ] {
-        assert_eq!(rules.check(&request), Err(Errno::Permission), "{request:?}");
+        assert_eq!(rules.check(&request), Err(NbdErrno::Permission), "{request:?}");
     }
-    assert_eq!(rules.check(&Request::new(1, Command::Read, 0, 512)), Ok(()));
+    assert_eq!(rules.check(&NbdRequest::new(1, Command::Read, 0, 512)), Ok(()));
 }
 
 /// The bytes of a filter: the flag PAYLOAD_LEN (1 << 5), the payload's length in the header, then
@@ -450,7 +450,7 @@ fn a_read_only_export_refuses_every_write_with_eperm() {
 fn a_block_status_can_name_the_contexts_it_wants() {
     let rules = rules(Framing::Extended);
     let sharing = Contexts::NONE.with(Context::Sharing, 2);
-    let one = Request::status_only(7, 512, 4096, sharing).with(CommandFlags::REQ_ONE);
+    let one = NbdRequest::status_only(7, 512, 4096, sharing).with(CommandFlags::REQ_ONE);
     let mut bytes = Vec::new();
     one.put(Framing::Extended, &mut bytes).unwrap();
     let header = "21e41c71 0028 0007 0000000000000007 0000000000000200 000000000000000c";
@@ -460,7 +460,7 @@ fn a_block_status_can_name_the_contexts_it_wants() {
     // Nothing of it is taken before all of it is here.
     assert_eq!(rules.parse(&bytes[..31]), Ok(Parsed::NeedMore(32)));
     assert_eq!(rules.parse(&bytes[..43]), Ok(Parsed::NeedMore(44)));
-    let two = Request::status_only(7, 0, 1 << 20, BOTH);
+    let two = NbdRequest::status_only(7, 0, 1 << 20, BOTH);
     bytes.clear();
     two.put(Framing::Extended, &mut bytes).unwrap();
     assert_eq!(rules.parse(&bytes), Ok(Parsed::Message(two, 48)));
@@ -493,8 +493,8 @@ fn filters_that_are_none_are_refused_and_taken_off_the_stream() {
         let bytes = [hex(&header), payload].concat();
         let Ok(Parsed::Message(request, taken)) = rules.parse(&bytes) else { panic!("{what}") };
         assert_eq!(taken + request.payload as usize, bytes.len(), "{what}: all of it goes off the stream");
-        assert_eq!(rules.check(&request), Err(Errno::Invalid), "{what}");
+        assert_eq!(rules.check(&request), Err(NbdErrno::Invalid), "{what}");
     }
     // A client does not send one where it was not offered.
-    assert_eq!(unasked.check(&Request::status_only(1, 0, 512, ALLOCATION)), Err(Errno::Invalid));
+    assert_eq!(unasked.check(&NbdRequest::status_only(1, 0, 512, ALLOCATION)), Err(NbdErrno::Invalid));
 }

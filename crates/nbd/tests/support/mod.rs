@@ -39,7 +39,7 @@ impl Exports for OneDisk {
         each("disk", Some("the disk"));
     }
 
-    fn find(&self, name: &str) -> Result<ExportInfo, Refusal> {
+    fn find(&self, name: &str) -> Result<ExportInfo, ExportRefusal> {
         use TransmissionFlags as T;
         match name {
             "disk" => Ok(ExportInfo {
@@ -51,9 +51,9 @@ impl Exports for OneDisk {
                 block: BlockSizes::new(512, 4096, 1 << 25).unwrap(),
                 sharing: false,
             }),
-            "secret" => Err(Refusal::TlsRequired),
-            "private" => Err(Refusal::Policy),
-            _ => Err(Refusal::Unknown),
+            "secret" => Err(ExportRefusal::TlsRequired),
+            "private" => Err(ExportRefusal::Policy),
+            _ => Err(ExportRefusal::Unknown),
         }
     }
 }

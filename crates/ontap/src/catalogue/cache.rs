@@ -2,7 +2,7 @@
 //! memory.
 
 use super::commands;
-use crate::value::{ObjectName, Size, Switch, VolumeList};
+use crate::value::{ObjectName, Switch, UnitSize, VolumeList};
 
 commands! {
     /// Everything that begins with `cache`, and `memory`.
@@ -13,7 +13,7 @@ commands! {
         /// Name of the new partition
         "partition" partition: ObjectName,
         /// Its size, taken from the default partition
-        "size" size: Size,
+        "size" size: UnitSize,
         /// Volumes whose pages it has; without it none
         "volumes" volumes: Option<VolumeList>,
     }
@@ -23,7 +23,7 @@ commands! {
         /// Partition
         "partition" partition: ObjectName,
         /// New size
-        "size" size: Option<Size>,
+        "size" size: Option<UnitSize>,
         /// Volumes whose pages it has from now on, in place of those it had
         "volumes" volumes: Option<VolumeList>,
         /// More volumes

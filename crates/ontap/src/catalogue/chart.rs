@@ -3,7 +3,7 @@
 
 use super::Command;
 use crate::grammar::{CommandSpec, Parameter};
-use crate::value::{ChartFormat, Count, PolicyName, Size, Years};
+use crate::value::{ChartFormat, Count, PolicyName, UnitSize, Years};
 
 /// Draws the floor and the ceiling of an adaptive policy group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,9 +11,9 @@ pub struct AdaptiveChart {
     /// Which.
     pub policy_group: PolicyName,
     /// Used space today; without it ten times what the absolute minimum rules over.
-    pub used_space: Option<Size>,
+    pub used_space: Option<UnitSize>,
     /// Size of the volume; without it as large as what is used.
-    pub size: Option<Size>,
+    pub size: Option<UnitSize>,
     /// By how many percent the used space grows in a year.
     pub growth: Count,
     /// For how many years.
@@ -24,9 +24,9 @@ pub struct AdaptiveChart {
 
 const POLICY_GROUP: Parameter = Parameter::new::<PolicyName>("policy-group", "Policy group", None);
 const USED_SPACE: Parameter =
-    Parameter::new::<Option<Size>>("used-space", "Used space today; ten times the knee without it", None);
+    Parameter::new::<Option<UnitSize>>("used-space", "Used space today; ten times the knee without it", None);
 const SIZE: Parameter =
-    Parameter::new::<Option<Size>>("size", "Size of the volume; as large as what is used without it", None);
+    Parameter::new::<Option<UnitSize>>("size", "Size of the volume; as large as what is used without it", None);
 const GROWTH: Parameter =
     Parameter::new::<Count>("growth", "Percent by which the used space grows in a year", Some("20"));
 const YEARS: Parameter = Parameter::new::<Years>("years", "How many years", Some("5"));

@@ -2,7 +2,7 @@
 //! size, as they use LUNs, and that may carry a policy of their own.
 
 use super::commands;
-use crate::value::{FilePath, ObjectName, PolicyAssignment, Size, Switch};
+use crate::value::{FilePath, ObjectName, PolicyAssignment, Switch, UnitSize};
 
 commands! {
     /// Everything that begins with `volume file`.
@@ -17,7 +17,7 @@ commands! {
         /// SVM that owns the volume; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
         /// Its size
-        "size" size: Size,
+        "size" size: UnitSize,
         /// Fixed policy group
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
@@ -33,7 +33,7 @@ commands! {
         /// SVM that owns the volume; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
         /// New size
-        "size" size: Option<Size>,
+        "size" size: Option<UnitSize>,
         /// Make it smaller although clients are connected: their connections end
         "force" force: Switch,
         /// Fixed policy group

@@ -1,7 +1,7 @@
 //! `lun`: block devices inside volumes.
 
 use super::commands;
-use crate::value::{LunPath, NewSize, ObjectName, OsType, PolicyAssignment, Query, Size, Switch};
+use crate::value::{LunPath, NewSize, ObjectName, OsType, PolicyAssignment, Query, Switch, UnitSize};
 
 commands! {
     /// Everything that begins with `lun`.
@@ -14,7 +14,7 @@ commands! {
         /// SVM that owns the volume; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
         /// Its size
-        "size" size: Size,
+        "size" size: UnitSize,
         /// Operating system that uses it
         "ostype" ostype: OsType = "linux",
         /// Fixed policy group
@@ -30,7 +30,7 @@ commands! {
         /// SVM that owns the volume; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
         /// New size
-        "size" size: Option<Size>,
+        "size" size: Option<UnitSize>,
         /// Make it smaller although clients are connected: their connections end
         "force" force: Switch,
         /// Fixed policy group

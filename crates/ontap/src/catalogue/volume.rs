@@ -1,7 +1,7 @@
 //! `volume`: volumes.
 
 use super::commands;
-use crate::value::{JunctionPath, NewSize, ObjectName, PolicyAssignment, Query, Size};
+use crate::value::{JunctionPath, NewSize, ObjectName, PolicyAssignment, Query, UnitSize};
 
 commands! {
     /// Everything that begins with `volume`, but for its qtrees and files.
@@ -16,7 +16,7 @@ commands! {
         /// Aggregate that it is made in
         "aggregate" aggregate: Option<ObjectName>,
         /// Its size
-        "size" size: Option<Size>,
+        "size" size: Option<UnitSize>,
         /// Where it appears in the SVM's name space
         "junction-path" junction_path: Option<JunctionPath>,
         /// Fixed policy group

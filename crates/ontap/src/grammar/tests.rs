@@ -37,7 +37,7 @@ fn a_volume_is_created() {
         volume: object("vol1"),
         vserver: Some(object("svm01")),
         aggregate: None,
-        size: Some(Size { number: 1, unit: SizeUnit::Scaled(3) }),
+        size: Some(UnitSize { number: 1, unit: SizeUnit::Scaled(3) }),
         junction_path: None,
         qos_policy_group: Some(PolicyAssignment::Group(policy("policy1"))),
         qos_adaptive_policy_group: None,

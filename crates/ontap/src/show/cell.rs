@@ -3,7 +3,7 @@
 use super::figure;
 use super::workload::BurstInForce;
 use crate::value::{
-    AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, Limits, Query, Severity, Size, SizeUnits,
+    AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, Query, Severity, SizeUnits, ThroughputLimits, UnitSize,
 };
 use block::{date, moment};
 
@@ -34,15 +34,15 @@ pub enum Cell {
     /// How much an event matters.
     Severity(Severity),
     /// A ceiling; prints as `INF` where there is none.
-    Ceiling(Option<Limits>),
+    Ceiling(Option<ThroughputLimits>),
     /// A floor; prints as `0` where there is none.
-    Floor(Option<Limits>),
+    Floor(Option<ThroughputLimits>),
     /// A floor and a ceiling, printed with a hyphen between.
     Throughput {
         /// As in [`Cell::Floor`].
-        floor: Option<Limits>,
+        floor: Option<ThroughputLimits>,
         /// As in [`Cell::Ceiling`].
-        ceiling: Option<Limits>,
+        ceiling: Option<ThroughputLimits>,
     },
     /// A latency that is expected; prints as `-` where none is.
     Latency(Option<ExpectedLatency>),
@@ -107,7 +107,7 @@ impl Cell {
             }
             Cell::Count(n) => query.matches_number(*n, &text, |operand| operand.parse().ok()),
             Cell::Percent(n) => query.matches_number(*n, &text, |operand| operand.trim_end_matches('%').parse().ok()),
-            Cell::Bytes(n) => query.matches_number(*n, &text, |operand| operand.parse::<Size>().ok()?.bytes(units)),
+            Cell::Bytes(n) => query.matches_number(*n, &text, |operand| operand.parse::<UnitSize>().ok()?.bytes(units)),
             Cell::Iops(n) => {
                 query.matches_number(*n, &text, |operand| operand.parse::<AbsoluteMinimum>().ok().map(|m| m.0))
             }

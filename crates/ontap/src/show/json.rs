@@ -9,7 +9,7 @@
 //! states and names are strings. Names are never shortened.
 
 use super::{Cell, Row};
-use crate::value::Limits;
+use crate::value::ThroughputLimits;
 use block::date;
 use serde_json::{Map, Value, json};
 
@@ -59,6 +59,6 @@ impl Cell {
     }
 }
 
-fn throughput(limits: Option<Limits>) -> Value {
+fn throughput(limits: Option<ThroughputLimits>) -> Value {
     limits.map_or(Value::Null, |limits| json!({ "iops": limits.iops, "bytes_per_second": limits.bytes_per_second }))
 }

@@ -1,6 +1,6 @@
 //! What a command that changed something says.
 
-use crate::value::{Size, SizeUnit};
+use crate::value::{SizeUnit, UnitSize};
 
 /// How many entries something was done to, for commands that take patterns:
 /// `2 entries were modified.`
@@ -13,7 +13,7 @@ pub fn entries(count: usize, done: &str) -> String {
 
 /// The answer of `lun create`: the size as typed and in bytes,
 /// `Created a LUN of size 10g (10737418240)`.
-pub fn lun_created(size: Size, bytes: u64) -> String {
+pub fn lun_created(size: UnitSize, bytes: u64) -> String {
     let number = size.number;
     match size.unit {
         SizeUnit::Scaled(_) => {

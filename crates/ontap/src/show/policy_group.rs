@@ -1,7 +1,7 @@
 //! What `qos policy-group show` lists.
 
 use super::{Cell, Column, Row};
-use crate::value::{ExpectedLatency, Limits};
+use crate::value::{ExpectedLatency, ThroughputLimits};
 
 /// A fixed policy group.
 #[derive(Clone, Debug, Default)]
@@ -17,9 +17,9 @@ pub struct PolicyGroupRow {
     /// Its number.
     pub pgid: u32,
     /// Its ceiling; nothing where there is none.
-    pub max_throughput: Option<Limits>,
+    pub max_throughput: Option<ThroughputLimits>,
     /// Its floor; nothing where there is none.
-    pub min_throughput: Option<Limits>,
+    pub min_throughput: Option<ThroughputLimits>,
     /// Half of the requests are answered within this, where that is expected.
     pub expected_latency: Option<ExpectedLatency>,
     /// How many objects are attached.

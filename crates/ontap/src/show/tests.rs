@@ -34,7 +34,7 @@ fn volumes() -> Vec<VolumeRow> {
     vec![volume("vol1", GIB, 27 << 20), volume("vol2", 100 * GIB, 85 * GIB), volume(long, 5 << 40, 1 << 40)]
 }
 
-fn policy_group(name: &str, max: Option<Limits>, min: Option<Limits>) -> PolicyGroupRow {
+fn policy_group(name: &str, max: Option<ThroughputLimits>, min: Option<ThroughputLimits>) -> PolicyGroupRow {
     PolicyGroupRow {
         policy_group: name.to_owned(),
         vserver: "svm01".to_owned(),
@@ -49,8 +49,8 @@ fn policy_group(name: &str, max: Option<Limits>, min: Option<Limits>) -> PolicyG
 }
 
 fn policy_groups() -> Vec<PolicyGroupRow> {
-    let limits = |iops, megabytes: u64| Limits { iops, bytes_per_second: Some(megabytes * 1_000_000) };
-    let floor = Limits { iops: Some(200), bytes_per_second: None };
+    let limits = |iops, megabytes: u64| ThroughputLimits { iops, bytes_per_second: Some(megabytes * 1_000_000) };
+    let floor = ThroughputLimits { iops: Some(200), bytes_per_second: None };
     vec![
         policy_group("policy1", Some(limits(Some(10_000), 300)), None),
         policy_group("policy1-shared-by-many", Some(limits(Some(4_000), 300)), Some(floor)),
@@ -248,7 +248,7 @@ fn workloads_files_and_snapshots_are_told_in_full() {
         vserver: Some("svm01".into()),
         volume: Some("vol1".into()),
         lun: Some("lun1".into()),
-        max_throughput: Some(Limits { iops: Some(1000), bytes_per_second: Some(200_000_000) }),
+        max_throughput: Some(ThroughputLimits { iops: Some(1000), bytes_per_second: Some(200_000_000) }),
         burst: Some(BurstInForce { ppm: 500_000, duration: block::Span::SECOND, on_credit: false }),
         ..WorkloadRow::default()
     };

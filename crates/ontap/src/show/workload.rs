@@ -1,7 +1,7 @@
 //! What `qos workload show` lists.
 
 use super::{Cell, Column, Row};
-use crate::value::Limits;
+use crate::value::ThroughputLimits;
 use block::Span;
 use std::fmt;
 
@@ -28,9 +28,9 @@ pub struct WorkloadRow {
     pub file: Option<String>,
     /// The ceiling in force, of its group alone or, where that is shared, of all its members
     /// together.
-    pub max_throughput: Option<Limits>,
+    pub max_throughput: Option<ThroughputLimits>,
     /// The floor in force.
-    pub min_throughput: Option<Limits>,
+    pub min_throughput: Option<ThroughputLimits>,
     /// The burst in force: how far above the ceiling and how long.
     pub burst: Option<BurstInForce>,
 }

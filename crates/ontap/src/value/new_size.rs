@@ -1,6 +1,6 @@
 //! A size that something is to have: a whole one, or what it is to grow or shrink by.
 
-use super::{Size, SizeUnits, ValueError, plain_value};
+use super::{SizeUnits, UnitSize, ValueError, plain_value};
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,11 +8,11 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewSize {
     /// This size, whatever it was.
-    Is(Size),
+    Is(UnitSize),
     /// So much more than it was.
-    More(Size),
+    More(UnitSize),
     /// So much less than it was.
-    Less(Size),
+    Less(UnitSize),
 }
 
 impl NewSize {
@@ -26,8 +26,8 @@ impl NewSize {
     }
 }
 
-impl From<Size> for NewSize {
-    fn from(size: Size) -> NewSize {
+impl From<UnitSize> for NewSize {
+    fn from(size: UnitSize) -> NewSize {
         NewSize::Is(size)
     }
 }
@@ -36,7 +36,7 @@ impl FromStr for NewSize {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<NewSize, ValueError> {
-        let (of, rest): (fn(Size) -> NewSize, &str) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
+        let (of, rest): (fn(UnitSize) -> NewSize, &str) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
             (Some(rest), _) => (NewSize::More, rest),
             (_, Some(rest)) => (NewSize::Less, rest),
             _ => (NewSize::Is, text),

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// A whole number and its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct UnitSize {
     /// How many of the unit.
     pub number: u64,
     /// What is counted.
@@ -39,7 +39,7 @@ const LETTERS: [char; 5] = ['K', 'M', 'G', 'T', 'P'];
 const RULE: &str = "is not a size: write a whole number and B, KB, MB, GB, TB or PB (KiB … PiB for powers of 1024), \
                     such as 100GB";
 
-impl Size {
+impl UnitSize {
     /// The size in bytes, or nothing if that exceeds 64 bits.
     pub fn bytes(self, units: SizeUnits) -> Option<u64> {
         let factor: u64 = match (self.unit, units) {
@@ -53,13 +53,13 @@ impl Size {
     }
 }
 
-impl FromStr for Size {
+impl FromStr for UnitSize {
     type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Size, ValueError> {
+    fn from_str(text: &str) -> Result<UnitSize, ValueError> {
         let Some((number, unit)) = leading_number(text) else { return Err(ValueError::new(text, RULE)) };
         let unit = SizeUnit::read(unit).ok_or_else(|| ValueError::new(text, RULE))?;
-        let size = number.map(|number| Size { number, unit });
+        let size = number.map(|number| UnitSize { number, unit });
         // The larger reading must fit, so that a size that was accepted once has a value under
         // either setting.
         size.filter(|s| s.bytes(SizeUnits::Binary).is_some())
@@ -84,7 +84,7 @@ impl SizeUnit {
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for UnitSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letter = |power: u8| LETTERS.get(usize::from(power).wrapping_sub(1)).copied().unwrap_or('?');
         match self.unit {
@@ -95,4 +95,4 @@ impl fmt::Display for Size {
     }
 }
 
-plain_value!(Size, "<integer>[KB|MB|GB|TB|PB]");
+plain_value!(UnitSize, "<integer>[KB|MB|GB|TB|PB]");

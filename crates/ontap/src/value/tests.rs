@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 #[test]
 fn throughput_takes_both_orders_any_case_and_powers_of_ten() {
-    let both = Throughput::Limits(Limits { iops: Some(10_000), bytes_per_second: Some(300_000_000) });
+    let both = Throughput::Limits(ThroughputLimits { iops: Some(10_000), bytes_per_second: Some(300_000_000) });
     for text in ["10000IOPS,300MB/s", "300mb/S,10000iops", "10000,300000KB/s"] {
         assert_eq!(text.parse(), Ok(both), "{text}");
     }
@@ -74,7 +74,7 @@ fn block_sizes_are_bytes() {
 
 #[test]
 fn sizes_leave_decimal_or_binary_to_the_caller() {
-    let size = |text: &str| text.parse::<Size>().unwrap();
+    let size = |text: &str| text.parse::<UnitSize>().unwrap();
     assert_eq!(size("1GB").bytes(SizeUnits::Decimal), Some(1_000_000_000));
     assert_eq!(size("1g").bytes(SizeUnits::Binary), Some(1 << 30));
     assert_eq!(size("512MiB").bytes(SizeUnits::Decimal), Some(512 << 20));
@@ -82,9 +82,9 @@ fn sizes_leave_decimal_or_binary_to_the_caller() {
     assert_eq!(size("4096").bytes(SizeUnits::Decimal), Some(4096));
     // 16384 P = 2^14 · 2^50 = 2^64 is one too many.
     assert_eq!(size("16383PB").bytes(SizeUnits::Binary), Some(16_383 << 50));
-    assert!("16384PB".parse::<Size>().unwrap_err().rule.contains("largest"));
+    assert!("16384PB".parse::<UnitSize>().unwrap_err().rule.contains("largest"));
     for text in ["", "GB", "1 GB", "1.5GB", "1XB", "-1GB", "1Bi"] {
-        assert!(text.parse::<Size>().is_err(), "{text:?}");
+        assert!(text.parse::<UnitSize>().is_err(), "{text:?}");
     }
 }
 
@@ -154,7 +154,7 @@ fn queries_pick_names() {
 #[test]
 fn queries_pick_numbers_by_their_size() {
     let picks = |text: &str, bytes: u64| {
-        let read = |operand: &str| operand.parse::<Size>().ok()?.bytes(SizeUnits::Binary);
+        let read = |operand: &str| operand.parse::<UnitSize>().ok()?.bytes(SizeUnits::Binary);
         text.parse::<Query>().unwrap().matches_number(bytes, "1GB", read)
     };
     let gib = 1 << 30;
@@ -175,11 +175,11 @@ fn slow_wildcard(pattern: &[char], text: &[char]) -> bool {
     }
 }
 
-fn limits() -> impl Strategy<Value = Limits> {
+fn limits() -> impl Strategy<Value = ThroughputLimits> {
     let iops = proptest::option::of(1..=IOPS_MAX);
     let bytes =
         proptest::option::of(prop_oneof![1..=BYTES_PER_SECOND_MAX, (1..=4_194_303u64).prop_map(|n| n * 1_000_000)]);
-    (iops, bytes).prop_map(|(iops, bytes_per_second)| Limits { iops, bytes_per_second })
+    (iops, bytes).prop_map(|(iops, bytes_per_second)| ThroughputLimits { iops, bytes_per_second })
 }
 
 /// Prints and reads back, as the grammar would.
@@ -204,7 +204,7 @@ proptest! {
         prop_assert_eq!(again(&rate), rate);
         prop_assert_eq!(again(&AbsoluteMinimum(iops)), AbsoluteMinimum(iops));
         let unit = match unit { 0 => SizeUnit::Bytes, 1..=5 => SizeUnit::Scaled(unit), _ => SizeUnit::Binary(unit - 5) };
-        let size = Size { number, unit };
+        let size = UnitSize { number, unit };
         prop_assert_eq!(again(&size), size);
     }
 
@@ -244,7 +244,7 @@ proptest! {
     fn no_text_makes_a_reader_panic(text in "\\PC{0,40}|[0-9A-Za-z/,*|!. -]{0,40}", quoted: bool) {
         let word = Word { text, quoted };
         let _ = (Throughput::from_word(&word), MinThroughput::from_word(&word), AdaptiveRate::from_word(&word));
-        let _ = (AbsoluteMinimum::from_word(&word), Size::from_word(&word), LunPath::from_word(&word));
+        let _ = (AbsoluteMinimum::from_word(&word), UnitSize::from_word(&word), LunPath::from_word(&word));
         let _ = (PolicyName::from_word(&word), ObjectName::from_word(&word), PolicyAssignment::from_word(&word));
         let _ = (Query::from_word(&word), BlockSize::from_word(&word), bool::from_word(&word));
         let _ = (FilePath::from_word(&word), JunctionPath::from_word(&word), Count::from_word(&word), RowCount::from_word(&word));

@@ -16,13 +16,13 @@ pub enum Throughput {
     /// `0`: no ceiling, or no floor.
     Zero,
     /// At least one number.
-    Limits(Limits),
+    Limits(ThroughputLimits),
 }
 
 /// Operations and bytes per second; whichever is met first binds. At least one is present, and none
 /// is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct ThroughputLimits {
     /// Operations per second.
     pub iops: Option<u64>,
     /// Bytes per second.
@@ -41,7 +41,7 @@ const RULE: &str = "is not a throughput: write IOPS, bytes per second or both, s
 
 impl Throughput {
     /// The numbers, or nothing where nothing is limited.
-    pub fn limits(self) -> Option<Limits> {
+    pub fn limits(self) -> Option<ThroughputLimits> {
         match self {
             Throughput::Limits(limits) => Some(limits),
             Throughput::Infinite | Throughput::None | Throughput::Zero => None,
@@ -51,24 +51,24 @@ impl Throughput {
 
 impl MinThroughput {
     /// A floor of these numbers; zero without any.
-    pub fn new(limits: Limits) -> MinThroughput {
+    pub fn new(limits: ThroughputLimits) -> MinThroughput {
         MinThroughput(limits.into())
     }
 
     /// The numbers, or nothing where nothing is promised.
-    pub fn limits(self) -> Option<Limits> {
+    pub fn limits(self) -> Option<ThroughputLimits> {
         self.0.limits()
     }
 }
 
-impl From<Limits> for Throughput {
+impl From<ThroughputLimits> for Throughput {
     /// Zeros count as absent.
-    fn from(limits: Limits) -> Throughput {
-        let limits = Limits {
+    fn from(limits: ThroughputLimits) -> Throughput {
+        let limits = ThroughputLimits {
             iops: limits.iops.filter(|n| *n > 0),
             bytes_per_second: limits.bytes_per_second.filter(|n| *n > 0),
         };
-        if limits == Limits::default() { Throughput::Zero } else { Throughput::Limits(limits) }
+        if limits == ThroughputLimits::default() { Throughput::Zero } else { Throughput::Limits(limits) }
     }
 }
 
@@ -82,7 +82,7 @@ impl FromStr for Throughput {
             "non" | "no" => return Err(ValueError::new(text, RULE).meaning("none")),
             _ => {}
         }
-        let mut limits = Limits::default();
+        let mut limits = ThroughputLimits::default();
         for part in text.split(',') {
             let slot = match Part::read(text, part)? {
                 Part::Iops(n) => limits.iops.replace(n),
@@ -148,7 +148,7 @@ impl fmt::Display for Throughput {
     }
 }
 
-impl fmt::Display for Limits {
+impl fmt::Display for ThroughputLimits {
     /// IOPS first; bytes in the largest unit that needs no fraction.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(iops) = self.iops {

@@ -39,7 +39,7 @@ fn adaptive(vserver: Option<&str>, volume: &str, policy: Option<PolicyAssignment
 }
 
 fn limits(iops: u64, megabytes: u64) -> Option<Throughput> {
-    let limits = Limits { iops: Some(iops), bytes_per_second: Some(megabytes * 1_000_000) };
+    let limits = ThroughputLimits { iops: Some(iops), bytes_per_second: Some(megabytes * 1_000_000) };
     Some(Throughput::Limits(limits))
 }
 

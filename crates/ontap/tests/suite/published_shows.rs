@@ -4,7 +4,7 @@
 use ontap::Command;
 use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};
 use ontap::show::{AdaptiveRow, Listing, PolicyGroupRow};
-use ontap::value::{AdaptiveRate, Allocation, BlockSize, Limits, PeakMode, PerSize, SizeUnits};
+use ontap::value::{AdaptiveRate, Allocation, BlockSize, PeakMode, PerSize, SizeUnits, ThroughputLimits};
 
 const SHOWS: &str = include_str!("../published_shows.txt");
 
@@ -23,7 +23,7 @@ fn answer(line: &str) -> String {
                 uuid: "63ab2b0a-bc09-11ec-81f5-abba8ceb7752".into(),
                 class: "user-defined".into(),
                 pgid: 1664,
-                max_throughput: Some(Limits { iops: Some(10_000), bytes_per_second: Some(300_000_000) }),
+                max_throughput: Some(ThroughputLimits { iops: Some(10_000), bytes_per_second: Some(300_000_000) }),
                 ..PolicyGroupRow::default()
             };
             Listing::new([row], &selection, SizeUnits::Decimal).text()

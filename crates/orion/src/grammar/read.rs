@@ -1,7 +1,7 @@
 //! Words to a measurement.
 
 use super::options::{Known, OPTIONS};
-use super::{Array, Ask, Command, Error, Load, Matrix, Pattern, RunKind};
+use super::{Array, Ask, Error, Load, Matrix, OrionCommand, Pattern, RunKind};
 use crate::ladder::LEVEL_MOST;
 use block::Span;
 use std::ops::RangeInclusive;
@@ -18,10 +18,10 @@ const SETTLE_MOST: Span = Span::from_secs(2);
 ///
 /// # Errors
 /// Something is wrong with them, in a line.
-pub fn parse(typed: &[String]) -> Result<Command, Error> {
+pub fn parse(typed: &[String]) -> Result<OrionCommand, Error> {
     let words = Words::of(typed)?;
     if typed.is_empty() || words.has("-help") || words.has("--help") {
-        return Ok(Command::Help);
+        return Ok(OrionCommand::Help);
     }
     let mut notes = Vec::new();
     let run = kind(&words, &mut notes)?;
@@ -33,7 +33,7 @@ pub fn parse(typed: &[String]) -> Result<Command, Error> {
             notes.push(format!("{name}: changes nothing: {why}"));
         }
     }
-    Ok(Command::Run(Box::new(Ask {
+    Ok(OrionCommand::Run(Box::new(Ask {
         run,
         test_name: test_name(&words)?,
         disks: words.number("-num_disks", 1..=LEVEL_MOST.into())?.map(|disks| disks as u32),

@@ -1,16 +1,16 @@
 //! An advice as text of at most 80 columns (but for the command lines, which are to be copied), and
 //! as a page.
 
-use super::{Advice, Need, Policy, TB, references_of};
+use super::{Advice, Policy, PolicyNeed, TB, references_of};
 use block::{Bytes, Span};
 use report::Page;
-use report::chart::{Axis, Level, LevelKind, Look, Mark};
+use report::chart::{Axis, LevelKind, Look, Mark, Threshold};
 use report::growth::{self, Step};
-use report::section::{Cell, Charts, Figure, Group, Notes, Preformatted, Row, Table, Tables};
+use report::section::{Charts, Figure, Group, Notes, Preformatted, Table, TableCell, TableRow, Tables};
 
 /// The advice in words, without its command lines.
 pub fn advice_text(advice: &Advice) -> String {
-    let Need { iops, used, .. } = advice.need;
+    let PolicyNeed { iops, used, .. } = advice.need;
     let mut text = format!(
         "{iops} IOPS ({:.0} global references/s) on {}:\n{:.0} reads/s, and a burst of {} blocks every 80 s\n\n",
         references_of(iops),
@@ -72,7 +72,7 @@ fn steps(advice: &Advice) -> Vec<Step> {
 
 /// The advice as a page with the chart of floor and ceiling; `about` says where the need is from.
 pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: &[String]) -> Page {
-    let Need { iops, used, .. } = advice.need;
+    let PolicyNeed { iops, used, .. } = advice.need;
     let mut page = Page::new(format!("A policy for {iops} IOPS on {}", space(used)), "");
     let (reads, burst) = (iops as f64 * 0.75, iops * 20);
     let need = format!(
@@ -98,7 +98,7 @@ fn rules(advice: &Advice) -> Tables {
     let row = |name: String, policy: &Policy, cycle: Span| {
         let takes = format!("{:.1} s", cycle.as_secs_f64());
         let rates = [policy.expected, policy.peak, policy.absolute_min, policy.at(used).0].map(|rate| rate.to_string());
-        Row { name, remarks: Vec::new(), cells: rates.into_iter().chain([takes]).map(Cell::from).collect() }
+        TableRow { name, remarks: Vec::new(), cells: rates.into_iter().chain([takes]).map(TableCell::from).collect() }
     };
     let columns = ["Rule", "Expected/TB", "Peak/TB", "Absolute minimum", "Floor IOPS", "A burst takes"];
     let rows = vec![
@@ -119,7 +119,7 @@ fn rules(advice: &Advice) -> Tables {
 }
 
 fn charts(advice: &Advice) -> Charts {
-    let Need { iops, used, cycle_limit } = advice.need;
+    let PolicyNeed { iops, used, cycle_limit } = advice.need;
     let (steps, name) = (steps(advice), unit(used).1);
     let need = iops as f64 * advice.factor;
     let end = steps.iter().map(|step| step.at).fold(0.0, f64::max);
@@ -135,7 +135,13 @@ fn charts(advice: &Advice) -> Charts {
         on_right: false,
     });
     let says = vec![format!("needed to write a burst within {:.0} s", cycle_limit.as_secs_f64())];
-    chart.marks.push(Mark::Level(Level { from: 0.0, to: chart.x.high(), figure: need, says, kind: LevelKind::Limit }));
+    chart.marks.push(Mark::Level(Threshold {
+        from: 0.0,
+        to: chart.x.high(),
+        figure: need,
+        says,
+        kind: LevelKind::Limit,
+    }));
     Charts {
         heading: "Floor and ceiling as the used space grows".into(),
         figures: vec![Figure::of(chart)],
@@ -160,7 +166,7 @@ mod tests {
     use super::*;
 
     fn advice() -> Advice {
-        Advice::on(Need { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) }).unwrap()
+        Advice::on(PolicyNeed { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) }).unwrap()
     }
 
     #[test]

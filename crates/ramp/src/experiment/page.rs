@@ -6,7 +6,7 @@ use super::{Arm, Experiment, HostRows, experiment_verdict};
 use crate::page::limit_of;
 use report::Page;
 use report::chart::{Axis, Chart, Look, Mark};
-use report::section::{Answer, Cell, Charts, Figure, Group, Notes, Row, Table, Tables, Tone, Verdict};
+use report::section::{Answer, Charts, Figure, Group, Notes, RunVerdict, Table, TableCell, TableRow, Tables, Tone};
 
 /// The page; the caller fills in its facts and version.
 pub fn experiment_page(experiment: &Experiment) -> Page {
@@ -29,14 +29,14 @@ pub fn experiment_page(experiment: &Experiment) -> Page {
     page
 }
 
-fn verdict(experiment: &Experiment) -> Verdict {
+fn verdict(experiment: &Experiment) -> RunVerdict {
     let (outcome, answers) = experiment_verdict(experiment);
     let answers = answers.into_iter().map(|answer| Answer {
         outcome: answer.outcome,
         question: answer.question.into(),
         because: answer.because,
     });
-    Verdict { outcome: Some(outcome), sentence: format!("Verdict: {outcome}"), answers: answers.collect() }
+    RunVerdict { outcome: Some(outcome), sentence: format!("Verdict: {outcome}"), answers: answers.collect() }
 }
 
 /// Both halves with the same axes: they are compared by eye.
@@ -111,19 +111,19 @@ fn tables(experiment: &Experiment, arm: &Arm) -> Tables {
     }
 }
 
-fn table_row(row: &crate::summary::Row, mark: char) -> Row {
+fn table_row(row: &crate::summary::RampRow, mark: char) -> TableRow {
     let (tone, left_out) = match mark {
         ' ' if row.cycles > 0 => (Tone::Plain, ""),
         '~' => (Tone::Plain, "~"),
         _ => (Tone::Bad, ""),
     };
-    let cells: Vec<Cell> = vec![
+    let cells: Vec<TableCell> = vec![
         format!("{:.0}", row.total_iops().trunc()).into(),
         format!("{:.2}", row.longest_wij.as_secs_f64()).into(),
-        Cell { says: format!("{:.2}{left_out}", row.longest_cycle.as_secs_f64()), tone },
+        TableCell { says: format!("{:.2}{left_out}", row.longest_cycle.as_secs_f64()), tone },
         row.effective_write_ms.map_or("–".to_owned(), |ms| format!("{ms:.2}")).into(),
     ];
-    Row { name: row.run.to_string(), remarks: Vec::new(), cells }
+    TableRow { name: row.run.to_string(), remarks: Vec::new(), cells }
 }
 
 /// With a full stop, if it says something.

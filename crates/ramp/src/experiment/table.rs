@@ -2,7 +2,7 @@
 //! difference, the verdict.
 
 use super::{Arm, Busy, Experiment, HostRows, experiment_verdict};
-use crate::summary::Row;
+use crate::summary::RampRow;
 use block::Span;
 
 const COLUMNS: usize = 80;
@@ -63,7 +63,7 @@ fn arm_table(experiment: &Experiment, arm: &Arm) -> String {
     text
 }
 
-fn cells(row: &Row, mark: char) -> String {
+fn cells(row: &RampRow, mark: char) -> String {
     let total = row.total_iops().trunc();
     if row.cycles == 0 {
         return format!(" {total:>6} {:>5} {:>5}  {:>4}", "-", "-", "-");
@@ -174,7 +174,7 @@ Run  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms
 
     #[test]
     fn a_run_without_a_cycle_has_no_times() {
-        let row = Row { read_iops: 1234.5, ..Row::default() };
+        let row = RampRow { read_iops: 1234.5, ..RampRow::default() };
         assert_eq!(cells(&row, ' '), "   1234     -     -     -");
         assert_eq!(cells(&row, ' ').chars().count(), HOST);
     }

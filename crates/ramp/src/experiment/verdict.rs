@@ -183,7 +183,7 @@ pub(super) mod tests {
     use super::*;
     use crate::reading::read_summary;
     use crate::settings::Constants;
-    use crate::summary::{Row, summary_csv};
+    use crate::summary::{RampRow, summary_csv};
 
     /// The published tables as they are printed, in our columns.
     fn published(name: &str, csv: &str, protected: bool) -> HostRows {
@@ -196,7 +196,7 @@ pub(super) mod tests {
                 fields[place].parse::<f64>().ok()
             };
             let (total, writes) = (field("total_iops").unwrap(), field("write_iops").unwrap());
-            Row {
+            RampRow {
                 run: field("run").unwrap() as u64,
                 read_iops: total - writes,
                 write_iops: writes,
@@ -204,10 +204,10 @@ pub(super) mod tests {
                 longest_cycle: Span::from_secs_f64(field("longest_write_cycle_s").unwrap()),
                 effective_write_ms: field("effective_write_latency_ms"),
                 cycles: 22,
-                ..Row::default()
+                ..RampRow::default()
             }
         };
-        let rows: Vec<Row> = lines.map(row).collect();
+        let rows: Vec<RampRow> = lines.map(row).collect();
         // Through the file's form, as the rows of an experiment come.
         let rows = read_summary(&summary_csv(&rows)).unwrap();
         let cycles = rows.iter().map(|row| vec![Some(row.longest_cycle)]).collect();

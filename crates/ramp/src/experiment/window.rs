@@ -13,7 +13,7 @@
 //! Below `low`, floors promise what is not there. Above `high` nobody is in anybody's way. Between
 //! the two somebody has to miss the limit, and floors decide who.
 
-use crate::ladder::Load;
+use crate::ladder::RampLoad;
 use crate::settings::Constants;
 use block::Span;
 
@@ -82,7 +82,7 @@ impl Window {
         let limit = constants.cycle_limit();
         let scaled = drain.as_secs_f64() / Constants::CYCLE.as_secs_f64() * constants.cycle.as_secs_f64();
         let drain = Span::from_secs_f64(scaled);
-        let load = |host: &HostLoad| Load::of(host.target, constants);
+        let load = |host: &HostLoad| RampLoad::of(host.target, constants);
         let moved = |host: &HostLoad, within: Span| {
             let load = load(host);
             load.reads_per_second() + 2.0 * load.burst as f64 / within.as_secs_f64()

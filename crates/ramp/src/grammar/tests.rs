@@ -5,9 +5,9 @@ use super::*;
 /// The command lines as published documents print them.
 const PUBLISHED: &str = include_str!("../../tests/published/commands.txt");
 
-fn parse(line: &str) -> Result<Invocation, GrammarError> {
+fn parse(line: &str) -> Result<RampInvocation, GrammarError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    Invocation::parse(&words, "host1")
+    RampInvocation::parse(&words, "host1")
 }
 
 fn error(line: &str) -> String {

@@ -38,7 +38,7 @@ pub struct Spot {
 
 /// A block to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct BlockTarget {
     /// Index of the file.
     pub file: usize,
     /// Block in the file.
@@ -49,7 +49,7 @@ pub struct Place {
 
 /// What a buffer is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contents<'a> {
+pub enum BufferContents<'a> {
     /// The journal's first block: how many blocks follow, 0 when the journal is clear.
     Header {
         /// Blocks that follow.
@@ -58,7 +58,7 @@ pub enum Contents<'a> {
         generation: u64,
     },
     /// Blocks of data, one after the other.
-    Blocks(&'a [Place]),
+    Blocks(&'a [BlockTarget]),
     /// Blocks of the transaction journal.
     Stream {
         /// Number of the first, counted from the run's start.
@@ -68,13 +68,13 @@ pub enum Contents<'a> {
     },
 }
 
-impl Contents<'_> {
+impl BufferContents<'_> {
     /// How many blocks it is.
     pub fn blocks(&self) -> u64 {
         match self {
-            Contents::Header { .. } => 1,
-            Contents::Blocks(places) => places.len() as u64,
-            Contents::Stream { blocks, .. } => *blocks,
+            BufferContents::Header { .. } => 1,
+            BufferContents::Blocks(places) => places.len() as u64,
+            BufferContents::Stream { blocks, .. } => *blocks,
         }
     }
 }
@@ -85,7 +85,7 @@ pub trait Buffers {
     fn take(&mut self, bytes: u64) -> Option<Buf>;
     /// Puts the first of these contents into the buffer from its block `from` on: at least one, and
     /// no more than reads that are due meanwhile can wait for. How many blocks that were.
-    fn fill(&mut self, buf: &mut Buf, from: u64, contents: Contents<'_>) -> u64;
+    fn fill(&mut self, buf: &mut Buf, from: u64, contents: BufferContents<'_>) -> u64;
     /// The way back, of a read's buffer too.
     fn give(&mut self, buf: Buf);
 }
@@ -98,7 +98,7 @@ impl Buffers for NoContents {
     fn take(&mut self, bytes: u64) -> Option<Buf> {
         Some(Buf::nothing(bytes as u32))
     }
-    fn fill(&mut self, _buf: &mut Buf, _from: u64, contents: Contents<'_>) -> u64 {
+    fn fill(&mut self, _buf: &mut Buf, _from: u64, contents: BufferContents<'_>) -> u64 {
         contents.blocks()
     }
     fn give(&mut self, _buf: Buf) {}
@@ -180,9 +180,9 @@ impl Layout {
 
     /// The file and the block in it of a block in the row of all.
     #[inline]
-    pub(super) fn place(&self, block: u64, generation: u64) -> Place {
+    pub(super) fn place(&self, block: u64, generation: u64) -> BlockTarget {
         let file = self.firsts.partition_point(|first| *first <= block) - 1;
-        Place { file, block: block - self.firsts[file], generation }
+        BlockTarget { file, block: block - self.firsts[file], generation }
     }
 
     /// The object and offset of a block in the row of all.

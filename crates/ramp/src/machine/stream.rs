@@ -4,7 +4,7 @@
 //! It begins again at its first byte when its place is full, as a database does with journal files
 //! that it has done with.
 
-use super::setup::{Buffers, Contents, Spot};
+use super::setup::{BufferContents, Buffers, Spot};
 use crate::BLOCK;
 use block::{Buf, Completion, Op, OpKind, Request, Span, Time};
 use stats::Schedule;
@@ -77,8 +77,11 @@ impl Stream {
         }
         let (buf, filled) = self.half.as_mut()?;
         let first = self.made * (UNIT / BLOCK);
-        *filled +=
-            buffers.fill(buf, *filled, Contents::Stream { first: first + *filled, blocks: UNIT / BLOCK - *filled });
+        *filled += buffers.fill(
+            buf,
+            *filled,
+            BufferContents::Stream { first: first + *filled, blocks: UNIT / BLOCK - *filled },
+        );
         if *filled < UNIT / BLOCK {
             return None;
         }

@@ -5,7 +5,7 @@
 //! ```
 //! It gives the next write and takes what ended; it never waits.
 
-use super::setup::{Buffers, Contents, Layout, Place};
+use super::setup::{BlockTarget, BufferContents, Buffers, Layout};
 use crate::BLOCK;
 use crate::burst::Burst;
 use crate::cycle::Cycle;
@@ -14,7 +14,7 @@ use block::{Buf, ObjectId, Op, Request, Span, Time};
 
 /// What the writer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum WriterPhase {
     /// Waits for the next cycle.
     Sleep,
     /// Writes the journal.
@@ -55,7 +55,7 @@ pub(super) struct Writer {
     seed: u64,
     start: Time,
     runtime: Span,
-    phase: Phase,
+    phase: WriterPhase,
     burst: Burst,
     /// Cycles begun.
     number: u64,
@@ -69,7 +69,7 @@ pub(super) struct Writer {
     wij_end: Time,
     data_end: Time,
     objects: Vec<ObjectId>,
-    places: Vec<Place>,
+    places: Vec<BlockTarget>,
     half: Option<Half>,
     held: Option<Request>,
 }
@@ -84,7 +84,7 @@ impl Writer {
             seed,
             start,
             runtime,
-            phase: Phase::Sleep,
+            phase: WriterPhase::Sleep,
             burst: Burst::new(len, len, seed),
             number: 0,
             made: 0,
@@ -102,7 +102,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> WriterPhase {
         self.phase
     }
 
@@ -111,15 +111,15 @@ impl Writer {
     }
 
     pub(super) fn is_asleep(&self) -> bool {
-        self.phase == Phase::Sleep
+        self.phase == WriterPhase::Sleep
     }
 
     pub(super) fn blocks_left(&self) -> u64 {
         match self.phase {
-            Phase::Sleep | Phase::DataSync | Phase::Clear => 0,
-            Phase::JournalSync => self.len,
-            Phase::Journal => (self.len + 1).saturating_sub(self.made),
-            Phase::Data => self.len - self.made,
+            WriterPhase::Sleep | WriterPhase::DataSync | WriterPhase::Clear => 0,
+            WriterPhase::JournalSync => self.len,
+            WriterPhase::Journal => (self.len + 1).saturating_sub(self.made),
+            WriterPhase::Data => self.len - self.made,
         }
     }
 
@@ -148,14 +148,14 @@ impl Writer {
         }
         self.wake(now, layout);
         let request = match self.phase {
-            Phase::Sleep => None,
-            Phase::Journal => match self.journal(now, layout, buffers) {
+            WriterPhase::Sleep => None,
+            WriterPhase::Journal => match self.journal(now, layout, buffers) {
                 Step::Request(request) => Some(request),
                 other => return other,
             },
-            Phase::Data => self.data(now, layout, buffers),
-            Phase::JournalSync | Phase::DataSync => self.sync(now),
-            Phase::Clear => self.clear(now, layout, buffers),
+            WriterPhase::Data => self.data(now, layout, buffers),
+            WriterPhase::JournalSync | WriterPhase::DataSync => self.sync(now),
+            WriterPhase::Clear => self.clear(now, layout, buffers),
         };
         let Some(request) = request else { return Step::Waits };
         self.flying += 1;
@@ -180,40 +180,40 @@ impl Writer {
     pub(super) fn ended(&mut self, end: Time, layout: &Layout) -> Option<Cycle> {
         self.flying -= 1;
         let all = match self.phase {
-            Phase::Sleep => 0,
-            Phase::Journal => self.len + 1,
-            Phase::Data => self.len,
-            Phase::JournalSync | Phase::DataSync => self.objects.len() as u64,
-            Phase::Clear => 2,
+            WriterPhase::Sleep => 0,
+            WriterPhase::Journal => self.len + 1,
+            WriterPhase::Data => self.len,
+            WriterPhase::JournalSync | WriterPhase::DataSync => self.objects.len() as u64,
+            WriterPhase::Clear => 2,
         };
         if self.flying > 0 || self.held.is_some() || self.made < all {
             return None;
         }
         self.made = 0;
         self.phase = match self.phase {
-            Phase::Sleep => Phase::Sleep,
-            Phase::Journal => {
+            WriterPhase::Sleep => WriterPhase::Sleep,
+            WriterPhase::Journal => {
                 // The transaction journal is committed together with the cycle's own.
                 self.objects.clear();
                 self.objects.push(layout.wij().0);
                 self.objects.extend(layout.stream().map(|spot| spot.object).filter(|object| *object != layout.wij().0));
-                Phase::JournalSync
+                WriterPhase::JournalSync
             }
-            Phase::JournalSync => {
+            WriterPhase::JournalSync => {
                 self.wij_end = end;
-                Phase::Data
+                WriterPhase::Data
             }
-            Phase::Data => {
+            WriterPhase::Data => {
                 self.objects = layout.objects();
-                Phase::DataSync
+                WriterPhase::DataSync
             }
-            Phase::DataSync => {
+            WriterPhase::DataSync => {
                 self.data_end = end;
-                Phase::Clear
+                WriterPhase::Clear
             }
-            Phase::Clear => {
+            WriterPhase::Clear => {
                 self.slept_since = end;
-                self.phase = Phase::Sleep;
+                self.phase = WriterPhase::Sleep;
                 return Some(self.cycle(end));
             }
         };
@@ -246,7 +246,7 @@ impl Writer {
         self.sleep = self.begun.since(self.slept_since);
         self.burst = Burst::new(layout.blocks(), self.len, self.seed ^ self.number.wrapping_mul(0xd6e8_feb8_6659_fd93));
         self.made = 0;
-        self.phase = Phase::Journal;
+        self.phase = WriterPhase::Journal;
     }
 
     /// The next write to the journal: one at a time, in order. Its first block is the header. Its
@@ -269,8 +269,8 @@ impl Writer {
         let Some(half) = &mut self.half else { return Step::Waits };
         if half.made < half.blocks {
             let contents = match is_header {
-                true => Contents::Header { blocks: self.len, generation: self.number },
-                false => Contents::Blocks(&self.places[half.made as usize..]),
+                true => BufferContents::Header { blocks: self.len, generation: self.number },
+                false => BufferContents::Blocks(&self.places[half.made as usize..]),
             };
             half.made += buffers.fill(&mut half.buf, half.made, contents);
             if half.made < half.blocks {
@@ -294,7 +294,7 @@ impl Writer {
         }
         let block = self.burst.block(self.made);
         let mut buf = buffers.take(BLOCK)?;
-        buffers.fill(&mut buf, 0, Contents::Blocks(&[layout.place(block, self.number)]));
+        buffers.fill(&mut buf, 0, BufferContents::Blocks(&[layout.place(block, self.number)]));
         self.made += 1;
         let (object, at) = layout.locate(block);
         Some(write(object, at, buf, now))
@@ -322,7 +322,7 @@ impl Writer {
             self.made = 0;
             return None;
         };
-        buffers.fill(&mut buf, 0, Contents::Header { blocks: 0, generation: self.number });
+        buffers.fill(&mut buf, 0, BufferContents::Header { blocks: 0, generation: self.number });
         Some(write(object, at, buf, now))
     }
 }

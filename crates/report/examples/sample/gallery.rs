@@ -22,13 +22,13 @@ pub fn page() -> Page {
     page
 }
 
-fn verdict() -> Verdict {
+fn verdict() -> RunVerdict {
     let answer = |outcome, question: &str| Answer {
         outcome,
         question: question.into(),
         because: "an answer that is long enough to need a second line where the page is narrow".into(),
     };
-    Verdict {
+    RunVerdict {
         outcome: Some(Outcome::Fail),
         sentence: "1 of 3 did not hold".into(),
         answers: vec![

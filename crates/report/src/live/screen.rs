@@ -16,7 +16,7 @@ const NO_COLOUR: &str = "\x1b[0m";
 
 /// A terminal's size in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct ScreenSize {
     /// Columns.
     pub columns: usize,
     /// Rows.
@@ -43,7 +43,7 @@ impl<W: Write> Screen<W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub fn draw(&mut self, size: Size, lines: &[String]) -> io::Result<()> {
+    pub fn draw(&mut self, size: ScreenSize, lines: &[String]) -> io::Result<()> {
         let mut text = self.back_to_top(size);
         if !self.hidden {
             text.push_str(HIDE_CURSOR);
@@ -69,7 +69,7 @@ impl<W: Write> Screen<W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub fn print_above(&mut self, size: Size, lines: &str) -> io::Result<()> {
+    pub fn print_above(&mut self, size: ScreenSize, lines: &str) -> io::Result<()> {
         let mut text = self.back_to_top(size) + ERASE_BELOW;
         for line in lines.lines() {
             text.push_str(line);
@@ -83,7 +83,7 @@ impl<W: Write> Screen<W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub fn clear(&mut self, size: Size) -> io::Result<()> {
+    pub fn clear(&mut self, size: ScreenSize) -> io::Result<()> {
         let text = self.back_to_top(size) + ERASE_BELOW + SHOW_CURSOR;
         self.drawn.clear();
         self.hidden = false;
@@ -91,7 +91,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Moves from below the frame to its first character.
-    fn back_to_top(&self, size: Size) -> String {
+    fn back_to_top(&self, size: ScreenSize) -> String {
         let rows: usize = self.drawn.iter().map(|&width| width.div_ceil(size.columns.max(1)).max(1)).sum();
         // No further than the top of the terminal; a terminal stops there by itself, but counts
         // differ on some.
@@ -140,7 +140,7 @@ mod tests {
     /// A terminal as far as frames need one: it wraps late, scrolls, and breaks lines anew when it
     /// becomes narrower.
     struct Terminal {
-        size: Size,
+        size: ScreenSize,
         rows: Vec<String>,
         cursor: (usize, usize),
         cursor_shown: bool,
@@ -148,7 +148,12 @@ mod tests {
 
     impl Terminal {
         fn new(columns: usize, rows: usize) -> Terminal {
-            Terminal { size: Size { columns, rows }, rows: vec![String::new()], cursor: (0, 0), cursor_shown: true }
+            Terminal {
+                size: ScreenSize { columns, rows },
+                rows: vec![String::new()],
+                cursor: (0, 0),
+                cursor_shown: true,
+            }
         }
 
         fn narrow(&mut self, columns: usize) {
@@ -299,7 +304,7 @@ mod tests {
     fn the_cursor_comes_back_however_it_ends() {
         let mut out = Vec::new();
         let mut screen = Screen::new(&mut out);
-        screen.draw(Size { columns: 9, rows: 9 }, &lines(&["a"])).unwrap();
+        screen.draw(ScreenSize { columns: 9, rows: 9 }, &lines(&["a"])).unwrap();
         drop(screen);
         assert!(out.ends_with(SHOW_CURSOR.as_bytes()));
     }

@@ -2,7 +2,7 @@
 //! throughput, and for each workload its response time with the wait in QoS apart from the time in
 //! the disk.
 
-use crate::chart::{Axis, Band, Chart, Level, LevelKind, Look, Mark, Merge, Stretch, thinned};
+use crate::chart::{Axis, Band, Chart, LevelKind, Look, Mark, Merge, Stretch, Threshold, thinned};
 use crate::relation::{self, Bound, Ceiling, Floor};
 use crate::text;
 use block::Span;
@@ -251,7 +251,7 @@ fn rates(recording: &Recording, scales: &Scales, rate: &Rate) -> Chart {
 }
 
 fn level(phase: &Phase, figure: f64, says: Vec<String>, kind: LevelKind) -> Mark {
-    Mark::Level(Level { from: phase.start.as_secs_f64(), to: phase.end.as_secs_f64(), figure, says, kind })
+    Mark::Level(Threshold { from: phase.start.as_secs_f64(), to: phase.end.as_secs_f64(), figure, says, kind })
 }
 
 /// The bounds that a chart has room for: ceilings not far above the highest figure, and all floors.

@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::chart::Stretch;
-use crate::section::{Cell, Group, Host, HostFigures, Row, Series, Table, Tables};
+use crate::section::{Group, Host, HostFigures, Series, Table, TableCell, TableRow, Tables};
 use crate::text;
 use block::Span;
 use stats::run::{CpuTimes, DeviceRow, HostRecord, HostRow, Moved, Stall};
@@ -28,7 +28,7 @@ pub(super) fn devices(runs: &[Run<'_>]) -> Option<Tables> {
         let group = |(number, phase): (usize, &stats::Phase)| {
             let host = run.recording.host.between(phase.start, phase.end);
             let row = |device: &stats::run::DeviceSeries| {
-                Some(Row {
+                Some(TableRow {
                     name: device.name.clone(),
                     remarks: Vec::new(),
                     cells: cells(&DeviceRow::sum(&device.rows)?),
@@ -55,7 +55,7 @@ pub(super) fn devices(runs: &[Run<'_>]) -> Option<Tables> {
     })
 }
 
-fn cells(row: &DeviceRow) -> Vec<Cell> {
+fn cells(row: &DeviceRow) -> Vec<TableCell> {
     let known = |figure: Option<String>| figure.unwrap_or_else(|| "–".into());
     let per_second = |count: u64| count as f64 / row.length.as_secs_f64().max(1e-9);
     let moved = |moved: &Moved| {
@@ -69,7 +69,7 @@ fn cells(row: &DeviceRow) -> Vec<Cell> {
         known(row.busy_part().map(|part| format!("{:.0} %", 100.0 * part))),
         known(row.queue().map(|queue| format!("{queue:.1}"))),
     ];
-    used.into_iter().chain(moved(&row.reads)).chain(moved(&row.writes)).map(Cell::from).collect()
+    used.into_iter().chain(moved(&row.reads)).chain(moved(&row.writes)).map(TableCell::from).collect()
 }
 
 fn of_run(run: &Run<'_>) -> HostFigures {

@@ -2,7 +2,7 @@
 
 use super::{Run, figures};
 use crate::relation::{self, Ceiling};
-use crate::section::{Cell, Group, Row, Table, Tables, Tone};
+use crate::section::{Group, Table, TableCell, TableRow, Tables, Tone};
 use crate::{text, words};
 use stats::{Histogram, Phase, Tally, WorkloadRecord};
 
@@ -48,9 +48,13 @@ fn group(run: &Run<'_>, index: usize, phase: &Phase, ceilings: &[Ceiling<'_>]) -
     let together = shared.map(|ceiling| {
         // What the workloads under a shared ceiling did together.
         let (iops, bytes) = ceiling.together(recording);
-        let mut cells: Vec<Cell> = vec![text::iops(iops).into(), text::megabytes(bytes).into()];
-        cells.resize(HEADINGS.len(), Cell::default());
-        Row { name: format!("{} together", relation::listed(&ceiling.volumes, " and ")), remarks: Vec::new(), cells }
+        let mut cells: Vec<TableCell> = vec![text::iops(iops).into(), text::megabytes(bytes).into()];
+        cells.resize(HEADINGS.len(), TableCell::default());
+        TableRow {
+            name: format!("{} together", relation::listed(&ceiling.volumes, " and ")),
+            remarks: Vec::new(),
+            cells,
+        }
     });
     Group {
         name: format!("{} {}", index + 1, phase.name),
@@ -59,14 +63,15 @@ fn group(run: &Run<'_>, index: usize, phase: &Phase, ceilings: &[Ceiling<'_>]) -
     }
 }
 
-fn row(workload: &WorkloadRecord, tally: &Tally) -> Row {
+fn row(workload: &WorkloadRecord, tally: &Tally) -> TableRow {
     let response = tally.response.summary();
     let times = [response.mean, response.p50, response.p99, response.p999, response.max];
     let said = |span| if response.count == 0 { "–".into() } else { text::millis(span) };
-    let mut cells: Vec<Cell> = vec![text::iops(tally.iops()).into(), text::megabytes(tally.bytes_per_second()).into()];
-    cells.extend(times.map(said).map(Cell::from));
-    cells.extend([&tally.queued, &tally.device].map(|histogram| Cell::from(mean(histogram))));
-    Row { name: figures::label(workload), remarks: relation::remarks(tally), cells }
+    let mut cells: Vec<TableCell> =
+        vec![text::iops(tally.iops()).into(), text::megabytes(tally.bytes_per_second()).into()];
+    cells.extend(times.map(said).map(TableCell::from));
+    cells.extend([&tally.queued, &tally.device].map(|histogram| TableCell::from(mean(histogram))));
+    TableRow { name: figures::label(workload), remarks: relation::remarks(tally), cells }
 }
 
 fn mean(histogram: &Histogram) -> String {
@@ -76,13 +81,13 @@ fn mean(histogram: &Histogram) -> String {
 /// The commands of each phase in both forms; where one has more lines, the other is empty.
 pub(super) fn commands(run: &Run<'_>) -> Tables {
     let line =
-        |lines: &[String], at: usize| Cell { says: lines.get(at).cloned().unwrap_or_default(), tone: Tone::Code };
+        |lines: &[String], at: usize| TableCell { says: lines.get(at).cloned().unwrap_or_default(), tone: Tone::Code };
     let rows = |(index, phase): (usize, &Phase)| {
         let count = phase.commands.len().max(phase.commands_published.len());
         let name = format!("{} {}", index + 1, phase.name);
         let row = |at| {
             let cells = vec![line(&phase.commands, at), line(&phase.commands_published, at)];
-            Row { name: name.clone(), remarks: Vec::new(), cells }
+            TableRow { name: name.clone(), remarks: Vec::new(), cells }
         };
         (0..count).map(row).collect::<Vec<_>>()
     };

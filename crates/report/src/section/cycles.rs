@@ -2,7 +2,7 @@
 //! cycle has.
 
 use super::{Charts, Figure};
-use crate::chart::{Axis, Band, Chart, Column, Level, LevelKind, Look, Mark};
+use crate::chart::{Axis, Band, Chart, Column, LevelKind, Look, Mark, Threshold};
 
 /// A section of write cycles; all charts have the same height of a second.
 #[derive(Clone, Debug, Default)]
@@ -104,7 +104,7 @@ impl Cycles {
         ];
         drawn.marks.extend(self.limit.map(|limit| {
             let says = vec![format!("limit {} s", crate::text::short(limit))];
-            Mark::Level(Level { from: 0.0, to: columns, figure: limit, says, kind: LevelKind::Limit })
+            Mark::Level(Threshold { from: 0.0, to: columns, figure: limit, says, kind: LevelKind::Limit })
         }));
         let several = format!("Each column is the longest of {step} cycles.");
         Figure::of(drawn).headed(&chart.name).captioned(if step > 1 { several } else { String::new() })

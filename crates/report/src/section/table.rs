@@ -36,23 +36,23 @@ pub struct Group {
     /// What to know about all of them.
     pub remarks: Vec<String>,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
 }
 
 /// A row.
 #[derive(Clone, Debug, Default)]
-pub struct Row {
+pub struct TableRow {
     /// Its name.
     pub name: String,
     /// What must not go unseen in it.
     pub remarks: Vec<String>,
     /// Its cells.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<TableCell>,
 }
 
 /// A cell.
 #[derive(Clone, Debug, Default)]
-pub struct Cell {
+pub struct TableCell {
     /// What it says.
     pub says: String,
     /// How.
@@ -73,9 +73,9 @@ pub enum Tone {
     Code,
 }
 
-impl<T: Into<String>> From<T> for Cell {
-    fn from(says: T) -> Cell {
-        Cell { says: says.into(), tone: Tone::Plain }
+impl<T: Into<String>> From<T> for TableCell {
+    fn from(says: T) -> TableCell {
+        TableCell { says: says.into(), tone: Tone::Plain }
     }
 }
 

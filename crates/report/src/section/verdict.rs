@@ -6,7 +6,7 @@ use stats::Outcome;
 
 /// The verdict on a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct RunVerdict {
     /// On the whole; `None` where nothing was asked.
     pub outcome: Option<Outcome>,
     /// The same in a sentence.
@@ -26,16 +26,16 @@ pub struct Answer {
     pub because: String,
 }
 
-impl Verdict {
+impl RunVerdict {
     /// The verdict that these give together.
-    pub fn of(verdicts: &[stats::Verdict]) -> Verdict {
+    pub fn of(verdicts: &[stats::Verdict]) -> RunVerdict {
         let standing = Standing::of(verdicts);
         let answer = |verdict: &stats::Verdict| Answer {
             outcome: verdict.outcome,
             question: verdict.question.clone(),
             because: verdict.because.clone(),
         };
-        Verdict {
+        RunVerdict {
             outcome: standing.outcome(),
             sentence: standing.sentence(),
             answers: verdicts.iter().map(answer).collect(),

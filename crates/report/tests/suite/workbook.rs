@@ -1,6 +1,6 @@
 //! A workbook as spreadsheets read it: its parts are unpacked and looked at.
 
-use report::workbook::{Cell, Chart, ROWS_MAX, Sheet, Workbook, WorkbookError};
+use report::workbook::{Chart, ROWS_MAX, Sheet, SheetValue, Workbook, WorkbookError};
 use std::io::{Cursor, Read as _};
 
 /// A part of the file, as text.
@@ -12,7 +12,9 @@ fn part(bytes: &[u8], name: &str) -> String {
 }
 
 fn book() -> Workbook {
-    let row = |name: &str, number: f64| vec![Cell::from(name), Cell::from(number), Cell::from(number / 10.0)];
+    let row = |name: &str, number: f64| {
+        vec![SheetValue::from(name), SheetValue::from(number), SheetValue::from(number / 10.0)]
+    };
     let chart = Chart {
         title: "=1+1 <b>".into(),
         across_name: "processes & more".into(),

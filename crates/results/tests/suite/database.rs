@@ -48,7 +48,7 @@ fn what_is_not_there_is_said_and_nothing_is_made() {
 
 /// A run of one actor in one point with these times of one kind.
 fn one_cell(kind: Kind, times: impl IntoIterator<Item = Span>) -> Run {
-    let mut run = Run { actors: vec![Actor::default()], ..Run::default() };
+    let mut run = Run { actors: vec![RunActor::default()], ..Run::default() };
     run.points.push(Point::default());
     run.begin_cells();
     let mut histogram = Histogram::new();
@@ -105,7 +105,7 @@ fn a_run_that_was_written_as_it_went_on_is_whole() {
         };
         let classes = [Class::READ, Class::WRITE];
         Run {
-            actors: vec![Actor::default(); 2],
+            actors: vec![RunActor::default(); 2],
             series: (0..2).flat_map(|actor| classes.iter().map(move |class| (actor, class))).map(series).collect(),
             ..Run::default()
         }
@@ -125,7 +125,7 @@ fn a_run_that_was_written_as_it_went_on_is_whole() {
 #[test]
 fn minutes_have_histograms_that_add_up() {
     let after = |seconds: u64| {
-        let mut run = Run { actors: vec![Actor::default()], ..Run::default() };
+        let mut run = Run { actors: vec![RunActor::default()], ..Run::default() };
         run.points.push(Point::default());
         run.begin_cells();
         for start in 0..seconds {
@@ -146,7 +146,7 @@ fn minutes_have_histograms_that_add_up() {
     let query = "SELECT percentile_ns(merge(buckets), 50) / 1e6, percentile_ns(merge(buckets), 99) / 1e6, sum(ops)
         FROM minutes WHERE run = 1 AND class = 'read'";
     let found = results.query(query, || false).unwrap().rows.remove(0);
-    use results::Cell::{Integer, Real};
+    use results::SqlValue::{Integer, Real};
     let [Real(p50), Real(p99), Integer(120)] = found[..] else { panic!("{found:?}") };
     assert!((p50 - 1.0).abs() < 0.032 && (p99 / 5.0 - 1.0).abs() < 0.032, "{p50} {p99}");
     // By minutes it is the same in two rows for each class.
@@ -193,7 +193,7 @@ fn runs() -> impl Strategy<Value = Run> {
         let (settings, events, objects, verdicts, notes) = told;
         places.dedup();
         let known = places.len() as u32;
-        actors.iter_mut().for_each(|actor: &mut Actor| actor.place = actor.place.filter(|place| *place < known));
+        actors.iter_mut().for_each(|actor: &mut RunActor| actor.place = actor.place.filter(|place| *place < known));
         let host = HostRecord::default();
         Run {
             identity,
@@ -301,12 +301,12 @@ fn gates() -> impl Strategy<Value = Vec<GateSeries>> {
     option::of(vec(row, 1..4)).prop_map(|rows| rows.into_iter().map(|rows| GateSeries { actor: 1, rows }).collect())
 }
 
-fn places() -> impl Strategy<Value = Place> {
-    (text(), text(), option::of(any::<u64>())).prop_map(|(kind, name, size)| Place { kind, name, size })
+fn places() -> impl Strategy<Value = RunPlace> {
+    (text(), text(), option::of(any::<u64>())).prop_map(|(kind, name, size)| RunPlace { kind, name, size })
 }
 
-fn actors() -> impl Strategy<Value = Actor> {
-    (text(), text(), option::of(any::<u32>()), option::of(0u32..3)).prop_map(|(name, host, group, place)| Actor {
+fn actors() -> impl Strategy<Value = RunActor> {
+    (text(), text(), option::of(any::<u32>()), option::of(0u32..3)).prop_map(|(name, host, group, place)| RunActor {
         name,
         host,
         group,

@@ -2,7 +2,7 @@
 //! SQL.
 
 use block::{Bytes, Span};
-use results::{Answer, Cell, Results};
+use results::{Answer, Results, SqlValue};
 use stats::run::{CpuTimes, DeviceRow, DeviceSeries, HostRecord, HostRow, MemoryUse, Moved, Pressure, Run, Stall};
 
 /// So many seconds in which two processors were used for a quarter by programs, half of the time
@@ -40,7 +40,7 @@ fn a_host_is_written_as_the_run_goes_on() {
     [90, 150].into_iter().for_each(|seconds| results.replace(number, &run(seconds)).unwrap());
     assert_eq!(results.load(number).unwrap(), run(150));
     let rows = asked(&results, "SELECT (SELECT count(*) FROM host), (SELECT count(*) FROM device)").rows;
-    assert_eq!(rows, [[Cell::Integer(3), Cell::Integer(6)]], "a row for each minute");
+    assert_eq!(rows, [[SqlValue::Integer(3), SqlValue::Integer(6)]], "a row for each minute");
 }
 
 #[test]
@@ -54,21 +54,25 @@ fn minutes_and_seconds_say_the_same() {
         );
         let rows = asked(&results, &query).rows;
         let (first, last) = (rows.first().unwrap(), rows.last().unwrap());
-        let known = [25.0, 75.0, 50.0, 25.0].map(Cell::Real);
-        assert_eq!(first[..], [&known[..], &[Cell::Null]].concat(), "{view}");
-        assert_eq!(last[..3], [Cell::Null, Cell::Null, Cell::Real(50.0)], "{view}: what nobody told is not zero");
+        let known = [25.0, 75.0, 50.0, 25.0].map(SqlValue::Real);
+        assert_eq!(first[..], [&known[..], &[SqlValue::Null]].concat(), "{view}");
+        assert_eq!(
+            last[..3],
+            [SqlValue::Null, SqlValue::Null, SqlValue::Real(50.0)],
+            "{view}: what nobody told is not zero"
+        );
     }
     // The least that was available, the most that was dirty.
     let rows = asked(&results, "SELECT available_bytes, dirty_bytes FROM host_minutes ORDER BY second").rows;
-    assert_eq!(rows[0], [Cell::Integer(941), Cell::Integer(59)]);
+    assert_eq!(rows[0], [SqlValue::Integer(941), SqlValue::Integer(59)]);
     for view in ["device_minutes", "device_seconds"] {
         let query = format!(
             "SELECT busy_percent, queue, read_iops, round(read_mb_s, 6), read_await_us, write_iops, write_await_us FROM {view}
             WHERE device = 'vdb' ORDER BY second"
         );
         let rows = asked(&results, &query).rows;
-        let figures = [16.0, 0.016, 8.0, 0.032_768, 2000.0, 0.0].map(Cell::Real);
-        assert_eq!(rows[0][..], [&figures[..], &[Cell::Null]].concat(), "{view}");
+        let figures = [16.0, 0.016, 8.0, 0.032_768, 2000.0, 0.0].map(SqlValue::Real);
+        assert_eq!(rows[0][..], [&figures[..], &[SqlValue::Null]].concat(), "{view}");
     }
 }
 

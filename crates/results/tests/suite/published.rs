@@ -1,8 +1,8 @@
 //! The published query of RanRead, letter by letter, over runs that were kept.
 
 use block::Span;
-use results::{Answer, Cell, Error, Results};
-use stats::run::{Actor, Cell as Kept, Class, Place, Point, Run, Setting, State, Value};
+use results::{Answer, Error, Results, SqlValue};
+use stats::run::{Cell as Kept, Class, Point, Run, RunActor, RunPlace, Setting, State, Value};
 use std::path::Path;
 
 /// As people have it in their notes.
@@ -14,9 +14,9 @@ fn ranread(started_unix_ms: u64, batches: &[&[(u64, u64)]]) -> Run {
     let mut run = Run::default();
     run.identity.tool = "ranread".into();
     run.identity.started_unix_ms = started_unix_ms;
-    run.places = vec![Place { kind: "folder".into(), name: "/usr/iris/db/zranread/".into(), size: None }];
+    run.places = vec![RunPlace { kind: "folder".into(), name: "/usr/iris/db/zranread/".into(), size: None }];
     let processes = batches.iter().map(|batch| batch.len()).max().unwrap_or(0);
-    run.actors = vec![Actor::default(); processes];
+    run.actors = vec![RunActor::default(); processes];
     for (number, batch) in (0u32..).zip(batches) {
         let start = Span::from_secs(u64::from(number) * 3600);
         run.points.push(Point { start, end: start + Span::SECOND, ..Point::default() });
@@ -35,12 +35,12 @@ fn asked(path: &Path, sql: &str) -> Result<Answer, Error> {
 }
 
 fn words(answer: &Answer) -> Vec<String> {
-    let shown = |cell: &Cell| match cell {
-        Cell::Null => "-".to_owned(),
-        Cell::Integer(number) => number.to_string(),
-        Cell::Real(number) => number.to_string(),
-        Cell::Text(words) => words.clone(),
-        Cell::Bytes(_) => panic!("no bytes here"),
+    let shown = |cell: &SqlValue| match cell {
+        SqlValue::Null => "-".to_owned(),
+        SqlValue::Integer(number) => number.to_string(),
+        SqlValue::Real(number) => number.to_string(),
+        SqlValue::Text(words) => words.clone(),
+        SqlValue::Bytes(_) => panic!("no bytes here"),
     };
     answer.rows.iter().map(|row| row.iter().map(shown).collect::<Vec<_>>().join(" ")).collect()
 }

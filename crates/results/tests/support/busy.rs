@@ -2,7 +2,7 @@
 
 use block::Span;
 use stats::run::{
-    Actor, Cell, Class, Coarse, GateRow, GateSeries, Kind, Minute, Point, Run, Series, Slice, Spread, Times,
+    Cell, Class, Coarse, GateRow, GateSeries, Kind, Minute, Point, Run, RunActor, Series, Slice, Spread, Times,
 };
 use stats::{FloorFared, HeldBy, Histogram, Waits};
 
@@ -48,7 +48,7 @@ fn minute(chance: &mut Chance, count: u64) -> Coarse {
 /// A run of so many workloads that all do the same kind of work, before any of its seconds is told.
 pub fn begun(workloads: u32, seconds: u64) -> Run {
     let point = Point { name: "all".into(), end: Span::from_secs(seconds), ..Point::default() };
-    let actor = |actor| Actor { name: format!("w{actor}"), ..Actor::default() };
+    let actor = |actor| RunActor { name: format!("w{actor}"), ..RunActor::default() };
     let mut run = Run { points: vec![point], actors: (0..workloads).map(actor).collect(), ..Run::default() };
     let mut chance = Chance(1);
     for actor in 0..workloads {

@@ -69,7 +69,7 @@ impl CacheTable {
                 mib(buffers.0),
                 mib(memory.0)
             )),
-            _ => Ok((Some(CacheSettings { memory, page: page as u32, policy: ::cache::Policy::default() }), second)),
+            _ => Ok((Some(CacheSettings { memory, page: page as u32, policy: ::cache::Eviction::default() }), second)),
         }
     }
 

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rusqlite::Connection;
 use std::path::Path;
+use store::Contents;
 use tempfile::TempDir;
 use uring::IoSettings;
 

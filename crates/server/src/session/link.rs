@@ -2,7 +2,7 @@
 
 use super::{Around, Filling, Phase, Session};
 use block::{Buf, ObjectId, Op, Time};
-use nbd::{Admitted, Request, Rules};
+use nbd::{Admitted, NbdRequest, Rules};
 
 /// A connection in transmission.
 pub(super) struct Link {
@@ -16,11 +16,11 @@ pub(super) struct Link {
 
 pub(super) enum Held {
     /// A parsed request that a limit or the lack of memory holds back.
-    Parsed(Request),
+    Parsed(NbdRequest),
     /// A request that the gate was too full for.
     Refused(block::Request),
     /// A write whose bytes are still coming.
-    Payload(Payload<Request>),
+    Payload(Payload<NbdRequest>),
 }
 
 /// A write's bytes on their way in.
@@ -48,7 +48,7 @@ impl Link {
     }
 
     /// The write whose bytes are coming, if any.
-    pub(super) fn payload(&self) -> Option<&Payload<Request>> {
+    pub(super) fn payload(&self) -> Option<&Payload<NbdRequest>> {
         match &self.held {
             Some(Held::Payload(payload)) => Some(payload),
             _ => None,

@@ -16,7 +16,7 @@ use crate::claims::{Claim, claim_of};
 use crate::waiting::Wait;
 use ::nfs::limits::RECORD_BYTES_MAX;
 use ::nfs::record::{self, MARK_BYTES, Mark};
-use ::nfs::rpc::{self, AUTH_BAD_CREDENTIAL, Called, Outcome};
+use ::nfs::rpc::{self, AUTH_BAD_CREDENTIAL, CallOutcome, Called};
 use ::nfs::xdr::filling;
 use ::nfs::{Procedure, ReadDone, Reader, Reply, Stable, Status, Wcc, Written, XdrError};
 use answer::Answered;
@@ -377,19 +377,19 @@ fn head(
 ) -> Result<Answered, XdrError> {
     let head = match rpc::read_call(reader)? {
         Called::Call(head) => head,
-        Called::Mismatch { xid } => return Ok(said(out, xid, Outcome::RpcMismatch { low: 2, high: 2 })),
-        Called::BadCredential { xid } => return Ok(said(out, xid, Outcome::AuthError(AUTH_BAD_CREDENTIAL))),
+        Called::Mismatch { xid } => return Ok(said(out, xid, CallOutcome::RpcMismatch { low: 2, high: 2 })),
+        Called::BadCredential { xid } => return Ok(said(out, xid, CallOutcome::AuthError(AUTH_BAD_CREDENTIAL))),
     };
     // Arguments that are not here whole are waited for; those that break a rule are answered.
     match service.answer(&head, reader, out) {
         Err(XdrError::Short) if !is_whole => Err(XdrError::Short),
-        Err(_) => Ok(said(out, head.xid, Outcome::GarbageArguments)),
+        Err(_) => Ok(said(out, head.xid, CallOutcome::GarbageArguments)),
         Ok(answered) => Ok(answered),
     }
 }
 
 /// A reply without results.
-fn said(out: &mut Vec<u8>, xid: u32, outcome: Outcome) -> Answered {
+fn said(out: &mut Vec<u8>, xid: u32, outcome: CallOutcome) -> Answered {
     out.clear();
     let start = record::begin(out);
     rpc::put_reply(out, xid, outcome);
@@ -400,7 +400,7 @@ fn said(out: &mut Vec<u8>, xid: u32, outcome: Outcome) -> Answered {
 /// The head of the reply to a READ, WRITE or COMMIT.
 fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, life: ::nfs::Verifier) {
     let start = record::begin(out);
-    rpc::put_reply(out, asked.xid, Outcome::Success);
+    rpc::put_reply(out, asked.xid, CallOutcome::Success);
     let mut behind = 0;
     match asked.what {
         What::Read { eof } => {

@@ -82,7 +82,7 @@ impl Session {
     }
 
     /// The encrypted stream is broken: an alert says why, and nothing more is read.
-    pub(super) fn fail_tls(&mut self, error: &cipher::Fault, around: &mut Around<'_>) {
+    pub(super) fn fail_tls(&mut self, error: &cipher::CipherFault, around: &mut Around<'_>) {
         tracing::info!(session = self.index, client = %self.caller, %error, "TLS failed");
         let text = format!("{}: TLS failed: {error}", self.caller);
         around.notices.note(EventKind::ClientRefused, format!("{} TLS", self.caller), text);

@@ -5,7 +5,7 @@ use super::sender::Load;
 use super::{Around, Ending, Pending, Phase, Session};
 use crate::claims::claim_of;
 use block::{Buf, Completion, Fault, OpKind};
-use nbd::{CommandFlags, Context, Contexts, Errno, ReplyTo, Request};
+use nbd::{CommandFlags, Context, Contexts, NbdErrno, NbdRequest, ReplyTo};
 use uring::Io;
 
 impl Session {
@@ -21,7 +21,7 @@ impl Session {
         }
     }
 
-    fn reply_nbd(&mut self, request: &Request, claim: u64, completion: Completion, around: &mut Around<'_>) {
+    fn reply_nbd(&mut self, request: &NbdRequest, claim: u64, completion: Completion, around: &mut Around<'_>) {
         let buf = completion.buf;
         let Phase::Transmission(link) = &self.phase else { unreachable!("requests come after the handshake") };
         let framing = link.rules.framing;
@@ -75,7 +75,7 @@ impl Session {
 fn read(
     out: &mut Vec<u8>,
     link: &Link,
-    request: &Request,
+    request: &NbdRequest,
     extents: &[block::Extent],
     buf: Buf,
     io: &Io,
@@ -113,7 +113,7 @@ fn read(
 fn cut_short(
     out: &mut Vec<u8>,
     link: &Link,
-    request: &Request,
+    request: &NbdRequest,
     (fault, at): (Fault, Option<u64>),
     buf: Buf,
     io: &Io,
@@ -137,33 +137,33 @@ fn cut_short(
 const HOLE_BYTES_MIN: u64 = 512;
 
 /// The answer to a block status, cut to what was asked: a chunk for each context.
-fn status(out: &mut Vec<u8>, link: &Link, request: &Request, extents: &[block::Extent]) {
+fn status(out: &mut Vec<u8>, link: &Link, request: &NbdRequest, extents: &[block::Extent]) {
     let (to, contexts) = (ReplyTo::from(request), wanted(link, request));
     let Some(chunks) = link.rules.framing.chunks().filter(|_| !contexts.is_empty() && !extents.is_empty()) else {
-        return link.rules.framing.error(out, to, Errno::Invalid, "no status to tell");
+        return link.rules.framing.error(out, to, NbdErrno::Invalid, "no status to tell");
     };
     let count = contexts.len();
     for (number, (context, id)) in contexts.iter().enumerate() {
         let told = |extent: &block::Extent| match context {
-            Context::Allocation => nbd::Extent::allocation(extent.len, extent.hole, extent.zero),
-            Context::Sharing => nbd::Extent::sharing(extent.len, !extent.hole, extent.shared),
+            Context::Allocation => nbd::StatusExtent::allocation(extent.len, extent.hole, extent.zero),
+            Context::Sharing => nbd::StatusExtent::sharing(extent.len, !extent.hole, extent.shared),
         };
-        let mut extents: Vec<nbd::Extent> = extents.iter().map(told).collect();
+        let mut extents: Vec<nbd::StatusExtent> = extents.iter().map(told).collect();
         nbd::fit_extents(&mut extents, request);
         let last = if number + 1 == count { nbd::Last::Yes } else { nbd::Last::No };
         chunks.status(out, to, id, &extents, last);
     }
 }
 
-fn errno_of(fault: Fault) -> Errno {
+fn errno_of(fault: Fault) -> NbdErrno {
     match fault {
-        Fault::Invalid => Errno::Invalid,
-        Fault::ReadOnly => Errno::Permission,
-        Fault::NoSpace => Errno::NoSpace,
-        Fault::Io => Errno::Io,
-        Fault::Unsupported => Errno::NotSupported,
-        Fault::NoMemory => Errno::NoMemory,
-        Fault::Gone => Errno::Shutdown,
+        Fault::Invalid => NbdErrno::Invalid,
+        Fault::ReadOnly => NbdErrno::Permission,
+        Fault::NoSpace => NbdErrno::NoSpace,
+        Fault::Io => NbdErrno::Io,
+        Fault::Unsupported => NbdErrno::NotSupported,
+        Fault::NoMemory => NbdErrno::NoMemory,
+        Fault::Gone => NbdErrno::Shutdown,
     }
 }
 
@@ -188,6 +188,6 @@ fn word_of(kind: OpKind) -> &'static str {
 }
 
 /// The contexts that a block status is about.
-pub(super) fn wanted(link: &Link, request: &Request) -> Contexts {
+pub(super) fn wanted(link: &Link, request: &NbdRequest) -> Contexts {
     request.only.unwrap_or(link.rules.contexts)
 }

@@ -10,7 +10,7 @@ use super::inbox::Inbox;
 use crate::access::Caller;
 use crate::certificate;
 use block::Buf;
-use cipher::{Fault, Pulled, Records};
+use cipher::{CipherFault, Pulled, Records};
 use uring::{Io, Message, Part};
 
 /// Plaintext that is encrypted for one send at most: so much memory beside the slab's may a
@@ -47,7 +47,7 @@ impl TlsLink {
     }
 
     /// Works on the handshake with what is here; true when it is over.
-    pub(super) fn shake_hands(&mut self, io: &Io) -> Result<bool, Fault> {
+    pub(super) fn shake_hands(&mut self, io: &Io) -> Result<bool, CipherFault> {
         while self.records.is_handshaking() && self.feed(io)? {}
         Ok(!self.records.is_handshaking())
     }
@@ -66,7 +66,7 @@ impl TlsLink {
     }
 
     /// Decrypts as much as fits and is here.
-    pub(super) fn pull(&mut self, io: &Io, into: &mut [u8]) -> Result<Pulled, Fault> {
+    pub(super) fn pull(&mut self, io: &Io, into: &mut [u8]) -> Result<Pulled, CipherFault> {
         loop {
             match self.records.read(into)? {
                 Pulled::Nothing => {}
@@ -79,7 +79,7 @@ impl TlsLink {
     }
 
     /// Hands some ciphertext on; false when none is here.
-    fn feed(&mut self, io: &Io) -> Result<bool, Fault> {
+    fn feed(&mut self, io: &Io) -> Result<bool, CipherFault> {
         let records = &mut self.records;
         let fed = self.cipher.unread(io, |bytes| {
             if bytes.is_empty() {

@@ -7,7 +7,7 @@ use super::{Around, Ending, Filling, Pending, Phase, Session};
 use crate::claims::{Claim, Claims, STATUS, claim_of};
 use crate::waiting::Wait;
 use block::{Buf, Completion, Fault, Op, Submitted, Target};
-use nbd::{Command, CommandFlags, Context, Errno, Parsed, ReplyTo, Request};
+use nbd::{Command, CommandFlags, Context, NbdErrno, NbdRequest, Parsed, ReplyTo};
 
 impl Session {
     /// Works off what is here, then asks for more.
@@ -74,7 +74,7 @@ impl Session {
     }
 
     /// Lets a request in if the limits allow it now; false when it has to wait.
-    fn admit(&mut self, request: Request, around: &mut Around<'_>) -> bool {
+    fn admit(&mut self, request: NbdRequest, around: &mut Around<'_>) -> bool {
         self.portion = self.portion.saturating_sub(1);
         *around.room = around.room.saturating_sub(1);
         if request.command == Command::Disconnect {
@@ -88,7 +88,7 @@ impl Session {
         match self.ask(claim, around) {
             Claim::Granted => {}
             Claim::Later => return self.hold(Held::Parsed(request)),
-            Claim::Never => return self.refuse(request, Errno::NoMemory, around),
+            Claim::Never => return self.refuse(request, NbdErrno::NoMemory, around),
         }
         if request.command != Command::Write {
             self.take_on(claim, around);
@@ -134,7 +134,7 @@ impl Session {
     }
 
     /// Moves a write's bytes to where they belong; false when more have to come.
-    fn fill(&mut self, mut payload: Payload<Request>, around: &mut Around<'_>) -> bool {
+    fn fill(&mut self, mut payload: Payload<NbdRequest>, around: &mut Around<'_>) -> bool {
         self.fill_from_inbox(&mut payload.buf, &mut payload.filled, payload.request.payload, around);
         if payload.filled == payload.request.payload {
             return match payload.buf {
@@ -193,7 +193,7 @@ impl Session {
     }
 
     /// Gives a request its tag and hands it to the gate; false when the gate is full.
-    fn submit(&mut self, request: &Request, op: Op, claim: u64, around: &mut Around<'_>) -> bool {
+    fn submit(&mut self, request: &NbdRequest, op: Op, claim: u64, around: &mut Around<'_>) -> bool {
         let pending = Pending { request: super::Request::Nbd(*request), ticket: block::Ticket(u64::MAX), claim };
         let request = block::Request {
             tag: self.pend(pending),
@@ -262,7 +262,7 @@ impl Session {
     }
 
     /// Answers a request that is not carried out, and takes its payload off the stream.
-    fn refuse(&mut self, request: Request, errno: Errno, around: &mut Around<'_>) -> bool {
+    fn refuse(&mut self, request: NbdRequest, errno: NbdErrno, around: &mut Around<'_>) -> bool {
         let claim = claim_of(0);
         if self.ask(claim, around) != Claim::Granted {
             return self.hold(Held::Parsed(request));
@@ -335,17 +335,17 @@ impl Session {
         matches!(self.link().held, Some(Held::Refused(_)))
     }
 
-    fn dismiss_one(&mut self, request: Request, around: &mut Around<'_>) -> bool {
+    fn dismiss_one(&mut self, request: NbdRequest, around: &mut Around<'_>) -> bool {
         if request.command == Command::Disconnect {
             self.overtime = None;
             return false;
         }
-        self.turn_down(request, Errno::Shutdown, 0, around)
+        self.turn_down(request, NbdErrno::Shutdown, 0, around)
     }
 
     /// Answers with an error; false when a payload that has to be taken off the stream is not here
     /// whole.
-    fn turn_down(&mut self, request: Request, errno: Errno, claim: u64, around: &mut Around<'_>) -> bool {
+    fn turn_down(&mut self, request: NbdRequest, errno: NbdErrno, claim: u64, around: &mut Around<'_>) -> bool {
         self.take_on(claim, around);
         around.scratch.clear();
         let message = format!("{:?} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
@@ -365,7 +365,7 @@ impl Session {
 
 impl Link {
     /// What a request claims of the shard's memory, in bytes.
-    fn claim(&self, request: &Request) -> u64 {
+    fn claim(&self, request: &NbdRequest) -> u64 {
         match request.command {
             // Read in whole blocks.
             Command::Read => {
@@ -380,7 +380,7 @@ impl Link {
     }
 }
 
-fn op_of(link: &Link, request: &Request) -> Op {
+fn op_of(link: &Link, request: &NbdRequest) -> Op {
     match request.command {
         Command::Read => Op::Read,
         Command::Flush => Op::Flush,

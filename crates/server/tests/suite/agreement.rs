@@ -197,7 +197,7 @@ fn a_log_that_lost_its_last_record_is_refused() {
         for (export, byte) in [(support::LUN, 1), ("/vol/vol1/lun2", 2)] {
             let mut client = support::Client::connect(&socket, nbd::Wishes::plain(export));
             client.write(0, &[byte; 4 * BLOCK]).unwrap();
-            client.call(nbd::Request::new(9, nbd::Command::Flush, 0, 0), &[]).unwrap();
+            client.call(nbd::NbdRequest::new(9, nbd::Command::Flush, 0, 0), &[]).unwrap();
         }
         let killed = dir.path().join("killed");
         let give_up = uring::Clock::new().now() + block::Span::from_secs(60);

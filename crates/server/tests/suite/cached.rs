@@ -4,8 +4,8 @@
 
 use crate::support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, limits};
 use block::Bytes;
-use cache::Policy;
-use nbd::{Command, Request, Wishes};
+use cache::Eviction;
+use nbd::{Command, NbdRequest, Wishes};
 use server::{Audit, Front, Latency, Stalls};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ const PAGE: u64 = 4096;
 const MEMORY: Bytes = Bytes::mib(2);
 
 fn with(memory: Bytes) -> Front {
-    let cache = CacheSettings { memory, page: PAGE as u32, policy: Policy::default() };
+    let cache = CacheSettings { memory, page: PAGE as u32, policy: Eviction::default() };
     Front { cache: Some(cache), ..Front::default() }
 }
 
@@ -94,11 +94,11 @@ impl Model {
                 bytes[part].fill(byte);
             }
             3 => {
-                client.call(Request::new(3, Command::WriteZeroes, at, len), &[]).unwrap();
+                client.call(NbdRequest::new(3, Command::WriteZeroes, at, len), &[]).unwrap();
                 bytes[part].fill(0);
             }
             4 => {
-                client.call(Request::new(4, Command::Trim, at, len), &[]).unwrap();
+                client.call(NbdRequest::new(4, Command::Trim, at, len), &[]).unwrap();
                 // Whole pages of the maps become zeroes.
                 let end = if at + len == size { size } else { (at + len) / PAGE * PAGE };
                 let pages = at.next_multiple_of(PAGE) as usize..end as usize;

@@ -211,7 +211,7 @@ fn sizes_go_both_ways_and_lose_nothing() {
     assert_eq!(server.control.execute("lun show").unwrap(), before);
     let mut client = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));
     assert_eq!(client.read(6 << 20, 1), Ok(vec![8]));
-    client.call(nbd::Request::new(9, nbd::Command::Trim, 6 << 20, 4096), &[]).unwrap();
+    client.call(nbd::NbdRequest::new(9, nbd::Command::Trim, 6 << 20, 4096), &[]).unwrap();
     server.control.execute("lun modify -path /vol/vol1/l2 -size 2MiB -force").unwrap();
     assert!(is_closed(&mut client.stream));
     let mut client = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));

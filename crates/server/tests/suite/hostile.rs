@@ -5,7 +5,7 @@ use crate::support;
 use crate::support::by_hand::{FIXED_NO_ZEROES, OPT_GO, OPT_LIST, go, option, requests, simple};
 use crate::support::{BACKENDS, Chance, Client, LUN, Server, is_closed, limits, settings};
 use block::{Bytes, Span};
-use nbd::{Command, Errno, Request, Wishes};
+use nbd::{Command, NbdErrno, NbdRequest, Wishes};
 use server::ServerLimits;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -90,14 +90,14 @@ fn lengths_that_no_server_could_hold_are_refused() {
     // 32 MiB, tolerated and thrown away; the stream stays whole.
     let mut client = server.connect();
     let payload = vec![0; 32 << 20];
-    assert_eq!(client.call(Request::write(1, 0, 32 << 20), &payload), Err(Errno::NoSpace));
+    assert_eq!(client.call(NbdRequest::write(1, 0, 32 << 20), &payload), Err(NbdErrno::NoSpace));
     assert_eq!(client.read(0, 1), Ok(vec![0]));
     // A byte more ends the connection: it would not even be received.
     let mut liar = server.connect();
-    liar.ask(Request::write(1, 0, (32 << 20) + 1), &[]);
+    liar.ask(NbdRequest::write(1, 0, (32 << 20) + 1), &[]);
     assert!(is_closed(&mut liar.stream));
     let mut reader = server.connect();
-    assert_eq!(reader.read(0, u64::from(u32::MAX)), Err(Errno::Invalid));
+    assert_eq!(reader.read(0, u64::from(u32::MAX)), Err(NbdErrno::Invalid));
     // The longest option that fits the receive buffer, and one that does not.
     for (len, kind) in [((64 << 10) - 16, "answered"), (64 << 10, "answered"), (1 << 20, "ends")] {
         let mut stream = server.raw();
@@ -163,7 +163,7 @@ fn a_thousand_connections_are_served_side_by_side() {
         let server = Server::start(backend, limits);
         let mut clients: Vec<Client> = (0..1000).map(|_| server.connect()).collect();
         for (n, client) in clients.iter_mut().enumerate() {
-            client.ask(Request::write(n as u64, n as u64 * 8192, 8192), &[n as u8; 8192]);
+            client.ask(NbdRequest::write(n as u64, n as u64 * 8192, 8192), &[n as u8; 8192]);
         }
         for client in &mut clients {
             assert_eq!(client.answer(|_| (0, 0)).unwrap().1, Ok(Vec::new()));
@@ -181,7 +181,7 @@ fn a_flood_of_flushes_is_taken_in_portions_and_answered_whole() {
         let mut client = server.connect();
         let mut witness = server.connect();
         let flood: Vec<u8> =
-            (0..20_000).flat_map(|cookie| simple(&Request::new(cookie, Command::Flush, 0, 0))).collect();
+            (0..20_000).flat_map(|cookie| simple(&NbdRequest::new(cookie, Command::Flush, 0, 0))).collect();
         let mut to = client.stream.try_clone().unwrap();
         let flooder = std::thread::spawn(move || to.write_all(&flood).unwrap());
         // 64 KiB of receive buffer is 2340 flushes, but no more than 16 of them are let in at a
@@ -202,7 +202,8 @@ fn a_flood_of_flushes_is_taken_in_portions_and_answered_whole() {
 fn refusals_that_nobody_reads_do_not_pile_up() {
     let server = Server::start(BACKENDS[0], ServerLimits { connection_requests: 100, ..limits() });
     let mut client = server.connect();
-    let bad: Vec<u8> = (0..200_000).flat_map(|cookie| simple(&Request::new(cookie, Command::Other(9), 0, 0))).collect();
+    let bad: Vec<u8> =
+        (0..200_000).flat_map(|cookie| simple(&NbdRequest::new(cookie, Command::Other(9), 0, 0))).collect();
     // The server stops reading: the flood ends in the sockets' buffers.
     assert!(!push(&mut client.stream, &bad));
     let account = server.account();
@@ -218,7 +219,7 @@ fn deaf(server: &Server, count: usize) -> Vec<Client> {
         let mut client = server.connect();
         (0..8).for_each(|_| assert!(client.read(0, 256 << 10).is_ok()));
         let reads: Vec<u8> =
-            (0..64).flat_map(|n| simple(&Request::new(n, Command::Read, n * 65536, 256 << 10))).collect();
+            (0..64).flat_map(|n| simple(&NbdRequest::new(n, Command::Read, n * 65536, 256 << 10))).collect();
         push(&mut client.stream, &reads);
         client
     };
@@ -237,7 +238,7 @@ fn little_is_read_for_who_does_not_take_it() {
         let mut client = server.connect();
         server.account();
         let reads: Vec<u8> =
-            (0..128).flat_map(|n| simple(&Request::new(n, Command::Read, n << 16, 64 << 10))).collect();
+            (0..128).flat_map(|n| simple(&NbdRequest::new(n, Command::Read, n << 16, 64 << 10))).collect();
         client.stream.write_all(&reads).unwrap();
         let done = std::cell::Cell::new(0);
         server.until("asleep", |account| {
@@ -269,14 +270,14 @@ fn everybody_has_a_turn_before_anybody_has_all() {
         let shard =
             server::Shard::start(&[server::Listen::Unix(socket.clone())], limits(), settings(backend, &limits()));
         let shard = shard.unwrap();
-        let reads: Vec<u8> = (0..2000).flat_map(|n| simple(&Request::new(n, Command::Read, 0, 1))).collect();
+        let reads: Vec<u8> = (0..2000).flat_map(|n| simple(&NbdRequest::new(n, Command::Read, 0, 1))).collect();
         let asked = |request: &[u8]| {
             let mut stream = support::stream(&socket);
             stream.write_all(&[hello(), request.to_vec()].concat()).unwrap();
             stream
         };
         let readers: Vec<UnixStream> = (0..20).map(|_| asked(&reads)).collect();
-        let mut writer = asked(&[simple(&Request::write(1, 0, 1)), vec![7]].concat());
+        let mut writer = asked(&[simple(&NbdRequest::write(1, 0, 1)), vec![7]].concat());
         let control = server::Control::open(pool, shard, qos::RegistrySettings::default()).unwrap();
         // The greeting, and the acknowledgement of GO with the export's information before it.
         let skip = |stream: &mut UnixStream| {
@@ -324,7 +325,7 @@ fn clients_who_do_not_read_leave_a_share_for_those_who_do() {
 fn mute(server: &Server, count: usize) -> Vec<Client> {
     let hold = |_| {
         let mut client = server.connect();
-        client.ask(Request::write(1, 0, 2 << 20), &[1; 1000]);
+        client.ask(NbdRequest::write(1, 0, 2 << 20), &[1; 1000]);
         client
     };
     (0..count).map(hold).collect()
@@ -363,7 +364,7 @@ mod alone {
             // out.
             let big = |_| {
                 let mut client = server.connect();
-                client.ask(Request::new(1, Command::Read, 0, 2 << 20), &[]);
+                client.ask(NbdRequest::new(1, Command::Read, 0, 2 << 20), &[]);
                 client
             };
             let big: Vec<Client> = (0..5).map(big).collect();
@@ -401,8 +402,8 @@ fn a_goodbye_without_taking_the_answers_does_not_keep_the_place() {
     let server = Server::start(BACKENDS[0], ServerLimits { patience: Span::from_millis(100), ..limits() });
     let mut client = server.connect();
     // More than the sockets' buffers hold.
-    let read = simple(&Request::new(1, Command::Read, 0, 1 << 20));
-    let bye = simple(&Request::new(9, Command::Disconnect, 0, 0));
+    let read = simple(&NbdRequest::new(1, Command::Read, 0, 1 << 20));
+    let bye = simple(&NbdRequest::new(9, Command::Disconnect, 0, 0));
     client.stream.write_all(&[read, bye].concat()).unwrap();
     server.until_empty();
     drop(client);
@@ -424,7 +425,8 @@ fn what_the_gate_is_too_full_for_goes_with_its_client() {
     }
     // The gate lets 65 536 requests of an object wait; each of these brings 16 384, and the fifth
     // meets the end of it.
-    let flood: Vec<u8> = (0..16_384).flat_map(|cookie| simple(&Request::new(cookie, Command::Flush, 0, 0))).collect();
+    let flood: Vec<u8> =
+        (0..16_384).flat_map(|cookie| simple(&NbdRequest::new(cookie, Command::Flush, 0, 0))).collect();
     for client in &mut clients[..4] {
         client.stream.write_all(&flood).unwrap();
     }
@@ -449,7 +451,7 @@ fn a_ring_with_little_room_serves_everybody_all_the_same() {
         let server = Server::start_with(limits, settings);
         let mut clients: Vec<Client> = (0..15).map(|_| server.connect()).collect();
         assert!(is_closed(&mut server.raw()), "one more is refused rather than starved");
-        let reads: Vec<u8> = (0..100).flat_map(|n| simple(&Request::new(n, Command::Read, n * 512, 512))).collect();
+        let reads: Vec<u8> = (0..100).flat_map(|n| simple(&NbdRequest::new(n, Command::Read, n * 512, 512))).collect();
         for client in &mut clients {
             client.stream.write_all(&reads).unwrap();
         }
@@ -469,7 +471,7 @@ fn one_connection_in_a_hurry_does_not_starve_another() {
     let mut busy = server.connect();
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let seen = std::sync::Arc::clone(&stop);
-    let flood: Vec<u8> = (0..1000).flat_map(|n| simple(&Request::new(n, Command::Read, n * 4096, 4096))).collect();
+    let flood: Vec<u8> = (0..1000).flat_map(|n| simple(&NbdRequest::new(n, Command::Read, n * 4096, 4096))).collect();
     let hurry = std::thread::spawn(move || {
         let mut done = 0;
         while !seen.load(std::sync::atomic::Ordering::Relaxed) {

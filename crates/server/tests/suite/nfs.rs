@@ -5,7 +5,7 @@
 use crate::support::{BACKENDS, LUN, LUN_BYTES, Server, limits};
 use ::nfs::mount::{self, Exported, MountCall, MountStatus};
 use ::nfs::record::{self, Joiner};
-use ::nfs::rpc::{self, CallHead, Credential, Groups, Outcome, SysCredential};
+use ::nfs::rpc::{self, CallHead, CallOutcome, Credential, Groups, SysCredential};
 use ::nfs::{
     Call, CreateHow, Entry, FileHandle, FileKind, Procedure, Reader, Reply, SetAttributes, Stable, Status, Verifier,
 };
@@ -79,7 +79,7 @@ impl Client {
 
     /// The next reply: whose it is, how it went, and the rest; `None` when the connection has
     /// ended.
-    fn receive(&mut self) -> Option<(u32, Outcome, Vec<u8>)> {
+    fn receive(&mut self) -> Option<(u32, CallOutcome, Vec<u8>)> {
         let mut joiner = Joiner::new();
         loop {
             let mut input = &self.came[..];
@@ -101,7 +101,7 @@ impl Client {
 
     fn results(&mut self) -> Vec<u8> {
         let (xid, outcome, results) = self.receive().expect("an answer");
-        assert_eq!((xid, outcome), (self.xid, Outcome::Success));
+        assert_eq!((xid, outcome), (self.xid, CallOutcome::Success));
         results
     }
 
@@ -318,11 +318,11 @@ fn what_cannot_be_is_answered_and_disturbs_nothing() {
     });
     assert_eq!(rest, (0, true));
     for (program, outcome) in [
-        ((100_021, 4, 0), Outcome::ProgramUnavailable),
-        ((::nfs::PROGRAM, 4, 0), Outcome::ProgramMismatch { low: 3, high: 3 }),
-        ((::nfs::PROGRAM, 3, 22), Outcome::ProcedureUnavailable),
-        ((::nfs::PROGRAM, 3, Procedure::Link as u32), Outcome::ProcedureUnavailable),
-        ((::nfs::PROGRAM, 3, Procedure::GetAttr as u32), Outcome::GarbageArguments),
+        ((100_021, 4, 0), CallOutcome::ProgramUnavailable),
+        ((::nfs::PROGRAM, 4, 0), CallOutcome::ProgramMismatch { low: 3, high: 3 }),
+        ((::nfs::PROGRAM, 3, 22), CallOutcome::ProcedureUnavailable),
+        ((::nfs::PROGRAM, 3, Procedure::Link as u32), CallOutcome::ProcedureUnavailable),
+        ((::nfs::PROGRAM, 3, Procedure::GetAttr as u32), CallOutcome::GarbageArguments),
     ] {
         client.send(program, &[0xff; 12], |_| ());
         let (_, said, _) = client.receive().unwrap();

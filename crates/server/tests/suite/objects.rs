@@ -7,7 +7,7 @@ mod refusals;
 use crate::support;
 use crate::support::{BACKENDS, Client, LUN, Server, limits, settings};
 use block::{Span, Time};
-use nbd::{Command, Request, Wishes};
+use nbd::{Command, NbdRequest, Wishes};
 use qos::RegistrySettings;
 use server::{Account, Control, ControlClient, ControlSocket, Housekeeping, HousekeepingSettings};
 use stats::{DispatchTrace, LimitsInForce};
@@ -222,7 +222,7 @@ mod alone {
     /// Asks for that many reads in one go: more system calls than the socket has room for would
     /// wait for the answers.
     fn ask_all(client: &mut Client, reads: usize) {
-        let read = |cookie: usize| client.bytes(&Request::new(cookie as u64, Command::Read, 0, 4096), &[]);
+        let read = |cookie: usize| client.bytes(&NbdRequest::new(cookie as u64, Command::Read, 0, 4096), &[]);
         let bytes: Vec<u8> = (0..reads).flat_map(read).collect();
         client.stream.write_all(&bytes).unwrap();
     }

@@ -2,7 +2,7 @@
 //! over a restart.
 
 use crate::support::{BACKENDS, Client, LUN, Server, is_closed, limits, settings};
-use nbd::{Command, Errno, Request, Wishes};
+use nbd::{Command, NbdErrno, NbdRequest, Wishes};
 
 const BLOCK: u64 = 4096;
 
@@ -29,7 +29,7 @@ fn under_writes(mut server: Server) -> (Server, Client) {
     said(&mut server, "volume modify -volume vol1 -vserver svm01 -qos-policy-group slow");
     let mut client = server.connect();
     for cookie in 0..ASKED {
-        client.ask(Request::write(cookie, cookie * BLOCK, BLOCK as u32), &[9; BLOCK as usize]);
+        client.ask(NbdRequest::write(cookie, cookie * BLOCK, BLOCK as u32), &[9; BLOCK as usize]);
     }
     server.until("queued", |account| account.gate.queued >= 20);
     (server, client)
@@ -40,7 +40,7 @@ fn under_writes(mut server: Server) -> (Server, Client) {
 fn carried_out(client: &mut Client) -> Vec<bool> {
     let mut answers = vec![None; ASKED as usize];
     while let Some((cookie, result)) = client.answer(|_| (0, 0)) {
-        assert!(result == Ok(Vec::new()) || result == Err(Errno::Shutdown), "{cookie}: {result:?}");
+        assert!(result == Ok(Vec::new()) || result == Err(NbdErrno::Shutdown), "{cookie}: {result:?}");
         assert_eq!(answers[cookie as usize].replace(result.is_ok()), None, "one answer each");
     }
     answers.into_iter().map(|answer| answer.expect("all are answered")).collect()
@@ -207,5 +207,5 @@ fn one_rule_for_all_that_takes_data_away() {
     // Growing takes nothing away.
     let mut client = server.connect();
     said(&mut server, "lun modify /vol/vol1/lun1 -size 8MiB");
-    assert_eq!(client.call(Request::new(1, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
+    assert_eq!(client.call(NbdRequest::new(1, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
 }

@@ -5,8 +5,8 @@
 use crate::support;
 use crate::support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
 use nbd::{
-    Body, Command, CommandFlags, Context, Contexts, Errno, Framing, Parsed, ReplyParser, Request, TransmissionFlags,
-    Wishes,
+    Body, Command, CommandFlags, Context, Contexts, Framing, NbdErrno, NbdRequest, Parsed, ReplyParser,
+    TransmissionFlags, Wishes,
 };
 use server::ServerLimits;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ enum Chunk {
     Done,
     Data(u64, Vec<u8>),
     Hole(u64, u32),
-    Error(Errno, Option<u64>),
+    Error(NbdErrno, Option<u64>),
     /// The context's id, lengths and flags.
     Status(u32, Vec<(u64, u64)>),
 }
@@ -44,7 +44,7 @@ impl Chunks {
         Chunks { client: Client::connect(socket, wishes), received: Vec::new() }
     }
 
-    fn ask(&mut self, request: Request) -> Vec<Chunk> {
+    fn ask(&mut self, request: NbdRequest) -> Vec<Chunk> {
         self.client.ask(request, &[]);
         self.reply(request.cookie)
     }
@@ -105,25 +105,25 @@ fn a_read_that_fails_in_the_middle_brings_what_came_before() {
     let bytes: Vec<u8> = (0..2 * MIB).map(|n| (n / 4096 + n) as u8).collect();
     assert_eq!(server.connect().write(0, &bytes), Ok(()));
     OpenOptions::new().write(true).open(server.dir.path().join("pool/maps/blocks")).unwrap().set_len(GOOD).unwrap();
-    let whole = Request::new(7, Command::Read, 0, 2 * MIB);
+    let whole = NbdRequest::new(7, Command::Read, 0, 2 * MIB);
     for framing in [Framing::Structured, Framing::Extended] {
         let mut client = Chunks::connect(&server.socket, wishes(framing));
         for from in [0, 4096, 5000] {
-            let request = Request { offset: from, length: 2 * MIB - from, ..whole };
+            let request = NbdRequest { offset: from, length: 2 * MIB - from, ..whole };
             let chunks = client.ask(request);
-            let [Chunk::Data(at, data), Chunk::Error(Errno::Io, failed)] = &chunks[..] else {
+            let [Chunk::Data(at, data), Chunk::Error(NbdErrno::Io, failed)] = &chunks[..] else {
                 panic!("{framing:?} {from}: {} chunks", chunks.len())
             };
             assert_eq!((*at, data.len() as u64, *failed), (from, GOOD - from, Some(GOOD)), "{framing:?}");
             assert!(data[..] == bytes[from as usize..GOOD as usize], "{framing:?} {from}");
         }
         // All of it lies before the end, or behind it.
-        assert_eq!(client.ask(Request { length: GOOD, ..whole }), [Chunk::Data(0, bytes[..GOOD as usize].into())]);
-        let behind = client.ask(Request { offset: GOOD, length: 4096, ..whole });
-        assert_eq!(behind, [Chunk::Error(Errno::Io, None)], "nothing came before");
-        assert_eq!(client.ask(whole.with(CommandFlags::DF)), [Chunk::Error(Errno::Io, None)]);
+        assert_eq!(client.ask(NbdRequest { length: GOOD, ..whole }), [Chunk::Data(0, bytes[..GOOD as usize].into())]);
+        let behind = client.ask(NbdRequest { offset: GOOD, length: 4096, ..whole });
+        assert_eq!(behind, [Chunk::Error(NbdErrno::Io, None)], "nothing came before");
+        assert_eq!(client.ask(whole.with(CommandFlags::DF)), [Chunk::Error(NbdErrno::Io, None)]);
     }
-    assert_eq!(server.connect().read(0, 2 * MIB), Err(Errno::Io), "simple replies fail as a whole");
+    assert_eq!(server.connect().read(0, 2 * MIB), Err(NbdErrno::Io), "simple replies fail as a whole");
     server.until_empty();
 }
 
@@ -138,7 +138,7 @@ fn a_second_context_tells_what_is_shared() {
     server.control.execute("volume snapshot create vol1 -snapshot s").unwrap();
     assert_eq!(client.write(0, &[2; BLOCK as usize]), Ok(()));
     assert_eq!(client.write(2 * BLOCK, &[3; BLOCK as usize]), Ok(()));
-    assert_eq!(client.call(Request::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
+    assert_eq!(client.call(NbdRequest::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
     server.control.execute("volume file clone create /lun1 -destination-path /copy -volume vol1").unwrap();
     drop(client);
     let both = Wishes { allocation: true, sharing: true, ..wishes(Framing::Extended) };
@@ -147,7 +147,7 @@ fn a_second_context_tells_what_is_shared() {
     let (allocation, sharing) = (contexts.id(Context::Allocation).unwrap(), contexts.id(Context::Sharing).unwrap());
     // The clone has all three blocks, too.
     let rest = LUN_BYTES - 3 * BLOCK;
-    let told = client.ask(Request::new(7, Command::BlockStatus, 0, LUN_BYTES));
+    let told = client.ask(NbdRequest::new(7, Command::BlockStatus, 0, LUN_BYTES));
     let expected = [
         Chunk::Status(allocation, vec![(3 * BLOCK, 0), (rest, 3)]),
         Chunk::Status(sharing, vec![(3 * BLOCK, 2), (rest, 0)]),
@@ -155,18 +155,18 @@ fn a_second_context_tells_what_is_shared() {
     assert_eq!(told, expected);
     // Without the clone the second block is the snapshot's, too, and the others are nobody else's.
     server.control.execute("lun delete /vol/vol1/copy").unwrap();
-    assert_eq!(client.client.call(Request::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
-    let only = Request::status_only(7, 0, LUN_BYTES, Contexts::NONE.with(Context::Sharing, sharing));
+    assert_eq!(client.client.call(NbdRequest::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
+    let only = NbdRequest::status_only(7, 0, LUN_BYTES, Contexts::NONE.with(Context::Sharing, sharing));
     let told = client.ask(only);
     assert_eq!(told, [Chunk::Status(sharing, vec![(BLOCK, 1), (BLOCK, 2), (BLOCK, 1), (rest, 0)])]);
     assert_eq!(client.ask(only.with(CommandFlags::REQ_ONE)), [Chunk::Status(sharing, vec![(BLOCK, 1)])]);
     // Without the snapshot all is the LUN's own.
     server.control.execute("volume snapshot delete vol1 -snapshot s").unwrap();
-    assert_eq!(client.client.call(Request::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
+    assert_eq!(client.client.call(NbdRequest::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
     assert_eq!(client.ask(only), [Chunk::Status(sharing, vec![(3 * BLOCK, 1), (rest, 0)])]);
     // A client that did not ask for it is told of the other alone, in as few runs as before.
     let mut plain = Chunks::connect(&server.socket, Wishes { allocation: true, ..wishes(Framing::Structured) });
-    let told = plain.ask(Request::new(7, Command::BlockStatus, 0, LUN_BYTES));
+    let told = plain.ask(NbdRequest::new(7, Command::BlockStatus, 0, LUN_BYTES));
     assert_eq!(told, [Chunk::Status(1, vec![(3 * BLOCK, 0), (rest, 3)])]);
     drop((client, plain));
     server.until_empty();
@@ -193,7 +193,7 @@ fn filter(ids: &[u32]) -> Vec<u8> {
 fn refuses_bad_filters(client: &mut Chunks, id: u32) {
     for payload in [filter(&[9]), filter(&[id, id]), filter(&[]), vec![0; 5], vec![0; MIB as usize]] {
         let bytes = [header(9, payload.len() as u64), payload].concat();
-        assert_eq!(client.send(&bytes, 9), [Chunk::Error(Errno::Invalid, None)]);
+        assert_eq!(client.send(&bytes, 9), [Chunk::Error(NbdErrno::Invalid, None)]);
     }
 }
 
@@ -214,9 +214,9 @@ fn another_server_answers_the_same() {
     if offered {
         let all = client.client.rules.contexts;
         let id = all.id(Context::Allocation).expect("every qemu-nbd has it");
-        assert_eq!(client.ask(Request::status_only(7, 0, 4096, all)), [Chunk::Status(id, vec![(4096, 3)])]);
+        assert_eq!(client.ask(NbdRequest::status_only(7, 0, 4096, all)), [Chunk::Status(id, vec![(4096, 3)])]);
         refuses_bad_filters(&mut client, id);
-        assert_eq!(client.ask(Request::status_only(8, 512, 512, all)), [Chunk::Status(id, vec![(512, 3)])]);
+        assert_eq!(client.ask(NbdRequest::status_only(8, 512, 512, all)), [Chunk::Status(id, vec![(512, 3)])]);
     }
     drop(client);
     qemu.kill().unwrap();
@@ -238,9 +238,9 @@ fn a_block_status_is_answered_for_the_contexts_that_are_named() {
         let all = client.client.rules.contexts;
         let hole = Chunk::Status(1, vec![(LUN_BYTES, 3)]);
         let nothing = Chunk::Status(2, vec![(LUN_BYTES, 0)]);
-        assert_eq!(client.ask(Request::status_only(7, 0, LUN_BYTES, all)), [hole, nothing]);
+        assert_eq!(client.ask(NbdRequest::status_only(7, 0, LUN_BYTES, all)), [hole, nothing]);
         let one = Contexts::NONE.with(Context::Allocation, 1);
-        assert_eq!(client.ask(Request::status_only(8, 512, 4096, one)), [Chunk::Status(1, vec![(4096, 3)])]);
+        assert_eq!(client.ask(NbdRequest::status_only(8, 512, 4096, one)), [Chunk::Status(1, vec![(4096, 3)])]);
         refuses_bad_filters(&mut client, 1);
         // In the smallest pieces.
         let bytes = [header(10, 12), filter(&[2])].concat();
@@ -270,26 +270,26 @@ fn a_size_that_changes_is_met_by_the_next_connection() {
     assert_eq!(grown.rules.size, 2 * LUN_BYTES);
     assert_eq!(grown.write(2 * LUN_BYTES - 4096, &[6; 4096]), Ok(()));
     // The old one has not heard of it.
-    assert_eq!(old.read(LUN_BYTES, 512), Err(Errno::Invalid));
-    assert_eq!(old.write(LUN_BYTES, &[7; 512]), Err(Errno::NoSpace));
+    assert_eq!(old.read(LUN_BYTES, 512), Err(NbdErrno::Invalid));
+    assert_eq!(old.write(LUN_BYTES, &[7; 512]), Err(NbdErrno::NoSpace));
     assert_eq!(old.read(LUN_BYTES - 512, 512), Ok(vec![5; 512]));
     // A LUN is cut off only where nothing is.
     for at in [LUN_BYTES - 4096, 2 * LUN_BYTES - 4096] {
-        assert_eq!(grown.call(Request::new(3, Command::Trim, at, 4096), &[]), Ok(Vec::new()));
+        assert_eq!(grown.call(NbdRequest::new(3, Command::Trim, at, 4096), &[]), Ok(Vec::new()));
     }
     server.control.execute(&format!("lun modify -path {LUN} -size {MIB} -force")).unwrap();
     assert!(is_closed(&mut old.stream) && is_closed(&mut grown.stream));
     let mut client = server.connect();
     assert_eq!(client.rules.size, MIB);
-    assert_eq!(client.read(MIB, 512), Err(Errno::Invalid));
-    assert_eq!(client.read(MIB - 512, 1024), Err(Errno::Invalid), "across the new end");
-    assert_eq!(client.write(MIB, &[7; 512]), Err(Errno::NoSpace));
-    assert_eq!(client.call(Request::new(3, Command::WriteZeroes, MIB, 512), &[]), Err(Errno::NoSpace));
+    assert_eq!(client.read(MIB, 512), Err(NbdErrno::Invalid));
+    assert_eq!(client.read(MIB - 512, 1024), Err(NbdErrno::Invalid), "across the new end");
+    assert_eq!(client.write(MIB, &[7; 512]), Err(NbdErrno::NoSpace));
+    assert_eq!(client.call(NbdRequest::new(3, Command::WriteZeroes, MIB, 512), &[]), Err(NbdErrno::NoSpace));
     for command in [Command::Trim, Command::Cache] {
-        assert_eq!(client.call(Request::new(3, command, MIB, 512), &[]), Err(Errno::Invalid), "{command:?}");
+        assert_eq!(client.call(NbdRequest::new(3, command, MIB, 512), &[]), Err(NbdErrno::Invalid), "{command:?}");
     }
     assert_eq!(client.write(MIB - 512, &[8; 512]), Ok(()), "up to the new end all is as before");
-    assert_eq!(client.call(Request::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
+    assert_eq!(client.call(NbdRequest::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
 }
 
 /// The client has sent 1000 writes of 64 bytes (92 KB with their headers) when the server stops: 1
@@ -308,17 +308,18 @@ fn what_was_sent_before_the_stop_is_answered() {
             server.control.execute(line).unwrap();
         }
         let mut client = server.connect();
-        let all: Vec<u8> = (0..WRITES).flat_map(|n| client.bytes(&Request::write(n, n * 64, 64), &[9; 64])).collect();
+        let all: Vec<u8> =
+            (0..WRITES).flat_map(|n| client.bytes(&NbdRequest::write(n, n * 64, 64), &[9; 64])).collect();
         client.stream.write_all(&all).unwrap();
         server.until("held back", |account| account.gate.queued >= 1);
         let Server { control, socket: _socket, dir } = server;
         drop(control);
-        let mut told: HashMap<Result<Vec<u8>, Errno>, u64> = HashMap::new();
+        let mut told: HashMap<Result<Vec<u8>, NbdErrno>, u64> = HashMap::new();
         while let Some((_, result)) = client.answer(|_| (0, 0)) {
             *told.entry(result).or_default() += 1;
         }
         let done = told.remove(&Ok(Vec::new())).unwrap_or(0);
-        let dismissed = told.remove(&Err(Errno::Shutdown)).unwrap_or(0);
+        let dismissed = told.remove(&Err(NbdErrno::Shutdown)).unwrap_or(0);
         assert!(told.is_empty(), "{told:?}");
         assert!(done >= 1 && done + dismissed == WRITES, "{done} + {dismissed}");
         drop(dir);
@@ -332,14 +333,15 @@ fn a_client_that_goes_on_asking_cannot_hold_a_stop() {
     for backend in BACKENDS {
         let server = Server::start(backend, limits());
         let mut client = server.connect();
-        let requests: Vec<u8> = (0..64).flat_map(|n| client.bytes(&Request::write(n, 0, 4096), &[9; 4096])).collect();
+        let requests: Vec<u8> =
+            (0..64).flat_map(|n| client.bytes(&NbdRequest::write(n, 0, 4096), &[9; 4096])).collect();
         let mut to = client.stream.try_clone().unwrap();
         let flood = std::thread::spawn(move || while to.write_all(&requests).is_ok() {});
         assert_eq!(client.answer(|_| (0, 0)).expect("an answer").1, Ok(Vec::new()));
         let reader = std::thread::spawn(move || {
             let mut shut_down = 0;
             while let Some((_, result)) = client.answer(|_| (0, 0)) {
-                shut_down += u32::from(result == Err(Errno::Shutdown));
+                shut_down += u32::from(result == Err(NbdErrno::Shutdown));
             }
             shut_down
         });

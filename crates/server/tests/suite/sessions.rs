@@ -1,7 +1,7 @@
 //! What a client asks is done and answered, under every framing, at any alignment, in any order.
 
 use crate::support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
-use nbd::{Command, CommandFlags, Errno, Framing, Request, Wishes};
+use nbd::{Command, CommandFlags, Framing, NbdErrno, NbdRequest, Wishes};
 use server::ServerLimits;
 use std::collections::HashMap;
 use std::io::Write;
@@ -25,17 +25,17 @@ fn what_is_written_is_read_back_under_every_framing() {
             }
             for command in [Command::Flush, Command::Trim, Command::WriteZeroes, Command::Cache] {
                 let len = if command == Command::Flush { 0 } else { 4096 };
-                assert_eq!(client.call(Request::new(3, command, 0, len), &[]), Ok(Vec::new()), "{command:?}");
+                assert_eq!(client.call(NbdRequest::new(3, command, 0, len), &[]), Ok(Vec::new()), "{command:?}");
             }
-            let durable = Request::write(4, 0, 4).with(CommandFlags::FUA);
+            let durable = NbdRequest::write(4, 0, 4).with(CommandFlags::FUA);
             assert_eq!(client.call(durable, b"safe"), Ok(Vec::new()));
             // Refused, and the stream stays whole although a payload comes with it.
-            assert_eq!(client.write(LUN_BYTES - 1, &[1, 2]), Err(Errno::NoSpace));
-            assert_eq!(client.read(LUN_BYTES, 1), Err(Errno::Invalid));
-            assert_eq!(client.write(0, &vec![1; 3 << 20]), Err(Errno::Invalid), "longer than the maximum");
-            assert_eq!(client.call(Request::new(5, Command::Other(99), 0, 1), &[]), Err(Errno::Invalid));
+            assert_eq!(client.write(LUN_BYTES - 1, &[1, 2]), Err(NbdErrno::NoSpace));
+            assert_eq!(client.read(LUN_BYTES, 1), Err(NbdErrno::Invalid));
+            assert_eq!(client.write(0, &vec![1; 3 << 20]), Err(NbdErrno::Invalid), "longer than the maximum");
+            assert_eq!(client.call(NbdRequest::new(5, Command::Other(99), 0, 1), &[]), Err(NbdErrno::Invalid));
             assert_eq!(client.read(0, 4).unwrap(), b"safe");
-            client.ask(Request::new(6, Command::Disconnect, 0, 0), &[]);
+            client.ask(NbdRequest::new(6, Command::Disconnect, 0, 0), &[]);
             assert!(is_closed(&mut client.stream));
         }
         server.until_empty();
@@ -71,13 +71,13 @@ fn what_was_never_written_is_read_as_a_hole() {
                     continue;
                 }
                 client.holes = 0;
-                let request = Request { flags, ..Request::new(1, Command::Read, from, len) };
+                let request = NbdRequest { flags, ..NbdRequest::new(1, Command::Read, from, len) };
                 assert!(client.call(request, &[]) == Ok(expected.clone()), "{framing:?} {from} {len}");
                 let told = if framing == Framing::Simple { 0 } else { told };
                 assert_eq!(client.holes, told, "{framing:?} {from} {len} {flags:?}");
             }
         }
-        client.call(Request::new(1, Command::Trim, 1 << 20, 1 << 20), &[]).unwrap();
+        client.call(NbdRequest::new(1, Command::Trim, 1 << 20, 1 << 20), &[]).unwrap();
     }
     server.until_empty();
 }
@@ -92,14 +92,14 @@ fn many_requests_at_once_are_answered_once_each_before_the_goodbye() {
         for cookie in 0..500u64 {
             let at = cookie * 8192;
             if cookie % 2 == 0 {
-                bytes.extend(client.bytes(&Request::write(cookie, at, 4096), &[cookie as u8; 4096]));
+                bytes.extend(client.bytes(&NbdRequest::write(cookie, at, 4096), &[cookie as u8; 4096]));
                 asked.insert(cookie, (at, 0));
             } else {
-                bytes.extend(client.bytes(&Request::new(cookie, Command::Read, at, 4096), &[]));
+                bytes.extend(client.bytes(&NbdRequest::new(cookie, Command::Read, at, 4096), &[]));
                 asked.insert(cookie, (at, 4096));
             }
         }
-        bytes.extend(client.bytes(&Request::new(0, Command::Disconnect, 0, 0), &[]));
+        bytes.extend(client.bytes(&NbdRequest::new(0, Command::Disconnect, 0, 0), &[]));
         // Reads and writes at the same time, or both ends would wait for each other.
         let mut to = client.stream.try_clone().unwrap();
         let writer = std::thread::spawn(move || to.write_all(&bytes).unwrap());
@@ -118,7 +118,7 @@ fn many_requests_at_once_are_answered_once_each_before_the_goodbye() {
 fn a_request_in_the_smallest_pieces_is_the_same_request() {
     let server = Server::start(BACKENDS[0], limits());
     let mut client = server.connect();
-    let bytes = client.bytes(&Request::write(9, 5, 20), &[3; 20]);
+    let bytes = client.bytes(&NbdRequest::write(9, 5, 20), &[3; 20]);
     for byte in bytes {
         client.stream.write_all(&[byte]).unwrap();
     }
@@ -157,12 +157,12 @@ fn a_stop_answers_what_was_asked() {
         }
         let mut client = server.connect();
         for cookie in 0..32 {
-            client.ask(Request::write(cookie, cookie * 4096, 4096), &[9; 4096]);
+            client.ask(NbdRequest::write(cookie, cookie * 4096, 4096), &[9; 4096]);
         }
         server.until("queued", |account| account.gate.queued >= 20);
         // Behind those: when it is taken in, so are they.
-        client.ask(Request::new(99, Command::Flush, 1, 1), &[]);
-        assert_eq!(client.answer_of(99), Err(Errno::Invalid));
+        client.ask(NbdRequest::new(99, Command::Flush, 1, 1), &[]);
+        assert_eq!(client.answer_of(99), Err(NbdErrno::Invalid));
         let before = client.other_answers;
         let Server { control, socket, dir } = server;
         drop(control);
@@ -192,16 +192,16 @@ fn what_a_limit_held_back_is_told_that_the_server_stops() {
         }
         let mut client = server.connect();
         // All of it in one go, and less than one receive brings.
-        let all: Vec<u8> = (0..32).flat_map(|n| client.bytes(&Request::write(n, n * 512, 512), &[9; 512])).collect();
+        let all: Vec<u8> = (0..32).flat_map(|n| client.bytes(&NbdRequest::write(n, n * 512, 512), &[9; 512])).collect();
         client.stream.write_all(&all).unwrap();
         server.until("held back", |account| account.gate.queued >= 6);
         let Server { control, socket: _socket, dir } = server;
         drop(control);
-        let mut told: HashMap<Result<Vec<u8>, Errno>, u32> = HashMap::new();
+        let mut told: HashMap<Result<Vec<u8>, NbdErrno>, u32> = HashMap::new();
         while let Some((_, result)) = client.answer(|_| (0, 0)) {
             *told.entry(result).or_default() += 1;
         }
-        let (done, dismissed) = (told.remove(&Ok(Vec::new())).unwrap_or(0), told.remove(&Err(Errno::Shutdown)));
+        let (done, dismissed) = (told.remove(&Ok(Vec::new())).unwrap_or(0), told.remove(&Err(NbdErrno::Shutdown)));
         assert!(told.is_empty(), "{told:?}");
         // Eight at least are let in; at five a second it takes more than four seconds until none is
         // left to be told.

@@ -3,7 +3,7 @@
 
 use crate::support;
 use crate::support::{BACKENDS, Chance, Client, LUN, Server, is_closed, limits, settings};
-use nbd::{Command, Request, Wishes};
+use nbd::{Command, NbdRequest, Wishes};
 use server::Control;
 use store::Pool;
 
@@ -32,7 +32,7 @@ fn write(server: &Server, export: &str, block: u64, byte: u8) {
 }
 
 fn flush(server: &Server, export: &str) {
-    server.with(export, |client| client.call(Request::new(9, Command::Flush, 0, 0), &[])).unwrap();
+    server.with(export, |client| client.call(NbdRequest::new(9, Command::Flush, 0, 0), &[])).unwrap();
 }
 
 fn restart(server: Server) -> Server {

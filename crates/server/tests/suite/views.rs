@@ -3,7 +3,7 @@
 
 use crate::support::{BACKENDS, Client, LUN, LUN_BYTES, Server, limits, wait};
 use block::Bytes;
-use nbd::{Command, CommandFlags, Framing, Request, Wishes};
+use nbd::{Command, CommandFlags, Framing, NbdRequest, Wishes};
 use server::ServerLimits;
 
 const MIB: u64 = 1 << 20;
@@ -16,7 +16,7 @@ fn roomy() -> ServerLimits {
 
 fn ask_reads(client: &mut Client, count: u64) {
     for cookie in 0..count {
-        client.ask(Request::new(cookie, Command::Read, cookie * MIB, MIB), &[]);
+        client.ask(NbdRequest::new(cookie, Command::Read, cookie * MIB, MIB), &[]);
     }
 }
 
@@ -24,7 +24,7 @@ fn fill(client: &mut Client, byte: u8) {
     for at in (0..LUN_BYTES).step_by(MIB as usize) {
         client.write(at, &vec![byte; MIB as usize]).unwrap();
     }
-    client.call(Request::new(9, Command::Flush, 0, 0), &[]).unwrap();
+    client.call(NbdRequest::new(9, Command::Flush, 0, 0), &[]).unwrap();
 }
 
 /// Every length about the threshold of 128 KiB, from any byte, under every framing.
@@ -105,7 +105,7 @@ fn reads_between_writes_show_what_was_acknowledged_or_later() {
         for version in 1..=40u8 {
             let at = u64::from(version % 4) * MIB;
             writer.write(at, &vec![version; MIB as usize]).unwrap();
-            reader.ask(Request::new(u64::from(version), Command::Read, at, MIB), &[]);
+            reader.ask(NbdRequest::new(u64::from(version), Command::Read, at, MIB), &[]);
             writer.write(at, &vec![version + 100; MIB as usize]).unwrap();
             let (cookie, result) = reader.answer(|_| (at, MIB as u32)).unwrap();
             assert_eq!(cookie, u64::from(version));
@@ -136,11 +136,11 @@ fn a_late_reader_sees_no_other_luns_bytes() {
             fill(&mut own, 1 + round);
             ask_reads(&mut late, 4);
             server.until("under way", |account| account.claimed.0 >= 4 * MIB && account.gate.queued == 0);
-            own.call(Request::new(3, Command::Trim, 0, LUN_BYTES), &[]).unwrap();
-            own.call(Request::new(4, Command::Flush, 0, 0), &[]).unwrap();
+            own.call(NbdRequest::new(3, Command::Trim, 0, LUN_BYTES), &[]).unwrap();
+            own.call(NbdRequest::new(4, Command::Flush, 0, 0), &[]).unwrap();
             for byte in [0xEE, 0xEF] {
                 fill(&mut others, byte);
-                others.call(Request::new(5, Command::Trim, 0, LUN_BYTES).with(CommandFlags::FUA), &[]).unwrap();
+                others.call(NbdRequest::new(5, Command::Trim, 0, LUN_BYTES).with(CommandFlags::FUA), &[]).unwrap();
             }
             for _ in 0..4 {
                 let (_, result) = late.answer(|cookie| (cookie * MIB, MIB as u32)).unwrap();

@@ -2,7 +2,7 @@
 //! misbehave.
 
 use super::{Chance, LUN, LUN_BYTES, Server};
-use nbd::{Command, Request};
+use nbd::{Command, NbdRequest};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -174,7 +174,7 @@ pub trait Conversation: Read + Write + Sized {
 
 impl<S: Read + Write> Conversation for S {}
 
-pub fn simple(request: &Request) -> Vec<u8> {
+pub fn simple(request: &NbdRequest) -> Vec<u8> {
     let mut bytes = Vec::new();
     request.put(nbd::Framing::Simple, &mut bytes).unwrap();
     bytes
@@ -191,11 +191,11 @@ pub fn requests(chance: &mut Chance) -> Vec<u8> {
                 [chance.below(6) as usize];
         match command {
             Command::Write => {
-                bytes.extend(simple(&Request::write(cookie, at, len as u32)));
+                bytes.extend(simple(&NbdRequest::write(cookie, at, len as u32)));
                 bytes.resize(bytes.len() + len as usize, cookie as u8);
             }
-            Command::Flush => bytes.extend(simple(&Request::new(cookie, command, 0, 0))),
-            _ => bytes.extend(simple(&Request::new(cookie, command, at, len))),
+            Command::Flush => bytes.extend(simple(&NbdRequest::new(cookie, command, 0, 0))),
+            _ => bytes.extend(simple(&NbdRequest::new(cookie, command, at, len))),
         }
     }
     bytes

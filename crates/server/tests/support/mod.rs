@@ -7,8 +7,8 @@ pub mod pools;
 
 use block::{Bytes, Span};
 use nbd::{
-    Body, ClientHandshake, ClientStep, Command, Errno, HandshakeError, HandshakeLimits, Parsed, ReadAssembly,
-    ReplyParser, Request, Rules, Wishes,
+    Body, ClientHandshake, ClientStep, Command, HandshakeError, HandshakeLimits, NbdErrno, NbdRequest, Parsed,
+    ReadAssembly, ReplyParser, Rules, Wishes,
 };
 use qos::RegistrySettings;
 use server::{Account, Control, Front, Listen, ServerLimits, Shard};
@@ -190,7 +190,7 @@ pub struct Client {
 }
 
 /// A reply: its cookie, and its data or its error.
-pub type Answer = (u64, Result<Vec<u8>, Errno>);
+pub type Answer = (u64, Result<Vec<u8>, NbdErrno>);
 
 impl Client {
     pub fn connect(path: &Path, wishes: Wishes) -> Client {
@@ -226,20 +226,20 @@ impl Client {
     }
 
     /// The bytes of a request.
-    pub fn bytes(&self, request: &Request, payload: &[u8]) -> Vec<u8> {
+    pub fn bytes(&self, request: &NbdRequest, payload: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         request.put(self.rules.framing, &mut bytes).unwrap();
         bytes.extend_from_slice(payload);
         bytes
     }
 
-    pub fn ask(&mut self, request: Request, payload: &[u8]) {
+    pub fn ask(&mut self, request: NbdRequest, payload: &[u8]) {
         let bytes = self.bytes(&request, payload);
         self.stream.write_all(&bytes).unwrap();
     }
 
     /// One request and its answer.
-    pub fn call(&mut self, request: Request, payload: &[u8]) -> Result<Vec<u8>, Errno> {
+    pub fn call(&mut self, request: NbdRequest, payload: &[u8]) -> Result<Vec<u8>, NbdErrno> {
         self.ask(request, payload);
         let len = if request.command == Command::Read { request.length as u32 } else { 0 };
         let (cookie, result) = self.answer(|_| (request.offset, len)).expect("an answer");
@@ -247,16 +247,16 @@ impl Client {
         result
     }
 
-    pub fn read(&mut self, at: u64, len: u64) -> Result<Vec<u8>, Errno> {
-        self.call(Request::new(1, Command::Read, at, len), &[])
+    pub fn read(&mut self, at: u64, len: u64) -> Result<Vec<u8>, NbdErrno> {
+        self.call(NbdRequest::new(1, Command::Read, at, len), &[])
     }
 
-    pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Errno> {
-        self.call(Request::write(2, at, bytes.len() as u32), bytes).map(|_| ())
+    pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), NbdErrno> {
+        self.call(NbdRequest::write(2, at, bytes.len() as u32), bytes).map(|_| ())
     }
 
     /// The answer to the request with this cookie, none of those before it to a read.
-    pub fn answer_of(&mut self, cookie: u64) -> Result<Vec<u8>, Errno> {
+    pub fn answer_of(&mut self, cookie: u64) -> Result<Vec<u8>, NbdErrno> {
         loop {
             match self.answer(|_| (0, 0)).expect("an answer") {
                 (found, result) if found == cookie => return result,

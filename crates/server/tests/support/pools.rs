@@ -1,7 +1,7 @@
 //! Pools that were served, to be damaged, checked, mended and served again.
 
 use super::{BACKENDS, Client, LUN, Server, limits, open, settings};
-use nbd::{Command, Request, Wishes};
+use nbd::{Command, NbdRequest, Wishes};
 use std::fs;
 use std::path::{Path, PathBuf};
 use store::{Pool, RepairSettings, Repaired, StoreError};
@@ -18,7 +18,7 @@ pub fn served(server: Server) -> (TempDir, PathBuf) {
     for (export, byte) in [(LUN, 1), ("/vol/vol1/lun2", 2)] {
         let mut client = Client::connect(&socket, Wishes::plain(export));
         client.write(0, &[byte; 4 * BLOCK]).unwrap();
-        client.call(Request::new(9, Command::Flush, 0, 0), &[]).unwrap();
+        client.call(NbdRequest::new(9, Command::Flush, 0, 0), &[]).unwrap();
     }
     copy(&dir.path().join("pool"), &dir.path().join("killed"));
     drop(control);

@@ -192,7 +192,7 @@ fn batches(figures: &[f64]) -> Option<Spread> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Actor, Cell, Point, Series};
+    use super::super::{Cell, Point, RunActor, Series};
     use super::*;
     use block::Span;
 
@@ -207,7 +207,7 @@ mod tests {
         let length = Span::from_secs(ops.len() as u64);
         let cell = |class| Cell { ops: ops.iter().sum(), ..Cell::new(0, 0, class, length) };
         let mut run = Run {
-            actors: vec![Actor { name: "j".into(), ..Actor::default() }],
+            actors: vec![RunActor { name: "j".into(), ..RunActor::default() }],
             points: vec![Point { name: "run".into(), end: length, ..Point::default() }],
             cells: vec![cell(Class::ALL), cell(Class::READ)],
             series: vec![Series {

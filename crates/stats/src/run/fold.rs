@@ -119,7 +119,7 @@ fn most<T: PartialEq>(all: impl Iterator<Item = T>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Actor, Class, Point, Second};
+    use super::super::{Class, Point, RunActor, Second};
     use super::*;
     use crate::{Ended, HeldBy, Tape};
     use block::Time;
@@ -130,7 +130,7 @@ mod tests {
     /// changes nothing.
     #[test]
     fn minutes_that_are_over_are_slices() {
-        let (actors, points) = (vec![Actor::default()], vec![Point::default()]);
+        let (actors, points) = (vec![RunActor::default()], vec![Point::default()]);
         let mut run = Run { actors, points, ..Run::default() };
         run.begin_cells();
         for second in 0..600 {

@@ -89,7 +89,7 @@ impl Run {
 mod tests {
     use super::*;
     use crate::job;
-    use crate::run::{Actor, Class, Kind};
+    use crate::run::{Class, Kind, RunActor};
     use crate::{Ended, Punctuality, Tape};
     use block::Time;
 
@@ -111,7 +111,7 @@ mod tests {
         open.errors.count(job::ErrorKind::Verify, None);
         let mut run = Run::default();
         for (number, outcome) in [job(10), open].into_iter().enumerate() {
-            run.actors.push(Actor::default());
+            run.actors.push(RunActor::default());
             run.points.push(Point::stage(number, 2));
             run.add_stage(number as u32, &[outcome]);
         }

@@ -1,6 +1,6 @@
 //! A run as a recording: by phases and workloads, as tables, pages and criteria look at it.
 
-use super::{Actor, Cell, Class, GateRow, Identity, Kind, Point, Run, Slice, State};
+use super::{Cell, Class, GateRow, Identity, Kind, Point, Run, RunActor, Slice, State};
 use crate::recording::{Origin, Part, Phase, Recording, Tally, WorkloadRecord};
 use crate::{Counts, Histogram, Interval, ObjectRecord};
 use block::Span;
@@ -11,7 +11,7 @@ impl Run {
     pub fn recording(&self) -> Recording {
         let points = 0..self.points.len() as u32;
         let workload =
-            |(number, actor): (usize, &Actor)| self.workload(number as u32, actor, Span::ZERO, points.clone());
+            |(number, actor): (usize, &RunActor)| self.workload(number as u32, actor, Span::ZERO, points.clone());
         Recording {
             objects: self.objects.clone(),
             host: self.host.clone(),
@@ -26,7 +26,8 @@ impl Run {
         let point = (self.points.len() as u32).saturating_sub(1);
         let starts = self.series.iter().filter_map(|series| series.slices.last()).map(|slice| slice.start);
         let from = starts.max().unwrap_or_default();
-        let workload = |(number, actor): (usize, &Actor)| self.workload(number as u32, actor, from, point..point + 1);
+        let workload =
+            |(number, actor): (usize, &RunActor)| self.workload(number as u32, actor, from, point..point + 1);
         let object = |object: &ObjectRecord| ObjectRecord {
             path: object.path.clone(),
             is_group: object.is_group,
@@ -66,7 +67,7 @@ impl Run {
 
     /// An actor's seconds from `from` on and its figures of these points; those of the others stay
     /// empty.
-    fn workload(&self, number: u32, actor: &Actor, from: Span, points: Range<u32>) -> WorkloadRecord {
+    fn workload(&self, number: u32, actor: &RunActor, from: Span, points: Range<u32>) -> WorkloadRecord {
         let place = actor.place.and_then(|place| self.places.get(place as usize));
         let last = self.cells.iter().filter(|cell| cell.actor == number).map(|cell| cell.point + 1).max();
         let tally = |point| if points.contains(&point) { self.tally(point, number) } else { Tally::default() };

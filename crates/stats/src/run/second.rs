@@ -214,7 +214,7 @@ impl Waits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Actor, Point};
+    use super::super::{Point, RunActor};
     use super::*;
     use crate::{Ended, Noted, Punctuality};
     use block::Time;
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn begun() -> Run {
-        let (actors, points) = (vec![Actor::default()], vec![Point::default()]);
+        let (actors, points) = (vec![RunActor::default()], vec![Point::default()]);
         let mut run = Run { actors, points, ..Run::default() };
         run.begin_cells();
         run

@@ -1,6 +1,6 @@
 //! Actors of a run as one: processes of one load, of which nobody asks what each did.
 
-use super::{Actor, Cell, Class, Kind, Run, Series, Slice};
+use super::{Cell, Class, Kind, Run, RunActor, Series, Slice};
 use crate::Histogram;
 use block::Span;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ impl Run {
         let mut run = Run { cells: Vec::new(), series: self.series_together(), gates: Vec::new(), ..self.clone() };
         let place = self.actors.first().and_then(|first| first.place);
         let place = place.filter(|_| self.actors.iter().all(|actor| actor.place == place));
-        run.actors = vec![Actor { name: name.into(), place, ..Actor::default() }];
+        run.actors = vec![RunActor { name: name.into(), place, ..RunActor::default() }];
         let mut groups: BTreeMap<u32, Vec<Vec<&Cell>>> = BTreeMap::new();
         for cell in &self.cells {
             let classes = groups.entry(cell.point).or_default();
@@ -122,7 +122,7 @@ mod tests {
         };
         let point = |start, end| Point { start, end, ..Point::default() };
         let of = |actor, slices| Series { actor, class: Class::READ, slices, minutes: Vec::new() };
-        let actor = |place| Actor { place: Some(place), ..Actor::default() };
+        let actor = |place| RunActor { place: Some(place), ..RunActor::default() };
         let run = Run {
             actors: vec![actor(0), actor(1)],
             points: vec![point(Span::ZERO, begin), point(begin, begin + Span::from_secs(2))],

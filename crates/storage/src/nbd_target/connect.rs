@@ -193,8 +193,8 @@ impl From<std::io::Error> for StepError {
     }
 }
 
-impl From<cipher::Fault> for StepError {
-    fn from(fault: cipher::Fault) -> StepError {
+impl From<cipher::CipherFault> for StepError {
+    fn from(fault: cipher::CipherFault) -> StepError {
         StepError::Tls(fault.into())
     }
 }

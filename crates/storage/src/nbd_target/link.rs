@@ -14,7 +14,7 @@ use crate::inbox::Inbox;
 use crate::pending::Pending;
 use block::{Buf, Completion, Fault, Op, Request, Time};
 use incoming::Data;
-use nbd::{Command, CommandFlags, Errno, ReadAssembly, ReplyParser, Rules};
+use nbd::{Command, CommandFlags, NbdErrno, ReadAssembly, ReplyParser, Rules};
 use outgoing::{Aboard, Outgoing};
 use slab::Slab;
 use uring::{Done, FileId, Io, Port};
@@ -162,7 +162,7 @@ impl Link {
     }
 
     /// The wire's form of a request, or why it may not be sent.
-    fn wire(&self, request: &Request, cookie: u64) -> Result<nbd::Request, Fault> {
+    fn wire(&self, request: &Request, cookie: u64) -> Result<nbd::NbdRequest, Fault> {
         let mut flags = if request.fua { CommandFlags::FUA } else { CommandFlags::NONE };
         let command = match &request.op {
             Op::Read => Command::Read,
@@ -179,7 +179,7 @@ impl Link {
             Op::Status { .. } => return Err(Fault::Unsupported),
         };
         let payload = if command == Command::Write { request.len as u32 } else { 0 };
-        let wire = nbd::Request { flags, payload, ..nbd::Request::new(cookie, command, request.at, request.len) };
+        let wire = nbd::NbdRequest { flags, payload, ..nbd::NbdRequest::new(cookie, command, request.at, request.len) };
         self.rules.check(&wire).map_err(fault_of)?;
         Ok(wire)
     }
@@ -283,14 +283,14 @@ impl Drop for Link {
     }
 }
 
-fn fault_of(errno: Errno) -> Fault {
+fn fault_of(errno: NbdErrno) -> Fault {
     match errno {
-        Errno::Permission => Fault::ReadOnly,
-        Errno::Io => Fault::Io,
-        Errno::NoMemory => Fault::NoMemory,
-        Errno::Invalid | Errno::Overflow => Fault::Invalid,
-        Errno::NoSpace => Fault::NoSpace,
-        Errno::NotSupported => Fault::Unsupported,
-        Errno::Shutdown => Fault::Gone,
+        NbdErrno::Permission => Fault::ReadOnly,
+        NbdErrno::Io => Fault::Io,
+        NbdErrno::NoMemory => Fault::NoMemory,
+        NbdErrno::Invalid | NbdErrno::Overflow => Fault::Invalid,
+        NbdErrno::NoSpace => Fault::NoSpace,
+        NbdErrno::NotSupported => Fault::Unsupported,
+        NbdErrno::Shutdown => Fault::Gone,
     }
 }

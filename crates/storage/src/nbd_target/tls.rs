@@ -5,7 +5,7 @@
 //! vouch for the server), and `client-cert.pem` with `client-key.pem` where the server wants to
 //! know its clients.
 
-use cipher::{Fault, Records};
+use cipher::{CipherFault, Records};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
@@ -59,11 +59,11 @@ pub enum TlsError {
     Key(#[from] cipher::PskError),
 }
 
-impl From<Fault> for TlsError {
-    fn from(fault: Fault) -> TlsError {
+impl From<CipherFault> for TlsError {
+    fn from(fault: CipherFault) -> TlsError {
         match fault {
-            Fault::Certificates(error) => error.into(),
-            Fault::Keys(error) => error.into(),
+            CipherFault::Certificates(error) => error.into(),
+            CipherFault::Keys(error) => error.into(),
         }
     }
 }

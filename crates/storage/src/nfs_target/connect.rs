@@ -9,7 +9,7 @@ use crate::dial::{PATIENCE, call, undisturbed};
 use nfs::mount::{self, MountCall, MountStatus};
 use nfs::portmap::{self, Mapping};
 use nfs::record::{self, Joiner, RecordError};
-use nfs::rpc::{self, CallHead, Credential, Groups, Outcome, SysCredential};
+use nfs::rpc::{self, CallHead, CallOutcome, Credential, Groups, SysCredential};
 use nfs::{
     Attributes, Call, CreateHow, Entry, FileHandle, FileKind, FsInfo, Post, Reader, Reply, SetAttributes, Status,
     XdrError,
@@ -46,7 +46,7 @@ pub enum NfsError {
         /// What was called.
         program: &'static str,
         /// What the server says.
-        outcome: Outcome,
+        outcome: CallOutcome,
     },
     /// The path cannot be mounted, nor what is above it.
     #[error("{address}: {path}: cannot be mounted: {status}")]
@@ -404,7 +404,7 @@ impl Rpc {
         let (got, outcome) = rpc::read_reply(&mut reader).map_err(|why| self.protocol(&why))?;
         if got != xid {
             return Err(self.protocol(&"a reply to a call that was not made"));
-        } else if outcome != Outcome::Success {
+        } else if outcome != CallOutcome::Success {
             return Err(NfsError::Call { address: self.address.clone(), program: self.name, outcome });
         }
         read(&mut reader).map_err(|why| self.protocol(&why))

@@ -4,7 +4,7 @@
 
 use nfs::mount::{self, MountCall, MountStatus};
 use nfs::record::Joiner;
-use nfs::rpc::{self, Called, Outcome};
+use nfs::rpc::{self, CallOutcome, Called};
 use nfs::{
     Attributes, Call, FileHandle, FileKind, FsInfo, Moment, Procedure, ReadDone, Reader, Reply, Stable, Status, Wcc,
     Written,
@@ -145,7 +145,7 @@ impl State {
         let mut reader = Reader::new(record);
         let Ok(Called::Call(head)) = rpc::read_call(&mut reader) else { panic!("no call: {record:?}") };
         let mut out = Vec::new();
-        rpc::put_reply(&mut out, head.xid, Outcome::Success);
+        rpc::put_reply(&mut out, head.xid, CallOutcome::Success);
         if head.program == mount::PROGRAM {
             let call = MountCall::read(head.procedure, &mut reader).unwrap().unwrap();
             let mounted = match call {

@@ -4,8 +4,8 @@
 use crate::support::{BACKENDS, Client};
 use block::{Fault, Op};
 use nbd::{
-    BlockSizes, Command, Errno, ExportInfo, Exports, Framing, HandshakeLimits, Last, Parsed, Refusal, ReplyTo, Request,
-    Rules, ServerHandshake, ServerStep, TlsMode, TransmissionFlags, Wishes,
+    BlockSizes, Command, ExportInfo, ExportRefusal, Exports, Framing, HandshakeLimits, Last, NbdErrno, NbdRequest,
+    Parsed, ReplyTo, Rules, ServerHandshake, ServerStep, TlsMode, TransmissionFlags, Wishes,
 };
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -19,7 +19,7 @@ struct One;
 impl Exports for One {
     fn list(&self, _each: &mut dyn FnMut(&str, Option<&str>)) {}
 
-    fn find(&self, _name: &str) -> Result<ExportInfo, Refusal> {
+    fn find(&self, _name: &str) -> Result<ExportInfo, ExportRefusal> {
         let features = TransmissionFlags::SEND_FLUSH | TransmissionFlags::SEND_TRIM;
         let block = BlockSizes { minimum: 1, preferred: 4096, maximum: 1 << 25 };
         Ok(ExportInfo { size: SIZE, features, block, ..ExportInfo::default() })
@@ -62,7 +62,7 @@ impl Peer {
     }
 
     /// The next request, without its payload.
-    fn request(&mut self) -> Request {
+    fn request(&mut self) -> NbdRequest {
         loop {
             if let Parsed::Message(request, head) = self.rules.parse(&self.received).unwrap() {
                 let whole = head + request.payload as usize;
@@ -108,7 +108,7 @@ fn bytes(at: u64, len: u64) -> Vec<u8> {
 }
 
 /// A whole answer.
-fn answer(framing: Framing, request: &Request) -> Vec<u8> {
+fn answer(framing: Framing, request: &NbdRequest) -> Vec<u8> {
     let mut out = Vec::new();
     match request.command {
         Command::Read => {
@@ -134,7 +134,7 @@ fn a_server_that_vanishes_at_any_byte_ends_each_request_once() {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("s");
             let server = serve(&path, move |mut peer| {
-                let requests: Vec<Request> = (0..4).map(|_| peer.request()).collect();
+                let requests: Vec<NbdRequest> = (0..4).map(|_| peer.request()).collect();
                 let answers = requests.iter().map(|request| answer(peer.framing(), request));
                 let (mut all, mut whole) = (Vec::new(), 0);
                 for answer in answers {
@@ -191,7 +191,7 @@ fn pieces_and_holes_come_in_any_order_and_between_each_other() {
                 // One that fails after some of its data came.
                 let c = peer.request();
                 data(&mut out, ReplyTo::from(&c), c.offset, 10);
-                chunks.error(&mut out, ReplyTo::from(&c), Errno::Io, "no luck", Last::No);
+                chunks.error(&mut out, ReplyTo::from(&c), NbdErrno::Io, "no luck", Last::No);
                 chunks.done(&mut out, ReplyTo::from(&c));
                 peer.stream.write_all(&out).unwrap();
                 // Until the client leaves.
@@ -228,8 +228,8 @@ fn a_read_that_fails_in_the_middle_keeps_what_came_before() {
                     out.extend(bytes(at, 3000));
                     chunks.hole(&mut out, to, at + 3500, 100, Last::No);
                     match place {
-                        Some(place) => chunks.error_at(&mut out, to, Errno::Io, "worn out", at + place, Last::Yes),
-                        None => chunks.error(&mut out, to, Errno::Io, "worn out", Last::Yes),
+                        Some(place) => chunks.error_at(&mut out, to, NbdErrno::Io, "worn out", at + place, Last::Yes),
+                        None => chunks.error(&mut out, to, NbdErrno::Io, "worn out", Last::Yes),
                     }
                 }
                 peer.stream.write_all(&out).unwrap();
@@ -262,7 +262,7 @@ fn a_read_that_fails_in_the_middle_keeps_what_came_before() {
 
 #[test]
 fn a_server_that_breaks_the_protocol_is_left_and_its_words_are_not_believed() {
-    type Lie = fn(&mut Vec<u8>, &Request, Framing);
+    type Lie = fn(&mut Vec<u8>, &NbdRequest, Framing);
     let lies: [(&str, Lie); 9] = [
         ("half of a read", |out, request, framing| {
             let chunks = framing.chunks().unwrap();

@@ -6,7 +6,7 @@ use super::cached::Cached;
 use super::second::{Second, SecondFile, SecondState};
 use super::{ADMINISTRATION, MappedVolumes};
 use block::{Bytes, ObjectId};
-use cache::{PartitionId, Refusal};
+use cache::{PartitionId, PartitionRefusal};
 use map::{Agreed, Ask, Ended, What};
 use std::path::PathBuf;
 
@@ -70,7 +70,7 @@ impl MappedVolumes {
     ///
     /// # Errors
     /// They are more than the cache, one has no page, or a number cannot be; nothing was changed.
-    pub fn divide_cache(&mut self, partitions: &[(PartitionId, Bytes)]) -> Result<(), Refusal> {
+    pub fn divide_cache(&mut self, partitions: &[(PartitionId, Bytes)]) -> Result<(), PartitionRefusal> {
         self.cached.as_mut().map_or(Ok(()), |cached| cached.divide(partitions))
     }
 

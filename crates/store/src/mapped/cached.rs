@@ -11,7 +11,7 @@
 use super::second::{Second, SecondFile, SecondRun};
 use block::{Buf, Bytes, Time};
 pub(super) use cache::Filling;
-use cache::{Coherent, Evicted, Key, PartitionId, Policy, Refusal, Slot, Statistics};
+use cache::{Coherent, Evicted, Eviction, Key, PartitionId, PartitionRefusal, Slot, Statistics};
 use uring::{Io, IoError, Pages};
 
 /// Pages of a read from the second level at most.
@@ -27,7 +27,7 @@ pub struct CacheSettings {
     /// Bytes of a page: a power of two from 4 KiB to 64 KiB.
     pub page: u32,
     /// Who is evicted.
-    pub policy: Policy,
+    pub policy: Eviction,
 }
 
 /// What a partition holds and what came of it.
@@ -226,7 +226,7 @@ impl Cached {
     }
 
     /// Has these partitions be there and no others.
-    pub(super) fn divide(&mut self, parts: &[(PartitionId, Bytes)]) -> Result<(), Refusal> {
+    pub(super) fn divide(&mut self, parts: &[(PartitionId, Bytes)]) -> Result<(), PartitionRefusal> {
         let parts: Vec<_> = parts.iter().map(|(id, size)| (*id, self.slots_of(*size))).collect();
         self.kept.divide(&parts)
     }

@@ -23,7 +23,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use uring::disk::{self, Cache, Disk, Opening};
+use uring::disk::{self, Caching, Disk, Opening};
 use uring::space;
 
 /// The regions in the order of their files.
@@ -136,8 +136,8 @@ impl MappedPool {
     pub fn open(dir: &Path, settings: MapSettings) -> Result<MappedPool, MapError> {
         let places = Places::new(dir, settings.named)?;
         let cache = match settings.cache {
-            crate::Cache::Direct => Cache::Direct,
-            crate::Cache::Page => Cache::Page,
+            crate::Cache::Direct => Caching::Direct,
+            crate::Cache::Page => Caching::Page,
         };
         let opening = Opening { cache, write: true, ..Opening::default() };
         let others = (1..places.count()).map(|number| places.member(number));
@@ -215,7 +215,7 @@ pub(crate) fn lengths(dir: &Path, named: &Named, report: &Report) -> Result<Vec<
     let mut lengths = Vec::new();
     for number in 0..places.count() {
         let path = places.member(number);
-        let disk = disk::open(&path, Opening { cache: Cache::Page, ..Opening::default() })?;
+        let disk = disk::open(&path, Opening { cache: Caching::Page, ..Opening::default() })?;
         lengths.push(Length { path, found: disk.size.0, needed: 0 });
     }
     for end in &report.ends {

@@ -5,7 +5,7 @@ use super::MapError;
 use super::files::{Folder, REGIONS, index_of, is_made_anew};
 use super::places::{Named, Places};
 use block::Fault;
-use map::{Agreed, Ask, Command, Core, Ended, Refusal, Settings, Steps, What, salvage};
+use map::{Agreed, Ask, Command, Core, Ended, MapRefusal, Settings, Steps, What, salvage};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ impl Desk {
         }
     }
 
-    fn refused(&self, refusal: Refusal) -> MapError {
+    fn refused(&self, refusal: MapRefusal) -> MapError {
         let path = self.files[0].0.clone();
         MapError::File { path, cause: std::io::Error::other(refusal.to_string()) }
     }

@@ -55,7 +55,7 @@ fn after_a_failed_flush_nothing_is_answered_from_memory() {
     let dir = tempfile::tempdir().unwrap();
     let settings = MapSettings { cache: crate::Cache::Page, log: 64 << 10, ..MapSettings::default() };
     let mut io = Io::open(&IoSettings { slab: Bytes::mib(8), ..IoSettings::default() }).unwrap();
-    let cache = Some(CacheSettings { memory: Bytes::mib(1), page: 4096, policy: cache::Policy::default() });
+    let cache = Some(CacheSettings { memory: Bytes::mib(1), page: 4096, policy: cache::Eviction::default() });
     let open = |io: &Io, pool| {
         let settings = VolumesSettings { cache, ..VolumesSettings::default() };
         MappedVolumes::new(io, pool, settings).expect("the slab is large enough")

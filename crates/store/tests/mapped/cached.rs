@@ -4,19 +4,19 @@
 use super::random::{Act, act, compare, run};
 use super::*;
 use block::Bytes;
-use cache::{PartitionId, Policy};
+use cache::{Eviction, PartitionId};
 use store::CacheSettings;
 
 const DEFAULT: PartitionId = PartitionId(0);
 
-fn with_cache(memory: Bytes, page: u32, policy: Policy) -> VolumesSettings {
+fn with_cache(memory: Bytes, page: u32, policy: Eviction) -> VolumesSettings {
     VolumesSettings { cache: Some(CacheSettings { memory, page, policy }), ..VolumesSettings::default() }
 }
 
 /// A cache of 12 to 400 pages of any size, by any policy: some of the histories fit in, some do
 /// not.
 fn any_cache() -> impl Strategy<Value = VolumesSettings> {
-    let policy = prop_oneof![Just(Policy::S3Fifo), Just(Policy::TwoQ), Just(Policy::Sieve)];
+    let policy = prop_oneof![Just(Eviction::S3Fifo), Just(Eviction::TwoQ), Just(Eviction::Sieve)];
     let page = prop_oneof![Just(4096u32), Just(8192), Just(16384), Just(65536)];
     (12u64..400, page, policy)
         .prop_map(|(pages, page, policy)| with_cache(Bytes(pages * u64::from(page)), page, policy))
@@ -40,7 +40,7 @@ impl Chance {
 fn overlap(seed: u64, page: u32) {
     let dir = tempfile::tempdir().unwrap();
     let pool = MappedPool::create(dir.path(), 7, PAGED).unwrap();
-    let mut bench = Bench::with(Choice::Auto, pool, with_cache(Bytes::kib(512), page, Policy::S3Fifo));
+    let mut bench = Bench::with(Choice::Auto, pool, with_cache(Bytes::kib(512), page, Eviction::S3Fifo));
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     bench.administer(1, What::Create { size: SIZE }).unwrap();
     bench.administer(2, What::Share { from: 1, frozen: true }).unwrap();
@@ -113,7 +113,7 @@ proptest! {
 /// A bench with a LUN of 1 MiB that is written, and a cache of 2 MiB in pages of 4 KiB.
 fn with_lun(dir: &Path) -> Bench {
     let pool = MappedPool::create(dir, 7, PAGED).unwrap();
-    let mut bench = Bench::with(Choice::Auto, pool, with_cache(Bytes::mib(2), 4096, Policy::S3Fifo));
+    let mut bench = Bench::with(Choice::Auto, pool, with_cache(Bytes::mib(2), 4096, Eviction::S3Fifo));
     bench.administer(1, What::Create { size: 1 << 20 }).unwrap();
     bench.write(1, 0, &pattern(3, 1 << 20)).unwrap();
     bench.flush(1).unwrap();

@@ -9,7 +9,7 @@ mod second;
 mod space;
 
 use block::{Buf, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Time, Wakeup};
-use map::{Refusal, What};
+use map::{MapRefusal, What};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -135,7 +135,7 @@ impl Bench {
         assert!(out.is_empty(), "nothing was asked for");
     }
 
-    fn administer(&mut self, tree: u32, what: What) -> Result<(), Refusal> {
+    fn administer(&mut self, tree: u32, what: What) -> Result<(), MapRefusal> {
         let id = self.volumes.administer(ObjectId(tree), what);
         let (mut answers, mut out) = (Vec::new(), Vec::new());
         self.volumes.take_answers(&mut answers);
@@ -294,11 +294,11 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(bench.write(2, 0, &[1, 2]), Err(Fault::Gone));
     bench.submit(1, SIZE, 1, Op::Read, false);
     assert_eq!(bench.result(), Err(Fault::Invalid));
-    assert_eq!(bench.administer(1, What::Create { size: 512 }), Err(Refusal::Exists(1)));
-    assert_eq!(bench.administer(2, What::Create { size: 100 }), Err(Refusal::Size(100)));
-    assert_eq!(bench.administer(3, What::Share { from: 4, frozen: false }), Err(Refusal::NoTree(4)));
+    assert_eq!(bench.administer(1, What::Create { size: 512 }), Err(MapRefusal::Exists(1)));
+    assert_eq!(bench.administer(2, What::Create { size: 100 }), Err(MapRefusal::Size(100)));
+    assert_eq!(bench.administer(3, What::Share { from: 4, frozen: false }), Err(MapRefusal::NoTree(4)));
     bench.write(1, SIZE - 512, &[1; 512]).unwrap();
-    assert_eq!(bench.administer(1, What::Resize { size: 4096 }), Err(Refusal::HoldsData(4096)));
+    assert_eq!(bench.administer(1, What::Resize { size: 4096 }), Err(MapRefusal::HoldsData(4096)));
     bench.submit(1, 8192, SIZE - 8192, Op::Trim, false);
     assert_eq!(bench.result(), Ok(()));
     assert_eq!(bench.administer(1, What::Resize { size: 8192 }), Ok(()));

@@ -4,7 +4,7 @@
 use super::random::{Act, act, compare, run};
 use super::*;
 use block::Bytes;
-use cache::{PartitionId, Policy};
+use cache::{Eviction, PartitionId};
 use std::os::unix::fs::FileExt;
 use store::{CacheSettings, SecondError, SecondPlace};
 
@@ -17,7 +17,7 @@ fn place(dir: &Path) -> SecondPlace {
 
 /// A bench with so many pages of memory and a second level of 2 MiB; `None` where the file system
 /// has no direct I/O.
-fn bench(dir: &Path, (pages, page): (u64, u32), policy: Policy, backend: Choice) -> Option<Bench> {
+fn bench(dir: &Path, (pages, page): (u64, u32), policy: Eviction, backend: Choice) -> Option<Bench> {
     let opened = match place(dir).open() {
         Ok(opened) => opened,
         Err(SecondError::Open(OpenError::NoDirect(_))) => {
@@ -37,7 +37,7 @@ fn bench(dir: &Path, (pages, page): (u64, u32), policy: Policy, backend: Choice)
 /// A bench with 64 pages of memory, and a LUN of 1 MiB of which each page was read twice, one after
 /// the other: all were used, and most were evicted.
 fn filled(dir: &Path) -> Option<Bench> {
-    let mut bench = bench(dir, (64, 4096), Policy::S3Fifo, Choice::Auto)?;
+    let mut bench = bench(dir, (64, 4096), Eviction::S3Fifo, Choice::Auto)?;
     bench.administer(1, What::Create { size: 1 << 20 }).unwrap();
     bench.write(1, 0, &pattern(3, 1 << 20)).unwrap();
     bench.flush(1).unwrap();
@@ -77,7 +77,7 @@ proptest! {
     #[test]
     fn with_a_second_level_too_what_is_read_is_what_was_written(
         acts in proptest::collection::vec(act(), 1..80), pages in 2u64..20, threads in any::<bool>(),
-        (page, policy) in prop_oneof![Just((4096u32, Policy::S3Fifo)), Just((16384, Policy::TwoQ)), Just((65536, Policy::Sieve))],
+        (page, policy) in prop_oneof![Just((4096u32, Eviction::S3Fifo)), Just((16384, Eviction::TwoQ)), Just((65536, Eviction::Sieve))],
     ) {
         let dir = tempfile::tempdir().unwrap();
         let backend = BACKENDS[usize::from(threads)];
@@ -191,7 +191,7 @@ fn it_begins_empty_and_what_is_not_ours_is_left_alone() {
     assert!(matches!(place.open(), Err(SecondError::InUse(_))));
     drop(bench);
     let opened = place.open().unwrap();
-    let cache = CacheSettings { memory: Bytes::kib(256), page: 4096, policy: Policy::S3Fifo };
+    let cache = CacheSettings { memory: Bytes::kib(256), page: 4096, policy: Eviction::S3Fifo };
     let settings = VolumesSettings { cache: Some(cache), ..VolumesSettings::default() };
     let mut bench = Bench::with(Choice::Auto, MappedPool::open(dir.path(), PAGED).unwrap(), settings);
     assert!(bench.volumes.add_second_level(opened));

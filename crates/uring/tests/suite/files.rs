@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::backends::{on_each, reap, run};
 use block::Driver;
-use uring::disk::{self, Cache, Create, OpenError, Opening};
+use uring::disk::{self, Caching, Create, OpenError, Opening};
 use uring::{Backend, Errno, Failure, Io, Job};
 
 fn temporary(size: u64) -> File {
@@ -61,7 +61,7 @@ fn direct_writes_are_read_again() {
         let path = folder.path().join("disk");
         let opening = Opening { create: Create::New, ..Opening::default() };
         let disk = match disk::open(&path, opening) {
-            Err(OpenError::NoDirect(_)) => disk::open(&path, Opening { cache: Cache::Page, ..opening }).unwrap(),
+            Err(OpenError::NoDirect(_)) => disk::open(&path, Opening { cache: Caching::Page, ..opening }).unwrap(),
             opened => opened.unwrap(),
         };
         let (port, file) = (io.port(), io.register(disk.file));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// What a job talks to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum JobPlace {
     /// Files and block devices; at least one.
     Files(Vec<FileSpec>),
     /// One place by its name: an export of an NBD server, a file of an NFS server, or several
@@ -25,9 +25,9 @@ pub enum Place {
     },
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place::Files(Vec::new())
+impl Default for JobPlace {
+    fn default() -> JobPlace {
+        JobPlace::Files(Vec::new())
     }
 }
 
@@ -117,7 +117,8 @@ impl Default for FileOrder {
     }
 }
 
-/// How a job talks to its files. [`Place::Named`] and [`Place::Null`] have engines of their own.
+/// How a job talks to its files. [`JobPlace::Named`] and [`JobPlace::Null`] have engines of their
+/// own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
     /// Plain system calls, one at a time; a depth above 1 is done by as many threads.

@@ -15,7 +15,7 @@ pub struct Reach {
     /// How random places are spread.
     pub distribution: PerDirection<Distribution>,
     /// Whether a random order visits each block once.
-    pub coverage: Coverage,
+    pub coverage: BlockCoverage,
     /// How long requests are.
     pub blocks: PerDirection<BlockSizes>,
     /// In a random order: how long requests at random places are, where those have lengths of their
@@ -46,7 +46,7 @@ impl Default for Reach {
             order: Order::Sequential { hole: 0 },
             random_percent: PerDirection::all(100),
             distribution: PerDirection::all(Distribution::Uniform),
-            coverage: Coverage::Once,
+            coverage: BlockCoverage::Once,
             blocks: PerDirection::all(BlockSizes::Fixed(4096)),
             random_blocks: None,
             align: PerDirection::all(None),
@@ -159,7 +159,7 @@ pub struct Zone {
 /// Whether a random order visits each block once before any comes again. Without a uniform
 /// distribution it never does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coverage {
+pub enum BlockCoverage {
     /// Each block once.
     Once,
     /// Drawn freely.

@@ -2,7 +2,7 @@
 
 use super::permutation::Permutation;
 use super::ranks::Ranks;
-use super::{Coverage, Direction, Distribution, Order, PerDirection, Reach, Strides};
+use super::{BlockCoverage, Direction, Distribution, Order, PerDirection, Reach, Strides};
 use crate::chance::Chance;
 use block::Bytes;
 
@@ -352,7 +352,7 @@ impl Visited {
         let plain = |direction: Direction| {
             reach.distribution[direction] == Distribution::Uniform && reach.random_percent[direction] >= 100
         };
-        if reach.coverage == Coverage::Free || !reach.directions().all(plain) {
+        if reach.coverage == BlockCoverage::Free || !reach.directions().all(plain) {
             return found;
         }
         let mut units: Vec<u32> = Vec::new();

@@ -23,7 +23,7 @@ pub struct Device {
     /// Where figures come from, by key.
     pub sources: Vec<(String, String)>,
     /// What the plan says of it, by key; the rest is as usual for its kind.
-    pub said: Vec<(&'static str, Figure)>,
+    pub said: Vec<(&'static str, DeviceFigure)>,
     /// How its capacity changes, in the order of time: from when on after the start, and to how
     /// many percent.
     pub changes: Vec<(Span, u32)>,
@@ -31,7 +31,7 @@ pub struct Device {
 
 /// A figure of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
+pub enum DeviceFigure {
     /// A plain number.
     Count(u64),
     /// A duration.
@@ -238,14 +238,14 @@ impl Device {
     }
 
     /// The figure under a key, if the plan says it.
-    pub fn figure(&self, key: &str) -> Option<Figure> {
+    pub fn figure(&self, key: &str) -> Option<DeviceFigure> {
         self.said.iter().find(|(name, _)| *name == key).map(|(_, figure)| *figure)
     }
 
     /// The most it can do, in operations per second, where that is a matter of a division.
     pub fn iops(&self) -> Option<f64> {
         match (self.figure("servers")?, self.figure("service")?) {
-            (Figure::Count(servers), Figure::Time(service)) => Some(servers as f64 / service.as_secs_f64()),
+            (DeviceFigure::Count(servers), DeviceFigure::Time(service)) => Some(servers as f64 / service.as_secs_f64()),
             _ => None,
         }
     }
@@ -319,30 +319,30 @@ fn sources(table: &Table<'_>) -> Vec<(String, String)> {
     keys.into_iter().filter_map(entry).collect()
 }
 
-fn figure(table: &Table<'_>, key: &Key) -> Option<Figure> {
+fn figure(table: &Table<'_>, key: &Key) -> Option<DeviceFigure> {
     let name = key.name;
     let figure = match key.form {
-        Form::Count(_) | Form::CountOrNone => Figure::Count(table.whole(name)?),
-        Form::Time | Form::TimeOrNone => Figure::Time(table.duration(name)?),
-        Form::Size => Figure::Size(table.size(name)?),
-        Form::Rate => Figure::Rate(table.size(name)?),
+        Form::Count(_) | Form::CountOrNone => DeviceFigure::Count(table.whole(name)?),
+        Form::Time | Form::TimeOrNone => DeviceFigure::Time(table.duration(name)?),
+        Form::Size => DeviceFigure::Size(table.size(name)?),
+        Form::Rate => DeviceFigure::Rate(table.size(name)?),
         Form::Word(words) => {
             let words: Vec<_> = words.iter().map(|word| (*word, *word)).collect();
-            Figure::Word(table.choice(name, &words)?)
+            DeviceFigure::Word(table.choice(name, &words)?)
         }
-        Form::Flag => Figure::Flag(table.flag(name)?),
+        Form::Flag => DeviceFigure::Flag(table.flag(name)?),
     };
     match (key.form, figure) {
-        (Form::Count(most), Figure::Count(count)) if !(1..=most).contains(&count) => {
+        (Form::Count(most), DeviceFigure::Count(count)) if !(1..=most).contains(&count) => {
             table.wrong(name, format!("from 1 to {most}"), key.needed.unwrap_or("leave it out for what is usual"));
         }
-        (Form::CountOrNone, Figure::Count(count)) if count > RATE_MAX => {
+        (Form::CountOrNone, DeviceFigure::Count(count)) if count > RATE_MAX => {
             table.wrong(name, format!("from 0 to {RATE_MAX}"), "leave it out for what is usual");
         }
-        (Form::Time, Figure::Time(Span::ZERO)) => {
+        (Form::Time, DeviceFigure::Time(Span::ZERO)) => {
             table.wrong(name, "above zero", "a real device takes at least some microseconds");
         }
-        (Form::Size, Figure::Size(Bytes(0))) | (Form::Rate, Figure::Rate(Bytes(0))) => {
+        (Form::Size, DeviceFigure::Size(Bytes(0))) | (Form::Rate, DeviceFigure::Rate(Bytes(0))) => {
             table.wrong(name, "above zero", "leave it out for what is usual");
         }
         _ => return Some(figure),
@@ -379,7 +379,7 @@ fn changes(table: &Table<'_>) -> Vec<(Span, u32)> {
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.figure("servers"), self.figure("service"), self.iops()) {
-            (Some(Figure::Count(servers)), Some(Figure::Time(service)), Some(iops)) => {
+            (Some(DeviceFigure::Count(servers)), Some(DeviceFigure::Time(service)), Some(iops)) => {
                 write!(f, "{servers} parallel servers of {service} each, {iops:.0} IOPS")?;
             }
             _ => f.write_str(self.kind)?,
@@ -402,15 +402,15 @@ impl fmt::Display for Device {
     }
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for DeviceFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Figure::Count(count) => write!(f, "{count}"),
-            Figure::Time(span) => write!(f, "{span}"),
-            Figure::Size(size) => write!(f, "{size}"),
-            Figure::Rate(rate) => write!(f, "{} MB/s", rate.0 as f64 / 1e6),
-            Figure::Word(word) => f.write_str(word),
-            Figure::Flag(flag) => write!(f, "{flag}"),
+            DeviceFigure::Count(count) => write!(f, "{count}"),
+            DeviceFigure::Time(span) => write!(f, "{span}"),
+            DeviceFigure::Size(size) => write!(f, "{size}"),
+            DeviceFigure::Rate(rate) => write!(f, "{} MB/s", rate.0 as f64 / 1e6),
+            DeviceFigure::Word(word) => f.write_str(word),
+            DeviceFigure::Flag(flag) => write!(f, "{flag}"),
         }
     }
 }

@@ -17,7 +17,7 @@
 use super::error::{PlanErrors, Problem};
 use super::read::{Unique, document, owned};
 use super::table::{Report, Table};
-use super::{Device, Units, device};
+use super::{Device, PlanUnits, device};
 use block::{Bytes, Span};
 
 /// Several databases on one server.
@@ -36,7 +36,7 @@ pub struct HostsPlan {
     /// The SVM that owns the volumes.
     pub svm: String,
     /// How its server counts a TB.
-    pub units: Units,
+    pub units: PlanUnits,
     /// Runs of each ramp.
     pub runs: u32,
     /// Period of the write cycles.
@@ -156,12 +156,13 @@ fn plan(root: &Table<'_>, text: &str, file: &str) -> HostsPlan {
     plan
 }
 
-fn server(root: &Table<'_>) -> (String, Units) {
+fn server(root: &Table<'_>) -> (String, PlanUnits) {
     root.missing("server", "begin it with a line [server] and name its svm");
     let Some(table) = root.table("server", "[server]") else { return Default::default() };
     table.only(&["svm", "units"]);
     table.missing("svm", "name the SVM that owns the volumes, such as epic");
-    let units = table.choice("units", &[("decimal", Units::Decimal), ("binary", Units::Binary)]).unwrap_or_default();
+    let units =
+        table.choice("units", &[("decimal", PlanUnits::Decimal), ("binary", PlanUnits::Binary)]).unwrap_or_default();
     table.count_in(units);
     (owned(table.name("svm")), units)
 }

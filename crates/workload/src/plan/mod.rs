@@ -41,12 +41,12 @@ mod table;
 mod unfold;
 mod volume;
 
-pub use device::{Device, Figure};
+pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
 pub use hosts::{HostsPlan, PlannedHost};
-pub use server::{Burst, CACHE_PAGE, Nesting, Peak, Settings};
-pub use space::{ParseSpaceError, Units, parse_space};
+pub use server::{Burst, CACHE_PAGE, Peak, PlanNesting, Settings};
+pub use space::{ParseSpaceError, PlanUnits, parse_space};
 pub use unfold::unfold;
 
 use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Range, Spec};

@@ -2,7 +2,7 @@
 //! and policies. The words are those of the table `[qos]` of a pool.
 
 use super::read::owned;
-use super::space::Units;
+use super::space::PlanUnits;
 use super::table::Table;
 use block::Bytes;
 
@@ -14,9 +14,9 @@ const SVM: &str = "svm1";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// How it counts a GB, in sizes and in rates per size.
-    pub units: Units,
+    pub units: PlanUnits,
     /// Which levels may carry a policy at the same time.
-    pub nesting: Nesting,
+    pub nesting: PlanNesting,
     /// The burst of a policy that says nothing of one.
     pub burst: Burst,
     /// How the peak of an adaptive policy is reached that says nothing of it.
@@ -29,7 +29,7 @@ pub struct Settings {
 
 /// Which levels may carry a policy at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Nesting {
+pub enum PlanNesting {
     /// As ONTAP has it: a LUN or file only where nothing that contains it does.
     #[default]
     Ontap,
@@ -62,11 +62,14 @@ pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
     let Some(table) = root.table("server", "[server]") else { return (SVM.into(), Settings::default()) };
     table.only(&["svm", "units", "nesting", "burst", "peak", "fair", "cache"]);
     table.missing("svm", "name the SVM that owns the volumes, such as svm01");
-    let units = table.choice("units", &[("decimal", Units::Decimal), ("binary", Units::Binary)]).unwrap_or_default();
+    let units =
+        table.choice("units", &[("decimal", PlanUnits::Decimal), ("binary", PlanUnits::Binary)]).unwrap_or_default();
     table.count_in(units);
     let settings = Settings {
         units,
-        nesting: table.choice("nesting", &[("ontap", Nesting::Ontap), ("free", Nesting::Free)]).unwrap_or_default(),
+        nesting: table
+            .choice("nesting", &[("ontap", PlanNesting::Ontap), ("free", PlanNesting::Free)])
+            .unwrap_or_default(),
         burst: table.choice("burst", &[("none", Burst::None), ("ontap", Burst::Ontap)]).unwrap_or_default(),
         peak: table.choice("peak", &[("ceiling", Peak::Ceiling), ("credits", Peak::Credits)]).unwrap_or_default(),
         fair: table.flag("fair").unwrap_or_default(),
@@ -90,8 +93,8 @@ impl Settings {
     /// What differs from a pool that says nothing, in words.
     pub(super) fn describe(&self) -> Vec<&'static str> {
         let said = [
-            (self.units == Units::Binary, "a GB is 2^30 bytes"),
-            (self.nesting == Nesting::Free, "every level may carry a policy"),
+            (self.units == PlanUnits::Binary, "a GB is 2^30 bytes"),
+            (self.nesting == PlanNesting::Free, "every level may carry a policy"),
             (self.burst == Burst::Ontap, "a policy without a burst has ONTAP's, 50 % for 1 s"),
             (self.peak == Peak::Credits, "peaks of adaptive policies are reached on credit"),
             (self.fair, "SVMs take turns"),

@@ -6,7 +6,7 @@ use block::{Bytes, ParseBytesError};
 
 /// What a size without an `i` in its unit counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Units {
+pub enum PlanUnits {
     /// `1GB` is 10^9 bytes, and a TB of a rate is 10^12.
     #[default]
     Decimal,
@@ -34,13 +34,13 @@ pub enum ParseSpaceError {
 }
 
 /// Reads `1GB`, `512MiB`, `4096`: units without an `i` count as `units` says.
-pub fn parse_space(given: &str, units: Units) -> Result<Bytes, ParseSpaceError> {
+pub fn parse_space(given: &str, units: PlanUnits) -> Result<Bytes, ParseSpaceError> {
     const LETTERS: &str = "kmgtp";
     let text = given.trim().to_ascii_lowercase();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let letter = unit.trim().trim_end_matches('b');
-    let power = LETTERS.find(letter).filter(|_| letter.len() == 1 && units == Units::Decimal);
+    let power = LETTERS.find(letter).filter(|_| letter.len() == 1 && units == PlanUnits::Decimal);
     let Some(power) = power.filter(|_| !number.is_empty()) else {
         return given.parse().map_err(|error| match error {
             ParseBytesError::Number(given) => ParseSpaceError::Number(given),
@@ -68,9 +68,13 @@ mod tests {
             ("4096", 4096, 4096),
             ("4096B", 4096, 4096),
         ] {
-            assert_eq!((read(text, Units::Decimal), read(text, Units::Binary)), (Ok(decimal), Ok(binary)), "{text}");
+            assert_eq!(
+                (read(text, PlanUnits::Decimal), read(text, PlanUnits::Binary)),
+                (Ok(decimal), Ok(binary)),
+                "{text}"
+            );
         }
-        for units in [Units::Decimal, Units::Binary] {
+        for units in [PlanUnits::Decimal, PlanUnits::Binary] {
             assert!(matches!(read("1.5GB", units), Err(ParseSpaceError::Number(_))));
             assert!(matches!(read("GB", units), Err(ParseSpaceError::Number(_))));
             assert!(matches!(read("1XB", units), Err(ParseSpaceError::Unit { .. })));

@@ -5,7 +5,7 @@
 //! default is at hand and go on to find the rest.
 
 use super::error::{PlanError, PlanErrors, Problem};
-use super::space::{Units, parse_space};
+use super::space::{PlanUnits, parse_space};
 use super::{advice, duration, unfold};
 use block::{Bytes, Span};
 use std::cell::{Cell, RefCell};
@@ -23,7 +23,7 @@ pub(super) struct Report<'t> {
     line_ends: Vec<usize>,
     errors: RefCell<Vec<PlanError>>,
     /// How sizes of space are counted; said by the file itself.
-    units: Cell<Units>,
+    units: Cell<PlanUnits>,
 }
 
 /// A table of the file.
@@ -227,7 +227,7 @@ impl<'t> Table<'t> {
     }
 
     /// Counts all sizes of space that are read from now on in these units.
-    pub(super) fn count_in(&self, units: Units) {
+    pub(super) fn count_in(&self, units: PlanUnits) {
         self.report.units.set(units);
     }
 

@@ -86,7 +86,7 @@ fn a_random_job_visits_each_block_once_and_then_begins_anew_if_told_to() {
 fn runs_follow_a_random_place() {
     let runs = spec(|spec| {
         spec.reach.order = Order::Random { run: 8, same: false };
-        spec.reach.coverage = Coverage::Free;
+        spec.reach.coverage = BlockCoverage::Free;
     });
     for run in all(&runs, &[REGION], 1000).chunks(8) {
         for pair in run.windows(2) {
@@ -102,7 +102,7 @@ fn a_mix_has_its_share_of_reads() {
     let mix = spec(|spec| {
         spec.reach.mix = Mix::ReadWrite { read_percent: 70 };
         spec.reach.order = Order::RANDOM;
-        spec.reach.coverage = Coverage::Free;
+        spec.reach.coverage = BlockCoverage::Free;
         spec.ending.requests = Some(100_000);
         spec.ending.amount = Some(Amount::Bytes(Bytes::gib(1)));
     });
@@ -118,7 +118,7 @@ fn sizes_keep_their_shares() {
         spec.reach.blocks =
             PerDirection::all(BlockSizes::Split(vec![share(4096, 10), share(65536, 50), share(32768, 40)]));
         spec.reach.order = Order::RANDOM;
-        spec.reach.coverage = Coverage::Free;
+        spec.reach.coverage = BlockCoverage::Free;
         spec.ending.requests = Some(10_000);
         spec.ending.amount = Some(Amount::Bytes(Bytes::gib(100)));
     });
@@ -185,7 +185,7 @@ fn files_by_size_make_every_block_as_likely() {
     let spec = spec(|spec| {
         spec.file_order = FileOrder { turns: Turns::BySize, requests_each: 1 };
         spec.reach.order = Order::RANDOM;
-        spec.reach.coverage = Coverage::Free;
+        spec.reach.coverage = BlockCoverage::Free;
         spec.ending.requests = Some(10_000);
         spec.ending.amount = Some(Amount::Bytes(Bytes::gib(1)));
     });
@@ -307,7 +307,7 @@ proptest! {
             reach: Reach {
                 order: Order::RANDOM,
                 distribution: PerDirection::all(distribution),
-                coverage: Coverage::Free,
+                coverage: BlockCoverage::Free,
                 blocks: PerDirection::all(BlockSizes::Range { least: 4096, most: 65536, step: 4096 }),
                 ..Reach::default()
             },

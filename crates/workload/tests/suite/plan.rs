@@ -3,7 +3,7 @@
 
 use block::{Bytes, Iops, Span};
 use stats::{Criterion, Rate};
-use workload::plan::{Burst, Nesting, PHASE_DEFAULT, Peak, Settings, Units};
+use workload::plan::{Burst, PHASE_DEFAULT, Peak, PlanNesting, PlanUnits, Settings};
 use workload::{Arrival, BlockShare, Blocks, Pattern, Plan, Range, Spacing};
 
 /// A plan of one volume and `rest`.
@@ -186,8 +186,8 @@ fn the_server_takes_policies_as_the_plan_says() {
         "units = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\nfair = true\ncache = \"32MiB\"",
     );
     let expected = Settings {
-        units: Units::Binary,
-        nesting: Nesting::Free,
+        units: PlanUnits::Binary,
+        nesting: PlanNesting::Free,
         burst: Burst::Ontap,
         peak: Peak::Credits,
         fair: true,
@@ -203,7 +203,7 @@ fn the_server_takes_policies_as_the_plan_says() {
 /// read it.
 #[test]
 fn every_kind_of_device_is_read() {
-    use workload::plan::Figure::{Count, Size, Time};
+    use workload::plan::DeviceFigure::{Count, Size, Time};
     let device =
         |lines: &str| loaded("depth = 1", &format!("[[phase]]\nname = \"p\"\n[device]\n{lines}")).device.unwrap();
     let disk = device("kind = \"disk\"\nrotation = \"4ms\"\nwindow = 1\nchanges = [{ at = \"10s\", percent = 50 }]");

@@ -2,12 +2,12 @@
 
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
-use cache::{Cache, Curve, Key, PartitionId, Policy, Shards, Worth, advise};
+use cache::{Cache, Curve, Eviction, Key, PartitionId, Shards, Worth, advise};
 use fio::trace::{Action, Trace};
 use ontap::show::size;
 use ontap::value::SizeUnits;
-use report::chart::{Axis, Chart, Level, LevelKind, Look, Mark};
-use report::section::{Cell, Charts, Figure, Group, Notes, Preformatted, Row, Table, Tables};
+use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
+use report::section::{Charts, Figure, Group, Notes, Preformatted, Table, TableCell, TableRow, Tables};
 use report::text::{count, thousands, wrap};
 use report::{Page, picture};
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ impl Found {
         }
         let advice = advise(&curve, FROM / page);
         let played = advice.best.filter(|best| best.pages <= PLAYED_MAX).map(|best| {
-            let mut cache = Cache::new(best.pages as u32, Policy::default());
+            let mut cache = Cache::new(best.pages as u32, Eviction::default());
             let part = PartitionId::default();
             let hits = keys().filter(|key| {
                 let hit = cache.get(part, *key).is_some();
@@ -186,7 +186,7 @@ impl Found {
         if let Some(best) = self.best {
             let says = vec![format!("{} is worth its memory", self.bytes(best.pages))];
             let figure = best.hits * 100.0;
-            chart.marks.push(Mark::Level(Level { from: low, to: high, figure, says, kind: LevelKind::Limit }));
+            chart.marks.push(Mark::Level(Threshold { from: low, to: high, figure, says, kind: LevelKind::Limit }));
         }
         chart
     }
@@ -201,10 +201,10 @@ impl Found {
             figures: vec![Figure::of(self.chart())],
             small: false,
         });
-        let row = |worth: &Worth| Row {
+        let row = |worth: &Worth| TableRow {
             name: self.bytes(worth.pages),
             remarks: Vec::new(),
-            cells: [worth.hits, worth.gained].map(|share| Cell::from(format!("{:.1}", share * 100.0))).to_vec(),
+            cells: [worth.hits, worth.gained].map(|share| TableCell::from(format!("{:.1}", share * 100.0))).to_vec(),
         };
         page.add(Tables {
             heading: "The sizes".into(),

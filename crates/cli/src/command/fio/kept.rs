@@ -5,15 +5,15 @@ use crate::play::now_unix_ms;
 use block::Span;
 use fio::Invocation;
 use stats::job::JobOutcome;
-use stats::run::{Actor, Place, Point, Run, State};
+use stats::run::{Point, Run, RunActor, RunPlace, State};
 use std::path::Path;
 use workload::job::{Direction, EngineKind, JobSpec, Mix, Pace, stages};
 
 /// The files and devices that jobs load.
 pub fn paths(specs: &[JobSpec]) -> Vec<&Path> {
     let files = specs.iter().flat_map(|spec| match &spec.place {
-        workload::job::Place::Files(files) => &files[..],
-        workload::job::Place::Named { .. } | workload::job::Place::Null { .. } => &[],
+        workload::job::JobPlace::Files(files) => &files[..],
+        workload::job::JobPlace::Named { .. } | workload::job::JobPlace::Null { .. } => &[],
     });
     files.map(|file| file.path.as_path()).collect()
 }
@@ -30,7 +30,7 @@ pub fn begun(invocation: &Invocation, specs: &[JobSpec], simulated: bool) -> Run
     let mut run = Run { identity, machine: memory::this_machine(backend), ..Run::default() };
     for (number, spec) in (0..).zip(specs) {
         let place = Some(run.place(place(spec)));
-        run.actors.push(Actor { name: spec.name.clone(), group: Some(spec.group), place, ..Actor::default() });
+        run.actors.push(RunActor { name: spec.name.clone(), group: Some(spec.group), place, ..RunActor::default() });
         settings(&mut run, number, spec);
     }
     run
@@ -90,16 +90,16 @@ fn named(name: &str) -> &'static str {
     }
 }
 
-fn place(spec: &JobSpec) -> Place {
+fn place(spec: &JobSpec) -> RunPlace {
     let (kind, name, size) = match &spec.place {
-        workload::job::Place::Files(files) => {
+        workload::job::JobPlace::Files(files) => {
             let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
             ("file", names.join(", "), None)
         }
-        workload::job::Place::Named { name, .. } => (named(name), name.clone(), None),
-        workload::job::Place::Null { size } => ("null", "null".to_owned(), Some(size.0)),
+        workload::job::JobPlace::Named { name, .. } => (named(name), name.clone(), None),
+        workload::job::JobPlace::Null { size } => ("null", "null".to_owned(), Some(size.0)),
     };
-    Place { kind: kind.into(), name, size }
+    RunPlace { kind: kind.into(), name, size }
 }
 
 fn settings(run: &mut Run, actor: u32, spec: &JobSpec) {

@@ -13,7 +13,7 @@ use stats::job::JobOutcome;
 use std::path::PathBuf;
 use std::sync::Arc;
 use workload::job::{
-    Amount, BlockSizes, Direction, FileSpec, JobSpec, Mix, PerDirection, Place, Replay, ReplayAsk, ReplayRow,
+    Amount, BlockSizes, Direction, FileSpec, JobPlace, JobSpec, Mix, PerDirection, Replay, ReplayAsk, ReplayRow,
 };
 
 /// Makes `spec` run the recording that its job names, if it names one.
@@ -42,20 +42,20 @@ pub fn maker_of(invocation: &Invocation, index: usize) -> Option<usize> {
 pub fn awaiting(job: &Job, spec: JobSpec, maker: &JobSpec) -> JobSpec {
     let target = &job.options.target;
     let files = match &maker.place {
-        Place::Files(files) => files.clone(),
-        Place::Named { region, .. } => vec![FileSpec { path: unnamed(maker), ..region.clone() }],
-        Place::Null { size } => {
+        JobPlace::Files(files) => files.clone(),
+        JobPlace::Named { region, .. } => vec![FileSpec { path: unnamed(maker), ..region.clone() }],
+        JobPlace::Null { size } => {
             vec![FileSpec { path: unnamed(maker), size: Some(Amount::Bytes(*size)), ..FileSpec::default() }]
         }
     };
     let longest = files.iter().filter_map(end_of).max();
     let place = match (&spec.place, &target.replay_redirect) {
-        (Place::Null { .. }, _) => Place::Null { size: longest.unwrap_or(NULL_BYTES) },
-        (Place::Named { .. }, _) => spec.place.clone(),
-        (Place::Files(_), None) => Place::Files(files),
-        (Place::Files(_), Some(one)) => {
+        (JobPlace::Null { .. }, _) => JobPlace::Null { size: longest.unwrap_or(NULL_BYTES) },
+        (JobPlace::Named { .. }, _) => spec.place.clone(),
+        (JobPlace::Files(_), None) => JobPlace::Files(files),
+        (JobPlace::Files(_), Some(one)) => {
             let size = longest.map(Amount::Bytes);
-            Place::Files(vec![FileSpec { path: one.into(), size, ..FileSpec::default() }])
+            JobPlace::Files(vec![FileSpec { path: one.into(), size, ..FileSpec::default() }])
         }
     };
     let mut awaiting = JobSpec { place, ..spec };
@@ -111,7 +111,7 @@ fn played(job: &Job, spec: JobSpec, bytes: &[u8]) -> Result<JobSpec> {
     let target = &job.options.target;
     let trace = Trace::read(bytes).with_context(|| about(job))?;
     // An export or nothing is one place, whatever the recording's files are called.
-    let redirected = target.replay_redirect.is_some() || !matches!(spec.place, Place::Files(_));
+    let redirected = target.replay_redirect.is_some() || !matches!(spec.place, JobPlace::Files(_));
     let rows: Arc<[ReplayRow]> = trace.played(target.playing).map(|event| row(event, redirected)).collect();
     if rows.is_empty() {
         bail!("{}: it has no requests", about(job));
@@ -126,8 +126,8 @@ fn played(job: &Job, spec: JobSpec, bytes: &[u8]) -> Result<JobSpec> {
         FileSpec { path: PathBuf::from(name), size: Some(Amount::Bytes(Bytes(extent))), ..FileSpec::default() }
     };
     let place = match spec.place {
-        Place::Files(_) => Place::Files(names.into_iter().enumerate().map(file).collect()),
-        Place::Null { .. } => Place::Null { size: Bytes(replay.extent(0)) },
+        JobPlace::Files(_) => JobPlace::Files(names.into_iter().enumerate().map(file).collect()),
+        JobPlace::Null { .. } => JobPlace::Null { size: Bytes(replay.extent(0)) },
         export => export,
     };
     Ok(with_shape(JobSpec { place, ..spec }, replay))

@@ -18,7 +18,7 @@ use fio::{Eta, Flags};
 use stats::job::JobOutcome;
 use std::io::{IsTerminal as _, stderr};
 use std::path::Path;
-use workload::job::{Amount, Direction, JobSpec, PerDirection, Place, stages};
+use workload::job::{Amount, Direction, JobPlace, JobSpec, PerDirection, stages};
 
 /// Bars of the sparkline: so many of the last readings.
 const RECENT: usize = 12;
@@ -254,9 +254,9 @@ fn bytes_of(spec: &JobSpec) -> Option<u64> {
         _ => None,
     };
     let whole = match &spec.place {
-        Place::Files(files) => files.iter().map(|file| sized(file.size)).sum::<Option<u64>>(),
-        Place::Named { region, .. } => sized(region.size),
-        Place::Null { size } => Some(size.0),
+        JobPlace::Files(files) => files.iter().map(|file| sized(file.size)).sum::<Option<u64>>(),
+        JobPlace::Named { region, .. } => sized(region.size),
+        JobPlace::Null { size } => Some(size.0),
     };
     let pass = sized(spec.ending.amount).or(whole)?;
     Some(pass.saturating_mul(u64::from(spec.ending.loops.max(1))))

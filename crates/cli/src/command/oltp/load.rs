@@ -7,7 +7,7 @@ use crate::live::{Live, Stream};
 use crate::memory::{self, Kept, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
-use ::database::{Database, Dates, Pace, Plan, ServerWatch, Whistle, play, process};
+use ::database::{Database, Dates, PointWatcher, ServerWatch, UserPlan, Whistle, play, process};
 use ::oltp::{
     Around, Asked, Columns, Draws, Evidence, Figures, Ledger, Limiter, Mode, Ranges, ServerCounts, Step, add_point,
     asked, goes_on, limiter, page, results_xml, seconds_csv, summary, sweep_page,
@@ -196,7 +196,7 @@ impl<'a> Field<'a> {
 
     fn play(&mut self, users: u32, columns: Option<&Columns>) -> Result<Played> {
         let work = self.work;
-        let plan = Plan {
+        let plan = UserPlan {
             users,
             mix: work.mix()?,
             think: work.think(),
@@ -364,7 +364,7 @@ struct Watch<'a> {
     server: Option<ServerWatch>,
 }
 
-impl Pace for Watch<'_> {
+impl PointWatcher for Watch<'_> {
     fn begins(&mut self) {
         if let Some(kept) = self.kept {
             kept.begins();

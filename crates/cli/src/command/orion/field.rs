@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, RunSettings, Simulation, Watch};
-use orion::{Ask, Measured, Role, Spot, Test, Volume, Where};
+use orion::{Ask, JobRole, LoadPoint, MeasuredPoint, OrionVolume, Test, Where};
 use stats::job::JobOutcome;
 use stats::run::Run;
 use std::path::Path;
@@ -23,7 +23,7 @@ const SIMULATED: Bytes = Bytes::gib(100);
 /// What a test loads.
 pub struct Field<'a> {
     /// Its volumes, in their order.
-    pub volumes: Vec<Volume>,
+    pub volumes: Vec<OrionVolume>,
     storage: Storage<'a>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Field<'a> {
             Storage::Real => listed(&ask.test_name)?.iter().map(|path| volume(path)).collect::<Result<_>>()?,
             Storage::Simulated(_) => {
                 let count = ask.disks.unwrap_or(1);
-                let volume = |n| Volume { name: format!("volume {n}"), size: SIMULATED.0, at: Where::Simulated };
+                let volume = |n| OrionVolume { name: format!("volume {n}"), size: SIMULATED.0, at: Where::Simulated };
                 (1..=count).map(volume).collect()
             }
         };
@@ -63,10 +63,10 @@ impl<'a> Field<'a> {
     ///
     /// # Errors
     /// Nothing was run.
-    pub fn play(&self, spot: Spot, start: Span, watching: Watching<'_>) -> Result<Measured> {
+    pub fn play(&self, spot: LoadPoint, start: Span, watching: Watching<'_>) -> Result<MeasuredPoint> {
         let (ask, number) = (&watching.test.ask, watching.number() as u64);
         let counted = self.volumes.iter().any(|volume| volume.at == Where::File);
-        let (roles, specs): (Vec<Role>, Vec<_>) =
+        let (roles, specs): (Vec<JobRole>, Vec<_>) =
             orion::jobs(&ask.load, &self.volumes, spot, number).into_iter().unzip();
         let before = Counters::now();
         let outcomes = match self.storage {
@@ -81,7 +81,7 @@ impl<'a> Field<'a> {
                     ..RunSettings::default()
                 };
                 let so_far =
-                    |outcomes| Measured::of(spot, start, roles.iter().copied().zip(outcomes).collect(), counted);
+                    |outcomes| MeasuredPoint::of(spot, start, roles.iter().copied().zip(outcomes).collect(), counted);
                 engine::job::run(&specs, &settings, &mut Played { watching, so_far, rows: JobRows::default() })?
             }
             Storage::Simulated(device) => {
@@ -91,9 +91,9 @@ impl<'a> Field<'a> {
                 simulation.run(target, &VirtualClock::new(), &mut || watching.stop.is_asked(), &mut |_, _| Ok(None))
             }
         };
-        let point = Measured::of(spot, start, roles.into_iter().zip(outcomes).collect(), counted);
+        let point = MeasuredPoint::of(spot, start, roles.into_iter().zip(outcomes).collect(), counted);
         let fetched = Counters::now().fetched_since(&before).filter(|_| counted);
-        Ok(Measured { fetched, ..point })
+        Ok(MeasuredPoint { fetched, ..point })
     }
 }
 
@@ -114,7 +114,7 @@ fn listed(test_name: &str) -> Result<Vec<String>> {
 }
 
 /// A volume that is there and may be read.
-fn volume(path: &str) -> Result<Volume> {
+fn volume(path: &str) -> Result<OrionVolume> {
     if Path::new(path).is_dir() {
         bail!("{path}: is a folder; a volume is a device or a file");
     }
@@ -126,7 +126,7 @@ fn volume(path: &str) -> Result<Volume> {
         Place::Joined { stripe: None, .. } => Where::Concatenated,
         Place::Joined { stripe: Some(_), .. } => Where::Striped,
     };
-    Ok(Volume { name: path.to_owned(), size: found.size.0, at })
+    Ok(OrionVolume { name: path.to_owned(), size: found.size.0, at })
 }
 
 /// What a point that is measured is part of.
@@ -158,7 +158,7 @@ struct Played<'w, F> {
     rows: JobRows,
 }
 
-impl<F: Fn(Vec<JobOutcome>) -> Measured> Watch for Played<'_, F> {
+impl<F: Fn(Vec<JobOutcome>) -> MeasuredPoint> Watch for Played<'_, F> {
     fn laying_out(&mut self, _path: &Path, _bytes: u64) {}
 
     fn note(&mut self, line: &str) {

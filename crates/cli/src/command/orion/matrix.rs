@@ -9,7 +9,7 @@ use crate::terminal;
 use anyhow::Result;
 use block::{Span, Time};
 use engine::Scene;
-use orion::{Measured, Test};
+use orion::{MeasuredPoint, Test};
 use stats::run::{Point, Run};
 use uring::Clock;
 
@@ -28,7 +28,7 @@ pub struct Matrix<'t> {
     /// Where it is kept.
     pub kept: Kept,
     /// What was measured.
-    pub points: Vec<Measured>,
+    pub points: Vec<MeasuredPoint>,
     clock: Clock,
     /// When the files are written next.
     next: Time,

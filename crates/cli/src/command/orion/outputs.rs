@@ -1,7 +1,7 @@
 //! A test's files, each written whole in one step, so that a reader meanwhile reads a whole one.
 
 use anyhow::{Context as _, Result};
-use orion::{Measured, Test};
+use orion::{MeasuredPoint, Test};
 use report::{Page, text};
 use stats::Machine;
 use std::fs;
@@ -33,7 +33,7 @@ impl Outputs {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write(&self, test: &Test, points: &[Measured]) -> Result<()> {
+    pub fn write(&self, test: &Test, points: &[MeasuredPoint]) -> Result<()> {
         let files = orion::files(test, points);
         files.iter().try_for_each(|(kind, text)| replace(&file(&self.stem, kind), text))?;
         let Some(path) = &test.ask.page else { return Ok(()) };

@@ -16,7 +16,7 @@ use array::VirtualClock;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, RunSettings, Simulation, Watch};
 use ranread::kept::{self, Taken};
-use ranread::{Aim, Batch, Effort, Evidence, Load, Measured, Row, State};
+use ranread::{Aim, Batch, BatchEvidence, Effort, Load, Measured, ProcessRow, ProcessState};
 use report::text;
 use stats::job::{JobOutcome, Losses};
 use stats::run::{Identity, Run};
@@ -36,7 +36,7 @@ pub struct Field<'a> {
     aims: Vec<Aim>,
     storage: Storage<'a>,
     /// How the targets are called.
-    places: Vec<run::Place>,
+    places: Vec<run::RunPlace>,
     /// Bytes of all targets; `None` where it does not matter.
     size: Option<Bytes>,
     running: Option<Running>,
@@ -195,7 +195,7 @@ impl<'a> Field<'a> {
         let repeat = (run.points.len() as u64).saturating_sub(1);
         let specs =
             if self.relation.is_some() { Vec::new() } else { ranread::jobs(&self.load, &self.aims, processes, repeat) };
-        let blank = Row::blank(date::since_1970().as_secs(), self.name(), processes, &self.load);
+        let blank = ProcessRow::blank(date::since_1970().as_secs(), self.name(), processes, &self.load);
         let before = Counters::now();
         let finished = match (self.storage, &self.relation) {
             (Storage::Real, Some(relation)) => {
@@ -229,7 +229,7 @@ impl<'a> Field<'a> {
         let Finished { outcomes, fetched, looked } = finished;
         let after = Counters::now();
         self.complain(&outcomes);
-        let rows = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
+        let rows = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, ProcessState::Whole, outcome)).collect();
         let batch = Batch { rows };
         let mut evidence = self.evidence(&outcomes, &before, &after);
         if let Some(looked) = looked {
@@ -265,7 +265,7 @@ impl<'a> Field<'a> {
     }
 
     /// Says where a server's blocks came from.
-    fn tell_of_server(&mut self, evidence: &Evidence, looked: Looked) {
+    fn tell_of_server(&mut self, evidence: &BatchEvidence, looked: Looked) {
         // The first reason holds: one batch of a sweep that says nothing of the storage is enough.
         self.unsure = self.unsure.take().or_else(|| relation::unsure(evidence, looked));
         terminal::complain(&relation::said(evidence, looked));
@@ -288,8 +288,8 @@ impl<'a> Field<'a> {
 
     /// What was seen of the machine meanwhile; of a simulated device nothing of this machine
     /// counts.
-    fn evidence(&self, outcomes: &[JobOutcome], before: &Counters, after: &Counters) -> Evidence {
-        let Storage::Real = self.storage else { return Evidence::default() };
+    fn evidence(&self, outcomes: &[JobOutcome], before: &Counters, after: &Counters) -> BatchEvidence {
+        let Storage::Real = self.storage else { return BatchEvidence::default() };
         let mut reads = Track::default();
         outcomes.iter().for_each(|outcome| reads.absorb(&outcome.tape[Direction::Read]));
         let spread = reads.iops_spread();
@@ -298,7 +298,7 @@ impl<'a> Field<'a> {
         let busy = |disk: &stats::job::DiskUse| disk.busy.as_secs_f64() / disk.over.as_secs_f64().max(1e-9);
         let busiest = disks.iter().max_by(|one, other| busy(one).total_cmp(&busy(other)));
         let counted = self.aims.iter().all(|aim| matches!(aim, Aim::Database { .. } | Aim::Device { .. }));
-        Evidence {
+        BatchEvidence {
             device_busy: busiest.map(|disk| busy(disk).min(1.0)),
             device: busiest.map_or(String::new(), |disk| disk.name.clone()),
             cpu_busy: after.cpu_busy_since(before),
@@ -359,7 +359,7 @@ fn is_special(target: &str) -> bool {
 }
 
 /// How a target is called where runs are kept: a database by its directory.
-fn place(aim: &Aim, target: &str, size: Bytes) -> run::Place {
+fn place(aim: &Aim, target: &str, size: Bytes) -> run::RunPlace {
     let (kind, name) = match aim {
         Aim::Database { .. } => ("folder", database::with_slash(target)),
         Aim::Device { .. } | Aim::Simulated { .. } => ("file", target.to_owned()),
@@ -370,7 +370,7 @@ fn place(aim: &Aim, target: &str, size: Bytes) -> run::Place {
         Aim::Relation { name } => ("database", name.clone()),
         Aim::Nothing { .. } => ("null", target.to_owned()),
     };
-    run::Place { kind: kind.into(), name, size: Some(size.0) }
+    run::RunPlace { kind: kind.into(), name, size: Some(size.0) }
 }
 
 /// What a batch is watched by.
@@ -417,7 +417,7 @@ impl Watch for Watching<'_> {
 
     fn interim(&mut self, _passed: Span, outcomes: Vec<JobOutcome>) {
         let mut run = self.run.clone();
-        kept::add(&mut run, Taken { start: self.start, state: State::Running, outcomes });
+        kept::add(&mut run, Taken { start: self.start, state: ProcessState::Running, outcomes });
         self.watched.kept.so_far(run);
     }
 

@@ -72,7 +72,7 @@ impl<L: Loads> Scene for Batches<'_, '_, &mut L> {
         let watched = Watched { stop: self.stop, dots: self.dots, live: &mut self.live, kept: self.kept };
         let (batch, measured) = self.field.play(self.processes, begun, run, watched)?;
         self.played = run.points.last().map_or(Span::ZERO, |point| point.end);
-        let whole = !self.stop.is_asked() && batch.done() > 0 && batch.state() == ranread::State::Whole;
+        let whole = !self.stop.is_asked() && batch.done() > 0 && batch.state() == ranread::ProcessState::Whole;
         self.loads.took(&batch, measured);
         if self.kept.is_due() {
             self.kept.so_far(run.clone());

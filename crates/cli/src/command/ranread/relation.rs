@@ -8,7 +8,7 @@ use ::database::{BLOCK, Database, Looked, Relation, Whistle};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span};
 use oltp::{Chance, Failure};
-use ranread::{Effort, Evidence, Load, PurgeAsk, SetupAsk};
+use ranread::{BatchEvidence, Effort, Load, PurgeAsk, SetupAsk};
 use stats::job::{JobError, JobOutcome};
 use stats::{Ended, Noted, Tape};
 use std::path::Path;
@@ -112,7 +112,7 @@ pub fn play(
 const REACHED: f64 = 0.9;
 
 /// Why the reads say nothing of the storage; `None` where they reached it.
-pub fn unsure(evidence: &Evidence, looked: Looked) -> Option<String> {
+pub fn unsure(evidence: &BatchEvidence, looked: Looked) -> Option<String> {
     if looked.hits + looked.reads == 0 {
         return Some("the server counted no block".into());
     }
@@ -126,7 +126,7 @@ pub fn unsure(evidence: &Evidence, looked: Looked) -> Option<String> {
 }
 
 /// Where the blocks came from, in a line.
-pub fn said(evidence: &Evidence, looked: Looked) -> String {
+pub fn said(evidence: &BatchEvidence, looked: Looked) -> String {
     let all = (looked.hits + looked.reads).max(1) as f64;
     let device = evidence.cached().map_or("unknown".to_owned(), |cached| format!("{:.1} %", (1.0 - cached) * 100.0));
     format!("blocks: {:.1} % in the server's cache, {device} from the device", looked.hits as f64 / all * 100.0)

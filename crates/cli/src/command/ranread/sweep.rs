@@ -78,7 +78,7 @@ impl Loads for Climb {
     }
 
     fn took(&mut self, batch: &Batch, measured: Measured) {
-        let whole = batch.done() > 0 && batch.state() == ranread::State::Whole;
+        let whole = batch.done() > 0 && batch.state() == ranread::ProcessState::Whole;
         if let Some(load) = self.load.filter(|_| whole) {
             self.sweep.record(load, measured);
         }

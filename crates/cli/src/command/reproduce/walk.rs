@@ -3,7 +3,7 @@
 use super::Setting;
 use crate::play;
 use anyhow::{Context as _, Result};
-use capacity::{Comparison, Step, Steps};
+use capacity::{Comparison, WalkStep, WalkSteps};
 use stats::Recording;
 
 /// The steps, with the published commands.
@@ -11,14 +11,14 @@ const PLAN: &str = include_str!("../../../../../plans/fsx-qos.toml");
 
 pub fn walk(setting: &Setting) -> Result<Comparison> {
     let recording = play::quietly(PLAN, "fsx-qos.toml", setting.array.as_ref(), 1.0)?;
-    let step = |phase: usize| -> Option<Step> {
+    let step = |phase: usize| -> Option<WalkStep> {
         let name = recording.phases[phase].name.split(' ').nth(1)?.to_string();
         let mut figures: Vec<(f64, f64)> = (0..3).map(|volume| figure(&recording, phase, &[volume])).collect();
         figures.push(figure(&recording, phase, &[0, 1]));
-        Some(Step { name, figures })
+        Some(WalkStep { name, figures })
     };
     let steps = (0..recording.phases.len()).map(|phase| step(phase).context("a phase is called: step N"));
-    Ok(capacity::walk_through(&Steps(steps.collect::<Result<_>>()?), &setting.others)?)
+    Ok(capacity::walk_through(&WalkSteps(steps.collect::<Result<_>>()?), &setting.others)?)
 }
 
 /// IOPS of these workloads together in a phase without its first second, and the most in any of its

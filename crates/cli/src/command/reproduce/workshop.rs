@@ -3,8 +3,8 @@
 use super::Setting;
 use crate::command::fio;
 use anyhow::Result;
-use capacity::{Cells, Comparison, Step, Steps};
-use workload::plan::{Device, Figure};
+use capacity::{Cells, Comparison, WalkStep, WalkSteps};
+use workload::plan::{Device, DeviceFigure};
 
 /// Seconds for which the curves go on: past the end of the credit, at 27.2 minutes.
 const LONG: u64 = 1900;
@@ -27,7 +27,7 @@ pub fn workshop(setting: &Setting) -> Result<Comparison> {
         let flows = published.number(row, "nconnect")? as u64;
         let done = play(&line, published.number(row, "runtime_s")? as u64, &with_flows(&device, flows))?;
         let figure = if block == "1M" { done.mb_s() } else { done.iops() };
-        steps.push(Step { name: name.into(), figures: vec![(figure, figure)] });
+        steps.push(WalkStep { name: name.into(), figures: vec![(figure, figure)] });
     }
     let mut curves = Vec::new();
     let ways = [
@@ -39,7 +39,7 @@ pub fn workshop(setting: &Setting) -> Result<Comparison> {
         let line = Line { write: false, block: "1M", size, jobs: "2", depth: "64" };
         curves.push((name.to_string(), play(&line, seconds, &with_flows(&device, flows))?.curve()));
     }
-    Ok(capacity::workshop(&Steps(steps), curves, &setting.others)?)
+    Ok(capacity::workshop(&WalkSteps(steps), curves, &setting.others)?)
 }
 
 /// What differs between the workshop's lines.
@@ -56,7 +56,7 @@ fn with_flows(device: &Device, flows: u64) -> Device {
     let mut device = device.clone();
     for (name, figure) in device.stages.iter_mut().flat_map(|stage| &mut stage.said) {
         if *name == "flows" {
-            *figure = Figure::Count(flows);
+            *figure = DeviceFigure::Count(flows);
         }
     }
     device

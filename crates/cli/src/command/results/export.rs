@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use crate::terminal;
 use anyhow::{Context as _, Result, bail};
 use block::Span;
-use results::Cell;
+use results::SqlValue;
 use std::path::PathBuf;
 
 /// Export runs as CSV, TSV, JSON, Parquet or a workbook
@@ -126,12 +126,12 @@ pub fn separated(answer: &results::Answer, separator: char) -> String {
             false => words,
         }
     };
-    let shown = |cell: &Cell| match cell {
-        Cell::Null => String::new(),
-        Cell::Integer(number) => number.to_string(),
-        Cell::Real(number) => number.to_string(),
-        Cell::Text(words) => quoted(words),
-        Cell::Bytes(bytes) => format!("{bytes} bytes"),
+    let shown = |cell: &SqlValue| match cell {
+        SqlValue::Null => String::new(),
+        SqlValue::Integer(number) => number.to_string(),
+        SqlValue::Real(number) => number.to_string(),
+        SqlValue::Text(words) => quoted(words),
+        SqlValue::Bytes(bytes) => format!("{bytes} bytes"),
     };
     let line = |cells: Vec<String>| cells.join(&separator.to_string()) + "\n";
     let head = line(answer.columns.iter().map(|column| quoted(column)).collect());
@@ -140,15 +140,15 @@ pub fn separated(answer: &results::Answer, separator: char) -> String {
 
 /// An array of objects, one a line.
 pub fn json(answer: &results::Answer) -> String {
-    let value = |cell: &Cell| match cell {
-        Cell::Null => "null".to_owned(),
-        Cell::Integer(number) => number.to_string(),
-        Cell::Real(number) if number.is_finite() => number.to_string(),
-        Cell::Real(_) => "null".to_owned(),
-        Cell::Text(words) => string(words),
-        Cell::Bytes(bytes) => bytes.to_string(),
+    let value = |cell: &SqlValue| match cell {
+        SqlValue::Null => "null".to_owned(),
+        SqlValue::Integer(number) => number.to_string(),
+        SqlValue::Real(number) if number.is_finite() => number.to_string(),
+        SqlValue::Real(_) => "null".to_owned(),
+        SqlValue::Text(words) => string(words),
+        SqlValue::Bytes(bytes) => bytes.to_string(),
     };
-    let object = |row: &Vec<Cell>| {
+    let object = |row: &Vec<SqlValue>| {
         let pairs = answer.columns.iter().zip(row).map(|(column, cell)| format!("{}:{}", string(column), value(cell)));
         format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
     };
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn answer(words: &str) -> results::Answer {
-        let row = vec![Cell::Text(words.into()), Cell::Real(-1.5), Cell::Null];
+        let row = vec![SqlValue::Text(words.into()), SqlValue::Real(-1.5), SqlValue::Null];
         results::Answer { columns: vec!["name".into(), "x".into(), "y".into()], rows: vec![row], cut: false }
     }
 

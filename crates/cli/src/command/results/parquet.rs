@@ -9,7 +9,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
-use results::{Answer, Cell};
+use results::{Answer, SqlValue};
 use std::sync::Arc;
 
 /// Rows of a row group: readers take a group as a whole, or pass over it.
@@ -46,7 +46,7 @@ pub fn of(answer: &Answer) -> Result<Vec<u8>> {
     for rows in answer.rows.chunks(ROWS_A_GROUP) {
         let mut group = file.next_row_group()?;
         for (column, kind) in kinds.iter().enumerate() {
-            let cells: Vec<&Cell> = rows.iter().map(|row| &row[column]).collect();
+            let cells: Vec<&SqlValue> = rows.iter().map(|row| &row[column]).collect();
             write(&mut group, *kind, &cells).with_context(|| answer.columns[column].clone())?;
         }
         group.close()?;
@@ -77,10 +77,10 @@ fn field(name: &str, kind: Holds) -> Result<Type> {
 
 /// Writes the next column of a group. Parquet keeps the values that are there, and apart from them
 /// for each row whether there is one (definition level 1) or NULL (0).
-fn write(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, kind: Holds, cells: &[&Cell]) -> Result<()> {
+fn write(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, kind: Holds, cells: &[&SqlValue]) -> Result<()> {
     let mut column = group.next_column()?.context("a column more than the schema has")?;
-    let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!matches!(cell, Cell::Null))).collect();
-    let there = cells.iter().filter(|cell| !matches!(cell, Cell::Null));
+    let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!matches!(cell, SqlValue::Null))).collect();
+    let there = cells.iter().filter(|cell| !matches!(cell, SqlValue::Null));
     match kind {
         Holds::Whole => {
             let values = there.map(|cell| whole(cell)).collect::<Result<Vec<i64>>>()?;
@@ -98,25 +98,25 @@ fn write(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, kind: Holds, cells: 
     Ok(column.close()?)
 }
 
-fn whole(cell: &Cell) -> Result<i64> {
+fn whole(cell: &SqlValue) -> Result<i64> {
     match cell {
-        Cell::Integer(number) => Ok(*number),
+        SqlValue::Integer(number) => Ok(*number),
         other => bail!("must be a whole number, is {other:?}"),
     }
 }
 
-fn number(cell: &Cell) -> Result<f64> {
+fn number(cell: &SqlValue) -> Result<f64> {
     match cell {
-        Cell::Real(number) => Ok(*number),
+        SqlValue::Real(number) => Ok(*number),
         // SQLite says 2 for 2.0 where both sides of a division were whole.
-        Cell::Integer(number) => Ok(*number as f64),
+        SqlValue::Integer(number) => Ok(*number as f64),
         other => bail!("must be a number, is {other:?}"),
     }
 }
 
-fn words(cell: &Cell) -> Result<ByteArray> {
+fn words(cell: &SqlValue) -> Result<ByteArray> {
     match cell {
-        Cell::Text(words) => Ok(words.as_str().into()),
+        SqlValue::Text(words) => Ok(words.as_str().into()),
         other => bail!("must be words, is {other:?}"),
     }
 }
@@ -142,10 +142,10 @@ mod tests {
     fn what_is_not_of_a_columns_kind_is_an_error_with_its_name() {
         let answer = |name: &str, cell| Answer { columns: vec![name.into()], rows: vec![vec![cell]], cut: false };
         for (name, cell, line) in [
-            ("ops", Cell::Real(1.5), "ops: must be a whole number, is Real(1.5)"),
-            ("p99_us", Cell::Text("x".into()), "p99_us: must be a number, is Text(\"x\")"),
-            ("class", Cell::Integer(1), "class: must be words, is Integer(1)"),
-            ("colour", Cell::Null, "colour: is no column that Parquet has a type for"),
+            ("ops", SqlValue::Real(1.5), "ops: must be a whole number, is Real(1.5)"),
+            ("p99_us", SqlValue::Text("x".into()), "p99_us: must be a number, is Text(\"x\")"),
+            ("class", SqlValue::Integer(1), "class: must be words, is Integer(1)"),
+            ("colour", SqlValue::Null, "colour: is no column that Parquet has a type for"),
         ] {
             assert_eq!(format!("{:#}", of(&answer(name, cell)).unwrap_err()), line);
         }

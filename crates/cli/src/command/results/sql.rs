@@ -7,7 +7,7 @@ use crate::terminal;
 use anyhow::{Result, bail};
 use block::Span;
 use report::text;
-use results::Cell;
+use results::SqlValue;
 
 /// Columns of a value in a table, beyond which it is cut.
 const WIDTH_MAX: usize = 60;
@@ -61,12 +61,12 @@ impl Sql {
 
 /// Columns as wide as their values, numbers to the right.
 fn table(answer: &results::Answer) -> String {
-    let shown = |cell: &Cell| match cell {
-        Cell::Null => "-".to_owned(),
-        Cell::Integer(number) => number.to_string(),
-        Cell::Real(number) => figure(*number),
-        Cell::Text(words) => text::fit(&text::printable(&words.replace(['\n', '\t'], " ")), WIDTH_MAX),
-        Cell::Bytes(bytes) => format!("{bytes} bytes"),
+    let shown = |cell: &SqlValue| match cell {
+        SqlValue::Null => "-".to_owned(),
+        SqlValue::Integer(number) => number.to_string(),
+        SqlValue::Real(number) => figure(*number),
+        SqlValue::Text(words) => text::fit(&text::printable(&words.replace(['\n', '\t'], " ")), WIDTH_MAX),
+        SqlValue::Bytes(bytes) => format!("{bytes} bytes"),
     };
     let rows: Vec<Vec<String>> = answer.rows.iter().map(|row| row.iter().map(shown).collect()).collect();
     let heads: Vec<String> = answer.columns.iter().map(|head| text::fit(&text::printable(head), WIDTH_MAX)).collect();
@@ -75,7 +75,7 @@ fn table(answer: &results::Answer) -> String {
         widths.chain([text::width(&heads[column])]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..heads.len()).map(width).collect();
-    let right = |column: usize| answer.rows.iter().all(|row| !matches!(row[column], Cell::Text(_)));
+    let right = |column: usize| answer.rows.iter().all(|row| !matches!(row[column], SqlValue::Text(_)));
     let line = |cells: &[String]| {
         let padded = cells.iter().enumerate().map(|(column, cell)| {
             let room = " ".repeat(widths[column].saturating_sub(text::width(cell)));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_table_is_aligned_and_steers_no_terminal() {
-        let row = |name: &str, iops| vec![Cell::Text(name.into()), Cell::Real(iops), Cell::Null];
+        let row = |name: &str, iops| vec![SqlValue::Text(name.into()), SqlValue::Real(iops), SqlValue::Null];
         let answer = results::Answer {
             columns: vec!["name".into(), "iops".into(), "p99_us".into()],
             rows: vec![row("a", 1_234_567.8), row("b\u{1b}[2J\nc", 12.0)],

@@ -2,7 +2,7 @@
 //! native charts.
 
 use block::Span;
-use report::workbook::{Cell, Chart, Sheet, Workbook};
+use report::workbook::{Chart, Sheet, SheetValue, Workbook};
 use results::Answer;
 use stats::run::{Run, Slice};
 use std::collections::BTreeMap;
@@ -64,29 +64,30 @@ fn lines(runs: &[(i64, Run)]) -> Vec<Line> {
 }
 
 /// A row for each second that any line knows: the second, all IOPS, all response times.
-fn rows(lines: &[Line]) -> Vec<Vec<Cell>> {
+fn rows(lines: &[Line]) -> Vec<Vec<SheetValue>> {
     let mut seconds: Vec<u64> = lines.iter().flat_map(|line| line.slices.keys().copied()).collect();
     seconds.sort_unstable();
     seconds.dedup();
     let row = |second: u64| {
         let of = |figure: &dyn Fn(&Slice) -> Option<f64>| {
-            let cell = |line: &Line| line.slices.get(&second).and_then(figure).map_or(Cell::Empty, Cell::from);
+            let cell =
+                |line: &Line| line.slices.get(&second).and_then(figure).map_or(SheetValue::Empty, SheetValue::from);
             lines.iter().map(cell).collect::<Vec<_>>()
         };
         let iops = of(&|slice| Some(slice.ops as f64 / slice.length.as_secs_f64()));
         let response = of(&|slice| Some(slice.response?.mean.as_millis_f64()));
-        [vec![Cell::Number(second as f64)], iops, response].concat()
+        [vec![SheetValue::Number(second as f64)], iops, response].concat()
     };
     seconds.into_iter().map(row).collect()
 }
 
 fn table(name: &str, answer: &Answer) -> Sheet {
-    let cell = |cell: &results::Cell| match cell {
-        results::Cell::Null => Cell::Empty,
-        results::Cell::Integer(number) => Cell::Number(*number as f64),
-        results::Cell::Real(number) => Cell::from(*number),
-        results::Cell::Text(words) => Cell::from(words.as_str()),
-        results::Cell::Bytes(bytes) => Cell::Words(format!("{bytes} bytes")),
+    let cell = |cell: &results::SqlValue| match cell {
+        results::SqlValue::Null => SheetValue::Empty,
+        results::SqlValue::Integer(number) => SheetValue::Number(*number as f64),
+        results::SqlValue::Real(number) => SheetValue::from(*number),
+        results::SqlValue::Text(words) => SheetValue::from(words.as_str()),
+        results::SqlValue::Bytes(bytes) => SheetValue::Words(format!("{bytes} bytes")),
     };
     let rows = answer.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     Sheet { name: name.into(), heads: answer.columns.clone(), rows, ..Sheet::default() }

@@ -12,7 +12,7 @@ use block::Span;
 use results::Filter;
 use std::fs;
 use std::path::Path;
-use tiers::{Column, Figure, List, Tier};
+use tiers::{Column, List, Tier, TierFigure};
 
 /// What the database of a tier is called, and the file in it that is read.
 const NAME: &str = "TIER";
@@ -106,7 +106,7 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
     let disk = disk.filter(|_| passed > Span::ZERO).map(|disk| disk.as_secs_f64() / passed.as_secs_f64());
     if let Some(run) = last()?.filter(|run| Some(*run) != before) {
         let mut database = results::Results::open_existing(file)?;
-        for (figure, part) in [(Figure::DiskBusy, disk), (Figure::Cpu, cpu)] {
+        for (figure, part) in [(TierFigure::DiskBusy, disk), (TierFigure::Cpu, cpu)] {
             let Some(part) = part else { continue };
             database.label(run, Column::Figure(figure).key(), Some(&format!("{:.1}", (100.0 * part).min(100.0))))?;
         }

@@ -4,23 +4,23 @@ use crate::classic::device_of;
 use crate::machine;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tiers::{Row, Word};
+use tiers::{TierRow, TierWord};
 
 /// Notes what is seen under a path; nothing of what cannot be.
-pub fn look(path: &str, row: &mut Row) {
-    let mut see = |word: Word, seen: Option<String>| {
+pub fn look(path: &str, row: &mut TierRow) {
+    let mut see = |word: TierWord, seen: Option<String>| {
         let seen = seen.map(|seen| seen.trim().to_owned()).filter(|seen| !seen.is_empty());
         row.words[word as usize].seen = seen;
     };
-    see(Word::Virtualized, guest());
+    see(TierWord::Virtualized, guest());
     if path.contains("://") {
-        return see(Word::Storage, Some("network export".into()));
+        return see(TierWord::Storage, Some("network export".into()));
     }
     let Some(whole) = device_of(Path::new(path)) else {
         // A file system without a device.
-        return see(Word::Storage, machine::file_system(Path::new(path)).map(|(kind, _)| kind));
+        return see(TierWord::Storage, machine::file_system(Path::new(path)).map(|(kind, _)| kind));
     };
-    see(Word::Raid, level(&whole));
+    see(TierWord::Raid, level(&whole));
     let leaves = leaves(&whole, 0);
     let Some(leaf) = leaves.first() else { return };
     let name = |leaf: &Path| leaf.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -30,8 +30,8 @@ pub fn look(path: &str, row: &mut Row) {
     let is_named = !model.trim().is_empty() && !model.starts_with("0x");
     let called = if is_named { model.trim().to_owned() } else { name(leaf) };
     let several = if leaves.len() > 1 { format!("{} × ", leaves.len()) } else { String::new() };
-    see(Word::Storage, Some(format!("{several}{called}")));
-    see(Word::Spindle, kind(&name(leaf), &read("queue/rotational")));
+    see(TierWord::Storage, Some(format!("{several}{called}")));
+    see(TierWord::Spindle, kind(&name(leaf), &read("queue/rotational")));
 }
 
 /// The disks that a device is made of.
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn what_a_path_is_on_is_seen() {
         let seen = |path: &str| {
-            let mut row = Row::default();
+            let mut row = TierRow::default();
             look(path, &mut row);
-            row.word(Word::Storage).seen.clone()
+            row.word(TierWord::Storage).seen.clone()
         };
         assert_eq!(seen("/proc"), Some("proc".into()));
         assert_eq!(seen("nbd://127.0.0.1/x"), Some("network export".into()));

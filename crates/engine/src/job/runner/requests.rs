@@ -5,7 +5,7 @@ use crate::job::slots::{Purpose, Slot};
 use block::{Actor as _, Buf, Completion, Fault, ObjectId, Op, Request, Span, Submitted, Time};
 use stats::Tape;
 use stats::job::{Asked, AskedRow, ErrorKind, Mismatch};
-use workload::job::{Direction, JobDraft, JobNext, Place, WriteSync};
+use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
 
 /// ETIME: a request took longer than allowed.
 const TOO_SLOW: i32 = 62;
@@ -127,7 +127,7 @@ impl Runner {
     fn name_of(&self, file: u32) -> String {
         match (&self.spec.place, self.paths.get(file as usize)) {
             (_, Some(path)) => path.display().to_string(),
-            (Place::Named { name, .. }, None) => name.clone(),
+            (JobPlace::Named { name, .. }, None) => name.clone(),
             (_, None) => self.spec.name.clone(),
         }
     }

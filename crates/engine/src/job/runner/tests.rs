@@ -6,7 +6,7 @@ use stats::Punctuality;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use workload::job::{Coverage, Direction, Ending, Mix, Order, Pace, Place, Verify};
+use workload::job::{BlockCoverage, Direction, Ending, JobPlace, Mix, Order, Pace, Verify};
 
 /// Serves each request in 100 µs, side by side; what comes or is on its way in a stall ends after
 /// it.
@@ -89,7 +89,7 @@ fn play_through_cache(
 /// How large its storage claims to be.
 fn spec_bytes(spec: &JobSpec) -> u64 {
     match spec.place {
-        Place::Null { size } => size.0,
+        JobPlace::Null { size } => size.0,
         _ => 1 << 30,
     }
 }
@@ -115,7 +115,7 @@ impl Driver for Hand {
 fn six_seconds() -> JobSpec {
     JobSpec {
         name: "j".into(),
-        place: Place::Null { size: Bytes::gib(1) },
+        place: JobPlace::Null { size: Bytes::gib(1) },
         ending: Ending { time_based: true, runtime: Some(Span::from_secs(6)), ..Ending::default() },
         ..JobSpec::default()
     }
@@ -251,7 +251,7 @@ fn slices_of_offsets_are_counted_where_asked() {
     let mut spec = six_seconds();
     spec.pacing.depth = 1;
     spec.reach.order = Order::RANDOM;
-    spec.reach.coverage = Coverage::Free;
+    spec.reach.coverage = BlockCoverage::Free;
     spec.ending.ramp = Span::from_secs(2);
     assert_eq!(play(&spec, 0..0).coverage, None);
     spec.logs.coverage = Some(1000);
@@ -436,7 +436,7 @@ fn rounds_of_checking_follow_one_another_without_a_wait() {
 fn each_round_and_each_check_reads_from_the_storage() {
     let dropped = |change: fn(&mut JobSpec)| {
         let mut spec = six_seconds();
-        spec.place = Place::Null { size: Bytes::mib(1) };
+        spec.place = JobPlace::Null { size: Bytes::mib(1) };
         spec.ending = Ending { loops: 3, ..Ending::default() };
         change(&mut spec);
         let (times, clock) = (Rc::new(Cell::new(0)), Rc::<Cell<Time>>::default());
@@ -457,7 +457,7 @@ fn each_round_and_each_check_reads_from_the_storage() {
     assert_eq!(dropped(|_| ()), (2, 768, 0));
     assert_eq!(dropped(|spec| spec.reach.order = Order::RANDOM), (2, 768, 0));
     assert_eq!(dropped(|spec| spec.layout.invalidate = false), (0, 768, 0));
-    let free = |spec: &mut JobSpec| (spec.reach.order, spec.reach.coverage) = (Order::RANDOM, Coverage::Free);
+    let free = |spec: &mut JobSpec| (spec.reach.order, spec.reach.coverage) = (Order::RANDOM, BlockCoverage::Free);
     assert_eq!(dropped(free), (0, 768, 0));
     // Each pass is checked, and the second and the third begin anew.
     let checked =

@@ -2,7 +2,7 @@
 //! disk shows.
 
 use super::*;
-use cache::{Coherent, Filling, Key, Policy};
+use cache::{Coherent, Eviction, Filling, Key};
 
 /// Sectors of a page of the cache.
 const SECTORS: u64 = PAGE / SECTOR;
@@ -16,7 +16,7 @@ pub(super) struct Cached {
 impl Cached {
     pub(super) fn new(slots: u32) -> Cached {
         Cached {
-            kept: Coherent::new(slots, PAGE, Policy::default()),
+            kept: Coherent::new(slots, PAGE, Eviction::default()),
             slots: vec![[0; SECTORS as usize]; slots as usize],
         }
     }

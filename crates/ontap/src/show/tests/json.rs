@@ -40,7 +40,7 @@ fn snapshot() -> SnapshotRow {
 }
 
 fn workloads() -> Vec<WorkloadRow> {
-    let max = Limits { iops: Some(1_000), bytes_per_second: Some(200_000_000) };
+    let max = ThroughputLimits { iops: Some(1_000), bytes_per_second: Some(200_000_000) };
     let bursting = WorkloadRow {
         workload: name("vol1-wid7"),
         wid: 7,
@@ -82,7 +82,8 @@ fn as_text(value: &Value, kind: &Cell) -> String {
     let number = || value.as_u64().unwrap_or_else(|| panic!("{value} for {kind:?}"));
     let limits = |value: &Value, none: &str| match value {
         Value::Null => none.to_owned(),
-        _ => Limits { iops: value["iops"].as_u64(), bytes_per_second: value["bytes_per_second"].as_u64() }.to_string(),
+        _ => ThroughputLimits { iops: value["iops"].as_u64(), bytes_per_second: value["bytes_per_second"].as_u64() }
+            .to_string(),
     };
     match kind {
         Cell::Absent => value.is_null().then(|| name("-")).expect("null"),

@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn parsed(line: &str) -> Result<Command, Error> {
+fn parsed(line: &str) -> Result<OrionCommand, Error> {
     parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
 }
 
 fn asked(line: &str) -> Ask {
     match parsed(line) {
-        Ok(Command::Run(ask)) => *ask,
+        Ok(OrionCommand::Run(ask)) => *ask,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -31,8 +31,8 @@ fn defaults_are_the_originals() {
         (Pattern::Streams { depth: 4 }, Some(0), Some(6))
     );
     assert_eq!(streams.load.array, Array::Raid0 { stripe: 1 << 20 });
-    assert_eq!(parsed("-help"), Ok(Command::Help));
-    assert_eq!(parsed(""), Ok(Command::Help));
+    assert_eq!(parsed("-help"), Ok(OrionCommand::Help));
+    assert_eq!(parsed(""), Ok(OrionCommand::Help));
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use super::{Drawing, Entry, Swatch};
 use crate::chart::names::LINE;
-use crate::chart::{Column, Level, LevelKind, Mark, names};
+use crate::chart::{Column, LevelKind, Mark, Threshold, names};
 
 impl Drawing<'_> {
-    pub(super) fn level(&mut self, level: &Level) {
+    pub(super) fn level(&mut self, level: &Threshold) {
         let (Some(x1), Some(x2), Some(y)) = (self.x(level.from), self.x(level.to), self.y(level.figure)) else {
             return;
         };
@@ -38,7 +38,7 @@ impl Drawing<'_> {
 
     /// Writes what a limit says above or below one of its ends, where no line goes; whether there
     /// was room.
-    fn say_free(&mut self, level: &Level, [x1, x2, y]: [f64; 3]) -> bool {
+    fn say_free(&mut self, level: &Threshold, [x1, x2, y]: [f64; 3]) -> bool {
         let says = level.says.join(" ");
         let width = names::width_of(&says);
         if width > x2 - x1 {
@@ -67,7 +67,7 @@ impl Drawing<'_> {
     }
 
     /// Writes what a level says beside it; whether there was room.
-    fn say(&mut self, level: &Level, [x1, x2, y]: [f64; 3]) -> bool {
+    fn say(&mut self, level: &Threshold, [x1, x2, y]: [f64; 3]) -> bool {
         let fits = |line: &String| names::width_of(line) <= x2 - x1;
         let whole = level.says.join(" ");
         // All in one line, or each part in its own, or the number alone where names stand at the

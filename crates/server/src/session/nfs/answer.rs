@@ -13,7 +13,7 @@ use ::nfs::limits::DATA_BYTES_MAX;
 use ::nfs::listing::{Listed, Pager};
 use ::nfs::mount::{self, Exported, MountCall, MountStatus};
 use ::nfs::record;
-use ::nfs::rpc::{self, CallHead, Outcome};
+use ::nfs::rpc::{self, CallHead, CallOutcome};
 use ::nfs::{
     Attributes, Call, CreateHow, Entry, FileHandle, FileKind, FsInfo, FsStat, Moment, PathConf, Procedure, Reader,
     Reply, SetAttributes, SetMoment, Stable, Status, Wcc, XdrError,
@@ -55,15 +55,15 @@ impl Service<'_> {
             (::nfs::PROGRAM, ::nfs::VERSION) => {}
             (mount::PROGRAM, mount::VERSION) => return self.mount(head, reader, out),
             (::nfs::PROGRAM | mount::PROGRAM, _) => {
-                return Ok(said(out, head.xid, Outcome::ProgramMismatch { low: 3, high: 3 }));
+                return Ok(said(out, head.xid, CallOutcome::ProgramMismatch { low: 3, high: 3 }));
             }
-            _ => return Ok(said(out, head.xid, Outcome::ProgramUnavailable)),
+            _ => return Ok(said(out, head.xid, CallOutcome::ProgramUnavailable)),
         }
         let Some(procedure) = Procedure::of(head.procedure) else {
-            return Ok(said(out, head.xid, Outcome::ProcedureUnavailable));
+            return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
         };
         if is_missing(procedure) {
-            return Ok(said(out, head.xid, Outcome::ProcedureUnavailable));
+            return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
         }
         let call = Call::read(procedure, reader)?;
         let reply = match self.reply(&call, head.xid) {
@@ -71,7 +71,7 @@ impl Service<'_> {
             Err(asked) => return Ok(Answered::Asked(asked)),
         };
         let start = record::begin(out);
-        rpc::put_reply(out, head.xid, Outcome::Success);
+        rpc::put_reply(out, head.xid, CallOutcome::Success);
         reply.put(out);
         record::end(out, start, 0);
         Ok(Answered::Reply)
@@ -114,10 +114,10 @@ impl Service<'_> {
 
     fn mount(&self, head: &CallHead<'_>, reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<Answered, XdrError> {
         let Some(call) = MountCall::read(head.procedure, reader)? else {
-            return Ok(said(out, head.xid, Outcome::ProcedureUnavailable));
+            return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
         };
         let start = record::begin(out);
-        rpc::put_reply(out, head.xid, Outcome::Success);
+        rpc::put_reply(out, head.xid, CallOutcome::Success);
         match call {
             MountCall::Mount(path) => {
                 let found = std::str::from_utf8(path).ok().and_then(|path| self.exports.folders().mount(path));

@@ -5,7 +5,7 @@ use super::{Link, RECEIVE_TOKEN, fault_of};
 use crate::connections::Carrier as _;
 use crate::pending::end;
 use block::{Buf, Completion, Op, OpKind, Time};
-use nbd::{Body, Errno, Framing, Parsed, StreamError};
+use nbd::{Body, Framing, NbdErrno, Parsed, StreamError};
 
 /// `left` bytes of the stream belong at byte `to` of a request's buffer.
 pub(super) struct Data {
@@ -183,7 +183,7 @@ impl Link {
 /// A reply's body, free of the buffer it was read from.
 enum Seen {
     Success,
-    Error(Errno, Option<u64>),
+    Error(NbdErrno, Option<u64>),
     Data { offset: u64, len: u32 },
     Hole { offset: u64, len: u32 },
     Unexpected,

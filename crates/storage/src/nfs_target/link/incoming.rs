@@ -6,7 +6,7 @@ use crate::inbox::RECEIVE;
 use block::{Fault, Op, Time};
 use nfs::limits::HEAD_BYTES_MAX;
 use nfs::record::{MARK_BYTES, Mark, RecordError};
-use nfs::rpc::{self, Outcome};
+use nfs::rpc::{self, CallOutcome};
 use nfs::xdr::filling;
 use nfs::{Procedure, Reader, Reply, Stable, Status, Verifier, XdrError};
 
@@ -138,7 +138,7 @@ impl Link {
             _ => Procedure::Commit,
         };
         let (mut answer, mut data) = (Answer::Failed(Fault::Io), 0);
-        if outcome == Outcome::Success {
+        if outcome == CallOutcome::Success {
             answer = match Reply::read(procedure, &mut reader)? {
                 Reply::Read(_, Ok(done)) => {
                     if done.len > flying.step || done.count != done.len {
@@ -159,7 +159,7 @@ impl Link {
                 }
                 _ => Answer::Failed(Fault::Io),
             };
-        } else if matches!(outcome, Outcome::AuthError(_)) {
+        } else if matches!(outcome, CallOutcome::AuthError(_)) {
             answer = Answer::Failed(Fault::ReadOnly);
         }
         Ok(Head { slot: slot as u32, answer, taken: reader.taken() as u32, data })
