@@ -6,7 +6,7 @@ use crate::watch::{paint, size_of};
 use block::{Span, Time};
 use engine::job::JobProgress;
 use report::Paint;
-use report::live::{LiveState, LiveWorkload, RECENT, Screen, painted_frame};
+use report::live::{LiveState, LiveWorkload, RECENT, Screen, ScreenSize, painted_frame};
 use report::text;
 use stats::{Counts, Interval};
 use std::collections::VecDeque;
@@ -28,10 +28,18 @@ pub enum Stream {
 }
 
 impl Stream {
-    fn is_terminal(self) -> bool {
+    /// Whether it is one.
+    pub fn is_terminal(self) -> bool {
         match self {
             Stream::Out => stdout().is_terminal(),
             Stream::Err => stderr().is_terminal(),
+        }
+    }
+
+    fn size(self) -> ScreenSize {
+        match self {
+            Stream::Out => size_of(stdout()),
+            Stream::Err => size_of(stderr()),
         }
     }
 }
@@ -67,7 +75,7 @@ impl Live {
     /// nothing is drawn.
     pub fn on(stream: Stream, quiet: bool, title: impl Into<String>) -> Live {
         let screen = (!quiet && stream.is_terminal()).then(|| Screen::new(stream));
-        Live { stream, screen, paint: paint(), state: LiveState { title: title.into(), ..LiveState::default() } }
+        Live { stream, screen, paint: paint(stream), state: LiveState { title: title.into(), ..LiveState::default() } }
     }
 
     /// Whether there is a terminal to draw on.
@@ -87,10 +95,7 @@ impl Live {
     /// Draws the state as it is now.
     pub fn draw(&mut self) {
         let Some(screen) = &mut self.screen else { return };
-        let size = match self.stream {
-            Stream::Out => size_of(stdout()),
-            Stream::Err => size_of(stderr()),
-        };
+        let size = self.stream.size();
         // A terminal that is gone is no reason to lose the run.
         let _ = screen.draw(size, &painted_frame(size.columns, &self.state, self.paint));
     }
@@ -98,11 +103,7 @@ impl Live {
     /// Takes the frame off the terminal: what is printed next stands in its place and stays.
     pub fn clear(&mut self) {
         if let Some(screen) = &mut self.screen {
-            let size = match self.stream {
-                Stream::Out => size_of(stdout()),
-                Stream::Err => size_of(stderr()),
-            };
-            let _ = screen.clear(size);
+            let _ = screen.clear(self.stream.size());
         }
     }
 }

@@ -145,7 +145,8 @@ fn without_command(error: &clap::Error) -> ExitCode {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
         let text = error.render();
-        let text = if watch::paint() == Paint::Ansi { text.ansi().to_string() } else { text.to_string() };
+        let stream = if error.use_stderr() { live::Stream::Err } else { live::Stream::Out };
+        let text = if watch::paint(stream) == Paint::Ansi { text.ansi().to_string() } else { text.to_string() };
         if error.use_stderr() {
             terminal::aside(&text);
         } else {

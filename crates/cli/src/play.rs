@@ -317,7 +317,7 @@ fn play(
     let recording = memory::by_minutes(&mut run).unwrap_or_else(|| run.recording());
     run.verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
     let recording = Recording { verdicts: run.verdicts.clone(), ..recording };
-    terminal::print(&format!("\n{}", report::table::render(&recording, paint())));
+    terminal::print(&format!("\n{}", report::table::render(&recording, paint(Stream::Out))));
     let files = keep(run, &recording, kept, options)?;
     terminal::line(&format!("\n{}", files.join("\n")));
     played.context("the run ended early; what was measured so far is kept")?;

@@ -10,7 +10,7 @@ use report::Paint;
 use report::live::{LiveState, LiveWorkload, ScreenSize, lines};
 use report::text;
 use stats::run::Run;
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{Write, stdout};
 
 /// How wide a report in the terminal may be: what the figures are laid out for.
 pub const REPORT_COLUMNS: usize = 80;
@@ -92,9 +92,9 @@ impl RunWatcher for Seen<'_> {
     }
 }
 
-/// Colour where it is wanted: on a terminal, unless NO_COLOR says otherwise.
-pub fn paint() -> Paint {
-    let wanted = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+/// Colour where it is wanted: where `stream` is a terminal, unless NO_COLOR says otherwise.
+pub fn paint(stream: Stream) -> Paint {
+    let wanted = stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted { Paint::Ansi } else { Paint::Plain }
 }
 

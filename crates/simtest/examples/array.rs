@@ -79,8 +79,7 @@ impl Mix {
 
 /// Seconds of this thread.
 fn thread_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split(' ').next().and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+    uring::usage::thread_cpu().as_secs_f64()
 }
 
 /// xorshift64 (Marsaglia, 2003).

@@ -164,10 +164,10 @@ struct Run {
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "array")]
     database_size: Option<Bytes>,
     /// With --array: for how long a transaction keeps a processor of the host
-    #[arg(long, value_name = "TIME", value_parser = workload::plan::parse_duration, default_value = "1ms")]
+    #[arg(long, value_name = "TIME", value_parser = workload::plan::parse_duration, default_value = "1ms", requires = "array")]
     host_time: Span,
     /// With --array: processors of the host
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096), requires = "array")]
     processors: u32,
 }
 

@@ -52,6 +52,9 @@ fn bad_input_has_one_line_and_no_password() {
         ("check --database postgres://host/x?pasword=hunter2", "there is no such parameter"),
         ("check --database postgres:///x?host=/nowhere", "/nowhere/.s.PGSQL.5432"),
         ("run --transactions 5 --warm-up 3", "cannot be used with"),
+        ("run --array aff-a300 --think 5-9", "--think: needs a database"),
+        ("run --host-time 2ms", "--array"),
+        ("run --processors 8", "--array"),
     ] {
         let ended = oltp(&scratch, line);
         assert!(ended.code == Some(2) && ended.err.contains(rule), "{line}: {ended:?}");

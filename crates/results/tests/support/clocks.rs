@@ -5,7 +5,7 @@ use std::fmt;
 /// Both clocks, started.
 pub struct Clocks {
     passed: std::time::Instant,
-    processor_ns: u64,
+    processor: block::Span,
 }
 
 /// What both said.
@@ -21,13 +21,13 @@ impl Clocks {
     /// Starts them.
     #[expect(clippy::disallowed_methods, reason = "a measurement is what this is")]
     pub fn start() -> Clocks {
-        Clocks { passed: std::time::Instant::now(), processor_ns: processor_ns() }
+        Clocks { passed: std::time::Instant::now(), processor: uring::usage::thread_cpu() }
     }
 
     /// What they say since.
     pub fn stop(&self) -> Took {
         Took {
-            processor_ms: (processor_ns() - self.processor_ns) as f64 / 1e6,
+            processor_ms: (uring::usage::thread_cpu() - self.processor).as_nanos() as f64 / 1e6,
             passed_ms: self.passed.elapsed().as_secs_f64() * 1e3,
         }
     }
@@ -45,11 +45,4 @@ impl fmt::Display for Took {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>8.1} ms of the processor, {:>8.1} by the clock", self.processor_ms, self.passed_ms)
     }
-}
-
-/// The nanoseconds that this process's first thread ran, as the kernel counts them (`schedstat`,
-/// first field).
-fn processor_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0)
 }

@@ -22,6 +22,7 @@ pub fn run(asked: &Run, array: &str) -> Result<Answer> {
         ("--csv", asked.csv.is_some()),
         ("--xml", asked.xml.is_some()),
         ("--output", work.output.is_some()),
+        ("--think", work.think != (0, 0)),
         ("--skew", work.skew.is_some()),
         ("--memory", work.memory.is_some()),
     ];

@@ -64,12 +64,7 @@ impl Export {
     fn rows(&self, database: &results::Results, numbers: &[i64]) -> Result<results::Answer> {
         let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
         let view = if self.seconds { "seconds" } else { "results" };
-        let found = rows(database, &format!("SELECT * FROM {view} WHERE run IN ({})", numbers.join(", ")))?;
-        if found.cut {
-            let most = report::text::thousands(results::ROWS_MAX as u64);
-            bail!("export: there are more than {most} rows; name fewer runs, or ask for some with seawall results sql");
-        }
-        Ok(found)
+        rows(database, &format!("SELECT * FROM {view} WHERE run IN ({})", numbers.join(", ")))
     }
 
     #[cfg(not(feature = "parquet"))]
@@ -109,10 +104,16 @@ impl Export {
     }
 }
 
+/// All rows of a query; more than an answer may have are refused, so that no file is cut silently.
 fn rows(database: &results::Results, query: &str) -> Result<results::Answer> {
     let clock = uring::Clock::new();
     let end = clock.now() + LONGEST;
-    Ok(database.query(query, move || clock.now() > end)?)
+    let found = database.query(query, move || clock.now() > end)?;
+    if found.cut {
+        let most = report::text::thousands(results::ROWS_MAX as u64);
+        bail!("export: there are more than {most} rows; name fewer runs, or ask for some with seawall results sql");
+    }
+    Ok(found)
 }
 
 /// Values with `separator` between them; NULL is empty. Words that a spreadsheet would take for a

@@ -2,6 +2,7 @@
 
 use super::{drawn, looked_at, open};
 use crate::Answer;
+use crate::live::Stream;
 use crate::memory::Memory;
 use crate::terminal;
 use crate::watch::{REPORT_COLUMNS, paint};
@@ -45,7 +46,7 @@ impl Show {
             }
             // Plans have a table of their own, with policies and what held each workload back.
             None if !run.objects.is_empty() || !run.gates.is_empty() => {
-                terminal::print(&report::table::render(&run.recording(), paint()));
+                terminal::print(&report::table::render(&run.recording(), paint(Stream::Out)));
                 let host = wrapped(&run);
                 if !host.is_empty() {
                     terminal::line(&format!("\n{}", host.join("\n")));
