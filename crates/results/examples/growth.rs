@@ -1,10 +1,10 @@
 //! `cargo xtask bench results`: how large the file of a hundred workloads gets in a day, how long
 //! views of it take, and its page.
 //!
-//! Takes the file to write; one that is there already is asked once more. With `--hour` behind it one
-//! workload's hour is written and nothing asked: what callgrind counts the writing of seconds by. Each figure is the
-//! processor's time, with the time by the clock beside it: the bounds are on the processor's time,
-//! which other work on the machine hardly changes.
+//! Takes the file to write; one that is there already is asked once more. With `--hour` behind it
+//! one workload's hour is written and nothing asked: by that callgrind counts the writing of
+//! seconds. Each figure is the processor's time, with the time by the clock beside it: the bounds
+//! are on the processor's time, which other work on the machine hardly changes.
 
 #[path = "../tests/support/busy.rs"]
 mod busy;
