@@ -1,10 +1,9 @@
 //! `cargo xtask bench results`: how large the file of a hundred workloads gets in a day, how long
 //! views of it take, and its page.
 //!
-//! Takes the file to write; one that is there already is asked once more. With `--hour` behind it
-//! one workload's hour is written and nothing asked: by that callgrind counts the writing of
-//! seconds. Each figure is the processor's time, with the time by the clock beside it: the bounds
-//! are on the processor's time, which other work on the machine hardly changes.
+//! Takes the file to write; one that is there already is asked once more. Each figure is the
+//! processor's time, with the time by the clock beside it: the bounds are on the processor's time,
+//! which other work on the machine hardly changes.
 
 #[path = "../tests/support/busy.rs"]
 mod busy;
@@ -17,8 +16,7 @@ use results::{Detail, Error, Results};
 use std::path::{Path, PathBuf};
 
 const WORKLOADS: u32 = 100;
-const SECONDS: u64 = 24 * HOUR;
-const HOUR: u64 = 3600;
+const SECONDS: u64 = 24 * 3600;
 /// As `seawall report` reads a run.
 const SLICES_DRAWN: u64 = 1_000_000;
 /// What the file, a view and the page may take.
@@ -29,9 +27,6 @@ const PAGE_BYTES_MOST: usize = 6_000_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).map(PathBuf::from).ok_or("name the file to write")?;
-    if std::env::args_os().nth(2).is_some_and(|word| word == "--hour") {
-        return Ok(write_hour(&path)?);
-    }
     if !path.exists() {
         write(&path)?;
     }
@@ -101,13 +96,4 @@ fn write(path: &Path) -> Result<(), Error> {
     }
     println!("{writing}  to write it");
     Ok(())
-}
-
-/// An hour of one workload, whose seconds are all written by one call of [`Results::replace`].
-fn write_hour(path: &Path) -> Result<(), Error> {
-    let mut results = Results::open(path)?;
-    let number = results.save(&busy::begun(1, HOUR))?;
-    let mut run = busy::begun(1, HOUR);
-    busy::add(&mut run, 0, HOUR);
-    results.replace(number, &run)
 }

@@ -3,9 +3,10 @@
 //! are on the processor's time, which the examples say beside that by the clock, and on
 //! instructions: a busy machine decides nothing.
 
-use super::{Folder, load_average, need};
+use super::{Folder, line_of, load_average, need, release_build};
 use crate::root;
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -60,59 +61,75 @@ fn memory() -> Result<()> {
     Ok(())
 }
 
-/// Of the seconds that the engine's example plays on nothing.
-const SECONDS: u64 = 5;
-/// Of the hour that the example growth writes.
-const HOUR: u64 = 3600;
-/// What recording may cost the engine, as a part of its instructions.
+/// What keeping a run may cost the engine, as a part of its instructions.
 const RECORDING_MOST: f64 = 0.005;
 
-/// What the engine's recorder does at the end of each second; what ends its slices besides is a
-/// twentieth of that.
-const ENDS: &str = "stats::tape::Tape::end_second";
+/// What is done each second for a run that is kept: its slices end, its run is made of them, and a
+/// thread of its own writes it. Some of it is in two of these.
+const EACH_SECOND: [&str; 4] = [
+    "stats::tape::Tape::end_second",
+    "stats::tape::Tape::end_slices_before",
+    "stats::run::tapes::<impl stats::run::Run>::add_tape",
+    "seawall::memory::writer::Database::serve",
+];
 
-/// What recording costs the load engine, in instructions as callgrind counts them: what ends a
-/// second, and what writes it, of all that the engine does on nothing in that second. Under
-/// callgrind the engine has a twentieth of its requests a second, so that by itself the part is
-/// smaller yet.
+/// What keeping a run in a database costs the load engine on nothing, in instructions: those of
+/// [`EACH_SECOND`] as callgrind counts them, of all that the engine has in a second at the rate
+/// that it reaches by itself.
 fn recording(folder: &Path) -> Result<()> {
-    let seconds = SECONDS.to_string();
-    let (engine, ends) = counted(folder, "engine", "job", &["null", "--seconds", &seconds], ENDS)?;
-    let file = folder.join("hour.sqlite");
-    let file = file.to_str().context("a folder whose name is no text")?;
-    let (_, writes) = counted(folder, "results", "growth", &[file, "--hour"], "results::Results::replace")?;
-    let (engine, ends, writes) = (engine / SECONDS, ends / SECONDS, writes / HOUR);
-    let part = (ends + writes) as f64 / engine as f64;
-    println!(
-        "{:>7.2} %   of the engine's instructions for recording: in a second {ends} to end it and {writes} to write it, \
-         of {engine}",
-        part * 100.0
-    );
-    if part > RECORDING_MOST {
-        bail!("recording may cost {} % of the engine's instructions", RECORDING_MOST * 100.0);
-    }
-    Ok(())
-}
-
-/// The instructions of an example, and of a function of it with all that it calls.
-fn counted(folder: &Path, package: &str, example: &str, arguments: &[&str], function: &str) -> Result<(u64, u64)> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let build = ["build", "--quiet", "--release", "--package", package, "--example", example];
-    super::succeed(Command::new(cargo).args(build).current_dir(root()))?;
-    let out = std::path::absolute(folder.join(format!("callgrind.{example}")))?;
+    let out = std::path::absolute(folder.join("callgrind.out"))?;
+    let kept = std::path::absolute(folder.join("kept.sqlite"))?;
+    let program = release_build()?;
+    let engine = |mut command: Command, size: &str| {
+        command.args(["fio", "--eta=never", "--name=a", "--ioengine=null", "--rw=randread", "--bs=4k"]);
+        command
+            .args(["--iodepth=32", "--output-format=json"])
+            .arg(format!("--size={size}"))
+            .env("SEAWALL_RESULTS", &kept);
+        played(command)
+    };
     let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--quiet", "--tool=callgrind"]).arg(format!("--callgrind-out-file={}", out.display()));
-    valgrind.arg(root().join("target/release/examples").join(example)).args(arguments);
-    super::succeed(valgrind.stdout(Stdio::null()).stderr(Stdio::null()))?;
+    valgrind.args(["--quiet", "--tool=callgrind"]).arg(format!("--callgrind-out-file={}", out.display())).arg(&program);
+    let counted = engine(valgrind, "16g")?;
+    let by_itself = engine(Command::new(&program), "64g")?;
     let mut annotate = Command::new("callgrind_annotate");
     let text =
         annotate.args(["--inclusive=yes", "--threshold=100"]).arg(&out).output().context("callgrind_annotate")?;
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
-    let of = |name: &str| -> Result<u64> {
+    let of = |name: &str| -> Result<f64> {
         let line = text.lines().find(|line| line.contains(name) && line.contains('('));
         let line = line.with_context(|| format!("callgrind did not see {name}"))?;
         let number = line.split_whitespace().next().unwrap_or_default().replace(',', "");
         number.parse().with_context(|| format!("not a number of instructions: {line}"))
     };
-    Ok((of("PROGRAM TOTALS")?, of(function)?))
+    let each = EACH_SECOND.into_iter().map(of).sum::<Result<f64>>()? / counted.seconds;
+    let second = of("PROGRAM TOTALS")? / counted.requests * by_itself.requests / by_itself.seconds;
+    println!(
+        "{:>7.3} %   of the engine's instructions to keep its run: at most {:.2} million a second of {:.0}",
+        each / second * 100.0,
+        each / 1e6,
+        second / 1e6
+    );
+    if each / second > RECORDING_MOST {
+        bail!("to keep a run may cost {} % of the engine's instructions", RECORDING_MOST * 100.0);
+    }
+    Ok(())
+}
+
+/// What a load did.
+struct Played {
+    requests: f64,
+    seconds: f64,
+}
+
+fn played(mut command: Command) -> Result<Played> {
+    let line = line_of(&command);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().with_context(|| line.clone())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let json: Option<Value> = text.find('{').and_then(|at| serde_json::from_str(&text[at..]).ok());
+    let read = json.map(|json| json["jobs"][0]["read"].clone()).with_context(|| format!("{line}: no figures"))?;
+    match (read["total_ios"].as_f64(), read["runtime"].as_f64()) {
+        (Some(requests), Some(runtime)) if runtime > 0.0 => Ok(Played { requests, seconds: runtime / 1e3 }),
+        _ => bail!("{line}: no figures: {read}"),
+    }
 }

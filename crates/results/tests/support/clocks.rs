@@ -27,7 +27,7 @@ impl Clocks {
     /// What they say since.
     pub fn stop(&self) -> Took {
         Took {
-            processor_ms: (uring::usage::thread_cpu() - self.processor).as_nanos() as f64 / 1e6,
+            processor_ms: uring::usage::thread_cpu().saturating_sub(self.processor).as_nanos() as f64 / 1e6,
             passed_ms: self.passed.elapsed().as_secs_f64() * 1e3,
         }
     }
