@@ -47,7 +47,7 @@
 //!             disk[range].copy_from_slice(payload);
 //!             rules.framing.ok(out, to);
 //!         }
-//!         _ => rules.framing.error(out, to, Errno::Invalid, ""),
+//!         _ => rules.framing.error(out, to, NbdErrno::Invalid, ""),
 //!     }
 //!     Ok(used)
 //! }
@@ -56,9 +56,9 @@
 //! let agreed = Agreed { size: 8, ..Agreed::default() };
 //! let (rules, mut disk, mut out) = (Rules::of_client(&agreed), [0; 8], Vec::new());
 //! let mut received = Vec::new();
-//! Request::write(1, 2, 4).put(rules.framing, &mut received)?;
+//! NbdRequest::write(1, 2, 4).put(rules.framing, &mut received)?;
 //! received.extend_from_slice(b"data");
-//! Request::new(2, Command::Read, 0, 4).put(rules.framing, &mut received)?;
+//! NbdRequest::new(2, Command::Read, 0, 4).put(rules.framing, &mut received)?;
 //! let used = serve(&rules, &received, &mut disk, &mut out)?;
 //! assert_eq!(used, 28 + 4);
 //! assert_eq!(serve(&rules, &received[used..], &mut disk, &mut out)?, 28);
