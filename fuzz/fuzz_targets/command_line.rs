@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ontap::value::{AdaptiveRate, NewSize, Query, Size, Throughput};
+use ontap::value::{AdaptiveRate, NewSize, Query, Throughput, UnitSize};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-    reads_back::<Size>(&line);
+    reads_back::<UnitSize>(&line);
     reads_back::<NewSize>(&line);
     reads_back::<AdaptiveRate>(&line);
     let _ = line.parse::<Throughput>();

@@ -158,6 +158,7 @@ impl Play {
                     floor: input.once_in(3).then(|| rates(input)),
                     shared: input.once_in(4).then(|| input.once_in(2)),
                     burst: burst(input),
+                    expected_latency: input.once_in(4).then(|| Span::from_nanos(input.magnitude(36))),
                 };
                 self.registry.modify_group(&group_name(input), &PolicyChange::Fixed(change))
             }

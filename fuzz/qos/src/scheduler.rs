@@ -316,7 +316,11 @@ fn limits(input: &mut Input<'_>) -> Limits {
     });
     let ceiling = Ceiling { iops: rate(input).map(Iops), bytes: rate(input).map(BytesPerSecond), burst };
     let floor = match input.once_in(3) {
-        true => Floor { iops: rate(input).map(Iops), bytes: rate(input).map(BytesPerSecond) },
+        true => Floor {
+            iops: rate(input).map(Iops),
+            bytes: rate(input).map(BytesPerSecond),
+            latency: input.once_in(4).then(|| Span::from_nanos(input.magnitude(36))),
+        },
         false => Floor::default(),
     };
     Limits { ceiling, floor }
