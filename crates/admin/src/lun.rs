@@ -71,7 +71,11 @@ impl Errand<'_> {
     /// Takes all LUNs of that path away from clients, or gives them back. One that is so already
     /// stays so.
     fn offer(&mut self, vserver: Option<&ObjectName>, path: &Query, online: bool) -> Result<Answer, AdminError> {
-        let svm = self.svm(vserver)?;
+        // A path without a pattern names a volume, and so its SVM.
+        let svm = match path.literal().and_then(|path| path.parse::<LunPath>().ok()) {
+            Some(path) => self.svm_of_volume(vserver, path.volume.as_str())?,
+            None => self.svm(vserver)?,
+        };
         let is_meant = |lun: &&Object| {
             lun.kind() == ObjectKind::Lun
                 && self.registry.svm_of(lun.id()) == Some(svm)

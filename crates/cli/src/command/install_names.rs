@@ -20,6 +20,9 @@ pub struct InstallNames {
 
 impl InstallNames {
     pub fn run(self) -> Result<Answer> {
+        if !self.folder.is_dir() {
+            bail!("{}: is no folder; make it, or name another", self.folder.display());
+        }
         let program = std::env::current_exe().context("this program's own file")?;
         let links = NAMES.map(|(name, command)| (self.folder.join(name), command));
         let mut missing = Vec::new();

@@ -9,6 +9,8 @@ use std::process::Command;
 #[test]
 fn linked_by_a_classic_name_it_is_that_tool() {
     let scratch = Scratch::new();
+    let nowhere = run(seawall(scratch.path()).args(["install-names", "bin"]));
+    assert!(nowhere.code == Some(2) && nowhere.err.contains("bin: is no folder; make it"), "{nowhere:?}");
     let installed = run(seawall(scratch.path()).args(["install-names", "."]));
     assert_eq!(installed.code, Some(0), "{installed:?}");
     assert!(installed.out.contains("./RampRun.pl is seawall ramp\n"), "{}", installed.out);

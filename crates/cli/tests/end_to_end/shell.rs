@@ -63,6 +63,10 @@ fn objects_and_policies_are_made_shown_modified_and_deleted() {
     server.tell(&["qos policy-group modify policy1 -max-throughput 1000IOPS,200MB/s"]);
     let group = server.tell(&["qos policy-group show"]);
     assert!(group.contains("1000IOPS,200MB/s") && !group.contains("10000IOPS"), "{group}");
+    // With a second SVM the path's volume still tells whose LUN it is.
+    server.tell(&["vserver create -vserver svm02", "lun offline -path /vol/vol1/lun1"]);
+    assert!(server.tell(&["lun show -fields state"]).contains("offline"));
+    server.tell(&["lun online -path /vol/vol1/lun1", "vserver delete -vserver svm02"]);
     server.tell(&[
         "volume modify -volume vol1 -vserver svm01 -qos-policy-group none",
         "qos policy-group delete policy1",
