@@ -6,6 +6,9 @@
 //! it, a newer one is refused. All missing steps happen in one transaction, so a file is never
 //! between versions. A step that was ever released stays as it is.
 //!
+//! Steps are about tables. Views keep nothing: they are those of the newest version (`views.sql`),
+//! dropped before the first step and made anew after the last.
+//!
 //! Whole numbers of 64 bits are stored bit for bit: from 2^63 on (a seed may be) SQLite shows them
 //! as negative.
 
@@ -21,6 +24,8 @@ const APPLICATION_ID: i32 = 0x5357_616c;
 pub(super) enum Step {
     /// These statements.
     Sql(&'static str),
+    /// Nothing: other views are all that is new.
+    Views,
     /// Work that statements alone cannot do.
     Code(fn(&Connection) -> Result<(), (i64, Failure)>),
 }
@@ -31,10 +36,12 @@ pub(super) const STEPS: &[Step] = &[
     Step::Sql(include_str!("version_2.sql")),
     Step::Sql(include_str!("version_3.sql")),
     Step::Code(keep_anew),
-    Step::Sql(include_str!("version_5.sql")),
+    // 5: the published table of RanRead.
+    Step::Views,
     Step::Sql(include_str!("version_6.sql")),
     Step::Sql(include_str!("version_7.sql")),
-    Step::Sql(include_str!("version_8.sql")),
+    // 8: the views of an actor's minutes and seconds begin with the actor.
+    Step::Views,
 ];
 
 /// The tables of versions 1 to 3, those that others refer to last.
@@ -95,17 +102,28 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path, steps: &[Step]) 
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
     // Read again: while this one waited for the lock, another process may have taken the steps.
     let found = pragma(&transaction, "user_version").map_err(sqlite)? as usize;
+    if found < steps.len() {
+        drop_views(&transaction).map_err(sqlite)?;
+    }
     for step in steps.iter().skip(found) {
         match step {
             Step::Sql(sql) => transaction.execute_batch(sql).map_err(sqlite)?,
+            Step::Views => {}
             Step::Code(code) => code(&transaction).map_err(|(run, failure)| failure.of(path, run))?,
         }
     }
     if found < steps.len() {
+        transaction.execute_batch(include_str!("views.sql")).map_err(sqlite)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
         transaction.pragma_update(None, "user_version", steps.len() as i64).map_err(sqlite)?;
     }
     transaction.commit().map_err(sqlite)
+}
+
+fn drop_views(connection: &Connection) -> rusqlite::Result<()> {
+    let mut names = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'")?;
+    let names = names.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+    names.iter().try_for_each(|name| connection.execute_batch(&format!("DROP VIEW \"{name}\"")))
 }
 
 /// Whether the file behind `connection` is one of the newest version already.

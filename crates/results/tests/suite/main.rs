@@ -10,3 +10,4 @@ mod growth;
 mod host;
 mod import;
 mod published;
+mod views;
