@@ -24,6 +24,7 @@ mod turns;
 use crate::{root, tools};
 use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
+use serde_json::Value;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -149,6 +150,22 @@ fn succeed(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
     let status = status.with_context(|| line_of(command))?;
     if status.success() { Ok(()) } else { bail!("{}: {status}", line_of(command)) }
+}
+
+/// What a command that succeeds prints.
+fn text_of(command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output().with_context(|| line_of(command))?;
+    if !output.status.success() {
+        bail!("{}: {}", line_of(command), String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What fio, or what speaks as it does, reports with `--output-format=json`; lines may be in front.
+fn fio_json(command: &mut Command) -> Result<Value> {
+    let text = text_of(command)?;
+    let json = text.find('{').with_context(|| format!("{}: no JSON: {text}", line_of(command)))?;
+    serde_json::from_str(&text[json..]).with_context(|| format!("{}: its JSON", line_of(command)))
 }
 
 /// A command as a person would type it, with the program's name alone.

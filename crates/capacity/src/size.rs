@@ -12,7 +12,6 @@ use array::{Array, ArrayStage, Flow, Means};
 use block::{Bytes, OpKind};
 pub use page::{size_page, size_text};
 
-use page::percent;
 use ramp::{BLOCK, Constants};
 
 /// What is asked for.
@@ -120,6 +119,15 @@ fn one_down(array: &Array) -> Array {
         other => other,
     };
     Array { stages: array.stages.iter().map(half).collect(), media: array.media.clone() }
+}
+
+/// How full a resource is. Beyond 999 % the number says nothing that the load it gives out at does
+/// not say better.
+fn percent(used: f64) -> String {
+    match (100.0 * used).round() {
+        percent if percent > 999.0 => ">999 %".into(),
+        percent => format!("{percent:.0} %"),
+    }
 }
 
 fn highest(standing: &Standing) -> f64 {

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         most_memory()? / 1_000_000,
         run.slices()
     );
-    println!("{:>7.1} s   of the processor to play it", processor_s()?);
+    println!("{:>7.1} s   of the processor to play it", uring::usage::thread_cpu().as_secs_f64());
     Ok(())
 }
 
@@ -50,14 +50,6 @@ fn most_memory() -> Result<u64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("the kernel does not say")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
-}
-
-/// How long this process's first thread ran, in seconds, as the kernel counts it (`schedstat`,
-/// first field).
-fn processor_s() -> Result<f64, Box<dyn std::error::Error>> {
-    let text = std::fs::read_to_string("/proc/self/schedstat")?;
-    let ran = text.split_whitespace().next().ok_or("the kernel does not say")?;
-    Ok(ran.parse::<u64>()? as f64 / 1e9)
 }
 
 /// The same every second, in no time.

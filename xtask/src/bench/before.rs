@@ -13,10 +13,9 @@
 use super::qos::Pool;
 use super::served::children_seconds;
 use super::turns::{Data, Turns};
-use super::{Folder, line_of, load_average, make_data, need, release_build, succeed};
+use super::{Folder, fio_json, line_of, load_average, make_data, need, release_build, succeed};
 use crate::root;
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -205,11 +204,8 @@ fn built(commit: &str, folder: &Path) -> Result<PathBuf> {
 }
 
 fn iops(mut command: Command) -> Result<f64> {
-    let line = line_of(&command);
-    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().with_context(|| line.clone())?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let json: Option<Value> = text.find('{').and_then(|at| serde_json::from_str(&text[at..]).ok());
-    json.and_then(|json| json["jobs"][0]["read"]["iops"].as_f64()).with_context(|| format!("{line}: no rate: {text}"))
+    let json = fio_json(&mut command)?;
+    json["jobs"][0]["read"]["iops"].as_f64().with_context(|| format!("{}: no rate: {json}", line_of(&command)))
 }
 
 /// The mean of ratios, and the interval that it lies in with 95 %.

@@ -10,10 +10,9 @@
 
 use super::served::children_seconds;
 use super::turns::Turns;
-use super::{Folder, line_of, load_average, median, need, release_build, succeed};
+use super::{Folder, fio_json, line_of, load_average, median, need, release_build, succeed, text_of};
 use crate::root;
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -79,7 +78,7 @@ impl Ramp {
             let said = text_of(&mut ours())?;
             our_rates.push(bytes / seconds_of(&said).with_context(|| format!("dgen's time in {said:?}"))?);
             self.anew(&folder.join("theirs"))?;
-            let job = fio(&mut theirs())?;
+            let job = fio_json(&mut theirs())?["jobs"][0].clone();
             their_rates.push(job["write"]["bw_bytes"].as_f64().context("fio's bandwidth")?);
         }
         let (ours, theirs) = (median(our_rates), median(their_rates));
@@ -162,7 +161,7 @@ impl Ramp {
             let paced = Paced::of(&summary).context("summary.csv: its figures")?;
             late.push(paced.late_p99_us);
             off.push((paced.iops() / expected(self.turns.seconds) - 1.0).abs());
-            let job = fio(&mut theirs())?;
+            let job = fio_json(&mut theirs())?["jobs"][0].clone();
             let iops = job["read"]["iops"].as_f64().context("fio's rate")?;
             their_off.push((iops / IOPS as f64 - 1.0).abs());
         }
@@ -218,22 +217,6 @@ impl Paced {
     fn iops(&self) -> f64 {
         (self.reads + self.cycles * 0.25 * (IOPS * CYCLE) as f64) / self.elapsed_s
     }
-}
-
-/// Runs fio and returns its only job.
-fn fio(command: &mut Command) -> Result<Value> {
-    let text = text_of(command)?;
-    let json: Value = serde_json::from_str(&text[text.find('{').context("fio's JSON")?..]).context("fio's JSON")?;
-    Ok(json["jobs"][0].clone())
-}
-
-/// What a command that succeeds prints.
-fn text_of(command: &mut Command) -> Result<String> {
-    let output = command.stdin(Stdio::null()).output().with_context(|| line_of(command))?;
-    if !output.status.success() {
-        bail!("{}: {}", line_of(command), String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// How long dgen says that it wrote.

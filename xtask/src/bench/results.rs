@@ -3,10 +3,9 @@
 //! are on the processor's time, which the examples say beside that by the clock, and on
 //! instructions: a busy machine decides nothing.
 
-use super::{Folder, line_of, load_average, need, release_build};
+use super::{Folder, fio_json, line_of, load_average, need, release_build};
 use crate::root;
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -123,13 +122,9 @@ struct Played {
 }
 
 fn played(mut command: Command) -> Result<Played> {
-    let line = line_of(&command);
-    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().with_context(|| line.clone())?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let json: Option<Value> = text.find('{').and_then(|at| serde_json::from_str(&text[at..]).ok());
-    let read = json.map(|json| json["jobs"][0]["read"].clone()).with_context(|| format!("{line}: no figures"))?;
+    let read = &fio_json(&mut command)?["jobs"][0]["read"];
     match (read["total_ios"].as_f64(), read["runtime"].as_f64()) {
         (Some(requests), Some(runtime)) if runtime > 0.0 => Ok(Played { requests, seconds: runtime / 1e3 }),
-        _ => bail!("{line}: no figures: {read}"),
+        _ => bail!("{}: no figures: {read}", line_of(&command)),
     }
 }

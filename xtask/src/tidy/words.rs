@@ -19,8 +19,7 @@ const WORDS: [(&str, &str, &str); 12] = [
     ("<<<<", "<<< ", "a merge that was not finished"),
 ];
 
-/// The notes of open work in comments; allowed with the condition that ends them:
-/// `TODO (when X): …`.
+/// The word that notes open work; allowed with the condition that ends it, `(when X):`, behind it.
 const OPEN: (&str, &str) = ("TO", "DO");
 
 /// What `source` says that it should not.

@@ -1,6 +1,6 @@
 //! What was sized, as text and as a page.
 
-use super::{Need, Sized, choice, highest};
+use super::{Need, Sized, choice, highest, percent};
 use report::Page;
 use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
 use report::section::{Charts, Figure, Group, Notes, Table, TableRow, Tables};
@@ -63,15 +63,6 @@ fn silos(need: &Need, sized: &[Sized]) -> String {
         }
         (Some(silo), None) => format!("Only an array for each instance: {n} × {}.", silo.name),
         (None, _) => "No array of these carries one instance alone.".into(),
-    }
-}
-
-/// How full a resource is. Beyond 999 % the number says nothing that the load it gives out at does
-/// not say better.
-pub(super) fn percent(used: f64) -> String {
-    match (100.0 * used).round() {
-        percent if percent > 999.0 => ">999 %".into(),
-        percent => format!("{percent:.0} %"),
     }
 }
 

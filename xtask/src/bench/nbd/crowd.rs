@@ -6,13 +6,12 @@
 //! doing, and shows without a server too. With `qos fairness` what waits is held in the gate, and
 //! the exports take turns. That is what the bound is about.
 
-use super::super::median;
+use super::super::{fio_json, median};
 use super::contender::Ours;
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 use std::fmt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 const EXPORTS: usize = 16;
 /// To each export.
@@ -105,12 +104,7 @@ fn load(ours: &Ours, seconds: u64, folder: &Path) -> Result<Vec<f64>> {
         command.arg(format!("--name={}", name(export))).arg("--new_group");
         command.arg(format!("--uri={}", ours.uri(&name(export))));
     }
-    let output = command.stdin(Stdio::null()).output().context("run fio")?;
-    if !output.status.success() {
-        bail!("fio: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let json: Value = serde_json::from_str(&text[text.find('{').context("fio said nothing")?..])?;
+    let json = fio_json(&mut command)?;
     let jobs = json["jobs"].as_array().context("fio's JSON has no jobs")?;
     let shares: Vec<f64> = jobs.iter().filter_map(|job| job["read"]["iops"].as_f64()).collect();
     if shares.len() != EXPORTS {
