@@ -1,4 +1,5 @@
--- What people and tools ask: the views of the newest version, made anew whenever a file takes a step.
+-- What people and tools ask: the views of the newest version, made anew whenever a file takes a
+-- step.
 
 CREATE VIEW runs AS
 SELECT run.id AS run, run.uuid, datetime(run.started_unix_ms / 1000, 'unixepoch') AS started, run.tool, run.title,
@@ -44,9 +45,9 @@ FROM latency
 LEFT JOIN actor ON actor.run = latency.run AND actor.n = latency.actor
 LEFT JOIN point ON point.run = latency.run AND point.n = latency.point;
 
--- The views of an actor's minutes and seconds begin with the actor. Of a day of 100 workloads SQLite otherwise looks at 432000
--- minutes for the 4320 of the one that is asked for; CROSS JOIN is how it is told the order. What these tables have belongs to
--- an actor of the run.
+-- The views of an actor's minutes and seconds begin with the actor. Of a day of 100 workloads
+-- SQLite otherwise looks at 432000 minutes for the 4320 of the one that is asked for; CROSS JOIN is
+-- how it is told the order. What these tables have belongs to an actor of the run.
 CREATE VIEW minutes AS
 SELECT minute.run, actor.name AS actor_name, minute.class, minute.start_ns / 1e9 AS second,
     minute.length_ns / 1e9 AS seconds, minute.ops, minute.bytes,
@@ -107,9 +108,10 @@ FROM cycle
 LEFT JOIN actor ON actor.run = cycle.run AND actor.n = cycle.actor
 LEFT JOIN point ON point.run = cycle.run AND point.n = cycle.point;
 
--- The published table of RanRead, a row for each process of each batch, so that its published query is answered. Batches are
--- numbered through the file. Runs in virtual time read no storage and are not in it. IOPS are those of the whole batch as its
--- first versions estimate them, from the time of this process: processes that did something × 1000 / ms.
+-- The published table of RanRead, a row for each process of each batch, so that its published query
+-- is answered. Batches are numbered through the file. Runs in virtual time read no storage and are
+-- not in it. IOPS are those of the whole batch as its first versions estimate them, from the time
+-- of this process: processes that did something × 1000 / ms.
 CREATE VIEW RanRead AS
 WITH batch AS (
     SELECT run.id AS run, point.n AS point, row_number() OVER (ORDER BY run.id, point.n) AS number,

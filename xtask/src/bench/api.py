@@ -1,6 +1,8 @@
-# The client of `cargo xtask bench api`: see api.rs beside this file. Each part is a subcommand that prints one line of JSON.
+# The client of `cargo xtask bench api`: see api.rs beside this file. Each part is a subcommand that
+# prints one line of JSON.
 #
-# It stands behind nbd_client.py of the tests. The arguments: the part, the server's port, the password of the user `admin`, and what the part takes.
+# It stands behind nbd_client.py of the tests. The arguments: the part, the server's port, the
+# password of the user `admin`, and what the part takes.
 
 import base64
 import http.client

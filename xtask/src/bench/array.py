@@ -1,4 +1,5 @@
-# The same trace through libcachesim, read and replayed by its own compiled code: a line a policy, share of misses, requests a second.
+# The same trace through libcachesim, read and replayed by its own compiled code: a line a policy,
+# share of misses, requests a second.
 import sys
 import time
 

@@ -23,20 +23,20 @@ const EMPTY_NAMES: [&str; 5] = ["utils.rs", "util.rs", "helpers.rs", "common.rs"
 
 /// What is wrong with the shape of `source`.
 pub fn check(source: &Source) -> Vec<Finding> {
-    if !source.path.ends_with(".rs") {
-        return Vec::new();
-    }
     let mut found = Vec::new();
     let mut note = |line, what: String| found.push(Finding { path: source.path.clone(), line, what });
+    for (line, width) in mark_of(&source.path).map_or_else(Vec::new, |mark| wide_comments(&source.text, mark)) {
+        note(line, format!("has a comment of {width} characters, at most {COMMENT_WIDTH_MAX} are allowed; break it"));
+    }
+    if !source.path.ends_with(".rs") {
+        return found;
+    }
     let lines = source.text.lines().count();
     if lines > FILE_LINES_MAX {
         note(
             0,
             format!("has {lines} lines, at most {FILE_LINES_MAX} are allowed; give its second idea a file of its own"),
         );
-    }
-    for (line, width) in wide_comments(&source.text) {
-        note(line, format!("has a comment of {width} characters, at most {COMMENT_WIDTH_MAX} are allowed; break it"));
     }
     if !source.text.starts_with("//!") {
         note(1, "begins without a comment; say with `//!` what the file is and the idea behind it".into());
@@ -57,12 +57,24 @@ pub fn check(source: &Source) -> Vec<Finding> {
     found
 }
 
+/// What begins a comment in a file; `None` where comments are not looked at. Steps of the results
+/// database (`version_4.sql`) stay as they are.
+fn mark_of(path: &str) -> Option<&'static str> {
+    let (rest, kind) = path.rsplit_once('.')?;
+    match kind {
+        "rs" | "mjs" => Some("//"),
+        "py" | "toml" => Some("#"),
+        "sql" if !rest.contains("/version_") => Some("--"),
+        _ => None,
+    }
+}
+
 /// Lines of comments in words that are too wide, from 1, each with its width.
-fn wide_comments(text: &str) -> Vec<(usize, usize)> {
+fn wide_comments(text: &str, mark: &str) -> Vec<(usize, usize)> {
     let mut fenced = false;
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+        let Some(comment) = line.trim_start().strip_prefix(mark) else { continue };
         let words = comment.trim_start_matches(['/', '!']);
         fenced ^= words.trim_start().starts_with("```");
         let is_drawn = fenced || words.starts_with(" |") || words.starts_with("  ");
@@ -159,9 +171,15 @@ mod tests {
     fn comments_in_words_are_of_one_width() {
         let wide = "x".repeat(COMMENT_WIDTH_MAX - 3);
         let drawn = format!("//! x\n//! ```text\n//! {wide}x\n//! ```\n/// | {wide} |\n//   {wide}\n// {wide}\n");
-        assert_eq!(wide_comments(&drawn), []);
+        assert_eq!(wide_comments(&drawn, "//"), []);
         let words = format!("//! x\nfn f() {{\n    // {wide}\n}}\n");
-        assert_eq!(wide_comments(&words), [(3, COMMENT_WIDTH_MAX + 4)]);
+        assert_eq!(wide_comments(&words, "//"), [(3, COMMENT_WIDTH_MAX + 4)]);
+        let python = format!("x = 1\n    # {wide}\n#   {wide}\n");
+        assert_eq!(wide_comments(&python, "#"), [(2, COMMENT_WIDTH_MAX + 3)]);
+        assert_eq!(
+            ["a/b.py", "c/version_4.sql", "d/views.sql", "e.md"].map(mark_of),
+            [Some("#"), None, Some("--"), None]
+        );
     }
 
     #[test]

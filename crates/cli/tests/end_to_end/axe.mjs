@@ -1,5 +1,6 @@
-// Opens pages at several widths, in light and in dark, and says what axe-core finds wrong with them and which charts are
-// cut or shrunk. Used by axe.rs: node axe.mjs MODULES CHROMIUM PAGE…; a line of JSON for each view.
+// Opens pages at several widths, in light and in dark, and says what axe-core finds wrong with them
+// and which charts are cut or shrunk. Used by axe.rs: node axe.mjs MODULES CHROMIUM PAGE…; a line
+// of JSON for each view.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 

@@ -1,5 +1,6 @@
-# What libnbd's tools do not ask, asked through its Python module: the protocol's replies, errors and promises as a client sees
-# them. The argument is the URI of a LUN of 16 MiB; the script stops with a traceback at the first wrong answer.
+# What libnbd's tools do not ask, asked through its Python module: the protocol's replies, errors
+# and promises as a client sees them. The argument is the URI of a LUN of 16 MiB; the script stops
+# with a traceback at the first wrong answer.
 
 import errno
 import sys
@@ -70,7 +71,8 @@ assert a.pread(BLOCK, 5 * BLOCK) == bytes(BLOCK)
 a.trim(BLOCK, BLOCK, nbd.CMD_FLAG_FUA)
 a.cache(BLOCK, 0)
 
-# Two connections are one disk (multi-conn): what one wrote the other reads, and a flush of either covers both.
+# Two connections are one disk (multi-conn): what one wrote the other reads, and a flush of either
+# covers both.
 b = connect()
 assert a.can_multi_conn()
 a.pwrite(patterned(3), 8 * BLOCK)

@@ -1,5 +1,6 @@
-# A client that keeps a diary on a LUN: numbered entries of 4 KiB, a flush after each eighth, and a line on the output
-# once the flush is answered. Or a reader of it: every entry up to a number must be there, as it was written.
+# A client that keeps a diary on a LUN: numbered entries of 4 KiB, a flush after each eighth, and a
+# line on the output once the flush is answered. Or a reader of it: every entry up to a number must
+# be there, as it was written.
 #
 # diary.py write URI FIRST     until the server is gone
 # diary.py read URI LAST

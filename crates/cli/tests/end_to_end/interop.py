@@ -1,9 +1,11 @@
-# The properties that libnbd's own interoperation checks and nbd-server's tester look at, asked through libnbd's Python module of
-# a running server: lists and infos of exports before one is chosen, what is agreed with and without each feature, reads in
-# pieces with holes, block sizes, and a seeded history of reads, writes, zeroes, trims and flushes in flight together over
-# several connections, checked against a model.
+# The properties that libnbd's own interoperation checks and nbd-server's tester look at, asked
+# through libnbd's Python module of a running server: lists and infos of exports before one is
+# chosen, what is agreed with and without each feature, reads in pieces with holes, block sizes, and
+# a seeded history of reads, writes, zeroes, trims and flushes in flight together over several
+# connections, checked against a model.
 #
-# The arguments: the URI of the server's Unix socket without an export, the name of a LUN of 16 MiB, and a seed.
+# The arguments: the URI of the server's Unix socket without an export, the name of a LUN of 16 MiB,
+# and a seed.
 
 import errno
 import random
@@ -31,7 +33,8 @@ h = opened(opt_mode=True)
 names = []
 count = h.opt_list(lambda name, description: names.append(name))
 assert count == len(names) and names == sorted(set(names)) and lun in names, names
-# Infos do not bind: another export can be asked about, an unknown one is refused, and the first is chosen after all.
+# Infos do not bind: another export can be asked about, an unknown one is refused, and the first is
+# chosen after all.
 h.set_export_name("nowhere")
 try:
     h.opt_info()
@@ -84,8 +87,9 @@ h.pread_structured(65536 + 8192, (1 << 20) - 65536, piece, nbd.CMD_FLAG_DF)
 assert [(length, status) for length, status, _ in pieces.values()] == [(65536 + 8192, nbd.READ_DATA)]
 h.shutdown()
 
-# integrity: four connections, up to 64 requests in flight together that may not touch each other's bytes while they fly
-# (their order would be anybody's), each read checked against what the model held when it was sent.
+# integrity: four connections, up to 64 requests in flight together that may not touch each other's
+# bytes while they fly (their order would be anybody's), each read checked against what the model
+# held when it was sent.
 chance = random.Random(seed)
 handles = [opened() for _ in range(4)]
 model = bytearray(SIZE)
@@ -117,7 +121,8 @@ for step in range(4000):
     index = chance.randrange(4)
     h = handles[index]
     kind = chance.choices(list(done), weights=(10, 10, 2, 2, 1))[0]
-    # This server's trims are of whole blocks, which read as zeroes then; the protocol leaves it open.
+    # This server's trims are of whole blocks, which read as zeroes then; the protocol leaves it
+    # open.
     align = 65536 if kind == "trim" else chance.choice((512, 4096, 65536))
     length = align * chance.randint(1, 16)
     offset = chance.randrange((SIZE - length) // align + 1) * align

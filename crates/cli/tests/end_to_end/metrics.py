@@ -1,6 +1,8 @@
-# What was done, as the official client reads it: the metrics of a volume over an hour, and its counters.
+# What was done, as the official client reads it: the metrics of a volume over an hour, and its
+# counters.
 #
-# The arguments: the server's port, the password of the user `admin`, and how many operations were done.
+# The arguments: the server's port, the password of the user `admin`, and how many operations were
+# done.
 
 import base64
 import http.client

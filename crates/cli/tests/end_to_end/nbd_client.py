@@ -1,5 +1,6 @@
-# A client of NBD for scripts of tests and benches, which stand behind it in one text: a connection as the protocol has had it
-# since 2011, an export by its name and no options, and reads of 4 KiB. It shares no code with the server.
+# A client of NBD for scripts of tests and benches, which stand behind it in one text: a connection
+# as the protocol has had it since 2011, an export by its name and no options, and reads of 4 KiB.
+# It shares no code with the server.
 
 import socket
 import struct

@@ -1,7 +1,9 @@
-# Every query of the Grafana dashboard and every alert rule, asked of a real Prometheus that scrapes a loaded server. It ends with
-# a traceback at the first that is refused, or that has no answer after a minute.
+# Every query of the Grafana dashboard and every alert rule, asked of a real Prometheus that scrapes
+# a loaded server. It ends with a traceback at the first that is refused, or that has no answer
+# after a minute.
 #
-# It stands behind nbd_client.py. The arguments: Prometheus' address, the dashboard, the NBD socket, and the export.
+# It stands behind nbd_client.py. The arguments: Prometheus' address, the dashboard, the NBD socket,
+# and the export.
 
 import json
 import sys
@@ -55,7 +57,8 @@ rate = float(answered('sum(rate(seawall_volume_operations_total{volume="vol1",ki
 size = answered('sum(rate(seawall_volume_bytes_total{volume="vol1"}[10s])) '
                 '/ sum(rate(seawall_volume_operations_total{volume="vol1"}[10s]))')
 assert 0 < rate < 700 and abs(float(size[0]["value"][1]) - 4096) < 41, (rate, size)
-# The ceiling takes most of the time: over some ten seconds, as a processor that is away is no ceiling.
+# The ceiling takes most of the time: over some ten seconds, as a processor that is away is no
+# ceiling.
 answered('sum(rate(seawall_volume_request_seconds_total{volume="vol1",part="qos_max"}[10s])) '
          '/ sum(rate(seawall_volume_request_seconds_total{volume="vol1"}[10s])) > 0.5')
 answered('seawall_policy_group_operations_total{policy_group="bronze",kind="read"} > 0')

@@ -1,8 +1,9 @@
-# The official client, unchanged, against a running server: what the administrators' scripts do with policies, volumes, LUNs,
-# qtrees and SVMs, and what they are told when it cannot be done. The script stops with a traceback at the first wrong answer.
+# The official client, unchanged, against a running server: what the administrators' scripts do with
+# policies, volumes, LUNs, qtrees and SVMs, and what they are told when it cannot be done. The
+# script stops with a traceback at the first wrong answer.
 #
-# The arguments: the server's port, and the passwords of the users `admin` (admin), `viewer` (readonly) and `tenant` (admin of
-# the SVM svm2).
+# The arguments: the server's port, and the passwords of the users `admin` (admin), `viewer`
+# (readonly) and `tenant` (admin of the SVM svm2).
 
 import base64
 import http.client
@@ -132,7 +133,8 @@ fails(404, lambda: QosPolicy(uuid="00000000-0000-0000-0000-000000000000").get())
 preset = QosPolicy.find(name="extreme")
 fails(403, preset.delete, code=8454286)
 
-# Volumes: 100GB are 107 374 182 400 bytes from this client; 0.107374 TB at 1500/TB, cut, is 161, and 10TB are 16492.
+# Volumes: 100GB are 107 374 182 400 bytes from this client; 0.107374 TB at 1500/TB, cut, is 161,
+# and 10TB are 16492.
 volume = Volume(name="vol1", svm=S1, aggregates=[{"name": "aggr1"}], size="100GB", nas={"path": "/vol1"},
                 qos={"policy": {"name": "adapt"}})
 volume.post(hydrate=True)

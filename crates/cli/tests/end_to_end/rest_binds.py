@@ -1,7 +1,8 @@
-# A limit set by the official client while a volume is read at depth 32: how long after the client has its answer more than
-# the limit still passes, and what passes then.
+# A limit set by the official client while a volume is read at depth 32: how long after the client
+# has its answer more than the limit still passes, and what passes then.
 #
-# It stands behind nbd_client.py. The arguments: the server's port, the password of the user `admin`, the NBD socket, and the export.
+# It stands behind nbd_client.py. The arguments: the server's port, the password of the user
+# `admin`, the NBD socket, and the export.
 
 import sys
 import time
@@ -30,7 +31,8 @@ ended = reader.ended
 free = sum(1 for at in ended if at < began) / (began - ended[0])
 assert free > 2 * LIMIT, f"only {free:.0f} IOPS without the limit"
 windows = [sum(1 for at in ended if 0 <= at - answered - n * WINDOW < WINDOW) for n in range(int(SECONDS / WINDOW))]
-# What passes in a window may be a fifth and a depth above the limit: it was admitted in the one before.
+# What passes in a window may be a fifth and a depth above the limit: it was admitted in the one
+# before.
 above = [n for n, count in enumerate(windows) if count > LIMIT * WINDOW * 1.2 + DEPTH]
 binds = (above[-1] + 1) * WINDOW if above else 0.0
 held = sum(windows[10:]) / (SECONDS - 1)

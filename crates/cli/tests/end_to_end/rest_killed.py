@@ -1,5 +1,6 @@
-# Jobs and a server that is killed: `make` has volumes made one after the other until nobody answers, and `check` asks, after
-# the next start, whether each job tells the truth about its volume.
+# Jobs and a server that is killed: `make` has volumes made one after the other until nobody
+# answers, and `check` asks, after the next start, whether each job tells the truth about its
+# volume.
 #
 # The arguments: make or check, the server's port, the password of the user `admin`, and the round.
 

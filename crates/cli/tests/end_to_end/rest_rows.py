@@ -1,7 +1,9 @@
-# Every call that administrators' scripts make of the official client, unchanged, each by itself: one line a call, `pass` or
-# `fail` before it, and at the end an error if one failed. Each call stands on what the ones before it made.
+# Every call that administrators' scripts make of the official client, unchanged, each by itself:
+# one line a call, `pass` or `fail` before it, and at the end an error if one failed. Each call
+# stands on what the ones before it made.
 #
-# The arguments: the server's port, and the passwords of the users `admin` (admin) and `viewer` (readonly).
+# The arguments: the server's port, and the passwords of the users `admin` (admin) and `viewer`
+# (readonly).
 
 import sys
 import traceback

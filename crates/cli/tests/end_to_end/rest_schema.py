@@ -1,6 +1,7 @@
-# Requests that schemathesis makes of the server's own document: what every field's type allows, its edges, and what it does
-# not allow. No answer may be a failure of the server's (5xx), have another content type than said, or hold what the document
-# does not have. Then the answers' own side: a schema without typed properties is none.
+# Requests that schemathesis makes of the server's own document: what every field's type allows, its
+# edges, and what it does not allow. No answer may be a failure of the server's (5xx), have another
+# content type than said, or hold what the document does not have. Then the answers' own side: a
+# schema without typed properties is none.
 #
 # The arguments: the server's port, and the password of the user `admin`.
 
@@ -33,7 +34,8 @@ def schemas(node, place):
             yield from schemas(inner, f"{place}/{number}")
 
 
-# No schema without typed properties. A body in which nothing may be given says so: no others are taken.
+# No schema without typed properties. A body in which nothing may be given says so: no others are
+# taken.
 found = list(schemas(document, ""))
 assert len(found) > 100, len(found)
 for place, schema in found:
@@ -43,7 +45,8 @@ for place, schema in found:
         assert {"type", "$ref", "oneOf"} & inner.keys(), f"{place}: {name} has no type"
         assert inner.get("type") != "array" or {"type", "$ref"} & inner["items"].keys(), f"{place}: {name}"
 
-# What requests find something by: an SVM with a volume, a LUN, a qtree, a file, a snapshot and a policy.
+# What requests find something by: an SVM with a volume, a LUN, a qtree, a file, a snapshot and a
+# policy.
 S, FILTER = {"name": "s"}, "Only those whose value this query fits"
 for path, body in [
     ("svm/svms", S),
@@ -66,7 +69,8 @@ def close(schema):
         one.setdefault("additionalProperties", False)
 
 
-# Its own templates of paths have no dots in their names, and half of the requests are to meet the volume that is there.
+# Its own templates of paths have no dots in their names, and half of the requests are to meet the
+# volume that is there.
 document["paths"] = {
     re.sub(r"\{[^}]*\}", lambda name: name[0].replace(".", "_"), path): methods
     for path, methods in document["paths"].items()
@@ -86,14 +90,18 @@ for methods in document["paths"].values():
 file = pathlib.Path("document.json")
 file.write_text(json.dumps(document))
 
-# The same requests each time, and bounded by examples: by time it would judge less on a busy machine. What it checks beyond these and is not asked:
-#  * ignored_auth: without a log-in all is refused, which rest.py holds; here it would be 65 log-ins that fail, and those after
-#    them are slowed down by design (429), the honest ones from this address with them.
-#  * positive_data_acceptance: types cannot say that a name is taken, that a policy is of another SVM, or that a ceiling is below
-#    a floor; such a request fits its schema and is refused, rightly.
-#  * use_after_free, ensure_resource_availability: they need links between operations in the document, which ONTAP's has not.
-# A strategy with some twenty parameters is described in more calls within calls than Python allows from the start (RecursionError
-# in hypothesis, on Python 3.11), hence the limit.
+# The same requests each time, and bounded by examples: by time it would judge less on a busy
+# machine. What it checks beyond these and is not asked:
+#  * ignored_auth: without a log-in all is refused, which rest.py holds; here it would be 65 log-ins
+#    that fail, and those after them are slowed down by design (429), the honest ones from this
+#    address with them.
+#  * positive_data_acceptance: types cannot say that a name is taken, that a policy is of another
+#    SVM, or that a ceiling is below a floor; such a request fits its schema and is refused,
+#    rightly.
+#  * use_after_free, ensure_resource_availability: they need links between operations in the
+#    document, which ONTAP's has not.
+# A strategy with some twenty parameters is described in more calls within calls than Python allows
+# from the start (RecursionError in hypothesis, on Python 3.11), hence the limit.
 login = base64.b64encode(f"admin:{password}".encode()).decode()
 start = "import sys; sys.setrecursionlimit(20_000); from schemathesis.cli import schemathesis; schemathesis()"
 command = [

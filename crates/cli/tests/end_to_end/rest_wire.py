@@ -1,9 +1,11 @@
-# What reaches REST without being a decent client's request. The server must refuse it, forget who is gone, and go on serving
-# everybody else: a LUN is read over NBD all the time, and after each kind of misuse the reads must go on. The script stops with
-# a traceback at the first wrong answer. How long slow clients have is tested in virtual time beside the code
+# What reaches REST without being a decent client's request. The server must refuse it, forget who
+# is gone, and go on serving everybody else: a LUN is read over NBD all the time, and after each
+# kind of misuse the reads must go on. The script stops with a traceback at the first wrong answer.
+# How long slow clients have is tested in virtual time beside the code
 # (crates/api/src/connection/tests.rs).
 #
-# It stands behind nbd_client.py. The arguments: the server's port, the password of the user `admin`, the NBD socket, and the export.
+# It stands behind nbd_client.py. The arguments: the server's port, the password of the user
+# `admin`, the NBD socket, and the export.
 
 import base64
 import http.client
@@ -49,8 +51,8 @@ def status(text):
 wire = new()
 assert [ask(wire) for _ in range(100)] == [200] * 100
 
-# As many as there may be, all of them served; the next one is closed, and there is room again when one ends.
-# The first one counts, too.
+# As many as there may be, all of them served; the next one is closed, and there is room again when
+# one ends. The first one counts, too.
 open_ones = [wire] + [new() for _ in range(CONNECTIONS_MAX - 1)]
 assert [ask(one) for one in open_ones] == [200] * CONNECTIONS_MAX
 try:
@@ -74,7 +76,8 @@ def again():
 
 again().close()
 
-# Clients that vanish: before TLS, in the middle of a head, in the middle of a body, and before the answer.
+# Clients that vanish: before TLS, in the middle of a head, in the middle of a body, and before the
+# answer.
 head = f"POST /api/storage/volumes HTTP/1.1\r\nHost: x\r\nAuthorization: {login}\r\nContent-Length: 1000\r\n\r\n".encode()
 for sent in [head[:20], head, head + b'{"name": "half', f"GET /api/storage/volumes HTTP/1.1\r\nHost: x\r\nAuthorization: {login}\r\n\r\n".encode()]:
     for _ in range(CONNECTIONS_MAX):
@@ -88,8 +91,8 @@ for _ in range(2 * CONNECTIONS_MAX):
 again().close()
 reader.goes_on()
 
-# Slow ones: all places but one are held by clients that began something and do not go on. Whoever has the last one is served
-# as ever, and so are the hosts.
+# Slow ones: all places but one are held by clients that began something and do not go on. Whoever
+# has the last one is served as ever, and so are the hosts.
 wire.close()
 half_done = [head[:20], head, head + b'{"name": "ha']
 held = []
@@ -120,7 +123,8 @@ assert status(head.replace(b"Content-Length: 1000", b"Content-Length: 9999999999
 assert status(head.replace(b"Content-Length: 1000", b"Content-Length: 5\r\nTransfer-Encoding: chunked") + b"0\r\n\r\n") in (400, None)
 reader.goes_on()
 
-# Bodies that are too long: read to 16 MiB and refused, and cut off beyond; too deep; that name a key twice; that are no object.
+# Bodies that are too long: read to 16 MiB and refused, and cut off beyond; too deep; that name a
+# key twice; that are no object.
 volumes = "/api/storage/volumes"
 assert ask(new(), "POST", volumes, b" " * (2 << 20)) == 413
 try:

@@ -1,5 +1,6 @@
-# Drives a program at a terminal: argv[1] is a list of steps in JSON, each a text to wait for and keys to type then; the
-# rest is the program. Prints what the terminal showed. The program ends by itself after the last step.
+# Drives a program at a terminal: argv[1] is a list of steps in JSON, each a text to wait for and
+# keys to type then; the rest is the program. Prints what the terminal showed. The program ends by
+# itself after the last step.
 import json, os, pty, select, sys
 
 steps, program = json.loads(sys.argv[1]), sys.argv[2:]
