@@ -40,8 +40,7 @@ pub(super) const STEPS: &[Step] = &[
     Step::Views,
     Step::Sql(include_str!("version_6.sql")),
     Step::Sql(include_str!("version_7.sql")),
-    // 8: the views of an actor's minutes and seconds begin with the actor.
-    Step::Views,
+    Step::Sql(include_str!("version_8.sql")),
 ];
 
 /// The tables of versions 1 to 3, those that others refer to last.

@@ -45,9 +45,6 @@ FROM latency
 LEFT JOIN actor ON actor.run = latency.run AND actor.n = latency.actor
 LEFT JOIN point ON point.run = latency.run AND point.n = latency.point;
 
--- The views of an actor's minutes and seconds begin with the actor. Of a day of 100 workloads
--- SQLite otherwise looks at 432000 minutes for the 4320 of the one that is asked for; CROSS JOIN is
--- how it is told the order. What these tables have belongs to an actor of the run.
 CREATE VIEW minutes AS
 SELECT minute.run, actor.name AS actor_name, minute.class, minute.start_ns / 1e9 AS second,
     minute.length_ns / 1e9 AS seconds, minute.ops, minute.bytes,
@@ -60,10 +57,12 @@ SELECT minute.run, actor.name AS actor_name, minute.class, minute.start_ns / 1e9
     minute.response_max_ns / 1e3 AS max_us,
     minute.service_mean_ns / 1e3 AS service_mean_us, minute.service_max_ns / 1e3 AS service_max_us,
     times_buckets(times.response) AS buckets
-FROM actor
-CROSS JOIN minute ON minute.run = actor.run AND minute.actor = actor.n
+FROM minute
+LEFT JOIN actor ON actor.run = minute.run AND actor.n = minute.actor
 LEFT JOIN times ON times.minute = minute.id;
 
+-- Views of seconds begin with the actor, for nobody unpacks those of all: CROSS JOIN is how SQLite
+-- is told the order. What these tables have belongs to an actor of the run.
 CREATE VIEW seconds AS
 SELECT minute.run, actor.name AS actor_name, minute.class, (slice.value ->> 0) / 1e9 AS second,
     (slice.value ->> 1) / 1e9 AS seconds, slice.value ->> 2 AS ops, slice.value ->> 3 AS bytes,

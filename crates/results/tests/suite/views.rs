@@ -2,16 +2,29 @@
 
 use results::Results;
 
-/// A query for one actor looks at the minutes of that actor and not at all of the run.
+fn plan(results: &Results, query: &str) -> String {
+    format!("{:?}", results.query(&format!("EXPLAIN QUERY PLAN {query}"), || false).unwrap().rows)
+}
+
+/// A query for the seconds of one actor looks at those of that actor and not at all of the run.
 #[test]
-fn views_by_actor_begin_with_the_actor() {
+fn views_of_seconds_begin_with_the_actor() {
     let dir = tempfile::tempdir().unwrap();
     let results = Results::open(&dir.path().join("results.sqlite")).unwrap();
-    for (view, table) in [("minutes", "minute"), ("seconds", "minute"), ("gate_seconds", "gate")] {
-        let query = format!("EXPLAIN QUERY PLAN SELECT * FROM {view} WHERE run = 1 AND actor_name = 'w7'");
-        let plan = format!("{:?}", results.query(&query, || false).unwrap().rows);
+    for (view, table) in [("seconds", "minute"), ("gate_seconds", "gate")] {
+        let plan = plan(&results, &format!("SELECT * FROM {view} WHERE run = 1 AND actor_name = 'w7'"));
         let first = plan.find("SEARCH actor USING").unwrap_or_else(|| panic!("{view}: {plan}"));
         let minutes = plan.find(&format!("SEARCH {table} USING")).unwrap_or_else(|| panic!("{view}: {plan}"));
         assert!(first < minutes && plan[minutes..].contains("(run=? AND actor=?"), "{view}: {plan}");
     }
+}
+
+/// Sums over all minutes of a run go through them in the order in which a run on the wall clock
+/// writes them: those of all actors by turns.
+#[test]
+fn sums_of_a_run_go_through_its_minutes_as_they_were_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let results = Results::open(&dir.path().join("results.sqlite")).unwrap();
+    let plan = plan(&results, "SELECT class, sum(ops), avg(mean_us) FROM minutes WHERE run = 1 GROUP BY class");
+    assert!(plan.contains("SEARCH minute USING INDEX minute_run (run=?)"), "{plan}");
 }
