@@ -73,9 +73,9 @@ impl Bill {
         self.lines.chunk_by(|one, other| one.line.svm == other.line.svm).map(|own| (&*own[0].line.svm, own)).collect()
     }
 
-    /// Hours in which a server ran, as far as any line tells.
-    pub fn covered_hours(&self) -> f64 {
-        self.lines.iter().map(|billed| billed.line.seconds).max().unwrap_or(0) as f64 / 3600.0
+    /// Seconds in which a server ran, as far as any line tells.
+    pub fn covered_seconds(&self) -> u64 {
+        self.lines.iter().map(|billed| billed.line.seconds).max().unwrap_or(0)
     }
 }
 
@@ -184,7 +184,7 @@ pub(crate) mod tests {
             bill.svms().iter().map(|(svm, lines)| (*svm, lines.len())).collect::<Vec<_>>(),
             [("svm01", 1), ("svm02", 2)]
         );
-        assert_eq!(bill.covered_hours(), 730.0);
+        assert_eq!(bill.covered_seconds(), 730 * 3600);
     }
 
     /// Hours outside of the period are not billed, and an hour of which a server ran for half is
@@ -201,7 +201,7 @@ pub(crate) mod tests {
         let bill = Bill::of(&classes, Period { from: 102 * 3600, to: 106 * 3600 }, kept);
         // 3.5 of 730 hours at 2000 a month: 9.589.
         assert_eq!((bill.lines[0].line.hours, bill.lines[0].hundredths), (4, 959));
-        assert_eq!((bill.lines[0].line.promised_iops(), bill.covered_hours()), (20_000.0, 3.5));
+        assert_eq!((bill.lines[0].line.promised_iops(), bill.covered_seconds()), (20_000.0, 7 * 1800));
         assert_eq!(bill.period.length_hours(), 4.0);
     }
 }

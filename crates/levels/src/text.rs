@@ -52,13 +52,18 @@ pub fn list(classes: &Classes) -> String {
 pub(crate) fn period(bill: &Bill) -> String {
     let day = |seconds| block::date(seconds, "%Y-%m-%d %H:%M");
     format!(
-        "{} to {} (UTC): {:.1} of {:.1} hours were kept; a month is {} hours",
+        "{} to {} (UTC): {} of {:.1} hours were kept; a month is {} hours",
         day(bill.period.from),
         day(bill.period.to),
-        bill.covered_hours(),
+        kept(bill.covered_seconds()),
         bill.period.length_hours(),
         bill.month_hours
     )
+}
+
+/// How much was kept, before a number of hours: in hours, and the beginning of the first in seconds.
+fn kept(seconds: u64) -> String {
+    if seconds < 360 { format!("{seconds} seconds") } else { format!("{:.1}", seconds as f64 / 3600.0) }
 }
 
 /// A part as percent: `0.4 %`.
@@ -248,6 +253,12 @@ bronze               250       500       –      –         –       20/TB
   expected of used-space, peak of used-space
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_first_minutes_of_a_pool_are_told_in_seconds() {
+        assert_eq!((kept(0), kept(41), kept(359)), ("0 seconds".into(), "41 seconds".into(), "359 seconds".into()));
+        assert_eq!((kept(360), kept(5400)), ("0.1".into(), "1.5".into()));
     }
 
     #[test]

@@ -57,7 +57,8 @@ impl Api {
     /// It cannot be built, or fails.
     pub fn run(&self) -> Result<()> {
         need(&["python3", "fio"])?;
-        let program = self.program.clone().map_or_else(release_build, Ok)?;
+        let given = self.program.as_ref().map(|path| path.canonicalize().with_context(|| path.display().to_string()));
+        let program = given.unwrap_or_else(release_build)?;
         println!("load average at the start: {}", load_average()?);
         let folder = Folder::make(&self.folder)?;
         let pool = Pool { program: &program, folder: &folder.0 };

@@ -78,3 +78,4 @@ mod statistics;
 mod threads;
 mod tiers;
 mod tls;
+mod walks;

@@ -10,24 +10,25 @@ use crate::server::Server;
 const PUBLISHED: &str = include_str!("../../../../published/commands.txt");
 
 /// The administrators' lines of a document, each with whether it is right, in order.
-fn lines(document: &str) -> Vec<(bool, &'static str)> {
+pub fn lines(document: &str) -> Vec<(bool, &'static str)> {
     let marked = PUBLISHED.lines().filter_map(|line| line.strip_prefix(document)?.trim_start().split_once(' '));
     let lines = marked.map(|(mark, line)| (mark == "ok", line.trim_start()));
     lines.filter(|(_, line)| line.starts_with("qos ") || line.starts_with("vol")).collect()
 }
 
 /// What the page on adaptive QoS has before its lines.
-const EPIC: &[&str] = &[
+pub const EPIC: &[&str] = &[
     "vserver create epic",
-    "volume create epic_rhel1_01 -vserver epic -size 1GB",
-    "volume create epic_rhel1_02 -vserver epic -size 1GB",
-    "volume create epic_rhel2_01 -vserver epic -size 1GB",
-    "volume create epic_rhel3_01 -vserver epic -size 1GB",
-    "qos adaptive-policy-group create AqosEpicProd -vserver epic -expected-iops 15000 -peak-iops 30000",
+    "volume create epic_rhel1_01 -vserver epic -size 5TB",
+    "volume create epic_rhel1_02 -vserver epic -size 5TB",
+    "volume create epic_rhel2_01 -vserver epic -size 5TB",
+    "volume create epic_rhel3_01 -vserver epic -size 5TB",
+    "qos adaptive-policy-group create AqosEpicProd -vserver epic -expected-iops 15000 -peak-iops 30000 \
+     -absolute-min-iops 7500",
 ];
 
 /// What the article on a file server has before its lines.
-const FILE_SERVER: &[&str] = &[
+pub const FILE_SERVER: &[&str] = &[
     "vserver create svm01",
     "volume create vol1 -vserver svm01 -size 100GB",
     "volume create vol2 -vserver svm01 -size 100GB",
