@@ -2,9 +2,10 @@
 //! take space only for what is written to either. A clone carries no policy of its parent.
 
 use super::snapshot::leaf_at;
-use super::{AdminError, Answer, Assigned, Errand, Obstacle, SnapshotLeaf, list, whole};
+use super::{AdminError, Answer, Assigned, CloneOrigin, Errand, ObjectDetails, Obstacle, SnapshotLeaf, list, whole};
 use block::ObjectId;
 use ontap::catalogue::{CloneCommand, FileCloneCreate, VolumeCloneCreate};
+use ontap::show::CloneRow;
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
@@ -12,6 +13,10 @@ impl Errand<'_> {
         match command {
             CloneCommand::Volume(create) => self.clone_volume(&create),
             CloneCommand::File(create) => self.clone_file(&create),
+            CloneCommand::Show(selection) => {
+                let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
+                self.listed(volumes.filter_map(|volume| self.clone_row(volume)), &selection)
+            }
         }
     }
 
@@ -24,6 +29,10 @@ impl Errand<'_> {
         let size = size.max(leaves.iter().map(|leaf| leaf.size).sum());
         let (volume, change) = self.registry.add_volume(svm, create.flexclone.as_str(), whole(size, 0))?;
         self.take(change);
+        let snapshot = create.parent_snapshot.as_ref().map(ToString::to_string);
+        let origin = Some(CloneOrigin { volume: parent, snapshot });
+        self.set_details(volume, ObjectDetails { created: self.at.date, origin, ..ObjectDetails::default() });
+        self.set_junction(volume, create.junction_path.as_ref())?;
         if create.parent_snapshot.is_none() {
             let qtrees: Vec<String> = self.children(parent, ObjectKind::Qtree).map(|q| q.name().to_owned()).collect();
             for qtree in qtrees {
@@ -37,6 +46,19 @@ impl Errand<'_> {
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.assign(volume, &Assigned { fixed, adaptive })?;
         Ok(Answer::default())
+    }
+
+    /// Nothing of a volume that is no clone, or whose parent is gone.
+    fn clone_row(&self, volume: &Object) -> Option<CloneRow> {
+        let origin = self.details(volume.id()).origin?;
+        let parent = self.registry.object(origin.volume)?;
+        Some(CloneRow {
+            vserver: self.svm_name(volume.id()),
+            flexclone: volume.name().into(),
+            parent_vserver: self.svm_name(parent.id()),
+            parent_volume: parent.name().into(),
+            parent_snapshot: origin.snapshot,
+        })
     }
 
     fn leaves_to_clone(

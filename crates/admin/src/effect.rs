@@ -71,6 +71,12 @@ pub enum Effect {
         /// The partition's number; 0 for the default one.
         partition: u32,
     },
+    /// A volume has another place in its SVM's name space, or none:
+    /// [`crate::Administration::junction`].
+    Junction {
+        /// The volume.
+        object: ObjectId,
+    },
 }
 
 impl Effect {
@@ -82,7 +88,7 @@ impl Effect {
             Effect::Restore { object, .. } | Effect::Offer { object, online: false } => Some(object),
             Effect::Resize { object, size, was } => (size < was).then_some(object),
             Effect::Make { .. } | Effect::Share { .. } | Effect::Rename { .. } | Effect::Offer { .. } => None,
-            Effect::Divide | Effect::Place { .. } => None,
+            Effect::Divide | Effect::Place { .. } | Effect::Junction { .. } => None,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! One command on its way: what all areas need of the registry, and what they lead to.
 
-use crate::{AdminError, Answer, At, Effect, Note, Obstacle, Partitions, Snapshot, Snapshots, Taken, Undo};
+use crate::{
+    AdminError, Answer, At, Effect, Note, ObjectDetails, Obstacle, Partitions, Snapshot, Snapshots, Taken, Undo,
+};
 use block::{Bytes, ObjectId};
 use ontap::Command;
 use ontap::catalogue::Selection;
 use ontap::show::{Listing, Row, Rows};
-use ontap::value::{ObjectName, OsType, PolicyAssignment, SizeUnits};
+use ontap::value::{ObjectName, PolicyAssignment, SizeUnits};
 use qos::{Change, Edit, Object, ObjectKind, Registry, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +17,7 @@ pub(crate) struct Errand<'a> {
     pub snapshots: &'a mut Snapshots,
     pub offline: &'a mut BTreeSet<ObjectId>,
     pub partitions: &'a mut Partitions,
-    pub os_types: &'a mut BTreeMap<ObjectId, OsType>,
+    pub details: &'a mut BTreeMap<ObjectId, ObjectDetails>,
     pub units: SizeUnits,
     pub at: At<'a>,
     pub edits: Vec<Edit>,
@@ -99,17 +101,6 @@ impl Errand<'_> {
             self.undo.offline.push((lun, !offline));
         }
         changed
-    }
-
-    /// Has a LUN be for an operating system.
-    pub fn set_os_type(&mut self, lun: ObjectId, os_type: OsType) {
-        let was = match os_type {
-            OsType::Linux => self.os_types.remove(&lun),
-            other => self.os_types.insert(lun, other),
-        };
-        if was.unwrap_or_default() != os_type {
-            self.undo.os_types.push((lun, was));
-        }
     }
 
     /// The SVM that is meant: the named one, or the only one.

@@ -107,6 +107,8 @@ obstacles! {
     NoNode = 4, Missing, Some("node");
     /// The volume has a snapshot of that name.
     SnapshotTaken = 1, Exists, Some("snapshot");
+    /// Another volume has that place in the name space.
+    JunctionTaken = 1, Exists, Some("junction-path");
     /// There is a partition of that name.
     PartitionTaken = 1, Exists, Some("partition");
     /// The server has no cache.

@@ -3,7 +3,6 @@
 
 use super::{AdminError, Assigned, Effect, Errand, Obstacle, path_of, whole};
 use block::ObjectId;
-use ontap::value::OsType;
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
@@ -39,7 +38,6 @@ impl Errand<'_> {
     pub(super) fn delete_leaf(&mut self, leaf: ObjectId) -> Result<(), AdminError> {
         self.lead_to(Effect::Remove { object: leaf });
         self.set_offline(leaf, false);
-        self.set_os_type(leaf, OsType::Linux);
         self.remove_object(leaf)?;
         Ok(())
     }

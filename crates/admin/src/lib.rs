@@ -19,6 +19,7 @@ mod answer;
 mod cache;
 mod chart;
 mod clone;
+mod details;
 mod effect;
 mod errand;
 mod error;
@@ -47,6 +48,7 @@ mod workload;
 mod world;
 
 pub use answer::{Answer, Deed, Note};
+pub use details::{CloneOrigin, Junction, ObjectDetails};
 pub use effect::{Effect, Outcome, Taken};
 pub use errand::{object_of_uuid, uuid_of, uuid_text};
 pub use error::{AdminError, Detail, Objection, Obstacle};
@@ -65,7 +67,7 @@ pub use world::{Aggregate, At, HourDone, MemoryPart, Named, ServerSeen, World};
 use block::{ObjectId, Time};
 use errand::{Assigned, Errand, list, path_of, whole};
 use ontap::Command;
-use ontap::value::{OsType, SizeUnits};
+use ontap::value::SizeUnits;
 use qos::{GroupId, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,8 +84,8 @@ pub struct Administration {
     pub offline: BTreeSet<ObjectId>,
     /// The partitions of the cache, and its memory.
     pub partitions: Partitions,
-    /// What LUNs are for, where that is not Linux.
-    pub os_types: BTreeMap<ObjectId, OsType>,
+    /// What is kept of objects beside that.
+    pub details: BTreeMap<ObjectId, ObjectDetails>,
     units: SizeUnits,
 }
 
@@ -99,7 +101,7 @@ impl Administration {
             snapshots: Snapshots::default(),
             offline: BTreeSet::new(),
             partitions: Partitions::default(),
-            os_types: BTreeMap::new(),
+            details: BTreeMap::new(),
             units,
         }
     }
@@ -125,7 +127,7 @@ impl Administration {
             snapshots: &mut self.snapshots,
             offline: &mut self.offline,
             partitions: &mut self.partitions,
-            os_types: &mut self.os_types,
+            details: &mut self.details,
             units: self.units,
             at: *at,
             edits: Vec::new(),
@@ -154,7 +156,7 @@ impl Administration {
 
     /// Takes back what the last command did; nothing has been done since.
     pub fn take_back(&mut self, undo: Undo) {
-        let Undo { registry, snapshots, offline, partitions, os_types } = undo;
+        let Undo { registry, snapshots, offline, partitions, details } = undo;
         self.registry.take_back(registry);
         for (id, was) in snapshots.into_iter().rev() {
             self.snapshots.set(id, was);
@@ -169,17 +171,22 @@ impl Administration {
                 self.offline.remove(&lun)
             };
         }
-        for (lun, was) in os_types.into_iter().rev() {
+        for (object, was) in details.into_iter().rev() {
             match was {
-                Some(was) => drop(self.os_types.insert(lun, was)),
-                None => drop(self.os_types.remove(&lun)),
+                Some(was) => drop(self.details.insert(object, was)),
+                None => drop(self.details.remove(&object)),
             }
         }
     }
 
-    /// The operating system that a LUN is for.
-    pub fn os_type(&self, lun: ObjectId) -> OsType {
-        self.os_types.get(&lun).copied().unwrap_or_default()
+    /// What is kept of an object beside its size and policy.
+    pub fn details(&self, object: ObjectId) -> ObjectDetails {
+        self.details.get(&object).cloned().unwrap_or_default()
+    }
+
+    /// The volume that a volume is a clone of, while it is there.
+    pub fn parent_of_clone(&self, volume: ObjectId) -> Option<&qos::Object> {
+        self.registry.object(self.details.get(&volume)?.origin.as_ref()?.volume)
     }
 
     /// Runs one line at `now` where there are no clients and no statistics; `used` tells the bytes

@@ -122,7 +122,7 @@ impl Errand<'_> {
             qtree,
             lun: lun.name().into(),
             size: lun.size().allocated.0,
-            ostype: self.os_types.get(&lun.id()).copied().unwrap_or_default().to_string(),
+            ostype: self.details(lun.id()).os_type.to_string(),
             state: if self.offline.contains(&lun.id()) { "offline" } else { "online" }.into(),
             connections: self.at.world.connections(lun.id()),
             uuid: uuid_of(lun.id()),

@@ -1,7 +1,7 @@
 //! Limits of one object alone, given in place of a policy group's name: a group of the object's
 //! own, which nobody shares, comes with them and goes when they do.
 
-use super::{AdminError, Errand};
+use super::{AdminError, Errand, ObjectDetails};
 use crate::uuid_text;
 use block::{BytesPerSecond, Iops, ObjectId};
 use ontap::value::OwnLimits;
@@ -67,6 +67,7 @@ impl Errand<'_> {
         }
         let change = self.registry.remove_object(object)?;
         self.take(change);
+        self.set_details(object, ObjectDetails::default());
         Ok(())
     }
 

@@ -17,13 +17,18 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Every LUN and file in an object is offered by another name from now on.
+    /// Every LUN and file in an object is offered by another name from now on, and every volume with
+    /// a place in a name space stands there by it.
     fn tell_names_in(&mut self, object: ObjectId) {
         let Some(named) = self.registry.object(object) else { return };
         if named.kind().is_leaf() {
             return self.lead_to(Effect::Rename { object });
         }
-        for child in named.children().collect::<Vec<_>>() {
+        let children: Vec<ObjectId> = named.children().collect();
+        if self.details.get(&object).is_some_and(|details| details.junction.is_some()) {
+            self.lead_to(Effect::Junction { object });
+        }
+        for child in children {
             self.tell_names_in(child);
         }
     }

@@ -166,7 +166,7 @@ impl Errand<'_> {
             qtree: self.place_of(object.id()).1,
             name: object.name().into(),
             size: object.size().allocated.0,
-            os_type: self.os_types.get(&object.id()).copied().unwrap_or_default(),
+            os_type: self.details(object.id()).os_type,
         };
         objects.filter(|object| self.volume_of(object.id()) == volume).map(leaf).collect()
     }

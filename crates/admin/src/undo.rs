@@ -1,8 +1,7 @@
 //! The way back from a command: what it replaced, and whose records that concerns.
 
-use crate::{CachePartition, Snapshot};
+use crate::{CachePartition, ObjectDetails, Snapshot};
 use block::ObjectId;
-use ontap::value::OsType;
 use qos::GroupId;
 use std::collections::BTreeSet;
 
@@ -17,8 +16,8 @@ pub struct Undo {
     pub(crate) offline: Vec<(ObjectId, bool)>,
     /// What was under a partition's number, likewise.
     pub(crate) partitions: Vec<(u32, Option<CachePartition>)>,
-    /// What a LUN was for, likewise.
-    pub(crate) os_types: Vec<(ObjectId, Option<OsType>)>,
+    /// What was kept of an object, likewise.
+    pub(crate) details: Vec<(ObjectId, Option<ObjectDetails>)>,
 }
 
 /// Whose records a command may have changed. All others are as they were.
@@ -38,14 +37,14 @@ impl Undo {
     /// Whose records it brings back.
     pub fn touched(&self) -> Touched {
         let qos::Touched { mut objects, groups } = self.registry.touched();
-        objects.extend(self.offline.iter().map(|(lun, _)| *lun).chain(self.os_types.iter().map(|(lun, _)| *lun)));
+        objects.extend(self.offline.iter().map(|(lun, _)| *lun).chain(self.details.iter().map(|(object, _)| *object)));
         let snapshots = self.snapshots.iter().map(|(id, _)| *id).collect();
         Touched { objects, groups, snapshots, partitions: self.partitions.iter().map(|(id, _)| *id).collect() }
     }
 
     /// How many steps it takes, for tests of what a command costs.
     pub fn len(&self) -> usize {
-        self.registry.len() + self.snapshots.len() + self.offline.len() + self.partitions.len() + self.os_types.len()
+        self.registry.len() + self.snapshots.len() + self.offline.len() + self.partitions.len() + self.details.len()
     }
 
     /// Whether nothing was changed.

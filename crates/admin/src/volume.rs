@@ -1,11 +1,11 @@
 //! `volume`: volumes. A volume bounds the sizes of its LUNs and files together.
 
-use super::{AdminError, Answer, Assigned, Deed, Errand, Obstacle, list, path_of, uuid_of, whole};
+use super::{AdminError, Answer, Assigned, Deed, Errand, ObjectDetails, Obstacle, list, path_of, uuid_of, whole};
 use crate::size::{new_volume_bytes, volume_bytes};
 use block::ObjectId;
 use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename, VolumeSize};
 use ontap::show::{DfRow, Listing, VolumeRow, size as size_text};
-use ontap::value::NewSize;
+use ontap::value::{JunctionPath, NewSize, ObjectName};
 use qos::{Object, ObjectKind};
 
 /// The size of a volume that is made without one: ONTAP's own default.
@@ -19,6 +19,10 @@ impl Errand<'_> {
             VolumeCommand::Rename(rename) => self.rename_volume(&rename),
             VolumeCommand::Delete(delete) => self.delete_volume(&delete),
             VolumeCommand::Size(size) => self.size_volume(&size),
+            VolumeCommand::Mount(mount) => {
+                self.mount_volume(mount.vserver.as_ref(), &mount.volume, Some(&mount.junction_path))
+            }
+            VolumeCommand::Unmount(unmount) => self.mount_volume(unmount.vserver.as_ref(), &unmount.volume, None),
             VolumeCommand::Df(selection) => {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
                 let rows = volumes.map(|volume| (volume.id(), DfRow(self.volume_row(volume))));
@@ -43,6 +47,8 @@ impl Errand<'_> {
         let size = create.size.map_or(Ok(DEFAULT_SIZE), |size| volume_bytes(size, self.units))?;
         let (volume, change) = self.registry.add_volume(svm, create.volume.as_str(), whole(size, 0))?;
         self.take(change);
+        self.set_details(volume, ObjectDetails { created: self.at.date, ..ObjectDetails::default() });
+        self.set_junction(volume, create.junction_path.as_ref())?;
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.assign(volume, &Assigned { fixed, adaptive })?;
         Ok(Answer::default())
@@ -90,6 +96,19 @@ impl Errand<'_> {
         };
         let (svm, name) = (self.svm_name(svm), &asked.volume);
         Ok(Answer::Text(format!("vol size: Volume \"{svm}:{name}\" {is} {}.\n", size_text(bytes, self.units))))
+    }
+
+    /// Gives it a place in its SVM's name space, in place of the one that it has, or takes it away.
+    fn mount_volume(
+        &mut self,
+        vserver: Option<&ObjectName>,
+        volume: &ObjectName,
+        junction: Option<&JunctionPath>,
+    ) -> Result<Answer, AdminError> {
+        let svm = self.svm_of_volume(vserver, volume.as_str())?;
+        let volume = self.known_volume(svm, volume.as_str())?;
+        self.set_junction(volume, junction)?;
+        Ok(Answer::default())
     }
 
     fn rename_volume(&mut self, rename: &VolumeRename) -> Result<Answer, AdminError> {
@@ -152,7 +171,7 @@ impl Errand<'_> {
             size,
             available: size,
             used: 0,
-            junction_path: None,
+            junction_path: self.details(volume.id()).junction.map(|path| path.to_string()),
             qos_policy_group,
             qos_adaptive_policy_group,
         }

@@ -61,7 +61,7 @@ pub(crate) fn period(bill: &Bill) -> String {
     )
 }
 
-/// How much was kept, before a number of hours: in hours, and the beginning of the first in seconds.
+/// How much was kept, in hours; less than a tenth of one in seconds.
 fn kept(seconds: u64) -> String {
     if seconds < 360 { format!("{seconds} seconds") } else { format!("{:.1}", seconds as f64 / 3600.0) }
 }

@@ -110,6 +110,10 @@ fn contents(leaves: &BTreeSet<u32>, size_of: &dyn Fn(u32) -> u64) -> Contents {
         fair: false,
         offline: false,
         os_type: None,
+        created: 0,
+        junction: None,
+        origin: None,
+        origin_snapshot: None,
     };
     let mut contents = Contents::default();
     let mut add = |row: ObjectRow| drop(contents.objects.insert(row.id, row));

@@ -311,6 +311,10 @@ mod tests {
             fair: false,
             offline: false,
             os_type: None,
+            created: 0,
+            junction: None,
+            origin: None,
+            origin_snapshot: None,
         }
     }
 

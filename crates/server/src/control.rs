@@ -14,7 +14,7 @@ use crate::logins::{LoginDesk, Logins};
 use crate::measuring::Measuring;
 use crate::memory::Relief;
 use crate::monitor::Monitor;
-use crate::persist::{UnreadablePolicy, changes_of, offline_of, os_types_of, partitions_of, records_of, snapshots_of};
+use crate::persist::{UnreadablePolicy, changes_of, details_of, offline_of, partitions_of, records_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
 use admin::{AdminError, Administration, Answer, At, Effect, EventKind, Noticed, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
@@ -121,7 +121,7 @@ impl Control {
         administration.offline = offline_of(contents);
         administration.partitions = partitions_of(contents);
         administration.partitions.memory = shard.cache();
-        administration.os_types = os_types_of(contents);
+        administration.details = details_of(contents);
         let align = maps.align();
         let (monitor, events, watch, login_desk) = Default::default();
         let (clock, date) = (Clock::new(), || 0);
@@ -148,6 +148,9 @@ impl Control {
         control.shard.order(Order::Edit(change.edits.into_iter()))?;
         for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
             control.serve(object.id(), object.size().allocated.0)?;
+        }
+        for volume in control.administration.details.keys() {
+            control.join(*volume)?;
         }
         control.shard.order(Order::LetIn)?;
         Ok(control)

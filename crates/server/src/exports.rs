@@ -3,6 +3,7 @@
 
 use crate::access::{Access, Caller, Grant};
 use crate::folders::Folders;
+use admin::Junction;
 use block::{ObjectId, Span, Time};
 use nbd::{BlockSizes, ExportInfo, ExportRefusal, TransmissionFlags};
 use nfs::{Moment, Verifier};
@@ -87,6 +88,11 @@ impl Exports {
     /// It was written by NFS.
     pub(crate) fn touch(&self, object: ObjectId, now: Time) {
         self.written.borrow_mut().insert(object, now);
+    }
+
+    /// A volume has another place in the name space that NFS clients see, or none.
+    pub(crate) fn join(&mut self, volume: ObjectId, junction: Option<Junction>) {
+        self.folders.join(volume, junction);
     }
 
     pub(crate) fn resize(&mut self, object: ObjectId, size: u64) {

@@ -5,9 +5,11 @@
 //!   svm01:  /  ──►  vol1/  ──►  lun1          the LUN or file svm01:/vol/vol1/lun1
 //!                          └──► qtree1/ ──► lun2
 //! ```
-//! A folder is there as long as something is in it. Entries have the hash of their name for a
+//! A volume with a junction path is mounted by that, too. A folder is there as long as something is
+//! in it. Entries have the hash of their name for a
 //! cookie, so that a client may go on behind any of them whatever came or went meanwhile.
 
+use admin::Junction;
 use block::ObjectId;
 use std::collections::{BTreeMap, HashMap};
 
@@ -36,6 +38,8 @@ pub(crate) struct Folders {
     by_id: HashMap<FolderId, Folder>,
     /// The top of each SVM.
     tops: BTreeMap<String, FolderId>,
+    /// Volumes that have a place of their own in their SVM's name space.
+    junctions: BTreeMap<ObjectId, Junction>,
 }
 
 impl Folders {
@@ -93,16 +97,41 @@ impl Folders {
         (found == name).then_some(*node)
     }
 
-    /// What a client may mount: `SVM:/VOLUME`, `/VOLUME` where one SVM alone has it, `/vol/VOLUME`,
-    /// and folders below.
+    /// A volume has another place in the name space, or none.
+    pub(crate) fn join(&mut self, volume: ObjectId, junction: Option<Junction>) {
+        match junction {
+            Some(junction) => drop(self.junctions.insert(volume, junction)),
+            None => drop(self.junctions.remove(&volume)),
+        }
+    }
+
+    /// The junction path of a volume.
+    pub(crate) fn junction(&self, svm: &str, volume: &str) -> Option<&str> {
+        let mut all = self.junctions.values();
+        all.find(|junction| junction.svm == svm && junction.volume == volume).map(|junction| junction.path.as_str())
+    }
+
+    /// The volume at a path of an SVM's name space, and what of the path is below it. Of a junction
+    /// below another one it is the nearer.
+    fn joined<'a>(&'a self, svm: &str, path: &'a str) -> Option<(&'a str, &'a str)> {
+        let below = |junction: &'a Junction| {
+            let rest = path.strip_prefix(junction.path.trim_end_matches('/')).filter(|_| junction.svm == svm)?;
+            (rest.is_empty() || rest.starts_with('/')).then_some((junction.volume.as_str(), rest))
+        };
+        self.junctions.values().filter_map(below).min_by_key(|(_, rest)| rest.len())
+    }
+
+    /// What a client may mount: a junction path, `SVM:/VOLUME`, `/VOLUME` where one SVM alone has
+    /// it, `/vol/VOLUME`, and folders below.
     pub(crate) fn mount(&self, given: &str) -> Option<FolderId> {
         let (svm, path) = match given.trim_start_matches('/').split_once(':') {
             Some((svm, path)) => (Some(svm), path),
             None => (None, given),
         };
-        let mut found = self.tops().filter(|(name, _)| svm.is_none_or(|svm| svm == *name)).filter_map(|(_, top)| {
+        let mut found = self.tops().filter(|(name, _)| svm.is_none_or(|svm| svm == *name)).filter_map(|(name, top)| {
             let mut id = top;
-            for name in names(path) {
+            let (volume, rest) = self.joined(name, path).map_or((None, path), |(volume, rest)| (Some(volume), rest));
+            for name in volume.into_iter().chain(names(rest)) {
                 match self.look_up(id, name)? {
                     Node::Folder(below) => id = below,
                     Node::File(_) => return None,
@@ -171,6 +200,31 @@ mod tests {
         }
         folders.add("b", "/vol/v1/lun1", ObjectId(4));
         assert_eq!((folders.mount("/v1"), folders.mount("a:/v1")), (None, Some(mounted)), "which of the two?");
+    }
+
+    /// A junction path goes before a volume's own name, which stays; below it are the volume's
+    /// folders.
+    #[test]
+    fn volumes_are_mounted_by_their_junction_paths() {
+        let mut folders = folders();
+        let (one, below) = (folders.mount("/v1").unwrap(), folders.mount("/v1/q").unwrap());
+        let junction = |svm: &str, path: &str, volume: &str| Junction {
+            svm: svm.into(),
+            path: path.into(),
+            volume: volume.into(),
+        };
+        folders.join(ObjectId(10), Some(junction("a", "/db/prod", "v1")));
+        for name in ["/db/prod", "/db/prod/", "a:/db/prod", "/v1", "a:/vol/v1"] {
+            assert_eq!(folders.mount(name), Some(one), "{name}");
+        }
+        assert_eq!((folders.mount("/db/prod/q"), folders.junction("a", "v1")), (Some(below), Some("/db/prod")));
+        for name in ["/db", "/db/production", "b:/db/prod", "/db/prod/lun1"] {
+            assert_eq!(folders.mount(name), None, "{name}");
+        }
+        folders.join(ObjectId(11), Some(junction("b", "/v1", "v2")));
+        assert_eq!(folders.mount("b:/v1"), folders.mount("b:/v2"));
+        folders.join(ObjectId(10), None);
+        assert_eq!((folders.mount("/db/prod"), folders.junction("a", "v1")), (None, None));
     }
 
     #[test]

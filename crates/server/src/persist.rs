@@ -1,9 +1,11 @@
 //! The registry's records as the catalogue's rows, and back. The settings of a policy group are
 //! JSON there: this file's own types, because types of the core do not know how they are stored.
 
-use admin::{Administration, CachePartition, Partitions, Snapshot, SnapshotLeaf, Snapshots, Touched, uuid_text};
+use admin::{
+    Administration, CachePartition, CloneOrigin, ObjectDetails, Partitions, Snapshot, SnapshotLeaf, Snapshots, Touched,
+    uuid_text,
+};
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
-use ontap::value::OsType;
 use qos::{
     AdaptivePolicy, Allocation, BlockSize, BurstKnobs, Catalogue, Density, FixedPolicy, GroupId, GroupRecord,
     ObjectKind, ObjectRecord, PeakMode, Per, Policy, Rates, Registry, RegistrySettings, Size,
@@ -80,11 +82,19 @@ fn partition_row(partition: &CachePartition) -> PartitionRow {
     PartitionRow { id: *id, name: name.clone(), size: *size, volumes: volumes.iter().map(|volume| volume.0).collect() }
 }
 
-/// The operating systems of LUNs. A word of another version is what a host sees in any case: a
-/// plain block device.
-pub(crate) fn os_types_of(contents: &Contents) -> BTreeMap<ObjectId, OsType> {
-    let of = |row: &ObjectRow| Some((ObjectId(row.id), row.os_type.as_ref()?.parse().ok()?));
-    contents.objects.values().filter_map(of).collect()
+/// What is kept of objects beside their sizes and policies. An operating system of another version
+/// is what a host sees in any case: a plain block device.
+pub(crate) fn details_of(contents: &Contents) -> BTreeMap<ObjectId, ObjectDetails> {
+    let details = |row: &ObjectRow| ObjectDetails {
+        os_type: row.os_type.as_ref().and_then(|word| word.parse().ok()).unwrap_or_default(),
+        created: row.created,
+        junction: row.junction.as_ref().and_then(|path| path.parse().ok()),
+        origin: row
+            .origin
+            .map(|volume| CloneOrigin { volume: ObjectId(volume), snapshot: row.origin_snapshot.clone() }),
+    };
+    let all = contents.objects.values().map(|row| (ObjectId(row.id), details(row)));
+    all.filter(|(_, details)| *details != ObjectDetails::default()).collect()
 }
 
 fn snapshot_row(snapshot: &Snapshot) -> SnapshotRow {
@@ -131,6 +141,8 @@ fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectR
         ObjectKind::Lun => Kind::Lun,
         ObjectKind::File => Kind::File,
     };
+    let ObjectDetails { os_type, created, junction, origin } = administration.details(record.id);
+    let (origin, origin_snapshot) = origin.map_or((None, None), |origin| (Some(origin.volume.0), origin.snapshot));
     ObjectRow {
         id: record.id.0,
         kind,
@@ -141,7 +153,11 @@ fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectR
         template: record.template.map(|group| group.0),
         fair: record.fair,
         offline: administration.offline.contains(&record.id),
-        os_type: (kind == Kind::Lun).then(|| administration.os_type(record.id).to_string()),
+        os_type: (kind == Kind::Lun).then(|| os_type.to_string()),
+        created,
+        junction: junction.map(|path| path.to_string()),
+        origin,
+        origin_snapshot,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::listen::{Listen, ListenError, Listener};
 use crate::owner::{Connected, Owner};
 use crate::starting::{Latency, StartError};
 use crate::tls::Tls;
-use admin::{CacheMemory, CacheSeen, MemoryPart, Noticed, SecondSeen};
+use admin::{CacheMemory, CacheSeen, Junction, MemoryPart, Noticed, SecondSeen};
 use block::{Bytes, ObjectId, Span, Time};
 use map::{Owned, What};
 use nbd::TlsMode;
@@ -170,6 +170,11 @@ pub(crate) enum Order {
     Place {
         object: ObjectId,
         partition: u32,
+    },
+    /// A volume's place in the name space that NFS clients see.
+    Join {
+        volume: ObjectId,
+        junction: Option<Junction>,
     },
     /// Tell what came of each partition of the cache, by number.
     Cache(Sender<BTreeMap<u32, CacheSeen>>),

@@ -155,8 +155,8 @@ impl Desk {
         let (mut seen, mut iteration) = (0, 0);
         while !self.open().stopping {
             let Some(sample) = self.monitor.wait_after(seen, SAMPLE_TIME) else {
-                // Nothing else takes accounts in: a second account, a while after the first, makes a
-                // sample.
+                // Nothing else takes accounts in: a second account, a while after the first,
+                // makes a sample.
                 if let Err(error) = lock(&self.control).account() {
                     return answer(stream, Err(error.to_string()));
                 }

@@ -71,6 +71,14 @@ pub struct ObjectRow {
     /// The operating system that a LUN is for, in the administrators' word; nothing for what is no
     /// LUN.
     pub os_type: Option<String>,
+    /// When a volume was made, in seconds since the beginning of 1970; 0 where that is not known.
+    pub created: u64,
+    /// A volume's place in its SVM's name space.
+    pub junction: Option<String>,
+    /// The volume that a volume is a clone of. It may be gone.
+    pub origin: Option<CatalogueId>,
+    /// The snapshot of it, where it was one.
+    pub origin_snapshot: Option<String>,
 }
 
 /// A policy group.

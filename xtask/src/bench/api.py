@@ -86,7 +86,7 @@ def poll(seconds):
     """Everything once a second, as one client does."""
     paths = ["/api/storage/volumes?fields=**", "/api/storage/qos/policies?fields=*", "/api/storage/qos/workloads?fields=**",
              "/api/storage/luns?fields=**", "/api/svm/svms?fields=*", "/api/storage/aggregates?fields=space"]
-    # Reading JSON takes Python longer than the server needs to write it, so only links are looked for.
+    # Reading JSON takes Python longer than the server needs to write it: only links are read.
     following = re.compile(rb'"next": ?\{"href": ?("[^"]*")')
     times, size, end = [], 0, time.monotonic() + seconds
     while (began := time.monotonic()) < end:

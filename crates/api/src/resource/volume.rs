@@ -1,5 +1,6 @@
 //! `/api/storage/volumes`: volumes, and clones of volumes.
 
+use super::job::moment;
 use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::{Problem, code};
@@ -9,9 +10,10 @@ use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
 use ontap::catalogue::{
-    CloneCommand, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename,
+    CloneCommand, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeMount,
+    VolumeRename, VolumeUnmount,
 };
-use ontap::value::{NewSize, ObjectName, Query, SizeUnit, UnitSize};
+use ontap::value::{JunctionPath, NewSize, ObjectName, Query, SizeUnit, UnitSize};
 use qos::ObjectKind;
 
 /// Volumes.
@@ -26,6 +28,27 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("style", |_, _| Some("flexvol".into())),
     known("type", |_, _| Some("rw".into())),
     known("aggregates", |view, _| Some(view.cluster.aggregates())).of(Kind::NamedList),
+    known("create_time", |view, volume| match view.administration.details(volume).created {
+        0 => None,
+        created => Some(moment(created)),
+    })
+    .of(Kind::Moment),
+    known("nas.path", |view, volume| Some(view.administration.details(volume).junction?.to_string().into())),
+    known("clone.is_flexclone", |view, volume| Some(view.administration.parent_of_clone(volume).is_some().into()))
+        .of(Kind::Truth),
+    known("clone.parent_volume", |view, volume| {
+        Some(view.name_value(view.administration.parent_of_clone(volume)?.id()))
+    })
+    .of(Kind::Named),
+    known("clone.parent_svm", |view, volume| {
+        let parent = view.administration.parent_of_clone(volume)?;
+        Some(view.name_value(view.registry().svm_of(parent.id())?))
+    })
+    .of(Kind::Named),
+    known("clone.parent_snapshot.name", |view, volume| {
+        let _ = view.administration.parent_of_clone(volume)?;
+        Some(view.administration.details(volume).origin?.snapshot?.into())
+    }),
     known("qos.policy.name", |view, volume| view.policy_name(volume)),
     known("qos.policy.uuid", |view, volume| view.policy_uuid(volume)),
     known("qos.policy.max_throughput_iops", |view, object| view.max_iops(object)).of(Kind::Number),
@@ -47,7 +70,7 @@ const SETTINGS: &[Setting] = &[
     setting("aggregates", Takes::NamedList, Place::Post),
     setting("style", Takes::OneOf(&["flexvol"]), Place::Post),
     setting("type", Takes::OneOf(&["rw"]), Place::Post),
-    setting("nas.path", Takes::Text, Place::Post),
+    setting("nas.path", Takes::Text, Place::Both),
     setting("qos.policy", Takes::Policy, Place::Both),
     setting("clone.is_flexclone", Takes::Truth, Place::Post),
     setting("clone.parent_volume", Takes::Named, Place::Post),
@@ -96,14 +119,7 @@ impl Resource for Volumes {
         view.any_aggregate(body)?;
         body.only("style", "flexvol")?;
         body.only("type", "rw")?;
-        let junction_path = match body.object("nas")? {
-            None => None,
-            Some(mut nas) => {
-                let path = nas.value("path")?;
-                nas.end()?;
-                path
-            }
-        };
+        let junction_path = junction_in(body)?.flatten();
         let policy = view.assignment(policy_in(body)?, None)?;
         if let Some(clone) = body.object("clone")? {
             let (parent_volume, parent_snapshot) = parent(view, svm, clone)?;
@@ -147,6 +163,17 @@ impl Resource for Volumes {
                 qos_adaptive_policy_group: policy.adaptive,
             })));
         }
+        match junction_in(body)? {
+            None => {}
+            Some(Some(junction_path)) => {
+                let (volume, vserver) = (volume.clone(), vserver.clone());
+                commands.push(Command::Volume(VolumeCommand::Mount(VolumeMount { volume, vserver, junction_path })));
+            }
+            Some(None) => {
+                let (volume, vserver) = (volume.clone(), vserver.clone());
+                commands.push(Command::Volume(VolumeCommand::Unmount(VolumeUnmount { volume, vserver })));
+            }
+        }
         if let Some(new_name) = view.new_name(item, body)? {
             commands.push(Command::Volume(VolumeCommand::Rename(VolumeRename { volume, vserver, new_name })));
         }
@@ -165,6 +192,21 @@ fn policy_in(body: &mut Body) -> Result<Option<Body>, Problem> {
     let policy = qos.object("policy")?;
     qos.end()?;
     Ok(policy)
+}
+
+/// What `nas.path` says; an empty one is none.
+fn junction_in(body: &mut Body) -> Result<Option<Option<JunctionPath>>, Problem> {
+    let Some(mut nas) = body.object("nas")? else { return Ok(None) };
+    let path = match nas.text("path")?.as_deref() {
+        None => None,
+        Some("") => Some(None),
+        Some(text) => Some(Some(text.parse().map_err(|error: ontap::value::ValueError| {
+            let field = nas.name("path");
+            Problem::bad(code::INVALID_VALUE, &field, format!("{field}: {error}"))
+        })?)),
+    };
+    nas.end()?;
+    Ok(path)
 }
 
 /// The volume and the snapshot that `clone` names.

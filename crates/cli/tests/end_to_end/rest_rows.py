@@ -261,6 +261,21 @@ def _():
 def _():
     Volume(name="k1", svm=S, clone={"is_flexclone": True, "parent_volume": {"name": "v1"}, "parent_svm": S}).post()
     assert QosWorkload.count_collection(volume="k1") == 0 and volume("k1", fields="size").size == 10 << 40
+    made = volume("k1", fields="clone,create_time")
+    assert made.clone.is_flexclone and made.clone.parent_volume.name == "v1" and made.clone.parent_svm.name == "rows"
+    assert made.create_time.year > 2000 and not volume("v1", fields="clone").clone.is_flexclone
+    assert names(Volume.get_collection(**{"clone.parent_volume.name": "v1"})) == ["k1"]
+
+@call("Volume.patch(): a junction path, another one, none; one that is taken")
+def _():
+    uuid = volume("k1").uuid
+    for path in ["/dev/k1", "/dev1"]:
+        set_and_patch(Volume(uuid=uuid), nas={"path": path})
+        assert volume("k1", fields="nas.path").nas.path == path
+    refused(409, lambda: Volume(name="k0", svm=S, size=GB, nas={"path": "/dev1"}).post(return_timeout=15))
+    assert volume("k0") is None
+    set_and_patch(Volume(uuid=uuid), nas={"path": ""})
+    assert not hasattr(volume("k1", fields="nas.path"), "nas")
 
 @call("clone of a snapshot, under a policy")
 def _():

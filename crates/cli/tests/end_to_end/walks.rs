@@ -1,9 +1,9 @@
-//! Two published walk-throughs, each as a transcript with live load behind it: every administrators'
-//! line in its order with its answer, and what the clients get beside.
+//! Two published walk-throughs, each as a transcript with live load behind it: every
+//! administrators' line in its order with its answer, and what the clients get beside.
 //!
-//! The transcripts are compared as text. What differs from run to run is hidden: identifiers, times,
-//! measured figures. What the figures must be stands in the walk: the statistics are asked for until
-//! each volume has what is expected of it, and the transcript shows that range. So a busy machine
+//! The transcripts are compared as text. What differs from run to run is hidden: identifiers,
+//! measured figures. What the figures must be stands in the walk: the statistics are asked for
+//! until each volume has what is expected of it, and the transcript shows that. So a busy machine
 //! makes a walk slow, and a limit that does not bind makes it fail.
 
 use crate::published::{EPIC, FILE_SERVER, lines};
@@ -53,8 +53,8 @@ type Expected = &'static [(&'static str, Iops)];
 
 /// One thing that happens in a walk.
 enum Step {
-    /// So many jobs more of fio on an export, each with 3500 IOPS at most: as a client of the second
-    /// document has them, two of them alone on a volume made some 7000.
+    /// So many jobs more of fio on an export, each with 3500 IOPS at most: two of them alone on a
+    /// volume made some 7000 in the second document.
     Load(&'static str, u32),
     /// A line that is right.
     Line(&'static str),

@@ -42,4 +42,23 @@ commands! {
         /// Adaptive policy group
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
+
+    shows
+    /// Display volumes that are clones
+    "volume clone show" => Show by { "vserver", "flexclone" } {
+        /// Volume
+        "flexclone",
+        /// SVM
+        "vserver",
+        /// SVM of the volume that it was cloned from
+        "parent-vserver",
+        /// Volume that it was cloned from
+        "parent-volume",
+        /// Snapshot that it was cloned from
+        "parent-snapshot",
+        /// State
+        "state",
+        /// Type
+        "type",
+    }
 }

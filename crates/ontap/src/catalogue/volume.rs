@@ -71,6 +71,24 @@ commands! {
         "new-size" new_size: Option<NewSize>,
     }
 
+    /// Give a volume a place in its SVM's name space, for NFS clients to mount
+    "volume mount" => Mount(VolumeMount) {
+        /// Volume
+        "volume" volume: ObjectName,
+        /// SVM that owns it; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+        /// Where it appears
+        "junction-path" junction_path: JunctionPath,
+    }
+
+    /// Take a volume's place in the name space away
+    "volume unmount" => Unmount(VolumeUnmount) {
+        /// Volume
+        "volume" volume: ObjectName,
+        /// SVM that owns it; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+    }
+
     shows
     /// Display volumes
     "volume show" => Show by { "vserver", "volume" } {

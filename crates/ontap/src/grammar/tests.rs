@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 /// Each command once, and the six of snapshots once more by their shorter name.
-const COMMANDS: usize = 87;
+const COMMANDS: usize = 90;
 
 fn ok(line: &str) -> Command {
     parse(line).unwrap_or_else(|e| panic!("{line}: {e}"))
@@ -123,7 +123,7 @@ fn mistakes_in_command_words_are_named() {
     );
     assert_eq!(
         told("volume nonsense -volume v"),
-        "\"nonsense\" is not a recognized command after \"volume\"; it has create, modify, rename, delete, size, show, qtree, file, \
+        "\"nonsense\" is not a recognized command after \"volume\"; it has create, modify, rename, delete, size, mount, unmount, show, qtree, file, \
          snapshot, clone"
     );
     assert_eq!(
@@ -226,7 +226,7 @@ fn completed(line: &str) -> Vec<String> {
 #[test]
 fn what_could_follow_is_offered() {
     assert_eq!(completed("v"), ["vserver", "volume"]);
-    assert_eq!(completed("vol m"), ["vol modify"]);
+    assert_eq!(completed("vol m"), ["vol modify", "vol mount"]);
     assert_eq!(completed("qos policy-group create -ma"), ["qos policy-group create -max-throughput"]);
     assert_eq!(
         completed("volume modify -volume v -qos"),

@@ -1,7 +1,7 @@
 //! What a `show` command found: rows of one kind, and the form that was asked for.
 
 use super::{
-    AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, DfRow, EventRow, FairnessRow, FileRow,
+    AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, CloneRow, DfRow, EventRow, FairnessRow, FileRow,
     HistoryRow, LoginRow, LunRow, MemoryRow, PolicyGroupRow, QtreeRow, Row, SecondLevelRow, SnapshotRow, VolumeRow,
     VserverRow, WorkloadRow, columns, fields_of, instance, json, picked, summary,
 };
@@ -52,6 +52,8 @@ kinds! {
     Vservers(VserverRow),
     /// `volume show`
     Volumes(VolumeRow),
+    /// `volume clone show`
+    Clones(CloneRow),
     /// `df`
     Df(DfRow),
     /// `storage aggregate show`

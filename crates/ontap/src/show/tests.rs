@@ -102,6 +102,7 @@ fn asks(line: &str) -> Selection {
         | Command::Cache(CacheCommand::Show(s) | CacheCommand::Statistics(s) | CacheCommand::Memory(s))
         | Command::Volume(VolumeCommand::Df(s))
         | Command::Aggregate(AggregateCommand::Show(s))
+        | Command::Clone(CloneCommand::Show(s))
         | Command::Event(EventCommand::Show(s))
         | Command::Security(SecurityCommand::Show(s))
         | Command::Workload(WorkloadCommand::Show(s)) => s,
@@ -213,6 +214,17 @@ fn svms_luns_qtrees_and_workloads_are_listed() {
     };
     assert_snapshot!("qtree_summary", shown(&[qtree], "volume qtree show"));
 
+    let clone = |flexclone: &str, snapshot: Option<&str>| CloneRow {
+        vserver: "svm01".to_owned(),
+        flexclone: flexclone.to_owned(),
+        parent_vserver: "svm01".to_owned(),
+        parent_volume: "production".to_owned(),
+        parent_snapshot: snapshot.map(str::to_owned),
+    };
+    let clones = [clone("dev01", None), clone("dev02", Some("nightly"))];
+    assert_snapshot!("clone_summary", shown(&clones, "volume clone show"));
+    assert_snapshot!("clone_instance", shown(&clones[..1], "volume clone show -instance"));
+
     let workload = WorkloadRow {
         workload: "vol1-wid7967".to_owned(),
         class: "user-defined".to_owned(),
@@ -282,8 +294,9 @@ fn every_summary_fits_a_terminal() {
         widest::<PolicyGroupRow>(),
         widest::<AdaptiveRow>(),
         widest::<WorkloadRow>(),
+        widest::<CloneRow>(),
     ];
-    assert_eq!(all, [80; 9]);
+    assert_eq!(all, [80; 10]);
 }
 
 #[test]
@@ -338,6 +351,9 @@ fn tables_and_rows_know_the_same_fields() {
     check(&policy_group("p", None, None));
     check(&built_in()[0]);
     check(&WorkloadRow::default());
+    check(&CloneRow::default());
+    check(&FileRow::default());
+    check(&SnapshotRow::default());
 }
 
 fn measured(name: &str, id: u32, iops: u64, latency_ns: u64) -> Measured {

@@ -22,7 +22,7 @@ impl Control {
             // These are done at one moment, when all else is prepared.
             Effect::Share { .. } | Effect::Restore { .. } => Ok(()),
             Effect::Rename { .. } | Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
-            Effect::Divide | Effect::Place { .. } => Ok(()),
+            Effect::Divide | Effect::Place { .. } | Effect::Junction { .. } => Ok(()),
         }
     }
 
@@ -102,6 +102,7 @@ impl Control {
             Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
             Effect::Divide => Ok(self.divide_cache()?),
             Effect::Place { object, partition } => Ok(self.shard.order(Order::Place { object, partition })?),
+            Effect::Junction { object } => Ok(self.join(object)?),
         };
         let mut followed = effects.iter().map(follow).fold(Ok(()), Result::and);
         self.offer(effects)?;
@@ -140,6 +141,11 @@ impl Control {
         let Administration { registry, partitions, .. } = &self.administration;
         let volume = registry.path(object).find(|above| above.kind() == ObjectKind::Volume);
         volume.and_then(|volume| partitions.of_volume(volume.id())).map_or(0, |partition| partition.id)
+    }
+
+    /// Has NFS clients find a volume at its place in the name space.
+    pub(super) fn join(&self, volume: ObjectId) -> Result<(), ShardGone> {
+        self.shard.order(Order::Join { volume, junction: self.administration.junction(volume) })
     }
 
     /// Has the cache be divided as the administration has it. What does not fit into its memory is

@@ -15,6 +15,7 @@ pub(super) fn touched(effects: &[Effect]) -> BTreeSet<u32> {
         | Effect::Restore { object, .. }
         | Effect::Remove { object } => Some(object.0),
         Effect::Rename { .. } | Effect::Offer { .. } | Effect::Divide | Effect::Place { .. } => None,
+        Effect::Junction { .. } => None,
     };
     let before = Together::of(effects).before.into_iter().map(|tree| tree.0);
     effects.iter().filter_map(of).chain(before).collect()
@@ -52,7 +53,8 @@ impl Together {
                 | Effect::Remove { .. }
                 | Effect::Offer { .. }
                 | Effect::Divide
-                | Effect::Place { .. } => {}
+                | Effect::Place { .. }
+                | Effect::Junction { .. } => {}
             }
         }
         all

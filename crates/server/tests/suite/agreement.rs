@@ -278,8 +278,8 @@ fn a_lun_is_made_of_zeroes_only_by_name() {
     // The catalogue names a LUN more, and says that it is right.
     let db = Connection::open(pool.join("catalogue.db")).unwrap();
     db.execute_batch(
-        "INSERT INTO object SELECT 9, kind, parent, 'lun9', size, policy, template, fair, offline, os_type FROM object \
-         WHERE id = 3",
+        "INSERT INTO object SELECT 9, kind, parent, 'lun9', size, policy, template, fair, offline, os_type, created,
+                            junction, origin, origin_snapshot FROM object WHERE id = 3",
     )
     .unwrap();
     drop(db);

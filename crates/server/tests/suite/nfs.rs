@@ -233,6 +233,34 @@ fn volumes_are_mounted_listed_and_looked_up() {
     server.until_empty();
 }
 
+/// A junction path is where a volume is mounted and listed from the moment at which it is set, also
+/// after a restart, until it is taken away.
+#[test]
+fn junction_paths_are_where_volumes_are_mounted() {
+    let front = || front(Access::default());
+    let mut server = Server::start_behind(BACKENDS[0], limits(), front());
+    let mut client = Client::connect(&server);
+    let volume = client.mount("/vol1").unwrap();
+    server.control.execute("volume mount vol1 -junction-path /hospital/db").unwrap();
+    assert_eq!((client.mount("/hospital/db"), client.mount("svm01:/hospital/db")), (Ok(volume), Ok(volume)));
+    assert_eq!((client.mount("/hospital"), client.mount("/vol1")), (Err(MountStatus::NoEntry), Ok(volume)));
+    server.control.execute("volume rename vol1 -newname vol9").unwrap();
+    drop(client);
+    server.until_empty();
+    let mut server = server.restart_behind(limits(), front());
+    let mut client = Client::connect(&server);
+    let mounted = client.mount("/hospital/db").unwrap();
+    assert!(client.look_up(mounted, b"lun1").is_ok());
+    client.send((mount::PROGRAM, 3, 5), &[], |_| ());
+    let results = client.results();
+    let exported = |path: &str| Exported { path: path.into(), groups: Vec::new() };
+    assert_eq!(mount::read_exports(&mut Reader::new(&results)), Ok(vec![exported("/hospital/db")]));
+    server.control.execute("volume unmount vol9").unwrap();
+    assert_eq!(client.mount("/hospital/db"), Err(MountStatus::NoEntry));
+    drop(client);
+    server.until_empty();
+}
+
 /// What is written over NFS is read over NFS and over NBD, at any place and of any length; a COMMIT
 /// and a durable write have the verifier of this life, and the next life has another.
 #[test]

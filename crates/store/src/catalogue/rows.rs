@@ -21,8 +21,10 @@ pub struct PartitionRow {
 
 /// All of them.
 pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
-    let mut query =
-        db.prepare("SELECT id, kind, parent, name, size, policy, template, fair, offline, os_type FROM object")?;
+    let mut query = db.prepare(
+        "SELECT id, kind, parent, name, size, policy, template, fair, offline, os_type, created, junction, origin,
+                origin_snapshot FROM object",
+    )?;
     let objects =
         query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
     let mut query = db.prepare("SELECT id, svm, name, uuid, settings FROM policy_group")?;
@@ -96,13 +98,47 @@ pub(super) fn write_snapshot(change: &Transaction<'_>, row: &SnapshotRow) -> rus
 }
 
 pub(super) fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlite::Result<usize> {
-    let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair, offline, os_type)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair, offline, os_type, created,
+                                   junction, origin, origin_snapshot)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
                ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, parent = excluded.parent, name = excluded.name,
                size = excluded.size, policy = excluded.policy, template = excluded.template, fair = excluded.fair,
-               offline = excluded.offline, os_type = excluded.os_type";
-    let ObjectRow { id, kind, parent, name, size, policy, template, fair, offline, os_type } = row;
-    change.execute(sql, params![id, kind.word(), parent, name, *size as i64, policy, template, fair, offline, os_type])
+               offline = excluded.offline, os_type = excluded.os_type, created = excluded.created,
+               junction = excluded.junction, origin = excluded.origin, origin_snapshot = excluded.origin_snapshot";
+    let ObjectRow {
+        id,
+        kind,
+        parent,
+        name,
+        size,
+        policy,
+        template,
+        fair,
+        offline,
+        os_type,
+        created,
+        junction,
+        origin,
+        origin_snapshot,
+    } = row;
+    let (kind, size, created) = (kind.word(), *size as i64, *created as i64);
+    let placed = params![
+        id,
+        kind,
+        parent,
+        name,
+        size,
+        policy,
+        template,
+        fair,
+        offline,
+        os_type,
+        created,
+        junction,
+        origin,
+        origin_snapshot
+    ];
+    change.execute(sql, placed)
 }
 
 pub(super) fn write_policy(change: &Transaction<'_>, row: &PolicyRow) -> rusqlite::Result<usize> {
@@ -161,7 +197,7 @@ fn leaf_of(row: &Row<'_>) -> rusqlite::Result<SnapshotLeafRow> {
 
 fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
     let kind = kind_of(row, 1)?;
-    let size: i64 = row.get(4)?;
+    let (size, created): (i64, i64) = (row.get(4)?, row.get(10)?);
     Ok(ObjectRow {
         id: row.get(0)?,
         kind,
@@ -173,6 +209,10 @@ fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
         fair: row.get(7)?,
         offline: row.get(8)?,
         os_type: row.get(9)?,
+        created: created as u64,
+        junction: row.get(11)?,
+        origin: row.get(12)?,
+        origin_snapshot: row.get(13)?,
     })
 }
 
@@ -238,11 +278,28 @@ const PARTITION: u64 = 4;
 
 impl ObjectRow {
     fn checksum(&self) -> u32 {
-        let ObjectRow { id, kind, parent, name, size, policy, template, fair, offline, os_type } = self;
+        let ObjectRow {
+            id,
+            kind,
+            parent,
+            name,
+            size,
+            policy,
+            template,
+            fair,
+            offline,
+            os_type,
+            created,
+            junction,
+            origin,
+            origin_snapshot,
+        } = self;
         let mut sum = Digest { crc: 0, bytes: Vec::new() };
-        sum.numbers(&[OBJECT, u64::from(*id), *size, u64::from(*fair), u64::from(*offline)]);
-        [parent, policy, template].into_iter().for_each(|other| sum.maybe(*other));
-        sum.texts(&[kind.word(), name, os_type.as_deref().unwrap_or_default()]);
+        sum.numbers(&[OBJECT, u64::from(*id), *size, u64::from(*fair), u64::from(*offline), *created]);
+        [parent, policy, template, origin].into_iter().for_each(|other| sum.maybe(*other));
+        sum.texts(&[kind.word(), name]);
+        // None of them is ever empty.
+        sum.texts(&[os_type, junction, origin_snapshot].map(|text| text.as_deref().unwrap_or_default()));
         sum.mixed()
     }
 }

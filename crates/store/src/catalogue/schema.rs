@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-pub(super) const FORMAT: u32 = 10;
+pub(super) const FORMAT: u32 = 11;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE object (
@@ -18,7 +18,11 @@ pub(super) const SCHEMA: &str = "
         template  INTEGER,
         fair      INTEGER NOT NULL,
         offline   INTEGER NOT NULL,
-        os_type   TEXT
+        os_type   TEXT,
+        created   INTEGER NOT NULL,
+        junction  TEXT,
+        origin    INTEGER,
+        origin_snapshot TEXT
     ) STRICT;
     CREATE TABLE policy_group (
         id        INTEGER PRIMARY KEY,

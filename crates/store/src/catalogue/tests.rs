@@ -27,6 +27,10 @@ fn object(id: CatalogueId, kind: Kind, parent: Option<CatalogueId>, name: &str) 
         fair: false,
         offline: false,
         os_type: (kind == Kind::Lun).then(|| "vmware".into()),
+        created: 0,
+        junction: None,
+        origin: None,
+        origin_snapshot: None,
     }
 }
 
@@ -45,7 +49,15 @@ fn snapshot() -> SnapshotRow {
 
 fn small() -> Contents {
     let svm = object(1, Kind::Svm, None, "svm01");
-    let volume = ObjectRow { size: 1 << 40, policy: Some(4), ..object(2, Kind::Volume, Some(1), "vol1") };
+    let volume = ObjectRow {
+        size: 1 << 40,
+        policy: Some(4),
+        created: 1_795_314_600,
+        junction: Some("/vol1".into()),
+        origin: Some(2),
+        origin_snapshot: Some("nightly".into()),
+        ..object(2, Kind::Volume, Some(1), "vol1")
+    };
     let lun = ObjectRow { fair: true, offline: true, ..object(3, Kind::Lun, Some(2), "lun1") };
     let policy = PolicyRow { id: 4, svm: 1, name: "policy1".into(), uuid: "u".into(), settings: "{}".into() };
     Contents {

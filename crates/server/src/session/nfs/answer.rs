@@ -135,16 +135,17 @@ impl Service<'_> {
         Ok(Answered::Reply)
     }
 
-    /// The volumes that the client sees: by their short names where they may be mounted by them.
+    /// The volumes that the client sees: by their junction paths or their names, with the SVM where
+    /// another one has the same.
     fn exported(&self) -> Vec<Exported> {
         let folders = self.exports.folders();
         let mut all = Vec::new();
         for (svm, top) in folders.tops() {
             let entries = folders.get(top).into_iter().flat_map(|folder| folder.entries.values());
             for (name, node) in entries.filter(|(_, node)| self.sees(*node)) {
-                let short = format!("/{name}");
+                let short = folders.junction(svm, name).map_or_else(|| format!("/{name}"), str::to_owned);
                 let is_alone = matches!(node, Node::Folder(id) if folders.mount(&short) == Some(*id));
-                let path = if is_alone { short } else { format!("/{svm}:/{name}") };
+                let path = if is_alone { short } else { format!("/{svm}:{short}") };
                 // What does not fit into an answer can be mounted all the same.
                 if all.len() < 64 {
                     all.push(Exported { path: path.into_bytes(), groups: Vec::new() });

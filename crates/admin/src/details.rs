@@ -1,0 +1,188 @@
+//! What objects say of themselves beside their sizes and policies: kept and shown, and of no weight
+//! for data.
+
+use super::{AdminError, Administration, Effect, Errand, Obstacle};
+use block::ObjectId;
+use ontap::value::{JunctionPath, OsType};
+use qos::{Object, ObjectKind};
+
+/// What is kept of one object. What has nothing of it has the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectDetails {
+    /// What a LUN is for.
+    pub os_type: OsType,
+    /// When a volume was made, in seconds since the beginning of 1970; 0 where that is not known.
+    pub created: u64,
+    /// A volume's place in its SVM's name space.
+    pub junction: Option<JunctionPath>,
+    /// What a volume is a clone of.
+    pub origin: Option<CloneOrigin>,
+}
+
+/// What a volume began as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloneOrigin {
+    /// The volume. It may be gone; its number is never another's.
+    pub volume: ObjectId,
+    /// The snapshot of it, where it was one.
+    pub snapshot: Option<String>,
+}
+
+/// A volume's place in a name space, by names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Junction {
+    /// The SVM's name.
+    pub svm: String,
+    /// The path there, `/db`.
+    pub path: String,
+    /// The volume's name.
+    pub volume: String,
+}
+
+impl Administration {
+    /// A volume's place in the name space of its SVM.
+    pub fn junction(&self, volume: ObjectId) -> Option<Junction> {
+        let path = self.details.get(&volume)?.junction.as_ref()?.to_string();
+        let name = |object: ObjectId| self.registry.object(object).map(|object| object.name().to_owned());
+        Some(Junction { svm: name(self.registry.svm_of(volume)?)?, path, volume: name(volume)? })
+    }
+}
+
+impl Errand<'_> {
+    /// What is kept of an object.
+    pub fn details(&self, object: ObjectId) -> ObjectDetails {
+        self.details.get(&object).cloned().unwrap_or_default()
+    }
+
+    /// Keeps that of an object from now on.
+    pub fn set_details(&mut self, object: ObjectId, details: ObjectDetails) {
+        let is_default = details == ObjectDetails::default();
+        let was = if is_default { self.details.remove(&object) } else { self.details.insert(object, details) };
+        let is = self.details.get(&object);
+        if was.as_ref() == is {
+            return;
+        }
+        let place = |details: Option<&ObjectDetails>| details.and_then(|details| details.junction.clone());
+        if place(was.as_ref()) != place(is) {
+            self.lead_to(Effect::Junction { object });
+        }
+        self.undo.details.push((object, was));
+    }
+
+    /// Has a LUN be for an operating system.
+    pub fn set_os_type(&mut self, lun: ObjectId, os_type: OsType) {
+        self.set_details(lun, ObjectDetails { os_type, ..self.details(lun) });
+    }
+
+    /// Gives a volume a place in its SVM's name space, or takes it away.
+    pub fn set_junction(&mut self, volume: ObjectId, junction: Option<&JunctionPath>) -> Result<(), AdminError> {
+        if let Some(path) = junction
+            && let Some(other) = self.at_junction(volume, path)
+        {
+            let (svm, other) = (self.svm_name(volume), other.name());
+            let text =
+                format!("SVM {svm} has volume {other} at {path}; give another path, or `volume unmount {other}`");
+            return Err(Obstacle::JunctionTaken.told(text).given(path).about(svm).into());
+        }
+        self.set_details(volume, ObjectDetails { junction: junction.cloned(), ..self.details(volume) });
+        Ok(())
+    }
+
+    /// The other volume of the same SVM that has that place.
+    fn at_junction(&self, volume: ObjectId, path: &JunctionPath) -> Option<&Object> {
+        let svm = self.registry.svm_of(volume)?;
+        let has = |other: &ObjectId| self.details.get(other).is_some_and(|kept| kept.junction.as_ref() == Some(path));
+        let mut others = self.children(svm, ObjectKind::Volume).filter(|other| other.id() != volume);
+        others.find(|other| has(&other.id()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{At, Outcome};
+    use block::Time;
+
+    fn run(administration: &mut Administration, line: &str) -> Result<Outcome, String> {
+        let world = crate::world::Told(&|_| 0);
+        let at = At { now: Time::ZERO, date: 1_795_314_659, world: &world };
+        let command = ontap::parse(line).map_err(|error| error.to_string())?;
+        administration.run(command, &at).map_err(|error| error.to_string())
+    }
+
+    fn with(lines: &[&str]) -> Administration {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        for line in ["vserver create s"].iter().chain(lines) {
+            let _ = run(&mut administration, line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        administration
+    }
+
+    fn shown(administration: &mut Administration, line: &str) -> String {
+        run(administration, line).unwrap().answer.text()
+    }
+
+    /// Where a volume is mounted is shown, hosts are told of it, no two volumes of an SVM have one
+    /// place, and a refused command leaves everything as it was.
+    #[test]
+    fn a_volume_has_one_place_in_the_name_space() {
+        let mut administration = with(&["volume create v -junction-path /db", "volume create w", "vserver create t"]);
+        let line = "volume show -fields junction-path -volume v";
+        assert!(shown(&mut administration, line).contains(" /db"), "{}", shown(&mut administration, line));
+        assert!(shown(&mut administration, "df -fields mounted-on -volume v").contains(" /db"));
+        let before = administration.clone();
+        for line in ["volume mount w -junction-path /db", "volume create x -vserver s -junction-path /db"] {
+            let refused = run(&mut administration, line).unwrap_err();
+            assert!(refused.contains("SVM s has volume v at /db"), "{refused}");
+        }
+        assert!(run(&mut administration, "volume mount w -junction-path db").unwrap_err().contains("junction path"));
+        assert_eq!(administration, before);
+        let _ = run(&mut administration, "volume create x -vserver t -junction-path /db").unwrap();
+        let renamed = run(&mut administration, "volume rename v -vserver s -newname u").unwrap();
+        assert!(matches!(renamed.effects[..], [Effect::Junction { .. }]), "{:?}", renamed.effects);
+        let Effect::Junction { object } = renamed.effects[0] else { unreachable!() };
+        let place = Junction { svm: "s".into(), path: "/db".into(), volume: "u".into() };
+        assert_eq!(administration.junction(object), Some(place));
+        let moved = run(&mut administration, "volume mount u -junction-path /db2").unwrap();
+        assert!(matches!(moved.effects[..], [Effect::Junction { .. }]));
+        assert_eq!(moved.undo.touched().objects.into_iter().collect::<Vec<_>>(), [object], "its row is written");
+        assert!(run(&mut administration, "volume mount u -junction-path /db2").unwrap().effects.is_empty());
+        let was = administration.clone();
+        let unmounted = run(&mut administration, "volume unmount u").unwrap();
+        assert_eq!(administration.junction(object), None);
+        administration.take_back(unmounted.undo);
+        assert_eq!(administration, was);
+        let gone = run(&mut administration, "volume delete u").unwrap();
+        assert!(matches!(gone.effects[..], [Effect::Junction { .. }]));
+        assert!(!administration.details.contains_key(&object), "nothing is kept of what is gone");
+    }
+
+    /// A clone is shown with its parent, whatever it is called by now, until that is gone.
+    #[test]
+    fn clones_know_their_parents() {
+        let mut administration = with(&[
+            "volume create prod -size 1GB",
+            "lun create /vol/prod/l -size 1MB",
+            "volume snapshot create prod -snapshot nightly",
+            "volume clone create dev1 -parent-volume prod",
+            "volume clone create dev2 -parent-volume prod -parent-snapshot nightly -junction-path /dev2",
+            "volume rename prod -newname production",
+        ]);
+        insta::assert_snapshot!(shown(&mut administration, "volume clone show"), @r"
+                              Parent  Parent        Parent
+        Vserver FlexClone     Vserver Volume        Snapshot             State     Type
+        ------- ------------- ------- ------------- -------------------- --------- ----
+        s       dev1          s       production    -                    online    RW
+        s       dev2          s       production    nightly              online    RW
+        2 entries were displayed.
+        ");
+        assert!(shown(&mut administration, "volume clone show -parent-snapshot nightly").contains("dev2"));
+        for line in ["volume snapshot delete production -snapshot nightly", "lun delete /vol/production/l"] {
+            let _ = run(&mut administration, line).unwrap();
+        }
+        let _ = run(&mut administration, "volume delete production").unwrap();
+        assert!(shown(&mut administration, "volume clone show").contains("currently empty"));
+        let dev2 = administration.registry.objects().find(|object| object.name() == "dev2").unwrap().id();
+        assert_eq!((administration.details(dev2).created, administration.parent_of_clone(dev2)), (1_795_314_659, None));
+    }
+}
