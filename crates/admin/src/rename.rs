@@ -17,8 +17,8 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Every LUN and file in an object is offered by another name from now on, and every volume with
-    /// a place in a name space stands there by it.
+    /// Every LUN and file in an object is offered by another name from now on, and every volume
+    /// with a place in a name space stands there by it.
     fn tell_names_in(&mut self, object: ObjectId) {
         let Some(named) = self.registry.object(object) else { return };
         if named.kind().is_leaf() {

@@ -172,10 +172,7 @@ pub(crate) enum Order {
         partition: u32,
     },
     /// A volume's place in the name space that NFS clients see.
-    Join {
-        volume: ObjectId,
-        junction: Option<Junction>,
-    },
+    Join(ObjectId, Option<Junction>),
     /// Tell what came of each partition of the cache, by number.
     Cache(Sender<BTreeMap<u32, CacheSeen>>),
     /// Tell of the second level of the cache.

@@ -93,7 +93,7 @@ fn what_cannot_be_is_refused_and_nothing_changes() {
     let before = (server.tell(&shows), scratch.listing());
     let wrong = [
         ("bogus", "bogus"),
-        ("volume", "create, modify, rename, delete, size, show"),
+        ("volume", "create, modify, rename, delete, size, mount, unmount, show"),
         ("vserver create -vserver svm01", "in use"),
         ("vserver create -vserver 'x y'", "\"x y\" is not a name"),
         ("volume create -vserver svm09 -volume v", "svm09"),

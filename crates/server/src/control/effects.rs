@@ -145,7 +145,7 @@ impl Control {
 
     /// Has NFS clients find a volume at its place in the name space.
     pub(super) fn join(&self, volume: ObjectId) -> Result<(), ShardGone> {
-        self.shard.order(Order::Join { volume, junction: self.administration.junction(volume) })
+        self.shard.order(Order::Join(volume, self.administration.junction(volume)))
     }
 
     /// Has the cache be divided as the administration has it. What does not fit into its memory is
