@@ -79,6 +79,9 @@ pub trait Row {
     /// Labels and fields of the instance form, in order.
     const INSTANCE: &'static [(&'static str, &'static str)];
 
+    /// Characters that labels of the instance form take at least; without more, the longest's.
+    const LABEL_WIDTH: usize = 0;
+
     /// Fields that have to be measured: they cost something to know, and are asked for only where
     /// they are needed.
     const MEASURED: &'static [&'static str] = &[];
@@ -105,7 +108,7 @@ fn summary<R: Row>(rows: &[R], units: SizeUnits) -> String {
 }
 
 fn instance<R: Row>(row: &R, units: SizeUnits) -> String {
-    let width = R::INSTANCE.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    let width = R::INSTANCE.iter().map(|(label, _)| label.len()).fold(R::LABEL_WIDTH, usize::max);
     let line = |(label, field): &(&str, &str)| format!("{label:>width$}: {}\n", text(row, field, units));
     R::INSTANCE.iter().map(line).collect()
 }

@@ -76,15 +76,18 @@ impl Row for PolicyGroupRow {
         ("Policy Group ID", "pgid"),
         ("Maximum Throughput", "max-throughput"),
         ("Minimum Throughput", "min-throughput"),
-        ("Expected Latency", "expected-latency"),
         ("Number of Workloads", "num-workloads"),
         ("Throughput Policy", "throughput-policy"),
         ("Is Shared", "is-shared"),
         ("Is Policy Auto Generated", "is-auto-generated"),
+        ("Expected Latency", "expected-latency"),
         ("Burst Percent", "burst-percent"),
         ("Burst IOPS", "burst-iops"),
         ("Burst Duration", "burst-duration"),
     ];
+
+    /// As published, where the longest label has 24.
+    const LABEL_WIDTH: usize = 31;
 
     fn cell(&self, field: &str) -> Option<Cell> {
         Some(match field {

@@ -67,12 +67,8 @@ fn what_is_published_is_printed() {
             continue;
         }
         // The document has blanks that do not break.
-        let published = &published.replace('\u{a0}', " ");
-        let indent = |text: &str| text.lines().map(|line| line.find(':').unwrap_or(0)).max().unwrap_or(0);
-        let shift = indent(published) - indent(&ours);
-        // The document's margin aside, every line stands there as it is here.
-        for row in published.lines().filter(|row| !row.trim().is_empty()) {
-            assert!(ours.lines().any(|our| format!("{:shift$}{our}", "") == row), "{row:?}\n{ours}");
-        }
+        // The document has blanks that do not break. What is ours alone comes behind.
+        let published = published.replace('\u{a0}', " ");
+        assert!(ours.starts_with(published.trim_matches('\n')), "{published}\n{ours}");
     }
 }
