@@ -15,7 +15,7 @@
 
 use crate::index::Key;
 use crate::lists::Slot;
-use crate::partition::{Eviction, Statistics};
+use crate::partition::{Eviction, Part, Statistics};
 use crate::partitions::{Cache, Evicted, Inserted, PartitionId, PartitionRefusal};
 use std::collections::{HashMap, HashSet};
 
@@ -76,6 +76,7 @@ struct Mark {
 pub struct Filling {
     view: u64,
     began: u64,
+    is_ahead: bool,
 }
 
 impl Coherent {
@@ -117,8 +118,8 @@ impl Coherent {
     }
 
     /// Counts what [`Coherent::find`] has found for a read.
-    pub fn ask(&mut self, partition: PartitionId, found: Option<Slot>) {
-        self.cache.ask(partition, found);
+    pub fn ask(&mut self, partition: PartitionId, found: Option<Slot>, part: Part) {
+        self.cache.ask(partition, found, part);
     }
 
     /// Counts pages of a tree's read that were there, and that were not.
@@ -133,10 +134,10 @@ impl Coherent {
         taken.filter(|(_, asked)| *asked != (0, 0)).collect()
     }
 
-    /// A read of a tree begins that may fill pages.
-    pub fn begin_fill(&mut self, tree: u32) -> Option<Filling> {
+    /// A read of a tree begins that may fill pages; `is_ahead` where nobody has asked for them yet.
+    pub fn begin_fill(&mut self, tree: u32, is_ahead: bool) -> Option<Filling> {
         let (view, _) = self.open(tree)?;
-        Some(Filling { view, began: self.clock })
+        Some(Filling { view, began: self.clock, is_ahead })
     }
 
     /// It has ended and brought a whole page: where its bytes go, if they may be kept.
@@ -147,7 +148,11 @@ impl Coherent {
         if mark.running > 0 || mark.changed > filling.began {
             return None;
         }
-        Some((partition, self.cache.insert(partition, key)?))
+        let inserted = match filling.is_ahead {
+            true => self.cache.insert_ahead(partition, key),
+            false => self.cache.insert(partition, key),
+        };
+        Some((partition, inserted?))
     }
 
     /// Whether the bytes of a page that was evicted just now are those of the disk: its tree is as

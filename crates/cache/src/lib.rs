@@ -26,7 +26,7 @@ pub use advice::{Advice, Worth, advise};
 pub use coherent::{Coherent, Filling};
 pub use index::Key;
 pub use lists::Slot;
-pub use partition::{Eviction, Statistics};
+pub use partition::{Eviction, Part, Statistics};
 pub use partitions::{Cache, Evicted, Inserted, PARTITIONS_MAX, PartitionId, PartitionRefusal};
 pub use pressure::Pressure;
 pub use read_ahead::{Ahead, ReadAhead};

@@ -56,6 +56,54 @@ pub(crate) struct About {
     pub asked: u8,
     /// Asked for since it came in, or it came back soon after it was evicted.
     pub was_used: bool,
+    pub fresh: Fresh,
+    /// Where the last request for it ended.
+    pub end: u8,
+}
+
+/// Whether a page was asked for since it came in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Fresh {
+    #[default]
+    No,
+    /// No, and the request that brought it asked for it.
+    Asked,
+    /// No, and it was brought in ahead: nobody has asked for it yet.
+    Ahead,
+}
+
+/// Which part of a page a request asks for, in 256ths of the page: a page that is read from its
+/// beginning to its end in many requests is asked for once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    from: u8,
+    end: u8,
+}
+
+impl Part {
+    /// All of it.
+    pub const WHOLE: Part = Part { from: 0, end: 0 };
+
+    /// Bytes `from..end` of a page of `page` bytes.
+    pub fn of(page: u64, from: u64, end: u64) -> Part {
+        let scaled = |at: u64| (at * 256 / page.max(1)) as u8;
+        Part { from: scaled(from), end: scaled(end) }
+    }
+}
+
+impl About {
+    /// Takes note of a request. Whether it asks for the page again: not where it is the first for
+    /// one that was brought in ahead, and not where it goes on where the one before ended.
+    fn is_asked_again(&mut self, part: Part) -> bool {
+        let before = std::mem::replace(&mut self.end, part.end);
+        let goes_on = part.from != 0 && part.from == before;
+        match std::mem::take(&mut self.fresh) {
+            Fresh::Ahead => false,
+            // How far the request went that brought it is not known.
+            Fresh::Asked => part.from == 0,
+            Fresh::No => !goes_on,
+        }
+    }
 }
 
 pub(crate) struct Partition {
@@ -124,7 +172,10 @@ impl Partition {
     }
 
     /// A page that is there was asked for.
-    pub(crate) fn touch(&mut self, links: &mut Links, slot: u32, about: &mut About) {
+    pub(crate) fn touch(&mut self, links: &mut Links, slot: u32, about: &mut About, part: Part) {
+        if !about.is_asked_again(part) {
+            return;
+        }
         about.was_used = true;
         match self.policy {
             Eviction::S3Fifo => about.asked = (about.asked + 1).min(ASKED_MAX),
@@ -138,12 +189,13 @@ impl Partition {
     }
 
     /// A page comes in.
-    pub(crate) fn admit(&mut self, links: &mut Links, slot: u32, key: Key, about: &mut About) {
+    pub(crate) fn admit(&mut self, links: &mut Links, slot: u32, key: Key, about: &mut About, fresh: Fresh) {
         let known = self.ghost.take(key.hash());
         let filling =
             self.policy == Eviction::S3Fifo && self.statistics.evicted == 0 && self.small.len >= self.small_max();
         let one_queue = matches!(self.policy, Eviction::Sieve | Eviction::Lru);
-        *about = About { in_main: one_queue || known || filling, asked: 0, was_used: known, ..*about };
+        let (in_main, partition) = (one_queue || known || filling, about.partition);
+        *about = About { partition, in_main, asked: 0, was_used: known, fresh, end: 0 };
         links.push(if about.in_main { &mut self.main } else { &mut self.small }, slot);
         self.statistics.inserted += 1;
     }

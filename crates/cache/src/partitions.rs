@@ -2,7 +2,7 @@
 
 use crate::index::{Index, Key};
 use crate::lists::{Links, Slot};
-use crate::partition::{About, Eviction, Partition, Statistics};
+use crate::partition::{About, Eviction, Fresh, Part, Partition, Statistics};
 use std::fmt;
 
 /// Partitions at most: a slot keeps the number of its own in a byte, and nobody assigns volumes to
@@ -98,12 +98,13 @@ impl Cache {
     /// Where a page is that is asked for on behalf of `partition`; counted there.
     pub fn get(&mut self, partition: PartitionId, key: Key) -> Option<Slot> {
         let found = self.peek(key);
-        self.ask(partition, found);
+        self.ask(partition, found, Part::WHOLE);
         found
     }
 
-    /// Counts what [`Cache::peek`] has found, as [`Cache::get`] does, without another look.
-    pub fn ask(&mut self, partition: PartitionId, found: Option<Slot>) {
+    /// Counts what [`Cache::peek`] has found of a request for a part of a page, as [`Cache::get`]
+    /// does for all of one, without another look.
+    pub fn ask(&mut self, partition: PartitionId, found: Option<Slot>, part: Part) {
         let Some(asked) = self.partitions.get_mut(usize::from(partition.0)).and_then(Option::as_mut) else { return };
         let Some(slot) = found else {
             asked.statistics.misses += 1;
@@ -112,7 +113,7 @@ impl Cache {
         asked.statistics.hits += 1;
         let about = &mut self.abouts[slot.0 as usize];
         let owner = self.partitions[usize::from(about.partition)].as_mut().expect("a slot's partition is there");
-        owner.touch(&mut self.links, slot.0, about);
+        owner.touch(&mut self.links, slot.0, about, part);
     }
 
     /// Where a page is, without counting or changing anything.
@@ -123,6 +124,15 @@ impl Cache {
     /// A place for a page in `partition`; where it is already there, that. `None` where the
     /// partition has no slots, or has to wait for slots of one that became smaller.
     pub fn insert(&mut self, partition: PartitionId, key: Key) -> Option<Inserted> {
+        self.bring_in(partition, key, Fresh::Asked)
+    }
+
+    /// The same for a page that nobody has asked for yet.
+    pub fn insert_ahead(&mut self, partition: PartitionId, key: Key) -> Option<Inserted> {
+        self.bring_in(partition, key, Fresh::Ahead)
+    }
+
+    fn bring_in(&mut self, partition: PartitionId, key: Key, fresh: Fresh) -> Option<Inserted> {
         if let Some(slot) = self.peek(key) {
             return Some(Inserted { slot, evicted: None });
         }
@@ -137,7 +147,7 @@ impl Cache {
         self.keys[slot as usize] = key;
         self.index.insert(key, Slot(slot));
         let mine = self.partitions[usize::from(partition.0)].as_mut().expect("it is there");
-        mine.admit(&mut self.links, slot, key, about);
+        mine.admit(&mut self.links, slot, key, about, fresh);
         Some(Inserted { slot: Slot(slot), evicted })
     }
 
@@ -288,3 +298,61 @@ impl Cache {
 
 /// The partition of a slot that is free.
 const FREE: u8 = u8::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P: PartitionId = PartitionId(0);
+    const PAGE: u64 = 64 << 10;
+    const REQUEST: u64 = 4 << 10;
+
+    /// A read of one page after the other in small requests, each page brought in by the first of
+    /// them or ahead of it; whether what it evicts counts as asked for again.
+    fn scan(policy: Eviction, passes: u32, is_ahead: bool) -> (u64, u64) {
+        let (mut cache, mut asked, mut evicted) = (Cache::new(32, policy), 0, 0);
+        for page in 0..1000 {
+            let key = Key { object: 1, page };
+            let inserted = if is_ahead { cache.insert_ahead(P, key) } else { cache.insert(P, key) }.unwrap();
+            if let Some(gone) = inserted.evicted {
+                (asked, evicted) = (asked + u64::from(gone.was_asked), evicted + 1);
+            }
+            for pass in 0..passes {
+                // The request that brings a page in finds nothing yet.
+                let first = if is_ahead || pass > 0 { 0 } else { REQUEST };
+                for at in (first..PAGE).step_by(REQUEST as usize) {
+                    cache.ask(P, Some(inserted.slot), Part::of(PAGE, at, at + REQUEST));
+                }
+            }
+        }
+        assert!(evicted >= 900, "{evicted}");
+        (asked, evicted)
+    }
+
+    /// A page that is read once, in however many requests, was asked for once; a second pass asks
+    /// for it again.
+    #[test]
+    fn a_scan_asks_for_no_page_again() {
+        for policy in [Eviction::S3Fifo, Eviction::TwoQ, Eviction::Sieve, Eviction::Lru] {
+            for is_ahead in [false, true] {
+                assert_eq!(scan(policy, 1, is_ahead).0, 0, "{policy:?}, ahead: {is_ahead}");
+                let (asked, evicted) = scan(policy, 2, is_ahead);
+                assert_eq!(asked, evicted, "{policy:?}, ahead: {is_ahead}");
+            }
+        }
+    }
+
+    /// Small requests at random places of a page, and whole pages, count each.
+    #[test]
+    fn what_is_asked_for_at_random_is_asked_for_again() {
+        for parts in [[(12, 16), (4, 8)], [(0, 64), (0, 64)]] {
+            let mut cache = Cache::new(1, Eviction::Lru);
+            let slot = cache.insert(P, Key { object: 1, page: 1 }).unwrap().slot;
+            for (from, end) in parts {
+                cache.ask(P, Some(slot), Part::of(PAGE, from << 10, end << 10));
+            }
+            let gone = cache.insert(P, Key { object: 1, page: 2 }).unwrap().evicted.unwrap();
+            assert!(gone.was_asked, "{parts:?}");
+        }
+    }
+}

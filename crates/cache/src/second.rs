@@ -319,24 +319,27 @@ impl SecondLevel {
 struct Allowance {
     half: u64,
     left: u64,
-    /// Until when what came in is in `left`.
+    /// What came in beside whole bytes, times a day's nanoseconds.
+    rest: u128,
+    /// Until when what came in is in `left` and `rest`.
     counted: Time,
 }
 
 impl Allowance {
     fn new(now: Time, per_day: u64) -> Allowance {
-        Allowance { half: per_day / 2, left: per_day / 2, counted: now }
+        Allowance { half: per_day / 2, left: per_day / 2, rest: 0, counted: now }
     }
 
     /// Takes so much or nothing.
     fn take(&mut self, now: Time, bytes: u64) -> bool {
         let (day, passed) = (u128::from(DAY.as_nanos()), u128::from(now.since(self.counted).as_nanos()));
-        let came = u128::from(self.half) * passed / day;
-        if came > 0 {
-            // Rounded down, and counted from `now`: never more than the bound.
-            self.left = (u128::from(self.left) + came).min(self.half.into()) as u64;
-            self.counted = now;
-        }
+        let came = u128::from(self.half) * passed + self.rest;
+        let all = u128::from(self.left) + came / day;
+        (self.left, self.rest) = match all < self.half.into() {
+            true => (all as u64, came % day),
+            false => (self.half, 0),
+        };
+        self.counted = now;
         let enough = self.left >= bytes;
         self.left -= if enough { bytes } else { 0 };
         enough

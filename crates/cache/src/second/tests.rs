@@ -160,3 +160,14 @@ fn what_is_found_is_what_was_written_last() {
         assert_eq!(level.of_partition(P).1, 0);
     }
 }
+
+/// What comes in between two looks is never lost, however often it is looked at: in a day as much
+/// comes in as the bound has it, to the byte.
+#[test]
+fn the_bound_fills_alike_however_often_it_is_asked_for() {
+    let per_day = 2 * 86_399;
+    let mut often = Allowance::new(Time::ZERO, per_day);
+    assert!(often.take(Time::ZERO, per_day / 2), "what it begins with");
+    let given = (1..=864_000u64).filter(|tick| often.take(Time::from_nanos(tick * 100_000_000), 1)).count();
+    assert_eq!(given as u64, per_day / 2);
+}

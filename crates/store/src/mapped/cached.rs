@@ -11,7 +11,7 @@
 use super::second::{Second, SecondFile, SecondRun};
 use block::{Buf, Bytes, Time};
 pub(super) use cache::Filling;
-use cache::{Coherent, Evicted, Eviction, Key, PartitionId, PartitionRefusal, Slot, Statistics};
+use cache::{Coherent, Evicted, Eviction, Key, Part, PartitionId, PartitionRefusal, Slot, Statistics};
 use uring::{Io, IoError, Pages};
 
 /// Pages of a read from the second level at most.
@@ -88,10 +88,11 @@ impl Cached {
         let (all, there) = (found.len(), found.iter().flatten().count());
         let mut buf = if there == all { Some(io.take(len as u32)?) } else { None };
         for (page, slot) in pages.zip(found.drain(..)) {
-            self.kept.ask(partition, slot);
-            let (Some(slot), Some(buf)) = (slot, &mut buf) else { continue };
             let (from, to) = (at.max(page * self.page), (at + len).min((page + 1) * self.page));
-            let bytes = &self.pages.read(slot.0)[(from - page * self.page) as usize..(to - page * self.page) as usize];
+            let (first, end) = (from - page * self.page, to - page * self.page);
+            self.kept.ask(partition, slot, Part::of(self.page, first, end));
+            let (Some(slot), Some(buf)) = (slot, &mut buf) else { continue };
+            let bytes = &self.pages.read(slot.0)[first as usize..end as usize];
             io.with_mut(buf, |whole| whole[(from - at) as usize..(to - at) as usize].copy_from_slice(bytes));
         }
         self.kept.count(tree, there as u64, (all - there) as u64);
@@ -113,9 +114,14 @@ impl Cached {
     }
 
     /// The way of a read that memory has not all pages of, if the second level has the others.
-    pub(super) fn read_second(&mut self, io: &Io, (tree, at, len): (u32, u64, u64)) -> Option<SecondWay> {
+    pub(super) fn read_second(
+        &mut self,
+        io: &Io,
+        (tree, at, len): (u32, u64, u64),
+        is_ahead: bool,
+    ) -> Option<SecondWay> {
         let (view, partition) = self.kept.open(tree)?;
-        let filling = self.kept.begin_fill(tree)?;
+        let filling = self.kept.begin_fill(tree, is_ahead)?;
         let second = self.second.as_mut()?;
         let pages = at / self.page..(at + len).div_ceil(self.page);
         if pages.end - pages.start > SECOND_MAX {
@@ -157,9 +163,9 @@ impl Cached {
         self.kept.take_asked()
     }
 
-    /// A read begins that goes to the disk.
-    pub(super) fn begin_fill(&mut self, tree: u32) -> Option<Filling> {
-        self.kept.begin_fill(tree)
+    /// A read begins that goes to the disk; `is_ahead` where nobody has asked for it yet.
+    pub(super) fn begin_fill(&mut self, tree: u32, is_ahead: bool) -> Option<Filling> {
+        self.kept.begin_fill(tree, is_ahead)
     }
 
     /// It ended with these bytes, from `at` on, the start of a page; `end` is the tree's.

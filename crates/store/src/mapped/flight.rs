@@ -114,7 +114,7 @@ impl MappedVolumes {
     pub(super) fn start_read(&mut self, now: Time, queued: Queued, is_ahead: bool) -> Result<(), Queued> {
         let Some(queued) = self.start_second(queued, is_ahead) else { return Ok(()) };
         let (tree, at, len) = (queued.request.object.0, queued.request.at, queued.request.len);
-        let filling = self.cached.as_mut().and_then(|cached| Some((cached.begin_fill(tree)?, cached.page)));
+        let filling = self.cached.as_mut().and_then(|cached| Some((cached.begin_fill(tree, is_ahead)?, cached.page)));
         let grain = filling.map_or(self.align, |(_, page)| page.max(self.align));
         // The last page may be read whole, and no further.
         let last = self.core.tree(tree).map_or(u64::MAX, |(size, _)| size.next_multiple_of(map::PAGE));

@@ -77,7 +77,7 @@ impl MappedVolumes {
     /// Begins a read that memory and the second level have all pages of; else hands it back.
     pub(super) fn start_second(&mut self, queued: Queued, is_ahead: bool) -> Option<Queued> {
         let part = (queued.request.object.0, queued.request.at, queued.request.len);
-        let Some(way) = self.cached.as_mut().and_then(|cached| cached.read_second(&self.io, part)) else {
+        let Some(way) = self.cached.as_mut().and_then(|cached| cached.read_second(&self.io, part, is_ahead)) else {
             return Some(queued);
         };
         let SecondWay { filling, from, runs, buf } = way;

@@ -62,8 +62,8 @@ impl Cached {
         sectors.map(word).collect()
     }
 
-    pub(super) fn begin_fill(&mut self, tree: u32) -> Option<Filling> {
-        self.kept.begin_fill(tree)
+    pub(super) fn begin_fill(&mut self, tree: u32, is_ahead: bool) -> Option<Filling> {
+        self.kept.begin_fill(tree, is_ahead)
     }
 
     /// A read has brought these sectors from `at` on; the tree ends at `end`.

@@ -15,7 +15,7 @@ impl History {
         if self.read_cached(tree, at, len) {
             return;
         }
-        let filling = self.cached.begin_fill(tree);
+        let filling = self.cached.begin_fill(tree, false);
         let mut runs = Vec::new();
         let pin = self.core.read(tree, at, len, &mut runs).expect("a read of what is there");
         assert_eq!(runs.iter().map(|run| run.len).sum::<u64>(), len);
