@@ -74,6 +74,8 @@ kinds! {
     CacheReduced = "cache.memory.reduced" Notice,
     /// The cache has all of its memory again.
     CacheRestored = "cache.memory.restored" Notice,
+    /// The cache's second level was turned off because its device failed.
+    SecondLevelFailed = "cache.second.failed" Error,
     /// A log-in was refused.
     LoginRefused = "security.login.refused" Notice,
     /// A change is not in the audit trail.

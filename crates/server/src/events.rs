@@ -6,9 +6,10 @@
 //!   housekeeping: floors, space, …  ─┼─► Events::note ─► admin::EventLog ─► events.jsonl, a line an event
 //!   REST: log-ins                   ─┘
 //! ```
-//! The file is appended to, and written anew with what is kept when it has twice as many lines. A
-//! server that is killed loses the repeats of its last minute. Events are for reading: a file that
-//! cannot be written stops nothing.
+//! The file is appended to, and written anew with what is kept when it has twice as many lines, or
+//! when it could not be written before: with the next event it is tried again. A server that is
+//! killed loses the repeats of its last minute. Events are for reading: a file that cannot be
+//! written stops nothing, and who reads the log does not wait for it.
 
 use admin::{EVENTS_MAX, Event, EventLog, Noticed};
 use serde_json::{Value, json};
@@ -26,13 +27,14 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// The log, for all threads that notice something; not for the data thread, which is asked.
 #[derive(Debug, Default)]
 pub struct Events {
+    /// Locked before the state by whoever needs both, so that lines are in the log's order.
+    file: Mutex<Option<EventsFile>>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     log: EventLog,
-    file: Option<EventsFile>,
     /// Tells the seconds since the beginning of 1970.
     date: Option<fn() -> u64>,
 }
@@ -41,29 +43,38 @@ impl Events {
     /// What tells the date from now on, in seconds since the beginning of 1970; without, events are
     /// of 1970.
     pub(crate) fn date_by(&self, date: fn() -> u64) {
-        self.state().date = Some(date);
+        lock(&self.state).date = Some(date);
     }
 
     /// Takes in what was noticed just now.
     pub fn note(&self, noticed: Noticed) {
-        let mut state = self.state();
-        let date = state.date();
-        let event = state.log.note(noticed, date);
-        state.write(event);
+        self.keep(|log, date| log.note(noticed, date).into_iter().collect());
     }
 
     /// Tells the counts of what came again within its minute, once that is over: to be called from
     /// time to time.
     pub fn settle(&self) {
-        let mut state = self.state();
-        let date = state.date();
-        let events = state.log.settle(date);
-        state.write(events);
+        self.keep(|log, date| log.settle(date).into_iter().collect());
+    }
+
+    /// Has the log take something in, and writes down the events that come of it.
+    fn keep(&self, take_in: impl FnOnce(&mut EventLog, u64) -> Vec<Arc<Event>>) {
+        let mut file = lock(&self.file);
+        let (events, all) = {
+            let mut state = lock(&self.state);
+            let date = state.date();
+            let events = take_in(&mut state.log, date);
+            let is_due = file.as_ref().is_some_and(|file| file.is_due(events.len()));
+            (events, if is_due { state.log.events().cloned().collect() } else { Vec::new() })
+        };
+        if let Some(file) = file.as_mut().filter(|_| !events.is_empty()) {
+            file.keep(&events, &all);
+        }
     }
 
     /// The events, the oldest first.
     pub fn list(&self) -> Vec<Arc<Event>> {
-        self.state().log.events().cloned().collect()
+        lock(&self.state).log.events().cloned().collect()
     }
 
     /// Takes in what a file has, and keeps events in it from now on.
@@ -71,33 +82,21 @@ impl Events {
     /// # Errors
     /// It cannot be read or written; then events are kept in memory only.
     pub fn keep_in(&self, path: &Path) -> std::io::Result<()> {
-        let (file, kept) = EventsFile::open(path)?;
-        let mut state = self.state();
-        state.log = EventLog::of(kept);
-        state.file = Some(file);
+        let (opened, kept) = EventsFile::open(path)?;
+        let mut file = lock(&self.file);
+        lock(&self.state).log = EventLog::of(kept);
+        *file = Some(opened);
         Ok(())
     }
+}
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
     fn date(&self) -> u64 {
         self.date.map_or(0, |date| date())
-    }
-
-    fn write(&mut self, events: impl IntoIterator<Item = Arc<Event>>) {
-        let Some(file) = &mut self.file else { return };
-        for event in events {
-            let written = file.append(&event).and_then(|()| file.trim(&self.log));
-            if let Err(error) = written {
-                tracing::error!(%error, "{EVENTS_FILE}: events are kept in memory only from now on");
-                self.file = None;
-                return;
-            }
-        }
     }
 }
 
@@ -106,6 +105,8 @@ struct EventsFile {
     path: PathBuf,
     file: File,
     lines: usize,
+    /// It lacks events, because it could not be written.
+    is_behind: bool,
 }
 
 impl EventsFile {
@@ -123,26 +124,40 @@ impl EventsFile {
         if !text.is_empty() && !text.ends_with('\n') {
             file.write_all(b"\n")?;
         }
-        Ok((EventsFile { path: path.into(), file, lines: text.lines().count() }, kept))
+        let lines = text.lines().count();
+        Ok((EventsFile { path: path.into(), file, lines, is_behind: false }, kept))
     }
 
-    fn append(&mut self, event: &Event) -> std::io::Result<()> {
-        self.lines += 1;
-        self.file.write_all(line(event).as_bytes())
+    /// Whether it is written anew with that many events more.
+    fn is_due(&self, events: usize) -> bool {
+        self.is_behind || self.lines + events > 2 * EVENTS_MAX
     }
 
-    /// Writes the file anew, where it has grown to twice what is kept.
-    fn trim(&mut self, log: &EventLog) -> std::io::Result<()> {
-        if self.lines < 2 * EVENTS_MAX {
-            return Ok(());
+    /// Writes down what is new, or `all` of the log where that is due.
+    fn keep(&mut self, events: &[Arc<Event>], all: &[Arc<Event>]) {
+        let written = if self.is_due(events.len()) { self.write_anew(all) } else { self.append(events) };
+        match &written {
+            Ok(()) if self.is_behind => tracing::info!("{EVENTS_FILE}: events are written down again"),
+            Err(error) if !self.is_behind => {
+                tracing::error!(%error, "{EVENTS_FILE}: events are kept in memory only, until one can be written");
+            }
+            _ => {}
         }
+        self.is_behind = written.is_err();
+    }
+
+    fn append(&mut self, events: &[Arc<Event>]) -> std::io::Result<()> {
+        self.lines += events.len();
+        self.file.write_all(events.iter().map(|event| line(event)).collect::<String>().as_bytes())
+    }
+
+    fn write_anew(&mut self, all: &[Arc<Event>]) -> std::io::Result<()> {
         let new = self.path.with_extension("new");
         let _ = std::fs::remove_file(&new);
         let mut file = appended(&new)?;
-        let text: String = log.events().map(|event| line(event)).collect();
-        file.write_all(text.as_bytes())?;
+        file.write_all(all.iter().map(|event| line(event)).collect::<String>().as_bytes())?;
         std::fs::rename(&new, &self.path)?;
-        (self.file, self.lines) = (file, log.events().count());
+        (self.file, self.lines) = (file, all.len());
         Ok(())
     }
 }
@@ -186,6 +201,30 @@ mod tests {
     fn note(events: &Events, number: u64) {
         events.note(Noticed::once(EventKind::ExportRefused, number.to_string(), format!("event {number}")));
         events.settle();
+    }
+
+    /// A file that cannot be written is written anew, with all that it lacks, with the first event
+    /// that can.
+    #[test]
+    fn a_file_that_fails_is_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pool").join(EVENTS_FILE);
+        std::fs::create_dir(dir.path().join("pool")).unwrap();
+        let events = Events::default();
+        events.keep_in(&path).unwrap();
+        note(&events, 1);
+        // What is open is gone, and there is no folder for another one.
+        lock(&events.file).as_mut().unwrap().file = File::open(&path).unwrap();
+        std::fs::remove_dir_all(dir.path().join("pool")).unwrap();
+        (2..4).for_each(|number| note(&events, number));
+        assert_eq!(events.list().len(), 3);
+        std::fs::create_dir(dir.path().join("pool")).unwrap();
+        note(&events, 4);
+        let again = Events::default();
+        again.keep_in(&path).unwrap();
+        assert_eq!(again.list().iter().map(|event| event.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        note(&events, 5);
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 5, "appended again");
     }
 
     /// A second log finds what the first one kept, also after a torn line, and the file stays

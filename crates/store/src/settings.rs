@@ -10,13 +10,28 @@ pub(crate) const SETTINGS: &str = "seawall.toml";
 
 /// Whether data goes through the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "toml::Value")]
 pub enum Cache {
     /// Past it (`O_DIRECT`): what is measured is the disk.
     #[default]
     Direct,
     /// Through it.
     Page,
+}
+
+impl TryFrom<toml::Value> for Cache {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Cache, String> {
+        match value.as_str() {
+            Some("direct") => Ok(Cache::Direct),
+            Some("page") => Ok(Cache::Page),
+            _ if value.is_table() => Err("cache: must be \"direct\" or \"page\" here; the table [cache] is of the \
+                                          server's own file, which --config names"
+                .to_owned()),
+            _ => Err(format!("cache: must be \"direct\" or \"page\", got {value}")),
+        }
+    }
 }
 
 /// How much of a pool is served at once.

@@ -102,6 +102,42 @@ fn writes_that_a_device_fails_are_told_and_hurt_nobody_else() {
     }
 }
 
+/// The device of the cache's second level fails a write: it is turned off, which is an event, and
+/// every read is answered from the pool.
+#[test]
+fn a_second_level_that_fails_a_write_is_turned_off_and_told() {
+    requires!("nbdkit", "nbdfuse", "losetup");
+    let scratch = Scratch::new();
+    let Some(second) = BadDisk::new(&scratch, "second", 64, "EIO") else { return };
+    let settings = format!(
+        "[cache]\nmemory = \"1MiB\"\nsecond_level = {:?}\nsecond_level_size = \"16MiB\"\n\
+         second_level_writes_per_day = \"1GiB\"\n",
+        second.path()
+    );
+    std::fs::write(scratch.join("server.toml"), settings).unwrap();
+    let server = Server::start_with(&scratch, &["--config", "server.toml"]);
+    server.make_lun("16MiB");
+    let data = crate::server::pattern(16 * MIB);
+    let mut client = Client::connect(&server.socket(), crate::server::LUN);
+    for at in (0..16).map(|piece| piece * MIB) {
+        assert_eq!(client.written(at as u64, &data[at..at + MIB], false), Ok(()));
+    }
+    second.fail_writes(true);
+    // Each page twice in a row is asked for again, and what a MiB of memory evicts of them goes on.
+    for at in (0..16 * MIB).step_by(4096) {
+        for _ in 0..2 {
+            assert!(client.read(at as u64, 4096) == data[at..at + 4096], "{at}");
+        }
+    }
+    let mut told = (0..500).map(|_| server.tell(&["event log show -messagename cache.second.failed -output json"]));
+    let told = told.find(|told| told.contains("cache.second.failed")).expect("it is told");
+    assert!(told.contains("reads go to the pool") && told.contains("/dev/loop"), "{told}");
+    assert!(server.tell(&["cache second-level show -instance"]).contains("write"), "the reason is shown");
+    assert!(client.read(0, MIB as u32) == data[..MIB]);
+    drop(client);
+    server.stop();
+}
+
 /// Reads from one device fail: the client's own, the read of what surrounds a part of a page, and
 /// the read of a shared block that is to be copied, with FUA too.
 #[test]

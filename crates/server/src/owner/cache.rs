@@ -3,7 +3,7 @@
 use super::Owner;
 use super::orders::LOOK_UP;
 use crate::shard::Order;
-use admin::{CacheSeen, MemoryPart, SecondSeen};
+use admin::{CacheSeen, EventKind, MemoryPart, SecondSeen};
 use block::{Bytes, ObjectId};
 use cache::PartitionId;
 use map::Steps;
@@ -102,12 +102,10 @@ impl Owner {
     /// Says that the second level was turned off, once.
     pub(super) fn tell_of_second_level(&mut self) {
         let failure = self.gate.inner_mut().volumes_mut().and_then(MappedVolumes::take_second_failure);
-        if let Some((path, reason)) = failure {
-            tracing::error!(
-                path = %path.display(),
-                reason,
-                "the cache's second level is off until the server starts again; reads go to the pool"
-            );
-        }
+        let Some((path, reason)) = failure else { return };
+        const WHAT: &str = "the cache's second level is off until the server starts again; reads go to the pool";
+        tracing::error!(path = %path.display(), reason, "{WHAT}");
+        let text = format!("{}: {reason}: {WHAT}", path.display());
+        self.notices.note(EventKind::SecondLevelFailed, path.display().to_string(), text);
     }
 }

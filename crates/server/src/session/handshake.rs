@@ -76,7 +76,10 @@ impl Session {
             }
             error => tracing::info!(session = self.index, %client, %error, "handshake refused"),
         }
-        notices.note(EventKind::ClientRefused, client.to_string(), format!("{client}: {error}"));
+        // An export that was refused is told as that.
+        if !matches!(error, HandshakeError::ExportName { name: Some(_), .. }) {
+            notices.note(EventKind::ClientRefused, client.to_string(), format!("{client}: {error}"));
+        }
         self.ending = Ending::Draining;
     }
 
