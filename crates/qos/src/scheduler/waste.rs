@@ -128,6 +128,8 @@ impl Waste {
 
     fn forgive(&mut self, time: f64) {
         self.spent = (self.spent - Waste::FORGIVEN / self.failures.clamp(1.0, Waste::FAILURES_MOST) * time).max(0.0);
+        // Of what was assumed no more is left to be replaced than is still in the account.
+        self.assumed = self.assumed.min(self.spent / Waste::UNKNOWN);
     }
 
     /// Whether it is known what the device does with nobody held back. A short look is soon
