@@ -48,6 +48,7 @@ impl Errand<'_> {
             Command::Vserver(command) => self.vserver(command),
             Command::Volume(command) => self.volume(command),
             Command::Aggregate(command) => self.aggregate(&command),
+            Command::Network(command) => self.network(&command),
             Command::Qtree(command) => self.qtree(command),
             Command::File(command) => self.file(command),
             Command::Lun(command) => self.lun(command),

@@ -6,6 +6,24 @@ use block::{Bytes, Cause, LimitKind, ObjectId, Span};
 use qos::{FloorState, GateStatus, Shortage, Tally};
 use std::collections::BTreeMap;
 
+/// The limits of the network between clients and the server, and what came of them since the server
+/// started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkSeen {
+    /// Bytes a second of one connection.
+    pub flow: Option<Bytes>,
+    /// Bytes a second of all connections, and their credit in bytes.
+    pub whole: Option<qos::CreditLimit>,
+    /// Bytes of reads and writes.
+    pub bytes: u64,
+    /// How often a connection had to wait for its own limit.
+    pub flow_waits: u64,
+    /// How often one had to wait for the limit of all.
+    pub whole_waits: u64,
+    /// Credit that is left, in bytes.
+    pub credit: u64,
+}
+
 /// What happened to one object in a sample's time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {

@@ -1,6 +1,6 @@
 //! What a command is told of the world: when it runs, and what it may ask.
 
-use crate::{CacheSeen, Event, Login, LoginChange, Sample, SecondSeen};
+use crate::{CacheSeen, Event, LinkSeen, Login, LoginChange, Sample, SecondSeen};
 use ::history::{Figures, Slot};
 use block::{Bytes, ObjectId, Span, Time};
 use qos::GroupId;
@@ -61,6 +61,11 @@ pub trait World {
     /// What came of each partition of the cache since it was made, by number; `None` where there is
     /// no cache.
     fn cache(&self) -> Option<BTreeMap<u32, CacheSeen>> {
+        None
+    }
+
+    /// The limits of connections and what came of them, where there are connections.
+    fn link(&self) -> Option<LinkSeen> {
         None
     }
 

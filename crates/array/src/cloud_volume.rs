@@ -9,20 +9,20 @@
 use std::collections::VecDeque;
 
 use block::{Bytes, OpKind, Span, Time};
+use qos::{CreditLimit, CreditMeter};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::agenda::Agenda;
-use crate::bucket::{Allowance, Meter};
 use crate::simulated::{Job, Medium, withdraw};
 
 /// A network volume that throttles itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloudVolume {
     /// The limit in operations per second; every kind of request counts.
-    pub operations: Allowance,
+    pub operations: CreditLimit,
     /// The limit in bytes per second; reads and writes count.
-    pub bytes: Allowance,
+    pub bytes: CreditLimit,
     /// A read or write of more bytes than this counts as several operations, `ceil(len / io_unit)`.
     pub io_unit: Bytes,
     /// From passing the limits until the answer, for reads and writes.
@@ -40,8 +40,8 @@ pub struct CloudVolume {
 #[derive(Debug)]
 pub(crate) struct Throttled {
     spec: CloudVolume,
-    operations: Meter,
-    bytes: Meter,
+    operations: CreditMeter,
+    bytes: CreditMeter,
     waiting: VecDeque<Job>,
     /// When the head may pass; `None` with nothing waiting, or while nothing ever may.
     opens: Option<Time>,
@@ -52,8 +52,8 @@ pub(crate) struct Throttled {
 impl Throttled {
     pub(crate) fn new(spec: CloudVolume, seed: u64) -> Throttled {
         Throttled {
-            operations: Meter::new(spec.operations),
-            bytes: Meter::new(spec.bytes),
+            operations: CreditMeter::new(spec.operations),
+            bytes: CreditMeter::new(spec.bytes),
             spec,
             waiting: VecDeque::new(),
             opens: None,

@@ -5,9 +5,9 @@
 //! [`DeviceSpec::check`] says which field breaks which rule before anything runs.
 
 use block::{Bytes, Span, Target, Time};
+use qos::CreditLimit;
 
 use crate::array::Array;
-use crate::bucket::Allowance;
 use crate::cloud_volume::{CloudVolume, Throttled};
 use crate::disk::{Arm, Disk};
 use crate::flash::{Channels, Collection, Flash};
@@ -332,8 +332,8 @@ impl Default for CloudVolume {
     fn default() -> CloudVolume {
         let bytes = Bytes::mib(250).0;
         CloudVolume {
-            operations: Allowance { base: 3_000, peak: 10_000, credit: 5_400_000 },
-            bytes: Allowance { base: bytes, peak: bytes, credit: 0 },
+            operations: CreditLimit { base: 3_000, peak: 10_000, credit: 5_400_000 },
+            bytes: CreditLimit { base: bytes, peak: bytes, credit: 0 },
             io_unit: Bytes::kib(256),
             latency: Span::from_micros(500),
             jitter: Span::from_micros(50),

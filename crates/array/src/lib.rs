@@ -19,7 +19,6 @@
 
 mod agenda;
 mod array;
-mod bucket;
 mod clock;
 mod cloud_volume;
 mod device;
@@ -37,7 +36,6 @@ mod work;
 mod write_log;
 
 pub use array::{Array, ArrayStage};
-pub use bucket::Allowance;
 pub use cache::Eviction as CachePolicy;
 pub use clock::VirtualClock;
 pub use cloud_volume::CloudVolume;

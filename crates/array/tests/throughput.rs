@@ -2,9 +2,10 @@
 
 mod load;
 
-use array::{Absence, Allowance, Change, Collection, DeviceSpec, Model, Pause};
+use array::{Absence, Change, Collection, DeviceSpec, Model, Pause};
 use block::{Bytes, Completion, Span, Time};
 use load::{Ask, closed_loop, scattered};
+use qos::CreditLimit;
 
 fn second(s: u64) -> Time {
     Time::ZERO + Span::from_secs(s)
@@ -181,7 +182,7 @@ fn a_pause_stops_the_whole_drive_at_regular_times() {
 fn a_cloud_volume_bursts_on_credit_and_then_keeps_its_base() {
     let mut spec = DeviceSpec::named("cloud-volume").unwrap();
     let Model::CloudVolume(volume) = &mut spec.model else { unreachable!() };
-    volume.operations = Allowance { base: 3_000, peak: 10_000, credit: 14_000 };
+    volume.operations = CreditLimit { base: 3_000, peak: 10_000, credit: 14_000 };
     volume.jitter = Span::ZERO;
     let done = closed_loop(&spec, 0, 64, second(5), small_reads);
     // 14 000 / (10 000 - 3 000) = 2 s of bursts, one operation more that needed no credit, then
@@ -193,7 +194,7 @@ fn a_cloud_volume_bursts_on_credit_and_then_keeps_its_base() {
     }
 
     let Model::CloudVolume(volume) = &mut spec.model else { unreachable!() };
-    volume.bytes = Allowance { base: 100 << 20, peak: 100 << 20, credit: 0 };
+    volume.bytes = CreditLimit { base: 100 << 20, peak: 100 << 20, credit: 0 };
     // 1 MiB counts as four operations of 256 KiB, but 100 MiB a second binds first: one every
     // 10 ms.
     let done = closed_loop(&spec, 0, 8, second(2), |_| Ask::Read { at: 0, len: 1 << 20 });

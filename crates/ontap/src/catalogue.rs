@@ -14,6 +14,7 @@ mod fairness;
 mod file;
 mod history;
 mod lun;
+mod network;
 mod policy_group;
 mod privilege;
 mod qtree;
@@ -38,6 +39,7 @@ pub use fairness::*;
 pub use file::*;
 pub use history::*;
 pub use lun::*;
+pub use network::*;
 pub use policy_group::*;
 pub use qtree::*;
 pub use security::*;
@@ -93,6 +95,8 @@ areas! {
     Vserver(VserverCommand),
     /// `volume …`
     Volume(VolumeCommand),
+    /// `network …`
+    Network(NetworkCommand),
     /// `storage aggregate …`
     Aggregate(AggregateCommand),
     /// `volume qtree …`

@@ -12,6 +12,7 @@
 pub mod account;
 pub mod adaptive;
 mod clock;
+mod credit;
 pub mod edit;
 mod gate;
 pub mod group;
@@ -28,6 +29,7 @@ mod wheel;
 
 pub use account::{Bin, FloorState, GateStatus, GroupAccount, ObjectAccount, Passed, Shortage, Spans, Tally};
 pub use adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units};
+pub use credit::{CreditLimit, CreditMeter};
 pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};
 pub use gate::Gate;
 pub use group::{Group, GroupClass, smallest_built_in};

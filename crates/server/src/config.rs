@@ -24,6 +24,7 @@
 //! policies are read) is in the `seawall.toml` in its folder.
 
 mod cache;
+mod link;
 mod rest;
 mod statistics;
 mod words;
@@ -32,6 +33,7 @@ pub use rest::RestConfig;
 
 use crate::access::{Access, AccessRule, Network, Pattern};
 use crate::limits::{LimitsError, ServerLimits};
+use crate::link_meter::LinkSettings;
 use crate::listen::{Listen, ListenError};
 use crate::starting::Latency;
 use crate::tls::{TlsFiles, TlsSource};
@@ -54,6 +56,8 @@ pub struct ServeConfig {
     pub cpu: Option<u32>,
     /// Whether the data thread waits awake for a client in ping-pong.
     pub latency: Latency,
+    /// What connections may carry.
+    pub link: LinkSettings,
     /// Pages of the pool in memory; none without.
     pub cache: Option<store::CacheSettings>,
     /// Where what that memory evicts goes; nowhere without.
@@ -206,7 +210,7 @@ struct File {
     default_export: Option<String>,
     io_uring: Option<bool>,
     cpu: Option<u32>,
-    server: ServerTable,
+    server: link::ServerTable,
     pool: PoolTable,
     cache: cache::CacheTable,
     tls: Option<TlsTable>,
@@ -216,12 +220,6 @@ struct File {
     audit: AuditTable,
     rest: RestConfig,
     statistics: statistics::StatisticsTable,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct ServerTable {
-    latency: Latency,
 }
 
 #[derive(Default, Deserialize)]
@@ -329,6 +327,7 @@ impl File {
             no_io_uring: self.io_uring == Some(false),
             cpu: self.cpu,
             latency: self.server.latency,
+            link: self.server.link()?,
             cache,
             second_level,
             listen,

@@ -6,7 +6,8 @@ use crate::logins::Logins;
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
 use admin::{
-    Aggregate, CacheSeen, Event, HourDone, Login, LoginChange, MemoryPart, Named, Sample, SecondSeen, ServerSeen, World,
+    Aggregate, CacheSeen, Event, HourDone, LinkSeen, Login, LoginChange, MemoryPart, Named, Sample, SecondSeen,
+    ServerSeen, World,
 };
 use block::{ObjectId, Time};
 use history::{Figures, Slot};
@@ -82,6 +83,10 @@ impl World for Measuring<'_> {
 
     fn cache(&self) -> Option<BTreeMap<u32, CacheSeen>> {
         self.shard.cache().map(|_| self.told(self.shard.cached()))
+    }
+
+    fn link(&self) -> Option<LinkSeen> {
+        Some(self.told(self.shard.link()))
     }
 
     fn second_level(&self) -> Option<SecondSeen> {

@@ -25,12 +25,14 @@ use crate::access::Access;
 use crate::account::Accounts;
 use crate::claims::Claims;
 use crate::exports::Exports;
+use crate::front::Doors;
 use crate::limits::ServerLimits;
+use crate::link_meter::LinkMeter;
 use crate::listen::Listener;
 use crate::noticed::Notices;
 use crate::replies::ReplyTimes;
 use crate::session::{Around, Protocol, Session, of_token};
-use crate::shard::{Doors, Order};
+use crate::shard::Order;
 use crate::starting::Latency;
 use crate::tls::Tls;
 use crate::waiting::Waiting;
@@ -65,6 +67,7 @@ pub(crate) struct Owner {
     exports: Exports,
     access: Access,
     tls: Option<Tls>,
+    link: LinkMeter,
     accounts: Accounts,
     limits: ServerLimits,
     cache: Option<CacheSettings>,
@@ -144,6 +147,7 @@ impl Owner {
             exports: Exports::new(doors.default_export, began),
             access: doors.access,
             tls: doors.tls,
+            link: LinkMeter::new(doors.link),
             accounts: Accounts::default(),
             limits,
             cache: doors.cache,
@@ -213,6 +217,7 @@ impl Owner {
         // it.
         let again = self.has_work() || !self.completions.is_empty();
         let wakeup = if again { Wakeup::Now } else { self.gate.next_wakeup() };
+        let wakeup = wakeup.sooner(self.waiting.link_opens().map_or(Wakeup::Idle, Wakeup::At));
         let until = match wakeup {
             Wakeup::Now => return self.io.turn(Some(now)),
             _ if let Some(until) = self.awake.until(now) => return self.wait_awake(now, wakeup, until),
@@ -362,6 +367,7 @@ impl Owner {
             limits: &self.limits,
             claims: &mut self.claims,
             replies: &mut self.replies,
+            link: &mut self.link,
             notices: &mut self.notices,
             room: &mut self.room,
             scratch: &mut self.scratch,

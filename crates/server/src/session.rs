@@ -31,6 +31,7 @@ use crate::access::{Access, Caller};
 use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
+use crate::link_meter::LinkMeter;
 use crate::noticed::Notices;
 use crate::replies::ReplyTimes;
 use crate::tls::Tls;
@@ -59,6 +60,8 @@ pub(crate) struct Around<'a> {
     pub claims: &'a mut Claims,
     /// How long replies took into the network.
     pub replies: &'a mut ReplyTimes,
+    /// What connections may carry.
+    pub link: &'a mut LinkMeter,
     /// What is worth an event.
     pub notices: &'a mut Notices,
     /// Requests that may still come in.
@@ -214,6 +217,7 @@ impl Session {
             ..nbd::HandshakeLimits::SERVER
         };
         let mut time = around.limits.handshake_time;
+        around.link.begin(index);
         around.scratch.clear();
         let phase = match new.protocol {
             // There is no way to tell it to go: its connection ends.

@@ -1,27 +1,24 @@
 //! The handle of the thread that owns a pool's data path (see `owner`), and what can be asked of
 //! it.
 
-use crate::access::Access;
 use crate::account::AccountRow;
 use crate::exports::Export;
+use crate::front::{Front, with_mode};
 use crate::limits::ServerLimits;
-use crate::listen::{Listen, ListenError, Listener};
+use crate::listen::Listen;
 use crate::owner::{Connected, Owner};
-use crate::starting::{Latency, StartError};
-use crate::tls::Tls;
-use admin::{CacheMemory, CacheSeen, Junction, MemoryPart, Noticed, SecondSeen};
+use crate::starting::StartError;
+use admin::{CacheMemory, CacheSeen, Junction, LinkSeen, MemoryPart, Noticed, SecondSeen};
 use block::{Bytes, ObjectId, Span, Time};
 use map::{Owned, What};
-use nbd::TlsMode;
 use qos::{Edit, GateStatus, GroupId, Passed};
 use stats::DispatchTrace;
 use stats::run::Hits;
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::vec::IntoIter;
-use store::{CacheSettings, MappedPool, MappedVolumes, SecondFile, SecondPlace};
+use store::{MappedPool, MappedVolumes, SecondPlace};
 use uring::{Backend, Io, IoSettings, Waker, usage};
 
 /// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring
@@ -177,6 +174,8 @@ pub(crate) enum Order {
     Cache(Sender<BTreeMap<u32, CacheSeen>>),
     /// Tell of the second level of the cache.
     SecondLevel(Sender<Option<SecondSeen>>),
+    /// Tell of the limits of connections.
+    Link(Sender<LinkSeen>),
     /// Tell what is taken of the pool's data.
     Space(Sender<Option<map::Usage>>),
     /// Tell when all orders before are done.
@@ -195,119 +194,6 @@ pub(crate) enum Order {
         objects: Vec<ObjectId>,
     },
     Account(Box<Accounting>),
-}
-
-/// How clients come in, and who they must be.
-#[derive(Debug, Default)]
-pub struct Front {
-    /// Where to listen.
-    pub listen: Vec<Listen>,
-    /// Sockets that listen already, from whoever started this process.
-    pub inherited: Vec<OwnedFd>,
-    /// Whether clients may or must encrypt. Without: required where listening is not on loopback or
-    /// a Unix socket, and optional there if there are certificates.
-    pub tls_mode: Option<TlsMode>,
-    /// The certificates.
-    pub tls: Option<Tls>,
-    /// Who sees which export.
-    pub access: Access,
-    /// The export that a client gets who names none.
-    pub default_export: Option<String>,
-    /// The processor that the data thread is bound to; without, it runs where the system puts it.
-    pub cpu: Option<u32>,
-    /// Whether the data thread waits awake for a client in ping-pong.
-    pub latency: Latency,
-    /// Pages of the pool in memory; none without.
-    pub cache: Option<CacheSettings>,
-    /// Where what memory evicts goes; nowhere without, and without a cache.
-    pub second_level: Option<SecondPlace>,
-    /// Where to listen for NFS, which is never encrypted.
-    pub nfs: Vec<Listen>,
-    /// How long after 1970 this is, for dates and to tell this life of the server from others.
-    pub since_1970: Span,
-}
-
-/// An open [`Front`].
-pub(crate) struct Doors {
-    pub listeners: Vec<(Listener, TlsMode)>,
-    pub nfs: Vec<Listener>,
-    pub since_1970: Span,
-    pub tls: Option<Tls>,
-    pub access: Access,
-    pub default_export: Option<String>,
-    pub cache: Option<CacheSettings>,
-    pub second_level: Option<SecondFile>,
-    pub latency: Latency,
-}
-
-impl Front {
-    /// Where it would listen and how clients would encrypt there, found out without listening; what
-    /// was inherited left out.
-    ///
-    /// # Errors
-    /// Somewhere clients could not be let in, or the processor is none of this process.
-    pub fn check(&self) -> Result<Vec<String>, StartError> {
-        self.check_cpu()?;
-        let told =
-            |listen: &Listen| Ok(with_mode(&listen.to_string(), listen.tls_mode(self.tls_mode, self.tls.is_some())?));
-        let nfs = |listen: &Listen| {
-            listen.tls_mode(self.clear(), false).map_err(ListenError::of_nfs)?;
-            Ok(format!("{listen} (NFS)"))
-        };
-        Ok(self.listen.iter().map(told).chain(self.nfs.iter().map(nfs)).collect::<Result<_, ListenError>>()?)
-    }
-
-    /// What was said of clear text: NFS is not encrypted, so beyond this machine it has to be
-    /// allowed.
-    fn clear(&self) -> Option<TlsMode> {
-        self.tls_mode.filter(|mode| *mode == TlsMode::Off)
-    }
-
-    fn check_cpu(&self) -> Result<(), StartError> {
-        let Some(cpu) = self.cpu else { return Ok(()) };
-        let allowed = usage::allowed()?;
-        if allowed.contains(&cpu) {
-            return Ok(());
-        }
-        let allowed = allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        Err(StartError::Cpu { cpu, allowed })
-    }
-
-    /// Listens.
-    fn open(mut self) -> Result<Doors, StartError> {
-        let inherited = std::mem::take(&mut self.inherited).into_iter().enumerate();
-        let inherited = inherited.map(|(number, socket)| Listener::inherited(number + 3, socket));
-        let listeners = inherited.chain(self.listen.iter().map(Listen::open)).map(|listener| {
-            let listener = listener?;
-            let mode = listener.tls_mode(self.tls_mode, self.tls.is_some())?;
-            Ok((listener, mode))
-        });
-        let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
-        let nfs = self.nfs.iter().map(|listen| {
-            let listener = listen.open().map_err(ListenError::of_nfs)?;
-            listener.tls_mode(self.clear(), false).map_err(ListenError::of_nfs)?;
-            Ok(listener)
-        });
-        let nfs = nfs.collect::<Result<Vec<_>, ListenError>>()?;
-        let Front { tls, access, default_export, cache, since_1970, second_level, latency, .. } = self;
-        let second_level = second_level.filter(|_| cache.is_some()).map(|place| place.open()).transpose()?;
-        Ok(Doors { listeners, nfs, tls, access, default_export, cache, second_level, latency, since_1970 })
-    }
-}
-
-fn with_mode(address: &str, mode: TlsMode) -> String {
-    match mode {
-        TlsMode::Off => address.into(),
-        TlsMode::Optional => format!("{address} (TLS optional)"),
-        TlsMode::Required => format!("{address} (TLS required)"),
-    }
-}
-
-impl Doors {
-    /// Whether any connection may be encrypted.
-    pub(crate) fn encrypts(&self) -> bool {
-        self.listeners.iter().any(|(_, mode)| *mode != TlsMode::Off)
-    }
 }
 
 /// The handle of the shard's thread. Dropping it stops the thread: what was asked is answered, then
@@ -393,6 +279,11 @@ impl Shard {
     /// The second level of the cache.
     pub(crate) fn second_level(&self) -> Result<Option<SecondSeen>, ShardGone> {
         self.asked(Order::SecondLevel)
+    }
+
+    /// The limits of connections, and what came of them.
+    pub(crate) fn link(&self) -> Result<LinkSeen, ShardGone> {
+        self.asked(Order::Link)
     }
 
     /// What its memory is for.

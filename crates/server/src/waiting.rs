@@ -7,10 +7,11 @@
 //!   turns    more of its requests lie here: in a circle, a portion each; whose object has a floor that is due, at once
 //!   memory   so much of the claims must be free: the longest wait first, among those for whom it is
 //!   room     in the gate, the ring, or the slab in one piece: in a circle, a few when something was given back
+//!   link     its limit or that of all connections is open again at that time
 //! ```
 
-use block::ObjectId;
-use std::collections::VecDeque;
+use block::{ObjectId, Time};
+use std::collections::{BTreeSet, VecDeque};
 
 /// What a session waits for that nobody will tell it about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,11 @@ pub(crate) enum Wait {
         /// It holds nothing.
         starving: bool,
     },
+    /// What connections may carry: open again then.
+    Link {
+        /// When.
+        until: Time,
+    },
 }
 
 impl Wait {
@@ -50,6 +56,7 @@ pub(crate) struct Waiting {
     count: u64,
     room: VecDeque<(u32, bool)>,
     memory: VecDeque<Claimant>,
+    links: BTreeSet<(Time, u32)>,
     /// Nobody who waits for memory can go on with less.
     least: u64,
     starving: u32,
@@ -85,6 +92,7 @@ impl Waiting {
             (Some(Wait::Room { .. }), _) => self.room.retain(|(other, _)| *other != index),
             (Some(Wait::Turn { floor: None }), _) => self.turns.retain(|turn| turn.index != index),
             (Some(Wait::Turn { floor: Some(_) }), _) => self.floors.retain(|(turn, _)| turn.index != index),
+            (Some(Wait::Link { until }), _) => drop(self.links.remove(&(until, index))),
             (None, _) => {}
         }
         match to {
@@ -101,8 +109,23 @@ impl Waiting {
                 self.least = if self.memory.is_empty() { free } else { self.least.min(free) };
                 self.memory.push_back(Claimant { index, free, starving });
             }
+            Some(Wait::Link { until }) => drop(self.links.insert((until, index))),
             None => {}
         }
+    }
+
+    /// When the first of those goes on who wait for the link.
+    pub(crate) fn link_opens(&self) -> Option<Time> {
+        self.links.first().map(|(until, _)| *until)
+    }
+
+    /// Takes out one for whom the link is open.
+    pub(crate) fn next_for_link(&mut self, now: Time) -> Option<u32> {
+        let (until, index) = *self.links.first()?;
+        (until <= now).then(|| {
+            self.links.pop_first();
+            index
+        })
     }
 
     /// Takes out the one whose turn it is.
@@ -205,6 +228,22 @@ mod tests {
         waiting.change(2, TURN, None);
         assert_eq!([(); 3].map(|()| waiting.next_turn()), [Some(3), Some(1), None]);
         assert!(!waiting.has_turns());
+    }
+
+    #[test]
+    fn the_link_opens_for_each_at_its_time() {
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let link = |ms| Some(Wait::Link { until: at(ms) });
+        let mut waiting = Waiting::default();
+        for (index, until) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
+            waiting.change(index, None, link(until));
+        }
+        assert_eq!((waiting.link_opens(), waiting.next_for_link(at(9))), (Some(at(10)), None));
+        assert_eq!([(); 3].map(|()| waiting.next_for_link(at(10))), [Some(2), Some(4), None]);
+        // One asks for less, one ends.
+        waiting.change(1, link(30), link(15));
+        waiting.change(3, link(20), None);
+        assert_eq!((waiting.next_for_link(at(100)), waiting.next_for_link(at(100))), (Some(1), None));
     }
 
     /// Only those go on for whom it is enough, the longest wait first, and nobody is asked when it

@@ -33,6 +33,7 @@ pub(super) fn memory(page: &mut Page, view: &View<'_>) {
     for (part, bytes) in parts.iter().filter_map(|part| Some((part, part.allowed?))) {
         allowed.put(&[("part", part.name)], bytes.0);
     }
+    link(page, view);
     let Some(seen) = view.at.world.cache() else { return };
     for (name, kind, what, of) in PARTITION {
         let help = format!("{what}, of a partition of the cache.");
@@ -50,5 +51,22 @@ pub(super) fn memory(page: &mut Page, view: &View<'_>) {
         let help =
             "Pages not written to the cache's second level because of the bound of a day, or because it was behind.";
         page.one("cache_second_level_spared_total", Kind::Counter, help, second.spared);
+    }
+}
+
+/// The limits of connections.
+fn link(page: &mut Page, view: &View<'_>) {
+    let Some(seen) = view.at.world.link() else { return };
+    page.one("link_bytes_total", Kind::Counter, "Data of reads and writes that clients asked for.", seen.bytes);
+    if seen.flow.is_none() && seen.whole.is_none() {
+        return;
+    }
+    let help = "How often a connection waited for a limit of the network: its own, or the server's.";
+    let mut waits = page.metric("link_waits_total", Kind::Counter, help);
+    for (limit, count) in [("connection", seen.flow_waits), ("server", seen.whole_waits)] {
+        waits.put(&[("limit", limit)], count);
+    }
+    if seen.whole.is_some_and(|whole| whole.credit > 0) {
+        page.one("link_credit_bytes", Kind::Gauge, "Credit of the server's network that is left.", seen.credit);
     }
 }

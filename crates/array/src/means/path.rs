@@ -2,7 +2,6 @@
 
 use super::Flow;
 use crate::array::{Array, ArrayStage};
-use crate::bucket::Allowance;
 use crate::cloud_volume::CloudVolume;
 use crate::device::Model;
 use crate::link::Link;
@@ -10,6 +9,7 @@ use crate::raid::{Level, Raid};
 use crate::read_cache::ReadCache;
 use crate::write_log::WriteLog;
 use block::{Bytes, OpKind, Span};
+use qos::CreditLimit;
 
 /// Servers with a queue before them, or several such queues alike.
 pub(super) struct Station {
@@ -242,7 +242,7 @@ impl Path {
 
     fn limits(&mut self, name: &str, limits: &CloudVolume) {
         let credit = self.credit;
-        let rate = |of: Allowance| if credit && of.credit > 0 { of.peak } else { of.base } as f64;
+        let rate = |of: CreditLimit| if credit && of.credit > 0 { of.peak } else { of.base } as f64;
         let (operations, bytes) = (rate(limits.operations), rate(limits.bytes));
         let unit = limits.io_unit.0 as f64;
         self.station(&format!("{name}, operations"), 1.0, 1.0, |asked| {

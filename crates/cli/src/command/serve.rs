@@ -231,6 +231,7 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
         default_export: config.default_export.clone(),
         cpu: config.cpu,
         latency: config.latency,
+        link: config.link,
         cache: config.cache,
         second_level: config.second_level.clone(),
     }

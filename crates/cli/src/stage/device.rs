@@ -3,10 +3,11 @@
 
 use anyhow::{Context as _, Result, bail};
 use array::{
-    Allowance, Array, ArrayStage, CachePolicy, Change, CloudVolume, Controller, DeviceSpec, Disk, Flash, Host, Level,
-    Link, Model, ParallelServers, Pause, Raid, ReadCache, WriteLog,
+    Array, ArrayStage, CachePolicy, Change, CloudVolume, Controller, DeviceSpec, Disk, Flash, Host, Level, Link, Model,
+    ParallelServers, Pause, Raid, ReadCache, WriteLog,
 };
 use block::{Bytes, ObjectId, Span, Target, Time};
+use qos::CreditLimit;
 use storage::{Joined, Member};
 use workload::plan::{Device, DeviceFigure};
 
@@ -211,9 +212,9 @@ fn read_cache(said: &Device) -> ReadCache {
 }
 
 /// A base alone is a limit without bursts.
-fn set_allowance(device: &Device, [base, peak, credit]: [&str; 3], allowance: &mut Allowance) {
+fn set_allowance(device: &Device, [base, peak, credit]: [&str; 3], allowance: &mut CreditLimit) {
     if let Some(figure) = device.figure(base) {
-        *allowance = Allowance { base: count(figure), peak: count(figure), credit: 0 };
+        *allowance = CreditLimit { base: count(figure), peak: count(figure), credit: 0 };
     }
     allowance.peak = device.figure(peak).map_or(allowance.peak, count);
     allowance.credit = device.figure(credit).map_or(allowance.credit, count);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 /// Each command once, and the six of snapshots once more by their shorter name.
-const COMMANDS: usize = 90;
+const COMMANDS: usize = 91;
 
 fn ok(line: &str) -> Command {
     parse(line).unwrap_or_else(|e| panic!("{line}: {e}"))
@@ -246,7 +246,7 @@ fn what_could_follow_is_offered() {
     assert_eq!(completed("volume modify -volume "), Vec::<String>::new());
     assert_eq!(completed("nonsense "), Vec::<String>::new());
     assert_eq!(completed("volume show \"vol1 "), Vec::<String>::new());
-    assert_eq!(complete("").candidates.len(), 13);
+    assert_eq!(complete("").candidates.len(), 14);
 }
 
 /// The template's name begins as the group of volumes and LUNs is called: cut short to that, it

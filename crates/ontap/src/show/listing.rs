@@ -2,8 +2,8 @@
 
 use super::{
     AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, CloneRow, DfRow, EventRow, FairnessRow, FileRow,
-    HistoryRow, LoginRow, LunRow, MemoryRow, PolicyGroupRow, QtreeRow, Row, SecondLevelRow, SnapshotRow, VolumeRow,
-    VserverRow, WorkloadRow, columns, fields_of, instance, json, picked, summary,
+    HistoryRow, LinkRow, LoginRow, LunRow, MemoryRow, PolicyGroupRow, QtreeRow, Row, SecondLevelRow, SnapshotRow,
+    VolumeRow, VserverRow, WorkloadRow, columns, fields_of, instance, json, picked, summary,
 };
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::SizeUnits;
@@ -84,6 +84,8 @@ kinds! {
     Memory(MemoryRow),
     /// `cache second-level show`
     SecondLevel(SecondLevelRow),
+    /// `network limit show`
+    Links(LinkRow),
     /// `event log show`
     Events(EventRow),
     /// `security login show`

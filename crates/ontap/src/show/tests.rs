@@ -103,6 +103,7 @@ fn asks(line: &str) -> Selection {
         | Command::Volume(VolumeCommand::Df(s))
         | Command::Aggregate(AggregateCommand::Show(s))
         | Command::Clone(CloneCommand::Show(s))
+        | Command::Network(NetworkCommand::Show(s))
         | Command::Event(EventCommand::Show(s))
         | Command::Security(SecurityCommand::Show(s))
         | Command::Workload(WorkloadCommand::Show(s)) => s,
@@ -223,6 +224,18 @@ fn svms_luns_qtrees_and_workloads_are_listed() {
     };
     let clones = [clone("dev01", None), clone("dev02", Some("nightly"))];
     assert_snapshot!("clone_summary", shown(&clones, "volume clone show"));
+    let link = LinkRow {
+        scope: "server".to_owned(),
+        rate: Some(150_000_000),
+        burst: Some(1_250_000_000),
+        credit: Some(100 * GIB),
+        credit_left: Some(25 * GIB),
+        waits: 1234,
+        bytes: 75 * GIB,
+    };
+    let flow = LinkRow { scope: "connection".to_owned(), rate: Some(625_000_000), waits: 7, ..LinkRow::default() };
+    assert_snapshot!("link_summary", shown(&[flow, link.clone()], "network limit show"));
+    assert_snapshot!("link_instance", shown(&[link], "network limit show -instance"));
     assert_snapshot!("clone_instance", shown(&clones[..1], "volume clone show -instance"));
 
     let workload = WorkloadRow {
@@ -295,8 +308,9 @@ fn every_summary_fits_a_terminal() {
         widest::<AdaptiveRow>(),
         widest::<WorkloadRow>(),
         widest::<CloneRow>(),
+        widest::<LinkRow>(),
     ];
-    assert_eq!(all, [80; 10]);
+    assert_eq!(all, [80; 11]);
 }
 
 #[test]
@@ -352,6 +366,7 @@ fn tables_and_rows_know_the_same_fields() {
     check(&built_in()[0]);
     check(&WorkloadRow::default());
     check(&CloneRow::default());
+    check(&LinkRow::default());
     check(&FileRow::default());
     check(&SnapshotRow::default());
 }

@@ -20,6 +20,10 @@ fn everything_that_can_be_said_is_read() {
         io_uring = false
         cpu = 1
         server.latency = "low"
+        server.flow_limit = "5Gb/s"
+        server.network = "150MB/s"
+        server.network_burst = "1250MB/s"
+        server.network_credit = "100GiB"
         default_export = "/vol/v/l"
         [pool]
         folder = "/srv/pool"
@@ -65,6 +69,10 @@ fn everything_that_can_be_said_is_read() {
         cache: None,
         second_level: None,
         latency: Latency::Low,
+        link: LinkSettings {
+            flow: Some(Bytes(625_000_000)),
+            whole: Some(qos::CreditLimit { base: 150_000_000, peak: 1_250_000_000, credit: 100 << 30 }),
+        },
         pool: Some("/srv/pool".into()),
         create: true,
         no_io_uring: true,

@@ -84,6 +84,7 @@ impl Owner {
             limits: &self.limits,
             claims: &mut self.claims,
             replies: &mut self.replies,
+            link: &mut self.link,
             notices: &mut self.notices,
             room: &mut self.room,
             scratch: &mut self.scratch,

@@ -100,6 +100,7 @@ impl Owner {
             Order::Join(volume, junction) => self.exports.join(volume, junction),
             Order::Divide(_) | Order::Limit(_) | Order::Place { .. } => self.divide(order, steps),
             Order::Cache(answer) => drop(answer.send(self.cached())),
+            Order::Link(answer) => drop(answer.send(self.link.seen(now))),
             Order::SecondLevel(answer) => drop(answer.send(self.second_seen())),
             Order::Memory(answer) => drop(answer.send(self.memory())),
             Order::Close { object } => {
@@ -253,8 +254,9 @@ impl Owner {
 mod tests {
     use super::*;
     use crate::access::Access;
+    use crate::front::Doors;
     use crate::limits::ServerLimits;
-    use crate::shard::Doors;
+    use crate::link_meter::LinkSettings;
     use crate::starting::Latency;
     use block::{Driver, Op, Request, Span, Submitted, Target};
     use map::What;
@@ -282,8 +284,9 @@ mod tests {
             let (tls, access, default_export) = (None, Access::default(), None);
             let (listeners, nfs, since_1970) = (Vec::new(), Vec::new(), Span::ZERO);
             let (cache, second_level) = (None, None);
-            let latency = Latency::default();
-            let doors = Doors { listeners, nfs, tls, access, default_export, cache, second_level, latency, since_1970 };
+            let (latency, link) = (Latency::default(), LinkSettings::default());
+            let doors =
+                Doors { listeners, nfs, tls, access, default_export, cache, second_level, latency, link, since_1970 };
             let owner = Owner::new(Io::open(&settings).unwrap(), doors, ServerLimits::default(), inbox);
             Bench { owner, orders, now: Time::ZERO }
         }

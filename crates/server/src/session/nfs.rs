@@ -104,6 +104,13 @@ impl Session {
                 self.waits = Some(Wait::Turn { floor: None });
                 return;
             }
+            if is_new
+                && is_here == Some(true)
+                && self.nfs().skip == 0
+                && let Some(until) = around.link.opens(around.now, self.index)
+            {
+                return self.wait_for_link(until, around);
+            }
             let went_on = match self.nfs().held.take() {
                 None => self.call(around),
                 Some(Held::Parsed(asked)) => self.let_in(asked, around),
@@ -191,6 +198,9 @@ impl Session {
                 let refused = Some(Status::Jukebox);
                 return self.let_in(Asked { refused, ..asked }, around);
             }
+        }
+        if !matches!(asked.what, What::Commit) && asked.refused.is_none() {
+            around.link.charge(around.now, self.index, asked.len.into());
         }
         let is_write = matches!(asked.what, What::Write(_));
         if let Some(status) = asked.refused {

@@ -6,7 +6,7 @@ use super::sender::Load;
 use super::{Around, Ending, Filling, Pending, Phase, Session};
 use crate::claims::{Claim, Claims, STATUS, claim_of};
 use crate::waiting::Wait;
-use block::{Buf, Completion, Fault, Op, Submitted, Target};
+use block::{Buf, Completion, Fault, Op, Submitted, Target, Time};
 use nbd::{Command, CommandFlags, Context, NbdErrno, NbdRequest, Parsed, ReplyTo};
 
 impl Session {
@@ -26,6 +26,11 @@ impl Session {
                     return;
                 }
             }
+            if let Some(until) = around.link.opens(around.now, self.index)
+                && self.has_request(around)
+            {
+                return self.wait_for_link(until, around);
+            }
             let Phase::Transmission(link) = &mut self.phase else { return };
             let went_on = match link.held.take() {
                 None => self.parse_one(around),
@@ -37,6 +42,14 @@ impl Session {
                 return;
             }
         }
+    }
+
+    /// The next request comes in when the link has carried what came in before.
+    pub(super) fn wait_for_link(&mut self, until: Time, around: &mut Around<'_>) {
+        if !matches!(self.listed, Some(Wait::Link { .. })) {
+            around.link.note_wait(around.now, self.index);
+        }
+        self.waits = Some(Wait::Link { until });
     }
 
     /// Whether a request is here that was not let in.
@@ -89,6 +102,9 @@ impl Session {
             Claim::Granted => {}
             Claim::Later => return self.hold(Held::Parsed(request)),
             Claim::Never => return self.refuse(request, NbdErrno::NoMemory, around),
+        }
+        if matches!(request.command, Command::Read | Command::Write) {
+            around.link.charge(around.now, self.index, request.length);
         }
         if request.command != Command::Write {
             self.take_on(claim, around);

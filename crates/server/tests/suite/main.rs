@@ -10,6 +10,7 @@ mod descriptors;
 mod documented;
 mod events;
 mod hostile;
+mod link;
 mod nfs;
 mod objects;
 mod offline;

@@ -2,6 +2,7 @@
 //! refused. A client of the tests' own says exactly what a test wants; libnfs' tools are clients
 //! that somebody else wrote.
 
+mod link;
 mod names;
 
 use crate::support::{BACKENDS, LUN, LUN_BYTES, Server, limits};

@@ -2,8 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use array::{Allowance, Change, Collection, DeviceSpec, Disk, Flash, Model, ParallelServers};
+use array::{Change, Collection, DeviceSpec, Disk, Flash, Model, ParallelServers};
 use block::{Bytes, ObjectId, Span, Time};
+use qos::CreditLimit;
 use simtest::{Client, Scene};
 
 /// A device and what it does at least in any second: half reads and half writes of 4 KiB, 32 or
@@ -70,7 +71,7 @@ fn cloud() -> Bench {
     let DeviceSpec { model: Model::CloudVolume(mut model), .. } = DeviceSpec::named("cloud-volume").unwrap() else {
         unreachable!()
     };
-    model.operations = Allowance { base: 3_000, peak: 6_000, credit: 6_000 };
+    model.operations = CreditLimit { base: 3_000, peak: 6_000, credit: 6_000 };
     Bench { name: "cloud volume", device: DeviceSpec::of(Model::CloudVolume(model)), steady: 2_990 }
 }
 

@@ -1,5 +1,5 @@
-//! A volume's own limit: a bucket that fills at the base rate and is emptied by what passes, with a
-//! peak rate on top.
+//! A limit with credit, as of cloud volumes and networks: a bucket that fills at the base rate and
+//! is emptied by what passes, with a peak rate on top.
 //!
 //! Exact in integers. A bucket counts in billionths: it gains `rate` of them each nanosecond and
 //! one operation (or byte) costs 10^9, so no instant is rounded twice. Something may pass while the
@@ -14,7 +14,7 @@ use block::{Span, Time};
 
 /// A base rate, and what may pass above it on credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Allowance {
+pub struct CreditLimit {
     /// What passes for ever, per second: operations or bytes.
     pub base: u64,
     /// What passes at most while credit lasts, per second; equal to `base` for no bursts.
@@ -26,15 +26,15 @@ pub struct Allowance {
 
 const WHOLE: i128 = 1_000_000_000;
 
-/// An allowance at work: the base bucket and the peak bucket, both of which must be out of debt.
-#[derive(Debug)]
-pub(crate) struct Meter {
+/// A [`CreditLimit`] at work: the base bucket and the peak bucket, both of which must be out of debt.
+#[derive(Clone, Debug)]
+pub struct CreditMeter {
     base: Bucket,
     peak: Bucket,
-    spec: Allowance,
+    spec: CreditLimit,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bucket {
     rate: u64,
     capacity: i128,
@@ -42,25 +42,32 @@ struct Bucket {
     at: Time,
 }
 
-impl Meter {
-    pub(crate) fn new(spec: Allowance) -> Meter {
-        Meter { base: Bucket::new(spec.base, spec.credit), peak: Bucket::new(spec.peak, 0), spec }
+impl CreditMeter {
+    /// With full credit at time zero.
+    pub fn new(spec: CreditLimit) -> CreditMeter {
+        CreditMeter { base: Bucket::new(spec.base, spec.credit), peak: Bucket::new(spec.peak, 0), spec }
     }
 
     /// The first instant, not before `now`, at which something may pass; `None` while nothing ever
     /// may.
-    pub(crate) fn opens(&self, now: Time) -> Option<Time> {
+    pub fn opens(&self, now: Time) -> Option<Time> {
         Some(self.base.opens(now)?.max(self.peak.opens(now)?))
     }
 
     /// Something of this many operations or bytes passes at `now`.
-    pub(crate) fn charge(&mut self, now: Time, amount: u64) {
+    pub fn charge(&mut self, now: Time, amount: u64) {
         self.base.charge(now, amount);
         self.peak.charge(now, amount);
     }
 
+    /// The credit that is saved at `now`, in operations or bytes.
+    pub fn credit(&self, now: Time) -> u64 {
+        let saved = self.base.level(now).clamp(0, self.base.capacity) / WHOLE;
+        u64::try_from(saved).unwrap_or(u64::MAX)
+    }
+
     /// Both rates at `percent` of the specification from now on; saved credit stays.
-    pub(crate) fn scale(&mut self, now: Time, percent: u32) {
+    pub fn scale(&mut self, now: Time, percent: u32) {
         self.base.set_rate(now, self.spec.base, percent);
         self.peak.set_rate(now, self.spec.peak, percent);
     }
@@ -109,8 +116,8 @@ mod tests {
     use super::*;
 
     /// The instants at which `count` operations pass when there always is one waiting.
-    fn passes(spec: Allowance, count: usize) -> Vec<Time> {
-        let mut meter = Meter::new(spec);
+    fn passes(spec: CreditLimit, count: usize) -> Vec<Time> {
+        let mut meter = CreditMeter::new(spec);
         let mut now = Time::ZERO;
         let mut next = || {
             now = meter.opens(now).expect("the rate is not zero");
@@ -124,7 +131,7 @@ mod tests {
     fn a_rate_that_does_not_divide_the_nanosecond_is_exact_for_ever() {
         // The k-th operation passes at k/3 s, rounded up; the sum of a million roundings must not
         // show.
-        let times = passes(Allowance { base: 3_000_000, peak: 3_000_000, credit: 0 }, 3_000_001);
+        let times = passes(CreditLimit { base: 3_000_000, peak: 3_000_000, credit: 0 }, 3_000_001);
         for k in [1u64, 2, 1_000_000, 2_999_999, 3_000_000] {
             assert_eq!(times[k as usize].as_nanos(), (k * 1_000).div_ceil(3), "operation {k}");
         }
@@ -134,7 +141,7 @@ mod tests {
     fn a_full_credit_lasts_credit_over_peak_minus_base() {
         // 20 / (300 - 100) = 0.1 s at 300/s: 30 operations and the one that needs no credit; then
         // one every 10 ms.
-        let times = passes(Allowance { base: 100, peak: 300, credit: 20 }, 100);
+        let times = passes(CreditLimit { base: 100, peak: 300, credit: 20 }, 100);
         let gap = |k: usize| times[k].since(times[k - 1]).as_nanos();
         assert!((1..=30).all(|k| gap(k).abs_diff(3_333_333) <= 1), "{:?}", &times[..32]);
         assert!((33..100).all(|k| gap(k) == 10_000_000), "{:?}", &times[30..]);
@@ -142,8 +149,18 @@ mod tests {
     }
 
     #[test]
+    fn the_credit_that_is_left_is_told() {
+        let mut meter = CreditMeter::new(CreditLimit { base: 100, peak: 300, credit: 20 });
+        assert_eq!(meter.credit(Time::ZERO), 20);
+        meter.charge(Time::ZERO, 15);
+        assert_eq!((meter.credit(Time::ZERO), meter.credit(Time::ZERO + Span::from_millis(100))), (5, 15));
+        meter.charge(Time::ZERO, 30);
+        assert_eq!((meter.credit(Time::ZERO), meter.credit(Time::ZERO + Span::SECOND)), (0, 20));
+    }
+
+    #[test]
     fn credit_comes_back_at_the_base_rate_and_no_further_than_its_capacity() {
-        let mut meter = Meter::new(Allowance { base: 100, peak: 1_000_000, credit: 20 });
+        let mut meter = CreditMeter::new(CreditLimit { base: 100, peak: 1_000_000, credit: 20 });
         meter.charge(Time::ZERO, 120);
         // 100 in debt: out of it after a second, and full 0.2 s later.
         assert_eq!(meter.opens(Time::ZERO), Some(Time::ZERO + Span::SECOND));
@@ -160,14 +177,14 @@ mod tests {
 
     #[test]
     fn a_request_larger_than_the_credit_passes_and_the_next_one_pays() {
-        let mut meter = Meter::new(Allowance { base: 1_000, peak: 1_000, credit: 0 });
+        let mut meter = CreditMeter::new(CreditLimit { base: 1_000, peak: 1_000, credit: 0 });
         meter.charge(Time::ZERO, 5_000);
         assert_eq!(meter.opens(Time::ZERO), Some(Time::ZERO + Span::from_secs(5)));
     }
 
     #[test]
     fn a_halved_rate_doubles_the_wait_and_no_rate_never_opens() {
-        let mut meter = Meter::new(Allowance { base: 1_000, peak: 1_000, credit: 0 });
+        let mut meter = CreditMeter::new(CreditLimit { base: 1_000, peak: 1_000, credit: 0 });
         meter.charge(Time::ZERO, 2);
         meter.scale(Time::ZERO + Span::from_millis(1), 50);
         let at = Time::ZERO + Span::from_millis(1);

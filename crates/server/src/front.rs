@@ -1,0 +1,128 @@
+//! How clients come in: where to listen, who they must be, and what all of them may carry.
+
+use crate::access::Access;
+use crate::link_meter::LinkSettings;
+use crate::listen::{Listen, ListenError, Listener};
+use crate::starting::{Latency, StartError};
+use crate::tls::Tls;
+use block::Span;
+use nbd::TlsMode;
+use std::os::fd::OwnedFd;
+use store::{CacheSettings, SecondFile, SecondPlace};
+use uring::usage;
+
+/// How clients come in, and who they must be.
+#[derive(Debug, Default)]
+pub struct Front {
+    /// Where to listen.
+    pub listen: Vec<Listen>,
+    /// Sockets that listen already, from whoever started this process.
+    pub inherited: Vec<OwnedFd>,
+    /// Whether clients may or must encrypt. Without: required where listening is not on loopback or
+    /// a Unix socket, and optional there if there are certificates.
+    pub tls_mode: Option<TlsMode>,
+    /// The certificates.
+    pub tls: Option<Tls>,
+    /// Who sees which export.
+    pub access: Access,
+    /// The export that a client gets who names none.
+    pub default_export: Option<String>,
+    /// The processor that the data thread is bound to; without, it runs where the system puts it.
+    pub cpu: Option<u32>,
+    /// Whether the data thread waits awake for a client in ping-pong.
+    pub latency: Latency,
+    /// Pages of the pool in memory; none without.
+    pub cache: Option<CacheSettings>,
+    /// Where what memory evicts goes; nowhere without, and without a cache.
+    pub second_level: Option<SecondPlace>,
+    /// What connections may carry.
+    pub link: LinkSettings,
+    /// Where to listen for NFS, which is never encrypted.
+    pub nfs: Vec<Listen>,
+    /// How long after 1970 this is, for dates and to tell this life of the server from others.
+    pub since_1970: Span,
+}
+
+/// An open [`Front`].
+pub(crate) struct Doors {
+    pub listeners: Vec<(Listener, TlsMode)>,
+    pub nfs: Vec<Listener>,
+    pub since_1970: Span,
+    pub tls: Option<Tls>,
+    pub access: Access,
+    pub default_export: Option<String>,
+    pub cache: Option<CacheSettings>,
+    pub second_level: Option<SecondFile>,
+    pub latency: Latency,
+    pub link: LinkSettings,
+}
+
+impl Front {
+    /// Where it would listen and how clients would encrypt there, found out without listening; what
+    /// was inherited left out.
+    ///
+    /// # Errors
+    /// Somewhere clients could not be let in, or the processor is none of this process.
+    pub fn check(&self) -> Result<Vec<String>, StartError> {
+        self.check_cpu()?;
+        let told =
+            |listen: &Listen| Ok(with_mode(&listen.to_string(), listen.tls_mode(self.tls_mode, self.tls.is_some())?));
+        let nfs = |listen: &Listen| {
+            listen.tls_mode(self.clear(), false).map_err(ListenError::of_nfs)?;
+            Ok(format!("{listen} (NFS)"))
+        };
+        Ok(self.listen.iter().map(told).chain(self.nfs.iter().map(nfs)).collect::<Result<_, ListenError>>()?)
+    }
+
+    /// What was said of clear text: NFS is not encrypted, so beyond this machine it has to be
+    /// allowed.
+    fn clear(&self) -> Option<TlsMode> {
+        self.tls_mode.filter(|mode| *mode == TlsMode::Off)
+    }
+
+    pub(crate) fn check_cpu(&self) -> Result<(), StartError> {
+        let Some(cpu) = self.cpu else { return Ok(()) };
+        let allowed = usage::allowed()?;
+        if allowed.contains(&cpu) {
+            return Ok(());
+        }
+        let allowed = allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        Err(StartError::Cpu { cpu, allowed })
+    }
+
+    /// Listens.
+    pub(crate) fn open(mut self) -> Result<Doors, StartError> {
+        let inherited = std::mem::take(&mut self.inherited).into_iter().enumerate();
+        let inherited = inherited.map(|(number, socket)| Listener::inherited(number + 3, socket));
+        let listeners = inherited.chain(self.listen.iter().map(Listen::open)).map(|listener| {
+            let listener = listener?;
+            let mode = listener.tls_mode(self.tls_mode, self.tls.is_some())?;
+            Ok((listener, mode))
+        });
+        let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
+        let nfs = self.nfs.iter().map(|listen| {
+            let listener = listen.open().map_err(ListenError::of_nfs)?;
+            listener.tls_mode(self.clear(), false).map_err(ListenError::of_nfs)?;
+            Ok(listener)
+        });
+        let nfs = nfs.collect::<Result<Vec<_>, ListenError>>()?;
+        let Front { tls, access, default_export, cache, since_1970, second_level, latency, link, .. } = self;
+        let second_level = second_level.filter(|_| cache.is_some()).map(|place| place.open()).transpose()?;
+        Ok(Doors { listeners, nfs, tls, access, default_export, cache, second_level, latency, link, since_1970 })
+    }
+}
+
+pub(crate) fn with_mode(address: &str, mode: TlsMode) -> String {
+    match mode {
+        TlsMode::Off => address.into(),
+        TlsMode::Optional => format!("{address} (TLS optional)"),
+        TlsMode::Required => format!("{address} (TLS required)"),
+    }
+}
+
+impl Doors {
+    /// Whether any connection may be encrypted.
+    pub(crate) fn encrypts(&self) -> bool {
+        self.listeners.iter().any(|(_, mode)| *mode != TlsMode::Off)
+    }
+}

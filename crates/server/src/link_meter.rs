@@ -1,0 +1,148 @@
+//! What the network between clients and the server may carry, where it is to carry less than it can:
+//! as a cloud gives a file server so much a connection, and so much in all with credit for bursts.
+//!
+//! ```text
+//!   connection ─► flow limit ─┐
+//!   connection ─► flow limit ─┼─► the whole: baseline, burst, credit ─► the gate
+//!   connection ─► flow limit ─┘
+//! ```
+//! Data of reads and writes counts when the request comes in. A request comes in as long as neither
+//! limit is in debt, and takes what it costs even into debt, so that a request of any length passes;
+//! the next ones wait at the connection.
+
+use admin::LinkSeen;
+use block::{Bytes, Time};
+use qos::{CreditLimit, CreditMeter};
+
+/// Limits of the network; the default has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkSettings {
+    /// Bytes a second of one connection.
+    pub flow: Option<Bytes>,
+    /// Bytes a second of all connections, and their credit in bytes.
+    pub whole: Option<CreditLimit>,
+}
+
+/// The limits at work, on the shard's clock.
+#[derive(Debug)]
+pub(crate) struct LinkMeter {
+    flow: Option<CreditLimit>,
+    /// By the number of the connection.
+    flows: Vec<CreditMeter>,
+    whole: Option<CreditMeter>,
+    seen: LinkSeen,
+}
+
+impl LinkMeter {
+    pub(crate) fn new(settings: LinkSettings) -> LinkMeter {
+        let flow = settings.flow.map(|Bytes(rate)| CreditLimit { base: rate, peak: rate, credit: 0 });
+        let whole = settings.whole.map(CreditMeter::new);
+        let seen = LinkSeen { flow: settings.flow, whole: settings.whole, ..LinkSeen::default() };
+        LinkMeter { flow, flows: Vec::new(), whole, seen }
+    }
+
+    /// A connection begins, by a number that another may have had.
+    pub(crate) fn begin(&mut self, connection: u32) {
+        let Some(flow) = self.flow else { return };
+        let place = connection as usize;
+        if self.flows.len() <= place {
+            self.flows.resize(place + 1, CreditMeter::new(flow));
+        }
+        self.flows[place] = CreditMeter::new(flow);
+    }
+
+    /// When a connection's next request may come in; `None` for now.
+    pub(crate) fn opens(&self, now: Time, connection: u32) -> Option<Time> {
+        if self.flow.is_none() && self.whole.is_none() {
+            return None;
+        }
+        let (flow, whole) = self.both(now, connection);
+        Some(flow.max(whole)).filter(|until| *until > now)
+    }
+
+    /// A connection begins to wait for that.
+    pub(crate) fn note_wait(&mut self, now: Time, connection: u32) {
+        let (flow, whole) = self.both(now, connection);
+        *if flow >= whole { &mut self.seen.flow_waits } else { &mut self.seen.whole_waits } += 1;
+    }
+
+    /// When a connection's own limit opens, and when that of all does.
+    fn both(&self, now: Time, connection: u32) -> (Time, Time) {
+        let opens = |meter: &CreditMeter| meter.opens(now).unwrap_or(Time::MAX);
+        (self.flows.get(connection as usize).map_or(now, opens), self.whole.as_ref().map_or(now, opens))
+    }
+
+    /// A connection's request with so many bytes of data has come in.
+    pub(crate) fn charge(&mut self, now: Time, connection: u32, bytes: u64) {
+        self.seen.bytes += bytes;
+        let flow = self.flows.get_mut(connection as usize);
+        flow.into_iter().chain(&mut self.whole).for_each(|meter| meter.charge(now, bytes));
+    }
+
+    /// What there was of it.
+    pub(crate) fn seen(&self, now: Time) -> LinkSeen {
+        LinkSeen { credit: self.whole.as_ref().map_or(0, |whole| whole.credit(now)), ..self.seen }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::Span;
+
+    /// Bytes that so many connections, which always have a request of 1 MB waiting, bring through
+    /// in each second.
+    fn carried(link: &mut LinkMeter, connections: u32, seconds: u64) -> Vec<u64> {
+        (0..connections).for_each(|connection| link.begin(connection));
+        let (mut now, mut by_second) = (Time::ZERO, vec![0; seconds as usize]);
+        while now < Time::ZERO + Span::from_secs(seconds) {
+            let mut next = Time::MAX;
+            for connection in 0..connections {
+                match link.opens(now, connection) {
+                    Some(until) => {
+                        link.note_wait(now, connection);
+                        next = next.min(until);
+                    }
+                    None => {
+                        link.charge(now, connection, 1_000_000);
+                        by_second[now.since(Time::ZERO).as_secs_f64() as usize] += 1_000_000;
+                        next = now;
+                    }
+                }
+            }
+            now = now.max(next);
+        }
+        by_second
+    }
+
+    /// The file server of the published workshop: 5 Gb/s a connection, a burst of 1250 MB/s on
+    /// credit, 150 MB/s without.
+    #[test]
+    fn one_connection_has_its_flow_and_many_the_burst_until_the_credit_ends() {
+        let whole = CreditLimit { base: 150_000_000, peak: 1_250_000_000, credit: 5_500_000_000 };
+        let settings = LinkSettings { flow: Some(Bytes(625_000_000)), whole: Some(whole) };
+        let near = |seen: &[u64], rate: u64| seen.iter().all(|bytes| bytes.abs_diff(rate) <= 2_000_000);
+        let mut link = LinkMeter::new(settings);
+        let one = carried(&mut link, 1, 4);
+        assert!(near(&one, 625_000_000), "{one:?}");
+        assert!(link.seen.flow_waits > 0 && link.seen.whole_waits == 0, "{:?}", link.seen);
+        // 5.5 GB of credit last 5.5 / (1.25 - 0.15) = 5 s.
+        let mut link = LinkMeter::new(settings);
+        let many = carried(&mut link, 16, 9);
+        assert!(near(&many[..5], 1_250_000_000) && near(&many[6..], 150_000_000), "{many:?}");
+        let seen = link.seen(Time::ZERO + Span::from_secs(9));
+        assert!(seen.whole_waits > 0 && seen.credit < 20_000_000, "{seen:?}");
+        assert_eq!(seen.bytes, many.iter().sum::<u64>());
+    }
+
+    /// A connection begins with a limit that owes nothing, whoever had its number before.
+    #[test]
+    fn a_new_connection_pays_nothing_for_the_one_before() {
+        let mut link = LinkMeter::new(LinkSettings { flow: Some(Bytes(1000)), whole: None });
+        link.begin(3);
+        link.charge(Time::ZERO, 3, 5000);
+        assert_eq!(link.opens(Time::ZERO, 3), Some(Time::ZERO + Span::from_secs(5)));
+        link.begin(3);
+        assert_eq!(link.opens(Time::ZERO, 3), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! What connections may carry, on the wall clock: one and several. By NFS: see `nfs/link.rs`.
+
+use crate::support::{BACKENDS, LUN_BYTES, Server, limits};
+use block::Bytes;
+use nbd::{Command, NbdRequest};
+use qos::CreditLimit;
+use server::{Front, LinkSettings};
+use std::time::Instant;
+
+const PIECE: u64 = 256 << 10;
+
+fn start(link: LinkSettings) -> Server {
+    let front = Front { link, ..Front::default() };
+    Server::start_behind(BACKENDS[0], limits(), front)
+}
+
+/// Reads so many pieces on each of several connections, all asked for at once; the seconds that
+/// took.
+fn seconds(server: &Server, connections: usize, pieces: u64) -> f64 {
+    let mut clients: Vec<_> = (0..connections).map(|_| server.connect()).collect();
+    let began = Instant::now();
+    for client in &mut clients {
+        for piece in 0..pieces {
+            client.ask(NbdRequest::new(piece, Command::Read, piece * PIECE % LUN_BYTES, PIECE), &[]);
+        }
+    }
+    for client in &mut clients {
+        for _ in 0..pieces {
+            let (_, read) = client.answer(|cookie| (cookie * PIECE % LUN_BYTES, PIECE as u32)).expect("an answer");
+            assert_eq!(read.map(|bytes| bytes.len()), Ok(PIECE as usize));
+        }
+    }
+    began.elapsed().as_secs_f64()
+}
+
+fn shown(server: &mut Server) -> Vec<serde_json::Value> {
+    let answer = server.control.execute("network limit show -output json").unwrap();
+    serde_json::from_str::<serde_json::Value>(&answer).unwrap()["records"].as_array().unwrap().clone()
+}
+
+/// A connection waits for its own limit, however much it asks for at once; with another one beside
+/// it both have all of theirs. The first request passes in any case.
+#[test]
+fn each_connection_has_its_own_limit() {
+    const RATE: u64 = 8 << 20;
+    let mut server = start(LinkSettings { flow: Some(Bytes(RATE)), whole: None });
+    let pieces = 16;
+    let least = ((pieces - 1) * PIECE) as f64 / RATE as f64;
+    for connections in [1, 2] {
+        let took = seconds(&server, connections, pieces);
+        assert!(took >= least, "{connections}: {took} s, {least} s at least");
+    }
+    let [ref row] = shown(&mut server)[..] else { panic!("one limit") };
+    assert_eq!((&row["scope"], &row["rate"]["bytes_per_second"]), (&"connection".into(), &RATE.into()), "{row}");
+    assert!(row["waits"].as_u64() >= Some(3), "{row}");
+    server.until_empty();
+}
+
+/// All connections together have the limit of all: at first what credit allows, then the rate for
+/// ever. What has no limit does not wait.
+#[test]
+fn all_connections_share_one_limit_with_credit() {
+    let whole = CreditLimit { base: 4 << 20, peak: 64 << 20, credit: 4 << 20 };
+    let mut server = start(LinkSettings { flow: None, whole: Some(whole) });
+    // Of 8 MiB half goes on credit: what is left takes a second, but for the last request.
+    let took = seconds(&server, 4, 8);
+    let least = (8 * 4 * PIECE - whole.credit - PIECE) as f64 / whole.base as f64;
+    assert!(took >= least, "{took} s, {least} s at least");
+    let [ref row] = shown(&mut server)[..] else { panic!("one limit") };
+    assert_eq!((&row["scope"], &row["credit"]), (&"server".into(), &whole.credit.into()), "{row}");
+    assert!(row["credit_left"].as_u64() < Some(whole.credit) && row["waits"].as_u64() > Some(0), "{row}");
+    server.until_empty();
+    let mut free = start(LinkSettings::default());
+    seconds(&free, 2, 16);
+    assert!(shown(&mut free).is_empty());
+}

@@ -1,0 +1,27 @@
+//! What a connection may carry holds for reads and writes of NFS.
+
+use super::*;
+use block::Bytes;
+use server::LinkSettings;
+use std::time::Instant;
+
+/// Two MiB are written and read at 8 MiB a second: the last call comes in when what came before is
+/// paid for.
+#[test]
+fn a_connection_has_its_limit() {
+    const RATE: u64 = 8 << 20;
+    const PIECE: u64 = 256 << 10;
+    let link = LinkSettings { flow: Some(Bytes(RATE)), whole: None };
+    let server = Server::start_behind(BACKENDS[0], limits(), Front { link, ..front(Access::default()) });
+    let mut client = Client::connect(&server);
+    let lun = client.lun();
+    let began = Instant::now();
+    for at in (0..1 << 20).step_by(PIECE as usize) {
+        client.write(lun, at, &vec![7; PIECE as usize], Stable::Unstable).unwrap();
+        assert_eq!(client.read(lun, at, PIECE as u32), Ok((vec![7; PIECE as usize], false)));
+    }
+    let (took, least) = (began.elapsed().as_secs_f64(), ((2 << 20) - PIECE) as f64 / RATE as f64);
+    assert!(took >= least, "{took} s, {least} s at least");
+    drop(client);
+    server.until_empty();
+}
