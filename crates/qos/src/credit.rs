@@ -26,7 +26,8 @@ pub struct CreditLimit {
 
 const WHOLE: i128 = 1_000_000_000;
 
-/// A [`CreditLimit`] at work: the base bucket and the peak bucket, both of which must be out of debt.
+/// A [`CreditLimit`] at work: the base bucket and the peak bucket, both of which must be out of
+/// debt.
 #[derive(Clone, Debug)]
 pub struct CreditMeter {
     base: Bucket,

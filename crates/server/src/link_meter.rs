@@ -1,5 +1,6 @@
-//! What the network between clients and the server may carry, where it is to carry less than it can:
-//! as a cloud gives a file server so much a connection, and so much in all with credit for bursts.
+//! What the network between clients and the server may carry, where it is to carry less than it
+//! can: as a cloud gives a file server so much a connection, and so much in all with credit for
+//! bursts.
 //!
 //! ```text
 //!   connection ─► flow limit ─┐
@@ -7,8 +8,8 @@
 //!   connection ─► flow limit ─┘
 //! ```
 //! Data of reads and writes counts when the request comes in. A request comes in as long as neither
-//! limit is in debt, and takes what it costs even into debt, so that a request of any length passes;
-//! the next ones wait at the connection.
+//! limit is in debt, and takes what it costs even into debt, so that a request of any length
+//! passes; the next ones wait at the connection.
 
 use admin::LinkSeen;
 use block::{Bytes, Time};
