@@ -2,7 +2,7 @@
 //! it.
 
 use ::history::{Figures, Latency};
-use block::{Bytes, Cause, LimitKind, ObjectId, Span};
+use block::{Bytes, BytesPerSecond, Cause, LimitKind, ObjectId, Span};
 use qos::{FloorState, GateStatus, Shortage, Tally};
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSeen {
     /// Bytes a second of one connection.
-    pub flow: Option<Bytes>,
+    pub flow: Option<BytesPerSecond>,
     /// Bytes a second of all connections, and their credit in bytes.
     pub whole: Option<qos::CreditLimit>,
     /// Bytes of reads and writes.

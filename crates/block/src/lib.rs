@@ -22,7 +22,7 @@ mod time;
 pub use buf::Buf;
 pub use date::{date, moment};
 pub use drive::{Actor, Wait, drive};
-pub use rate::{Bytes, BytesPerSecond, Iops, ParseBytesError};
+pub use rate::{Bytes, BytesPerSecond, Iops, ParseBytesError, ParseRateError};
 pub use request::{Cause, Completion, Extent, Fault, LimitKind, ObjectId, Op, OpKind, Request};
 pub use target::{Driver, Submitted, Target, Ticket, Traits, Wakeup};
 pub use time::{Span, Time};

@@ -97,9 +97,58 @@ impl FromStr for Bytes {
     }
 }
 
+/// A text that is no rate of bytes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?}: write 5Gb/s, 150MB/s or 1GiB/s")]
+pub struct ParseRateError(String);
+
+impl FromStr for BytesPerSecond {
+    type Err = ParseRateError;
+
+    /// Reads `150MB/s` and `1GiB/s`, and `5Gb/s` as networks have it: bits, decimal. At least a byte
+    /// a second, and a terabyte at most, which is more than any link has.
+    fn from_str(given: &str) -> Result<BytesPerSecond, ParseRateError> {
+        let unit = given.trim_start_matches(|c: char| c.is_ascii_digit());
+        let number: Option<u128> = given[..given.len() - unit.len()].parse().ok();
+        let (bytes, part) = match unit.trim() {
+            "Mb/s" => (1_000_000, 8),
+            "Gb/s" => (1_000_000_000, 8),
+            "KB/s" => (1000, 1),
+            "MB/s" => (1_000_000, 1),
+            "GB/s" => (1_000_000_000, 1),
+            "KiB/s" => (1 << 10, 1),
+            "MiB/s" => (1 << 20, 1),
+            "GiB/s" => (1 << 30, 1),
+            _ => return Err(ParseRateError(given.into())),
+        };
+        let rate = number.and_then(|number| u64::try_from(number.checked_mul(bytes)? / part).ok());
+        let rate = rate.filter(|rate| (1..=1_000_000_000_000).contains(rate));
+        rate.map(BytesPerSecond).ok_or_else(|| ParseRateError(given.into()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_are_read_in_bits_and_bytes() {
+        for (text, rate) in [
+            ("5Gb/s", 625_000_000),
+            ("100 Mb/s", 12_500_000),
+            ("150MB/s", 150_000_000),
+            ("1GiB/s", 1 << 30),
+            ("1000GB/s", 1_000_000_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(BytesPerSecond(rate)), "{text}");
+        }
+        for text in
+            ["", "5", "MB/s", "0MB/s", "5gb/s", "1001GB/s", "99999999999999999999999999999999999999GB/s", "-1MB/s"]
+        {
+            let error = text.parse::<BytesPerSecond>().unwrap_err().to_string();
+            assert!(error.contains("write 5Gb/s"), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn sizes_print_in_binary_units() {

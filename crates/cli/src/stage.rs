@@ -4,6 +4,7 @@
 mod cached;
 pub mod clones;
 pub mod device;
+mod linked;
 pub mod modelled;
 mod places;
 pub mod real;
@@ -13,8 +14,9 @@ pub mod simulated;
 
 pub use places::Places;
 
-use qos::RegistrySettings;
-use workload::plan::{Burst, Peak, PlanNesting, PlanUnits, Volume};
+use qos::{CreditLimit, RegistrySettings};
+use server::LinkSettings;
+use workload::plan::{Burst, Peak, PlanLink, PlanNesting, PlanUnits, Volume};
 use workload::{Arrival, Plan, Spec};
 
 /// How a plan's policies are meant.
@@ -39,6 +41,13 @@ pub fn registry_settings(plan: &Plan) -> RegistrySettings {
         },
         ..RegistrySettings::default()
     }
+}
+
+/// What connections to a plan's server may carry.
+pub fn link_settings(plan: &Plan) -> LinkSettings {
+    let PlanLink { flow, network, burst, credit } = plan.settings.link;
+    let whole = network.map(|base| CreditLimit { base: base.0, peak: burst.unwrap_or(base).0, credit: credit.0 });
+    LinkSettings { flow, whole }
 }
 
 /// The lines that make a plan's SVM and these of its volumes, with their LUNs; clones are made by

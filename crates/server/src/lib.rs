@@ -52,7 +52,7 @@ pub use events::{EVENTS_FILE, Events};
 pub use front::Front;
 pub use housekeeping::{Housekeeping, HousekeepingSettings};
 pub use limits::{LimitsError, ServerLimits};
-pub use link_meter::LinkSettings;
+pub use link_meter::{LinkMeter, LinkSettings};
 pub use listen::{Listen, ListenError};
 pub use logins::LoginDesk;
 pub use memory::Stalls;

@@ -12,48 +12,58 @@
 //! passes; the next ones wait at the connection.
 
 use admin::LinkSeen;
-use block::{Bytes, Time};
+use block::{BytesPerSecond, Time};
 use qos::{CreditLimit, CreditMeter};
 
 /// Limits of the network; the default has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSettings {
     /// Bytes a second of one connection.
-    pub flow: Option<Bytes>,
+    pub flow: Option<BytesPerSecond>,
     /// Bytes a second of all connections, and their credit in bytes.
     pub whole: Option<CreditLimit>,
 }
 
-/// The limits at work, on the shard's clock.
+/// The limits at work, on whatever clock.
 #[derive(Debug)]
-pub(crate) struct LinkMeter {
+pub struct LinkMeter {
     flow: Option<CreditLimit>,
     /// By the number of the connection.
-    flows: Vec<CreditMeter>,
+    flows: Vec<Flow>,
     whole: Option<CreditMeter>,
+    /// Waits so far.
+    turns: u64,
     seen: LinkSeen,
 }
 
+/// A connection.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    meter: Option<CreditMeter>,
+    /// Since which wait it has waited, if it waits.
+    turn: Option<u64>,
+}
+
 impl LinkMeter {
-    pub(crate) fn new(settings: LinkSettings) -> LinkMeter {
-        let flow = settings.flow.map(|Bytes(rate)| CreditLimit { base: rate, peak: rate, credit: 0 });
+    /// With full credit at time zero.
+    pub fn new(settings: LinkSettings) -> LinkMeter {
+        let flow = settings.flow.map(|BytesPerSecond(rate)| CreditLimit { base: rate, peak: rate, credit: 0 });
         let whole = settings.whole.map(CreditMeter::new);
         let seen = LinkSeen { flow: settings.flow, whole: settings.whole, ..LinkSeen::default() };
-        LinkMeter { flow, flows: Vec::new(), whole, seen }
+        LinkMeter { flow, flows: Vec::new(), whole, turns: 0, seen }
     }
 
     /// A connection begins, by a number that another may have had.
-    pub(crate) fn begin(&mut self, connection: u32) {
-        let Some(flow) = self.flow else { return };
+    pub fn begin(&mut self, connection: u32) {
         let place = connection as usize;
         if self.flows.len() <= place {
-            self.flows.resize(place + 1, CreditMeter::new(flow));
+            self.flows.resize(place + 1, Flow::default());
         }
-        self.flows[place] = CreditMeter::new(flow);
+        self.flows[place] = Flow { meter: self.flow.map(CreditMeter::new), turn: None };
     }
 
     /// When a connection's next request may come in; `None` for now.
-    pub(crate) fn opens(&self, now: Time, connection: u32) -> Option<Time> {
+    pub fn opens(&self, now: Time, connection: u32) -> Option<Time> {
         if self.flow.is_none() && self.whole.is_none() {
             return None;
         }
@@ -61,27 +71,47 @@ impl LinkMeter {
         Some(flow.max(whole)).filter(|until| *until > now)
     }
 
-    /// A connection begins to wait for that.
-    pub(crate) fn note_wait(&mut self, now: Time, connection: u32) {
+    /// A connection waits for that: its turn among those that do, which it keeps until a request of
+    /// it has come in. The whole goes to the lowest.
+    pub fn wait(&mut self, now: Time, connection: u32) -> u64 {
         let (flow, whole) = self.both(now, connection);
+        let turns = self.turns;
+        let Some(waits) = self.flows.get_mut(connection as usize) else { return turns };
+        if let Some(turn) = waits.turn {
+            return turn;
+        }
+        (waits.turn, self.turns) = (Some(turns), turns + 1);
         *if flow >= whole { &mut self.seen.flow_waits } else { &mut self.seen.whole_waits } += 1;
+        turns
+    }
+
+    /// Whether nobody who could go on now has waited longer than a connection that waits.
+    pub fn is_next(&self, now: Time, connection: u32) -> bool {
+        let turn = |flow: &Flow| flow.turn.unwrap_or(u64::MAX);
+        let own = self.flows.get(connection as usize).map_or(u64::MAX, turn);
+        let is_open = |flow: &Flow| flow.meter.as_ref().is_none_or(|meter| meter.opens(now) == Some(now));
+        self.whole.is_none() || !self.flows.iter().any(|other| turn(other) < own && is_open(other))
     }
 
     /// When a connection's own limit opens, and when that of all does.
     fn both(&self, now: Time, connection: u32) -> (Time, Time) {
         let opens = |meter: &CreditMeter| meter.opens(now).unwrap_or(Time::MAX);
-        (self.flows.get(connection as usize).map_or(now, opens), self.whole.as_ref().map_or(now, opens))
+        let flow = self.flows.get(connection as usize).and_then(|flow| flow.meter.as_ref());
+        (flow.map_or(now, opens), self.whole.as_ref().map_or(now, opens))
     }
 
     /// A connection's request with so many bytes of data has come in.
-    pub(crate) fn charge(&mut self, now: Time, connection: u32, bytes: u64) {
+    pub fn charge(&mut self, now: Time, connection: u32, bytes: u64) {
         self.seen.bytes += bytes;
-        let flow = self.flows.get_mut(connection as usize);
+        let flow = self.flows.get_mut(connection as usize).and_then(|flow| {
+            flow.turn = None;
+            flow.meter.as_mut()
+        });
         flow.into_iter().chain(&mut self.whole).for_each(|meter| meter.charge(now, bytes));
     }
 
     /// What there was of it.
-    pub(crate) fn seen(&self, now: Time) -> LinkSeen {
+    pub fn seen(&self, now: Time) -> LinkSeen {
         LinkSeen { credit: self.whole.as_ref().map_or(0, |whole| whole.credit(now)), ..self.seen }
     }
 }
@@ -92,8 +122,9 @@ mod tests {
     use block::Span;
 
     /// Bytes that so many connections, which always have a request of 1 MB waiting, bring through
-    /// in each second.
+    /// in each second; each of them brings as much as the others, but for a request.
     fn carried(link: &mut LinkMeter, connections: u32, seconds: u64) -> Vec<u64> {
+        let mut by_connection = vec![0; connections as usize];
         (0..connections).for_each(|connection| link.begin(connection));
         let (mut now, mut by_second) = (Time::ZERO, vec![0; seconds as usize]);
         while now < Time::ZERO + Span::from_secs(seconds) {
@@ -101,10 +132,12 @@ mod tests {
             for connection in 0..connections {
                 match link.opens(now, connection) {
                     Some(until) => {
-                        link.note_wait(now, connection);
+                        link.wait(now, connection);
                         next = next.min(until);
                     }
+                    None if !link.is_next(now, connection) => {}
                     None => {
+                        by_connection[connection as usize] += 1u64;
                         link.charge(now, connection, 1_000_000);
                         by_second[now.since(Time::ZERO).as_secs_f64() as usize] += 1_000_000;
                         next = now;
@@ -113,6 +146,8 @@ mod tests {
             }
             now = now.max(next);
         }
+        let (least, most) = (by_connection.iter().min(), by_connection.iter().max());
+        assert!(most.unwrap() - least.unwrap() <= 1, "{by_connection:?}");
         by_second
     }
 
@@ -121,7 +156,7 @@ mod tests {
     #[test]
     fn one_connection_has_its_flow_and_many_the_burst_until_the_credit_ends() {
         let whole = CreditLimit { base: 150_000_000, peak: 1_250_000_000, credit: 5_500_000_000 };
-        let settings = LinkSettings { flow: Some(Bytes(625_000_000)), whole: Some(whole) };
+        let settings = LinkSettings { flow: Some(BytesPerSecond(625_000_000)), whole: Some(whole) };
         let near = |seen: &[u64], rate: u64| seen.iter().all(|bytes| bytes.abs_diff(rate) <= 2_000_000);
         let mut link = LinkMeter::new(settings);
         let one = carried(&mut link, 1, 4);
@@ -139,7 +174,7 @@ mod tests {
     /// A connection begins with a limit that owes nothing, whoever had its number before.
     #[test]
     fn a_new_connection_pays_nothing_for_the_one_before() {
-        let mut link = LinkMeter::new(LinkSettings { flow: Some(Bytes(1000)), whole: None });
+        let mut link = LinkMeter::new(LinkSettings { flow: Some(BytesPerSecond(1000)), whole: None });
         link.begin(3);
         link.charge(Time::ZERO, 3, 5000);
         assert_eq!(link.opens(Time::ZERO, 3), Some(Time::ZERO + Span::from_secs(5)));

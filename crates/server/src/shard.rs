@@ -5,6 +5,7 @@ use crate::account::AccountRow;
 use crate::exports::Export;
 use crate::front::{Front, with_mode};
 use crate::limits::ServerLimits;
+use crate::link_meter::LinkSettings;
 use crate::listen::Listen;
 use crate::owner::{Connected, Owner};
 use crate::starting::StartError;
@@ -174,6 +175,8 @@ pub(crate) enum Order {
     Cache(Sender<BTreeMap<u32, CacheSeen>>),
     /// Tell of the second level of the cache.
     SecondLevel(Sender<Option<SecondSeen>>),
+    /// Limit connections that begin from now on, and all together, with full credit.
+    LimitLink(LinkSettings),
     /// Tell of the limits of connections.
     Link(Sender<LinkSeen>),
     /// Tell what is taken of the pool's data.
@@ -279,6 +282,14 @@ impl Shard {
     /// The second level of the cache.
     pub(crate) fn second_level(&self) -> Result<Option<SecondSeen>, ShardGone> {
         self.asked(Order::SecondLevel)
+    }
+
+    /// Limits connections that begin from now on, and all together, with full credit.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub fn limit_link(&self, settings: LinkSettings) -> Result<(), ShardGone> {
+        self.order(Order::LimitLink(settings))
     }
 
     /// The limits of connections, and what came of them.

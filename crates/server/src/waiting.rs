@@ -37,6 +37,8 @@ pub(crate) enum Wait {
     Link {
         /// When.
         until: Time,
+        /// Who goes first of several at a time: the lowest.
+        turn: u64,
     },
 }
 
@@ -56,7 +58,7 @@ pub(crate) struct Waiting {
     count: u64,
     room: VecDeque<(u32, bool)>,
     memory: VecDeque<Claimant>,
-    links: BTreeSet<(Time, u32)>,
+    links: BTreeSet<(Time, u64, u32)>,
     /// Nobody who waits for memory can go on with less.
     least: u64,
     starving: u32,
@@ -92,7 +94,7 @@ impl Waiting {
             (Some(Wait::Room { .. }), _) => self.room.retain(|(other, _)| *other != index),
             (Some(Wait::Turn { floor: None }), _) => self.turns.retain(|turn| turn.index != index),
             (Some(Wait::Turn { floor: Some(_) }), _) => self.floors.retain(|(turn, _)| turn.index != index),
-            (Some(Wait::Link { until }), _) => drop(self.links.remove(&(until, index))),
+            (Some(Wait::Link { until, turn }), _) => drop(self.links.remove(&(until, turn, index))),
             (None, _) => {}
         }
         match to {
@@ -109,19 +111,19 @@ impl Waiting {
                 self.least = if self.memory.is_empty() { free } else { self.least.min(free) };
                 self.memory.push_back(Claimant { index, free, starving });
             }
-            Some(Wait::Link { until }) => drop(self.links.insert((until, index))),
+            Some(Wait::Link { until, turn }) => drop(self.links.insert((until, turn, index))),
             None => {}
         }
     }
 
     /// When the first of those goes on who wait for the link.
     pub(crate) fn link_opens(&self) -> Option<Time> {
-        self.links.first().map(|(until, _)| *until)
+        self.links.first().map(|(until, ..)| *until)
     }
 
     /// Takes out one for whom the link is open.
     pub(crate) fn next_for_link(&mut self, now: Time) -> Option<u32> {
-        let (until, index) = *self.links.first()?;
+        let (until, _, index) = *self.links.first()?;
         (until <= now).then(|| {
             self.links.pop_first();
             index
@@ -233,16 +235,16 @@ mod tests {
     #[test]
     fn the_link_opens_for_each_at_its_time() {
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
-        let link = |ms| Some(Wait::Link { until: at(ms) });
+        let link = |ms, turn| Some(Wait::Link { until: at(ms), turn });
         let mut waiting = Waiting::default();
-        for (index, until) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
-            waiting.change(index, None, link(until));
+        for (index, until, turn) in [(1, 30, 0), (2, 10, 9), (3, 20, 2), (4, 10, 3)] {
+            waiting.change(index, None, link(until, turn));
         }
         assert_eq!((waiting.link_opens(), waiting.next_for_link(at(9))), (Some(at(10)), None));
-        assert_eq!([(); 3].map(|()| waiting.next_for_link(at(10))), [Some(2), Some(4), None]);
+        assert_eq!([(); 3].map(|()| waiting.next_for_link(at(10))), [Some(4), Some(2), None]);
         // One asks for less, one ends.
-        waiting.change(1, link(30), link(15));
-        waiting.change(3, link(20), None);
+        waiting.change(1, link(30, 0), link(15, 0));
+        waiting.change(3, link(20, 2), None);
         assert_eq!((waiting.next_for_link(at(100)), waiting.next_for_link(at(100))), (Some(1), None));
     }
 

@@ -2,7 +2,7 @@
 //! plan has volumes of it, joined by NBD over a Unix socket, and the plan's other places.
 
 use super::served::Server;
-use super::{Places, connections, path, registry_settings, seen, set_up, silent};
+use super::{Places, connections, link_settings, path, registry_settings, seen, set_up, silent};
 use crate::command::serve::io_settings;
 use anyhow::{Result, bail};
 use block::{Bytes, Span, Target, Time};
@@ -54,6 +54,8 @@ impl Real {
         if let Some(address) = &address {
             fill(plan, address, no_io_uring, &mut filled)?;
         }
+        // What fills the volumes is no part of the run.
+        server.iter().try_for_each(|server| server.control().shard().limit_link(link_settings(plan)))?;
         let backend = match &server {
             Some(server) => server.backend(),
             None => client_io(no_io_uring)?.backend().to_string(),

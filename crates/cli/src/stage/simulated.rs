@@ -1,8 +1,9 @@
 //! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated
 //! device.
 
+use super::linked::Link;
 use super::modelled::{Model, Modelled};
-use super::{alone, connections, first_there, registry_settings, seen, set_up, silent};
+use super::{alone, connections, first_there, link_settings, registry_settings, seen, set_up, silent};
 use anyhow::Result;
 use block::{Driver as _, Span, Time};
 use engine::{Lane, Managed, NoMemory, Second, Stage, StageError, Worker};
@@ -17,6 +18,7 @@ pub struct Simulated {
     plan: Plan,
     server: Model,
     worker: Worker,
+    link: Link,
     /// The workloads whose storage is made by a phase, and is not asked for yet.
     late: HashSet<usize>,
 }
@@ -48,14 +50,15 @@ impl Simulated {
         let workloads = || 0..plan.workloads.len();
         let late: HashSet<usize> = workloads().filter(|workload| plan.is_late(*workload)).collect();
         let early = workloads().filter(|workload| !late.contains(workload));
-        let lanes = early.map(|workload| clients(plan, &server, workload)).collect::<Result<Vec<_>>>()?;
+        let link = Link::new(link_settings(plan));
+        let lanes = early.map(|workload| clients(plan, &server, &link, workload)).collect::<Result<Vec<_>>>()?;
         let worker = Worker::new(plan.workloads.len(), lanes.into_iter().flatten().collect());
-        Ok(Simulated { plan: plan.clone(), server, worker, late })
+        Ok(Simulated { plan: plan.clone(), server, worker, link, late })
     }
 }
 
 /// The clients of a workload, silent for now.
-fn clients(plan: &Plan, server: &Model, workload: usize) -> Result<Vec<Lane>> {
+fn clients(plan: &Plan, server: &Model, link: &Link, workload: usize) -> Result<Vec<Lane>> {
     let load = &plan.workloads[workload];
     let lane = |lane: u32| {
         let volume = &plan.volumes[load.volume_of(lane)];
@@ -64,7 +67,7 @@ fn clients(plan: &Plan, server: &Model, workload: usize) -> Result<Vec<Lane>> {
             workload,
             object: server.lun(&plan.svm, &volume.path())?,
             stream: Stream::new(&spec, volume.size.unwrap_or_default(), lane, server.clock.now())?,
-            target: Box::new(server.hub.socket()),
+            target: Box::new(link.connect(Box::new(server.hub.socket()))),
             memory: Box::new(NoMemory),
             losses: LossCounts::default(),
         })
@@ -79,8 +82,8 @@ impl Stage for Simulated {
 
     fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError> {
         if spec.connections > 0 && self.late.remove(&workload) {
-            let lanes =
-                clients(&self.plan, &self.server, workload).map_err(|error| StageError(format!("{error:#}")))?;
+            let lanes = clients(&self.plan, &self.server, &self.link, workload)
+                .map_err(|error| StageError(format!("{error:#}")))?;
             self.worker.add(lanes);
         }
         self.worker.reshape(self.server.clock.now(), workload, spec);

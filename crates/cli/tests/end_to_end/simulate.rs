@@ -47,6 +47,23 @@ fn the_same_plan_gives_the_same_figures_and_holds_every_criterion() {
     assert_eq!(figures[0].lines().count(), recording.phases.len() * 8 * 3 + 1);
 }
 
+/// One connection has its limit, sixteen have the burst until the credit has ended, and then the
+/// baseline; by Little's law each has its 16 requests in flight, so none is passed over.
+#[test]
+fn the_link_of_a_server_carries_what_the_plan_says() {
+    let scratch = Scratch::new();
+    let plan = format!("{PLANS}/fsx-network.toml");
+    let ended = run(seawall(scratch.path()).args(["simulate", &plan, "--out", "out"]).env(RESULTS, "out.sqlite"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains("All 3 criteria held\n"), "{}", ended.out);
+    let recording = recording(&scratch.join("out"));
+    for (phase, rate) in [(1, 125e6), (3, 15e6)] {
+        let tally = &recording.workloads[0].tallies[phase];
+        let (mean, least) = (tally.response.mean().as_secs_f64(), 256.0 * 262_144.0 / rate);
+        assert!((mean / least - 1.0).abs() < 0.02, "phase {phase}: {mean} s of {least} s");
+    }
+}
+
 /// Another seed gives other figures, so the test above compares something.
 #[test]
 fn another_seed_gives_other_figures() {

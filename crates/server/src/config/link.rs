@@ -3,7 +3,7 @@
 use super::Size;
 use crate::link_meter::LinkSettings;
 use crate::starting::Latency;
-use block::Bytes;
+use block::BytesPerSecond;
 use qos::CreditLimit;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -22,7 +22,8 @@ impl ServerTable {
     /// The limits of connections, one by one and together.
     pub(super) fn link(&self) -> Result<LinkSettings, String> {
         let rate = |rate: &Option<ByteRate>| rate.as_ref().map(|rate| rate.0);
-        let whole = match (rate(&self.network), rate(&self.network_burst), self.network_credit.as_ref()) {
+        let bytes = |of: &Option<ByteRate>| rate(of).map(|rate| rate.0);
+        let whole = match (bytes(&self.network), bytes(&self.network_burst), self.network_credit.as_ref()) {
             (None, None, None) => None,
             (None, _, _) => {
                 return Err("server.network: give it with network_burst and network_credit: it is what \
@@ -47,37 +48,17 @@ impl ServerTable {
                 return Err("server.network_credit: give network_burst too: how fast it may be spent".into());
             }
         };
-        Ok(LinkSettings { flow: rate(&self.flow_limit).map(Bytes), whole })
+        Ok(LinkSettings { flow: rate(&self.flow_limit), whole })
     }
 }
 
-/// `"5Gb/s"`, `"150MB/s"`: bytes a second, or bits as networks have it.
-struct ByteRate(u64);
+/// `"5Gb/s"`, `"150MB/s"`.
+struct ByteRate(BytesPerSecond);
 
 impl<'de> Deserialize<'de> for ByteRate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ByteRate, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        rate(&text).map(ByteRate).ok_or_else(|| D::Error::custom(format!("{text:?}: write 5Gb/s, 150MB/s or 1GiB/s")))
+        String::deserialize(deserializer)?.parse().map(ByteRate).map_err(D::Error::custom)
     }
-}
-
-/// Bytes a second, at least one.
-fn rate(text: &str) -> Option<u64> {
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number: u128 = text[..text.len() - unit.len()].parse().ok()?;
-    let (bytes, part) = match unit.trim() {
-        "Mb/s" => (1_000_000, 8),
-        "Gb/s" => (1_000_000_000, 8),
-        "KB/s" => (1000, 1),
-        "MB/s" => (1_000_000, 1),
-        "GB/s" => (1_000_000_000, 1),
-        "KiB/s" => (1 << 10, 1),
-        "MiB/s" => (1 << 20, 1),
-        "GiB/s" => (1 << 30, 1),
-        _ => return None,
-    };
-    // A terabyte a second is more than any link here has.
-    u64::try_from(number * bytes / part).ok().filter(|rate| (1..=1_000_000_000_000).contains(rate))
 }
 
 #[cfg(test)]
@@ -91,7 +72,7 @@ mod tests {
     #[test]
     fn limits_are_rates_of_bits_or_bytes_and_burst_is_on_credit() {
         assert_eq!(read(""), Ok(LinkSettings::default()));
-        let flow = LinkSettings { flow: Some(Bytes(625_000_000)), whole: None };
+        let flow = LinkSettings { flow: Some(BytesPerSecond(625_000_000)), whole: None };
         assert_eq!(read("flow_limit = \"5Gb/s\""), Ok(flow));
         let whole = Some(CreditLimit { base: 150_000_000, peak: 1_250_000_000, credit: 100 << 30 });
         let all = "network = \"150MB/s\"\nnetwork_burst = \"10Gb/s\"\nnetwork_credit = \"100GiB\"";

@@ -70,7 +70,7 @@ fn everything_that_can_be_said_is_read() {
         second_level: None,
         latency: Latency::Low,
         link: LinkSettings {
-            flow: Some(Bytes(625_000_000)),
+            flow: Some(block::BytesPerSecond(625_000_000)),
             whole: Some(qos::CreditLimit { base: 150_000_000, peak: 1_250_000_000, credit: 100 << 30 }),
         },
         pool: Some("/srv/pool".into()),

@@ -9,6 +9,7 @@
 //! an order that takes several turns, each part at its own.
 
 use super::Owner;
+use crate::link_meter::LinkMeter;
 use crate::shard::{Account, Accounting, Order};
 use block::{Bytes, ObjectId, Time};
 use map::{Owned, Steps};
@@ -100,6 +101,7 @@ impl Owner {
             Order::Join(volume, junction) => self.exports.join(volume, junction),
             Order::Divide(_) | Order::Limit(_) | Order::Place { .. } => self.divide(order, steps),
             Order::Cache(answer) => drop(answer.send(self.cached())),
+            Order::LimitLink(settings) => self.link = LinkMeter::new(settings),
             Order::Link(answer) => drop(answer.send(self.link.seen(now))),
             Order::SecondLevel(answer) => drop(answer.send(self.second_seen())),
             Order::Memory(answer) => drop(answer.send(self.memory())),

@@ -46,10 +46,7 @@ impl Session {
 
     /// The next request comes in when the link has carried what came in before.
     pub(super) fn wait_for_link(&mut self, until: Time, around: &mut Around<'_>) {
-        if !matches!(self.listed, Some(Wait::Link { .. })) {
-            around.link.note_wait(around.now, self.index);
-        }
-        self.waits = Some(Wait::Link { until });
+        self.waits = Some(Wait::Link { until, turn: around.link.wait(around.now, self.index) });
     }
 
     /// Whether a request is here that was not let in.

@@ -1,7 +1,7 @@
 //! What connections may carry, on the wall clock: one and several. By NFS: see `nfs/link.rs`.
 
 use crate::support::{BACKENDS, LUN_BYTES, Server, limits};
-use block::Bytes;
+use block::BytesPerSecond;
 use nbd::{Command, NbdRequest};
 use qos::CreditLimit;
 use server::{Front, LinkSettings};
@@ -44,7 +44,7 @@ fn shown(server: &mut Server) -> Vec<serde_json::Value> {
 #[test]
 fn each_connection_has_its_own_limit() {
     const RATE: u64 = 8 << 20;
-    let mut server = start(LinkSettings { flow: Some(Bytes(RATE)), whole: None });
+    let mut server = start(LinkSettings { flow: Some(BytesPerSecond(RATE)), whole: None });
     let pieces = 16;
     let least = ((pieces - 1) * PIECE) as f64 / RATE as f64;
     for connections in [1, 2] {

@@ -45,7 +45,7 @@ pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
 pub use hosts::{HostsPlan, PlannedHost};
-pub use server::{Burst, CACHE_PAGE, Peak, PlanNesting, Settings};
+pub use server::{Burst, CACHE_PAGE, Peak, PlanLink, PlanNesting, Settings};
 pub use space::{ParseSpaceError, PlanUnits, parse_space};
 pub use unfold::unfold;
 

@@ -4,7 +4,7 @@
 use super::read::owned;
 use super::space::PlanUnits;
 use super::table::Table;
-use block::Bytes;
+use block::{Bytes, BytesPerSecond};
 
 /// The SVM of a plan that needs no server of its own, in a simulation.
 const SVM: &str = "svm1";
@@ -25,6 +25,21 @@ pub struct Settings {
     pub fair: bool,
     /// Its cache: memory for pages of 4 KiB; none without.
     pub cache: Option<Bytes>,
+    /// What connections may carry.
+    pub link: PlanLink,
+}
+
+/// What connections to a plan's server may carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanLink {
+    /// One of them.
+    pub flow: Option<BytesPerSecond>,
+    /// All of them for ever; the same as `burst` where there is no credit.
+    pub network: Option<BytesPerSecond>,
+    /// All of them while there is credit.
+    pub burst: Option<BytesPerSecond>,
+    /// Bytes that may pass above `network`.
+    pub credit: Bytes,
 }
 
 /// Which levels may carry a policy at the same time.
@@ -60,7 +75,19 @@ pub enum Peak {
 /// The SVM's name and the settings; all sizes read later go by their units.
 pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
     let Some(table) = root.table("server", "[server]") else { return (SVM.into(), Settings::default()) };
-    table.only(&["svm", "units", "nesting", "burst", "peak", "fair", "cache"]);
+    table.only(&[
+        "svm",
+        "units",
+        "nesting",
+        "burst",
+        "peak",
+        "fair",
+        "cache",
+        "flow_limit",
+        "network",
+        "network_burst",
+        "network_credit",
+    ]);
     table.missing("svm", "name the SVM that owns the volumes, such as svm01");
     let units =
         table.choice("units", &[("decimal", PlanUnits::Decimal), ("binary", PlanUnits::Binary)]).unwrap_or_default();
@@ -74,6 +101,7 @@ pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
         peak: table.choice("peak", &[("ceiling", Peak::Ceiling), ("credits", Peak::Credits)]).unwrap_or_default(),
         fair: table.flag("fair").unwrap_or_default(),
         cache: cache(&table),
+        link: link(&table),
     };
     (owned(table.name("svm")), settings)
 }
@@ -89,6 +117,26 @@ fn cache(table: &Table<'_>) -> Option<Bytes> {
     Some(memory)
 }
 
+fn link(table: &Table<'_>) -> PlanLink {
+    let credit = table.space("network_credit");
+    let link = PlanLink {
+        flow: table.rate("flow_limit"),
+        network: table.rate("network"),
+        burst: table.rate("network_burst"),
+        credit: credit.unwrap_or_default(),
+    };
+    match (link.network, link.burst, credit) {
+        (Some(base), Some(burst), _) if burst < base => {
+            table.wrong("network_burst", "at least network", "a burst is above what passes for ever");
+        }
+        (None, Some(_), _) => table.missing("network", "say what passes when the credit has ended, such as 150MB/s"),
+        (_, Some(_), None) => table.missing("network_credit", "say how much may pass above network, such as 100GB"),
+        (_, None, Some(_)) => table.missing("network_burst", "say how fast credit may be spent, such as 1250MB/s"),
+        _ => {}
+    }
+    link
+}
+
 impl Settings {
     /// What differs from a pool that says nothing, in words.
     pub(super) fn describe(&self) -> Vec<&'static str> {
@@ -99,6 +147,8 @@ impl Settings {
             (self.peak == Peak::Credits, "peaks of adaptive policies are reached on credit"),
             (self.fair, "SVMs take turns"),
             (self.cache.is_some(), "pages are kept in memory"),
+            (self.link.flow.is_some(), "a connection carries so much a second"),
+            (self.link.network.is_some(), "all connections carry so much a second together"),
         ];
         said.into_iter().filter(|(differs, _)| *differs).map(|(_, words)| words).collect()
     }

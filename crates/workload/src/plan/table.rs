@@ -7,7 +7,7 @@
 use super::error::{PlanError, PlanErrors, Problem};
 use super::space::{PlanUnits, parse_space};
 use super::{advice, duration, unfold};
-use block::{Bytes, Span};
+use block::{Bytes, BytesPerSecond, Span};
 use std::cell::{Cell, RefCell};
 use toml::de::{DeTable, DeValue};
 
@@ -217,6 +217,12 @@ impl<'t> Table<'t> {
         let found = self.raw(key)?;
         let Some(text) = found.value.as_str() else { return self.whole(key).map(Bytes) };
         self.readable(key, text.parse::<Bytes>())
+    }
+
+    /// A rate of bytes with its unit.
+    pub(super) fn rate(&self, key: &str) -> Option<BytesPerSecond> {
+        let found = self.text(key)?;
+        self.readable(key, found.value.parse())
     }
 
     /// A size of space: as [`Table::size`], in the units that the plan's server counts in.

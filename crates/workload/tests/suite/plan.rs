@@ -1,9 +1,9 @@
 //! What a plan file means: defaults, every form of a load, changes that stay, scaling, and the plan
 //! in words.
 
-use block::{Bytes, Iops, Span};
+use block::{Bytes, BytesPerSecond, Iops, Span};
 use stats::{Criterion, Rate};
-use workload::plan::{Burst, PHASE_DEFAULT, Peak, PlanNesting, PlanUnits, Settings};
+use workload::plan::{Burst, PHASE_DEFAULT, Peak, PlanLink, PlanNesting, PlanUnits, Settings};
 use workload::{Arrival, BlockShare, Blocks, Pattern, Plan, Range, Spacing};
 
 /// A plan of one volume and `rest`.
@@ -183,7 +183,8 @@ fn the_server_takes_policies_as_the_plan_says() {
     assert_eq!(silent.settings, Settings::default());
     assert!(!silent.describe().iter().any(|line| line.starts_with("the server")));
     let said = plan(
-        "units = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\nfair = true\ncache = \"32MiB\"",
+        "units = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\nfair = true\ncache = \"32MiB\"\n\
+         flow_limit = \"5Gb/s\"\nnetwork = \"150MB/s\"\nnetwork_burst = \"1250MB/s\"\nnetwork_credit = \"2GiB\"",
     );
     let expected = Settings {
         units: PlanUnits::Binary,
@@ -192,10 +193,17 @@ fn the_server_takes_policies_as_the_plan_says() {
         peak: Peak::Credits,
         fair: true,
         cache: Some(Bytes::mib(32)),
+        link: PlanLink {
+            flow: Some(BytesPerSecond(625_000_000)),
+            network: Some(BytesPerSecond(150_000_000)),
+            burst: Some(BytesPerSecond(1_250_000_000)),
+            credit: Bytes::gib(2),
+        },
     };
     assert_eq!(said.settings, expected);
     let line = "the server: a GB is 2^30 bytes; every level may carry a policy; a policy without a burst has ONTAP's, \
-                50 % for 1 s; peaks of adaptive policies are reached on credit; SVMs take turns; pages are kept in memory";
+                50 % for 1 s; peaks of adaptive policies are reached on credit; SVMs take turns; pages are kept in memory; a connection carries so much a second; \
+                all connections carry so much a second together";
     assert!(said.describe().contains(&line.to_owned()), "{:?}", said.describe());
 }
 

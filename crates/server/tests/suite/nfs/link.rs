@@ -1,7 +1,7 @@
 //! What a connection may carry holds for reads and writes of NFS.
 
 use super::*;
-use block::Bytes;
+use block::BytesPerSecond;
 use server::LinkSettings;
 use uring::Clock;
 
@@ -11,7 +11,7 @@ use uring::Clock;
 fn a_connection_has_its_limit() {
     const RATE: u64 = 8 << 20;
     const PIECE: u64 = 256 << 10;
-    let link = LinkSettings { flow: Some(Bytes(RATE)), whole: None };
+    let link = LinkSettings { flow: Some(BytesPerSecond(RATE)), whole: None };
     let server = Server::start_behind(BACKENDS[0], limits(), Front { link, ..front(Access::default()) });
     let mut client = Client::connect(&server);
     let lun = client.lun();

@@ -1,0 +1,115 @@
+//! A connection of a simulated client, of which its server's link carries only so much: the rules
+//! are the server's own, on the virtual clock.
+
+use block::{Completion, Op, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use server::{LinkMeter, LinkSettings};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Tickets of requests that had to wait; no device has that many.
+const OURS: u64 = 1 << 63;
+
+/// The link of a simulated server, for all its connections.
+#[derive(Clone)]
+pub struct Link(Rc<RefCell<Shared>>);
+
+struct Shared {
+    meter: LinkMeter,
+    connections: u32,
+}
+
+impl Link {
+    /// With full credit.
+    pub fn new(settings: LinkSettings) -> Link {
+        Link(Rc::new(RefCell::new(Shared { meter: LinkMeter::new(settings), connections: 0 })))
+    }
+
+    /// A new connection to that target.
+    pub fn connect(&self, inner: Box<dyn Target>) -> Linked {
+        let shared = &mut *self.0.borrow_mut();
+        let connection = shared.connections;
+        shared.meter.begin(connection);
+        shared.connections += 1;
+        Linked { inner, link: self.clone(), connection, waiting: VecDeque::new(), tickets: OURS, now: Time::ZERO }
+    }
+}
+
+/// A connection.
+pub struct Linked {
+    inner: Box<dyn Target>,
+    link: Link,
+    connection: u32,
+    /// Requests that the link has not carried yet, in their order.
+    waiting: VecDeque<Request>,
+    tickets: u64,
+    /// When it was last used.
+    now: Time,
+}
+
+impl Linked {
+    fn opens(&self, now: Time) -> Option<Time> {
+        self.link.0.borrow().meter.opens(now, self.connection)
+    }
+
+    /// Has its place among those who wait, where it waits.
+    fn wait(&self, now: Time) {
+        if !self.waiting.is_empty() {
+            self.link.0.borrow_mut().meter.wait(now, self.connection);
+        }
+    }
+
+    /// Hands a request on that the link carries; it comes back where there is no room.
+    fn carry(&mut self, now: Time, request: Request) -> Submitted {
+        let bytes = if matches!(request.op, Op::Read | Op::Write(_)) { request.len } else { 0 };
+        let submitted = self.inner.submit(now, request);
+        if matches!(submitted, Submitted::Taken(_)) {
+            self.link.0.borrow_mut().meter.charge(now, self.connection, bytes);
+        }
+        submitted
+    }
+}
+
+impl Target for Linked {
+    fn traits(&self) -> Traits {
+        self.inner.traits()
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        self.now = now;
+        if self.waiting.is_empty() && self.opens(now).is_none() {
+            return self.carry(now, request);
+        }
+        self.waiting.push_back(request);
+        self.wait(now);
+        self.tickets += 1;
+        Submitted::Taken(Ticket(self.tickets))
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        self.now = now;
+        while self.opens(now).is_none()
+            && self.link.0.borrow().meter.is_next(now, self.connection)
+            && let Some(request) = self.waiting.pop_front()
+        {
+            if let Submitted::Full(request) = self.carry(now, request) {
+                self.waiting.push_front(request);
+                break;
+            }
+            self.wait(now);
+        }
+        self.inner.poll(now, out);
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        let own = if self.waiting.is_empty() { None } else { self.opens(self.now) };
+        own.map_or(Wakeup::Idle, Wakeup::At).sooner(self.inner.next_wakeup())
+    }
+
+    /// What waits for the link is not called back.
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        if ticket.0 & OURS == 0 {
+            self.inner.cancel(now, ticket);
+        }
+    }
+}
