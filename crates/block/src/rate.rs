@@ -105,8 +105,8 @@ pub struct ParseRateError(String);
 impl FromStr for BytesPerSecond {
     type Err = ParseRateError;
 
-    /// Reads `150MB/s` and `1GiB/s`, and `5Gb/s` as networks have it: bits, decimal. At least a byte
-    /// a second, and a terabyte at most, which is more than any link has.
+    /// Reads `150MB/s` and `1GiB/s`, and `5Gb/s` as networks have it: bits, decimal. At least a
+    /// byte a second, and a terabyte at most, which is more than any link has.
     fn from_str(given: &str) -> Result<BytesPerSecond, ParseRateError> {
         let unit = given.trim_start_matches(|c: char| c.is_ascii_digit());
         let number: Option<u128> = given[..given.len() - unit.len()].parse().ok();
