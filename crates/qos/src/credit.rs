@@ -46,7 +46,15 @@ struct Bucket {
 impl CreditMeter {
     /// With full credit at time zero.
     pub fn new(spec: CreditLimit) -> CreditMeter {
-        CreditMeter { base: Bucket::new(spec.base, spec.credit), peak: Bucket::new(spec.peak, 0), spec }
+        CreditMeter::tolerant(spec, Span::ZERO)
+    }
+
+    /// The same for a clock that is late at times: what did not pass for so long may pass later, at
+    /// any speed.
+    pub fn tolerant(spec: CreditLimit, tolerance: Span) -> CreditMeter {
+        let late = |rate: u64| i128::from(rate) * i128::from(tolerance.as_nanos());
+        let base = Bucket::new(spec.base, i128::from(spec.credit) * WHOLE + late(spec.base));
+        CreditMeter { base, peak: Bucket::new(spec.peak, late(spec.peak)), spec }
     }
 
     /// The first instant, not before `now`, at which something may pass; `None` while nothing ever
@@ -63,8 +71,8 @@ impl CreditMeter {
 
     /// The credit that is saved at `now`, in operations or bytes.
     pub fn credit(&self, now: Time) -> u64 {
-        let saved = self.base.level(now).clamp(0, self.base.capacity) / WHOLE;
-        u64::try_from(saved).unwrap_or(u64::MAX)
+        let saved = self.base.level(now).max(0) / WHOLE;
+        u64::try_from(saved).unwrap_or(u64::MAX).min(self.spec.credit)
     }
 
     /// Both rates at `percent` of the specification from now on; saved credit stays.
@@ -75,8 +83,7 @@ impl CreditMeter {
 }
 
 impl Bucket {
-    fn new(rate: u64, credit: u64) -> Bucket {
-        let level = i128::from(credit) * WHOLE;
+    fn new(rate: u64, level: i128) -> Bucket {
         Bucket { rate, capacity: level, level, at: Time::ZERO }
     }
 
@@ -157,6 +164,27 @@ mod tests {
         assert_eq!((meter.credit(Time::ZERO), meter.credit(Time::ZERO + Span::from_millis(100))), (5, 15));
         meter.charge(Time::ZERO, 30);
         assert_eq!((meter.credit(Time::ZERO), meter.credit(Time::ZERO + Span::SECOND)), (0, 20));
+    }
+
+    /// Looked at every 7 ms, a limit of 1000 a second with a tolerance of 10 ms passes 1000 a second;
+    /// without tolerance each look is too late for what would have passed meanwhile.
+    #[test]
+    fn what_is_late_passes_within_the_tolerance() {
+        let spec = CreditLimit { base: 1000, peak: 1000, credit: 0 };
+        let passed = |mut meter: CreditMeter| {
+            let mut passed = 0;
+            for look in 0..1000 {
+                let now = Time::ZERO + Span::from_millis(7 * look);
+                while meter.opens(now) == Some(now) {
+                    meter.charge(now, 1);
+                    passed += 1;
+                }
+            }
+            passed
+        };
+        assert_eq!(passed(CreditMeter::new(spec)), 1000);
+        let tolerant = passed(CreditMeter::tolerant(spec, Span::from_millis(10)));
+        assert!((6993..=7011).contains(&tolerant), "{tolerant}");
     }
 
     #[test]

@@ -12,8 +12,12 @@
 //! passes; the next ones wait at the connection.
 
 use admin::LinkSeen;
-use block::{BytesPerSecond, Time};
+use block::{BytesPerSecond, Span, Time};
 use qos::{CreditLimit, CreditMeter};
+
+/// For so long a link that nobody used because the thread was late may be used later: a hundredth of
+/// what passes in a second.
+const TOLERANCE: Span = Span::from_millis(10);
 
 /// Limits of the network; the default has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +52,7 @@ impl LinkMeter {
     /// With full credit at time zero.
     pub fn new(settings: LinkSettings) -> LinkMeter {
         let flow = settings.flow.map(|BytesPerSecond(rate)| CreditLimit { base: rate, peak: rate, credit: 0 });
-        let whole = settings.whole.map(CreditMeter::new);
+        let whole = settings.whole.map(|whole| CreditMeter::tolerant(whole, TOLERANCE));
         let seen = LinkSeen { flow: settings.flow, whole: settings.whole, ..LinkSeen::default() };
         LinkMeter { flow, flows: Vec::new(), whole, turns: 0, seen }
     }
@@ -59,20 +63,34 @@ impl LinkMeter {
         if self.flows.len() <= place {
             self.flows.resize(place + 1, Flow::default());
         }
-        self.flows[place] = Flow { meter: self.flow.map(CreditMeter::new), turn: None };
+        self.flows[place] = Flow { meter: self.flow.map(|flow| CreditMeter::tolerant(flow, TOLERANCE)), turn: None };
     }
 
-    /// When a connection's next request may come in; `None` for now.
-    pub fn opens(&self, now: Time, connection: u32) -> Option<Time> {
+    /// A connection has ended.
+    pub fn end(&mut self, connection: u32) {
+        if let Some(flow) = self.flows.get_mut(connection as usize) {
+            flow.turn = None;
+        }
+    }
+
+    /// Lets a connection's next request in, whose wait is over then; else tells until when it has to
+    /// wait. While the limits are open for somebody who has waited longer, that is now: whoever is
+    /// asked again goes behind them.
+    pub fn let_in(&mut self, now: Time, connection: u32) -> Option<Time> {
         if self.flow.is_none() && self.whole.is_none() {
             return None;
         }
         let (flow, whole) = self.both(now, connection);
-        Some(flow.max(whole)).filter(|until| *until > now)
+        let until = flow.max(whole);
+        if until > now || !self.is_next(now, connection) {
+            return Some(until);
+        }
+        self.end(connection);
+        None
     }
 
-    /// A connection waits for that: its turn among those that do, which it keeps until a request of
-    /// it has come in. The whole goes to the lowest.
+    /// A connection waits: its turn among those that do, which it keeps until it is let in. The
+    /// whole goes to the lowest.
     pub fn wait(&mut self, now: Time, connection: u32) -> u64 {
         let (flow, whole) = self.both(now, connection);
         let turns = self.turns;
@@ -85,8 +103,8 @@ impl LinkMeter {
         turns
     }
 
-    /// Whether nobody who could go on now has waited longer than a connection that waits.
-    pub fn is_next(&self, now: Time, connection: u32) -> bool {
+    /// Whether nobody who could go on now has waited longer.
+    fn is_next(&self, now: Time, connection: u32) -> bool {
         let turn = |flow: &Flow| flow.turn.unwrap_or(u64::MAX);
         let own = self.flows.get(connection as usize).map_or(u64::MAX, turn);
         let is_open = |flow: &Flow| flow.meter.as_ref().is_none_or(|meter| meter.opens(now) == Some(now));
@@ -103,10 +121,7 @@ impl LinkMeter {
     /// A connection's request with so many bytes of data has come in.
     pub fn charge(&mut self, now: Time, connection: u32, bytes: u64) {
         self.seen.bytes += bytes;
-        let flow = self.flows.get_mut(connection as usize).and_then(|flow| {
-            flow.turn = None;
-            flow.meter.as_mut()
-        });
+        let flow = self.flows.get_mut(connection as usize).and_then(|flow| flow.meter.as_mut());
         flow.into_iter().chain(&mut self.whole).for_each(|meter| meter.charge(now, bytes));
     }
 
@@ -119,7 +134,6 @@ impl LinkMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use block::Span;
 
     /// Bytes that so many connections, which always have a request of 1 MB waiting, bring through
     /// in each second; each of them brings as much as the others, but for a request.
@@ -130,12 +144,11 @@ mod tests {
         while now < Time::ZERO + Span::from_secs(seconds) {
             let mut next = Time::MAX;
             for connection in 0..connections {
-                match link.opens(now, connection) {
+                match link.let_in(now, connection) {
                     Some(until) => {
                         link.wait(now, connection);
                         next = next.min(until);
                     }
-                    None if !link.is_next(now, connection) => {}
                     None => {
                         by_connection[connection as usize] += 1u64;
                         link.charge(now, connection, 1_000_000);
@@ -157,7 +170,7 @@ mod tests {
     fn one_connection_has_its_flow_and_many_the_burst_until_the_credit_ends() {
         let whole = CreditLimit { base: 150_000_000, peak: 1_250_000_000, credit: 5_500_000_000 };
         let settings = LinkSettings { flow: Some(BytesPerSecond(625_000_000)), whole: Some(whole) };
-        let near = |seen: &[u64], rate: u64| seen.iter().all(|bytes| bytes.abs_diff(rate) <= 2_000_000);
+        let near = |seen: &[u64], rate: u64| seen.iter().all(|bytes| bytes.abs_diff(rate) <= 2_000_000 + rate / 100);
         let mut link = LinkMeter::new(settings);
         let one = carried(&mut link, 1, 4);
         assert!(near(&one, 625_000_000), "{one:?}");
@@ -177,8 +190,8 @@ mod tests {
         let mut link = LinkMeter::new(LinkSettings { flow: Some(BytesPerSecond(1000)), whole: None });
         link.begin(3);
         link.charge(Time::ZERO, 3, 5000);
-        assert_eq!(link.opens(Time::ZERO, 3), Some(Time::ZERO + Span::from_secs(5)));
+        assert_eq!(link.let_in(Time::ZERO, 3), Some(Time::ZERO + Span::from_millis(4990)));
         link.begin(3);
-        assert_eq!(link.opens(Time::ZERO, 3), None);
+        assert_eq!(link.let_in(Time::ZERO, 3), None);
     }
 }

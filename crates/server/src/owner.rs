@@ -380,6 +380,7 @@ impl Owner {
         if session.is_over() && session.finish(&mut around) {
             if let Some(session) = self.sessions[index as usize].take() {
                 self.waiting.change(index, session.listed, None);
+                self.link.end(index);
                 self.claims.starving = self.waiting.is_starving();
                 self.forget(&session);
             }

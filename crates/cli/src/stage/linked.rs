@@ -31,7 +31,7 @@ impl Link {
         let connection = shared.connections;
         shared.meter.begin(connection);
         shared.connections += 1;
-        Linked { inner, link: self.clone(), connection, waiting: VecDeque::new(), tickets: OURS, now: Time::ZERO }
+        Linked { inner, link: self.clone(), connection, waiting: VecDeque::new(), tickets: OURS, until: None }
     }
 }
 
@@ -43,13 +43,14 @@ pub struct Linked {
     /// Requests that the link has not carried yet, in their order.
     waiting: VecDeque<Request>,
     tickets: u64,
-    /// When it was last used.
-    now: Time,
+    /// When the first of them may go on.
+    until: Option<Time>,
 }
 
 impl Linked {
-    fn opens(&self, now: Time) -> Option<Time> {
-        self.link.0.borrow().meter.opens(now, self.connection)
+    /// Lets its next request in, or tells until when that has to wait.
+    fn let_in(&self, now: Time) -> Option<Time> {
+        self.link.0.borrow_mut().meter.let_in(now, self.connection)
     }
 
     /// Has its place among those who wait, where it waits.
@@ -76,9 +77,11 @@ impl Target for Linked {
     }
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
-        self.now = now;
-        if self.waiting.is_empty() && self.opens(now).is_none() {
-            return self.carry(now, request);
+        if self.waiting.is_empty() {
+            self.until = self.let_in(now);
+            if self.until.is_none() {
+                return self.carry(now, request);
+            }
         }
         self.waiting.push_back(request);
         self.wait(now);
@@ -87,23 +90,27 @@ impl Target for Linked {
     }
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
-        self.now = now;
-        while self.opens(now).is_none()
-            && self.link.0.borrow().meter.is_next(now, self.connection)
-            && let Some(request) = self.waiting.pop_front()
-        {
-            if let Submitted::Full(request) = self.carry(now, request) {
+        self.until = None;
+        while let Some(request) = self.waiting.pop_front() {
+            self.until = self.let_in(now);
+            let back = match self.until {
+                Some(_) => Some(request),
+                None => match self.carry(now, request) {
+                    Submitted::Full(request) => Some(request),
+                    Submitted::Taken(_) => None,
+                },
+            };
+            if let Some(request) = back {
                 self.waiting.push_front(request);
                 break;
             }
-            self.wait(now);
         }
+        self.wait(now);
         self.inner.poll(now, out);
     }
 
     fn next_wakeup(&self) -> Wakeup {
-        let own = if self.waiting.is_empty() { None } else { self.opens(self.now) };
-        own.map_or(Wakeup::Idle, Wakeup::At).sooner(self.inner.next_wakeup())
+        self.until.map_or(Wakeup::Idle, Wakeup::At).sooner(self.inner.next_wakeup())
     }
 
     /// What waits for the link is not called back.

@@ -107,7 +107,7 @@ impl Session {
             if is_new
                 && is_here == Some(true)
                 && self.nfs().skip == 0
-                && let Some(until) = around.link.opens(around.now, self.index)
+                && let Some(until) = around.link.let_in(around.now, self.index)
             {
                 return self.wait_for_link(until, around);
             }

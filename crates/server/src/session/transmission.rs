@@ -26,7 +26,7 @@ impl Session {
                     return;
                 }
             }
-            if let Some(until) = around.link.opens(around.now, self.index)
+            if let Some(until) = around.link.let_in(around.now, self.index)
                 && self.has_request(around)
             {
                 return self.wait_for_link(until, around);

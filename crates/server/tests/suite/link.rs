@@ -8,6 +8,8 @@ use server::{Front, LinkSettings};
 use uring::Clock;
 
 const PIECE: u64 = 256 << 10;
+/// Seconds for which an unused link may be used later.
+const LATE: f64 = 0.01;
 
 fn start(link: LinkSettings) -> Server {
     let front = Front { link, ..Front::default() };
@@ -46,7 +48,7 @@ fn each_connection_has_its_own_limit() {
     const RATE: u64 = 8 << 20;
     let mut server = start(LinkSettings { flow: Some(BytesPerSecond(RATE)), whole: None });
     let pieces = 16;
-    let least = ((pieces - 1) * PIECE) as f64 / RATE as f64;
+    let least = ((pieces - 1) * PIECE) as f64 / RATE as f64 - LATE;
     for connections in [1, 2] {
         let took = seconds(&server, connections, pieces);
         assert!(took >= least, "{connections}: {took} s, {least} s at least");
@@ -65,7 +67,7 @@ fn all_connections_share_one_limit_with_credit() {
     let mut server = start(LinkSettings { flow: None, whole: Some(whole) });
     // Of 8 MiB half goes on credit: what is left takes a second, but for the last request.
     let took = seconds(&server, 4, 8);
-    let least = (8 * 4 * PIECE - whole.credit - PIECE) as f64 / whole.base as f64;
+    let least = (8 * 4 * PIECE - whole.credit - PIECE) as f64 / whole.base as f64 - LATE;
     assert!(took >= least, "{took} s, {least} s at least");
     let [ref row] = shown(&mut server)[..] else { panic!("one limit") };
     assert_eq!((&row["scope"], &row["credit"]), (&"server".into(), &whole.credit.into()), "{row}");
