@@ -166,8 +166,8 @@ mod tests {
         assert_eq!((meter.credit(Time::ZERO), meter.credit(Time::ZERO + Span::SECOND)), (0, 20));
     }
 
-    /// Looked at every 7 ms, a limit of 1000 a second with a tolerance of 10 ms passes 1000 a second;
-    /// without tolerance each look is too late for what would have passed meanwhile.
+    /// Looked at every 7 ms, a limit of 1000 a second with a tolerance of 10 ms passes 1000 a
+    /// second; without tolerance each look is too late for what would have passed meanwhile.
     #[test]
     fn what_is_late_passes_within_the_tolerance() {
         let spec = CreditLimit { base: 1000, peak: 1000, credit: 0 };

@@ -15,8 +15,8 @@ use admin::LinkSeen;
 use block::{BytesPerSecond, Span, Time};
 use qos::{CreditLimit, CreditMeter};
 
-/// For so long a link that nobody used because the thread was late may be used later: a hundredth of
-/// what passes in a second.
+/// For so long a link that nobody used because the thread was late may be used later: a hundredth
+/// of what passes in a second.
 const TOLERANCE: Span = Span::from_millis(10);
 
 /// Limits of the network; the default has none.
@@ -73,9 +73,9 @@ impl LinkMeter {
         }
     }
 
-    /// Lets a connection's next request in, whose wait is over then; else tells until when it has to
-    /// wait. While the limits are open for somebody who has waited longer, that is now: whoever is
-    /// asked again goes behind them.
+    /// Lets a connection's next request in, whose wait is over then; else tells until when it has
+    /// to wait. While the limits are open for somebody who has waited longer, that is now: it goes
+    /// behind them.
     pub fn let_in(&mut self, now: Time, connection: u32) -> Option<Time> {
         if self.flow.is_none() && self.whole.is_none() {
             return None;
