@@ -3,11 +3,13 @@
 use crate::books::{self, Books, Found};
 use crate::error::Error;
 use crate::play::Whistle;
-use crate::postgres::{Address, Environment, Isolation, Postgres, ServerWatch};
+use crate::postgres::{Address, Isolation, Postgres};
 use crate::private::Private;
 use crate::setup::{Loaded, Progress};
 use crate::sqlite::Sqlite;
-use oltp::{Counts, Dialect, Failure, Indexes, Ranges, Rows, Session, Table};
+use crate::url::{Environment, Scheme};
+use crate::watch::ServerWatch;
+use oltp::{Counts, Failure, Indexes, Ranges, Rows, Session, Table};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +36,7 @@ impl Database {
         if let Some(folder) = name.strip_prefix("private:").filter(|path| !path.is_empty()) {
             return private(Path::new(folder), buffers.unwrap_or(SERVER_BUFFERS)).map(Database::Postgres);
         }
-        if !name.starts_with("postgres://") && !name.starts_with("postgresql://") {
+        if !Scheme::Postgres.is_of(name) {
             return Err(Error::Kind);
         }
         let address = Address::parse(name, environment)?;
@@ -73,13 +75,6 @@ impl Database {
         let mut books = self.books()?;
         books::must_be_ours(&mut *books, &self.name())?;
         Ok(books)
-    }
-
-    fn dialect(&self) -> Dialect {
-        match self {
-            Database::Sqlite(_) => Dialect::Sqlite,
-            Database::Postgres(_) => Dialect::Postgres,
-        }
     }
 
     /// Makes and loads all tables, with so many connections where there can be several. What was
@@ -210,7 +205,7 @@ impl Database {
     /// # Errors
     /// It is no database of ours, or cannot be read.
     pub fn check(&self, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
-        books::check(&mut *self.ours()?, self.dialect(), said)
+        books::check(&mut *self.ours()?, said)
     }
 
     /// The digest of each table's rows as they are now.

@@ -15,6 +15,9 @@ const UNSURE: &str = "unsure";
 
 /// A connection that is not a user's.
 pub(crate) trait Books {
+    /// The words that the database takes.
+    fn dialect(&self) -> Dialect;
+
     /// Asks, with arguments `$1`, `$2` … in the order in which they appear; how many rows were
     /// concerned.
     fn ask(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Vec<Value>)) -> Result<u64, Error>;
@@ -74,9 +77,17 @@ pub(crate) fn note(books: &mut dyn Books, key: &str, value: &str) -> Result<(), 
 }
 
 fn add(books: &mut dyn Books, key: &str, more: i64) -> Result<(), Error> {
-    let sql = "INSERT INTO orderentry_metadata VALUES ($1, CAST(CAST($2 AS BIGINT) AS VARCHAR(200))) ON CONFLICT \
-               (metadata_key) DO UPDATE SET metadata_value = CAST(CAST(orderentry_metadata.metadata_value AS BIGINT) + \
-               CAST($2 AS BIGINT) AS VARCHAR(200))";
+    let sql = match books.dialect() {
+        Dialect::Sqlite | Dialect::Postgres => {
+            "INSERT INTO orderentry_metadata VALUES ($1, CAST(CAST($2 AS BIGINT) AS VARCHAR(200))) ON CONFLICT \
+             (metadata_key) DO UPDATE SET metadata_value = CAST(CAST(orderentry_metadata.metadata_value AS BIGINT) + \
+             CAST($2 AS BIGINT) AS VARCHAR(200))"
+        }
+        Dialect::Mariadb => {
+            "INSERT INTO orderentry_metadata VALUES ($1, $2) ON DUPLICATE KEY UPDATE metadata_value = \
+             CAST(metadata_value AS SIGNED) + $2"
+        }
+    };
     books.ask(sql, &[key.into(), more.into()], &mut |_| {}).map(drop)
 }
 
@@ -120,14 +131,14 @@ pub(crate) fn run_ends(books: &mut dyn Books, counts: &Counts, unsure: u64) -> R
 const MOST_ROWS: i64 = 5;
 
 /// Looks whether all holds that must.
-pub(crate) fn check(books: &mut dyn Books, dialect: Dialect, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
+pub(crate) fn check(books: &mut dyn Books, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
     let stored = |books: &mut dyn Books, key: &str| -> Result<i64, Error> {
         Ok(noted(books, key)?.and_then(|value| value.parse().ok()).unwrap_or(0))
     };
     let (is_open, unsure) = (stored(books, OPEN_RUNS)? != 0, stored(books, UNSURE)?);
     let (orders, stock) = (stored(books, "rows:orders")?, stored(books, "stock")?);
     let mut all = true;
-    for Check { what, sql, expected } in checks(dialect, orders, stock) {
+    for Check { what, sql, expected } in checks(books.dialect(), orders, stock) {
         let number = books.number(&sql)?.unwrap_or(0);
         let found = match expected {
             Expected::Zero => Found { what, holds: Some(number == 0), because: format!("{number} are wrong") },

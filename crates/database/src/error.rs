@@ -1,6 +1,7 @@
 //! What is wrong with a database; one line each.
 
-use crate::postgres::{AddressError, WireError};
+use crate::postgres::WireError;
+use crate::url::AddressError;
 
 /// What is wrong; one line.
 #[derive(Debug, thiserror::Error)]

@@ -6,16 +6,15 @@ mod setup;
 mod watch;
 mod wire;
 
-pub use address::{Address, AddressError, Environment};
+pub use address::Address;
 pub(crate) use connection::Connection;
 pub use connection::Isolation;
-pub use watch::ServerWatch;
 pub use wire::WireError;
 
 use crate::books::Books;
 use crate::error::Error;
 use crate::private::Private;
-use oltp::Value;
+use oltp::{Dialect, Value};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use wire::Wire;
@@ -134,6 +133,10 @@ pub(crate) struct Book {
 }
 
 impl Books for Book {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
     fn ask(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Vec<Value>)) -> Result<u64, Error> {
         self.wire.once(sql, args, each).map_err(|error| self.wrong(error))
     }

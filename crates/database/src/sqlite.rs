@@ -7,7 +7,7 @@ use connection::Given;
 
 use crate::books::Books;
 use crate::error::Error;
-use oltp::{Row, Table, Value};
+use oltp::{Dialect, Row, Table, Value};
 use rusqlite::types::ValueRef;
 use rusqlite::{OpenFlags, params_from_iter};
 use std::path::{Path, PathBuf};
@@ -90,6 +90,10 @@ pub(crate) struct Book {
 }
 
 impl Books for Book {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
     fn ask(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Vec<Value>)) -> Result<u64, Error> {
         let work = || {
             let mut statement = self.connection.prepare(sql)?;

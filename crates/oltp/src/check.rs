@@ -84,13 +84,17 @@ fn of_sequence(sequence: Sequence, dialect: Dialect) -> Check {
             sql: format!("SELECT value FROM {} WHERE name = '{name}'", crate::SEQUENCES_TABLE),
             expected: Expected::LastOf(table),
         },
-        // Numbers that were given are not taken back with a transaction, and each connection takes
-        // many at once.
-        Dialect::Postgres => {
+        // Numbers that were given are not taken back with a transaction, and each connection, or
+        // the server, takes many at once.
+        Dialect::Postgres | Dialect::Mariadb => {
             let column = table.columns().next().unwrap_or_default();
+            let last = match dialect {
+                Dialect::Mariadb => "next_not_cached_value - 1",
+                Dialect::Postgres | Dialect::Sqlite => "last_value",
+            };
             Check {
                 what: format!("no row of {} is ahead of {name}", table.name()),
-                sql: format!("SELECT COUNT(*) FROM {} WHERE {column} > (SELECT last_value FROM {name})", table.name()),
+                sql: format!("SELECT COUNT(*) FROM {} WHERE {column} > (SELECT {last} FROM {name})", table.name()),
                 expected: Expected::Zero,
             }
         }

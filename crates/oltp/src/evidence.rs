@@ -83,10 +83,10 @@ pub struct ServerCounts {
     pub rollbacks: u64,
     /// Bytes of the log.
     pub wal: u64,
-    /// Syncs of the log.
-    pub wal_syncs: u64,
-    /// Checkpoints that ended.
-    pub checkpoints: u64,
+    /// Syncs of the log, where it counts them.
+    pub wal_syncs: Option<u64>,
+    /// Checkpoints that ended, where it counts them.
+    pub checkpoints: Option<u64>,
     /// Bytes of blocks that were written.
     pub written: u64,
     /// How often users' connections were found at each of [`At::ALL`].
@@ -102,8 +102,8 @@ impl AddAssign for ServerCounts {
         self.commits += more.commits;
         self.rollbacks += more.rollbacks;
         self.wal += more.wal;
-        self.wal_syncs += more.wal_syncs;
-        self.checkpoints += more.checkpoints;
+        self.wal_syncs = self.wal_syncs.zip(more.wal_syncs).map(|(sum, more)| sum + more);
+        self.checkpoints = self.checkpoints.zip(more.checkpoints).map(|(sum, more)| sum + more);
         self.written += more.written;
         self.found.iter_mut().zip(more.found).for_each(|(sum, more)| *sum += more);
         self.cpu = self.cpu.zip(more.cpu).map(|(sum, more)| sum + more);

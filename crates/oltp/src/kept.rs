@@ -100,10 +100,10 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
             ("database_read_bytes", server.read as f64),
             ("database_commits", server.commits as f64),
             ("wal_bytes", server.wal as f64),
-            ("wal_syncs", server.wal_syncs as f64),
-            ("checkpoints", server.checkpoints as f64),
             ("database_written_bytes", server.written as f64),
         ]);
+        numbers.extend(server.wal_syncs.map(|syncs| ("wal_syncs", syncs as f64)));
+        numbers.extend(server.checkpoints.map(|count| ("checkpoints", count as f64)));
         numbers.extend(server.hits().map(|part| ("buffer_hit_pct", part * 100.0)));
     }
     numbers.into_iter().for_each(|(key, number)| set(key, Value::Number(number)));

@@ -33,6 +33,7 @@ mod sweep;
 mod text;
 mod transaction;
 mod user;
+mod wording;
 mod words;
 mod xml;
 
@@ -60,4 +61,5 @@ pub use sweep::{Step, goes_on, knee};
 pub use text::summary;
 pub use transaction::Transaction;
 pub use user::{Performed, User};
+pub use wording::{Unnumbered, in_mariadb};
 pub use xml::results_xml;

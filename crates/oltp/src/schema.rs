@@ -282,7 +282,8 @@ const DEFINITIONS: [Definition; 11] = [
             ("dispatch_date", N),
             ("return_date", N),
             ("gift_wrap", T(20)),
-            ("condition", T(20)),
+            // A reserved word of MariaDB; quoted as standard SQL has it.
+            ("\"condition\"", T(20)),
             ("supplier_id", N),
             ("estimated_delivery", N),
         ],
@@ -313,13 +314,16 @@ pub enum Dialect {
     Sqlite,
     /// PostgreSQL's, which takes keys and references when rows are there.
     Postgres,
+    /// MariaDB's, which stores rows by their key: it takes that with the table, and references when
+    /// rows are there.
+    Mariadb,
 }
 
 /// The statement that makes a table.
 pub fn create(table: Table, indexes: Indexes, dialect: Dialect) -> String {
     let Definition { name, columns, key, references, .. } = table.definition();
-    let later = dialect == Dialect::Postgres;
-    let is_rowid = |column: &str| !later && key.len() == 1 && key[0] == column && indexes != Indexes::None;
+    let is_rowid =
+        |column: &str| dialect == Dialect::Sqlite && key.len() == 1 && key[0] == column && indexes != Indexes::None;
     let mut parts: Vec<String> = Vec::new();
     for (column, kind) in *columns {
         parts.push(match kind {
@@ -329,21 +333,26 @@ pub fn create(table: Table, indexes: Indexes, dialect: Dialect) -> String {
             Kind::Text(most) => format!("{column} VARCHAR({most})"),
         });
     }
-    let is_keyed = table == Table::Metadata || (indexes != Indexes::None && !later);
+    let is_keyed = table == Table::Metadata || (indexes != Indexes::None && dialect != Dialect::Postgres);
     if is_keyed && !key.is_empty() && !parts.iter().any(|part| part.ends_with("PRIMARY KEY")) {
         parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
     }
-    if is_keyed {
+    if is_keyed && dialect == Dialect::Sqlite {
         parts.extend(references.iter().map(reference));
     }
-    // A tenth of each block is filled, as published: neighbours in stock do not share one.
-    let storage = if later && table == Table::Inventories { " WITH (fillfactor = 10)" } else { "" };
+    let storage = match dialect {
+        // A tenth of each block is filled, as published: neighbours in stock do not share one.
+        Dialect::Postgres if table == Table::Inventories => " WITH (fillfactor = 10)",
+        // Small and capital letters are alike to it: see `in_mariadb`.
+        Dialect::Mariadb => " ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+        Dialect::Postgres | Dialect::Sqlite => "",
+    };
     format!("CREATE TABLE {name} ({}){storage}", parts.join(", "))
 }
 
 fn reference((column, other): &(&str, &str)) -> String {
     let cascade = if *other == "orders" { " ON DELETE CASCADE" } else { "" };
-    format!("FOREIGN KEY ({column}) REFERENCES {other}{cascade}")
+    format!("FOREIGN KEY ({column}) REFERENCES {other} ({column}){cascade}")
 }
 
 /// The statements that add a table's key and references where [`create`] leaves them out.
@@ -428,7 +437,10 @@ mod tests {
         assert!(!create(Table::OrderItems, Indexes::All, Dialect::Postgres).contains("KEY"));
         let items = constraints(Table::OrderItems, Indexes::Primary);
         assert_eq!(items.primary.unwrap(), "ALTER TABLE order_items ADD PRIMARY KEY (order_id, line_item_id)");
-        assert!(items.references[0].ends_with("(order_id) REFERENCES orders ON DELETE CASCADE"));
+        assert!(items.references[0].ends_with("(order_id) REFERENCES orders (order_id) ON DELETE CASCADE"));
+        let mariadb = create(Table::OrderItems, Indexes::Primary, Dialect::Mariadb);
+        assert!(mariadb.contains("PRIMARY KEY (order_id, line_item_id)) ENGINE"), "{mariadb}");
+        assert!(!mariadb.contains("REFERENCES"), "{mariadb}");
         assert_eq!(constraints(Table::Orders, Indexes::None), Constraints::default());
     }
 }

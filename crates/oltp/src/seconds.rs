@@ -82,17 +82,18 @@ fn of_server(counts: Option<&ServerCounts>) -> [String; 15] {
     let Some(counts) = counts else { return Default::default() };
     let cpu = counts.cpu.map_or(String::new(), |cpu| format!("{:.0}", cpu.as_millis_f64()));
     let numbers = [
-        counts.read,
-        counts.hit,
-        counts.commits,
-        counts.rollbacks,
-        counts.wal,
+        Some(counts.read),
+        Some(counts.hit),
+        Some(counts.commits),
+        Some(counts.rollbacks),
+        Some(counts.wal),
         counts.wal_syncs,
         counts.checkpoints,
-        counts.written,
+        Some(counts.written),
     ];
-    let mut cells =
-        std::iter::once(cpu).chain(numbers.into_iter().chain(counts.found).map(|number| number.to_string()));
+    let all = numbers.into_iter().chain(counts.found.map(Some));
+    let text = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
+    let mut cells = std::iter::once(cpu).chain(all.map(text));
     std::array::from_fn(|_| cells.next().unwrap_or_default())
 }
 
@@ -113,11 +114,12 @@ mod tests {
         let busy = Span::from_millis(400);
         let device = DeviceRow { start, length: Span::SECOND, busy, in_queue: busy * 2, reads, ..DeviceRow::default() };
         let devices = vec![DeviceSeries { name: "sda".into(), rows: vec![device] }];
-        let server = ServerCounts { read: 5, found: [1, 2, 3, 4, 5, 6], ..ServerCounts::default() };
+        let found = [1, 2, 3, 4, 5, 6];
+        let server = ServerCounts { read: 5, wal_syncs: Some(9), found, ..ServerCounts::default() };
         let csv = seconds_csv(&played(|_| 8, 5), start, &HostRecord { rows: vec![row], devices }, &[server]);
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines.len(), 31);
-        assert_eq!(lines[1], "1,8,0,480,5.000,50.0,0.0,,,sda,40.0,0.80,2.00,4,0,4096,0,,5,0,0,0,0,0,0,0,1,2,3,4,5,6");
+        assert_eq!(lines[1], "1,8,0,480,5.000,50.0,0.0,,,sda,40.0,0.80,2.00,4,0,4096,0,,5,0,0,0,0,9,,0,1,2,3,4,5,6");
         assert!(lines[2].starts_with("2,8,0,480,5.000,,,") && lines[2].ends_with(",,,"), "{}", lines[2]);
         let columns = |line: &str| line.matches(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])), "{csv}");

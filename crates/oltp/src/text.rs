@@ -73,13 +73,10 @@ fn server(seen: &Evidence) -> Option<String> {
     let hits =
         server.hits().map(|part| format!(" ({:.1} % of blocks were in its cache)", part * 100.0)).unwrap_or_default();
     let device = seen.device_read.map(|bytes| format!(", devices read {}", Bytes(bytes))).unwrap_or_default();
-    Some(format!(
-        "read {}{hits}{device}; log {} in {} syncs, {} checkpoints{cores}",
-        Bytes(server.read),
-        Bytes(server.wal),
-        thousands(server.wal_syncs),
-        server.checkpoints
-    ))
+    let syncs = server.wal_syncs.map(|syncs| format!(" in {} syncs", thousands(syncs))).unwrap_or_default();
+    let checkpoints = server.checkpoints.map(|count| format!(", {count} checkpoints")).unwrap_or_default();
+    let (read, log) = (Bytes(server.read), Bytes(server.wal));
+    Some(format!("read {read}{hits}{device}; log {log}{syncs}{checkpoints}{cores}"))
 }
 
 /// Where connections were found, what matters first.

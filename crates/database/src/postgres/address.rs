@@ -1,7 +1,7 @@
 //! Where a PostgreSQL server is and who asks: a URL, with libpq's environment and password file
 //! behind it.
 
-use nearest::to as nearest_to;
+use crate::url::{AddressError, Environment, Scheme, Url, bracketed, is_local};
 use std::path::{Path, PathBuf};
 
 /// A server, a database in it, and a role.
@@ -28,40 +28,6 @@ pub enum Host {
     Folder(PathBuf),
 }
 
-/// What is wrong with a URL. None of it repeats what was typed: a password may be in it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AddressError {
-    /// Not a URL of PostgreSQL.
-    #[error("must be postgres://USER@HOST:PORT/DATABASE, as in postgres://seawall@localhost/shop")]
-    Form,
-    /// Others would see it.
-    #[error(
-        "a password in the URL can be read by everybody on this host; set PGPASSWORD, or put it into ~/.pgpass, and leave \
-         it out"
-    )]
-    Password,
-    /// Not a port.
-    #[error("the port must be a number from 1 to 65535")]
-    Port,
-    /// No such parameter.
-    #[error("{name}: there is no such parameter{hint}; there are host, port, user, dbname, application_name and sslmode",
-        hint = near.map_or(String::new(), |near| format!(", did you mean {near}?")))]
-    Parameter {
-        /// Its name.
-        name: String,
-        /// The nearest.
-        near: Option<&'static str>,
-    },
-    /// Connections are not encrypted.
-    #[error("sslmode must be disable, allow or prefer: connections are not encrypted; use a Unix socket or a tunnel")]
-    Encryption,
-}
-
-/// What the environment says, by the name of a variable.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-const PARAMETERS: [&str; 6] = ["host", "port", "user", "dbname", "application_name", "sslmode"];
-
 /// Where Debian and most others put sockets.
 const SOCKETS: &str = "/var/run/postgresql";
 
@@ -71,34 +37,34 @@ impl Address {
     /// # Errors
     /// It is none.
     pub fn parse(url: &str, environment: Environment<'_>) -> Result<Address, AddressError> {
-        let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
-        let rest = rest.ok_or(AddressError::Form)?;
-        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let (user, place) = authority.rsplit_once('@').map_or((None, authority), |(user, place)| (Some(user), place));
-        if user.is_some_and(|user| user.contains(':')) {
-            return Err(AddressError::Password);
+        let mut url = Url::parse(Scheme::Postgres, url)?;
+        for (name, value) in std::mem::take(&mut url.parameters) {
+            match name {
+                "host" => url.host = Some(value),
+                "port" => url.port = Some(value),
+                "user" => url.user = Some(value),
+                "dbname" => url.database = Some(value),
+                "sslmode" if !matches!(value.as_str(), "disable" | "allow" | "prefer") => {
+                    return Err(AddressError::Encryption(Scheme::Postgres));
+                }
+                _ => {}
+            }
         }
-        let (host, port) = split_port(place)?;
-        let mut given = Given {
-            host: Some(decoded(host)?).filter(|host| !host.is_empty()),
-            port: port.map(str::to_owned),
-            user: user.map(decoded).transpose()?,
-            database: Some(decoded(database)?).filter(|name| !name.is_empty()),
-        };
-        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
-            given.take(parameter)?;
-        }
-        given.complete(environment)
+        let port = url.port_or(environment("PGPORT"), 5432)?;
+        let host = url.host.or_else(|| environment("PGHOST")).unwrap_or_else(|| SOCKETS.into());
+        let host = if host.starts_with('/') { Host::Folder(host.into()) } else { Host::Tcp(host) };
+        let user = url.user.or_else(|| environment("PGUSER")).or_else(|| environment("USER"));
+        let user = user.unwrap_or_else(|| "postgres".into());
+        let database = url.database.or_else(|| environment("PGDATABASE")).unwrap_or_else(|| user.clone());
+        Ok(Address { host, port, user, database, password: environment("PGPASSWORD") })
     }
 
     /// As a URL without a password.
     pub fn name(&self) -> String {
         match &self.host {
-            Host::Tcp(host) if host.contains(':') => {
-                format!("postgres://{}@[{host}]:{}/{}", self.user, self.port, self.database)
+            Host::Tcp(host) => {
+                format!("postgres://{}@{}:{}/{}", self.user, bracketed(host), self.port, self.database)
             }
-            Host::Tcp(host) => format!("postgres://{}@{host}:{}/{}", self.user, self.port, self.database),
             Host::Folder(folder) => {
                 format!("postgres://{}@/{}?host={}&port={}", self.user, self.database, folder.display(), self.port)
             }
@@ -109,7 +75,7 @@ impl Address {
     pub fn is_local(&self) -> bool {
         match &self.host {
             Host::Folder(_) => true,
-            Host::Tcp(host) => matches!(host.as_str(), "localhost" | "::1") || host.starts_with("127."),
+            Host::Tcp(host) => is_local(host),
         }
     }
 
@@ -145,77 +111,6 @@ impl std::fmt::Debug for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.name())
     }
-}
-
-/// Parts of a URL.
-struct Given {
-    host: Option<String>,
-    port: Option<String>,
-    user: Option<String>,
-    database: Option<String>,
-}
-
-impl Given {
-    fn take(&mut self, parameter: &str) -> Result<(), AddressError> {
-        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        let value = decoded(value)?;
-        match name {
-            "host" => self.host = Some(value),
-            "port" => self.port = Some(value),
-            "user" => self.user = Some(value),
-            "dbname" => self.database = Some(value),
-            "application_name" => {}
-            "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
-            "sslmode" => return Err(AddressError::Encryption),
-            "password" => return Err(AddressError::Password),
-            _ => {
-                let near = nearest_to(name, PARAMETERS.into_iter())
-                    .and_then(|near| PARAMETERS.into_iter().find(|one| *one == near));
-                return Err(AddressError::Parameter { name: name.into(), near });
-            }
-        }
-        Ok(())
-    }
-
-    fn complete(self, environment: Environment<'_>) -> Result<Address, AddressError> {
-        let port = self.port.or_else(|| environment("PGPORT")).unwrap_or_else(|| "5432".into());
-        let port = port.parse().ok().filter(|port| *port > 0).ok_or(AddressError::Port)?;
-        let host = self.host.or_else(|| environment("PGHOST")).unwrap_or_else(|| SOCKETS.into());
-        let host = if host.starts_with('/') { Host::Folder(host.into()) } else { Host::Tcp(host) };
-        let user = self.user.or_else(|| environment("PGUSER")).or_else(|| environment("USER"));
-        let user = user.unwrap_or_else(|| "postgres".into());
-        let database = self.database.or_else(|| environment("PGDATABASE")).unwrap_or_else(|| user.clone());
-        Ok(Address { host, port, user, database, password: environment("PGPASSWORD") })
-    }
-}
-
-/// Host and port; an IPv6 address stands in brackets.
-fn split_port(place: &str) -> Result<(&str, Option<&str>), AddressError> {
-    if let Some(rest) = place.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']').ok_or(AddressError::Form)?;
-        return match rest.strip_prefix(':') {
-            Some(port) => Ok((host, Some(port))),
-            None if rest.is_empty() => Ok((host, None)),
-            None => Err(AddressError::Form),
-        };
-    }
-    Ok(place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))))
-}
-
-/// Text with its `%2F` and the like undone.
-fn decoded(text: &str) -> Result<String, AddressError> {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let [first, behind @ ..] = rest {
-        rest = behind;
-        if *first != b'%' {
-            out.push(*first);
-            continue;
-        }
-        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()).ok_or(AddressError::Form)?;
-        out.push(u8::from_str_radix(digits, 16).map_err(|_| AddressError::Form)?);
-        rest = &behind[2..];
-    }
-    String::from_utf8(out).map_err(|_| AddressError::Form)
 }
 
 /// The fields of a line of a password file: with colons between them, which a backslash may
@@ -258,15 +153,22 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_without_what_was_typed() {
-        assert_eq!(of("mysql://h/d"), Err(AddressError::Form));
-        assert_eq!(of("postgres://u:hunter2@h/d"), Err(AddressError::Password));
-        assert_eq!(of("postgres://h/d?password=hunter2"), Err(AddressError::Password));
+        assert_eq!(of("mysql://h/d"), Err(AddressError::Form(Scheme::Postgres)));
+        assert_eq!(of("postgres://u:hunter2@h/d"), Err(AddressError::Password(Scheme::Postgres)));
+        assert_eq!(of("postgres://h/d?password=hunter2"), Err(AddressError::Password(Scheme::Postgres)));
         assert_eq!(of("postgres://h:0/d"), Err(AddressError::Port));
         assert_eq!(of("postgres://h:x/d"), Err(AddressError::Port));
-        assert_eq!(of("postgres://h/%2"), Err(AddressError::Form));
-        assert_eq!(of("postgres://h/d?sslmode=require"), Err(AddressError::Encryption));
+        assert_eq!(of("postgres://h/%2"), Err(AddressError::Form(Scheme::Postgres)));
+        assert_eq!(of("postgres://h/d?sslmode=require"), Err(AddressError::Encryption(Scheme::Postgres)));
         let near = Some("dbname");
-        assert_eq!(of("postgres://h/?dbnam=x"), Err(AddressError::Parameter { name: "dbnam".into(), near }));
+        assert_eq!(
+            of("postgres://h/?dbnam=x"),
+            Err(AddressError::Parameter { scheme: Scheme::Postgres, name: "dbnam".into(), near })
+        );
+        let said = of("postgres://h/?dbnam=x").unwrap_err().to_string();
+        assert!(
+            said.ends_with("did you mean dbname?; there are host, port, user, dbname, application_name and sslmode")
+        );
         for wrong in ["postgres://u:hunter2@h/d", "postgres://h/d?password=hunter2"] {
             assert!(!of(wrong).unwrap_err().to_string().contains("hunter2"));
         }

@@ -1,0 +1,177 @@
+//! Loading on several connections at once: tables in chunks, tasks shared among threads, and rows
+//! as text, which COPY of PostgreSQL and LOAD DATA of MariaDB take alike.
+
+use crate::error::Error;
+use crate::setup::weight;
+use oltp::{Rows, Table, Value, digest};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// Rows of a chunk: large enough to cost little beside them, small enough to be shared evenly.
+const CHUNK: f64 = 20_000.0;
+/// How often progress is asked whether to go on.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Part of a table.
+#[derive(Clone, Copy)]
+pub(crate) struct Chunk {
+    pub table: Table,
+    from: u64,
+    until: u64,
+}
+
+/// What a loader did.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub table: Table,
+    pub rows: u64,
+    pub digest: u64,
+    /// Of [`weight`]s.
+    pub weight: f64,
+}
+
+/// All tables in chunks, an earlier table's first.
+pub(crate) fn all_chunks(rows: &Rows) -> Vec<Chunk> {
+    Table::ALL.into_iter().flat_map(|table| chunks(table, rows.sizes.units(table))).collect()
+}
+
+fn chunks(table: Table, units: u64) -> Vec<Chunk> {
+    let size = (CHUNK / weight(table)).max(1.0) as usize;
+    (0..units).step_by(size).map(|from| Chunk { table, from, until: (from + size as u64).min(units) }).collect()
+}
+
+/// The rows of a chunk as lines of text, made as they are asked for.
+pub(crate) struct Lines {
+    rows: Rows,
+    until: u64,
+    unit: u64,
+    some: Vec<oltp::Row>,
+    /// What was made so far; its weight is the whole chunk's.
+    pub part: Part,
+}
+
+impl Lines {
+    pub fn of(rows: Rows, Chunk { table, from, until }: Chunk) -> Lines {
+        let part = Part { table, rows: 0, digest: 0, weight: (until - from) as f64 * weight(table) };
+        Lines { rows, until, unit: from, some: Vec::new(), part }
+    }
+
+    /// Adds lines until there are so many bytes, or no more rows.
+    pub fn fill(&mut self, out: &mut Vec<u8>, bytes: usize) {
+        while self.unit < self.until && out.len() < bytes {
+            self.rows.unit(self.part.table, self.unit, &mut self.some);
+            for row in self.some.drain(..) {
+                self.part.digest = self.part.digest.wrapping_add(digest(&row));
+                self.part.rows += 1;
+                line(&row, out);
+            }
+            self.unit += 1;
+        }
+    }
+}
+
+/// A row as a line: tabs between values, and no letter of ours has to be escaped but these.
+fn line(row: &[Value], out: &mut Vec<u8>) {
+    use std::io::Write as _;
+    for (place, value) in row.iter().enumerate() {
+        if place > 0 {
+            out.push(b'\t');
+        }
+        match value {
+            Value::Null => out.extend_from_slice(b"\\N"),
+            // Writing to memory does not fail.
+            Value::Number(number) => _ = write!(out, "{number}"),
+            Value::Text(text) => {
+                for letter in text.bytes() {
+                    match letter {
+                        b'\t' => out.extend_from_slice(b"\\t"),
+                        b'\n' => out.extend_from_slice(b"\\n"),
+                        b'\r' => out.extend_from_slice(b"\\r"),
+                        b'\\' => out.extend_from_slice(b"\\\\"),
+                        _ => out.push(letter),
+                    }
+                }
+            }
+        }
+    }
+    out.push(b'\n');
+}
+
+/// Shares tasks among so many connections, which `connect` makes; `each` is called for each that is
+/// done, and now and then.
+///
+/// # Errors
+/// The first failure of a connection or a task, or `each` ends it.
+pub(crate) fn share<C, T: Sync, D: Send>(
+    tasks: &[T],
+    jobs: NonZeroUsize,
+    connect: &(dyn Fn() -> Result<C, Error> + Sync),
+    work: &(dyn Fn(&T, &mut C, &AtomicBool) -> Result<D, Error> + Sync),
+    each: &mut dyn FnMut(Option<D>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.get().min(tasks.len()) {
+            let (sender, next, stop): (Sender<Result<D, Error>>, _, _) = (sender.clone(), &next, &stop);
+            scope.spawn(move || {
+                let mut connection = match connect() {
+                    Ok(connection) => connection,
+                    Err(error) => return drop(sender.send(Err(error))),
+                };
+                while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let is_over = stop.load(Ordering::Relaxed);
+                    let done = if is_over { Err(Error::Stopped) } else { work(task, &mut connection, stop) };
+                    let failed = done.is_err();
+                    // The receiver is gone once the first failure was taken.
+                    if sender.send(done).is_err() || failed {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let ended = collect(&receiver, each);
+        stop.store(true, Ordering::Relaxed);
+        ended
+    })
+}
+
+fn collect<D>(
+    receiver: &Receiver<Result<D, Error>>,
+    each: &mut dyn FnMut(Option<D>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    loop {
+        match receiver.recv_timeout(LOOK) {
+            Ok(done) => each(Some(done?))?,
+            Err(RecvTimeoutError::Timeout) => each(None)?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_loaded_in_chunks_that_meet() {
+        let all = chunks(Table::Customers, 50_001);
+        assert_eq!(
+            all.iter().map(|chunk| (chunk.from, chunk.until)).collect::<Vec<_>>(),
+            [(0, 20_000), (20_000, 40_000), (40_000, 50_001)]
+        );
+        // A unit of inventories has 900 rows.
+        assert_eq!(chunks(Table::Inventories, 100)[0].until, 22);
+        assert!(chunks(Table::Metadata, 0).is_empty());
+    }
+
+    #[test]
+    fn a_row_is_a_line_of_copy() {
+        let mut out = Vec::new();
+        line(&[Value::Number(-7), Value::Null, "a\tb\\c\n".into()], &mut out);
+        assert_eq!(out, b"-7\t\\N\ta\\tb\\\\c\\n\n");
+    }
+}
