@@ -2,6 +2,7 @@
 
 use crate::books::{self, Books, Found};
 use crate::error::Error;
+use crate::mysql::{Mysql, MysqlAddress};
 use crate::play::Whistle;
 use crate::postgres::{Address, Isolation, Postgres};
 use crate::private::Private;
@@ -18,13 +19,15 @@ use std::path::{Path, PathBuf};
 pub enum Database {
     /// A file.
     Sqlite(Sqlite),
-    /// A server.
+    /// A server of PostgreSQL.
     Postgres(Postgres),
+    /// A server of MariaDB.
+    Mysql(Mysql),
 }
 
 impl Database {
-    /// The database of that name: `sqlite:PATH`, `postgres://…`, or `private:FOLDER`, where a
-    /// server of PostgreSQL is started that ends with this. `environment` is what a variable is set
+    /// The database of that name: `sqlite:PATH`, `postgres://…`, `mysql://…`, or
+    /// `private:FOLDER`, where a server of PostgreSQL is started that ends with this. `environment` is what a variable is set
     /// to, `buffers` the cache of its own, where this sets it.
     ///
     /// # Errors
@@ -35,6 +38,10 @@ impl Database {
         }
         if let Some(folder) = name.strip_prefix("private:").filter(|path| !path.is_empty()) {
             return private(Path::new(folder), buffers.unwrap_or(SERVER_BUFFERS)).map(Database::Postgres);
+        }
+        if Scheme::Mysql.is_of(name) {
+            let address = MysqlAddress::parse(name, environment)?;
+            return Ok(Database::Mysql(Mysql::new(address, Isolation::default())));
         }
         if !Scheme::Postgres.is_of(name) {
             return Err(Error::Kind);
@@ -49,6 +56,7 @@ impl Database {
         match self {
             Database::Sqlite(sqlite) => format!("sqlite:{}", sqlite.path().display()),
             Database::Postgres(postgres) => postgres.name(),
+            Database::Mysql(mysql) => mysql.name(),
         }
     }
 
@@ -60,6 +68,7 @@ impl Database {
         Ok(match self {
             Database::Sqlite(_) => format!("sqlite {}", Sqlite::version()),
             Database::Postgres(postgres) => format!("postgresql {}", postgres.version()?),
+            Database::Mysql(mysql) => format!("mariadb {}", mysql.version()?),
         })
     }
 
@@ -67,6 +76,7 @@ impl Database {
         Ok(match self {
             Database::Sqlite(sqlite) => Box::new(sqlite.books()?),
             Database::Postgres(postgres) => Box::new(postgres.books()?),
+            Database::Mysql(mysql) => Box::new(mysql.books()?),
         })
     }
 
@@ -92,6 +102,7 @@ impl Database {
         match self {
             Database::Sqlite(sqlite) => sqlite.setup(rows, indexes, progress),
             Database::Postgres(postgres) => postgres.setup(rows, indexes, jobs, progress),
+            Database::Mysql(mysql) => mysql.setup(rows, indexes, jobs, progress),
         }
     }
 
@@ -104,6 +115,7 @@ impl Database {
         match self {
             Database::Sqlite(sqlite) => sqlite.drop_all(),
             Database::Postgres(postgres) => postgres.drop_all(),
+            Database::Mysql(mysql) => mysql.drop_all(),
         }
     }
 
@@ -115,6 +127,7 @@ impl Database {
         Ok(match self {
             Database::Sqlite(sqlite) => Box::new(sqlite.connect(whistle)?),
             Database::Postgres(postgres) => Box::new(postgres.connect(whistle)?),
+            Database::Mysql(mysql) => Box::new(mysql.connect(whistle)?),
         })
     }
 
@@ -126,6 +139,7 @@ impl Database {
         match self {
             Database::Sqlite(sqlite) => sqlite.size(),
             Database::Postgres(postgres) => postgres.size(),
+            Database::Mysql(mysql) => mysql.size(),
         }
     }
 
@@ -137,6 +151,7 @@ impl Database {
         match self {
             Database::Sqlite(sqlite) => Ok(sqlite.buffers),
             Database::Postgres(postgres) => postgres.buffers(),
+            Database::Mysql(mysql) => mysql.buffers(),
         }
     }
 
@@ -145,6 +160,7 @@ impl Database {
         match self {
             Database::Sqlite(_) => true,
             Database::Postgres(postgres) => postgres.is_local(),
+            Database::Mysql(mysql) => mysql.is_local(),
         }
     }
 
@@ -153,6 +169,16 @@ impl Database {
         match self {
             Database::Sqlite(sqlite) => Some(sqlite.path().to_path_buf()),
             Database::Postgres(postgres) => postgres.folder(),
+            Database::Mysql(mysql) => mysql.folder(),
+        }
+    }
+
+    /// The folder of a server's log, if that is on this host and known.
+    pub fn log_folder(&self) -> Option<PathBuf> {
+        match self {
+            Database::Sqlite(_) => None,
+            Database::Postgres(postgres) => postgres.folder().map(|folder| folder.join("pg_wal")),
+            Database::Mysql(mysql) => mysql.log_folder(),
         }
     }
 
@@ -164,6 +190,7 @@ impl Database {
         match self {
             Database::Sqlite(_) => Ok(None),
             Database::Postgres(postgres) => postgres.watch().map(Some),
+            Database::Mysql(mysql) => mysql.watch().map(Some),
         }
     }
 

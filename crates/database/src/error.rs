@@ -1,5 +1,6 @@
 //! What is wrong with a database; one line each.
 
+use crate::mysql::MysqlError;
 use crate::postgres::WireError;
 use crate::url::AddressError;
 
@@ -24,14 +25,25 @@ pub enum Error {
     #[error("stopped; what was made is removed")]
     Stopped,
     /// Not a database.
-    #[error("must be sqlite:PATH, postgres://USER@HOST/DATABASE or private:FOLDER")]
+    #[error("must be sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or private:FOLDER")]
     Kind,
-    /// Not a server of PostgreSQL.
+    /// Not a server's URL.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// In SQLite's words.
     #[error("{0}: {1}")]
     Sqlite(String, rusqlite::Error),
+    /// Something of others refers to what is to be dropped.
+    #[error("{database}: {table} has a reference to a table that setup made; nothing was removed; take it away first")]
+    Needed {
+        /// Which database.
+        database: String,
+        /// The table that refers.
+        table: String,
+    },
+    /// In MariaDB's words.
+    #[error("{0}: {1}")]
+    Mysql(String, MysqlError),
     /// In PostgreSQL's words.
     #[error("{0}: {1}")]
     Postgres(String, WireError),

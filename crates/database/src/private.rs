@@ -45,7 +45,7 @@ impl Private {
     /// There is no server, or it does not start; its log says why.
     pub fn start(folder: &Path, settings: &[(&str, &str)], password: Option<&str>) -> io::Result<Private> {
         let programs = Private::programs().ok_or_else(|| io::Error::other("no PostgreSQL server is installed"))?;
-        let account = account()?;
+        let account = account(&["postgres", "nobody"])?;
         let folder = folder.canonicalize()?;
         let mut all = format!("-c listen_addresses= -c unix_socket_directories={}", folder.display());
         for (name, value) in settings {
@@ -62,7 +62,7 @@ impl Private {
     /// Makes a cluster.
     fn make(&self, password: Option<&str>) -> io::Result<()> {
         let private = self;
-        private.own(&private.folder)?;
+        own(&private.folder, private.account)?;
         fs::set_permissions(&private.folder, fs::Permissions::from_mode(0o755))?;
         let mut command = private.command("initdb");
         command.args(["--no-sync", "--encoding=UTF8", "--locale=C", "--username", ROLE, "--pgdata"]);
@@ -72,7 +72,7 @@ impl Private {
             Some(password) => {
                 let path = private.folder.join("password");
                 File::create(&path)?.write_all(password.as_bytes())?;
-                private.own(&path)?;
+                own(&path, private.account)?;
                 command.args(["--auth=scram-sha-256", "--pwfile"]).arg(path)
             }
         };
@@ -136,10 +136,6 @@ impl Private {
         command
     }
 
-    fn own(&self, path: &Path) -> io::Result<()> {
-        self.account.map_or(Ok(()), |(uid, gid)| chown(path, Some(uid), Some(gid)))
-    }
-
     /// Runs a program to its end; a failure has the last line that it wrote.
     fn run(&self, mut command: Command) -> io::Result<()> {
         // A server that is started keeps what it inherits: a file and no pipe, so that nothing
@@ -189,8 +185,13 @@ fn drop_cached(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The account for the server where this is root's process.
-fn account() -> io::Result<Option<(u32, u32)>> {
+/// Makes a file or folder that account's, where there is one.
+pub(crate) fn own(path: &Path, account: Option<(u32, u32)>) -> io::Result<()> {
+    account.map_or(Ok(()), |(uid, gid)| chown(path, Some(uid), Some(gid)))
+}
+
+/// The account for a server where this is root's process: the first of these that there is.
+pub(crate) fn account(names: &[&str]) -> io::Result<Option<(u32, u32)>> {
     if fs::metadata("/proc/self")?.uid() != 0 {
         return Ok(None);
     }
@@ -200,6 +201,7 @@ fn account() -> io::Result<Option<(u32, u32)>> {
         let mut fields = line.split(':').skip(2).map_while(|field| field.parse().ok());
         Some((fields.next()?, fields.next()?))
     };
-    let found = of("postgres").or_else(|| of("nobody"));
-    found.map(Some).ok_or_else(|| io::Error::other("root needs a user postgres or nobody to start a server as"))
+    let found = names.iter().find_map(|name| of(name));
+    let missing = || io::Error::other(format!("root needs a user {} to start a server as", names.join(" or ")));
+    found.map(Some).ok_or_else(missing)
 }

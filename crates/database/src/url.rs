@@ -49,7 +49,7 @@ impl Scheme {
     const fn parameters(self) -> &'static [&'static str] {
         match self {
             Scheme::Postgres => &["host", "port", "user", "dbname", "application_name", "sslmode"],
-            Scheme::Mysql => &["host", "port", "user", "socket", "ssl-mode"],
+            Scheme::Mysql => &["socket", "ssl-mode"],
         }
     }
 }

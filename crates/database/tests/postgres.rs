@@ -1,11 +1,12 @@
-//! PostgreSQL under the load, on a server of the test's own: the same rows as in SQLite, by
-//! statements and by procedures; failures by kind; a server that crashes; what is refused and what
+//! PostgreSQL under the load, on a server of the test's own: the same rows as in SQLite and
+//! MariaDB, by statements and by procedures; failures by kind; a server that crashes; what is refused and what
 //! drop leaves.
 
+mod mariadb;
 mod work;
 
 use database::{Database, Error, Isolation, PointWatcher, Private, Sqlite, Whistle};
-use oltp::{Failure, Indexes, Ledger, Mode, Rows, Session, Sizes, Table, TransactionMix};
+use oltp::{Counts, Failure, Indexes, Ledger, Mode, Rows, Session, Sizes, Table, TransactionMix};
 use tempfile::TempDir;
 use work::{Asked, JOBS, play, play_watched, set_up, wrong};
 
@@ -32,30 +33,36 @@ fn edit(server: &Private, sql: &str) {
     assert!(status.success(), "{sql}");
 }
 
-/// After setup, and after 5000 transactions of one user, all tables have the same rows in SQLite
-/// and in PostgreSQL, there by statements and by procedures; and what was counted is the same.
+/// After setup, and after 5000 transactions of one user, all tables have the same rows in SQLite,
+/// in MariaDB where there is one, and in PostgreSQL, there by statements and by procedures; and what
+/// was counted is the same.
 #[test]
 fn the_same_seed_makes_the_same_rows_in_every_database() {
     let Some((folder, server)) = server(None) else { return };
     edit(&server, "CREATE DATABASE other");
     let file = Database::Sqlite(Sqlite::new(folder.path().join("a"), 1 << 20));
     let other = server.url().replace("/postgres?", "/other?");
-    let all = [(file, Mode::Statements), (named(&server.url()), Mode::Statements), (named(&other), Mode::Procedures)];
+    let third = mariadb::server(None);
+    let mut all =
+        vec![(file, Mode::Statements), (named(&server.url()), Mode::Statements), (named(&other), Mode::Procedures)];
+    all.extend(third.iter().map(|(_, third)| (named(&third.url()), Mode::Statements)));
     all.iter().for_each(|(database, _)| set_up(database, 1, 100));
-    let digests = || all.each_ref().map(|(database, _)| database.digests().unwrap());
+    let digests = || all.iter().map(|(database, _)| database.digests().unwrap()).collect::<Vec<_>>();
     let before = digests();
-    assert_eq!(before[0], before[1]);
-    assert_eq!(before[0], before[2]);
-    let done = all.each_ref().map(|(database, mode)| {
+    for (digests, (database, _)) in before.iter().zip(&all) {
+        assert_eq!(before[0], *digests, "{}", database.name());
+    }
+    let play_one = |(database, mode): &(Database, Mode)| {
         let ledger = play(database, Asked { users: 1, transactions: 5000, mode: *mode });
-        assert_eq!(ledger.first_failure(), None);
+        assert_eq!(ledger.first_failure(), None, "{}", database.name());
         *ledger.whole()
-    });
-    assert_eq!(done[0], done[1]);
-    assert_eq!(done[0], done[2]);
+    };
+    let done: Vec<Counts> = all.iter().map(play_one).collect();
     let after = digests();
-    assert_eq!(after[0], after[1]);
-    assert_eq!(after[0], after[2]);
+    for ((digests, counts), (database, mode)) in after.iter().zip(&done).zip(&all) {
+        assert_eq!(done[0], *counts, "{} by {}", database.name(), mode.name());
+        assert_eq!(after[0], *digests, "{} by {}", database.name(), mode.name());
+    }
     let changed = before[0].iter().zip(&after[0]).filter(|(before, after)| before != after).count();
     // Customers, addresses, cards, inventories, orders, items, logons; warehouses and both of
     // products stay.

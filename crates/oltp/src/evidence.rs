@@ -53,6 +53,19 @@ impl At {
         ["processor", "reading", "committing", "locked", "client", "other"][self as usize]
     }
 
+    /// What a connection of MariaDB is at, by the command and the state in its list of connections;
+    /// `Locked` is one that waits for a transaction. It does not tell work from reads: both are
+    /// `Other`.
+    pub fn of_mariadb(command: &str, state: &str) -> At {
+        match (command, state) {
+            ("Sleep", _) => At::Client,
+            ("Locked", _) => At::Locked,
+            (_, state) if state.starts_with("Waiting for") && state.ends_with("lock") => At::Locked,
+            (_, state) if state.starts_with("Commit") => At::Committing,
+            _ => At::Other,
+        }
+    }
+
     /// What PostgreSQL's wait event is, by its manual's table of wait events; none is work.
     pub fn of_postgres(kind: &str, event: &str) -> At {
         match (kind, event) {

@@ -40,8 +40,8 @@ enum What {
 #[derive(clap::Args, Clone)]
 struct Which {
     /// The database: sqlite:PATH, postgres://USER@HOST/DATABASE (passwords are PGPASSWORD's or
-    /// ~/.pgpass's), or private:FOLDER, a PostgreSQL server of its own that is started there and
-    /// ends with the command
+    /// ~/.pgpass's), mysql://USER@HOST/DATABASE for MariaDB (MYSQL_PWD), or private:FOLDER, a
+    /// PostgreSQL server of its own that is started there and ends with the command
     #[arg(long, value_name = "NAME", conflicts_with = "directory")]
     database: Option<String>,
     /// A folder for orders.sqlite, where no database is named

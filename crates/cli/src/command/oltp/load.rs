@@ -158,7 +158,8 @@ impl<'a> Field<'a> {
             terminal::complain("note: the server is on another host: its processors and devices are not seen");
         } else if folder.is_none() {
             terminal::complain(
-                "note: the server does not say where its files are (role pg_read_all_settings); its devices are not seen",
+                "note: the server does not say where its files are (PostgreSQL: role pg_read_all_settings), or they are not \
+                 to be seen from here; its devices are not seen",
             );
         }
         if work.warm_up < 60 && pace.transactions.is_none() {
@@ -182,7 +183,10 @@ impl<'a> Field<'a> {
         let machine = machine::look(folder.as_deref(), "");
         let run = Kept_ { identity, machine, ..asked };
         let cache = vec![("db_cache".to_owned(), Bytes(buffers).to_string())];
-        let kept = memory.labelled(cache).loading(loaded_paths(folder)).watched().begin(run.clone());
+        // The log may be on a device of its own.
+        let log = database.log_folder().filter(|log| log.exists());
+        let loaded: Vec<PathBuf> = folder.into_iter().chain(log).collect();
+        let kept = memory.labelled(cache).loading(loaded).watched().begin(run.clone());
         let (clock, stop) = (Clock::new(), interrupt::watch()?);
         let mut live = Live::on(Stream::Err, false, format!("order entry on {name}"));
         live.state.rate = "TPS";
@@ -300,12 +304,6 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The files of a database, and its log where that is on a device of its own.
-fn loaded_paths(folder: Option<PathBuf>) -> Vec<PathBuf> {
-    let log = folder.as_ref().map(|folder| folder.join("pg_wal")).filter(|log| log.exists());
-    folder.into_iter().chain(log).collect()
-}
-
 /// The database with what is asked of connections to it.
 fn opened(work: &Work) -> Result<Database> {
     let mut database = work.which.database(work.buffers.map(|size| size.0))?;
@@ -326,6 +324,18 @@ fn opened(work: &Work) -> Result<Database> {
             if let Some(memory) = work.memory {
                 postgres.limit_memory(memory.0).context("--memory")?;
             }
+        }
+        Database::Mysql(mysql) => {
+            if work.mode() == Mode::Procedures {
+                bail!("--calls procedures: setup makes none on MariaDB; use --calls statements");
+            }
+            if work.memory.is_some() {
+                bail!("--memory: only a server of its own is limited; name it with --database private:FOLDER");
+            }
+            if work.buffers.is_some() {
+                bail!("--buffers: is the server's innodb_buffer_pool_size; set it there and start it again");
+            }
+            mysql.isolation = work.isolation();
         }
     }
     if work.mode() == Mode::Procedures && work.think.1 > 0 {

@@ -31,7 +31,9 @@ pub fn open(target: &str) -> Result<Relation> {
 fn server(target: &str) -> Result<::database::Postgres> {
     match Database::named(target, &|name| std::env::var(name).ok(), None).context("--database")? {
         Database::Postgres(postgres) => Ok(postgres),
-        Database::Sqlite(_) => bail!("--database: must be postgres://USER@HOST/DATABASE or private:FOLDER"),
+        Database::Sqlite(_) | Database::Mysql(_) => {
+            bail!("--database: must be postgres://USER@HOST/DATABASE or private:FOLDER")
+        }
     }
 }
 

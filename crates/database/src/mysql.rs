@@ -1,0 +1,140 @@
+//! MariaDB: a server that speaks MySQL's protocol, behind a URL.
+
+mod address;
+mod connection;
+mod server;
+mod setup;
+mod watch;
+mod wire;
+
+pub use address::MysqlAddress;
+pub use server::PrivateMariadb;
+pub use wire::MysqlError;
+
+use crate::books::Books;
+use crate::error::Error;
+use crate::postgres::Isolation;
+use oltp::{Dialect, Value};
+use std::path::{Path, PathBuf};
+use wire::Wire;
+
+/// A statement that takes longer has failed, in seconds; as published.
+const TIMEOUT_S: u32 = 120;
+/// How every connection reads statements: names in quotes as in standard SQL, and a value that does
+/// not fit is refused.
+const WORDS: &str = "SET SESSION sql_mode = 'ANSI_QUOTES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1";
+/// Setup, checks and drop wait so long for a lock at most, in seconds.
+const LOCK_TIMEOUT: &str = "SET SESSION lock_wait_timeout = 10, innodb_lock_wait_timeout = 10";
+
+/// A database of a MariaDB server.
+#[derive(Clone, Debug)]
+pub struct Mysql {
+    address: MysqlAddress,
+    /// How users' transactions are kept apart.
+    pub isolation: Isolation,
+}
+
+impl Mysql {
+    /// The database at that address.
+    pub fn new(address: MysqlAddress, isolation: Isolation) -> Mysql {
+        Mysql { address, isolation }
+    }
+
+    /// Its URL, without a password.
+    pub fn name(&self) -> String {
+        self.address.name()
+    }
+
+    /// Whether its server is on this host, as far as its address says.
+    pub fn is_local(&self) -> bool {
+        self.address.is_local()
+    }
+
+    /// A connection for setup, checks and what runs write down.
+    pub(crate) fn books(&self) -> Result<Book, Error> {
+        let wrong = |error| Error::Mysql(self.name(), error);
+        let wire = Wire::connect(&self.address, &[WORDS, LOCK_TIMEOUT], None).map_err(wrong)?;
+        let mut book = Book { name: self.name(), wire, version: String::new() };
+        // `10.11.14-MariaDB-0+deb12u2`; MySQL's has no name in it.
+        let version = book.text("SELECT VERSION()", &[])?.unwrap_or_default();
+        match version.split_once("-MariaDB") {
+            Some((number, _)) => book.version = number.to_owned(),
+            None => return Err(wrong(MysqlError::Foreign(format!("MySQL {version}")))),
+        }
+        Ok(book)
+    }
+
+    /// The server's version.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn version(&self) -> Result<String, Error> {
+        Ok(self.books()?.version)
+    }
+
+    /// Bytes of the whole database, as of its statistics, which setup renews.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn size(&self) -> Result<u64, Error> {
+        let sql = "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables WHERE \
+                   table_schema = DATABASE()";
+        Ok(self.books()?.number(sql)?.unwrap_or(0).try_into().unwrap_or(0))
+    }
+
+    /// The server's cache of pages, in bytes.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn buffers(&self) -> Result<u64, Error> {
+        Ok(self.books()?.number("SELECT @@innodb_buffer_pool_size")?.unwrap_or(0).try_into().unwrap_or(0))
+    }
+
+    /// The folder of its files, if it is on this host.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let folder = PathBuf::from(self.setting("datadir")?);
+        (self.is_local() && folder.exists()).then_some(folder)
+    }
+
+    /// The folder of its log, if it is on this host.
+    pub fn log_folder(&self) -> Option<PathBuf> {
+        // Of a path that begins with none it is that below the folder of its files.
+        Some(self.folder()?.join(Path::new(&self.setting("innodb_log_group_home_dir")?)))
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        self.books().ok()?.text(&format!("SELECT @@{name}"), &[]).ok()?
+    }
+}
+
+/// A connection that is not a user's.
+pub(crate) struct Book {
+    name: String,
+    wire: Wire,
+    /// The server's.
+    version: String,
+}
+
+impl Books for Book {
+    fn dialect(&self) -> Dialect {
+        Dialect::Mariadb
+    }
+
+    fn ask(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Vec<Value>)) -> Result<u64, Error> {
+        self.wire.once(sql, args, each).map_err(|error| self.wrong(error))
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        self.wire.batch(sql).map_err(|error| self.wrong(error))
+    }
+}
+
+impl Book {
+    fn wrong(&self, error: MysqlError) -> Error {
+        match error.code() {
+            // No such table, or one of others without our columns.
+            Some(1146 | 1054) => Error::NotOurs(self.name.clone()),
+            _ => Error::Mysql(self.name.clone(), error),
+        }
+    }
+}

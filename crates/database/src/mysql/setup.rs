@@ -1,0 +1,151 @@
+//! Tables made, and loaded by LOAD DATA from memory on several connections at once.
+
+use super::wire::Wire;
+use super::{Book, LOCK_TIMEOUT, Mysql, WORDS};
+use crate::books::{Books as _, MADE_BY, must_be_free};
+use crate::error::Error;
+use crate::parallel::{Chunk, Lines, Part, all_chunks, share};
+use crate::setup::{Loaded, Progress, Work};
+use oltp::{Dialect, Indexes, Rows, Sequence, Table, constraints, create, create_views, in_mariadb};
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+
+/// Numbers that the server takes from a sequence at once, as published.
+const SEQUENCE_CACHE: u32 = 100_000;
+
+impl Mysql {
+    /// Makes and loads all tables with so many connections.
+    ///
+    /// # Errors
+    /// Something of the same names is there, or the database cannot be written.
+    pub(crate) fn setup(
+        &self,
+        rows: Rows,
+        indexes: Indexes,
+        jobs: NonZeroUsize,
+        progress: Progress<'_>,
+    ) -> Result<Loaded, Error> {
+        let mut book = self.books()?;
+        let named =
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = $1";
+        must_be_free(&mut book, &self.name(), named)?;
+        let loaded = self.fill(&mut book, rows, indexes, jobs, progress);
+        if loaded.is_err() {
+            // The first failure is the one to tell; the connection may be what failed.
+            let _ = self.books().and_then(|mut book| remove(&mut book));
+        }
+        loaded
+    }
+
+    /// Removes what setup made, unless something else needs it.
+    pub(crate) fn drop_all(&self) -> Result<(), Error> {
+        let mut book = self.books()?;
+        let ours: Vec<String> = Table::ALL.into_iter().map(|table| format!("'{}'", table.name())).collect();
+        let ours = ours.join(", ");
+        // A reference would stop it half-way.
+        let sql = format!(
+            "SELECT MIN(CONCAT(table_schema, '.', table_name)) FROM information_schema.key_column_usage WHERE \
+             referenced_table_schema = DATABASE() AND referenced_table_name IN ({ours}) AND NOT (table_schema = DATABASE() \
+             AND table_name IN ({ours}))"
+        );
+        match book.text(&sql, &[])? {
+            Some(table) => Err(Error::Needed { database: self.name(), table }),
+            None => remove(&mut book),
+        }
+    }
+
+    fn fill(
+        &self,
+        book: &mut Book,
+        rows: Rows,
+        indexes: Indexes,
+        jobs: NonZeroUsize,
+        progress: Progress<'_>,
+    ) -> Result<Loaded, Error> {
+        // The mark comes with the first table, in one statement, and goes with it at last: whatever
+        // is cut off between, drop knows that it is ours.
+        let (key, value) = MADE_BY;
+        let metadata = create(Table::Metadata, indexes, Dialect::Mariadb);
+        book.batch(&format!("{metadata} AS SELECT '{key}' AS metadata_key, '{value}' AS metadata_value"))?;
+        for table in Table::ALL.into_iter().filter(|table| *table != Table::Metadata) {
+            book.batch(&create(table, indexes, Dialect::Mariadb))?;
+        }
+        create_views().iter().try_for_each(|(_, sql)| book.batch(sql))?;
+        for sequence in Sequence::ALL {
+            let first = rows.sizes.units(sequence.table()) + 1;
+            let name = sequence.name();
+            book.batch(&format!("CREATE SEQUENCE {name} START WITH {first} CACHE {SEQUENCE_CACHE} ENGINE = InnoDB"))?;
+        }
+        let mut work = Work::new(rows, progress);
+        let loaded = self.load(&mut work, jobs)?;
+        self.index(&mut work, indexes, jobs)?;
+        // Rows refer to what is there: the load is made so, and `check` looks. Unless it is said
+        // not to look now, the server copies each table.
+        book.batch("SET SESSION foreign_key_checks = 0")?;
+        for table in Table::ALL {
+            work.goes_on("references")?;
+            constraints(table, indexes).references.iter().try_for_each(|sql| book.batch(sql))?;
+        }
+        work.goes_on("statistics")?;
+        loaded.note(book, &rows)?;
+        for table in Table::ALL {
+            book.ask(&format!("ANALYZE TABLE {}", table.name()), &[], &mut |_| {})?;
+        }
+        Ok(loaded)
+    }
+
+    fn load(&self, work: &mut Work<'_>, jobs: NonZeroUsize) -> Result<Loaded, Error> {
+        let rows = work.rows;
+        let mut loaded = Loaded::of_tables();
+        let load = |chunk: &Chunk, wire: &mut Wire, _: &AtomicBool| {
+            send(wire, rows, *chunk).map_err(|error| Error::Mysql(self.name(), error))
+        };
+        share(&all_chunks(&rows), jobs, &|| self.loader(), &load, &mut |part| {
+            if let Some(part) = part {
+                loaded.add(part.table, part.rows, part.digest);
+                work.done += part.weight;
+                work.what = part.table.name();
+            }
+            work.goes_on(work.what)
+        })?;
+        Ok(loaded)
+    }
+
+    /// Indexes beside the keys, a table after the other on each connection.
+    fn index(&self, work: &mut Work<'_>, indexes: Indexes, jobs: NonZeroUsize) -> Result<(), Error> {
+        let make = |table: &Table, wire: &mut Wire, _: &AtomicBool| {
+            let all = oltp::indexes(*table, indexes);
+            let made = all.iter().try_for_each(|sql| wire.batch(&in_mariadb(sql).sql));
+            made.map_err(|error| Error::Mysql(self.name(), error))
+        };
+        share(&Table::ALL, jobs, &|| self.loader(), &make, &mut |_| work.goes_on("indexes"))
+    }
+
+    /// A connection that may be at one statement for as long as it takes.
+    fn loader(&self) -> Result<Wire, Error> {
+        Wire::connect(&self.address, &[WORDS, LOCK_TIMEOUT], None).map_err(|error| Error::Mysql(self.name(), error))
+    }
+}
+
+/// Loads a chunk: a statement, and so all of it or nothing.
+fn send(wire: &mut Wire, rows: Rows, chunk: Chunk) -> Result<Part, super::MysqlError> {
+    let (mut lines, mut text) = (Lines::of(rows, chunk), Vec::new());
+    lines.fill(&mut text, usize::MAX);
+    wire.load(chunk.table.name(), text, lines.part.rows)?;
+    Ok(lines.part)
+}
+
+/// Removes what setup made; what has the mark goes last, so that what was cut off can be done again.
+fn remove(book: &mut Book) -> Result<(), Error> {
+    for (view, _) in create_views() {
+        book.batch(&format!("DROP VIEW IF EXISTS {view}"))?;
+    }
+    for sequence in Sequence::ALL {
+        book.batch(&format!("DROP SEQUENCE IF EXISTS {}", sequence.name()))?;
+    }
+    let marked_last = Table::ALL.into_iter().rev().filter(|table| *table != Table::Metadata).chain([Table::Metadata]);
+    for table in marked_last {
+        book.batch(&format!("DROP TABLE IF EXISTS {}", table.name()))?;
+    }
+    Ok(())
+}

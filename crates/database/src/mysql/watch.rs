@@ -1,0 +1,101 @@
+//! What a MariaDB server shows of itself: its status variables, and the list of its connections.
+//!
+//! Its counters are of the whole server, not of one database.
+
+use super::{Book, Mysql};
+use crate::books::Books as _;
+use crate::error::Error;
+use crate::process::process;
+use crate::watch::{Places, Seeing, ServerWatch};
+use block::Span;
+use oltp::{At, ServerCounts, Value};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+impl Mysql {
+    /// Begins to watch, from now on, second by second.
+    ///
+    /// # Errors
+    /// The server does not answer, or the system gives no thread.
+    pub fn watch(&self) -> Result<ServerWatch, Error> {
+        let mut book = self.books()?;
+        // Without the right PROCESS locks are not seen.
+        let may_see = book.ask(WITH_LOCKS, &[], &mut |_| {}).is_ok();
+        let pid_file = self.folder().zip(self.setting("pid_file")).map(|(folder, path)| folder.join(path));
+        let connections = if may_see { WITH_LOCKS } else { CONNECTIONS };
+        ServerWatch::begin(Box::new(Eyes { mysql: self.clone(), book, connections, pid_file }))
+    }
+}
+
+struct Eyes {
+    mysql: Mysql,
+    book: Book,
+    /// One of [`CONNECTIONS`] and [`WITH_LOCKS`].
+    connections: &'static str,
+    /// Has the number of the server's process.
+    pid_file: Option<PathBuf>,
+}
+
+/// Connections of this account in this database, users' all of them but the one that asks, and what
+/// they are at.
+const CONNECTIONS: &str = "SELECT command, COALESCE(state, ''), COUNT(*) FROM information_schema.processlist WHERE db = \
+     DATABASE() AND user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID() GROUP BY 1, 2";
+/// The same; one that waits for another transaction's lock is at `Locked`.
+const WITH_LOCKS: &str = "SELECT CASE WHEN t.trx_state = 'LOCK WAIT' THEN 'Locked' ELSE p.command END, \
+     COALESCE(p.state, ''), COUNT(*) FROM information_schema.processlist p LEFT JOIN information_schema.innodb_trx t ON \
+     t.trx_mysql_thread_id = p.id WHERE p.db = DATABASE() AND p.user = SUBSTRING_INDEX(USER(), '@', 1) AND p.id <> \
+     CONNECTION_ID() GROUP BY 1, 2";
+/// What [`Eyes::counters`] reads.
+const STATUS: &str = "SHOW GLOBAL STATUS WHERE variable_name IN ('Innodb_page_size', 'Innodb_pages_read', \
+     'Innodb_buffer_pool_reads', 'Innodb_buffer_pool_read_requests', 'Com_commit', 'Com_rollback', \
+     'Innodb_os_log_written', 'Innodb_os_log_fsyncs', 'Innodb_pages_written')";
+
+impl Seeing for Eyes {
+    fn again(&mut self) -> Result<(), Error> {
+        self.book = self.mysql.books()?;
+        Ok(())
+    }
+
+    fn look(&mut self, found: &mut Places) -> Result<(), Error> {
+        self.book.ask(self.connections, &[], &mut |row| {
+            if let [Value::Text(command), Value::Text(state), Value::Number(count)] = row.as_slice() {
+                found[At::of_mariadb(command, state) as usize] += *count as u64;
+            }
+        })?;
+        Ok(())
+    }
+
+    fn counters(&mut self) -> Result<ServerCounts, Error> {
+        let mut status = HashMap::new();
+        self.book.ask(STATUS, &[], &mut |row| {
+            if let [Value::Text(name), Value::Text(value)] = row.as_slice() {
+                status.extend(value.parse::<u64>().ok().map(|value| (name.clone(), value)));
+            }
+        })?;
+        let of = |name: &str| status.get(name).copied().unwrap_or(0);
+        let page = of("Innodb_page_size");
+        let misses = of("Innodb_buffer_pool_reads");
+        Ok(ServerCounts {
+            // With those that it read ahead.
+            read: of("Innodb_pages_read") * page,
+            hit: of("Innodb_buffer_pool_read_requests").saturating_sub(misses) * page,
+            commits: of("Com_commit"),
+            rollbacks: of("Com_rollback"),
+            wal: of("Innodb_os_log_written"),
+            // Gone since 10.8.
+            wal_syncs: status.get("Innodb_os_log_fsyncs").copied(),
+            // It tells how old the last one is, not how many there were.
+            checkpoints: None,
+            written: of("Innodb_pages_written") * page,
+            ..ServerCounts::default()
+        })
+    }
+
+    fn processes(&mut self) -> Result<HashMap<i64, Span>, Error> {
+        let pid = self.pid_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok());
+        // In a container the same number is another process.
+        let found = pid.and_then(|pid: i64| Some((pid, process(&pid.to_string())?)));
+        let is_server = |name: &str| name.starts_with("mariadbd") || name.starts_with("mysqld");
+        Ok(found.filter(|(_, (name, _))| is_server(name)).map(|(pid, (_, time))| (pid, time)).into_iter().collect())
+    }
+}

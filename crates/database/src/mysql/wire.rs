@@ -1,0 +1,229 @@
+//! A connection to a MariaDB server: the library's (`mysql`), with statements prepared once, values
+//! as the load knows them, and rows sent from memory.
+
+use super::address::{MysqlAddress, Place};
+use mysql::consts::{CapabilityFlags, ColumnType};
+use mysql::prelude::Queryable as _;
+use mysql::{Column, Conn, DriverError, LocalInfileHandler, OptsBuilder, Params, Statement};
+use oltp::{Row, Value, in_mariadb};
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::time::Duration;
+
+/// Why a statement did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum MysqlError {
+    /// The server's words and the number of its error.
+    #[error("{message} ({code})")]
+    Server {
+        /// As in MariaDB's list of error codes.
+        code: u16,
+        /// What it said.
+        message: String,
+    },
+    /// The connection is gone, or never was.
+    #[error("{0}")]
+    Gone(String),
+    /// It refuses an account for which there is no password.
+    #[error("the server refuses this account without a password; set MYSQL_PWD")]
+    NoPassword,
+    /// It wants a way to log in that is not known here.
+    #[error("the server wants to log this account in by {0}; give the account a password (mysql_native_password)")]
+    Login(String),
+    /// Not MariaDB.
+    #[error("the server is {0}; the load needs MariaDB, which has sequences")]
+    Foreign(String),
+    /// Rows were changed or left out on their way.
+    #[error("{table}: took {taken} of {sent} rows, with {warnings} warnings")]
+    Rows {
+        /// Of which table.
+        table: &'static str,
+        /// How many were stored.
+        taken: u64,
+        /// How many were sent.
+        sent: u64,
+        /// How many it had something to say of.
+        warnings: u16,
+    },
+}
+
+impl MysqlError {
+    /// The number of the server's error; none where it was no server's.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            MysqlError::Server { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+}
+
+impl From<mysql::Error> for MysqlError {
+    fn from(error: mysql::Error) -> MysqlError {
+        match error {
+            mysql::Error::MySqlError(said) => MysqlError::Server { code: said.code, message: said.message },
+            mysql::Error::IoError(error) => MysqlError::Gone(error.to_string()),
+            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(way)) => MysqlError::Login(way),
+            mysql::Error::DriverError(DriverError::CouldNotConnect(Some((address, why, _)))) => {
+                MysqlError::Gone(format!("{address}: {why}"))
+            }
+            mysql::Error::DriverError(error) => MysqlError::Gone(error.to_string()),
+            other => MysqlError::Gone(other.to_string()),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, MysqlError>;
+
+/// How long it may take to be connected.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// After this much silence a server is lost to a user: more than a statement may take
+/// ([`super::TIMEOUT_S`]).
+pub(super) const SILENCE: Duration = Duration::from_secs(150);
+/// Statements that a connection keeps prepared: more than the load has.
+const PREPARED: usize = 64;
+/// What the server says of an account that it does not let in.
+const ACCESS_DENIED: u16 = 1045;
+
+/// A connection.
+pub struct Wire {
+    conn: Conn,
+    /// By where the text is.
+    prepared: HashMap<(usize, usize), Prepared>,
+}
+
+/// A statement on the server, and which argument is at each of its places.
+struct Prepared {
+    statement: Statement,
+    args: Vec<usize>,
+}
+
+impl Wire {
+    /// Connects and logs in. `settings` are statements; a server that is silent for longer than
+    /// `silence` is lost.
+    ///
+    /// # Errors
+    /// There is no server, or it refuses.
+    pub fn connect(address: &MysqlAddress, settings: &[&str], silence: Option<Duration>) -> Result<Wire> {
+        let MysqlAddress { place, user, database, password } = address;
+        let options = OptsBuilder::new()
+            .user(Some(user.as_str()))
+            .db_name(Some(database.as_str()))
+            .pass(password.as_deref())
+            // Where it was said to be, and nowhere else.
+            .prefer_socket(false)
+            .tcp_connect_timeout(Some(CONNECTING))
+            .tcp_nodelay(true)
+            .read_timeout(silence)
+            .stmt_cache_size(PREPARED)
+            // An update of a row to what it was is an update too.
+            .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
+            .init(settings.to_vec());
+        let options = match place {
+            Place::Tcp(host, port) => options.ip_or_hostname(Some(host.as_str())).tcp_port(*port),
+            Place::Socket(path) => options.socket(Some(path.to_string_lossy())),
+        };
+        let conn = Conn::new(options).map_err(|error| match (MysqlError::from(error), place) {
+            (MysqlError::Server { code: ACCESS_DENIED, .. }, _) if password.is_none() => MysqlError::NoPassword,
+            (MysqlError::Gone(why), Place::Socket(path)) => MysqlError::Gone(format!("{}: {why}", path.display())),
+            (error, _) => error,
+        })?;
+        Ok(Wire { conn, prepared: HashMap::new() })
+    }
+
+    /// A statement with arguments, prepared once a connection; how many rows it gave or changed.
+    ///
+    /// # Errors
+    /// The server refuses, or is gone.
+    pub fn run(&mut self, sql: &'static str, args: &[Value], each: &mut dyn FnMut(Row)) -> Result<u64> {
+        let place = (sql.as_ptr() as usize, sql.len());
+        if !self.prepared.contains_key(&place) {
+            let prepared = prepare(&mut self.conn, sql)?;
+            self.prepared.insert(place, prepared);
+        }
+        ask(&mut self.conn, &self.prepared[&place], args, each)
+    }
+
+    /// The same for a statement that does not come again.
+    ///
+    /// # Errors
+    /// As [`Wire::run`].
+    pub fn once(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Row)) -> Result<u64> {
+        let prepared = prepare(&mut self.conn, sql)?;
+        ask(&mut self.conn, &prepared, args, each)
+    }
+
+    /// A statement without arguments and without rows, as it is.
+    ///
+    /// # Errors
+    /// As [`Wire::run`].
+    pub fn batch(&mut self, sql: &str) -> Result<()> {
+        Ok(self.conn.query_drop(sql)?)
+    }
+
+    /// Stores lines of rows in a table.
+    ///
+    /// # Errors
+    /// As [`Wire::run`], or not all of them were stored as they are.
+    pub fn load(&mut self, table: &'static str, lines: Vec<u8>, sent: u64) -> Result<()> {
+        // Whatever file the server asks for, it is given these rows.
+        let handler = LocalInfileHandler::new(move |_, out| out.write_all(&lines));
+        self.conn.set_local_infile_handler(Some(handler));
+        let done =
+            self.conn.query_drop(format!("LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET utf8mb4"));
+        self.conn.set_local_infile_handler(None);
+        done?;
+        // It leaves out what it cannot store, and says so in a warning only.
+        let (taken, warnings) = (self.conn.affected_rows(), self.conn.warnings());
+        if taken == sent && warnings == 0 { Ok(()) } else { Err(MysqlError::Rows { table, taken, sent, warnings }) }
+    }
+}
+
+fn prepare(conn: &mut Conn, sql: &str) -> Result<Prepared> {
+    let words = in_mariadb(sql);
+    Ok(Prepared { statement: conn.prep(words.sql)?, args: words.args })
+}
+
+fn ask(conn: &mut Conn, prepared: &Prepared, args: &[Value], each: &mut dyn FnMut(Row)) -> Result<u64> {
+    let given = prepared.args.iter().map(|at| args.get(*at).map_or(mysql::Value::NULL, given)).collect();
+    let mut result = conn.exec_iter(&prepared.statement, Params::Positional(given))?;
+    // Known until the rows are taken; of a query it is none.
+    let changed = result.affected_rows();
+    let mut count = 0;
+    if let Some(rows) = result.iter() {
+        for row in rows {
+            each(values(row?));
+            count += 1;
+        }
+    }
+    Ok(changed + count)
+}
+
+fn given(value: &Value) -> mysql::Value {
+    match value {
+        Value::Null => mysql::Value::NULL,
+        Value::Number(number) => mysql::Value::Int(*number),
+        Value::Text(text) => mysql::Value::Bytes(text.as_bytes().to_vec()),
+    }
+}
+
+/// A row as the load knows it.
+fn values(row: mysql::Row) -> Row {
+    let columns = row.columns();
+    row.unwrap().into_iter().zip(columns.iter()).map(|(value, column)| taken(value, column)).collect()
+}
+
+/// Sums of whole numbers come as decimal numbers without decimals, which are text.
+fn taken(value: mysql::Value, column: &Column) -> Value {
+    let is_sum = column.column_type() == ColumnType::MYSQL_TYPE_NEWDECIMAL && column.decimals() == 0;
+    match value {
+        mysql::Value::Int(number) => Value::Number(number),
+        mysql::Value::UInt(number) => i64::try_from(number).map_or(Value::Null, Value::Number),
+        mysql::Value::Bytes(bytes) => {
+            let text =
+                String::from_utf8(bytes).unwrap_or_else(|wrong| String::from_utf8_lossy(wrong.as_bytes()).into());
+            let number = if is_sum { text.parse().ok() } else { None };
+            number.map_or(Value::Text(text), Value::Number)
+        }
+        _ => Value::Null,
+    }
+}

@@ -1,0 +1,17 @@
+//! A MariaDB server for a test, unless there is none to start.
+
+use database::PrivateMariadb;
+use tempfile::TempDir;
+
+/// A small server that trusts its cache: nothing here is to outlive a power failure.
+pub fn server(password: Option<&str>) -> Option<(TempDir, PrivateMariadb)> {
+    if PrivateMariadb::program().is_none() {
+        assert!(std::env::var_os("CI").is_none(), "nothing may be skipped here: MariaDB is not installed");
+        println!("skipped: MariaDB is not installed");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=32M"];
+    let server = PrivateMariadb::start(folder.path(), &options, password).unwrap();
+    Some((folder, server))
+}
