@@ -20,6 +20,9 @@ use std::sync::{Mutex, PoisonError};
 /// The account and the database that are for the load.
 const ACCOUNT: &str = "seawall";
 const DATABASE: &str = "shop";
+/// The folder for temporary tables: a server that begins removes those that are there, other
+/// servers' too.
+const TEMPORARY: &str = "tmp";
 /// Where packages put programs that only root has on its path.
 const SYSTEM: [&str; 2] = ["/usr/sbin", "/usr/bin"];
 /// How often a server that begins or ends is looked at, and how many times: for a minute.
@@ -111,9 +114,7 @@ impl PrivateMariadb {
     fn wait_until_ready(&self) -> io::Result<()> {
         for _ in 0..LOOKS {
             if self.has_ended()? {
-                let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-                let why = log.lines().rfind(|line| line.contains("[ERROR]")).or_else(|| log.lines().last());
-                return Err(io::Error::other(format!("mariadbd: {}", why.unwrap_or("ended without a word"))));
+                return Err(io::Error::other(format!("mariadbd: {}", why(&self.folder))));
             }
             if self.connect("mysql").is_ok() {
                 return Ok(());
@@ -152,10 +153,13 @@ fn find(program: &str) -> Option<PathBuf> {
 
 /// Makes the folder of a server's data.
 fn make(folder: &Path, account: Option<(u32, u32)>) -> io::Result<()> {
+    let temporary = folder.join(TEMPORARY);
+    fs::create_dir_all(&temporary)?;
+    own(&temporary, account)?;
     own(folder, account)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
     let program = find("mariadb-install-db").ok_or_else(|| io::Error::other("no MariaDB server is installed"))?;
-    let mut command = as_account(&program, account);
+    let mut command = as_account(&program, folder, account);
     command.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
     command.arg(format!("--datadir={}", folder.join("data").display()));
     let log = File::create(folder.join("log"))?;
@@ -163,13 +167,19 @@ fn make(folder: &Path, account: Option<(u32, u32)>) -> io::Result<()> {
     if status.success() {
         return Ok(());
     }
-    let said = fs::read_to_string(folder.join("log")).unwrap_or_default();
-    Err(io::Error::other(format!("mariadb-install-db: {}", said.lines().last().unwrap_or("failed"))))
+    Err(io::Error::other(format!("mariadb-install-db: {}", why(folder))))
+}
+
+/// The last error in a log that is not the farewell.
+fn why(folder: &Path) -> String {
+    let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
+    let error = log.lines().rfind(|line| line.contains("ERROR") && !line.ends_with("Aborting"));
+    error.or_else(|| log.lines().last()).unwrap_or("ended without a word").to_owned()
 }
 
 fn serve(program: &Path, folder: &Path, account: Option<(u32, u32)>, options: &[String]) -> io::Result<Child> {
     let log = File::options().create(true).append(true).open(folder.join("log"))?;
-    let mut command = as_account(program, account);
+    let mut command = as_account(program, folder, account);
     command.args(["--no-defaults", "--skip-networking"]);
     for (option, file) in [("datadir", "data"), ("socket", "socket"), ("pid-file", "pid")] {
         command.arg(format!("--{option}={}", folder.join(file).display()));
@@ -177,12 +187,12 @@ fn serve(program: &Path, folder: &Path, account: Option<(u32, u32)>, options: &[
     command.args(options).stdout(Stdio::null()).stderr(log).spawn()
 }
 
-fn as_account(program: &Path, account: Option<(u32, u32)>) -> Command {
+fn as_account(program: &Path, folder: &Path, account: Option<(u32, u32)>) -> Command {
     let mut command = Command::new(program);
     if let Some((uid, gid)) = account {
         command.uid(uid).gid(gid);
     }
     // A folder that the other account may not enter would be refused.
-    command.current_dir("/").stdin(Stdio::null());
+    command.current_dir("/").env("TMPDIR", folder.join(TEMPORARY)).stdin(Stdio::null());
     command
 }
