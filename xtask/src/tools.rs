@@ -21,8 +21,8 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
 }
 
 /// All of them: standard NBD clients, an NFS server and its clients, what makes file systems and
-/// volumes, a database, and a browser for the page.
-pub const TOOLS: [Tool; 34] = [
+/// volumes, databases, and a browser for the page.
+pub const TOOLS: [Tool; 35] = [
     tool("fio", "fio"),
     // Its example job files, of which one stands for all.
     tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),
@@ -56,8 +56,9 @@ pub const TOOLS: [Tool; 34] = [
     // What looks at the page in it.
     tool("node", "nodejs"),
     tool("npm", "npm"),
-    // A server for the order-entry load; the package of that name depends on the newest version's.
+    // Servers for the order-entry load; the package of that name depends on the newest version's.
     tool("/usr/lib/postgresql", "postgresql"),
+    tool("mariadbd", "mariadb-server"),
     tool("prometheus", "prometheus"),
     tool("promtool", "prometheus"),
     tool("curl", "curl"),

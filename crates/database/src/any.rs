@@ -26,9 +26,9 @@ pub enum Database {
 }
 
 impl Database {
-    /// The database of that name: `sqlite:PATH`, `postgres://…`, `mysql://…`, or
-    /// `private:FOLDER`, where a server of PostgreSQL is started that ends with this. `environment` is what a variable is set
-    /// to, `buffers` the cache of its own, where this sets it.
+    /// The database of that name: `sqlite:PATH`, `postgres://…`, `mysql://…`, or `private:FOLDER`,
+    /// where a server of PostgreSQL is started that ends with this. `environment` is what a
+    /// variable is set to, `buffers` the cache of its own, where this sets it.
     ///
     /// # Errors
     /// It is none; the message does not repeat it, as a password may be in it.

@@ -5,6 +5,7 @@
 mod mariadb;
 mod work;
 
+use block::Span;
 use database::{Database, Error, Isolation, PointWatcher, PrivateMariadb, ServerWatch, Whistle};
 use oltp::{At, Failure, Indexes, Ledger, Mode, Rows, ServerCounts, Session, Sizes, Table, TransactionMix};
 use work::{Asked, JOBS, play, play_watched, set_up, wrong};
@@ -38,8 +39,8 @@ fn what_users_did_adds_up_and_damage_is_seen() {
 }
 
 /// Each choice of indexes makes what it says. InnoDB adds an index to a reference that has none:
-/// of `primary` those of addresses, cards and orders to customers, of inventories to warehouses, and
-/// of items to products (the others begin a key).
+/// of `primary` those of addresses, cards and orders to customers, of inventories to warehouses,
+/// and of items to products (the others begin a key).
 #[test]
 fn indexes_are_those_that_were_asked_for() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
@@ -131,6 +132,32 @@ fn a_server_shows_what_it_does() {
     assert!(sum.part(At::Other).is_some_and(|part| part > 0.0), "{sum:?}");
     let looks: u64 = sum.found.iter().sum();
     assert!((10..=33 * seconds.len() as u64).contains(&looks), "{looks} of {} seconds", seconds.len());
+}
+
+/// Who waits for another's transaction is found at its lock.
+#[test]
+fn a_lock_is_seen() {
+    let Some((_folder, server)) = mariadb::server(None) else { return };
+    let database = named(&server.url());
+    set_up(&database, 1, 20);
+    let whistle = Whistle::default();
+    let (mut one, mut two) = (database.connect(&whistle).unwrap(), database.connect(&whistle).unwrap());
+    const RAISE: &str = "UPDATE orders SET order_total = order_total + 1 WHERE order_id = $1";
+    one.begin().unwrap();
+    one.change(RAISE, &[1.into()]).unwrap();
+    let watch = database.watch().unwrap().unwrap();
+    let sum = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| two.change(RAISE, &[1.into()]));
+        // Two whole seconds of looks, the second of which has nothing but the wait.
+        whistle.wait(Span::from_millis(2500));
+        let seen = watch.end();
+        one.commit().unwrap();
+        assert_eq!(waiting.join().unwrap(), Ok(1));
+        *seen.last().unwrap()
+    });
+    // Of two connections one waits, and the other is the one that it waits for, between statements.
+    let [locked, client] = [At::Locked, At::Client].map(|at| sum.part(at).unwrap());
+    assert!((0.4..=0.6).contains(&locked) && (0.4..=0.6).contains(&client), "{sum:?}");
 }
 
 /// Crashes the server once there were transactions, and ends the point when there were more after

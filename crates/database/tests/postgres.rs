@@ -1,6 +1,6 @@
 //! PostgreSQL under the load, on a server of the test's own: the same rows as in SQLite and
-//! MariaDB, by statements and by procedures; failures by kind; a server that crashes; what is refused and what
-//! drop leaves.
+//! MariaDB, by statements and by procedures; failures by kind; a server that crashes; what is
+//! refused and what drop leaves.
 
 mod mariadb;
 mod work;
@@ -34,8 +34,8 @@ fn edit(server: &Private, sql: &str) {
 }
 
 /// After setup, and after 5000 transactions of one user, all tables have the same rows in SQLite,
-/// in MariaDB where there is one, and in PostgreSQL, there by statements and by procedures; and what
-/// was counted is the same.
+/// in MariaDB where there is one, and in PostgreSQL, there by statements and by procedures; and
+/// what was counted is the same.
 #[test]
 fn the_same_seed_makes_the_same_rows_in_every_database() {
     let Some((folder, server)) = server(None) else { return };

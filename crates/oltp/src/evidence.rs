@@ -61,7 +61,8 @@ impl At {
             ("Sleep", _) => At::Client,
             ("Locked", _) => At::Locked,
             (_, state) if state.starts_with("Waiting for") && state.ends_with("lock") => At::Locked,
-            (_, state) if state.starts_with("Commit") => At::Committing,
+            // The second is after a commit until the log is synced, as another session does that.
+            (_, state) if state.starts_with("Commit") || state == "Updating status" => At::Committing,
             _ => At::Other,
         }
     }
@@ -164,6 +165,22 @@ mod tests {
         ];
         for ((kind, event), at) in events {
             assert_eq!(At::of_postgres(kind, event), at, "{kind} {event}");
+        }
+    }
+
+    #[test]
+    fn a_connection_of_mariadb_is_at_a_place() {
+        let places = [
+            (("Sleep", ""), At::Client),
+            (("Locked", "Updating"), At::Locked),
+            (("Query", "Waiting for table metadata lock"), At::Locked),
+            (("Query", "Commit"), At::Committing),
+            (("Query", "Updating status"), At::Committing),
+            (("Execute", "Statistics"), At::Other),
+            (("Execute", ""), At::Other),
+        ];
+        for ((command, state), at) in places {
+            assert_eq!(At::of_mariadb(command, state), at, "{command} {state}");
         }
     }
 

@@ -48,7 +48,10 @@ fn bad_input_has_one_line_and_no_password() {
         ("run --think 9-3", "must be milliseconds"),
         ("run --columns disk", "must be columns of users"),
         ("check --database postgres://u:hunter2@host/x", "a password in the URL can be read by everybody"),
-        ("check --database mysql://u:hunter2@host/x", "must be sqlite:PATH, postgres://"),
+        ("check --database mysql://u:hunter2@host/x", "a password in the URL can be read by everybody"),
+        ("check --database mysql://host", "no database is named"),
+        ("check --database mysql:///x?socket=/nowhere", "/nowhere: No such file"),
+        ("check --database oracle://u:hunter2@host/x", "must be sqlite:PATH, postgres://"),
         ("check --database postgres://host/x?pasword=hunter2", "there is no such parameter"),
         ("check --database postgres:///x?host=/nowhere", "/nowhere/.s.PGSQL.5432"),
         ("run --transactions 5 --warm-up 3", "cannot be used with"),
@@ -107,6 +110,59 @@ fn postgresql_takes_the_same_commands() {
     for name in ["p.html", "x.xml", "r.sqlite"] {
         let text = String::from_utf8_lossy(&std::fs::read(scratch.join(name)).unwrap()).into_owned();
         assert!(!text.contains("hunter2") && text.contains("postgres://seawall@/postgres"), "{name}");
+    }
+    let dropped = on_server("drop");
+    assert!(dropped.code == Some(0) && on_server("check").code == Some(2), "{dropped:?}");
+}
+
+/// The same commands on MariaDB, with a password that is seen nowhere; what it has not is refused.
+#[test]
+fn mariadb_takes_the_same_commands() {
+    if database::PrivateMariadb::program().is_none() {
+        return crate::requires::skip("MariaDB is not installed");
+    }
+    let (scratch, folder) = (Scratch::new(), tempfile::tempdir().unwrap());
+    let server = database::PrivateMariadb::start(folder.path(), &[], Some("hunter2")).unwrap();
+    let on_server = |line: &str| {
+        let mut command = seawall(scratch.path());
+        command.env("MYSQL_PWD", "hunter2").env(RESULTS, scratch.join("r.sqlite")).arg("oltp");
+        run(command.args(line.split_whitespace()).args(["--database", &server.url()]))
+    };
+    let made = on_server("setup --scale 0.001 --products 20 --jobs 2");
+    assert!(made.code == Some(0) && made.out.contains("customers                    1,000\n"), "{made:?}");
+    for (line, rule) in [
+        ("setup --scale 0.001", "has customers already"),
+        ("run --buffers 1MiB", "innodb_buffer_pool_size"),
+        ("run --memory 64MiB", "private:FOLDER"),
+        ("run --calls procedures", "--calls statements"),
+    ] {
+        let refused = on_server(line);
+        assert!(refused.code == Some(2) && refused.err.contains(rule), "{refused:?}");
+    }
+    let worked =
+        on_server("run --users 2 --time 4 --warm-up 0 --queries --isolation serializable -o p.html --csv s.csv");
+    // Readers of a row that another changes wait for each other: that may fail, and is counted.
+    assert!(matches!(worked.code, Some(0 | 1)) && worked.out.contains("avg TPS"), "{worked:?}");
+    for part in ["host       processors", "database   read", "found at", "limiter"] {
+        assert!(worked.out.contains(part), "{part}: {worked:?}");
+    }
+    let seconds = std::fs::read_to_string(scratch.join("s.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = seconds.lines().map(|line| line.split(',').collect()).collect();
+    let sum = |name: &str| -> u64 {
+        let place = rows[0].iter().position(|column| *column == name).unwrap();
+        rows[1..].iter().filter_map(|row| row[place].parse::<u64>().ok()).sum()
+    };
+    // The server's counters may be a second late: the sum is what holds.
+    assert!(rows.len() > 3 && sum("done") > 0 && sum("db_wal_bytes") > 0 && sum("db_commits") > 0, "{seconds}");
+    let worked = on_server("run --users 1 --transactions 20 --xml x.xml");
+    assert_eq!(worked.code, Some(0), "{worked:?}");
+    let swept = on_server("sweep --to 2 --time 1 --warm-up 0");
+    assert!(swept.code == Some(0) && swept.out.contains("knee "), "{swept:?}");
+    let proved = on_server("check --digests");
+    assert!(proved.code == Some(0) && proved.out.contains("pass: no row of logon is ahead"), "{proved:?}");
+    for name in ["p.html", "x.xml", "r.sqlite"] {
+        let text = String::from_utf8_lossy(&std::fs::read(scratch.join(name)).unwrap()).into_owned();
+        assert!(!text.contains("hunter2") && text.contains("mysql://seawall@/shop"), "{name}");
     }
     let dropped = on_server("drop");
     assert!(dropped.code == Some(0) && on_server("check").code == Some(2), "{dropped:?}");

@@ -135,7 +135,8 @@ fn send(wire: &mut Wire, rows: Rows, chunk: Chunk) -> Result<Part, super::MysqlE
     Ok(lines.part)
 }
 
-/// Removes what setup made; what has the mark goes last, so that what was cut off can be done again.
+/// Removes what setup made; what has the mark goes last, so that what was cut off can be done
+/// again.
 fn remove(book: &mut Book) -> Result<(), Error> {
     for (view, _) in create_views() {
         book.batch(&format!("DROP VIEW IF EXISTS {view}"))?;

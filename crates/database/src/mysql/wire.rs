@@ -122,10 +122,9 @@ impl Wire {
             Place::Tcp(host, port) => options.ip_or_hostname(Some(host.as_str())).tcp_port(*port),
             Place::Socket(path) => options.socket(Some(path.to_string_lossy())),
         };
-        let conn = Conn::new(options).map_err(|error| match (MysqlError::from(error), place) {
-            (MysqlError::Server { code: ACCESS_DENIED, .. }, _) if password.is_none() => MysqlError::NoPassword,
-            (MysqlError::Gone(why), Place::Socket(path)) => MysqlError::Gone(format!("{}: {why}", path.display())),
-            (error, _) => error,
+        let conn = Conn::new(options).map_err(|error| match MysqlError::from(error) {
+            MysqlError::Server { code: ACCESS_DENIED, .. } if password.is_none() => MysqlError::NoPassword,
+            error => error,
         })?;
         Ok(Wire { conn, prepared: HashMap::new() })
     }

@@ -355,7 +355,7 @@ const DRIVER: f64 = 0.5;
 fn warn_of_driver(seen: &Evidence) {
     if let Some(own) = seen.own_cores.filter(|own| seen.server.is_some() && *own > DRIVER) {
         terminal::complain(&format!(
-            "note: the driver itself used {own:.1} processors; another host for it, or --calls procedures, takes less"
+            "note: the driver itself used {own:.1} processors; another host for it, or --calls procedures where a database has them, takes less"
         ));
     }
 }
