@@ -164,6 +164,14 @@ impl Database {
         }
     }
 
+    /// Whether its reads pass the system's page cache by, as far as it says.
+    pub fn reads_directly(&self) -> bool {
+        match self {
+            Database::Sqlite(_) | Database::Postgres(_) => false,
+            Database::Mysql(mysql) => mysql.reads_directly(),
+        }
+    }
+
     /// Its file, or the folder of its files, if that is on this host and known.
     pub fn folder(&self) -> Option<PathBuf> {
         match self {

@@ -90,6 +90,11 @@ impl Mysql {
         Ok(self.books()?.number("SELECT @@innodb_buffer_pool_size")?.unwrap_or(0).try_into().unwrap_or(0))
     }
 
+    /// Whether its reads pass the system's page cache by, as far as it says.
+    pub fn reads_directly(&self) -> bool {
+        self.setting("innodb_flush_method").is_some_and(|method| method.starts_with("O_DIRECT"))
+    }
+
     /// The folder of its files, if it is on this host.
     pub fn folder(&self) -> Option<PathBuf> {
         let folder = PathBuf::from(self.setting("datadir")?);

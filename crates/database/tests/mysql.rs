@@ -20,10 +20,12 @@ fn what_users_did_adds_up_and_damage_is_seen() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
     let database = named(&server.url());
     set_up(&database, 1, 100);
-    let ledger = play(&database, Asked { users: 4, transactions: 800, mode: Mode::Statements });
-    assert_eq!(ledger.first_failure(), None);
-    assert!(ledger.whole().inserts[Table::Orders as usize] > 0, "{:?}", ledger.whole());
-    assert_eq!(wrong(&database), []);
+    for mode in [Mode::Statements, Mode::Procedures] {
+        let ledger = play(&database, Asked { users: 4, transactions: 800, mode });
+        assert_eq!(ledger.first_failure(), None, "{mode:?}");
+        assert!(ledger.whole().inserts[Table::Orders as usize] > 0, "{mode:?}: {:?}", ledger.whole());
+        assert_eq!(wrong(&database), [], "{mode:?}");
+    }
     let damage = [
         ("UPDATE orders SET order_total = order_total + 1 ORDER BY order_id DESC LIMIT 1", "totals"),
         ("UPDATE inventories SET quantity_on_hand = quantity_on_hand + 1 WHERE product_id = 1", "stock"),
@@ -61,8 +63,8 @@ fn indexes_are_those_that_were_asked_for() {
     }
 }
 
-/// A deadlock, a change that cannot be serialized, a statement that takes too long, and a
-/// connection that the server ends.
+/// A deadlock, a change that cannot be serialized, a lock that is not had, a statement that takes
+/// too long, and a connection that the server ends.
 #[test]
 fn failures_have_their_kinds() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
@@ -92,6 +94,16 @@ fn failures_have_their_kinds() {
     });
     assert!([&first, &second].contains(&&Err(Failure::Deadlock)) && first != second, "{first:?} {second:?}");
     one.rollback();
+    // A call whose second statement waits in vain leaves no transaction behind.
+    two.begin().unwrap();
+    two.change("UPDATE orders SET order_total = order_total + 1", &[]).unwrap();
+    let open = "SELECT warehouse_id FROM orders WHERE order_status <= 4 ORDER BY order_id LIMIT 1";
+    let place = one.rows(open, &[]).unwrap()[0][0].clone();
+    one.change("SET SESSION innodb_lock_wait_timeout = 1", &[]).unwrap();
+    let call = one.rows("CALL orderentry_next_order($1, $2, NULL, NULL)", &[place, 5.into()]);
+    assert_eq!(call, Err(Failure::Timeout));
+    assert_eq!(one.rows("SELECT @@in_transaction", &[]).unwrap(), [[0.into()]]);
+    two.rollback();
     one.change("SET SESSION max_statement_time = 0.001", &[]).unwrap();
     assert_eq!(one.rows("SELECT COUNT(*) FROM orders a JOIN orders b JOIN orders c", &[]), Err(Failure::Timeout));
     two.rollback();

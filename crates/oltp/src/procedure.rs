@@ -1,10 +1,12 @@
-//! Each transaction as one call of a procedure, in the words of PostgreSQL. A procedure, unlike a
-//! function, may commit in its midst, as a logon does.
+//! Each transaction as one call of a procedure, here in the words of PostgreSQL. A procedure,
+//! unlike a function, may commit in its midst, as a logon does.
 //!
 //! Chance is drawn by the caller and comes as arguments, so that a call does what the single
 //! statements do.
 
-use crate::schema::Table;
+mod mariadb;
+
+use crate::schema::{Dialect, Table};
 use crate::statement::{
     ADD_ONE, ADDRESSES, BY_NAME, BY_REP, BY_WAREHOUSE, CARDS, CLOSE, CUSTOMER, ITEMS, LAST_HOUR, MOVE, OF_CATEGORY,
     OPEN, ORDERS, PRODUCT, RAISE_TOTAL, STATUS, STOCK, TAKE,
@@ -24,8 +26,16 @@ pub const PROCEDURES: [&str; 9] = [
     "orderentry_warehouse_activity",
 ];
 
-/// The statements that make the procedures.
-pub fn create_procedures() -> [String; 9] {
+/// The statements that make the procedures; SQLite has none.
+pub fn create_procedures(dialect: Dialect) -> Vec<String> {
+    match dialect {
+        Dialect::Sqlite => Vec::new(),
+        Dialect::Postgres => create().into(),
+        Dialect::Mariadb => mariadb::create().into(),
+    }
+}
+
+fn create() -> [String; 9] {
     [
         register(),
         update_customer(),

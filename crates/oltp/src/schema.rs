@@ -132,10 +132,10 @@ impl Table {
     }
 
     /// The type of a column, counted from 0.
-    pub(crate) fn kind(self, column: usize) -> &'static str {
+    pub(crate) fn kind(self, column: usize) -> String {
         match self.definition().columns[column].1 {
-            Kind::Number => "BIGINT",
-            Kind::Text(_) => "VARCHAR",
+            Kind::Number => "BIGINT".into(),
+            Kind::Text(most) => format!("VARCHAR({most})"),
         }
     }
 

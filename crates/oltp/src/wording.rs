@@ -14,9 +14,13 @@ pub struct Unnumbered {
 /// - `$2` is `?`, in the order in which they stand;
 /// - `lower(x)` is `x`: MariaDB has no indexes of expressions, and tables that setup makes have a
 ///   collation to which small and capital letters are alike;
-/// - `/` is `DIV`, as whole numbers stay whole elsewhere.
+/// - `/` is `DIV`, as whole numbers stay whole elsewhere;
+/// - a call has no places for the two numbers of a procedure, which are its row there.
 pub fn in_mariadb(sql: &str) -> Unnumbered {
-    let plain = without_lower(sql).replace(" / ", " DIV ");
+    let mut plain = without_lower(sql).replace(" / ", " DIV ");
+    if plain.starts_with("CALL ") {
+        plain = plain.replace(", NULL, NULL)", ")");
+    }
     let mut pieces = plain.split('$');
     let mut out = Unnumbered { sql: pieces.next().unwrap_or_default().to_owned(), args: Vec::new() };
     for piece in pieces {
@@ -66,6 +70,12 @@ mod tests {
         );
         assert_eq!(in_mariadb("SELECT $12 + $x$").sql, "SELECT ? + $x$");
         assert_eq!(in_mariadb("COMMIT"), Unnumbered { sql: "COMMIT".into(), args: vec![] });
+    }
+
+    #[test]
+    fn a_call_has_its_arguments_alone() {
+        let call = in_mariadb(crate::statement::NEXT_ORDER);
+        assert_eq!(call.sql, "CALL orderentry_next_order(?, ?)");
     }
 
     #[test]

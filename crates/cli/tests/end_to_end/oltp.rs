@@ -134,7 +134,7 @@ fn mariadb_takes_the_same_commands() {
         ("setup --scale 0.001", "has customers already"),
         ("run --buffers 1MiB", "innodb_buffer_pool_size"),
         ("run --memory 64MiB", "private:FOLDER"),
-        ("run --calls procedures", "--calls statements"),
+        ("run --calls procedures --think 5", "no pause inside"),
     ] {
         let refused = on_server(line);
         assert!(refused.code == Some(2) && refused.err.contains(rule), "{refused:?}");
@@ -154,7 +154,7 @@ fn mariadb_takes_the_same_commands() {
     };
     // The server's counters may be a second late: the sum is what holds.
     assert!(rows.len() > 3 && sum("done") > 0 && sum("db_wal_bytes") > 0 && sum("db_commits") > 0, "{seconds}");
-    let worked = on_server("run --users 1 --transactions 20 --xml x.xml");
+    let worked = on_server("run --users 1 --transactions 20 --xml x.xml --calls procedures --queries");
     assert_eq!(worked.code, Some(0), "{worked:?}");
     let swept = on_server("sweep --to 2 --time 1 --warm-up 0");
     assert!(swept.code == Some(0) && swept.out.contains("knee "), "{swept:?}");

@@ -33,7 +33,13 @@ impl Mysql {
 impl Session for Connection<'_> {
     fn rows(&mut self, sql: &'static str, args: &[Value]) -> Result<Vec<Row>, Failure> {
         let mut rows = Vec::new();
-        self.wire.run(sql, args, &mut |row| rows.push(row)).map_err(failure)?;
+        let done = self.wire.run(sql, args, &mut |row| rows.push(row));
+        if done.is_err() && sql.starts_with("CALL ") {
+            // A call that fails leaves the transaction open that it had begun; what fails here has
+            // failed before.
+            let _ = self.wire.batch("ROLLBACK");
+        }
+        done.map_err(failure)?;
         Ok(rows)
     }
 

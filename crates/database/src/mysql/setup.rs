@@ -6,7 +6,7 @@ use crate::books::{Books as _, MADE_BY, must_be_free};
 use crate::error::Error;
 use crate::parallel::{Chunk, Lines, Part, all_chunks, share};
 use crate::setup::{Loaded, Progress, Work};
-use oltp::{Dialect, Indexes, Rows, Sequence, Table, constraints, create, create_views, in_mariadb};
+use oltp::{Dialect, Indexes, Rows, Sequence, Table, constraints, create, create_procedures, create_views, in_mariadb};
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
@@ -29,6 +29,11 @@ impl Mysql {
         let named =
             "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = $1";
         must_be_free(&mut book, &self.name(), named)?;
+        let named = "SELECT MIN(routine_name) FROM information_schema.routines WHERE routine_schema = DATABASE() AND \
+                     routine_name LIKE 'orderentry\\_%'";
+        if let Some(table) = book.text(named, &[])? {
+            return Err(Error::Taken { database: self.name(), table });
+        }
         let loaded = self.fill(&mut book, rows, indexes, jobs, progress);
         if loaded.is_err() {
             // The first failure is the one to tell; the connection may be what failed.
@@ -76,6 +81,7 @@ impl Mysql {
             let name = sequence.name();
             book.batch(&format!("CREATE SEQUENCE {name} START WITH {first} CACHE {SEQUENCE_CACHE} ENGINE = InnoDB"))?;
         }
+        create_procedures(Dialect::Mariadb).iter().try_for_each(|sql| book.batch(sql))?;
         let mut work = Work::new(rows, progress);
         let loaded = self.load(&mut work, jobs)?;
         self.index(&mut work, indexes, jobs)?;
@@ -138,6 +144,9 @@ fn send(wire: &mut Wire, rows: Rows, chunk: Chunk) -> Result<Part, super::MysqlE
 /// Removes what setup made; what has the mark goes last, so that what was cut off can be done
 /// again.
 fn remove(book: &mut Book) -> Result<(), Error> {
+    for procedure in oltp::PROCEDURES {
+        book.batch(&format!("DROP PROCEDURE IF EXISTS {procedure}"))?;
+    }
     for (view, _) in create_views() {
         book.batch(&format!("DROP VIEW IF EXISTS {view}"))?;
     }

@@ -71,7 +71,7 @@ impl Postgres {
             let first = rows.sizes.units(sequence.table()) + 1;
             let _ = writeln!(all, "CREATE SEQUENCE {} START WITH {first} CACHE {SEQUENCE_CACHE};", sequence.name());
         }
-        create_procedures().iter().for_each(|sql| _ = writeln!(all, "{sql};"));
+        create_procedures(Dialect::Postgres).iter().for_each(|sql| _ = writeln!(all, "{sql};"));
         let (key, value) = MADE_BY;
         let _ = writeln!(all, "INSERT INTO orderentry_metadata VALUES ('{key}', '{value}');\nCOMMIT");
         book.batch(&all)?;

@@ -148,7 +148,8 @@ impl<'a> Field<'a> {
         let (ranges, scale) = (database.ranges()?, database.number("scale")?);
         let (engine, size, buffers) = (database.engine()?, database.size()?, database.buffers()?);
         let (name, folder) = (database.name(), database.folder());
-        if size < machine::look(None, "").memory.0 && database.is_local() && work.memory.is_none() {
+        let is_cached = database.is_local() && work.memory.is_none() && !database.reads_directly();
+        if size < machine::look(None, "").memory.0 && is_cached {
             let size = Bytes(size);
             terminal::complain(&format!(
                 "note: the database has {size}, less than this host's memory: after the first reads the page cache gives them"
@@ -326,9 +327,6 @@ fn opened(work: &Work) -> Result<Database> {
             }
         }
         Database::Mysql(mysql) => {
-            if work.mode() == Mode::Procedures {
-                bail!("--calls procedures: setup makes none on MariaDB; use --calls statements");
-            }
             if work.memory.is_some() {
                 bail!("--memory: only a server of its own is limited; name it with --database private:FOLDER");
             }
