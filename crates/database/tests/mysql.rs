@@ -227,8 +227,11 @@ fn what_is_not_ours_is_neither_loaded_nor_dropped() {
     server.run("CREATE TABLE orderentry_metadata (mine int)").unwrap();
     assert!(matches!(database.check(&mut |_| {}), Err(Error::NotOurs(_))));
     server.run("DROP TABLE orderentry_metadata").unwrap();
-    // One that is stopped leaves nothing: the next is not in its way.
+    // One that is stopped, or refused, leaves nothing: the next is not in its way.
     assert!(matches!(set_up(0.5), Err(Error::Stopped)));
+    server.run("SET GLOBAL local_infile = OFF").unwrap();
+    assert!(set_up(2.0).unwrap_err().to_string().contains("SET GLOBAL local_infile = ON"));
+    server.run("SET GLOBAL local_infile = ON").unwrap();
     set_up(2.0).unwrap();
     // Something of the user's that needs ours: nothing is removed, and it is said.
     server.run("CREATE TABLE mine (x BIGINT, FOREIGN KEY (x) REFERENCES orders (order_id)) ENGINE = InnoDB").unwrap();
@@ -236,6 +239,9 @@ fn what_is_not_ours_is_neither_loaded_nor_dropped() {
     assert_eq!(wrong(&database), []);
     server.run("DROP TABLE mine").unwrap();
     server.run("CREATE TABLE mine AS SELECT 7 AS x").unwrap();
+    // What was cut off half-way is removed as well.
+    server.run("DROP VIEW products").unwrap();
+    server.run("DROP TABLE logon").unwrap();
     database.drop_all().unwrap();
     let only = "SELECT IF(COUNT(*) = 1 AND MIN(table_name) = 'mine', 1, (SELECT 1 UNION SELECT 2)) FROM \
                 information_schema.tables WHERE table_schema = 'shop'";
@@ -254,4 +260,24 @@ fn a_password_is_needed_where_the_server_wants_one() {
     assert!(with(None).unwrap_err().to_string().contains("set MYSQL_PWD"));
     let refused = with(Some("hunter3")).unwrap_err().to_string();
     assert!(refused.contains("1045") && !refused.contains("hunter3"), "{refused}");
+}
+
+/// By a port as by a socket; no port is free for sure until it is taken.
+#[test]
+fn a_server_is_reached_by_its_port() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let options = ["--skip-networking=0", "--bind-address=127.0.0.1", &format!("--port={port}")];
+    let Some((_folder, _server)) = mariadb::server_with(&options, None) else { return };
+    let database = named(&format!("mysql://seawall@127.0.0.1:{port}/shop"));
+    set_up(&database, 1, 20);
+    assert_eq!(wrong(&database), []);
+    assert!(database.is_local() && database.folder().is_some() && database.log_folder().is_some());
+}
+
+/// MySQL has no sequences; a server is asked what it is before anything else.
+#[test]
+fn mysql_is_refused_by_name() {
+    let Some((_folder, server)) = mariadb::server_with(&["--version=8.0.36"], None) else { return };
+    let refused = named(&server.url()).engine().unwrap_err().to_string();
+    assert!(refused.ends_with("the server is MySQL 8.0.36; the load needs MariaDB, which has sequences"), "{refused}");
 }

@@ -33,6 +33,9 @@ pub enum MysqlError {
     /// Not MariaDB.
     #[error("the server is {0}; the load needs MariaDB, which has sequences")]
     Foreign(String),
+    /// Rows are not taken from clients.
+    #[error("the server takes no LOAD DATA LOCAL; SET GLOBAL local_infile = ON there, and try again")]
+    NoLoading,
     /// Rows were changed or left out on their way.
     #[error("{table}: took {taken} of {sent} rows, with {warnings} warnings")]
     Rows {
@@ -83,6 +86,8 @@ pub(super) const SILENCE: Duration = Duration::from_secs(150);
 const PREPARED: usize = 64;
 /// What the server says of an account that it does not let in.
 const ACCESS_DENIED: u16 = 1045;
+/// What older and newer servers say where `local_infile` is off.
+const NOT_TAKEN: [u16; 2] = [1148, 4166];
 
 /// A connection.
 pub struct Wire {
@@ -170,7 +175,10 @@ impl Wire {
         let done =
             self.conn.query_drop(format!("LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET utf8mb4"));
         self.conn.set_local_infile_handler(None);
-        done?;
+        done.map_err(|error| match MysqlError::from(error) {
+            MysqlError::Server { code, .. } if NOT_TAKEN.contains(&code) => MysqlError::NoLoading,
+            error => error,
+        })?;
         // It leaves out what it cannot store, and says so in a warning only.
         let (taken, warnings) = (self.conn.affected_rows(), self.conn.warnings());
         if taken == sent && warnings == 0 { Ok(()) } else { Err(MysqlError::Rows { table, taken, sent, warnings }) }
