@@ -15,6 +15,8 @@ use crate::wording::in_mariadb;
 
 /// A list as a parameter, where it comes as `{7,8,9}`.
 const LIST: &str = "VARCHAR(200)";
+/// A name as a parameter: compared as the column is, whatever the database's own way.
+const NAME: &str = "VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci";
 
 /// The statements that make the procedures.
 pub(super) fn create() -> [String; 9] {
@@ -109,7 +111,7 @@ fn update_customer() -> String {
         each(BY_NAME, &["p_last", "p_first"], found),
         words(MOVE, &["v_home", "v_id"]),
     );
-    let given = format!("p_last VARCHAR(40), p_first VARCHAR(40), {address}");
+    let given = format!("p_last {NAME}, p_first {NAME}, {address}");
     procedure(1, &given, "DECLARE v_id, v_home BIGINT;", &body)
 }
 
