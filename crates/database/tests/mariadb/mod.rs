@@ -17,7 +17,12 @@ pub fn server_with(more: &[&str], password: Option<&str>) -> Option<(TempDir, Pr
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    let options = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=32M"];
+    let options = [
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-flush-method=nosync",
+        "--innodb-buffer-pool-size=32M",
+        "--innodb-log-file-size=32M",
+    ];
     let server = PrivateMariadb::start(folder.path(), &[&options, more].concat(), password).unwrap();
     Some((folder, server))
 }
