@@ -2,7 +2,7 @@
 //! as text, which COPY of PostgreSQL and LOAD DATA of MariaDB take alike.
 
 use crate::error::Error;
-use crate::setup::weight;
+use crate::setup::{Loaded, Work, weight};
 use oltp::{Rows, Table, Value, digest};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,9 +32,28 @@ pub(crate) struct Part {
     pub weight: f64,
 }
 
-/// All tables in chunks, an earlier table's first.
-pub(crate) fn all_chunks(rows: &Rows) -> Vec<Chunk> {
-    Table::ALL.into_iter().flat_map(|table| chunks(table, rows.sizes.units(table))).collect()
+/// Loads all tables in chunks, an earlier table's first, shared among connections as by [`share`].
+///
+/// # Errors
+/// As of [`share`].
+pub(crate) fn load<C>(
+    work: &mut Work<'_>,
+    jobs: NonZeroUsize,
+    connect: &(dyn Fn() -> Result<C, Error> + Sync),
+    load: &(dyn Fn(&Chunk, &mut C, &AtomicBool) -> Result<Part, Error> + Sync),
+) -> Result<Loaded, Error> {
+    let sizes = work.rows.sizes;
+    let all: Vec<Chunk> = Table::ALL.into_iter().flat_map(|table| chunks(table, sizes.units(table))).collect();
+    let mut loaded = Loaded::of_tables();
+    share(&all, jobs, connect, load, &mut |part: Option<Part>| {
+        if let Some(part) = part {
+            loaded.add(part.table, part.rows, part.digest);
+            work.done += part.weight;
+            work.what = part.table.name();
+        }
+        work.goes_on(work.what)
+    })?;
+    Ok(loaded)
 }
 
 fn chunks(table: Table, units: u64) -> Vec<Chunk> {

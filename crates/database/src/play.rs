@@ -74,6 +74,13 @@ impl Whistle {
             self.1.wait_timeout_while(guard, wait, |blown| !*blown).unwrap_or_else(PoisonError::into_inner);
         *guard
     }
+
+    /// The same; for how long it was.
+    pub(crate) fn waited(&self, clock: &Clock, span: Span) -> Span {
+        let before = clock.now();
+        self.wait(span);
+        clock.now().since(before)
+    }
 }
 
 /// After a failure a user waits so long, so that a database that refuses everything is not asked in

@@ -11,6 +11,9 @@ pub struct Loaded {
     pub rows: Vec<(Table, u64, u64)>,
 }
 
+/// Numbers that are taken from a sequence at once, as published.
+pub(crate) const SEQUENCE_CACHE: u32 = 100_000;
+
 /// Is given the part of the whole that is done, and what is being done; `false` stops it.
 pub type Progress<'a> = &'a mut dyn FnMut(f64, &str) -> bool;
 

@@ -4,14 +4,11 @@ use super::wire::Wire;
 use super::{Book, LOCK_TIMEOUT, Mysql, WORDS};
 use crate::books::{Books as _, MADE_BY, must_be_free};
 use crate::error::Error;
-use crate::parallel::{Chunk, Lines, Part, all_chunks, share};
-use crate::setup::{Loaded, Progress, Work};
+use crate::parallel::{self, Chunk, Lines, Part, share};
+use crate::setup::{Loaded, Progress, SEQUENCE_CACHE, Work};
 use oltp::{Dialect, Indexes, Rows, Sequence, Table, constraints, create, create_procedures, create_views, in_mariadb};
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
-
-/// Numbers that the server takes from a sequence at once, as published.
-const SEQUENCE_CACHE: u32 = 100_000;
 
 impl Mysql {
     /// Makes and loads all tables with so many connections.
@@ -102,19 +99,9 @@ impl Mysql {
 
     fn load(&self, work: &mut Work<'_>, jobs: NonZeroUsize) -> Result<Loaded, Error> {
         let rows = work.rows;
-        let mut loaded = Loaded::of_tables();
-        let load = |chunk: &Chunk, wire: &mut Wire, _: &AtomicBool| {
+        parallel::load(work, jobs, &|| self.loader(), &|chunk: &Chunk, wire: &mut Wire, _: &AtomicBool| {
             send(wire, rows, *chunk).map_err(|error| Error::Mysql(self.name(), error))
-        };
-        share(&all_chunks(&rows), jobs, &|| self.loader(), &load, &mut |part| {
-            if let Some(part) = part {
-                loaded.add(part.table, part.rows, part.digest);
-                work.done += part.weight;
-                work.what = part.table.name();
-            }
-            work.goes_on(work.what)
-        })?;
-        Ok(loaded)
+        })
     }
 
     /// Indexes beside the keys, a table after the other on each connection.

@@ -4,8 +4,8 @@ use super::wire::Wire;
 use super::{Book, Postgres};
 use crate::books::{Books as _, MADE_BY, must_be_free};
 use crate::error::Error;
-use crate::parallel::{Chunk, Lines, Part, all_chunks, share};
-use crate::setup::{Loaded, Progress, Work};
+use crate::parallel::{self, Chunk, Lines, Part, share};
+use crate::setup::{Loaded, Progress, SEQUENCE_CACHE, Work};
 use oltp::{Dialect, Indexes, Rows, Sequence, Table, constraints, create, create_procedures, create_views};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -13,8 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Text that is sent at once.
 const PORTION: usize = 64 << 10;
-/// Numbers that a connection takes from a sequence at once, as published.
-const SEQUENCE_CACHE: u32 = 100_000;
 
 impl Postgres {
     /// Makes and loads all tables with so many connections.
@@ -94,20 +92,10 @@ impl Postgres {
 
     fn load(&self, work: &mut Work<'_>, jobs: NonZeroUsize) -> Result<Loaded, Error> {
         let rows = work.rows;
-        let mut loaded = Loaded::of_tables();
-        let load = |chunk: &Chunk, wire: &mut Wire, stop: &AtomicBool| {
+        parallel::load(work, jobs, &|| self.loader(), &|chunk: &Chunk, wire: &mut Wire, stop: &AtomicBool| {
             let part = copy(wire, rows, *chunk, stop).map_err(|error| Error::Postgres(self.name(), error))?;
             part.ok_or(Error::Stopped)
-        };
-        share(&all_chunks(&rows), jobs, &|| self.loader(), &load, &mut |part| {
-            if let Some(part) = part {
-                loaded.add(part.table, part.rows, part.digest);
-                work.done += part.weight;
-                work.what = part.table.name();
-            }
-            work.goes_on(work.what)
-        })?;
-        Ok(loaded)
+        })
     }
 
     /// Primary keys and indexes, a table after the other on each connection.

@@ -114,9 +114,7 @@ impl Session for Connection<'_> {
     }
 
     fn think(&mut self, span: Span) -> Span {
-        let before = self.clock.now();
-        self.whistle.wait(span);
-        self.clock.now().since(before)
+        self.whistle.waited(&self.clock, span)
     }
 
     fn waits(&mut self) -> Waits {
