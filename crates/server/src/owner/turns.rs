@@ -34,8 +34,8 @@ impl Owner {
     /// due comes in before, whether there is room or not: the gate can send first only what it has
     /// seen.
     pub(super) fn take_turns(&mut self, now: Time) {
-        self.room = self.room();
         while let Some(index) = self.waiting.next_for_link(now) {
+            self.room = self.room();
             self.let_go_on(now, index);
         }
         self.room = 0;
