@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use ramp::{Constants, read_seconds};
-use stats::run::Value;
+use stats::run::{Run, Value};
 use stats::{Recording, WorkloadRecord};
 use std::path::Path;
 
@@ -78,8 +78,11 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
     Ok(told(runs.into_iter().map(|(_, run)| run).collect(), figure(USED), cycle))
 }
 
-/// A run of a results database.
-fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recorded> {
+/// A run of a results database, its last one unless `run` says otherwise, and its number.
+///
+/// # Errors
+/// There is no such database or run; one line.
+pub fn kept(path: &Path, run: Option<u64>) -> Result<(i64, Run)> {
     let within = || format!("--recording {}", path.display());
     let results = results::Results::open_existing(path).with_context(within)?;
     let list = results.list(&results::Filter::default()).with_context(within)?;
@@ -91,7 +94,12 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
             None => bail!("--recording {}: holds no run", path.display()),
         }
     };
-    let run = results.load(wanted).with_context(within)?;
+    Ok((wanted, results.load(wanted).with_context(within)?))
+}
+
+/// A run of a results database.
+fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recorded> {
+    let (wanted, run) = kept(path, run)?;
     let recording = run.recording();
     for name in workloads {
         if !recording.workloads.iter().any(|workload| workload.name == *name) {

@@ -205,7 +205,7 @@ impl Clients {
                 }
                 (None, None) => bail!("volume {}: is of the plan's own server, which does not run", volume.name),
             };
-            let seed = load.spec.seed ^ (workload as u64) << 48;
+            let seed = plan.seed_of(workload);
             let spec = Spec { seed, ..silent(&load.spec) };
             lanes.push(Lane {
                 workload,

@@ -62,7 +62,7 @@ fn clients(plan: &Plan, server: &Model, link: &Link, workload: usize) -> Result<
     let load = &plan.workloads[workload];
     let lane = |lane: u32| {
         let volume = &plan.volumes[load.volume_of(lane)];
-        let spec = Spec { seed: load.spec.seed ^ (workload as u64) << 48, ..silent(&load.spec) };
+        let spec = Spec { seed: plan.seed_of(workload), ..silent(&load.spec) };
         Ok(Lane {
             workload,
             object: server.lun(&plan.svm, &volume.path())?,

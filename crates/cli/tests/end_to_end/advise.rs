@@ -166,14 +166,51 @@ fn the_size_of_a_cache_is_told_from_a_trace() {
     let none = advise(&scratch, "cache --trace once.log");
     assert!(none.code == Some(1) && none.out.contains("No size is worth its memory"), "{}{}", none.out, none.err);
     for (words, why) in [
-        ("cache --trace t.csv --file dc", "--file dc: is not in the trace; it has: db, log"),
-        ("cache --trace t.csv --file log", "--trace t.csv: reads nothing of these files"),
+        ("cache --trace t.csv --file dc", "--file dc: is not in it; it has db, log"),
+        ("cache --trace t.csv --file log", "--trace t.csv: reads nothing of these"),
         ("cache --trace a.html", "no trace that is known"),
         ("cache --trace none", "--trace none: "),
         ("cache", "--trace <FILE>"),
+        ("cache --trace t.csv --recording t.csv", "cannot be used with"),
         ("cache --trace t.csv --page-kib 5", "--page-kib"),
     ] {
         let wrong = advise(&scratch, words);
         assert!(wrong.code == Some(2) && wrong.err.contains(why), "{words}: {}", wrong.err);
     }
+}
+
+/// A database of 20 MiB is read all over, a scan of 28 MiB again and again: of the first a cache has
+/// the part that it is large, of the second all or nothing. The reads of a run are those that it made.
+#[test]
+fn the_size_of_a_cache_is_told_from_a_run() {
+    let scratch = Scratch::new();
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/cache-partitions.toml");
+    succeed(seawall(scratch.path()).arg("simulate").arg(plan).args(["--out", "out"]).env(RESULTS, "out.sqlite"));
+    let database = advise(&scratch, "cache --recording out.sqlite --volume database --page a.html");
+    let scan = advise(&scratch, "cache --recording out.sqlite --file scan --page-kib 64");
+    for (ended, parts) in [
+        (&database, ["reads of database in 50 s", "       8MB  4", "32MB is worth its memory", "-size 32MiB"]),
+        (&scan, ["448 different ones", "      16MB   0.0 %", "      32MB 100.0 %", "32MB is worth its memory"]),
+    ] {
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        parts.iter().for_each(|part| assert!(ended.out.contains(part), "{part}: {}", ended.out));
+    }
+    // As many as the run did: all of the actor's requests are reads.
+    let sql = "SELECT sum(ops) FROM seconds WHERE actor_name = 'database' AND class = 'all'";
+    let told = succeed(seawall(scratch.path()).env(RESULTS, "out.sqlite").args(["results", "sql", "--csv", sql]));
+    let did: u64 = told.lines().last().unwrap().trim().parse().unwrap();
+    let (first, _) = database.out.split_once(" reads of").unwrap();
+    let made = first.rsplit(' ').next().unwrap().replace(',', "");
+    assert_eq!(made, did.to_string());
+    for (words, why) in [
+        ("--run 7", "--run 7: out.sqlite has no such run"),
+        ("--volume databases", "--file databases: is not in it; it has database, scan"),
+    ] {
+        let wrong = advise(&scratch, &format!("cache --recording out.sqlite {words}"));
+        assert!(wrong.code == Some(2) && wrong.err.contains(why), "{words}: {}", wrong.err);
+    }
+    let fio = "fio --name=a --ioengine=null --size=1m --bs=4k";
+    succeed(seawall(scratch.path()).env(RESULTS, "out.sqlite").args(fio.split(' ')));
+    let wrong = advise(&scratch, "cache --recording out.sqlite");
+    assert!(wrong.code == Some(2) && wrong.err.contains("it is of fio; record a trace"), "{}", wrong.err);
 }

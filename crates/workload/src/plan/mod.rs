@@ -27,6 +27,7 @@
 //! Commands stay text here: their grammar belongs to `ontap`.
 
 mod advice;
+mod again;
 mod criteria;
 mod describe;
 mod device;
@@ -41,6 +42,7 @@ mod table;
 mod unfold;
 mod volume;
 
+pub use again::ReadAgain;
 pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};

@@ -1,4 +1,6 @@
-//! `seawall advise cache`: which size of a cache is worth its memory, by a recorded trace.
+//! `seawall advise cache`: which size of a cache is worth its memory, by what clients asked for.
+
+mod replayed;
 
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
@@ -10,7 +12,7 @@ use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
 use report::section::{Charts, Figure, Group, Notes, Preformatted, Table, TableCell, TableRow, Tables};
 use report::text::{count, thousands, wrap};
 use report::{Page, picture};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Pages that are followed: 8192 have a mean error below a hundredth (Waldspurger and others, FAST
 /// 2015, figure 8).
@@ -24,7 +26,8 @@ const PLAYED_MAX: u64 = 1 << 24;
 
 /// Say which size of a cache is worth its memory
 ///
-/// From a trace of what clients asked for: the share of the pages read that a cache of each size
+/// From a trace of what clients asked for, or from a kept run of a plan, whose requests are made
+/// again from its seed, as many in each second as it did: the share of the pages read that a cache of each size
 /// would have had (a miss-ratio curve by sampling, SHARDS), and the largest size whose doubling
 /// still saves 5 % of all reads. Traces are fio's iologs (--write_iolog, versions 2 and 3), tables
 /// (time_us,file,action,offset,length) and dumps of blktrace. Exit code 0: a size is worth its
@@ -32,10 +35,16 @@ const PLAYED_MAX: u64 = 1 << 24;
 #[derive(clap::Args)]
 pub struct AdviseCache {
     /// The trace
-    #[arg(long, value_name = "FILE")]
-    trace: PathBuf,
-    /// Which file, device or LUN of the trace, by name; may be given several times [default: all]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "FILE", required_unless_present = "recording", conflicts_with = "recording")]
+    trace: Option<PathBuf>,
+    /// In place of a trace, a results database
+    #[arg(long, value_name = "PATH")]
+    recording: Option<PathBuf>,
+    /// Which run of it [default: the last]
+    #[arg(long, value_name = "N", requires = "recording")]
+    run: Option<u64>,
+    /// Which file, device or volume, by name; may be given several times [default: all]
+    #[arg(long, value_name = "NAME", visible_alias = "volume")]
     file: Vec<String>,
     /// A page of the cache, in KiB
     #[arg(long, value_name = "KIB", default_value = "4", value_parser = ["4", "8", "16", "32", "64"])]
@@ -50,17 +59,15 @@ pub struct AdviseCache {
 
 impl AdviseCache {
     pub fn run(self) -> Result<Answer> {
-        let path = self.trace.display();
-        let bytes = std::fs::read(&self.trace).with_context(|| format!("--trace {path}"))?;
-        let trace = Trace::read(&bytes).with_context(|| format!("--trace {path}"))?;
+        let Asked { named, about, trace } = self.asked()?;
         if let Some(odd) = self.file.iter().find(|name| !trace.files.contains(name)) {
-            bail!("--file {odd}: is not in the trace; it has: {}", trace.files.join(", "));
+            bail!("--file {odd}: is not in it; it has {}", trace.files.join(", "));
         }
         let page: u64 = self.page_kib.parse::<u64>().unwrap_or(4) << 10;
         let Some(found) = Found::of(&trace, &self.file, page) else {
-            bail!("--trace {path}: reads nothing{}", if self.file.is_empty() { "" } else { " of these files" });
+            bail!("{named}: reads nothing{}", if self.file.is_empty() { "" } else { " of these" });
         };
-        let about = found.about(&path.to_string(), &trace, &self.file);
+        let about = found.about(&about, &trace, &self.file);
         wrap(&about, 80).iter().for_each(|line| terminal::line(line));
         terminal::print(&found.table());
         wrap(&found.verdict(), 80).iter().for_each(|line| terminal::line(line));
@@ -77,6 +84,32 @@ impl AdviseCache {
         }
         Ok(if found.best.is_some() { Answer::Yes } else { Answer::No })
     }
+
+    /// What clients asked for.
+    fn asked(&self) -> Result<Asked> {
+        match (&self.trace, &self.recording) {
+            (_, Some(path)) => replayed::asked(path, self.run),
+            (Some(path), None) => traced(path),
+            (None, None) => bail!("--trace or --recording: missing; say where what clients asked for stands"),
+        }
+    }
+}
+
+/// What a trace says that clients asked for.
+fn traced(path: &Path) -> Result<Asked> {
+    let named = format!("--trace {}", path.display());
+    let bytes = std::fs::read(path).with_context(|| named.clone())?;
+    let trace = Trace::read(&bytes).with_context(|| named.clone())?;
+    Ok(Asked { named, about: path.display().to_string(), trace })
+}
+
+/// What clients asked for, and where that is from.
+struct Asked {
+    /// The option that said it, for messages.
+    named: String,
+    /// A few words of it.
+    about: String,
+    trace: Trace,
 }
 
 /// What a trace says of caches.
