@@ -60,6 +60,9 @@ kinds! {
     Full = "aggr.full" Alert,
     /// The pool has space again.
     HasSpace = "aggr.space.available" Notice,
+    /// The maps of the pool's blocks have next to all of the memory that they may have: writes to
+    /// blocks not written before fail, or soon will.
+    MapsFull = "aggr.maps.full" Alert,
     /// A flush failed: what was written since the last one that did not may be lost.
     FlushFailed = "aggr.flush.failed" Emergency,
     /// A client was not let in.

@@ -11,7 +11,7 @@
 
 use block::{Bytes, Span, Time};
 use stats::LimitsInForce;
-use stats::run::{Point, Run, State};
+use stats::run::{PartitionRecord, Point, Run, State};
 use workload::plan::unfold;
 
 /// What takes administrators' lines: a server, or its model in virtual time.
@@ -27,6 +27,12 @@ pub trait Managed {
 
     /// The space that every volume uses now, by path; nothing where it cannot be told.
     fn used(&mut self) -> Vec<(String, Bytes)>;
+
+    /// What the partitions of its cache did since this was last called, of no point yet; nothing
+    /// where it has none or cannot tell.
+    fn partitions(&mut self) -> Vec<PartitionRecord> {
+        Vec::new()
+    }
 }
 
 /// Why a stage could not go on; one line.
@@ -80,6 +86,8 @@ pub fn play<S: Scene>(scene: &mut S, mut run: Run) -> (Run, Result<(), S::Error>
 /// Whether all were played to their end.
 fn play_all<S: Scene>(scene: &mut S, start: Time, run: &mut Run) -> Result<bool, S::Error> {
     while let Some(mut point) = scene.next(run) {
+        // What came between two points is of neither.
+        let _ = partitions(scene);
         for line in point.commands.iter().flat_map(|line| unfold(line)) {
             let done = match scene.managed() {
                 Some(managed) => managed.command(&line),
@@ -94,6 +102,9 @@ fn play_all<S: Scene>(scene: &mut S, start: Time, run: &mut Run) -> Result<bool,
         let played = scene.play(start, run);
         if played.is_err() && run.points.last().is_some_and(|point| point.end == point.start) {
             run.forget_last_point();
+        } else {
+            let (done, point) = (partitions(scene), run.points.len() as u32 - 1);
+            run.partitions.extend(done.into_iter().map(|done| PartitionRecord { point, ..done }));
         }
         if !played? {
             return Ok(false);
@@ -104,6 +115,10 @@ fn play_all<S: Scene>(scene: &mut S, start: Time, run: &mut Run) -> Result<bool,
 
 fn used<S: Scene>(scene: &mut S) -> Vec<(String, Bytes)> {
     scene.managed().map(Managed::used).unwrap_or_default()
+}
+
+fn partitions<S: Scene>(scene: &mut S) -> Vec<PartitionRecord> {
+    scene.managed().map(Managed::partitions).unwrap_or_default()
 }
 
 /// From the start of a run until then, in whole microseconds: nothing here is known better, and

@@ -142,9 +142,9 @@ impl Core {
         }
         let place = match entry.place().filter(|_| !shared) {
             Some(place) => place,
-            None => match self.space.take(self.goal(&piece)) {
-                Some(place) => place,
-                None => return self.starve(piece, alone),
+            None => match self.take_block(piece.tree, piece.block(), self.goal(&piece)) {
+                Ok(place) => place,
+                Err(refusal) => return self.starve(piece, alone, refusal),
             },
         };
         if entry.is_hole() {
@@ -177,8 +177,9 @@ impl Core {
         before.place().map(|place| place + 1)
     }
 
-    /// A piece found no block. Blocks that are about to come free are waited for.
-    fn starve(&mut self, piece: Piece, alone: bool) {
+    /// A piece found no block. Blocks that are about to come free are waited for, and nodes with
+    /// them.
+    fn starve(&mut self, piece: Piece, alone: bool, refusal: MapRefusal) {
         self.unlock(piece.key(), alone);
         let has_drops = self.commit.has_drops();
         if has_drops || !self.limbo.is_empty() || !self.releasing.is_empty() || self.space.has_lent() {
@@ -187,7 +188,7 @@ impl Core {
             self.commit.forced |= has_drops;
             self.starved.push_back(piece);
         } else {
-            self.piece_ended(piece.op, Some(MapRefusal::Full));
+            self.piece_ended(piece.op, Some(refusal));
         }
     }
 

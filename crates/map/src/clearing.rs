@@ -168,9 +168,12 @@ impl Core {
     fn keep_block(&mut self, op: u32, number: u32, block: u64) {
         let (entry, shared) = self.nodes.get(self.trees[&number].root, block);
         let own = entry.place().filter(|place| !shared && self.space.refs(*place) == 1);
-        let Some(place) = own.or_else(|| self.space.take(None)) else {
-            self.ops.get_mut(op).refusal = Some(MapRefusal::Full);
-            return;
+        let place = match own.map_or_else(|| self.take_block(number, block, None), Ok) {
+            Ok(place) => place,
+            Err(refusal) => {
+                self.ops.get_mut(op).refusal = Some(refusal);
+                return;
+            }
         };
         let changed = self.set_entry(number, block, Entry::new(place, 0));
         self.ops.get_mut(op).changed |= changed;

@@ -52,6 +52,9 @@ pub struct Settings {
     pub pending_max: usize,
     /// Changed nodes that wait for a checkpoint at most; with more the next commit begins one.
     pub dirty_max: usize,
+    /// Nodes in memory at most: with as many no block is taken that needs another, as if the pool
+    /// were full. Those of what is cut out of shared trees come on top, and what one change makes.
+    pub nodes_max: u64,
     /// No command of the data reaches over a multiple of this many bytes, a power of two from
     /// 64 KiB: there the data may go on elsewhere.
     pub segment: u64,
@@ -60,7 +63,14 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         // 64 Ki changes are a record of 1.5 MiB; 4096 nodes are 16 MiB of copies.
-        Settings { capacity: u64::MAX >> 20, align: 4096, pending_max: 1 << 16, dirty_max: 4096, segment: 1 << 63 }
+        Settings {
+            capacity: u64::MAX >> 20,
+            align: 4096,
+            pending_max: 1 << 16,
+            dirty_max: 4096,
+            nodes_max: u64::MAX,
+            segment: 1 << 63,
+        }
     }
 }
 
@@ -73,6 +83,8 @@ pub struct Usage {
     pub capacity: u64,
     /// Bytes of nodes in memory.
     pub nodes: u64,
+    /// Bytes of nodes that there may be.
+    pub nodes_max: u64,
     /// Bytes of the log that a recovery would read now.
     pub log: u64,
 }
@@ -327,9 +339,19 @@ impl Core {
         Usage {
             used: self.space.used() * BLOCK,
             capacity: self.space.capacity().saturating_mul(BLOCK),
-            nodes: u64::from(self.nodes.numbers()) * PAGE,
+            nodes: self.nodes.in_use() * PAGE,
+            nodes_max: self.settings.nodes_max.saturating_mul(PAGE),
             log: self.ring.used(),
         }
+    }
+
+    /// Takes a block for that of a tree, the one at `goal` if it is free; a refusal if there is none,
+    /// or no memory for the nodes that point at it.
+    pub(crate) fn take_block(&mut self, tree: u32, block: u64, goal: Option<u64>) -> Result<u64, MapRefusal> {
+        if self.nodes.in_use() >= self.settings.nodes_max && !self.nodes.is_laid(self.trees[&tree].root, block) {
+            return Err(MapRefusal::Crowded);
+        }
+        self.space.take(goal).ok_or(MapRefusal::Full)
     }
 
     /// Blocks that may be taken, from now on.

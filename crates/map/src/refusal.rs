@@ -15,6 +15,9 @@ pub enum MapRefusal {
     /// All blocks are taken.
     #[error("the pool is full")]
     Full,
+    /// The maps have as much memory as they may have.
+    #[error("the maps have all of the memory that they may have")]
+    Crowded,
     /// There is no such tree.
     #[error("there is no tree {0}")]
     NoTree(u32),
@@ -47,7 +50,7 @@ impl MapRefusal {
         match self {
             MapRefusal::Disk(fault) => fault,
             MapRefusal::Failed => Fault::Io,
-            MapRefusal::Full => Fault::NoSpace,
+            MapRefusal::Full | MapRefusal::Crowded => Fault::NoSpace,
             MapRefusal::NoTree(_) => Fault::Gone,
             MapRefusal::Frozen(_) => Fault::ReadOnly,
             _ => Fault::Invalid,

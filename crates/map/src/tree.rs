@@ -102,6 +102,20 @@ impl Nodes {
         (Entry::HOLE, false)
     }
 
+    /// Whether all nodes on the way to a block are there and shared with nobody: [`Nodes::set`]
+    /// makes none.
+    pub fn is_laid(&self, root: Root, block: u64) -> bool {
+        let (mut at, mut height) = (root.node, root.height);
+        while let Some(node) = at.checked_sub(1).map(|number| self.node(number)).filter(|node| node.refs == 1) {
+            if height == 1 {
+                return true;
+            }
+            at = node.words[index(block, height)] as u32;
+            height -= 1;
+        }
+        false
+    }
+
     /// Changes the entry of a block; nodes that are shared are copied first, and what they point at
     /// counted. What the old entry pointed at is the caller's to drop.
     pub fn set(&mut self, root: &mut Root, block: u64, entry: Entry, space: &mut Space) {
@@ -352,6 +366,11 @@ impl Nodes {
     /// Numbers that were ever given to a node: one more than the highest.
     pub fn numbers(&self) -> u32 {
         self.nodes.len() as u32
+    }
+
+    /// Nodes that there are.
+    pub fn in_use(&self) -> u64 {
+        (self.nodes.len() - self.free.len()) as u64
     }
 
     /// A node's words, if there is one of that number.

@@ -62,6 +62,9 @@ pub fn run_page(recordings: &[&Recording]) -> Page {
     if let Some(hits) = hits(&runs, &scales) {
         page.add(hits);
     }
+    if let Some(partitions) = tables::partitions(&runs) {
+        page.add(partitions);
+    }
     page.add(cycles(&runs));
     page.add(tables::figures(&runs));
     page.add(host::host(&runs));

@@ -8,8 +8,8 @@ use super::{Failure, host, packed};
 use block::{Bytes, Span};
 use rusqlite::{Connection, OptionalExtension as _, Params, Result, Row};
 use stats::run::{
-    Cell, Class, DeviceRow, DeviceSeries, Event, GateSeries, HostRecord, HostRow, Identity, Kind, Point, Run, RunActor,
-    RunPlace, Series, Setting, State, Value,
+    Cell, Class, DeviceRow, DeviceSeries, Event, GateSeries, Hits, HostRecord, HostRow, Identity, Kind,
+    PartitionRecord, Point, Run, RunActor, RunPlace, Series, Setting, State, Value,
 };
 use stats::{CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict};
 use std::collections::BTreeMap;
@@ -45,6 +45,7 @@ pub(super) fn load(connection: &Connection, number: i64, detail: Detail) -> Resu
     run.events = loader.events()?;
     run.cycles = loader.cycles()?;
     run.objects = loader.objects()?;
+    run.partitions = loader.partitions()?;
     run.verdicts = loader.verdicts()?;
     run.notes = loader.lines("SELECT line FROM note WHERE run = ?1 ORDER BY n", [number])?;
     Ok(Some(run))
@@ -290,6 +291,21 @@ impl Loader<'_> {
             objects.push(ObjectRecord { trace, limits: self.limits(n)?, ..object });
         }
         Ok(objects)
+    }
+
+    fn partitions(&self) -> Result<Vec<PartitionRecord>> {
+        let sql = "SELECT point, name, size_bytes, resident_bytes, found, missed, evicted
+            FROM cache_partition WHERE run = ?1 ORDER BY n";
+        self.rows(sql, |cells| {
+            Ok(PartitionRecord {
+                point: cells.next()?,
+                name: cells.next()?,
+                size: cells.number()?,
+                resident: cells.number()?,
+                asked: Hits { found: cells.number()?, missed: cells.number()? },
+                evicted: cells.number()?,
+            })
+        })
     }
 
     fn limits(&self, object: usize) -> Result<Vec<LimitsInForce>> {

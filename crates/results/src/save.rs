@@ -29,7 +29,7 @@ pub(super) fn save(connection: &Connection, run: &Run, number: Option<i64>, uuid
 /// The tables of which all rows of a run are written anew when there is more of it. Minutes are not
 /// among them: those that are over stay as they are, so that what is written grows no faster than
 /// what is measured.
-const ANEW: [&str; 15] = [
+const ANEW: [&str; 16] = [
     "label",
     "place",
     "actor",
@@ -42,6 +42,7 @@ const ANEW: [&str; 15] = [
     "event",
     "cycle",
     "object",
+    "cache_partition",
     "limits",
     "verdict",
     "note",
@@ -172,6 +173,11 @@ impl Saver<'_> {
         run.host.devices.iter().try_for_each(|device| self.device(device))?;
         run.cycles.iter().enumerate().try_for_each(|(n, (actor, cycle))| self.cycle(n, *actor, cycle))?;
         run.objects.iter().enumerate().try_for_each(|(n, object)| self.object(n, object))?;
+        for (n, done) in run.partitions.iter().enumerate() {
+            let figures = [done.size, done.resident, done.asked.found, done.asked.missed, done.evicted];
+            let key = [n.cell(), done.point.cell(), done.name.cell()];
+            self.row("cache_partition", key.into_iter().chain(figures.map(|figure| figure.cell())))?;
+        }
         for (n, event) in run.events.iter().enumerate() {
             let cells = [n.cell(), event.point.cell(), event.actor.cell(), event.at.cell(), event.kind.cell()];
             self.row("event", cells.into_iter().chain([event.name.cell(), event.number.cell()]))?;

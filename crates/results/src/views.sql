@@ -88,6 +88,12 @@ CROSS JOIN gate ON gate.run = actor.run AND gate.actor = actor.n
 CROSS JOIN json_each(gate_rows(gate.rows)) AS row
 LEFT JOIN object ON object.run = gate.run AND object.n = row.value ->> 7;
 
+CREATE VIEW partitions AS
+SELECT done.run, point.name AS point_name, done.name AS partition_name, done.size_bytes, done.resident_bytes,
+    done.found, done.missed, done.found * 1.0 / nullif(done.found + done.missed, 0) AS hit_share, done.evicted
+FROM cache_partition AS done
+LEFT JOIN point ON point.run = done.run AND point.n = done.point;
+
 CREATE VIEW verdicts AS
 SELECT verdict.run, run.tool, run.title, verdict.question, verdict.outcome, verdict.measured, verdict.bound,
     verdict.unit, verdict.because

@@ -11,6 +11,7 @@ use crate::shard::{Order, Shard, ShardGone};
 use block::{Bytes, Span, Time};
 use cache::Pressure;
 use std::path::{Path, PathBuf};
+use uring::usage::own_group;
 
 /// A file of the kernel that counts stalls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct Stalls {
 impl Stalls {
     /// Our own control group's, or the machine's; `None` where the kernel counts none.
     pub fn of_this_process() -> Option<Stalls> {
-        let paths = of_our_group("memory.pressure").into_iter().chain([PathBuf::from("/proc/pressure/memory")]);
+        let paths = own_group("memory.pressure").into_iter().chain([PathBuf::from("/proc/pressure/memory")]);
         paths.map(|path| Stalls { path }).find(|stalls| stalls.total().is_some())
     }
 
@@ -39,25 +40,6 @@ impl Stalls {
     pub fn total(&self) -> Option<Span> {
         total_of(&std::fs::read_to_string(&self.path).ok()?)
     }
-}
-
-/// A file of our own control group, where the machine has such groups.
-fn of_our_group(file: &str) -> Option<PathBuf> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    Some(Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/')).join(file))
-}
-
-/// The memory that this process may have, in bytes, where the system tells it: the machine's, or
-/// less where its control group has a limit.
-pub(crate) fn most() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let machine = line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()?.checked_mul(1024)?;
-    let limit = of_our_group("memory.max").and_then(|path| std::fs::read_to_string(path).ok());
-    // `max` is no number.
-    let limit = limit.and_then(|text| text.trim().parse::<u64>().ok());
-    Some(limit.map_or(machine, |limit| limit.min(machine)))
 }
 
 /// A cache that is made smaller while tasks stand still for memory.

@@ -7,7 +7,7 @@
 mod floor;
 mod held_by;
 
-use crate::run::{Class, Hits, HostRecord, Times};
+use crate::run::{Class, Hits, HostRecord, PartitionRecord, Times};
 use crate::{DispatchTrace, Histogram, Verdict};
 use block::{Bytes, Span};
 
@@ -26,6 +26,8 @@ pub struct Recording {
     pub workloads: Vec<WorkloadRecord>,
     /// What the server saw at its gate.
     pub objects: Vec<ObjectRecord>,
+    /// What the partitions of its cache did in each phase.
+    pub partitions: Vec<PartitionRecord>,
     /// What the host did meanwhile; nothing in virtual time.
     pub host: HostRecord,
     /// The verdicts.

@@ -22,6 +22,7 @@ mod fold;
 mod host;
 mod jobs;
 mod minute;
+mod partition;
 mod recording;
 mod second;
 mod series;
@@ -32,6 +33,7 @@ pub use class::{Class, Kind};
 pub use compare::{Difference, differences, obstacles};
 pub use host::{CpuTimes, DeviceRow, DeviceSeries, HostRecord, HostRow, MemoryUse, Moved, Pressure, Stall};
 pub use minute::{Coarse, Minute};
+pub use partition::PartitionRecord;
 pub use second::{Second, Served};
 pub use tapes::Taped;
 
@@ -71,6 +73,8 @@ pub struct Run {
     pub cycles: Vec<(u32, CycleRecord)>,
     /// What a server saw of its objects.
     pub objects: Vec<ObjectRecord>,
+    /// What the partitions of its cache did in each point.
+    pub partitions: Vec<PartitionRecord>,
     /// Whether it was what was asked for.
     pub verdicts: Vec<Verdict>,
     /// What the reader must know. One line each.

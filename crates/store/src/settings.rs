@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::mapped::{CacheSettings, MEMBERS_MAX, MapSettings, Named};
+use block::Bytes;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,8 @@ struct NamedSettings {
     log: Option<PathBuf>,
     /// Whether free blocks are given back to the file system or the device; they are by default.
     give_back: Option<bool>,
+    /// Memory of the maps at most, as in `2GiB`.
+    maps_memory: Option<String>,
 }
 
 /// A path, or a list of them.
@@ -98,13 +101,30 @@ impl OneOrMore {
     }
 }
 
-/// The log takes at most a 64th of a small file system.
+/// The least that maps can work with: those of 8 GiB of data.
+const MAPS_MEMORY_MIN: Bytes = Bytes::mib(1);
+
+/// The log takes at most a 64th of a small file system, the maps at most half of the memory.
 pub(crate) fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreError> {
     let space = uring::space::space(dir).map_err(StoreError::file(dir, "ask for its space"))?;
     let most = MapSettings::default();
     let log = (space.available.0 / 64).clamp(256 << 10, most.log) / 4096 * 4096;
     let give_back = settings.pool.give_back.unwrap_or(most.give_back);
-    Ok(MapSettings { named: named_by(dir, settings)?, cache: settings.cache, log, give_back, ..most })
+    let memory = maps_memory(dir, settings)?;
+    Ok(MapSettings { named: named_by(dir, settings)?, cache: settings.cache, log, give_back, memory, ..most })
+}
+
+fn maps_memory(dir: &Path, settings: &Settings) -> Result<Option<Bytes>, StoreError> {
+    let Some(said) = &settings.pool.maps_memory else {
+        return Ok(uring::usage::memory_most().map(|most| Bytes((most.0 / 2).max(MAPS_MEMORY_MIN.0))));
+    };
+    match said.parse::<Bytes>() {
+        Ok(memory) if memory >= MAPS_MEMORY_MIN => Ok(Some(memory)),
+        _ => {
+            let reason = format!("[pool] maps_memory = {said:?}: must be a size of at least 1 MiB, such as \"2GiB\"");
+            Err(StoreError::Settings { path: dir.join(SETTINGS), reason })
+        }
+    }
 }
 
 /// The files and devices that the settings of a pool's folder name.

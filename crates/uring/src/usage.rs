@@ -1,6 +1,7 @@
 //! What threads and the process have used: CPU time, memory, switches.
 
 use block::{Bytes, Span};
+use std::path::{Path, PathBuf};
 
 use crate::clock::read;
 
@@ -22,6 +23,25 @@ pub fn thread_busy() -> Span {
 /// CPU time of all threads of the process so far, ended ones included.
 pub fn process_cpu() -> Span {
     Span::from_nanos(read(libc::CLOCK_PROCESS_CPUTIME_ID))
+}
+
+/// The memory that this process may have, where the system tells it: the machine's, or less where
+/// its control group has a limit.
+pub fn memory_most() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let machine = line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()?.checked_mul(1024)?;
+    let limit = own_group("memory.max").and_then(|path| std::fs::read_to_string(path).ok());
+    // `max` is no number.
+    let limit = limit.and_then(|text| text.trim().parse::<u64>().ok());
+    Some(Bytes(limit.map_or(machine, |limit| limit.min(machine))))
+}
+
+/// A file of our own control group, where the machine has such groups (version 2).
+pub fn own_group(file: &str) -> Option<PathBuf> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/')).join(file))
 }
 
 /// Whose usage.

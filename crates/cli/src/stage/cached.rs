@@ -8,12 +8,12 @@
 //! Writes, trims and zeroes go to the device and change nothing of what is there, as in the server,
 //! where they update it.
 
-use admin::{Administration, CacheMemory, Effect};
+use admin::{Administration, CacheMemory, CacheSeen, Effect};
 use block::{Bytes, Completion, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use cache::{Cache, Eviction, Key, PartitionId};
 use stats::run::Hits;
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use workload::plan::CACHE_PAGE;
 
@@ -74,6 +74,28 @@ impl Memory {
     /// What each object's reads asked since this was last called.
     pub fn take_asked(&self) -> Vec<(ObjectId, Hits)> {
         self.0.borrow_mut().asked.drain().collect()
+    }
+
+    /// What each partition did and holds, by number.
+    pub fn seen(&self, administration: &Administration) -> BTreeMap<u32, CacheSeen> {
+        let state = self.0.borrow();
+        let numbers = std::iter::once(0).chain(administration.partitions.all().map(|partition| partition.id));
+        let seen = numbers.filter_map(|id| {
+            let (counts, size, resident) = state.cache.statistics(PartitionId(id as u8))?;
+            let bytes = |pages: u32| Bytes(u64::from(pages) * CACHE_PAGE);
+            let seen = CacheSeen {
+                hits: counts.hits,
+                misses: counts.misses,
+                inserted: counts.inserted,
+                evicted: counts.evicted,
+                invalidated: counts.invalidated,
+                size: bytes(size),
+                resident: bytes(resident),
+                ..CacheSeen::default()
+            };
+            Some((id, seen))
+        });
+        seen.collect()
     }
 
     /// Whether all pages of a read are there; from now on they are.

@@ -2,7 +2,8 @@
 
 use super::cached::{Cached, Memory};
 use super::device::built_for;
-use admin::Administration;
+use super::seen;
+use admin::{Administration, CacheSeen};
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Completion, Driver as _, ObjectId, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
@@ -10,8 +11,8 @@ use engine::{Hub, Managed, StageError};
 use qos::{Gate, RegistrySettings};
 use server::Accounts;
 use stats::LimitsInForce;
-use stats::run::Hits;
-use std::collections::HashMap;
+use stats::run::{Hits, PartitionRecord};
+use std::collections::{BTreeMap, HashMap};
 use workload::plan::Device;
 
 /// A server without sockets and disks.
@@ -26,6 +27,8 @@ pub struct Model {
     used: HashMap<ObjectId, u64>,
     /// Its cache.
     memory: Option<Memory>,
+    /// What the partitions of its cache had done when that was last asked.
+    cached: BTreeMap<u32, CacheSeen>,
 }
 
 /// The gate around the device, and what passed it.
@@ -80,6 +83,7 @@ impl Model {
             administration: Administration::new(settings),
             used: HashMap::new(),
             memory,
+            cached: BTreeMap::new(),
         };
         model.administration.partitions.memory = of.cache.map(Memory::told);
         for line in set_up {
@@ -129,6 +133,12 @@ impl Managed for Model {
 
     fn used(&mut self) -> Vec<(String, Bytes)> {
         self.administration.used_by_volume(&|lun| self.used.get(&lun).copied().unwrap_or(0))
+    }
+
+    fn partitions(&mut self) -> Vec<PartitionRecord> {
+        let Some(memory) = &self.memory else { return Vec::new() };
+        let now = memory.seen(&self.administration);
+        seen::partitions(&self.administration, now, &mut self.cached)
     }
 }
 

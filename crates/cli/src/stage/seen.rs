@@ -1,12 +1,13 @@
 //! What a server or the simulator saw of its objects in a second, in the recorder's words.
 
-use admin::Administration;
+use admin::{Administration, CacheSeen, DEFAULT_PARTITION};
 use block::{Cause, ObjectId, Span};
 use engine::ObjectSecond;
 use qos::GroupId;
 use server::{AccountRow, Control, HeldAt, fared, held_by, trace_of};
-use stats::run::Hits;
+use stats::run::{Hits, PartitionRecord};
 use stats::{DispatchTrace, Waits};
+use std::collections::BTreeMap;
 
 /// Knows what people call objects and groups.
 pub trait Names {
@@ -87,6 +88,29 @@ fn part_stalls(waits: &mut Waits, said: &qos::ObjectAccount) {
         let part = Span::from_secs_f64(waits.ceiling.as_secs_f64() * stalled / (stalled + limits));
         (waits.ceiling, waits.turn) = (waits.ceiling.saturating_sub(part), waits.turn + part);
     }
+}
+
+/// What the partitions of a cache did since they were as `before`, which then is as they are now.
+pub fn partitions(
+    administration: &Administration,
+    now: BTreeMap<u32, CacheSeen>,
+    before: &mut BTreeMap<u32, CacheSeen>,
+) -> Vec<PartitionRecord> {
+    let name = |id: &u32| administration.partitions.get(*id).map_or(DEFAULT_PARTITION.into(), |part| part.name.clone());
+    let record = |(id, seen): (&u32, &CacheSeen)| {
+        let done = seen.since(before.get(id).copied().unwrap_or_default());
+        PartitionRecord {
+            point: 0,
+            name: name(id),
+            size: done.size.0,
+            resident: done.resident.0,
+            asked: Hits { found: done.hits, missed: done.misses },
+            evicted: done.evicted,
+        }
+    };
+    let records = now.iter().map(record).collect();
+    *before = now;
+    records
 }
 
 /// A shared group: what its members dispatched together.

@@ -1,13 +1,17 @@
 //! The storage server in this process, for a run: a pool made for it, the server on its data
 //! thread, and the control socket.
 
+use super::seen;
 use crate::command::serve::io_settings;
+use admin::CacheSeen;
 use anyhow::{Context as _, Result};
 use block::Bytes;
 use engine::{Managed, StageError};
 use qos::RegistrySettings;
 use server::{Control, ControlSocket, Front, Listen, ServerLimits, Shard};
 use stats::LimitsInForce;
+use stats::run::PartitionRecord;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storage::Address;
@@ -19,6 +23,8 @@ pub struct Server {
     control: Arc<Mutex<Control>>,
     _socket: ControlSocket,
     address: Address,
+    /// What the partitions of its cache had done when that was last asked.
+    cached: BTreeMap<u32, CacheSeen>,
 }
 
 impl Server {
@@ -47,7 +53,7 @@ impl Server {
         }
         let control = Arc::new(Mutex::new(control));
         let commands = ControlSocket::open(&control_socket, Arc::clone(&control)).context("control socket")?;
-        Ok(Server { control, _socket: commands, address: Address::Unix(socket) })
+        Ok(Server { control, _socket: commands, address: Address::Unix(socket), cached: BTreeMap::new() })
     }
 
     /// Its administration, for as long as this is held.
@@ -77,5 +83,14 @@ impl Managed for Server {
 
     fn used(&mut self) -> Vec<(String, Bytes)> {
         self.control().used_by_volume().unwrap_or_default()
+    }
+
+    fn partitions(&mut self) -> Vec<PartitionRecord> {
+        let Server { control, cached, .. } = self;
+        let control = control.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = control.look(|administration, at| {
+            at.world.cache().map(|now| seen::partitions(administration, now, cached)).unwrap_or_default()
+        });
+        told.unwrap_or_default()
     }
 }

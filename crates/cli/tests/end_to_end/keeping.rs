@@ -164,3 +164,42 @@ fn a_database_that_may_not_be_written_is_left_alone() {
     assert_eq!(disk.sh("mount -o remount,rw .").code, Some(0));
     assert_eq!(disk.query("SELECT state FROM runs"), serde_json::json!([{ "state": "ended" }]));
 }
+
+/// What the partitions of a plan's cache did is kept with the run and on its page: a database of
+/// 1 MiB is read all over from a partition of 2 MiB and loses nothing.
+#[test]
+fn what_partitions_did_is_kept() {
+    const PLAN: &str = r#"
+title = "A partition"
+[server]
+svm = "svm01"
+cache = "4MiB"
+[[volume]]
+name = "database"
+size = "1MiB"
+[[workload]]
+name = "database"
+lun = "/vol/database/lun1"
+pattern = "sequential"
+block = "64k"
+depth = 1
+[[phase]]
+name = "read"
+seconds = 2
+commands = ["cache partition create -partition own -size 2MiB -volumes svm01:database"]
+"#;
+    let scratch = Scratch::new();
+    std::fs::write(scratch.join("plan.toml"), PLAN).unwrap();
+    let ended = run(seawall(scratch.path()).env(RESULTS, FILE).args(["run", "plan.toml", "--out", "out", "--quiet"]));
+    assert!(ended.has_verdict(), "{ended:?}");
+    let rows = query(&mut seawall(scratch.path()), "SELECT * FROM partitions ORDER BY partition_name DESC");
+    let (own, default) = (&rows[0], &rows[1]);
+    assert_eq!((&own["partition_name"], &own["size_bytes"]), (&Value::from("own"), &Value::from(2 << 20)), "{rows}");
+    assert_eq!((&own["resident_bytes"], &own["evicted"]), (&Value::from(1 << 20), &Value::from(0)), "{rows}");
+    // 256 pages come in, once each, and are found from then on.
+    assert!(own["missed"].as_u64() <= Some(256) && own["hit_share"].as_f64() > Some(0.5), "{rows}");
+    assert_eq!((&default["partition_name"], &default["found"]), (&Value::from("default"), &Value::from(0)), "{rows}");
+    let mut files = std::fs::read_dir(scratch.join("out")).unwrap().map(|entry| entry.unwrap().path());
+    let page = files.find(|path| path.extension().is_some_and(|ext| ext == "html")).unwrap();
+    assert!(std::fs::read_to_string(page).unwrap().contains("The cache by partition"));
+}

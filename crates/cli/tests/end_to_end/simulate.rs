@@ -283,6 +283,16 @@ fn a_partition_keeps_a_scan_from_pushing_a_database_out() {
     // 28 MiB read again and again fit into the whole cache, and not into what the partition leaves
     // of it.
     assert!(share(1, "one cache") > 0.9 && share(1, "partitions") < 0.9);
+    // By partition: alone in its own the database loses nothing, and the default one has 8 MiB.
+    let last = recording.phases.len() as u32 - 1;
+    let mut done = recording.partitions.iter().filter(|done| done.point == last);
+    let (default, database) = (done.next().unwrap(), done.next().unwrap());
+    assert_eq!(
+        (&*default.name, default.size, &*database.name, database.size),
+        ("default", 8 << 20, "database", 24 << 20)
+    );
+    assert_eq!((database.resident, database.evicted), (20 << 20, 0));
+    assert!(default.evicted > 0 && default.resident <= default.size, "{default:?}");
 }
 
 /// The run of a plan of the repository in virtual time, all of whose criteria held.

@@ -60,8 +60,12 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
+        Bench::with(Settings { capacity: 100, ..Settings::default() })
+    }
+
+    fn with(settings: Settings) -> Bench {
         let files = Files::new();
-        let core = recover(&mut &files, Settings { capacity: 100, ..Settings::default() }).unwrap();
+        let core = recover(&mut &files, settings).unwrap();
         let mut bench = Bench { core, files, next: 0 };
         bench.ask(1, 0, 1 << 20, What::Create { size: 1 << 20 }, false);
         bench.run();

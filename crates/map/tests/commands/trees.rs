@@ -107,3 +107,36 @@ fn clones_go_as_deep_as_there_may_be_trees() {
     assert_eq!(bench.answers(), [(more, Err(MapRefusal::TooMany(65_536)))]);
     assert_eq!((bench.core.trees().len(), bench.core.audit()), (65_536, vec![]));
 }
+
+/// A leaf is for 32 MiB. With three nodes a tree of two leaves and what is above them fits: a third
+/// leaf has no memory, nor has the copy of a shared one, blocks of the two that are there do, and a
+/// leaf that is given back makes room for another.
+#[test]
+fn the_maps_have_a_bound() {
+    const LEAF: u64 = 32 << 20;
+    let mut bench = Bench::with(Settings { capacity: 100, nodes_max: 3, ..Settings::default() });
+    bench.ask(2, 0, 0, What::Create { size: 8 * LEAF }, false);
+    bench.run();
+    bench.answers();
+    let write = |bench: &mut Bench, at: u64| {
+        bench.ask(2, at, 65536, What::Write, false);
+        bench.run();
+        bench.answers()[0].1
+    };
+    assert_eq!(
+        [0, LEAF, 65536, 2 * LEAF].map(|at| write(&mut bench, at)),
+        [Ok(()), Ok(()), Ok(()), Err(MapRefusal::Crowded)]
+    );
+    assert_eq!((bench.core.usage().nodes, bench.core.usage().nodes_max), (3 * 4096, 3 * 4096));
+    bench.ask(2, LEAF, LEAF, What::Trim, false);
+    bench.run();
+    bench.ask(2, 0, 0, What::Flush, false);
+    bench.run();
+    bench.answers();
+    assert_eq!([2 * LEAF, LEAF, 0].map(|at| write(&mut bench, at)), [Ok(()), Err(MapRefusal::Crowded), Ok(())]);
+    bench.ask(3, 0, 0, What::Share { from: 2, frozen: true }, false);
+    bench.run();
+    bench.answers();
+    assert_eq!(write(&mut bench, 0), Err(MapRefusal::Crowded), "its nodes would be copied");
+    assert_eq!(bench.core.audit(), vec![]);
+}

@@ -48,6 +48,7 @@ pub fn recording() -> Recording {
         phases,
         workloads,
         objects: objects(&scenes, volumes),
+        partitions: Vec::new(),
         verdicts: verdicts(),
         notes: vec![
             "io_uring is forbidden here (seccomp): threads with pread and pwrite serve the pool instead, which costs \

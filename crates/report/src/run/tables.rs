@@ -4,6 +4,8 @@ use super::{Run, figures};
 use crate::relation::{self, Ceiling};
 use crate::section::{Group, Table, TableCell, TableRow, Tables, Tone};
 use crate::{text, words};
+use block::Bytes;
+use stats::run::PartitionRecord;
 use stats::{Histogram, Phase, Tally, WorkloadRecord};
 
 /// The figures of a workload in a phase.
@@ -76,6 +78,37 @@ fn row(workload: &WorkloadRecord, tally: &Tally) -> TableRow {
 
 fn mean(histogram: &Histogram) -> String {
     if histogram.count() == 0 { "–".into() } else { text::millis(histogram.mean()) }
+}
+
+/// What the partitions of the server's cache did; `None` where no run had one.
+pub(super) fn partitions(runs: &[Run<'_>]) -> Option<Tables> {
+    let row = |done: &PartitionRecord| {
+        let share = done.asked.share().map_or("–".into(), |share| format!("{:.1}", share * 100.0));
+        let counts = [done.asked.found, done.asked.missed, done.evicted].map(text::thousands);
+        let sizes = [done.size, done.resident].map(|bytes| Bytes(bytes).to_string());
+        let cells = sizes.into_iter().chain([share]).chain(counts).map(TableCell::from).collect();
+        TableRow { name: done.name.clone(), remarks: Vec::new(), cells }
+    };
+    let group = |run: &Run<'_>, (index, phase): (usize, &Phase)| Group {
+        name: format!("{} {}", index + 1, phase.name),
+        remarks: Vec::new(),
+        rows: run.recording.partitions.iter().filter(|done| done.point as usize == index).map(row).collect(),
+    };
+    let columns = ["Partition", "Size", "Held at its end", "Found, %", "Found", "Missed", "Evicted"];
+    let table = |run: &Run<'_>| Table {
+        caption: run.name.clone(),
+        columns: columns.map(String::from).to_vec(),
+        groups: run.recording.phases.iter().enumerate().map(|phase| group(run, phase)).collect(),
+        words: false,
+    };
+    let tables: Vec<Table> = runs.iter().filter(|run| !run.recording.partitions.is_empty()).map(table).collect();
+    (!tables.is_empty()).then(|| Tables {
+        heading: "The cache by partition".into(),
+        lead: "What each partition might hold and held at the end of a phase, and what its reads found there; counts are pages."
+            .into(),
+        tables,
+        note: String::new(),
+    })
 }
 
 /// The commands of each phase in both forms; where one has more lines, the other is empty.

@@ -184,13 +184,19 @@ fn runs() -> impl Strategy<Value = Run> {
     let heading = (identities(), machines(), option::of(scales()), labels());
     let parties = (vec(places(), 0..3), vec(actors(), 2), vec(points(), 2));
     let figures = (cells(), series(), gates(), vec(cycles(), 0..3));
-    let told =
-        (vec(settings(), 0..3), vec(events(), 0..3), vec(objects(), 0..4), vec(verdicts(), 0..4), vec(text(), 0..4));
+    let told = (
+        vec(settings(), 0..3),
+        vec(events(), 0..3),
+        vec(objects(), 0..4),
+        vec(partitions(), 0..3),
+        vec(verdicts(), 0..4),
+        vec(text(), 0..4),
+    );
     (heading, parties, figures, told).prop_map(|(heading, parties, figures, told)| {
         let (identity, machine, scale, labels) = heading;
         let (mut places, mut actors, points) = parties;
         let (cells, series, gates, cycles) = figures;
-        let (settings, events, objects, verdicts, notes) = told;
+        let (settings, events, objects, partitions, verdicts, notes) = told;
         places.dedup();
         let known = places.len() as u32;
         actors.iter_mut().for_each(|actor: &mut RunActor| actor.place = actor.place.filter(|place| *place < known));
@@ -211,6 +217,7 @@ fn runs() -> impl Strategy<Value = Run> {
             events,
             cycles,
             objects,
+            partitions,
             verdicts,
             notes,
         }
@@ -477,6 +484,20 @@ fn objects() -> impl Strategy<Value = ObjectRecord> {
             used_end,
             trace,
             limits,
+        },
+    )
+}
+
+fn partitions() -> impl Strategy<Value = PartitionRecord> {
+    let number = || any::<u64>();
+    (any::<u32>(), text(), number(), number(), number(), number(), number()).prop_map(
+        |(point, name, size, resident, found, missed, evicted)| PartitionRecord {
+            point,
+            name,
+            size,
+            resident,
+            asked: Hits { found, missed },
+            evicted,
         },
     )
 }

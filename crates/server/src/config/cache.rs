@@ -54,7 +54,7 @@ impl CacheTable {
         // What says which page is where on the device is in memory too.
         let index = second.as_ref().map_or(0, |second| SecondPlace::memory(second.size, page as u32).0);
         let (mib, beside) = (|bytes: u64| bytes >> 20, buffers.0.saturating_add(index));
-        match crate::memory::most() {
+        match uring::usage::memory_most().map(|most| most.0) {
             Some(most) if memory.0.saturating_add(beside) > most && index > 0 => Err(format!(
                 "cache.memory: must be at most the machine's {} MiB less the {} of limits.memory and the {} that the index \
                  of the second level takes, got {} MiB; larger pages need less of an index",

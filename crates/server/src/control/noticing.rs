@@ -78,6 +78,7 @@ impl Control {
         let Some(pool) = measuring.aggregate().filter(|pool| pool.size > 0 && measuring.is_whole().is_ok()) else {
             return;
         };
+        self.look_at_maps(&pool.name);
         let percent = percent_used(pool.size, pool.available);
         let space = Space::of(percent, pool.available);
         let before = std::mem::replace(&mut self.watch.borrow_mut().space, space);
@@ -91,6 +92,18 @@ impl Control {
         let left = ontap::show::size(pool.available, ontap::value::SizeUnits::Binary);
         let text = format!("aggregate {} is {percent} % full, {left} are left", pool.name);
         self.events.note(Noticed::once(kind, pool.name, text));
+    }
+
+    /// Makes an event of maps that have no memory left, at the log's rate.
+    fn look_at_maps(&self, pool: &str) {
+        let Ok(Some(map::Usage { nodes, nodes_max, .. })) = self.shard.space() else { return };
+        if percent_used(nodes_max, nodes_max.saturating_sub(nodes)) < FULL_PERCENT {
+            return;
+        }
+        let [used, most] = [nodes, nodes_max].map(|bytes| ontap::show::size(bytes, ontap::value::SizeUnits::Binary));
+        let text =
+            format!("the maps of aggregate {pool} take {used} of {most}; give them more by maps_memory in [pool]");
+        self.events.note(Noticed::once(EventKind::MapsFull, pool.to_owned(), text));
     }
 
     /// Makes an event of what the cache keeps from now on.

@@ -79,8 +79,9 @@ impl Owner {
         });
         let limit = Some(self.limits.memory);
         let buffers = MemoryPart { name: "buffers", limit, allowed: limit, used: Bytes(self.claims.claimed()) };
-        let nodes = self.gate.inner().volumes().map_or(0, |volumes| volumes.core().usage().nodes);
-        let maps = MemoryPart { name: "maps", limit: None, allowed: None, used: Bytes(nodes) };
+        let maps = self.gate.inner().usage().unwrap_or_default();
+        let limit = Some(Bytes(maps.nodes_max)).filter(|limit| limit.0 < u64::MAX);
+        let maps = MemoryPart { name: "maps", limit, allowed: limit, used: Bytes(maps.nodes) };
         let second = self.gate.inner().volumes().and_then(MappedVolumes::second_level).map(|second| {
             let limit = Some(Bytes(second.memory.0 + SecondPlace::BUFFERS.0)).filter(|_| second.failed.is_none());
             MemoryPart { name: "second level", limit, allowed: limit, used: limit.unwrap_or_default() }

@@ -14,6 +14,7 @@ impl Run {
             |(number, actor): (usize, &RunActor)| self.workload(number as u32, actor, Span::ZERO, points.clone());
         Recording {
             objects: self.objects.clone(),
+            partitions: self.partitions.clone(),
             host: self.host.clone(),
             workloads: self.actors.iter().enumerate().map(workload).collect(),
             ..self.heading()

@@ -16,7 +16,7 @@ use super::members::{Members, SEGMENT};
 use super::places::{Marks, Named, Places};
 use crate::catalogue::first_edition;
 use crate::doubt::Doubt;
-use block::Fault;
+use block::{Bytes, Fault};
 use map::{Agreed, Core, Media, RecoverError, Region, Report, Settings};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -47,6 +47,8 @@ pub struct MapSettings {
     pub log: u64,
     /// Whether free blocks are given back to the file system or the device.
     pub give_back: bool,
+    /// Memory of the maps' nodes at most; `None`: no bound of its own.
+    pub memory: Option<Bytes>,
 }
 
 impl Default for MapSettings {
@@ -57,6 +59,7 @@ impl Default for MapSettings {
             capacity: None,
             log: 8 << 20,
             give_back: true,
+            memory: None,
         }
     }
 }
@@ -151,7 +154,9 @@ impl MappedPool {
             None => places.members().capacity(&rooms(&places, &data)?),
         };
         let segment = if several { SEGMENT } else { Settings::default().segment };
-        let map_settings = Settings { capacity: capacity / map::BLOCK, align, segment, ..Settings::default() };
+        let nodes_max = settings.memory.map_or(u64::MAX, |memory| memory.0 / map::PAGE);
+        let map_settings =
+            Settings { capacity: capacity / map::BLOCK, align, nodes_max, segment, ..Settings::default() };
         let mut core = recover(&places, map_settings)?;
         must_be_long_enough(&places, &data, &core)?;
         let (locks, marks) = (places.claim(core.pool())?, places.marks(core.pool()));

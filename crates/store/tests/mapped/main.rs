@@ -25,6 +25,7 @@ const PAGED: MapSettings = MapSettings {
     capacity: Some(64 << 20),
     log: 64 << 10,
     give_back: true,
+    memory: None,
 };
 
 struct Bench {
