@@ -5,11 +5,14 @@
 #[cfg(not(feature = "psk"))]
 mod absent;
 pub mod secret;
+mod trust;
 
 #[cfg(not(feature = "psk"))]
 pub use absent::{FileError, Key, Keys, PskError, Pulled, Session};
 #[cfg(feature = "psk")]
 pub use psk::{FileError, Key, Keys, PskError, Pulled, Session};
+
+pub use trust::{Trust, TrustError, certificates};
 
 use rustls::Connection;
 use rustls::pki_types::CertificateDer;

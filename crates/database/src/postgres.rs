@@ -3,6 +3,7 @@
 mod address;
 mod connection;
 mod setup;
+mod stream;
 mod watch;
 mod wire;
 

@@ -41,14 +41,16 @@ impl Scheme {
 
     const fn encryption(self) -> &'static str {
         match self {
-            Scheme::Postgres => "sslmode must be disable, allow or prefer",
-            Scheme::Mysql => "ssl-mode must be disabled or preferred",
+            Scheme::Postgres => "sslmode must be disable, allow, prefer, require, verify-ca or verify-full",
+            Scheme::Mysql => {
+                "ssl-mode must be disabled or preferred: connections are not encrypted; use a Unix socket or a tunnel"
+            }
         }
     }
 
     const fn parameters(self) -> &'static [&'static str] {
         match self {
-            Scheme::Postgres => &["host", "port", "user", "dbname", "application_name", "sslmode"],
+            Scheme::Postgres => &["host", "port", "user", "dbname", "application_name", "sslmode", "sslrootcert"],
             Scheme::Mysql => &["socket", "ssl-mode"],
         }
     }
@@ -80,8 +82,8 @@ pub enum AddressError {
         /// The nearest.
         near: Option<&'static str>,
     },
-    /// Connections are not encrypted.
-    #[error("{rule}: connections are not encrypted; use a Unix socket or a tunnel", rule = .0.encryption())]
+    /// No such way to encrypt connections.
+    #[error("{rule}", rule = .0.encryption())]
     Encryption(Scheme),
 }
 

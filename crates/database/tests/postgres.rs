@@ -7,11 +7,21 @@ mod work;
 
 use database::{Database, Error, Isolation, PointWatcher, Private, Sqlite, Whistle};
 use oltp::{Counts, Failure, Indexes, Ledger, Mode, Rows, Session, Sizes, Table, TransactionMix};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use std::fs::Permissions;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use work::{Asked, JOBS, play, play_watched, set_up, wrong};
 
 /// A server, unless there is none to start.
 fn server(password: Option<&str>) -> Option<(TempDir, Private)> {
+    server_with(&[], password)
+}
+
+/// With these settings beside the usual ones.
+fn server_with(more: &[(&str, &str)], password: Option<&str>) -> Option<(TempDir, Private)> {
     if Private::programs().is_none() {
         assert!(std::env::var_os("CI").is_none(), "nothing may be skipped here: PostgreSQL is not installed");
         println!("skipped: PostgreSQL is not installed");
@@ -20,6 +30,7 @@ fn server(password: Option<&str>) -> Option<(TempDir, Private)> {
     let folder = tempfile::tempdir().unwrap();
     let settings =
         [("deadlock_timeout", "10ms"), ("max_connections", "40"), ("shared_buffers", "16MB"), ("fsync", "off")];
+    let settings = [&settings, more].concat();
     let server = Private::start(folder.path(), &settings, password).unwrap();
     Some((folder, server))
 }
@@ -234,4 +245,86 @@ fn a_password_is_needed_where_the_server_wants_one() {
     assert!(with(None).unwrap_err().to_string().contains("set PGPASSWORD"));
     let refused = with(Some("hunter3")).unwrap_err().to_string();
     assert!(refused.contains("28P01") && !refused.contains("hunter3"), "{refused}");
+}
+
+/// An authority, and a certificate of it for `localhost` where a server looks for it.
+fn papers(server: &Private, folder: &Path) -> PathBuf {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+    let owner = std::fs::metadata(server.data()).unwrap();
+    for (name, text) in [("server.crt", certificate.pem()), ("server.key", key.serialize_pem())] {
+        let path = server.data().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
+    }
+    let file = folder.join("ca.crt");
+    std::fs::write(&file, authority.pem()).unwrap();
+    file
+}
+
+/// A server that lets nobody in over TCP in the clear: what each `sslmode` comes to, and who is not
+/// trusted.
+#[test]
+fn connections_are_encrypted_as_sslmode_says() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let Some((folder, server)) = server_with(&[("listen_addresses", "localhost"), ("port", &port)], None) else {
+        return;
+    };
+    let socket = format!("{}&port={port}", server.url());
+    let edit = |sql: &str| {
+        let status = server.command("psql").env("PGPORT", &port).args(["-qv", "ON_ERROR_STOP=1", "-c", sql]).status();
+        assert!(status.unwrap().success(), "{sql}");
+    };
+    let engine = |host: &str, parameters: &str| {
+        let url = format!("postgres://seawall@{host}:{port}/postgres?{parameters}");
+        named(&url).engine().map_err(|error| error.to_string())
+    };
+    assert!(engine("127.0.0.1", "").is_ok(), "prefer: in the clear where the server cannot");
+    let refused = engine("127.0.0.1", "sslmode=require").unwrap_err();
+    assert!(refused.contains("the server does not encrypt connections, and sslmode wants it"), "{refused}");
+    let authority = papers(&server, folder.path());
+    let rules = "local all all trust\nhostssl all all all trust\n";
+    std::fs::write(server.data().join("pg_hba.conf"), rules).unwrap();
+    edit("ALTER SYSTEM SET ssl = on");
+    edit("SELECT pg_reload_conf()");
+    let trusting = |mode: &str| format!("sslmode={mode}&sslrootcert={}", authority.display());
+    // The server reads its settings when it comes to it.
+    let mut clear = engine("127.0.0.1", "sslmode=disable");
+    while clear.is_ok() {
+        clear = engine("127.0.0.1", "sslmode=disable");
+    }
+    assert!(clear.as_ref().unwrap_err().contains("28000"), "{clear:?}");
+    for (host, parameters) in [
+        ("127.0.0.1", ""),
+        ("127.0.0.1", "sslmode=require"),
+        ("127.0.0.1", &*trusting("require")),
+        ("127.0.0.1", &*trusting("verify-ca")),
+        ("localhost", &*trusting("verify-full")),
+    ] {
+        assert!(engine(host, parameters).is_ok(), "{host} {parameters}: {:?}", engine(host, parameters));
+    }
+    assert!(named(&format!("{socket}&sslmode=verify-full")).engine().is_ok(), "a socket is not encrypted");
+    let named_else = engine("127.0.0.1", &trusting("verify-full")).unwrap_err();
+    assert!(named_else.contains("TLS: ") && named_else.contains("127.0.0.1"), "{named_else}");
+    let other = folder.path().join("other.crt");
+    std::fs::write(
+        &other,
+        CertificateParams::new(Vec::new()).unwrap().self_signed(&KeyPair::generate().unwrap()).unwrap().pem(),
+    )
+    .unwrap();
+    let unknown = engine("localhost", &format!("sslmode=verify-ca&sslrootcert={}", other.display())).unwrap_err();
+    assert!(unknown.contains("TLS: ") && !unknown.contains('\n'), "{unknown}");
+    let none = engine("localhost", "sslmode=verify-full&sslrootcert=/none.crt").unwrap_err();
+    assert!(none.contains("/none.crt: "), "{none}");
+    // All of the work goes over it: COPY, statements, what is watched.
+    let database = named(&format!("postgres://seawall@localhost:{port}/postgres?{}", trusting("verify-full")));
+    set_up(&database, 1, 100);
+    let ledger = play(&database, Asked { users: 2, transactions: 200, mode: Mode::Statements });
+    assert!(ledger.whole().commits > 0);
+    assert_eq!(wrong(&database), []);
 }

@@ -50,7 +50,7 @@ const JOINING: [(&str, &str); 21] = [
 const BENEATH: [(&str, &[&str]); 7] = [
     ("api", &["cipher", "server", "uring"]),
     ("cipher", &["psk"]),
-    ("database", &["uring"]),
+    ("database", &["cipher", "uring"]),
     ("storage", &["cipher", "uring"]),
     ("store", &["uring"]),
     ("engine", &["storage", "uring"]),

@@ -2,6 +2,7 @@
 //! behind it.
 
 use crate::url::{AddressError, Environment, Scheme, Url, bracketed, is_local};
+use cipher::Trust;
 use std::path::{Path, PathBuf};
 
 /// A server, a database in it, and a role.
@@ -15,8 +16,21 @@ pub struct Address {
     pub user: String,
     /// The database.
     pub database: String,
+    /// How the connection is encrypted, where it is one of TCP.
+    pub encryption: Encryption,
     /// Never printed.
     password: Option<String>,
+}
+
+/// Whether connections are encrypted, as libpq's `sslmode` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// `disable`, and `allow`: not.
+    Never,
+    /// `prefer`: where the server can, with whoever answers.
+    Preferred,
+    /// The others: always, with a server that is trusted so far.
+    Required(Trust),
 }
 
 /// Where a server listens.
@@ -38,32 +52,49 @@ impl Address {
     /// It is none.
     pub fn parse(url: &str, environment: Environment<'_>) -> Result<Address, AddressError> {
         let mut url = Url::parse(Scheme::Postgres, url)?;
+        let (mut mode, mut authority) = (None, None);
         for (name, value) in std::mem::take(&mut url.parameters) {
             match name {
                 "host" => url.host = Some(value),
                 "port" => url.port = Some(value),
                 "user" => url.user = Some(value),
                 "dbname" => url.database = Some(value),
-                "sslmode" if !matches!(value.as_str(), "disable" | "allow" | "prefer") => {
-                    return Err(AddressError::Encryption(Scheme::Postgres));
-                }
+                "sslmode" => mode = Some(value),
+                "sslrootcert" => authority = Some(value),
                 _ => {}
             }
         }
+        let mode = mode.or_else(|| environment("PGSSLMODE"));
+        let authority = authority.or_else(|| environment("PGSSLROOTCERT"));
+        let home = || PathBuf::from(environment("HOME").unwrap_or_default()).join(".postgresql/root.crt");
+        let encryption = encryption(mode.as_deref(), authority.map(PathBuf::from), home)
+            .ok_or(AddressError::Encryption(Scheme::Postgres))?;
         let port = url.port_or(environment("PGPORT"), 5432)?;
         let host = url.host.or_else(|| environment("PGHOST")).unwrap_or_else(|| SOCKETS.into());
         let host = if host.starts_with('/') { Host::Folder(host.into()) } else { Host::Tcp(host) };
         let user = url.user.or_else(|| environment("PGUSER")).or_else(|| environment("USER"));
         let user = user.unwrap_or_else(|| "postgres".into());
         let database = url.database.or_else(|| environment("PGDATABASE")).unwrap_or_else(|| user.clone());
-        Ok(Address { host, port, user, database, password: environment("PGPASSWORD") })
+        Ok(Address { host, port, user, database, encryption, password: environment("PGPASSWORD") })
     }
 
     /// As a URL without a password.
     pub fn name(&self) -> String {
         match &self.host {
             Host::Tcp(host) => {
-                format!("postgres://{}@{}:{}/{}", self.user, bracketed(host), self.port, self.database)
+                let encrypted = match &self.encryption {
+                    Encryption::Preferred => String::new(),
+                    Encryption::Never => "?sslmode=disable".into(),
+                    Encryption::Required(Trust::Anybody) => "?sslmode=require".into(),
+                    Encryption::Required(Trust::Authority(file)) => {
+                        format!("?sslmode=verify-ca&sslrootcert={}", file.display())
+                    }
+                    Encryption::Required(Trust::Name(file)) => {
+                        format!("?sslmode=verify-full&sslrootcert={}", file.display())
+                    }
+                };
+                let Address { user, port, database, .. } = self;
+                format!("postgres://{user}@{}:{port}/{database}{encrypted}", bracketed(host))
             }
             Host::Folder(folder) => {
                 format!("postgres://{}@/{}?host={}&port={}", self.user, self.database, folder.display(), self.port)
@@ -113,6 +144,19 @@ impl std::fmt::Debug for Address {
     }
 }
 
+/// What `sslmode` and `sslrootcert` come to; `None` for a mode that there is not. As in libpq, a
+/// certificate that is named is looked at by `require` too.
+fn encryption(mode: Option<&str>, authority: Option<PathBuf>, home: impl FnOnce() -> PathBuf) -> Option<Encryption> {
+    Some(match mode.unwrap_or("prefer") {
+        "disable" | "allow" => Encryption::Never,
+        "prefer" => Encryption::Preferred,
+        "require" => Encryption::Required(authority.map_or(Trust::Anybody, Trust::Authority)),
+        "verify-ca" => Encryption::Required(Trust::Authority(authority.unwrap_or_else(home))),
+        "verify-full" => Encryption::Required(Trust::Name(authority.unwrap_or_else(home))),
+        _ => return None,
+    })
+}
+
 /// The fields of a line of a password file: with colons between them, which a backslash may
 /// precede.
 fn fields(line: &str) -> Vec<String> {
@@ -159,19 +203,38 @@ mod tests {
         assert_eq!(of("postgres://h:0/d"), Err(AddressError::Port));
         assert_eq!(of("postgres://h:x/d"), Err(AddressError::Port));
         assert_eq!(of("postgres://h/%2"), Err(AddressError::Form(Scheme::Postgres)));
-        assert_eq!(of("postgres://h/d?sslmode=require"), Err(AddressError::Encryption(Scheme::Postgres)));
+        assert_eq!(of("postgres://h/d?sslmode=required"), Err(AddressError::Encryption(Scheme::Postgres)));
         let near = Some("dbname");
         assert_eq!(
             of("postgres://h/?dbnam=x"),
             Err(AddressError::Parameter { scheme: Scheme::Postgres, name: "dbnam".into(), near })
         );
         let said = of("postgres://h/?dbnam=x").unwrap_err().to_string();
-        assert!(
-            said.ends_with("did you mean dbname?; there are host, port, user, dbname, application_name and sslmode")
-        );
+        assert!(said.ends_with(
+            "did you mean dbname?; there are host, port, user, dbname, application_name, sslmode and sslrootcert"
+        ));
         for wrong in ["postgres://u:hunter2@h/d", "postgres://h/d?password=hunter2"] {
             assert!(!of(wrong).unwrap_err().to_string().contains("hunter2"));
         }
+    }
+
+    #[test]
+    fn encryption_is_said_as_to_libpq() {
+        let of = |url: &str| {
+            let set = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
+            Address::parse(url, &set).map(|address| address.encryption).unwrap()
+        };
+        let required = Encryption::Required;
+        assert_eq!(of("postgres://h/d"), Encryption::Preferred);
+        assert_eq!(of("postgres://h/d?sslmode=allow"), Encryption::Never);
+        assert_eq!(of("postgres://h/d?sslmode=require"), required(Trust::Anybody));
+        assert_eq!(of("postgres://h/d?sslmode=require&sslrootcert=/ca"), required(Trust::Authority("/ca".into())));
+        let usual = "/home/me/.postgresql/root.crt";
+        assert_eq!(of("postgres://h/d?sslmode=verify-ca"), required(Trust::Authority(usual.into())));
+        let full = Address::parse("postgres://u@h/d?sslmode=verify-full&sslrootcert=/ca", &|_| None).unwrap();
+        assert_eq!(full.encryption, required(Trust::Name("/ca".into())));
+        assert_eq!(full.name(), "postgres://u@h:5432/d?sslmode=verify-full&sslrootcert=/ca");
+        assert_eq!(Address::parse(&full.name(), &|_| None).unwrap(), full);
     }
 
     #[test]

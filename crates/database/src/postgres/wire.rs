@@ -5,7 +5,8 @@
 //! them ([decision 0502](../../../../docs/decisions/0502-postgresql.md)). Values go and come as
 //! text.
 
-use super::address::{Address, Host};
+use super::address::Address;
+use super::stream::Stream;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator as _;
 use oltp::Value;
@@ -15,11 +16,8 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::{DataRowBody, ErrorResponseBody, Message};
 use postgres_protocol::message::frontend;
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Why a statement did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -56,10 +54,6 @@ type Result<T> = std::result::Result<T, WireError>;
 /// `pg_type`.
 const NUMBERS: [u32; 4] = [21, 23, 20, 1700];
 
-/// How long it may take to be connected.
-const CONNECTING: Duration = Duration::from_secs(10);
-/// After this much silence a server is lost: more than a statement may take ([`super::TIMEOUT`]).
-const SILENCE: Duration = Duration::from_secs(150);
 /// What one call receives at most.
 const PORTION: usize = 8 << 10;
 
@@ -79,11 +73,6 @@ struct Prepared {
     name: String,
     /// Whether each column is a number.
     numbers: Arc<[bool]>,
-}
-
-enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
 }
 
 impl Wire {
@@ -370,53 +359,4 @@ fn refusal(body: &ErrorResponseBody) -> io::Result<WireError> {
 
 fn unexpected(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the server asks for {what}"))
-}
-
-impl Stream {
-    fn open(address: &Address) -> io::Result<Stream> {
-        match &address.host {
-            Host::Folder(folder) => {
-                let path = folder.join(format!(".s.PGSQL.{}", address.port));
-                let stream = UnixStream::connect(&path)
-                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-                stream.set_read_timeout(Some(SILENCE))?;
-                Ok(Stream::Unix(stream))
-            }
-            Host::Tcp(host) => {
-                use std::net::ToSocketAddrs as _;
-                let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-                for place in (host.as_str(), address.port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&place, CONNECTING) {
-                        Ok(stream) => {
-                            stream.set_nodelay(true)?;
-                            stream.set_read_timeout(Some(SILENCE))?;
-                            return Ok(Stream::Tcp(stream));
-                        }
-                        Err(error) => last = io::Error::new(error.kind(), format!("{place}: {error}")),
-                    }
-                }
-                Err(last)
-            }
-        }
-    }
-
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let received = match self {
-                Stream::Tcp(stream) => stream.read(into),
-                Stream::Unix(stream) => stream.read(into),
-            };
-            match received {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                received => return received,
-            }
-        }
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Stream::Tcp(stream) => stream.write_all(bytes),
-            Stream::Unix(stream) => stream.write_all(bytes),
-        }
-    }
 }

@@ -5,12 +5,10 @@
 //! vouch for the server), and `client-cert.pem` with `client-key.pem` where the server wants to
 //! know its clients.
 
-use cipher::{CipherFault, Records};
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use cipher::{CipherFault, Records, Trust, TrustError};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -59,6 +57,15 @@ pub enum TlsError {
     Key(#[from] cipher::PskError),
 }
 
+impl From<TrustError> for TlsError {
+    fn from(error: TrustError) -> TlsError {
+        match error {
+            TrustError::File { path, why } => TlsError::File { path, why },
+            TrustError::Rustls(error) => error.into(),
+        }
+    }
+}
+
 impl From<CipherFault> for TlsError {
     fn from(fault: CipherFault) -> TlsError {
         match fault {
@@ -93,86 +100,21 @@ impl TlsChoice {
 }
 
 fn config(folder: &Path, check_name: bool) -> Result<ClientConfig, TlsError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let authority = folder.join("ca-cert.pem");
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(&authority)? {
-        roots.add(certificate).map_err(|error| file(&authority, &error))?;
-    }
-    let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-    let inner = inner.build().map_err(|error| file(&authority, &error))?;
-    let verifier = Verifier { inner, check_name };
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    let trust = if check_name { Trust::Name(authority) } else { Trust::Authority(authority) };
+    let builder = trust.config()?;
     let (certificate, key) = (folder.join("client-cert.pem"), folder.join("client-key.pem"));
     if !certificate.exists() && !key.exists() {
         return Ok(builder.with_no_client_auth());
     }
-    let chain = certificates(&certificate)?;
+    let chain = cipher::certificates(&certificate)?;
     let text = cipher::secret::read(&key).map_err(|error| file(&key, &error))?;
     let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| file(&key, &error))?;
     Ok(builder.with_client_auth_cert(chain, key)?)
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let found = found.map_err(|error| file(path, &error))?;
-    if found.is_empty() { Err(file(path, &"has no certificate in it")) } else { Ok(found) }
-}
-
 fn file(path: &Path, why: &dyn std::fmt::Display) -> TlsError {
     TlsError::File { path: path.into(), why: why.to_string() }
-}
-
-/// The usual checks; the name's only where there is a name to expect.
-#[derive(Debug)]
-struct Verifier {
-    inner: Arc<WebPkiServerVerifier>,
-    check_name: bool,
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        chain: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        use CertificateError::{NotValidForName, NotValidForNameContext};
-        match self.inner.verify_server_cert(certificate, chain, name, ocsp, now) {
-            // The name is what is looked at last: everything else was good.
-            Err(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }))
-                if !self.check_name =>
-            {
-                Ok(ServerCertVerified::assertion())
-            }
-            other => other,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
 }
 
 /// A session past its handshake: clear text goes in and records come out, and the other way round.

@@ -1,0 +1,127 @@
+//! Whom a client trusts: the checks of a server's certificate.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WantsClientCert, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is asked of a server's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Nothing: what is sent is encrypted, to whoever answers.
+    Anybody,
+    /// One of the authorities in this file has signed it.
+    Authority(PathBuf),
+    /// That, and it has the name of the host that was asked for.
+    Name(PathBuf),
+}
+
+/// Why certificates cannot be used; one line.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// A file of certificates.
+    #[error("{}: {why}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The library takes none of its own protocol versions.
+    #[error("TLS: {0}")]
+    Rustls(#[from] rustls::Error),
+}
+
+impl Trust {
+    /// The beginning of a client's configuration; what is left to say is who the client is.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    pub fn config(&self) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, TrustError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let authority = match self {
+            Trust::Anybody => None,
+            Trust::Authority(file) | Trust::Name(file) => Some(authority(file, &provider)?),
+        };
+        let verifier = Verifier { authority, name: matches!(self, Trust::Name(_)), provider: Arc::clone(&provider) };
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)))
+    }
+}
+
+fn authority(file: &Path, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, TrustError> {
+    let wrong = |why: &dyn std::fmt::Display| TrustError::File { path: file.into(), why: why.to_string() };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(|error| wrong(&error))?;
+    }
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    verifier.build().map_err(|error| wrong(&error))
+}
+
+/// The certificates in a file.
+///
+/// # Errors
+/// It cannot be read, or has none.
+pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TrustError> {
+    let wrong = |why: String| TrustError::File { path: path.into(), why };
+    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let found = found.map_err(|error| wrong(error.to_string()))?;
+    if found.is_empty() { Err(wrong("has no certificate in it".into())) } else { Ok(found) }
+}
+
+#[derive(Debug)]
+struct Verifier {
+    /// `None` looks at no certificate.
+    authority: Option<Arc<WebPkiServerVerifier>>,
+    name: bool,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use CertificateError::{NotValidForName, NotValidForNameContext};
+        let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
+        match authority.verify_server_cert(certificate, chain, name, ocsp, now) {
+            // The name is what is looked at last: everything else was good.
+            Err(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) if !self.name => {
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    // The server has the key of its certificate, whoever it is.
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
