@@ -44,6 +44,8 @@ pub struct Second {
     pub client_busy: f64,
     /// Time in which the server's thread was kept from the processor, see [`Point::stalled`].
     pub stalled: Span,
+    /// How often connections began to wait for the server's link, where it has limits.
+    pub link_waits: u64,
     /// What the server has to say about its policies, one line; empty when nothing.
     pub advice: String,
 }
@@ -231,16 +233,20 @@ impl<'a> Conductor<'a> {
         if most_asked(spec).is_some_and(|most| ops as f64 >= PACE_KEPT * most * length.as_secs_f64()) {
             return HeldBy::Pace;
         }
+        let service = seen.tape.merged(|track| &track.service);
+        let device = server.map_or(service.mean(), |object| object.device.mean());
+        // A request is let in when the link has carried those before it: only then it is the gate's.
+        let inside = server.map_or(device, |object| object.queued.mean() + device);
+        if second.link_waits > 0 && inside * 2 < service.mean() {
+            return HeldBy::Link;
+        }
         if second.server_busy.max(second.client_busy) > BUSY_LIMIT {
             return HeldBy::Cpu;
         }
-        let service = seen.tape.merged(|track| &track.service);
-        let device = server.map_or(service.mean(), |object| object.device.mean());
         // Most of the time passed neither in the gate nor in the device: on the way, for want of a
         // processor. Counted from the hand-over, because an open loop that is behind waits before
         // that, for whatever reason.
-        let known = server.map_or(device, |object| object.queued.mean() + device);
-        if known * 2 < service.mean() && known > Span::ZERO && device > self.idle_service * 2 {
+        if inside * 2 < service.mean() && inside > Span::ZERO && device > self.idle_service * 2 {
             return HeldBy::Cpu;
         }
         if device > self.idle_service * 2 { HeldBy::Disk } else { HeldBy::Depth }

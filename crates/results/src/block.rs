@@ -145,7 +145,7 @@ pub(crate) fn unpack_minute(bytes: &[u8]) -> Option<Minute> {
 }
 
 /// By number in the block; new ones go to the end.
-const HELD_BY: [HeldBy; 11] = [
+const HELD_BY: [HeldBy; 12] = [
     HeldBy::Nothing,
     HeldBy::CeilingIops,
     HeldBy::CeilingThroughput,
@@ -157,6 +157,7 @@ const HELD_BY: [HeldBy; 11] = [
     HeldBy::Depth,
     HeldBy::Pace,
     HeldBy::Stalled,
+    HeldBy::Link,
 ];
 
 /// By number in the block; new ones go to the end.

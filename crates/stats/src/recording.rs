@@ -299,6 +299,8 @@ pub enum HeldBy {
     Pace,
     /// The server did not run: its processor was away while requests waited that might have gone.
     Stalled,
+    /// What the server's link may carry: of its connection, or of all of them.
+    Link,
 }
 
 /// How a floor fared over an interval.
@@ -394,6 +396,7 @@ impl std::fmt::Display for HeldBy {
             HeldBy::Depth => "its depth",
             HeldBy::Pace => "its own pace",
             HeldBy::Stalled => "server stalled",
+            HeldBy::Link => "the network",
         })
     }
 }

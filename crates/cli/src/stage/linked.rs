@@ -1,10 +1,10 @@
 //! A connection of a simulated client, of which its server's link carries only so much: the rules
 //! are the server's own, on the virtual clock.
 
-use block::{Completion, Op, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use block::{Completion, Op, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use server::{LinkMeter, LinkSettings};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 /// Tickets of requests that had to wait; no device has that many.
@@ -25,13 +25,27 @@ impl Link {
         Link(Rc::new(RefCell::new(Shared { meter: LinkMeter::new(settings), connections: 0 })))
     }
 
+    /// How often connections began to wait so far.
+    pub fn waits(&self, now: Time) -> u64 {
+        let seen = self.0.borrow().meter.seen(now);
+        seen.flow_waits + seen.whole_waits
+    }
+
     /// A new connection to that target.
     pub fn connect(&self, inner: Box<dyn Target>) -> Linked {
         let shared = &mut *self.0.borrow_mut();
         let connection = shared.connections;
         shared.meter.begin(connection);
         shared.connections += 1;
-        Linked { inner, link: self.clone(), connection, waiting: VecDeque::new(), tickets: OURS, until: None }
+        Linked {
+            inner,
+            link: self.clone(),
+            connection,
+            waiting: VecDeque::new(),
+            waited: HashMap::new(),
+            tickets: OURS,
+            until: None,
+        }
     }
 }
 
@@ -40,8 +54,10 @@ pub struct Linked {
     inner: Box<dyn Target>,
     link: Link,
     connection: u32,
-    /// Requests that the link has not carried yet, in their order.
-    waiting: VecDeque<Request>,
+    /// Requests that the link has not carried yet, in their order, and since when.
+    waiting: VecDeque<(Time, Request)>,
+    /// How long those that it has carried since waited for it, by tag.
+    waited: HashMap<u64, Span>,
     tickets: u64,
     /// When the first of them may go on.
     until: Option<Time>,
@@ -83,7 +99,7 @@ impl Target for Linked {
                 return self.carry(now, request);
             }
         }
-        self.waiting.push_back(request);
+        self.waiting.push_back((now, request));
         self.wait(now);
         self.tickets += 1;
         Submitted::Taken(Ticket(self.tickets))
@@ -91,8 +107,9 @@ impl Target for Linked {
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
         self.until = None;
-        while let Some(request) = self.waiting.pop_front() {
+        while let Some((since, request)) = self.waiting.pop_front() {
             self.until = self.let_in(now);
+            let tag = request.tag;
             let back = match self.until {
                 Some(_) => Some(request),
                 None => match self.carry(now, request) {
@@ -101,12 +118,18 @@ impl Target for Linked {
                 },
             };
             if let Some(request) = back {
-                self.waiting.push_front(request);
+                self.waiting.push_front((since, request));
                 break;
             }
+            self.waited.insert(tag, now.since(since));
         }
         self.wait(now);
+        let before = out.len();
         self.inner.poll(now, out);
+        // As a client sees it, who handed the request over when it came here.
+        for completion in &mut out[before..] {
+            completion.service += self.waited.remove(&completion.tag).unwrap_or_default();
+        }
     }
 
     fn next_wakeup(&self) -> Wakeup {

@@ -28,6 +28,8 @@ pub struct Real {
     backend: String,
     clock: Clock,
     last: Time,
+    /// How often connections had begun to wait for the server's link by then.
+    link_waits: u64,
 }
 
 impl Real {
@@ -62,7 +64,7 @@ impl Real {
         };
         let worker = hosts(plan, places, address, no_io_uring)?;
         let clock = Clock::new();
-        Ok(Real { worker, server, backend, clock, last: clock.now() })
+        Ok(Real { worker, server, backend, clock, last: clock.now(), link_waits: 0 })
     }
 
     /// What the server's I/O runs on, or without a server the hosts'.
@@ -130,13 +132,17 @@ impl Stage for Real {
         let groups: Vec<_> = account.groups().map(|(group, trace)| seen::group(&*control, group, trace)).collect();
         let mut objects = seen::objects(&*control, account.objects, &account.said, &account.cached);
         objects.extend(groups);
+        let link = control.look(|_, at| at.world.link()).ok().flatten().unwrap_or_default();
         drop(control);
+        let waits = link.flow_waits + link.whole_waits;
+        let link_waits = waits - std::mem::replace(&mut self.link_waits, waits);
         Ok(Second {
             workloads,
             objects,
             server_busy: account.cpu.as_secs_f64() / length,
             client_busy,
             stalled: account.stalled,
+            link_waits,
             advice: admin::advice(&account.gate).unwrap_or_default(),
         })
     }

@@ -19,6 +19,8 @@ pub struct Simulated {
     server: Model,
     worker: Worker,
     link: Link,
+    /// How often connections had begun to wait for it when that was last asked.
+    link_waits: u64,
     /// The workloads whose storage is made by a phase, and is not asked for yet.
     late: HashSet<usize>,
 }
@@ -53,7 +55,7 @@ impl Simulated {
         let link = Link::new(link_settings(plan));
         let lanes = early.map(|workload| clients(plan, &server, &link, workload)).collect::<Result<Vec<_>>>()?;
         let worker = Worker::new(plan.workloads.len(), lanes.into_iter().flatten().collect());
-        Ok(Simulated { plan: plan.clone(), server, worker, link, late })
+        Ok(Simulated { plan: plan.clone(), server, worker, link, link_waits: 0, late })
     }
 }
 
@@ -102,7 +104,9 @@ impl Stage for Simulated {
         let mut objects = seen::objects(&self.server.administration, counted, &said, &self.server.take_asked());
         objects.extend(groups.iter().map(|g| seen::group(&self.server.administration, g.group, trace_of(&g.passed))));
         let advice = admin::advice(&gate).unwrap_or_default();
-        Ok(Second { workloads: self.worker.collect(), objects, advice, ..Second::default() })
+        let waits = self.link.waits(now);
+        let link_waits = waits - std::mem::replace(&mut self.link_waits, waits);
+        Ok(Second { workloads: self.worker.collect(), objects, advice, link_waits, ..Second::default() })
     }
 
     fn now(&self) -> Time {

@@ -7,10 +7,11 @@ use crate::{relation, text};
 use stats::{HeldBy, Interval, Recording, WorkloadRecord};
 
 /// The causes as the legend lists them: the class of their cells, and their name.
-const CAUSES: [(&str, &str); 9] = [
+const CAUSES: [(&str, &str); 10] = [
     ("cause by-ceiling", "a ceiling"),
     ("cause by-shared", "a shared ceiling"),
     ("cause by-floors", "others' floors"),
+    ("cause by-link", "the network"),
     ("cause by-disk", "the disk"),
     ("cause by-cpu", "the processor"),
     ("cause by-stalled", "a stalled server"),
@@ -78,6 +79,7 @@ fn class(held_by: HeldBy) -> &'static str {
         HeldBy::Depth => "cause by-depth",
         HeldBy::Pace => "cause by-pace",
         HeldBy::Stalled => "cause by-stalled",
+        HeldBy::Link => "cause by-link",
         HeldBy::Nothing => "cause by-nothing",
     }
 }

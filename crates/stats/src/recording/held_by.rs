@@ -3,7 +3,7 @@
 
 use super::HeldBy;
 
-const ALL: [HeldBy; 11] = [
+const ALL: [HeldBy; 12] = [
     HeldBy::Nothing,
     HeldBy::CeilingIops,
     HeldBy::CeilingThroughput,
@@ -15,6 +15,7 @@ const ALL: [HeldBy; 11] = [
     HeldBy::Depth,
     HeldBy::Pace,
     HeldBy::Stalled,
+    HeldBy::Link,
 ];
 
 impl HeldBy {
@@ -32,6 +33,7 @@ impl HeldBy {
             HeldBy::Depth => "depth",
             HeldBy::Pace => "pace",
             HeldBy::Stalled => "stalled",
+            HeldBy::Link => "link",
         }
     }
 
