@@ -32,6 +32,29 @@ pub trait Actor {
     fn is_over(&self, now: Time) -> bool;
 }
 
+/// Actors of several kinds share one driver as references.
+impl<A: Actor + ?Sized> Actor for &mut A {
+    fn pass(&mut self, now: Time) {
+        (**self).pass(now);
+    }
+
+    fn next_wakeup(&self, now: Time) -> Wakeup {
+        (**self).next_wakeup(now)
+    }
+
+    fn has_fresh(&self) -> bool {
+        (**self).has_fresh()
+    }
+
+    fn hand_over(&mut self, now: Time) {
+        (**self).hand_over(now);
+    }
+
+    fn is_over(&self, now: Time) -> bool {
+        (**self).is_over(now)
+    }
+}
+
 /// What the owner of a loop says before each pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {

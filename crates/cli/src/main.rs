@@ -6,6 +6,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod beside;
 mod catalogue;
 mod classic;
 mod command;

@@ -7,19 +7,19 @@ use crate::stage::simulated::{Simulated, idle_service};
 use crate::stage::{Places, alone, clones, first_there, real::Real, silent};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
-use crate::{Answer, date, hosts, interrupt, machine, memory, scale, terminal};
+use crate::{Answer, beside, date, hosts, interrupt, machine, memory, scale, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
 use report::{Standing, text};
 use stats::run::{self, Identity, Run};
-use stats::{Outcome, Recording, Scale};
+use stats::{Outcome, Recording, Scale, Verdict};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use storage::Consent;
 use workload::Plan;
-use workload::plan::{Device, HostsPlan, PlanUnits, Volume, Workload, parse_space};
+use workload::plan::{DatabasePlan, Device, HostsPlan, PlanUnits, Volume, Workload, parse_space};
 
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct Options {
     pub(crate) out: PathBuf,
     /// Size of every volume that has none in the plan
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = size)]
-    size: Bytes,
+    pub(crate) size: Bytes,
     /// No live view, only the result
     #[arg(short, long)]
     quiet: bool,
@@ -96,6 +96,9 @@ pub fn on_real_storage(
     if HostsPlan::is_meant(text) {
         return hosts::on_real_storage(text, file, options, real);
     }
+    if DatabasePlan::is_meant(text) {
+        return beside::on_real_storage(text, file, options, real);
+    }
     let started = now_unix_ms();
     let mut plan = read(text, file, options)?;
     let places = Places::ask(&mut plan, consent)?;
@@ -145,6 +148,9 @@ pub fn on_real_storage(
 pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     if HostsPlan::is_meant(text) {
         return hosts::simulated(text, file, options);
+    }
+    if DatabasePlan::is_meant(text) {
+        return beside::simulated(text, file, options);
     }
     let started = now_unix_ms();
     let plan = read(text, file, options)?.sized(options.size)?;
@@ -324,16 +330,16 @@ fn play(
     if recording.origin.cut_short {
         bail!("stopped by hand; what was measured so far is kept, marked as cut short");
     }
-    answer(&recording)
+    answer(&recording.verdicts)
 }
 
 /// No means that something did not hold. What could not be said is no failure of the storage, and
 /// no pass either.
-fn answer(recording: &Recording) -> Result<Answer> {
-    match Standing::of(&recording.verdicts).outcome() {
+pub(crate) fn answer(verdicts: &[Verdict]) -> Result<Answer> {
+    match Standing::of(verdicts).outcome() {
         Some(Outcome::Fail) => Ok(Answer::No),
         Some(Outcome::CannotSay) => {
-            let unsaid = recording.verdicts.iter().find(|verdict| verdict.outcome == Outcome::CannotSay);
+            let unsaid = verdicts.iter().find(|verdict| verdict.outcome == Outcome::CannotSay);
             bail!("cannot say: {}", unsaid.map_or("", |verdict| verdict.because.as_str()))
         }
         Some(Outcome::Pass) | None => Ok(Answer::Yes),

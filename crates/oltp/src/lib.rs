@@ -9,6 +9,7 @@
 //! All SQL of the load is here. Connecting, waiting and reading a clock are an adapter's, behind
 //! [`Session`].
 
+mod beside;
 mod chance;
 mod charbench;
 mod check;
@@ -37,6 +38,7 @@ mod wording;
 mod words;
 mod xml;
 
+pub use beside::{Beside, BesideArm, Turn, beside_asked, beside_page, beside_table, beside_verdicts};
 pub use chance::Chance;
 pub use charbench::{CharbenchError, Columns, unfold};
 pub use check::{Check, Expected, checks};

@@ -84,6 +84,8 @@ enum Due {
 pub struct Shopping<T> {
     shop: Shop,
     target: T,
+    /// The storage object that is all of the target that it uses.
+    object: ObjectId,
     users: Vec<User>,
     due: BinaryHeap<Reverse<(Time, u64, Due)>>,
     noted: u64,
@@ -141,12 +143,18 @@ impl<T: Target> Shopping<T> {
             until: start + warm_up + window,
             shop,
             target,
+            object: ObjectId(0),
         };
         for number in 0..shop.users {
             let within = shopping.users[number as usize].chance.part();
             shopping.note(start + Span::from_secs_f64(within), Due::Thought(number));
         }
         shopping
+    }
+
+    /// The same on this object of the target.
+    pub fn on(self, object: ObjectId) -> Shopping<T> {
+        Shopping { object, ..self }
     }
 
     /// What they did, when it is over at `now`.
@@ -253,7 +261,7 @@ impl<T: Target> Shopping<T> {
     }
 
     fn submit(&mut self, now: Time, tag: u64, op: Op, at: u64, len: u64) {
-        let request = Request { tag, object: ObjectId(0), at, len, op, fua: false, due: now };
+        let request = Request { tag, object: self.object, at, len, op, fua: false, due: now };
         self.hand_over_one(now, request);
     }
 

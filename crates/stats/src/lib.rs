@@ -13,6 +13,7 @@ mod histogram;
 pub mod job;
 mod judge;
 pub mod kernel;
+mod median;
 mod recording;
 pub mod run;
 mod schedule;
@@ -22,6 +23,7 @@ mod window;
 pub use criterion::{Criterion, Measured, Outcome, Rate, Verdict};
 pub use direction::{Direction, PerDirection};
 pub use histogram::{Histogram, Summary};
+pub use median::Median;
 pub use recording::{
     Counts, CycleRecord, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Part, Phase,
     Recording, Scale, Tally, Waits, WorkloadRecord,

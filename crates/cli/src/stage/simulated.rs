@@ -2,11 +2,11 @@
 //! device.
 
 use super::linked::Link;
-use super::modelled::{Model, Modelled};
+use super::modelled::{Gated, Model, Modelled};
 use super::{alone, connections, first_there, link_settings, registry_settings, seen, set_up, silent};
 use anyhow::Result;
-use block::{Driver as _, Span, Time};
-use engine::{Lane, Managed, NoMemory, Second, Stage, StageError, Worker};
+use block::{Actor, Driver as _, ObjectId, Span, Time, Wait, drive};
+use engine::{Lane, Managed, NoMemory, Second, Socket, Stage, StageError, Worker};
 use server::{Accounts, trace_of};
 use std::collections::HashSet;
 use storage::LossCounts;
@@ -56,6 +56,28 @@ impl Simulated {
         let lanes = early.map(|workload| clients(plan, &server, &link, workload)).collect::<Result<Vec<_>>>()?;
         let worker = Worker::new(plan.workloads.len(), lanes.into_iter().flatten().collect());
         Ok(Simulated { plan: plan.clone(), server, worker, link, link_waits: 0, late })
+    }
+}
+
+impl Simulated {
+    /// A plug to the server, for clients that are none of the plan's workloads.
+    pub fn socket(&self) -> Socket<Gated> {
+        self.server.hub.socket()
+    }
+
+    /// The LUN of a volume, as requests name it.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn lun(&self, volume: &Volume) -> Result<ObjectId> {
+        self.server.lun(&self.plan.svm, &volume.path())
+    }
+
+    /// Lets `others`, who have plugs of their own, do their part beside the workloads until then.
+    pub fn run_beside(&mut self, others: &mut dyn Actor, until: Time) {
+        let mut actors: [&mut dyn Actor; 2] = [&mut self.worker, others];
+        let look = |now, _: &mut [_]| if now >= until { Wait::End } else { Wait::Until(until) };
+        drive(&mut self.server.clock, &mut actors, look);
     }
 }
 

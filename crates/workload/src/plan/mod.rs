@@ -29,6 +29,7 @@
 mod advice;
 mod again;
 mod criteria;
+mod database;
 mod describe;
 mod device;
 mod duration;
@@ -43,6 +44,7 @@ mod unfold;
 mod volume;
 
 pub use again::ReadAgain;
+pub use database::{Bottleneck, DatabasePlan, Goal, GoalKind, PlannedDatabase};
 pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};

@@ -55,8 +55,9 @@ pub(super) fn document<'t>(text: &'t str, report: &Report<'_>) -> Option<Spanned
     report.is_clean().then_some(document)
 }
 
-struct Sections<'t> {
-    root: Table<'t>,
+/// The tables that plans of phases and of databases have in common.
+pub(super) struct Sections<'t> {
+    pub(super) root: Table<'t>,
 }
 
 impl Sections<'_> {
@@ -105,7 +106,7 @@ impl Sections<'_> {
         }
     }
 
-    fn published_iops(&self) -> Option<Iops> {
+    pub(super) fn published_iops(&self) -> Option<Iops> {
         let table = self.root.table("scale", "[scale]")?;
         table.only(&["published_iops"]);
         table.missing("published_iops", "say what the published machine did, or leave [scale] out");
@@ -116,7 +117,7 @@ impl Sections<'_> {
         Some(Iops(iops))
     }
 
-    fn volumes(&self) -> Vec<Volume> {
+    pub(super) fn volumes(&self) -> Vec<Volume> {
         self.root.missing("volume", "begin each with a line [[volume]] and name it");
         let mut names = Unique::default();
         let tables = self.root.tables("volume", "[[volume]]");
@@ -127,7 +128,7 @@ impl Sections<'_> {
         volumes
     }
 
-    fn workloads(&self, seed: u64, volumes: &[Volume]) -> Vec<Entry> {
+    pub(super) fn workloads(&self, seed: u64, volumes: &[Volume]) -> Vec<Entry> {
         self.root.missing("workload", "begin each with a line [[workload]] and name it");
         let mut names = Unique::default();
         // Workloads draw from sources of their own, all of them from the plan's seed.
@@ -158,8 +159,8 @@ impl Sections<'_> {
 /// A workload while the file is read: its load as of the phase read last, and the mistakes already
 /// told.
 #[derive(Clone)]
-struct Entry {
-    workload: Workload,
+pub(super) struct Entry {
+    pub(super) workload: Workload,
     told: Vec<SpecError>,
 }
 
@@ -186,7 +187,7 @@ fn workload(table: &Table<'_>, seed: u64, volumes: &[Volume], names: &mut Unique
     Entry { workload: Workload { name: owned(name), host, volumes: used, spec }, told }
 }
 
-fn phase(table: &Table<'_>, now: &mut [Entry], volumes: &[Volume], names: &mut Unique) -> Phase {
+pub(super) fn phase(table: &Table<'_>, now: &mut [Entry], volumes: &[Volume], names: &mut Unique) -> Phase {
     let workloads = now.iter().map(|entry| entry.workload.name.as_str()).filter(|name| !name.is_empty());
     table.only(&PHASE_KEYS.into_iter().chain(workloads).collect::<Vec<_>>());
     table.missing("name", "name the phase, such as even");

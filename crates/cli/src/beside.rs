@@ -1,0 +1,274 @@
+//! A database beside other workloads: what `run` and `simulate` do with a plan of a database.
+//!
+//! ```text
+//!   round 1   alone ► bully ► ceiling ► floor ► …      each turn: policies reset, the arm's lines, data restored,
+//!   round 2   bully ► ceiling ► floor ► … ► alone      users warm up alone, then the arm's loads and the window
+//! ```
+//! Each round begins with another arm, so that what changes with time favours none.
+
+mod disk;
+mod mounted;
+mod real;
+mod simulated;
+mod tools;
+
+use crate::memory::{self, Kept};
+use crate::play::{Options, RealOptions, answer, check_out, free_name, in_memory, now_unix_ms, say, stamp};
+use crate::{Answer, scale, terminal};
+use anyhow::{Context as _, Result, bail};
+use block::{Span, Time};
+use engine::{Managed, Scene, WorkloadSecond};
+use oltp::{Beside, BesideArm, Ledger, Turn, beside_asked, beside_page, beside_table, beside_verdicts};
+use report::Page;
+use report::text::thousands;
+use stats::Machine;
+use stats::run::{Identity, Point, Run, RunActor, RunPlace, Second};
+use workload::Spec;
+use workload::plan::DatabasePlan;
+
+/// What the database and the other workloads work on: a real server, or its model in virtual time.
+trait Field {
+    /// What administrators' lines go to.
+    fn managed(&mut self) -> &mut dyn Managed;
+    /// Lets the users work on data as setup left them, and beside them the other workloads.
+    ///
+    /// # Errors
+    /// A stop was asked for, or something failed: the turn is lost.
+    fn turn(&mut self, specs: &[Spec], seed: u64) -> Result<Played>;
+    /// Its clock.
+    fn now(&self) -> Time;
+    /// What it runs on.
+    fn machine(&self) -> Machine;
+    /// What the database is called.
+    fn database(&self) -> String;
+    /// What limits in commands are multiplied by.
+    fn factor(&self) -> f64;
+    /// Whether its time is a virtual one.
+    fn is_simulated(&self) -> bool;
+    /// What a reader must know of how they ran.
+    fn notes(&self) -> Vec<String>;
+}
+
+/// A turn as it was played.
+struct Played {
+    /// What the users did.
+    ledger: Ledger,
+    /// What the others did in the window, second by second.
+    others: Vec<Others>,
+    /// What the server advises at the end; may be empty.
+    advice: String,
+}
+
+/// What the other workloads did for a while.
+struct Others {
+    start: Time,
+    length: Span,
+    workloads: Vec<WorkloadSecond>,
+}
+
+/// What a turn ends with that was stopped by hand.
+fn stopped() -> anyhow::Error {
+    anyhow::anyhow!("stopped by hand")
+}
+
+/// Plays a plan of a database on real storage.
+pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOptions) -> Result<Answer> {
+    let plan = prepared(text, file, options)?;
+    tools::all_there(&plan)?;
+    say(options, &format!("{}\n{}\n", plan.plan.title, plan.plan.about));
+    let mut field = real::Real::start(&plan, options, real)?;
+    play(&plan, &options.loading([field.folder()]), &mut field)
+}
+
+/// Plays a plan of a database in virtual time.
+pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
+    let plan = prepared(text, file, options)?;
+    say(options, &format!("{}\n{}\n", plan.plan.title, plan.plan.about));
+    let mut field = simulated::Simulated::start(&plan, options.scale.unwrap_or(1.0))?;
+    play(&plan, options, &mut field)
+}
+
+/// The plan, read and checked with every command in it: nothing was made yet.
+fn prepared(text: &str, file: &str, options: &Options) -> Result<DatabasePlan> {
+    let mut plan = DatabasePlan::read(text, file)?;
+    if options.phase_seconds.is_some() {
+        bail!("--phase-seconds: {file} is a plan of a database, which has arms and no phases; change its seconds");
+    }
+    let arms = plan.plan.phases.iter().flat_map(|arm| &arm.commands);
+    for line in plan.create.iter().chain(&plan.reset).chain(arms) {
+        scale::line(line, 1.0).with_context(|| file.to_owned())?;
+    }
+    plan.plan.device = options.device.clone().or(plan.plan.device);
+    plan.plan = plan.plan.sized(options.size)?;
+    check_out(&options.out)?;
+    Ok(plan)
+}
+
+/// Which arm has its turn in which round, from 0.
+fn turns(plan: &DatabasePlan) -> impl Iterator<Item = (usize, usize)> {
+    let arms = plan.plan.phases.len();
+    (0..plan.database.rounds as usize).flat_map(move |round| (0..arms).map(move |turn| ((round + turn) % arms, round)))
+}
+
+/// A point for each turn, with its lines as they will run.
+fn points(plan: &DatabasePlan, factor: f64) -> Result<Vec<Point>> {
+    let point = |(number, (arm, round)): (usize, (usize, usize))| {
+        let arm = &plan.plan.phases[arm];
+        let create = plan.create.iter().filter(|_| number == 0);
+        let published: Vec<String> = create.chain(&plan.reset).chain(&arm.commands).cloned().collect();
+        Ok(Point {
+            name: format!("{}, round {}", arm.name, round + 1),
+            arm: arm.name.clone(),
+            about: arm.about.clone(),
+            commands: published.iter().map(|line| scale::line(line, factor)).collect::<Result<_>>()?,
+            commands_published: published,
+            ..Point::default()
+        })
+    };
+    turns(plan).enumerate().map(point).collect()
+}
+
+/// The turns on their field.
+struct Turns<'a> {
+    plan: &'a DatabasePlan,
+    field: &'a mut dyn Field,
+    kept: &'a mut Kept,
+    say: &'a mut dyn FnMut(&str),
+    /// Those that were not begun yet.
+    points: std::vec::IntoIter<Point>,
+    beside: Beside,
+}
+
+fn play(plan: &DatabasePlan, options: &Options, field: &mut dyn Field) -> Result<Answer> {
+    let started = now_unix_ms();
+    let points = points(plan, field.factor())?;
+    let (tool, memory) = &options.keeping;
+    let identity = memory::identity(tool, plan.plan.title.clone(), started);
+    let identity =
+        Identity { text: plan.plan.text.clone(), seed: plan.plan.seed, simulated: field.is_simulated(), ..identity };
+    let run = Run { identity, machine: field.machine(), ..Run::default() };
+    let run = begun(plan, beside_asked(run, &field.database(), plan.database.users));
+    let mut kept = memory.begin(run.clone());
+    let (arms, window) = (plan.plan.phases.len(), plan.database.window);
+    say(options, &format!("{arms} arms by turns, {} rounds, {window} each …", plan.database.rounds));
+    kept.begins();
+    let beside = empty(plan);
+    let say_it = &mut |line: &str| say(options, line);
+    let mut turns = Turns { plan, field, kept: &mut kept, say: say_it, points: points.into_iter(), beside };
+    let (mut run, ended) = engine::play(&mut turns, run);
+    let Turns { mut beside, field, .. } = turns;
+    let notes = field.notes();
+    run.host = kept.host().clone();
+    if run.points.is_empty() {
+        kept.forget();
+        return ended.and_then(|()| bail!("the plan has no arms"));
+    }
+    beside.cut_short = ended.is_err();
+    beside.notes.extend(notes);
+    run.verdicts = beside_verdicts(&beside);
+    run.notes.clone_from(&beside.notes);
+    let verdicts = run.verdicts.clone();
+    shown(&beside, run, options, kept)?;
+    ended.context("the run ended early; what was measured so far is kept, marked as cut short")?;
+    answer(&verdicts)
+}
+
+/// The run before its first point: the other workloads, and what they load.
+fn begun(plan: &DatabasePlan, mut run: Run) -> Run {
+    for load in &plan.plan.workloads {
+        let place = RunPlace { kind: "volume".into(), name: plan.plan.storage(load), size: None };
+        let place = Some(run.place(place));
+        run.actors.push(RunActor { name: load.name.clone(), host: load.host.clone(), group: None, place });
+    }
+    run
+}
+
+/// The experiment before its first turn.
+fn empty(plan: &DatabasePlan) -> Beside {
+    let arm = |arm: &workload::plan::Phase| BesideArm {
+        name: arm.name.clone(),
+        about: arm.about.clone(),
+        turns: vec![None; plan.database.rounds as usize],
+    };
+    Beside {
+        title: plan.plan.title.clone(),
+        about: plan.plan.about.clone(),
+        users: plan.database.users,
+        window: plan.database.window,
+        arms: plan.plan.phases.iter().map(arm).collect(),
+        goals: plan.goals.clone(),
+        ..Beside::default()
+    }
+}
+
+impl Scene for Turns<'_> {
+    type Error = anyhow::Error;
+
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        Some(self.field.managed())
+    }
+
+    fn now(&self) -> Time {
+        self.field.now()
+    }
+
+    fn next(&mut self, _run: &Run) -> Option<Point> {
+        self.points.next()
+    }
+
+    fn play(&mut self, start: Time, run: &mut Run) -> Result<bool> {
+        let point = run.points.len() - 1;
+        let Some((arm, round)) = turns(self.plan).nth(point) else { return Ok(false) };
+        let played = self.field.turn(&self.plan.plan.phases[arm].specs, self.plan.plan.seed + round as u64)?;
+        let since = |time: Time| Span::from_micros(time.since(start).as_nanos() / 1000);
+        let window = played.ledger.window().as_secs_f64().max(f64::MIN_POSITIVE);
+        let mut operations = 0;
+        for Others { start, length, workloads } in &played.others {
+            for (actor, seen) in (1..).zip(workloads) {
+                operations += seen.tape.ops();
+                let (point, outstanding) = (point as u32, seen.outstanding);
+                let at = Second { point, actor, start: since(*start), length: *length, outstanding, settled: true };
+                run.add_second(&seen.tape, at, None);
+            }
+        }
+        let turn = Turn::of(&played.ledger, self.plan.database.users, operations as f64 / window);
+        turn.add(run, &played.ledger, since(played.ledger.from()), round as u32 + 1);
+        (self.say)(&line(&self.beside, arm, round, &turn));
+        let failure = played.ledger.first_failure().map(|failure| format!("the first failure was {failure}"));
+        let advice = Some(played.advice).filter(|advice| !advice.is_empty() && round == 0);
+        let name = &self.beside.arms[arm].name;
+        self.beside.notes.extend(failure.into_iter().chain(advice).map(|said| format!("{name}: {said}")));
+        self.beside.arms[arm].turns[round] = Some(turn);
+        if self.kept.is_due() {
+            self.kept.so_far(run.clone());
+        }
+        Ok(true)
+    }
+}
+
+/// A turn in a line.
+fn line(beside: &Beside, arm: usize, round: usize, turn: &Turn) -> String {
+    let (tpm, others) = (thousands(turn.tpm.round() as u64), thousands(turn.others_iops.round() as u64));
+    let p99 = report::text::millis(turn.response.quantile(0.99));
+    format!("  round {} {:<18} {tpm:>9} TPM, p99 {p99} ms, others {others} IOPS", round + 1, beside.arms[arm].name)
+}
+
+/// Prints and keeps the result.
+fn shown(beside: &Beside, run: Run, options: &Options, kept: Kept) -> Result<()> {
+    let started = run.identity.started_unix_ms;
+    let facts = report::text::facts(started, &run.machine);
+    let banners = match run.identity.simulated {
+        true => vec!["Simulated in virtual time: users, disk and bully are models".to_owned()],
+        false => Vec::new(),
+    };
+    let database = in_memory(kept.end(run));
+    terminal::print(&format!("\n{}", beside_table(beside)));
+    std::fs::create_dir_all(&options.out)
+        .with_context(|| format!("--out {}: make the folder", options.out.display()))?;
+    let page = options.out.join(format!("{}.html", free_name(&options.out, &stamp(started), "html")));
+    let shown = Page { facts, banners, version: env!("CARGO_PKG_VERSION").into(), ..beside_page(beside) };
+    std::fs::write(&page, shown.render()).with_context(|| page.display().to_string())?;
+    terminal::line(&format!("\npage      {}", page.display()));
+    database.iter().for_each(|line| terminal::line(line));
+    Ok(())
+}

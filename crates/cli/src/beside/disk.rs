@@ -1,0 +1,216 @@
+//! What makes the server's disk the bottleneck.
+//!
+//! A control group is the host's own way. Linux gives it a budget for each tenth of a second and
+//! lets what is used up wait for the next: a request goes at the disk's own speed or stands still,
+//! and its median says nothing of its mean. `delay` is a disk of its own whose every request takes
+//! as long, so many at a time, as disks do: nbdkit's filter, mounted like the database's volume.
+
+use super::mounted::Mounted;
+use super::tools::{command, pause};
+use anyhow::{Context as _, Result, bail};
+use block::Bytes;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use storage::major_minor;
+use workload::plan::Bottleneck;
+
+/// How long each request takes on a delayed disk, and how many at a time.
+const DELAY: &str = "2ms";
+const AT_ONCE: u32 = 8;
+
+/// The server's disk as it was made, for as long as this is there.
+pub enum Disk {
+    /// As it is.
+    Plain,
+    /// Held by a control group, as soon as it is known by how much.
+    Group(Option<Throttle>),
+    /// One of its own.
+    Delayed(DelayedDisk),
+}
+
+impl Disk {
+    /// The disk below `folder`; with room for `size` where it is one of its own.
+    ///
+    /// # Errors
+    /// It cannot be had here.
+    pub fn new(bottleneck: Bottleneck, folder: &Path, size: Bytes) -> Result<Disk> {
+        Ok(match bottleneck {
+            Bottleneck::None => Disk::Plain,
+            Bottleneck::Cgroup => Disk::Group(None),
+            Bottleneck::Delay => Disk::Delayed(DelayedDisk::new(folder, size)?),
+        })
+    }
+
+    /// Where the server's pool is to be, in a folder that is not there yet.
+    pub fn pool(&self, folder: &Path) -> PathBuf {
+        match self {
+            Disk::Delayed(disk) => disk.mounted.point().join("pool"),
+            Disk::Plain | Disk::Group(_) => folder.join("pool"),
+        }
+    }
+
+    /// Holds it to a quarter of what it was measured to do, in operations a second; what it may do
+    /// then, where that is known.
+    ///
+    /// # Errors
+    /// There are no control groups for that here.
+    pub fn hold(&mut self, folder: &Path, measured: f64) -> Result<Option<f64>> {
+        let Disk::Group(throttle) = self else { return Ok(None) };
+        let iops = (measured / 4.0).round().max(1.0);
+        *throttle = Some(Throttle::new(folder, iops as u64)?);
+        Ok(Some(iops))
+    }
+
+    /// What it is, in words.
+    pub fn says(&self) -> String {
+        match self {
+            Disk::Plain => "the server's disk was the host's own".into(),
+            Disk::Group(None) => "the server's disk was not held".into(),
+            Disk::Group(Some(throttle)) => format!(
+                "the server's disk was held by a control group to {} reads and as many writes a second, a quarter of what it did",
+                throttle.iops
+            ),
+            Disk::Delayed(_) => format!("the server's disk took {DELAY} for each request, {AT_ONCE} at a time (nbdkit's filter)"),
+        }
+    }
+}
+
+/// An image behind nbdkit, whose every request takes a while.
+pub struct DelayedDisk {
+    mounted: Mounted,
+    nbdkit: Server,
+}
+
+/// nbdkit, which ends with this.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl DelayedDisk {
+    fn new(folder: &Path, size: Bytes) -> Result<DelayedDisk> {
+        let folder = folder.join("disk");
+        fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+        let (image, socket) = (folder.join("image"), folder.join("socket"));
+        // Space is taken as it is written.
+        fs::File::create(&image)?.set_len(size.0.next_multiple_of(1 << 20))?;
+        let mut nbdkit = command("nbdkit");
+        nbdkit.args(["--foreground", "--threads", &AT_ONCE.to_string(), "--unix"]).arg(&socket);
+        nbdkit.args(["--filter=delay", "file"]).arg(&image);
+        nbdkit.args([format!("rdelay={DELAY}"), format!("wdelay={DELAY}")]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut nbdkit = Server(nbdkit.spawn().context("nbdkit")?);
+        while !socket.exists() {
+            if let Some(status) = nbdkit.0.try_wait()? {
+                bail!("nbdkit: ended with {status}; has it the filter delay?");
+            }
+            pause();
+        }
+        let mounted = Mounted::new(&format!("nbd+unix:///?socket={}", socket.display()), &folder, true)?;
+        Ok(DelayedDisk { mounted, nbdkit })
+    }
+
+    /// Whether it is still served.
+    pub fn is_there(&mut self) -> bool {
+        matches!(self.nbdkit.0.try_wait(), Ok(None))
+    }
+}
+
+/// A control group of this process, by which what it reads from and writes to a device is held.
+/// With this it is left and removed.
+pub struct Throttle {
+    group: PathBuf,
+    /// Where this process was before.
+    before: PathBuf,
+    iops: u64,
+}
+
+/// Where control groups are.
+const ROOT: &str = "/sys/fs/cgroup";
+
+impl Throttle {
+    fn new(folder: &Path, iops: u64) -> Result<Throttle> {
+        let device = device_of(folder)?;
+        let own = fs::read_to_string("/proc/self/cgroup").context("/proc/self/cgroup")?;
+        let (first, second) = (Path::new(ROOT).join("blkio"), Path::new(ROOT).join("cgroup.controllers"));
+        let name = format!("seawall-{}", std::process::id());
+        let controllers = fs::read_to_string(second).unwrap_or_default();
+        let (root, path) = if controllers.split_whitespace().any(|one| one == "io") {
+            fs::write(Path::new(ROOT).join("cgroup.subtree_control"), "+io").context("cgroup.subtree_control")?;
+            (PathBuf::from(ROOT), member(&own, ""))
+        } else if first.join("blkio.throttle.read_iops_device").exists() {
+            (first, member(&own, "blkio"))
+        } else {
+            bail!("bottleneck \"cgroup\": this host has no control groups that hold a disk; say bottleneck = \"delay\"");
+        };
+        let before = root.join(path.unwrap_or_default().trim_start_matches('/'));
+        let group = root.join(name);
+        fs::create_dir(&group).with_context(|| group.display().to_string())?;
+        let throttle = Throttle { group, before, iops };
+        throttle.hold(&device)?;
+        fs::write(throttle.group.join("cgroup.procs"), std::process::id().to_string()).context("cgroup.procs")?;
+        Ok(throttle)
+    }
+
+    fn hold(&self, device: &str) -> Result<()> {
+        let (iops, write) = (self.iops, |name: &str, line: String| {
+            fs::write(self.group.join(name), line).with_context(|| format!("{}/{name}", self.group.display()))
+        });
+        if self.group.join("io.max").exists() {
+            return write("io.max", format!("{device} riops={iops} wiops={iops}"));
+        }
+        write("blkio.throttle.read_iops_device", format!("{device} {iops}"))?;
+        write("blkio.throttle.write_iops_device", format!("{device} {iops}"))
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        let _ = fs::write(self.before.join("cgroup.procs"), std::process::id().to_string());
+        // A process that just ended may still be in it.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.group).is_ok() {
+                return;
+            }
+            pause();
+        }
+    }
+}
+
+/// The group of this process below a controller's root, as `/proc/self/cgroup` has it.
+fn member<'t>(own: &'t str, controller: &str) -> Option<&'t str> {
+    own.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        controllers.split(',').any(|one| one == controller).then_some(path)
+    })
+}
+
+/// The whole disk below a folder, as control groups name it: `254:0`.
+fn device_of(folder: &Path) -> Result<String> {
+    let (major, minor) = major_minor(fs::metadata(folder)?.dev());
+    let sys = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    if !sys.exists() {
+        bail!("bottleneck \"cgroup\": {} is on no disk of this host; name another --dir", folder.display());
+    }
+    // Of a partition the disk is held.
+    let whole = if sys.join("partition").exists() { sys.canonicalize()?.join("..") } else { sys };
+    Ok(fs::read_to_string(whole.join("dev"))?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_found_in_either_version() {
+        let own = "9:name=systemd:/a\n7:cpu,blkio:/b/c\n0::/d\n";
+        assert_eq!((member(own, "blkio"), member(own, ""), member(own, "memory")), (Some("/b/c"), Some("/d"), None));
+    }
+}

@@ -1,0 +1,309 @@
+//! The database for real: PostgreSQL in an ext4 on a volume of the run's own server, and the other
+//! workloads as that server's clients.
+//!
+//! ```text
+//!   users ── PostgreSQL ── ext4 ── loop ── nbdfuse ─┐ NBD
+//!                                     other loads ──┴── server: gate ── volumes' files ── the disk
+//! ```
+//! Setup leaves the database stopped, all of it on the volume, in a snapshot. Each turn restores that
+//! and starts from a cold cache. Users warm up alone; the others begin a second before the window,
+//! so that all arms are measured with the same cache.
+
+use super::disk::Disk;
+use super::mounted::Mounted;
+use super::{Field, Others, Played, stopped};
+use crate::interrupt::{self, Stop};
+use crate::machine;
+use crate::play::{Filling, Options, RealOptions, now_unix_ms, say, stamp};
+use crate::stage::{self, Places, silent};
+use crate::workspace::Workspace;
+use anyhow::{Context as _, Result, anyhow, bail};
+use block::{Bytes, Span, Time};
+use database::{Database, Dates, PointWatcher, UserPlan, Whistle, play};
+use engine::{Managed, Stage as _};
+use oltp::{Draws, Indexes, Ledger, Mode, Ranges, Rows, SchemaScale, Sizes, Think, TransactionMix};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use workload::Spec;
+use workload::plan::DatabasePlan;
+
+/// What setup leaves.
+const SNAPSHOT: &str = "loaded";
+/// How long the disk is measured.
+const MEASURE: Span = Span::from_secs(3);
+/// Products; the tables of fixed size follow from it.
+const PRODUCTS: u64 = 1000;
+
+/// The server, the database's way to it, and what the disk is.
+pub struct Real {
+    stage: stage::real::Real,
+    users: UserPlan,
+    buffers: Bytes,
+    memory: Bytes,
+    svm: String,
+    volume: String,
+    export: String,
+    silent: Vec<Spec>,
+    /// Where the volume is mounted: the database's account may go there, whatever the pool's folder
+    /// is in.
+    point: Workspace,
+    size: u64,
+    factor: f64,
+    stop: Stop,
+    // What is below goes last, in this order.
+    pool: PathBuf,
+    disk: Disk,
+    workspace: Workspace,
+}
+
+impl Real {
+    /// Where its pool lies.
+    pub fn folder(&self) -> &Path {
+        &self.pool
+    }
+
+    /// Makes disk, pool, server and volumes, and the database on its volume.
+    ///
+    /// # Errors
+    /// Whatever kept it from being ready.
+    pub fn start(of: &DatabasePlan, options: &Options, real: &RealOptions) -> Result<Real> {
+        let (plan, database) = (&of.plan, &of.database);
+        let stop = interrupt::watch()?;
+        let size = |volume: &workload::plan::Volume| volume.size.unwrap_or_default().0;
+        let needed: u64 = plan.volumes.iter().map(size).sum();
+        let folder = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{}", stamp(now_unix_ms())).into());
+        let workspace = Workspace::make(folder, Bytes(needed), real.keep)?;
+        let folder = std::path::absolute(workspace.path())?;
+        // A half more: what a snapshot keeps, and the file system's own.
+        let disk = Disk::new(database.bottleneck, &folder, Bytes(needed + needed / 2))?;
+        let pool = disk.pool(&folder);
+        std::fs::create_dir(&pool).with_context(|| pool.display().to_string())?;
+        let filled = plan.volumes.iter().filter(|volume| !volume.thin).map(size).sum();
+        let filling = Filling::new(options, &pool, filled, stop.clone());
+        let stage = stage::real::Real::start(plan, Places::default(), Some(&pool), real.no_io_uring, |done, _| {
+            crate::dataset::Filling::written(&filling, done);
+            !stop.is_asked()
+        })?;
+        filling.end();
+        let volume = &plan.volumes[database.volume];
+        let socket = pool.join("nbd.sock");
+        let temporary = std::env::temp_dir().join(format!("seawall-database-{}", std::process::id()));
+        let mut field = Real {
+            users: users(of),
+            buffers: database.buffers,
+            memory: database.memory,
+            svm: plan.svm.clone(),
+            volume: volume.name.clone(),
+            export: format!("nbd+unix:///{}?socket={}", stage::path(plan, volume), socket.display()),
+            silent: plan.workloads.iter().map(|load| silent(&load.spec)).collect(),
+            point: Workspace::make(temporary, Bytes(0), false)?,
+            size: 0,
+            factor: 1.0,
+            stop,
+            stage,
+            pool,
+            disk,
+            workspace,
+        };
+        field.set_up(database.scale, options)?;
+        field.hold(of, options)?;
+        Ok(field)
+    }
+
+    /// Makes the database and its snapshot.
+    fn set_up(&mut self, scale: f64, options: &Options) -> Result<()> {
+        say(options, &format!("making the database, scale {scale} …"));
+        let started = self.begin(true)?;
+        let scale: SchemaScale = format!("{scale}").parse().map_err(|rule| anyhow!("scale: {rule}"))?;
+        let rows = Rows { seed: self.users.seed, sizes: Sizes { scale, products: PRODUCTS } };
+        let jobs = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let stop = self.stop.clone();
+        let made = started.database.setup(rows, Indexes::All, jobs, &mut |_, _| !stop.is_asked());
+        made.context("setup")?;
+        self.users.draws.ranges = started.database.ranges()?;
+        self.size = started.database.size()?;
+        drop(started);
+        let line = format!("volume snapshot create -vserver {} -volume {} -snapshot {SNAPSHOT}", self.svm, self.volume);
+        self.managed().command(&line)?;
+        say(options, &format!("the database has {}", Bytes(self.size)));
+        Ok(())
+    }
+
+    /// Measures the disk and holds it; what limits in commands are multiplied by follows.
+    fn hold(&mut self, of: &DatabasePlan, options: &Options) -> Result<()> {
+        let specs: Vec<Spec> = of.plan.workloads.iter().map(|load| load.spec.clone()).collect();
+        let (measured, _) = self.stage.measure(&of.plan, &specs, MEASURE)?;
+        let held = self.disk.hold(&self.pool, measured)?;
+        let published = of.plan.published_iops.map(|published| published.0 as f64);
+        let iops = held.unwrap_or(measured);
+        self.factor = options.scale.or(published.map(|published| iops / published)).unwrap_or(1.0);
+        say(options, &format!("{measured:.0} operations a second measured; {}\n", self.disk.says()));
+        Ok(())
+    }
+
+    /// The database, started on its volume.
+    fn begin(&mut self, make: bool) -> Result<Started> {
+        let mounted = Mounted::new(&self.export, self.point.path(), make)?;
+        let folder = mounted.point().join("pg");
+        let name = format!("private:{}", folder.display());
+        let database = Database::named(&name, &|_| None, Some(self.buffers.0)).context("PostgreSQL")?;
+        Ok(Started { database, _mounted: mounted })
+    }
+
+    /// Restores the volume as setup left it.
+    fn restore(&mut self) -> Result<()> {
+        let (svm, volume) = (self.svm.clone(), self.volume.clone());
+        let line = format!("volume snapshot restore -vserver {svm} -volume {volume} -snapshot {SNAPSHOT} -force");
+        self.managed().command(&line)?;
+        Ok(())
+    }
+
+    fn reshape(&mut self, specs: &[Spec]) -> Result<()> {
+        for (workload, spec) in specs.iter().enumerate() {
+            self.stage.reshape(workload, spec)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the others work beside the users, who say when their window begins.
+    fn beside(&mut self, specs: &[Spec], window: Span, began: &Receiver<Time>) -> Result<(Vec<Others>, String)> {
+        let from = loop {
+            self.stage.run(self.now() + Span::from_millis(100))?;
+            match began.try_recv() {
+                Ok(from) => break from,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => bail!("the users ended before they began"),
+                Err(std::sync::mpsc::TryRecvError::Empty) => {}
+            }
+        };
+        self.stage.run(from - Span::SECOND)?;
+        self.reshape(specs)?;
+        self.stage.run(from)?;
+        let (mut others, mut advice) = (Vec::new(), String::new());
+        let mut now = self.now();
+        while now < from + window && !self.stop.is_asked() {
+            let second = self.stage.run((now + Span::SECOND).min(from + window))?;
+            let until = self.now();
+            others.push(Others { start: now, length: until.since(now), workloads: second.workloads });
+            (advice, now) = (second.advice, until);
+        }
+        let silent = self.silent.clone();
+        self.reshape(&silent)?;
+        // What is under way ends before anything is restored.
+        self.stage.run(self.now() + Span::SECOND)?;
+        Ok((others, advice))
+    }
+}
+
+/// What users do in each turn; what they draw from is known when the database is there.
+fn users(of: &DatabasePlan) -> UserPlan {
+    let database = &of.database;
+    UserPlan {
+        users: database.users,
+        mix: TransactionMix::V2,
+        mode: Mode::Statements,
+        think: Think { within_ms: (0, 0), between_ms: (0, 0) },
+        rate: None,
+        warm_up: database.warm_up,
+        window: database.window,
+        transactions: None,
+        dates: Dates::Passing(crate::date::since_1970().as_secs() as i64),
+        seed: of.plan.seed,
+        draws: Draws { ranges: Ranges { customers: 1, products: 1 }, skew: None },
+    }
+}
+
+/// A database on its mounted volume. It ends before that is taken down.
+struct Started {
+    database: Database,
+    _mounted: Mounted,
+}
+
+/// Tells when the window begins, and ends the users' work where a stop is asked for.
+struct Watch<'a> {
+    stop: &'a Stop,
+    began: Option<Sender<Time>>,
+}
+
+impl PointWatcher for Watch<'_> {
+    fn second(&mut self, ledger: &Ledger, _seconds: usize, _working: u32) -> bool {
+        if let Some(began) = self.began.take() {
+            // Nobody listens any more where the others failed.
+            let _ = began.send(ledger.from());
+        }
+        !self.stop.is_asked()
+    }
+}
+
+impl Field for Real {
+    fn managed(&mut self) -> &mut dyn Managed {
+        self.stage.managed().expect("a plan of a database has a server of its own")
+    }
+
+    fn turn(&mut self, specs: &[Spec], seed: u64) -> Result<Played> {
+        self.restore()?;
+        let started = self.begin(false)?;
+        if let (Database::Postgres(postgres), true) = (&started.database, self.memory.0 > 0) {
+            postgres.limit_memory(self.memory.0).context("memory")?;
+        }
+        let (plan, stop) = (UserPlan { seed, ..self.users }, self.stop.clone());
+        let (whistle, database) = (Whistle::default(), &started.database);
+        let (sender, began) = channel();
+        let (ledger, others) = std::thread::scope(|scope| {
+            let (plan, whistle, stop) = (&plan, &whistle, &stop);
+            let users = scope.spawn(move || {
+                let mut watch = Watch { stop, began: Some(sender) };
+                play(plan, whistle, &|_, whistle| database.connect(whistle), &mut watch)
+            });
+            let others = self.beside(specs, plan.window, &began);
+            if others.is_err() {
+                whistle.blow();
+            }
+            (users.join(), others)
+        });
+        let ledger = ledger.map_err(|_| anyhow!("the users' thread ended early"))?;
+        let ledger = ledger.map_err(|failure| anyhow!("{}: {failure}", started.database.name()))?;
+        if self.stop.is_asked() {
+            return Err(stopped());
+        }
+        if let Disk::Delayed(disk) = &mut self.disk
+            && !disk.is_there()
+        {
+            bail!("the server's disk is gone: nbdkit ended");
+        }
+        let (others, advice) = others?;
+        Ok(Played { ledger, others, advice })
+    }
+
+    fn now(&self) -> Time {
+        self.stage.now()
+    }
+
+    fn machine(&self) -> stats::Machine {
+        machine::look(Some(self.workspace.path()), self.stage.backend())
+    }
+
+    fn database(&self) -> String {
+        format!("PostgreSQL on {}", self.volume)
+    }
+
+    fn factor(&self) -> f64 {
+        self.factor
+    }
+
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let (size, buffers, memory) = (Bytes(self.size), self.buffers, self.memory);
+        let mut notes = vec![
+            self.disk.says(),
+            format!("the database has {size}, buffers of {buffers} and {memory} of memory with its page cache; each turn begins with its data restored and a cold cache"),
+        ];
+        if cfg!(debug_assertions) {
+            notes.push("this is a debug build: figures are of it".into());
+        }
+        notes
+    }
+}

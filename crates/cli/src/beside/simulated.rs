@@ -1,0 +1,143 @@
+//! The database in virtual time: users' pages and commits against the server's model, beside the
+//! plan's workloads.
+//!
+//! ```text
+//!   Shopping ─┐
+//!   Worker   ─┴─ Hub ─► Gate ─► simulated device
+//!                         ▲ administrators' lines
+//! ```
+
+use super::{Field, Others, Played, stopped};
+use crate::interrupt::{self, Stop};
+use crate::machine;
+use crate::stage::{self, silent};
+use anyhow::{Result, bail};
+use block::{Bytes, ObjectId, Span, Time};
+use engine::{Managed, Stage as _};
+use oltp::{Shop, Shopping, TransactionMix};
+use workload::Spec;
+use workload::plan::DatabasePlan;
+
+/// Bytes of a page.
+const PAGE: Bytes = Bytes::kib(8);
+
+/// The server's model, the other workloads, and what the users are.
+pub struct Simulated {
+    stage: stage::simulated::Simulated,
+    shop: Shop,
+    object: ObjectId,
+    silent: Vec<Spec>,
+    warm_up: Span,
+    window: Span,
+    factor: f64,
+    stop: Stop,
+}
+
+impl Simulated {
+    /// Makes the plan's volumes over the plan's device.
+    ///
+    /// # Errors
+    /// The plan names no device, or its volume has no room for the database.
+    pub fn start(of: &DatabasePlan, factor: f64) -> Result<Simulated> {
+        let (plan, database) = (&of.plan, &of.database);
+        let shop = Shop {
+            users: database.users,
+            mix: TransactionMix::V2,
+            think: Span::ZERO,
+            host: database.host_time,
+            processors: database.processors,
+            missing: (1.0 - database.buffers.0 as f64 / database.size.0 as f64).max(0.0),
+            database: database.size,
+            page: PAGE,
+        };
+        let volume = &plan.volumes[database.volume];
+        if volume.size.is_some_and(|size| size < shop.size()) {
+            bail!("{}: volume {}: {} are needed, the database and {} of log", plan.file, volume.name, shop.size(), Shop::LOG);
+        }
+        let stage = stage::simulated::Simulated::start(plan)?;
+        Ok(Simulated {
+            object: stage.lun(volume)?,
+            stage,
+            shop,
+            silent: plan.workloads.iter().map(|load| silent(&load.spec)).collect(),
+            warm_up: database.warm_up,
+            window: database.window,
+            factor,
+            stop: interrupt::watch()?,
+        })
+    }
+
+    fn reshape(&mut self, specs: &[Spec]) -> Result<()> {
+        for (workload, spec) in specs.iter().enumerate() {
+            self.stage.reshape(workload, spec)?;
+        }
+        Ok(())
+    }
+}
+
+impl Field for Simulated {
+    fn managed(&mut self) -> &mut dyn Managed {
+        self.stage.managed().expect("a simulation has the model of a server")
+    }
+
+    fn turn(&mut self, specs: &[Spec], seed: u64) -> Result<Played> {
+        let start = self.stage.now();
+        let socket = self.stage.socket();
+        let lengths = [self.warm_up, self.window];
+        let mut users = Shopping::new(self.shop, socket, seed, start, lengths).on(self.object);
+        let from = start + self.warm_up;
+        self.stage.run_beside(&mut users, from - Span::SECOND);
+        self.reshape(specs)?;
+        self.stage.run_beside(&mut users, from);
+        self.stage.run(from)?;
+        let (mut others, mut advice) = (Vec::new(), String::new());
+        let mut now = from;
+        while now < from + self.window {
+            let until = (now + Span::SECOND).min(from + self.window);
+            self.stage.run_beside(&mut users, until);
+            let second = self.stage.run(until)?;
+            advice = second.advice;
+            others.push(Others { start: now, length: until.since(now), workloads: second.workloads });
+            now = until;
+            if self.stop.is_asked() {
+                return Err(stopped());
+            }
+        }
+        let ledger = users.finish(now);
+        let silent = self.silent.clone();
+        self.reshape(&silent)?;
+        // What is under way ends before the next turn.
+        self.stage.run(now + Span::SECOND)?;
+        Ok(Played { ledger, others, advice })
+    }
+
+    fn now(&self) -> Time {
+        self.stage.now()
+    }
+
+    fn machine(&self) -> stats::Machine {
+        machine::look(None, "virtual time")
+    }
+
+    fn database(&self) -> String {
+        "order entry in virtual time".into()
+    }
+
+    fn factor(&self) -> f64 {
+        self.factor
+    }
+
+    fn is_simulated(&self) -> bool {
+        true
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let demand = self.shop.mix.demand();
+        let (reads, changed) = (demand.pages * self.shop.missing, demand.changed * self.shop.missing);
+        vec![format!(
+            "in virtual time: a transaction is {reads:.1} reads one after the other, {changed:.1} pages changed and {:.2} commits, \
+             by counts and not by a trace",
+            demand.commits
+        )]
+    }
+}
