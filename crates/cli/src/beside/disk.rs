@@ -3,9 +3,10 @@
 //! A control group is the host's own way. Linux gives it a budget for each tenth of a second and
 //! lets what is used up wait for the next: a request goes at the disk's own speed or stands still,
 //! and its median says nothing of its mean. `delay` is a disk of its own whose every request takes
-//! as long, so many at a time, as disks do: nbdkit's filter, mounted like the database's volume.
+//! as long, so many at a time, as disks do: memory behind nbdkit's filter, mounted like the database's
+//! volume.
 
-use super::mounted::Mounted;
+use super::mounted::{Made, Mounted};
 use super::tools::{command, pause};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
@@ -18,7 +19,7 @@ use workload::plan::Bottleneck;
 
 /// How long each request takes on a delayed disk, and how many at a time.
 const DELAY: &str = "2ms";
-const AT_ONCE: u32 = 8;
+const AT_ONCE: u32 = 12;
 
 /// The server's disk as it was made, for as long as this is there.
 pub enum Disk {
@@ -72,12 +73,12 @@ impl Disk {
                 "the server's disk was held by a control group to {} reads and as many writes a second, a quarter of what it did",
                 throttle.iops
             ),
-            Disk::Delayed(_) => format!("the server's disk took {DELAY} for each request, {AT_ONCE} at a time (nbdkit's filter)"),
+            Disk::Delayed(_) => format!("the server's disk took {DELAY} for each request, {AT_ONCE} at a time (memory behind nbdkit's filter delay)"),
         }
     }
 }
 
-/// An image behind nbdkit, whose every request takes a while.
+/// Memory behind nbdkit, whose every request takes a while.
 pub struct DelayedDisk {
     mounted: Mounted,
     nbdkit: Server,
@@ -98,12 +99,11 @@ impl DelayedDisk {
     fn new(folder: &Path, size: Bytes) -> Result<DelayedDisk> {
         let folder = folder.join("disk");
         fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
-        let (image, socket) = (folder.join("image"), folder.join("socket"));
-        // Space is taken as it is written.
-        fs::File::create(&image)?.set_len(size.0.next_multiple_of(1 << 20))?;
+        let socket = folder.join("socket");
         let mut nbdkit = command("nbdkit");
         nbdkit.args(["--foreground", "--threads", &AT_ONCE.to_string(), "--unix"]).arg(&socket);
-        nbdkit.args(["--filter=delay", "file"]).arg(&image);
+        // In memory, taken as it is written: a disk below would have times of its own.
+        nbdkit.args(["--filter=delay", "memory", &size.0.next_multiple_of(1 << 20).to_string()]);
         nbdkit.args([format!("rdelay={DELAY}"), format!("wdelay={DELAY}")]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut nbdkit = Server(nbdkit.spawn().context("nbdkit")?);
         while !socket.exists() {
@@ -112,7 +112,7 @@ impl DelayedDisk {
             }
             pause();
         }
-        let mounted = Mounted::new(&format!("nbd+unix:///?socket={}", socket.display()), &folder, true)?;
+        let mounted = Mounted::new(&format!("nbd+unix:///?socket={}", socket.display()), &folder, Some(Made::Bare))?;
         Ok(DelayedDisk { mounted, nbdkit })
     }
 

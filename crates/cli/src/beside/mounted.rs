@@ -19,6 +19,15 @@ pub struct Mounted {
     is_mounted: bool,
 }
 
+/// What file system is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// As the host makes it.
+    Usual,
+    /// Without a journal: what is on it is gone after the run in any case.
+    Bare,
+}
+
 /// So often a program that is to end or to be ready is looked at, 10 ms apart.
 const LOOKS: u32 = 1000;
 
@@ -28,7 +37,7 @@ impl Mounted {
     ///
     /// # Errors
     /// Something of it cannot be had here. What was made until then is gone.
-    pub fn new(uri: &str, folder: &Path, make: bool) -> Result<Mounted> {
+    pub fn new(uri: &str, folder: &Path, make: Option<Made>) -> Result<Mounted> {
         let shown = folder.join("shown");
         for path in [&shown, &folder.join("point")] {
             std::fs::create_dir_all(path).with_context(|| path.display().to_string())?;
@@ -41,7 +50,7 @@ impl Mounted {
         Ok(mounted)
     }
 
-    fn attach(&mut self, file: &Path, make: bool) -> Result<()> {
+    fn attach(&mut self, file: &Path, make: Option<Made>) -> Result<()> {
         let mut looks = 0;
         while !file.exists() {
             if let Some(status) = self.nbdfuse.try_wait()? {
@@ -57,8 +66,13 @@ impl Mounted {
         losetup.args(["--find", "--show", "--direct-io=on"]).arg(file);
         let device = PathBuf::from(run(&mut losetup)?);
         self.device = Some(device.clone());
-        if make {
-            run(command("mkfs.ext4").args(["-q", "-E", "lazy_itable_init=0,nodiscard"]).arg(&device))?;
+        if let Some(made) = make {
+            let mut mkfs = command("mkfs.ext4");
+            mkfs.args(["-q", "-E", "lazy_itable_init=0,nodiscard"]);
+            if made == Made::Bare {
+                mkfs.args(["-O", "^has_journal"]);
+            }
+            run(mkfs.arg(&device))?;
         }
         run(command("mount").args(["-o", "noatime"]).arg(&device).arg(self.point()))?;
         self.is_mounted = true;
@@ -71,9 +85,17 @@ impl Mounted {
     }
 
     fn take_down(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.is_mounted) {
-            run(command("umount").arg(self.point()))?;
+        // Who has a file there may be about to end, as a server is that just said it has.
+        let mut last = Ok(String::new());
+        for _ in 0..LOOKS {
+            if !self.is_mounted {
+                break;
+            }
+            last = run(command("umount").arg(self.point()));
+            self.is_mounted = last.is_err();
+            pause();
         }
+        last?;
         if let Some(device) = self.device.take() {
             run(command("losetup").arg("--detach").arg(device))?;
         }

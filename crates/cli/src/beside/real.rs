@@ -10,8 +10,9 @@
 //! so that all arms are measured with the same cache.
 
 use super::disk::Disk;
-use super::mounted::Mounted;
+use super::mounted::{Made, Mounted};
 use super::{Field, Others, Played, stopped};
+use crate::dataset;
 use crate::interrupt::{self, Stop};
 use crate::machine;
 use crate::play::{Filling, Options, RealOptions, now_unix_ms, say, stamp};
@@ -81,8 +82,9 @@ impl Real {
         std::fs::create_dir(&pool).with_context(|| pool.display().to_string())?;
         let filled = plan.volumes.iter().filter(|volume| !volume.thin).map(size).sum();
         let filling = Filling::new(options, &pool, filled, stop.clone());
-        let stage = stage::real::Real::start(plan, Places::default(), Some(&pool), real.no_io_uring, |done, _| {
-            crate::dataset::Filling::written(&filling, done);
+        let places = Places::ask(&mut plan.clone(), &dataset::consent(&[], &[]))?;
+        let stage = stage::real::Real::start(plan, places, Some(&pool), real.no_io_uring, |done, _| {
+            dataset::Filling::written(&filling, done);
             !stop.is_asked()
         })?;
         filling.end();
@@ -114,7 +116,7 @@ impl Real {
     /// Makes the database and its snapshot.
     fn set_up(&mut self, scale: f64, options: &Options) -> Result<()> {
         say(options, &format!("making the database, scale {scale} …"));
-        let started = self.begin(true)?;
+        let started = self.begin(Some(Made::Usual))?;
         let scale: SchemaScale = format!("{scale}").parse().map_err(|rule| anyhow!("scale: {rule}"))?;
         let rows = Rows { seed: self.users.seed, sizes: Sizes { scale, products: PRODUCTS } };
         let jobs = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -143,7 +145,7 @@ impl Real {
     }
 
     /// The database, started on its volume.
-    fn begin(&mut self, make: bool) -> Result<Started> {
+    fn begin(&mut self, make: Option<Made>) -> Result<Started> {
         let mounted = Mounted::new(&self.export, self.point.path(), make)?;
         let folder = mounted.point().join("pg");
         let name = format!("private:{}", folder.display());
@@ -242,7 +244,7 @@ impl Field for Real {
 
     fn turn(&mut self, specs: &[Spec], seed: u64) -> Result<Played> {
         self.restore()?;
-        let started = self.begin(false)?;
+        let started = self.begin(None)?;
         if let (Database::Postgres(postgres), true) = (&started.database, self.memory.0 > 0) {
             postgres.limit_memory(self.memory.0).context("memory")?;
         }
