@@ -10,6 +10,7 @@ mod arrays;
 mod axe;
 mod bad_disk;
 mod bad_input;
+mod beside;
 mod ceiling;
 mod check;
 mod crowd;

@@ -8,6 +8,7 @@ use report::chart::{Axis, Chart, Column, LevelKind, Look, Mark, Stretch, Thresho
 use report::section::{Charts, Figure, Group, Notes, RunVerdict, Table, TableRow, Tables};
 use report::text::{millis, thousands};
 use stats::Median;
+use workload::plan::GoalKind;
 
 /// The page; the caller fills in its facts and version.
 pub fn beside_page(beside: &Beside) -> Page {
@@ -65,26 +66,31 @@ fn transactions(beside: &Beside) -> Charts {
     let mut chart = Chart::new("Transactions a minute by arm", places(beside), y);
     chart.height = 340.0;
     chart.marks = columns(beside, "TPM, median of rounds", |turn| turn.tpm);
-    let alone = beside.arms[beside.baseline()].median(|turn| turn.tpm);
-    if let (Some(alone), Some(goal)) =
-        (alone, beside.goals.iter().find(|goal| goal.kind == workload::plan::GoalKind::Kept))
-    {
-        let says = vec![format!("{:.0} % of \"{}\"", goal.part * 100.0, beside.arms[goal.baseline].name)];
-        let (to, figure) = (beside.arms.len() as f64, alone.value * goal.part);
-        chart.marks.push(Mark::Level(Threshold { from: 0.0, to, figure, says, kind: LevelKind::Limit }));
-    }
+    let bound = bound(beside);
+    chart.marks.extend(bound.as_ref().map(|(level, _)| Mark::Level(level.clone())));
     let line = |arm: &BesideArm| Some(format!("{}: {} TPM.", arm.name, interval(&arm.median(|turn| turn.tpm)?)));
     chart.description = beside.arms.iter().filter_map(line).collect::<Vec<_>>().join(" ");
     Charts {
         heading: "Transactions a minute".into(),
         lead: format!(
             "What users of the database had: {} users, each with its next transaction when one has ended. Columns are medians \
-             of rounds, lines their intervals.",
-            beside.users
+             of rounds, lines on them their intervals{}.",
+            beside.users,
+            bound.map_or(String::new(), |(_, says)| format!("; the dashed line is {says}"))
         ),
         figures: vec![Figure::of(chart)],
         small: false,
     }
+}
+
+/// What is to be kept, as a line, and in words: in the chart they would stand on a column.
+fn bound(beside: &Beside) -> Option<(Threshold, String)> {
+    let goal = beside.goals.iter().find(|goal| goal.kind == GoalKind::Kept)?;
+    let baseline = &beside.arms[goal.baseline];
+    let figure = baseline.median(|turn| turn.tpm)?.value * goal.part;
+    let to = beside.arms.len() as f64;
+    let level = Threshold { from: 0.0, to, figure, says: Vec::new(), kind: LevelKind::Limit };
+    Some((level, format!("{:.0} % of \"{}\"", goal.part * 100.0, baseline.name)))
 }
 
 fn responses(beside: &Beside) -> Charts {
