@@ -2,12 +2,17 @@
 //! does not stand in for what is read from storage: a control group of version 2, or of version 1
 //! where that has the memory controller.
 
+use crate::play::Whistle;
+use block::Span;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where control groups are.
 const ROOT: &str = "/sys/fs/cgroup";
+
+/// So often a group that has processes yet is tried to be removed, 10 ms apart.
+const LOOKS: u32 = 100;
 
 /// A control group of one server, which is removed with this.
 #[derive(Debug)]
@@ -54,8 +59,16 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // One that still has a process stays; nothing depends on it.
-        let _ = fs::remove_dir(&self.folder);
+        // A server says that it has ended a moment before its processes have. One that still has a
+        // process after that stays; nothing depends on it.
+        let whistle = Whistle::default();
+        for _ in 0..LOOKS {
+            match fs::remove_dir(&self.folder) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+                _ => return,
+            }
+            whistle.wait(Span::from_millis(10));
+        }
     }
 }
 

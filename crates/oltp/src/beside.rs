@@ -137,7 +137,8 @@ impl Beside {
     pub fn ratio(&self, arm: usize, baseline: usize) -> Option<Median> {
         let (arm, baseline) = (&self.arms[arm], &self.arms[baseline]);
         let rounds = arm.turns.iter().zip(&baseline.turns);
-        let ratios = rounds.filter_map(|(one, other)| Some(one.as_ref()?.tpm / other.as_ref()?.tpm.max(f64::MIN_POSITIVE)));
+        let ratios =
+            rounds.filter_map(|(one, other)| Some(one.as_ref()?.tpm / other.as_ref()?.tpm.max(f64::MIN_POSITIVE)));
         Median::of(&ratios.collect::<Vec<_>>())
     }
 }

@@ -73,7 +73,9 @@ impl Disk {
                 "the server's disk was held by a control group to {} reads and as many writes a second, a quarter of what it did",
                 throttle.iops
             ),
-            Disk::Delayed(_) => format!("the server's disk took {DELAY} for each request, {AT_ONCE} at a time (memory behind nbdkit's filter delay)"),
+            Disk::Delayed(_) => format!(
+                "the server's disk took {DELAY} for each request, {AT_ONCE} at a time (memory behind nbdkit's filter delay)"
+            ),
         }
     }
 }
@@ -147,7 +149,9 @@ impl Throttle {
         } else if first.join("blkio.throttle.read_iops_device").exists() {
             (first, member(&own, "blkio"))
         } else {
-            bail!("bottleneck \"cgroup\": this host has no control groups that hold a disk; say bottleneck = \"delay\"");
+            bail!(
+                "bottleneck \"cgroup\": this host has no control groups that hold a disk; say bottleneck = \"delay\""
+            );
         };
         let before = root.join(path.unwrap_or_default().trim_start_matches('/'));
         let group = root.join(name);

@@ -301,7 +301,9 @@ impl Field for Real {
         let (size, buffers, memory) = (Bytes(self.size), self.buffers, self.memory);
         let mut notes = vec![
             self.disk.says(),
-            format!("the database has {size}, buffers of {buffers} and {memory} of memory with its page cache; each turn begins with its data restored and a cold cache"),
+            format!(
+                "the database has {size}, buffers of {buffers} and {memory} of memory with its page cache; each turn begins with its data restored and a cold cache"
+            ),
         ];
         if cfg!(debug_assertions) {
             notes.push("this is a debug build: figures are of it".into());

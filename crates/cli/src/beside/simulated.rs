@@ -52,7 +52,13 @@ impl Simulated {
         };
         let volume = &plan.volumes[database.volume];
         if volume.size.is_some_and(|size| size < shop.size()) {
-            bail!("{}: volume {}: {} are needed, the database and {} of log", plan.file, volume.name, shop.size(), Shop::LOG);
+            bail!(
+                "{}: volume {}: {} are needed, the database and {} of log",
+                plan.file,
+                volume.name,
+                shop.size(),
+                Shop::LOG
+            );
         }
         let stage = stage::simulated::Simulated::start(plan)?;
         Ok(Simulated {

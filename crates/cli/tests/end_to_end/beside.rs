@@ -25,13 +25,16 @@ fn changed(scratch: &Scratch, changes: &[(&str, &str)]) -> PathBuf {
 }
 
 fn simulated(scratch: &Scratch, changes: &[(&str, &str)]) -> Ended {
-    let plan = changed(scratch, changes);
+    // Four seconds of virtual time tell as much, and are sooner over.
+    let short = [("\nseconds = 12", "\nseconds = 4")];
+    let plan = changed(scratch, &[&short, changes].concat());
     run(seawall(scratch.path()).env(RESULTS, "results.sqlite").args(["simulate", "--quiet"]).arg(plan))
 }
 
 /// The percentages of an arm's rounds.
 fn rounds(said: &str, arm: &str) -> Vec<f64> {
-    let behind = said.split("Transactions over those of").nth(1).and_then(|text| text.split(&format!("\n{arm}  ")).nth(1));
+    let behind =
+        said.split("Transactions over those of").nth(1).and_then(|text| text.split(&format!("\n{arm}  ")).nth(1));
     let line = behind.and_then(|text| text.split("by round ").nth(1)).and_then(|text| text.split("\n").next());
     line.unwrap_or_default().split(", ").map(|part| part.trim().trim_end_matches(',').parse().unwrap()).collect()
 }
@@ -45,9 +48,12 @@ fn users_keep_what_they_had_in_virtual_time() {
         assert_eq!(ended.code, Some(0), "seed {seed}: {}\n{}", ended.out, ended.err);
         let said = &ended.out;
         assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
-        for (arm, least, most) in
-            [("bully", 3.0, 15.0), ("ceiling", 97.0, 102.0), ("floor by IOPS", 25.0, 50.0), ("floor by latency", 93.0, 100.0)]
-        {
+        for (arm, least, most) in [
+            ("bully", 3.0, 15.0),
+            ("ceiling", 97.0, 102.0),
+            ("floor by IOPS", 25.0, 50.0),
+            ("floor by latency", 93.0, 100.0),
+        ] {
             let found = rounds(said, arm);
             assert_eq!(found.len(), 5, "{arm}: {said}");
             assert!(found.iter().all(|part| (least..=most).contains(part)), "seed {seed}, {arm}: {found:?}");
@@ -73,7 +79,9 @@ fn a_simulated_run_repeats_itself_and_is_kept() {
     assert!(phases(&recording).contains(&"floor by latency, round 5"), "{:?}", phases(&recording));
     let page = scratch.listing().into_iter().find(|name| name.ends_with(".html")).unwrap();
     let page = read_text(&scratch.join(&page));
-    for part in ["Transactions a minute", "Response times", "What the others had", "Round 1 second by second", "Every turn"] {
+    for part in
+        ["Transactions a minute", "Response times", "What the others had", "Round 1 second by second", "Every turn"]
+    {
         assert!(page.contains(part), "{part}");
     }
 }
@@ -84,7 +92,8 @@ fn a_goal_that_is_missed_is_a_no() {
     let scratch = Scratch::new();
     let missed = simulated(&scratch, &[("-volume db -qos-policy-group latency", "-volume db -qos-policy-group floor")]);
     assert_eq!(missed.code, Some(1), "{missed:?}");
-    let quiet = simulated(&scratch, &[("depth = 64", "depth = 1"), ("read_percent = 70", "read_percent = 70\npace = 50")]);
+    let quiet =
+        simulated(&scratch, &[("depth = 64", "depth = 1"), ("read_percent = 70", "read_percent = 70\npace = 50")]);
     // "bully" leaves nearly all, which is a no, and so the floor proves nothing.
     assert!(quiet.code == Some(1) && quiet.out.contains("nothing to protect from"), "{quiet:?}");
     let few = simulated(&scratch, &[("rounds = 5", "rounds = 4")]);
@@ -96,7 +105,11 @@ fn bad_input_has_one_line() {
     for (command, changes, says) in [
         ("simulate", &[("volume = \"db\"", "volume = \"dc\"")][..], "volume: no volume is called \"dc\""),
         ("simulate", &[("arm = \"bully\"", "arm = \"bulli\"")], "arm: no arm is called \"bulli\"; did you mean bully?"),
-        ("simulate", &[("size = \"4GiB\"", "size = \"1GiB\"")], "volume db: 2 GiB are needed, the database and 1 GiB of log"),
+        (
+            "simulate",
+            &[("size = \"4GiB\"", "size = \"1GiB\"")],
+            "volume db: 2 GiB are needed, the database and 1 GiB of log",
+        ),
         ("simulate", &[("-expected-latency", "-expected-latincy")], "expected-latincy"),
         ("run", &[("bottleneck = \"cgroup\"", "bottleneck = \"wire\"")], "bottleneck: must be cgroup or delay or none"),
     ] {
@@ -169,6 +182,8 @@ fn left(id: u32) -> Vec<String> {
     let point = format!("/tmp/seawall-database-{id}");
     let mut left: Vec<String> = mounts.lines().filter(|line| line.contains(&point)).map(str::to_owned).collect();
     left.extend(Path::new(&point).exists().then_some(point));
+    let group = format!("/sys/fs/cgroup/blkio/seawall-{id}");
+    left.extend(Path::new(&group).exists().then_some(group));
     left
 }
 

@@ -133,7 +133,8 @@ fn others(beside: &Beside) -> Charts {
     let mut chart = Chart::new("Operations of the other workloads by arm", places(beside), y);
     chart.marks = columns(beside, "IOPS, median of rounds", |turn| turn.others_iops);
     chart.height = 240.0;
-    let line = |arm: &BesideArm| Some(format!("{}: {} IOPS.", arm.name, interval(&arm.median(|turn| turn.others_iops)?)));
+    let line =
+        |arm: &BesideArm| Some(format!("{}: {} IOPS.", arm.name, interval(&arm.median(|turn| turn.others_iops)?)));
     chart.description = beside.arms.iter().filter_map(line).collect::<Vec<_>>().join(" ");
     Charts {
         heading: "What the others had".into(),

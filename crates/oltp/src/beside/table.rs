@@ -35,7 +35,10 @@ pub fn beside_table(beside: &Beside) -> String {
     }
     text.push('\n');
     for answer in beside_verdicts(beside) {
-        text += &hanging(&format!("{:<12}", answer.outcome.to_string()), &format!("{}: {}", answer.question, answer.because));
+        text += &hanging(
+            &format!("{:<12}", answer.outcome.to_string()),
+            &format!("{}: {}", answer.question, answer.because),
+        );
     }
     for note in &beside.notes {
         text += &hanging("note: ", note);

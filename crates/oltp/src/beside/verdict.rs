@@ -37,9 +37,16 @@ fn unsaid(beside: &Beside, goal: &Goal) -> Option<String> {
     let Some(ratio) = ratio.filter(|_| !beside.cut_short) else { return Some("it was ended early".into()) };
     let rounds = beside.arms[goal.arm].turns.len();
     if !ratio.is_known() {
-        return Some(format!("{} is too few: five are the least that say something", report::text::count(rounds, "round", "rounds")));
+        return Some(format!(
+            "{} is too few: five are the least that say something",
+            report::text::count(rounds, "round", "rounds")
+        ));
     }
-    let failed: u64 = [goal.arm, goal.baseline].iter().flat_map(|arm| beside.arms[*arm].turns.iter().flatten()).map(|turn| turn.failed).sum();
+    let failed: u64 = [goal.arm, goal.baseline]
+        .iter()
+        .flat_map(|arm| beside.arms[*arm].turns.iter().flatten())
+        .map(|turn| turn.failed)
+        .sum();
     if failed > 0 {
         return Some(format!("{} transactions failed", thousands(failed)));
     }
@@ -59,7 +66,9 @@ fn unsaid(beside: &Beside, goal: &Goal) -> Option<String> {
     let lost = beside.goals.iter().filter(|other| goal.kind == GoalKind::Kept && other.kind == GoalKind::Lost);
     lost.filter_map(|other| Some((other, beside.ratio(other.arm, other.baseline)?)))
         .find(|(other, left)| left.value >= other.part)
-        .map(|(other, left)| format!("\"{}\" leaves {}: there is nothing to protect from", beside.arms[other.arm].name, said(&left)))
+        .map(|(other, left)| {
+            format!("\"{}\" leaves {}: there is nothing to protect from", beside.arms[other.arm].name, said(&left))
+        })
 }
 
 /// The interval decides: where the goal lies within it, more rounds would have to.
@@ -80,7 +89,10 @@ fn judged(beside: &Beside, goal: &Goal) -> (Outcome, String) {
 /// `91.3 % (90.2 to 92.8 %, 94 of 100 such intervals)`.
 pub(super) fn said(ratio: &Median) -> String {
     let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(|part| part * 100.0);
-    format!("{value:.1} % in the median of rounds, {low:.1} to {high:.1} % with {:.0} % confidence", ratio.confidence * 100.0)
+    format!(
+        "{value:.1} % in the median of rounds, {low:.1} to {high:.1} % with {:.0} % confidence",
+        ratio.confidence * 100.0
+    )
 }
 
 #[cfg(test)]

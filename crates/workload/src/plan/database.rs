@@ -222,7 +222,8 @@ fn database(root: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> Planne
     planned.scale = table.number("scale", 0.0, 1000.0).unwrap_or(planned.scale);
     planned.users = ranged("users", 1, USERS_MAX, "each is a connection").unwrap_or(planned.users);
     planned.rounds = ranged("rounds", 1, ROUNDS_MAX, "five are the least that say something").unwrap_or(planned.rounds);
-    planned.processors = ranged("processors", 1, USERS_MAX, "those of the database's host").unwrap_or(planned.processors);
+    planned.processors =
+        ranged("processors", 1, USERS_MAX, "those of the database's host").unwrap_or(planned.processors);
     let seconds = |given: Option<u32>| given.map(|given| Span::from_secs(u64::from(given)));
     let advice = "10 to 20 are enough";
     planned.window = seconds(ranged("seconds", 2, SECONDS_MAX, advice)).unwrap_or(planned.window);
@@ -235,8 +236,7 @@ fn database(root: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> Planne
 }
 
 fn sizes(table: &Table<'_>, planned: &mut PlannedDatabase) {
-    for (key, size) in
-        [("buffers", &mut planned.buffers), ("memory", &mut planned.memory), ("size", &mut planned.size)]
+    for (key, size) in [("buffers", &mut planned.buffers), ("memory", &mut planned.memory), ("size", &mut planned.size)]
     {
         let Some(given) = table.size(key) else { continue };
         if given < Bytes::mib(1) {
@@ -254,7 +254,13 @@ fn on_volume(table: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> usiz
     table.missing("volume", "name the volume that its data are on");
     let Some(found) = table.name("volume") else { return 0 };
     let Some(index) = volumes.iter().position(|volume| volume.name == found.value) else {
-        unknown(table, "volume", "volume", found, &volumes.iter().map(|volume| volume.name.as_str()).collect::<Vec<_>>());
+        unknown(
+            table,
+            "volume",
+            "volume",
+            found,
+            &volumes.iter().map(|volume| volume.name.as_str()).collect::<Vec<_>>(),
+        );
         return 0;
     };
     if workloads.iter().any(|entry| entry.workload.volumes.contains(&index)) {
@@ -329,7 +335,11 @@ mod tests {
             ("volume = \"db\"\n", "", "volume: missing in [database]; name the volume"),
             ("volume = \"db\"", "volume = \"dc\"", "volume: no volume is called \"dc\"; did you mean db?"),
             ("volume = \"db\"", "volume = \"other\"", "volume: must be a volume without a workload, got \"other\""),
-            ("baseline = \"alone\"", "baseline = \"aloen\"", "baseline: no arm is called \"aloen\"; did you mean alone?"),
+            (
+                "baseline = \"alone\"",
+                "baseline = \"aloen\"",
+                "baseline: no arm is called \"aloen\"; did you mean alone?",
+            ),
             ("baseline = \"alone\"", "baseline = \"beside\"", "baseline: must be another arm"),
             ("tpm-lost", "tpm-last", "kind: must be tpm-kept or tpm-lost"),
             ("part = 0.7\n", "", "part: missing in [[criterion]]"),

@@ -192,7 +192,7 @@ pub(super) fn phase(table: &Table<'_>, now: &mut [Entry], volumes: &[Volume], na
     table.only(&PHASE_KEYS.into_iter().chain(workloads).collect::<Vec<_>>());
     table.missing("name", "name the phase, such as even");
     let name = table.text("name");
-    names.note_if_taken(table, "[[phase]]", name);
+    names.note_if_taken(table, table.called(), name);
     for entry in now.iter_mut() {
         change(table, entry, volumes);
     }

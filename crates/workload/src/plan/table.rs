@@ -82,6 +82,11 @@ impl<'t> Table<'t> {
         self.line
     }
 
+    /// As the file has it: `[[workload]]`.
+    pub(super) fn called(&self) -> &'static str {
+        self.name
+    }
+
     /// Before its keys in messages.
     pub(super) fn within(&self) -> &str {
         &self.within

@@ -7,7 +7,7 @@
 use block::Bytes;
 use std::collections::BTreeSet;
 use workload::Plan;
-use workload::plan::Problem;
+use workload::plan::{DatabasePlan, Problem};
 
 const PAGE: &str = include_str!("../../../../docs/plans.md");
 /// A key that resembles none, so that the answer lists all.
@@ -76,6 +76,31 @@ fn the_tables_list_the_keys_that_are_read() {
 }
 
 #[test]
+fn the_tables_of_a_plan_of_a_database_list_their_keys() {
+    let known = |text: &str| {
+        let errors = DatabasePlan::read(text, "f").unwrap_err().0.into_iter().map(|error| error.problem);
+        known_in(errors.collect())
+    };
+    let template = TEMPLATE.replace("[[phase]]", "[[arm]]").replace("#phase", "#arm");
+    let template = format!("{template}\n[database]\nvolume = \"v\"\n#database\n[policies]\n#policies\n");
+    let marks = [
+        ("#plan", "A plan of a database"),
+        ("#database", "`[database]`"),
+        ("#policies", "`[policies]`"),
+        ("#arm", "`[[arm]]`"),
+    ];
+    for (mark, section) in marks {
+        let mut known = known(&template.replace(mark, &format!("{STRANGER} = 1")));
+        // What a phase has besides is refused in an arm by name.
+        known.remove("w");
+        if mark == "#arm" {
+            known.remove("seconds");
+        }
+        assert_eq!(keys_listed(section), known, "{section}");
+    }
+}
+
+#[test]
 fn a_phase_changes_the_keys_of_a_load() {
     let known = known_at(&TEMPLATE.replace("#phase", &format!("w = {{ {STRANGER} = 1 }}")));
     let mut of_workload = keys_listed("`[[workload]]`");
@@ -114,7 +139,11 @@ fn errors_of(text: &str) -> Vec<Problem> {
 
 /// The keys that the code names in its answer to the stranger.
 fn known_at(text: &str) -> BTreeSet<String> {
-    let advice = errors_of(text).into_iter().find_map(|problem| match problem {
+    known_in(errors_of(text))
+}
+
+fn known_in(errors: Vec<Problem>) -> BTreeSet<String> {
+    let advice = errors.into_iter().find_map(|problem| match problem {
         Problem::UnknownKey { key, advice, .. } if key.ends_with(STRANGER) => Some(advice),
         _ => None,
     });
