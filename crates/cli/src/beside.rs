@@ -22,7 +22,7 @@ use oltp::{Beside, BesideArm, Ledger, Turn, beside_asked, beside_page, beside_ta
 use report::Page;
 use report::text::thousands;
 use stats::Machine;
-use stats::run::{Identity, Point, Run, RunActor, RunPlace, Second};
+use stats::run::{self, Identity, Point, Run, RunActor, RunPlace};
 use workload::Spec;
 use workload::plan::DatabasePlan;
 
@@ -227,7 +227,8 @@ impl Scene for Turns<'_> {
             for (actor, seen) in (1..).zip(workloads) {
                 operations += seen.tape.ops();
                 let (point, outstanding) = (point as u32, seen.outstanding);
-                let at = Second { point, actor, start: since(*start), length: *length, outstanding, settled: true };
+                let at =
+                    run::Second { point, actor, start: since(*start), length: *length, outstanding, settled: true };
                 run.add_second(&seen.tape, at, None);
             }
         }

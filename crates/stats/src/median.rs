@@ -58,8 +58,8 @@ impl Median {
 mod tests {
     use super::*;
 
-    /// 1 - 2/32 of five; of eight the outermost are left out: 1 - 2 (1 + 8) / 256 = 0.9297, and with
-    /// two left out it would be 1 - 2 (1 + 8 + 28) / 256 = 0.71.
+    /// 1 - 2/32 of five; of eight the outermost are left out: 1 - 2 (1 + 8) / 256 = 0.9297, and
+    /// with two left out it would be 1 - 2 (1 + 8 + 28) / 256 = 0.71.
     #[test]
     fn the_interval_is_the_narrowest_that_is_believed() {
         let five = Median::of(&[3.0, 1.0, 2.0, 5.0, 4.0]).unwrap();

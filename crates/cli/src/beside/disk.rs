@@ -3,8 +3,8 @@
 //! A control group is the host's own way. Linux gives it a budget for each tenth of a second and
 //! lets what is used up wait for the next: a request goes at the disk's own speed or stands still,
 //! and its median says nothing of its mean. `delay` is a disk of its own whose every request takes
-//! as long, so many at a time, as disks do: memory behind nbdkit's filter, mounted like the database's
-//! volume.
+//! as long, so many at a time, as disks do: memory behind nbdkit's filter, mounted like the
+//! database's volume.
 
 use super::mounted::{Made, Mounted};
 use super::tools::{command, pause};

@@ -1,5 +1,5 @@
-//! An NBD export as a file system of this host: `nbdfuse` shows it as a file, a loop device past the
-//! page cache is on that, ext4 on the device. All of it is taken down with this.
+//! An NBD export as a file system of this host: `nbdfuse` shows it as a file, a loop device past
+//! the page cache is on that, ext4 on the device. All of it is taken down with this.
 //!
 //! ```text
 //!   folder/point ── ext4 ── /dev/loopN (direct) ── folder/shown/nbd ── nbdfuse ── the export
@@ -32,8 +32,8 @@ pub enum Made {
 const LOOKS: u32 = 1000;
 
 impl Mounted {
-    /// Mounts the export of that URI below `folder`; with a file system of its own first where it is
-    /// to be made.
+    /// Mounts the export of that URI below `folder`; with a file system of its own first where it
+    /// is to be made.
     ///
     /// # Errors
     /// Something of it cannot be had here. What was made until then is gone.

@@ -5,9 +5,9 @@
 //!   users ── PostgreSQL ── ext4 ── loop ── nbdfuse ─┐ NBD
 //!                                     other loads ──┴── server: gate ── volumes' files ── the disk
 //! ```
-//! Setup leaves the database stopped, all of it on the volume, in a snapshot. Each turn restores that
-//! and starts from a cold cache. Users warm up alone; the others begin a second before the window,
-//! so that all arms are measured with the same cache.
+//! Setup leaves the database stopped, all of it on the volume, in a snapshot. Each turn restores
+//! that and starts from a cold cache. Users warm up alone; the others begin a second before the
+//! window, so that all arms are measured with the same cache.
 
 use super::disk::Disk;
 use super::mounted::{Made, Mounted};

@@ -39,7 +39,8 @@ fn rounds(said: &str, arm: &str) -> Vec<f64> {
     line.unwrap_or_default().split(", ").map(|part| part.trim().trim_end_matches(',').parse().unwrap()).collect()
 }
 
-/// The bully leaves 7 %, a floor of IOPS above what is asked for 37, the floor by latency 96: each in every round of every seed, with room on the right side.
+/// The bully leaves 7 %, a floor of IOPS above what is asked for 37, the floor by latency 96: each
+/// in every round of every seed, with room on the right side.
 #[test]
 fn users_keep_what_they_had_in_virtual_time() {
     for seed in ["1", "2", "3"] {

@@ -5,8 +5,8 @@ use report::text::thousands;
 use stats::{Median, Outcome, Verdict};
 use workload::plan::{Goal, GoalKind};
 
-/// Turns of the baseline may lie so far apart, the fastest over the slowest, less one; beyond it the
-/// machine itself changed too much.
+/// Turns of the baseline may lie so far apart, the fastest over the slowest, less one; beyond it
+/// the machine itself changed too much.
 const APART: f64 = 0.10;
 
 /// The answers, in the goals' order.
