@@ -235,7 +235,8 @@ impl<'a> Conductor<'a> {
         }
         let service = seen.tape.merged(|track| &track.service);
         let device = server.map_or(service.mean(), |object| object.device.mean());
-        // A request is let in when the link has carried those before it: only then it is the gate's.
+        // A request is let in when the link has carried those before it: only then it is the
+        // gate's.
         let inside = server.map_or(device, |object| object.queued.mean() + device);
         if second.link_waits > 0 && inside * 2 < service.mean() {
             return HeldBy::Link;

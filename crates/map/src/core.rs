@@ -345,8 +345,8 @@ impl Core {
         }
     }
 
-    /// Takes a block for that of a tree, the one at `goal` if it is free; a refusal if there is none,
-    /// or no memory for the nodes that point at it.
+    /// Takes a block for that of a tree, the one at `goal` if it is free; a refusal if there is
+    /// none, or no memory for the nodes that point at it.
     pub(crate) fn take_block(&mut self, tree: u32, block: u64, goal: Option<u64>) -> Result<u64, MapRefusal> {
         if self.nodes.in_use() >= self.settings.nodes_max && !self.nodes.is_laid(self.trees[&tree].root, block) {
             return Err(MapRefusal::Crowded);

@@ -179,8 +179,9 @@ fn the_size_of_a_cache_is_told_from_a_trace() {
     }
 }
 
-/// A database of 20 MiB is read all over, a scan of 28 MiB again and again: of the first a cache has
-/// the part that it is large, of the second all or nothing. The reads of a run are those that it made.
+/// A database of 20 MiB is read all over, a scan of 28 MiB again and again: of the first a cache
+/// has the part that it is large, of the second all or nothing. The reads of a run are those that
+/// it made.
 #[test]
 fn the_size_of_a_cache_is_told_from_a_run() {
     let scratch = Scratch::new();

@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn encryption_is_said_as_to_libpq() {
         let of = |url: &str| {
-            let set = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
+            let set = |name: &str| (name == "HOME").then(|| "/me".to_owned());
             Address::parse(url, &set).map(|address| address.encryption).unwrap()
         };
         let required = Encryption::Required;
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(of("postgres://h/d?sslmode=allow"), Encryption::Never);
         assert_eq!(of("postgres://h/d?sslmode=require"), required(Trust::Anybody));
         assert_eq!(of("postgres://h/d?sslmode=require&sslrootcert=/ca"), required(Trust::Authority("/ca".into())));
-        let usual = "/home/me/.postgresql/root.crt";
+        let usual = "/me/.postgresql/root.crt";
         assert_eq!(of("postgres://h/d?sslmode=verify-ca"), required(Trust::Authority(usual.into())));
         let full = Address::parse("postgres://u@h/d?sslmode=verify-full&sslrootcert=/ca", &|_| None).unwrap();
         assert_eq!(full.encryption, required(Trust::Name("/ca".into())));

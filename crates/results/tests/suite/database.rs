@@ -1,5 +1,6 @@
 //! What is saved is what is loaded, whatever the run; and what cannot be loaded says so in a line.
 
+use crate::seen::{objects, partitions};
 use block::{Bytes, Span, Time};
 use proptest::collection::vec;
 use proptest::option;
@@ -342,7 +343,7 @@ fn labels() -> impl Strategy<Value = Vec<(String, String)>> {
 }
 
 /// Any text: quotes, line ends, zero characters and all.
-fn text() -> impl Strategy<Value = String> {
+pub fn text() -> impl Strategy<Value = String> {
     prop_oneof!["\\PC{0,12}", "[\\x00-\\x7f'\"]{0,12}"]
 }
 
@@ -444,60 +445,6 @@ fn cycles() -> impl Strategy<Value = (u32, CycleRecord)> {
     (0u32..2, any::<u32>(), six, any::<u64>()).prop_map(
         |(actor, phase, [due, start, sleep, wij, write, cycle], blocks)| {
             (actor, CycleRecord { phase, due, start, sleep, wij, write, cycle, blocks })
-        },
-    )
-}
-
-fn traces() -> impl Strategy<Value = DispatchTrace> {
-    // Steps of up to 5 s in time, some of them zero, from anywhere within a year.
-    let steps = vec((0u64..5_000_000_000, 0u32..1000, 0u64..1 << 40), 0..12);
-    (0u64..31_536_000_000_000_000, steps).prop_map(|(start, steps)| {
-        let (mut trace, mut at) = (DispatchTrace::default(), Time::from_nanos(start));
-        for (step, ops, bytes) in steps {
-            at += Span::from_nanos(step);
-            trace.add(at, ops, bytes);
-        }
-        trace
-    })
-}
-
-fn limits() -> impl Strategy<Value = LimitsInForce> {
-    let number = || option::of(any::<u64>());
-    (text(), number(), number(), number(), number()).prop_map(
-        |(policy, ceiling_iops, ceiling_bytes, floor_iops, floor_bytes)| LimitsInForce {
-            policy,
-            ceiling_iops,
-            ceiling_bytes,
-            floor_iops,
-            floor_bytes,
-        },
-    )
-}
-
-fn objects() -> impl Strategy<Value = ObjectRecord> {
-    let used = || option::of(any::<u64>().prop_map(Bytes));
-    (text(), any::<bool>(), used(), used(), traces(), vec(limits(), 0..4)).prop_map(
-        |(path, is_group, used_start, used_end, trace, limits)| ObjectRecord {
-            path,
-            is_group,
-            used_start,
-            used_end,
-            trace,
-            limits,
-        },
-    )
-}
-
-fn partitions() -> impl Strategy<Value = PartitionRecord> {
-    let number = || any::<u64>();
-    (any::<u32>(), text(), number(), number(), number(), number(), number()).prop_map(
-        |(point, name, size, resident, found, missed, evicted)| PartitionRecord {
-            point,
-            name,
-            size,
-            resident,
-            asked: Hits { found, missed },
-            evicted,
         },
     )
 }

@@ -10,4 +10,5 @@ mod growth;
 mod host;
 mod import;
 mod published;
+mod seen;
 mod views;

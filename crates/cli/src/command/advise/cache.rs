@@ -27,11 +27,11 @@ const PLAYED_MAX: u64 = 1 << 24;
 /// Say which size of a cache is worth its memory
 ///
 /// From a trace of what clients asked for, or from a kept run of a plan, whose requests are made
-/// again from its seed, as many in each second as it did: the share of the pages read that a cache of each size
-/// would have had (a miss-ratio curve by sampling, SHARDS), and the largest size whose doubling
-/// still saves 5 % of all reads. Traces are fio's iologs (--write_iolog, versions 2 and 3), tables
-/// (time_us,file,action,offset,length) and dumps of blktrace. Exit code 0: a size is worth its
-/// memory; 1: none is.
+/// again from its seed, as many in each second as it did: the share of the pages read that a cache
+/// of each size would have had (a miss-ratio curve by sampling, SHARDS), and the largest size whose
+/// doubling still saves 5 % of all reads. Traces are fio's iologs (--write_iolog, versions 2 and
+/// 3), tables (time_us,file,action,offset,length) and dumps of blktrace. Exit code 0: a size is
+/// worth its memory; 1: none is.
 #[derive(clap::Args)]
 pub struct AdviseCache {
     /// The trace
