@@ -6,9 +6,12 @@
 //!   disk throughput          the lower of the row's and 768 MB/s for each TiB of SSD
 //!   disk IOPS                the lower of the row's and what is provisioned, 3 for each GiB unless more is paid for
 //! ```
-//! MB/s are 10^6 bytes a second.
+//! Network, disk throughput and disk IOPS are governed by credits, each a [`CreditLimit`]: the type
+//! by which simulated volumes and the server's own link are limited too. MB/s are 10^6 bytes a
+//! second.
 
 use block::Bytes;
+use qos::CreditLimit;
 use stats::run::Run;
 
 /// Where the file servers stand.
@@ -37,25 +40,32 @@ pub struct FileSystem {
     pub pairs: u64,
 }
 
-/// A baseline, and what bursts reach while credit lasts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Level {
-    base: f64,
-    burst: Option<f64>,
-}
-
+/// A line of the documents' tables; throughput in bytes a second.
 struct Row {
     throughput: u64,
-    network: Level,
-    memory_gb: f64,
-    nvme_gb: Option<f64>,
-    disk: Level,
-    iops: Level,
+    network: CreditLimit,
+    memory_gb: u64,
+    /// 0 for none.
+    nvme_gb: u64,
+    disk: CreditLimit,
+    iops: CreditLimit,
     source: &'static str,
 }
 
-const fn level(base: f64, burst: f64) -> Level {
-    Level { base, burst: if burst > 0.0 { Some(burst) } else { None } }
+/// How long a full credit lasts at the peak, in seconds: 27.2 minutes were measured once, on a
+/// second-generation file server of 1536 MB/s. For the others it is assumed.
+const BURST_S: u64 = 1630;
+const MB: u64 = 1_000_000;
+
+/// A baseline and what bursts reach, 0 for no bursts, both times `unit`.
+const fn limit((base, burst): (u64, u64), unit: u64) -> CreditLimit {
+    let peak = if burst > base { burst } else { base };
+    CreditLimit { base: base * unit, peak: peak * unit, credit: (peak - base) * unit * BURST_S }
+}
+
+/// What `pairs` of file servers have together.
+const fn times(limit: CreditLimit, pairs: u64) -> CreditLimit {
+    CreditLimit { base: limit.base * pairs, peak: limit.peak * pairs, credit: limit.credit * pairs }
 }
 
 const FIRST: &str = "published: AWS FSx for ONTAP guide, performance, state of October 2022";
@@ -65,33 +75,32 @@ const SECOND: &str = "published: the same guide's table of second-generation fil
 /// The first generation in most regions; the four main ones have richer small rows, which no source
 /// at hand prints.
 const GENERATION_1: [Row; 6] = [
-    row(128, (150.0, 1250.0), 16.0, 150.0, (128.0, 600.0), (6000.0, 18_750.0), FIRST),
-    row(256, (300.0, 1250.0), 32.0, 300.0, (256.0, 600.0), (12_000.0, 18_750.0), FIRST),
-    row(512, (625.0, 1250.0), 32.0, 600.0, (512.0, 600.0), (18_750.0, 0.0), FIRST),
-    row(1024, (1500.0, 0.0), 64.0, 1200.0, (1024.0, 0.0), (40_000.0, 0.0), FIRST),
-    row(2048, (3125.0, 0.0), 128.0, 2400.0, (2048.0, 0.0), (80_000.0, 0.0), FIRST),
-    row(4096, (6250.0, 0.0), 256.0, 4800.0, (4096.0, 0.0), (160_000.0, 0.0), LATER),
+    row(128, (150, 1250), 16, 150, (128, 600), (6000, 18_750), FIRST),
+    row(256, (300, 1250), 32, 300, (256, 600), (12_000, 18_750), FIRST),
+    row(512, (625, 1250), 32, 600, (512, 600), (18_750, 0), FIRST),
+    row(1024, (1500, 0), 64, 1200, (1024, 0), (40_000, 0), FIRST),
+    row(2048, (3125, 0), 128, 2400, (2048, 0), (80_000, 0), FIRST),
+    row(4096, (6250, 0), 256, 4800, (4096, 0), (160_000, 0), LATER),
 ];
 
 const GENERATION_2: [Row; 5] = [
-    row(384, (781.0, 6250.0), 16.0, 0.0, (384.0, 3125.0), (12_500.0, 65_000.0), SECOND),
-    row(768, (1563.0, 6250.0), 32.0, 0.0, (768.0, 3125.0), (25_000.0, 65_000.0), SECOND),
-    row(1536, (3125.0, 6250.0), 64.0, 0.0, (1536.0, 3125.0), (50_000.0, 65_000.0), SECOND),
-    row(3072, (6250.0, 0.0), 128.0, 0.0, (3072.0, 0.0), (100_000.0, 0.0), SECOND),
-    row(6144, (12_500.0, 0.0), 256.0, 1900.0, (6144.0, 0.0), (200_000.0, 0.0), SECOND),
+    row(384, (781, 6250), 16, 0, (384, 3125), (12_500, 65_000), SECOND),
+    row(768, (1563, 6250), 32, 0, (768, 3125), (25_000, 65_000), SECOND),
+    row(1536, (3125, 6250), 64, 0, (1536, 3125), (50_000, 65_000), SECOND),
+    row(3072, (6250, 0), 128, 0, (3072, 0), (100_000, 0), SECOND),
+    row(6144, (12_500, 0), 256, 1900, (6144, 0), (200_000, 0), SECOND),
 ];
 
 const fn row(
     throughput: u64,
-    network: (f64, f64),
-    memory_gb: f64,
-    nvme_gb: f64,
-    disk: (f64, f64),
-    iops: (f64, f64),
+    network: (u64, u64),
+    memory_gb: u64,
+    nvme_gb: u64,
+    disk: (u64, u64),
+    iops: (u64, u64),
     source: &'static str,
 ) -> Row {
-    let nvme_gb = if nvme_gb > 0.0 { Some(nvme_gb) } else { None };
-    let (network, disk, iops) = (level(network.0, network.1), level(disk.0, disk.1), level(iops.0, iops.1));
+    let (network, disk, iops) = (limit(network, MB), limit(disk, MB), limit(iops, 1));
     Row { throughput, network, memory_gb, nvme_gb, disk, iops, source }
 }
 
@@ -110,7 +119,17 @@ pub struct Resource {
     pub source: String,
 }
 
-const GIB: f64 = (1u64 << 30) as f64;
+/// What governs a file system, each with its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Governed {
+    /// Bytes a second to and from clients.
+    pub network: (CreditLimit, String),
+    /// Bytes a second to and from disks.
+    pub disk: (CreditLimit, String),
+    /// Operations a second of disks.
+    pub iops: (CreditLimit, String),
+}
+
 /// SSD of a pair at most, in TiB, by generation.
 const SSD_MAX_TIB: [u64; 2] = [192, 512];
 /// IOPS of a pair at most.
@@ -122,46 +141,47 @@ impl FileSystem {
     /// # Errors
     /// There is no such file system: the option, the rule and what was given.
     pub fn resources(&self) -> Result<Vec<Resource>, String> {
+        let limits = self.limits()?;
+        let (row, pairs) = (self.row()?, self.pairs as f64);
+        let one = |name, unit, base, burst, source: &str| Resource { name, unit, base, burst, source: source.into() };
+        let governed = |name, unit, per: u64, (limit, source): &(CreditLimit, String)| {
+            let burst = (limit.peak > limit.base).then(|| limit.peak as f64 / per as f64);
+            one(name, unit, limit.base as f64 / per as f64, burst, source)
+        };
+        let nvme = if row.nvme_gb > 0 { nvme_source(self, row) } else { row.source };
+        Ok(vec![
+            one("throughput capacity", "MB/s", self.throughput as f64 * pairs, None, "asked for"),
+            governed("network", "MB/s", MB, &limits.network),
+            one("memory cache", "GB", row.memory_gb as f64 * pairs, None, memory_source(self, row)),
+            one("NVMe cache", "GB", row.nvme_gb as f64 * pairs, None, nvme),
+            governed("disk throughput", "MB/s", MB, &limits.disk),
+            governed("disk IOPS", "IOPS", 1, &limits.iops),
+            one("one flow of a client", "MB/s", 625.0, None, "published: 5 Gb/s outside a cluster placement group"),
+            one("flows of a mount", "nconnect", 16.0, None, "published: NFS with nconnect, kernel 5.3 and later"),
+        ])
+    }
+
+    /// What governs it, with credit for bursts: network and disks in bytes a second, and operations
+    /// of disks; each with where it comes from, and of two limits the lower.
+    ///
+    /// # Errors
+    /// As [`FileSystem::resources`].
+    pub fn limits(&self) -> Result<Governed, String> {
         let row = self.row()?;
         self.check()?;
-        let pairs = self.pairs as f64;
-        let gib = self.ssd.0 as f64 / GIB;
-        let given = self.iops.unwrap_or_else(|| self.automatic()) as f64;
-        let by_ssd = 768.0 * gib / 1024.0;
-        let (disk, disk_source) = lower(row.disk, pairs, by_ssd, "MB/s: 768 for each TiB of SSD", row.source);
+        // 768 MB/s for each TiB.
+        let by_ssd = (self.ssd.0 >> 30) * 750_000;
         let provisioned = match self.iops {
             Some(_) => "IOPS: provisioned",
             None => "IOPS: 3 for each GiB of SSD",
         };
-        let (iops, iops_source) = lower(row.iops, pairs, given, provisioned, row.source);
-        let one = |name, unit, base, burst, source: &str| Resource { name, unit, base, burst, source: source.into() };
-        let network_burst = row.network.burst.map(|burst| burst * pairs);
-        let mut all = vec![
-            one("throughput capacity", "MB/s", self.throughput as f64 * pairs, None, "asked for"),
-            one("network", "MB/s", row.network.base * pairs, network_burst, row.source),
-            one("memory cache", "GB", row.memory_gb * pairs, None, memory_source(self, row)),
-        ];
-        match row.nvme_gb {
-            Some(nvme) => all.push(one("NVMe cache", "GB", nvme * pairs, None, nvme_source(self, row))),
-            None => all.push(one("NVMe cache", "GB", 0.0, None, row.source)),
-        }
-        all.push(Resource {
-            name: "disk throughput",
-            unit: "MB/s",
-            base: disk.base,
-            burst: disk.burst,
-            source: disk_source,
-        });
-        all.push(Resource { name: "disk IOPS", unit: "IOPS", base: iops.base, burst: iops.burst, source: iops_source });
-        all.push(one(
-            "one flow of a client",
-            "MB/s",
-            625.0,
-            None,
-            "published: 5 Gb/s outside a cluster placement group",
-        ));
-        all.push(one("flows of a mount", "nconnect", 16.0, None, "published: NFS with nconnect, kernel 5.3 and later"));
-        Ok(all)
+        let given = self.iops.unwrap_or_else(|| self.automatic());
+        let (disk, iops) = (times(row.disk, self.pairs), times(row.iops, self.pairs));
+        Ok(Governed {
+            network: (times(row.network, self.pairs), row.source.into()),
+            disk: lower(disk, (by_ssd, MB), "MB/s: 768 for each TiB of SSD", row.source),
+            iops: lower(iops, (given, 1), provisioned, row.source),
+        })
     }
 
     /// How long a full credit of bursts lasts is not published; what is known of it.
@@ -219,23 +239,19 @@ disks. How much can be saved is not published: bursts of 27.2 minutes were measu
     }
 }
 
-/// Of what the row and the disks allow, the lower.
-fn lower(row: Level, pairs: f64, disks: f64, what: &str, source: &str) -> (Level, String) {
-    let (base, burst) = (row.base * pairs, row.burst.map(|burst| burst * pairs));
-    let top = burst.unwrap_or(base);
-    if disks <= base {
-        return (
-            Level { base: disks, burst: None },
-            format!("derived: the disks rule, {disks:.0} {what}, below the row's {base:.0}"),
-        );
+/// Of what the row and the disks allow, the lower; `unit` is in what people say it.
+fn lower(row: CreditLimit, (disks, unit): (u64, u64), what: &str, source: &str) -> (CreditLimit, String) {
+    let said = |figure: u64| format!("{:.0}", figure as f64 / unit as f64);
+    if disks <= row.base {
+        let source = format!("derived: the disks rule, {} {what}, below the row's {}", said(disks), said(row.base));
+        return (CreditLimit { base: disks, peak: disks, credit: 0 }, source);
     }
-    if disks < top {
-        return (
-            Level { base, burst: Some(disks) },
-            format!("{source}; bursts are bounded by the disks, {disks:.0} {what}"),
-        );
+    if disks < row.peak {
+        let credit = (disks - row.base) * BURST_S;
+        let source = format!("{source}; bursts are bounded by the disks, {} {what}", said(disks));
+        return (CreditLimit { peak: disks, credit, ..row }, source);
     }
-    (Level { base, burst }, source.into())
+    (row, source.into())
 }
 
 fn memory_source(of: &FileSystem, row: &'static Row) -> &'static str {

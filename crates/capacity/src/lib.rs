@@ -19,7 +19,7 @@ mod tier_table;
 mod workshop;
 
 pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Line, Row, Target};
-pub use fsx::{Deployment, FileSystem, Resource, Used, compare, seconds};
+pub use fsx::{Deployment, FileSystem, Governed, Resource, Used, compare, seconds};
 pub use genio::{Fit, PairRow, Ramps, Trial, a_pair, adaptive_qos, fit, held_out, nearest_step, setups};
 pub use hosts_on::{HostLoad, HostsOn};
 pub use order_entry::{Carried, carried, fit_two};
