@@ -28,6 +28,26 @@ impl Basis {
     }
 }
 
+/// What simulated figures stand beside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Given {
+    /// Published figures.
+    #[default]
+    Published,
+    /// Recordings of one's own.
+    Recorded,
+}
+
+impl Given {
+    /// In a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Given::Published => "published",
+            Given::Recorded => "recorded",
+        }
+    }
+}
+
 /// A number that was fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
@@ -110,6 +130,8 @@ pub struct Comparison {
     pub title: String,
     /// What is compared, in a sentence or two.
     pub about: String,
+    /// What the simulated figures stand beside.
+    pub given: Given,
     /// Numbers that were fitted.
     pub fitted: Vec<Fitted>,
     /// The tables.

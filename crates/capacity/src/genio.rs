@@ -8,7 +8,7 @@
 
 mod bounds;
 
-use crate::comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Line, Row, Target};
+use crate::comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Given, Line, Row, Target};
 use crate::hosts_on::{HostLoad, HostsOn};
 use crate::median;
 use crate::published::{Cells, PublishedError};
@@ -465,6 +465,7 @@ pub fn a_pair(
         vec![Target::percent("4 cycle without a new fit within 5 %, with 2 numbers fitted elsewhere", error, 0.05)];
     let printed = (all.target as f64, published.number(0, "longest_write_cycle_s")?);
     Ok(Comparison {
+        given: Given::Published,
         name: name.into(),
         title: title.into(),
         about: "One published row of a ramp, of all hosts together; which step it shows is not said and was chosen by its total. \

@@ -8,6 +8,7 @@
 //! A published cell never reaches a simulation: figures that were fitted stand in the files of
 //! arrays, and a test fits them again from the rows that they name.
 
+mod calibration;
 mod comparison;
 mod fsx;
 mod genio;
@@ -18,7 +19,11 @@ mod size;
 mod tier_table;
 mod workshop;
 
-pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Line, Row, Target};
+pub use calibration::{
+    CALIBRATION_POINTS_MIN, Calibrated, CalibrationLane, CalibrationPoint, CalibrationShape, LeftOut, calibrate,
+    calibration_points,
+};
+pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Given, Line, Row, Target};
 pub use fsx::{Deployment, FileSystem, Governed, Resource, Used, compare, seconds};
 pub use genio::{Fit, PairRow, Ramps, Trial, a_pair, adaptive_qos, fit, held_out, nearest_step, setups};
 pub use hosts_on::{HostLoad, HostsOn};

@@ -6,7 +6,7 @@
 //! Tests 5, 6, 9 and 10 are predicted from their arrays alone. Cells that cannot be are named by
 //! rule and stay as printed.
 
-use crate::comparison::{Basis, Column, Comparison, Drawn, Fitted, Line, Row, Target};
+use crate::comparison::{Basis, Column, Comparison, Drawn, Fitted, Given, Line, Row, Target};
 use crate::median;
 use crate::order_entry::{carried, fit_two};
 use crate::published::{Cells, PublishedError};
@@ -147,6 +147,7 @@ pub fn tier_table(
             .into(),
     );
     Ok(Comparison {
+        given: Given::Published,
         name: "uspv".into(),
         title: "Order entry on tiers of storage: a USP-V and what it virtualises".into(),
         about: "A closed population of users on each test's array, by means: the host, reads of pages that the buffer cache lacks, \

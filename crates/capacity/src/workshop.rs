@@ -1,7 +1,7 @@
 //! The published file system of the cloud: a workshop on its throughput, and a walk-through of its
 //! QoS.
 
-use crate::comparison::{Basis, Column, Comparison, Drawn, Fitted, Line, Row, Target, range};
+use crate::comparison::{Basis, Column, Comparison, Drawn, Fitted, Given, Line, Row, Target, range};
 use crate::published::{Cells, PublishedError};
 use std::collections::HashMap;
 
@@ -69,6 +69,7 @@ pub fn workshop(
         levels: vec![("one flow 625".into(), 625.0), ("burst 1250".into(), 1250.0), ("baseline 150".into(), 150.0)],
     };
     Ok(Comparison {
+        given: Given::Published,
         name: "fsx-workshop".into(),
         title: "A file server of 128 MB/s: the workshop's steps".into(),
         about: "Each step is the workshop's own fio command line in virtual time, over the array fsx-128; with one connection \
@@ -140,6 +141,7 @@ pub fn walk_through(steps: &WalkSteps, others: &HashMap<String, String>) -> Resu
         levels: vec![("even share 7000".into(), 7000.0)],
     };
     Ok(Comparison {
+        given: Given::Published,
         name: "fsx-qos".into(),
         title: "QoS on a shared file system: the walk-through, step by step".into(),
         about: "The published commands on the real gate over a simulated file system, with three clients of one setting: what a \

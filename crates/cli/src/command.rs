@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod arrays;
+pub mod calibrate;
 pub mod check;
 pub mod demo;
 pub mod dgen;

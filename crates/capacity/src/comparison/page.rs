@@ -1,6 +1,6 @@
 //! The comparison as a page: the targets, both curves, and the tables.
 
-use super::{Comparison, Drawn, Line};
+use super::{Comparison, Drawn, Given, Line};
 use report::Page;
 use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
 use report::section::{Answer, Charts, Figure, Group, Notes, RunVerdict, Table, TableRow, Tables};
@@ -11,10 +11,10 @@ impl Comparison {
     pub fn page(&self) -> Page {
         let mut page = Page::new(self.title.clone(), "");
         page.about.clone_from(&self.about);
-        page.banners.push(
-            "A simulation beside published figures: what was fitted is no evidence, and what is missed is marked."
-                .into(),
-        );
+        page.banners.push(format!(
+            "A simulation beside {} figures: what was fitted is no evidence, and what is missed is marked.",
+            self.given.word()
+        ));
         if !self.targets.is_empty() {
             page.add(self.verdict());
         }
@@ -22,14 +22,20 @@ impl Comparison {
             page.add(Notes { lines: self.notes.clone() });
         }
         page.add(Charts {
-            heading: "Published and simulated".into(),
-            lead: "Published figures are dots on a thick line, simulated ones a thin line of the same colour.".into(),
+            heading: self.heading("and simulated"),
+            lead: self.heading("figures are dots on a thick line, simulated ones a thin line of the same colour."),
             figures: self.drawn.iter().map(Drawn::figure).collect(),
             small: false,
         });
-        self.lines.iter().for_each(|line| page.add(line.tables()));
+        self.lines.iter().for_each(|line| page.add(line.tables(self.given)));
         page.add(self.numbers());
         page
+    }
+
+    /// `Published …`
+    fn heading(&self, rest: &str) -> String {
+        let word = self.given.word();
+        format!("{}{} {rest}", word[..1].to_uppercase(), &word[1..])
     }
 
     fn verdict(&self) -> RunVerdict {
@@ -72,13 +78,18 @@ impl Comparison {
 }
 
 impl Line {
-    fn tables(&self) -> Tables {
+    fn tables(&self, given: Given) -> Tables {
         let table = |(index, column): (usize, &super::Column)| {
             let row = |row: &super::Row| {
                 let (published, simulated) = &row.cells[index];
                 let error = row.error(index, column.absolute);
                 let dash = || "–".to_string();
-                let published = if published.is_empty() { dash() } else { published.clone() };
+                // A published cell stands as it was printed.
+                let published = match published.parse::<u64>() {
+                    _ if published.is_empty() => dash(),
+                    Ok(figure) if given == Given::Recorded => report::text::thousands(figure),
+                    _ => published.clone(),
+                };
                 TableRow {
                     name: row.name.clone(),
                     remarks: row.left_out.iter().map(|_| "left out".into()).collect(),
@@ -99,7 +110,7 @@ impl Line {
             });
             Table {
                 caption: format!("{} ({}{sum})", column.name, column.basis.words()),
-                columns: ["", "published", "simulated", "error"].map(String::from).to_vec(),
+                columns: ["", given.word(), "simulated", "error"].map(String::from).to_vec(),
                 groups: vec![Group { rows: self.rows.iter().map(row).collect(), ..Group::default() }],
                 words: false,
             }

@@ -1,6 +1,6 @@
 //! The comparison as text of 80 columns.
 
-use super::{Column, Comparison, Line, Row};
+use super::{Column, Comparison, Given, Line, Row};
 use report::text::{fit, thousands, width, wrap};
 use stats::Outcome;
 
@@ -19,7 +19,7 @@ impl Comparison {
                 out += &format!("  {line}\n");
             }
         }
-        self.lines.iter().for_each(|line| out += &line.text());
+        self.lines.iter().for_each(|line| out += &line.text(self.given));
         if !self.targets.is_empty() {
             out += "\ntargets\n";
         }
@@ -47,7 +47,7 @@ impl Comparison {
 }
 
 impl Line {
-    fn text(&self) -> String {
+    fn text(&self, given: Given) -> String {
         let mut out = String::new();
         let names = self.rows.iter().map(|row| width(&row.name)).max().unwrap_or(0);
         // One column of figures leaves room for long names of rows, three for short ones.
@@ -65,7 +65,7 @@ impl Line {
                 let short = self.columns[column].name.split(',').next().unwrap_or_default();
                 out += &format!("  {:>22}", fit(short, 22));
             }
-            out += &format!("\n{:names$}{}\n", "", "  published simul.  error".repeat(part.len()));
+            out += &format!("\n{:names$}{}\n", "", format!("  {:>9} simul.  error", given.word()).repeat(part.len()));
             for row in &self.rows {
                 out += &format!("{:names$}", fit(&row.name, names));
                 part.iter().for_each(|&column| out += &self.cell(row, column));

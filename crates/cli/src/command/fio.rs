@@ -10,7 +10,8 @@ mod reports;
 mod status;
 mod world;
 
-use crate::memory::Memory;
+use crate::interrupt::Stop;
+use crate::memory::{Kept, Memory};
 use crate::stage::device::built;
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -19,6 +20,7 @@ use engine::job::{RunSettings, Simulation};
 use fio::{Action, Invocation};
 use reports::Reports;
 use stats::job::JobOutcome;
+use stats::run::Run;
 use status::Status;
 use workload::job::JobSpec;
 use workload::plan::Device;
@@ -96,11 +98,48 @@ fn answered(arguments: &[String], storage: &Storage<'_>, memory: &Memory) -> Res
 }
 
 fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) -> Result<Answer> {
+    say_plan(invocation);
+    let mut reports = Reports::new(invocation);
+    let Played { run, outcomes, kept, stop } = play(invocation, storage, memory, &mut reports)?;
+    kept.end(kept::ended(run, &outcomes, stop.is_asked()));
+    reports.at_the_end(&outcomes, stop.is_asked())?;
+    if stop.is_asked() {
+        bail!("stopped before the end; the report has what was done until then");
+    }
+    Ok(answer(invocation, &outcomes))
+}
+
+/// What real jobs come to as a run, without a report; and its number, where it is kept.
+///
+/// # Errors
+/// As for `seawall fio`; also where a job failed.
+pub fn recorded(arguments: &[String], memory: &Memory) -> Result<(Run, Option<i64>)> {
+    let invocation = Invocation::parse(arguments, &Machine).map_err(|error| anyhow!("{error}"))?;
+    let mut reports = Reports::new(&invocation);
+    let Played { run, outcomes, kept, stop } = play(&invocation, &Storage::Real, memory, &mut reports)?;
+    let run = kept::ended(run, &outcomes, stop.is_asked());
+    let number = kept.end(run.clone()).map(|(_, number)| number);
+    if stop.is_asked() {
+        bail!("stopped before the end");
+    }
+    if let Some(failed) = outcomes.iter().find_map(|outcome| Some((&outcome.name, outcome.error.as_ref()?))) {
+        bail!("{}: {}", failed.0, failed.1.text);
+    }
+    Ok((run, number))
+}
+
+/// Jobs that were played, and where they are kept.
+struct Played {
+    run: Run,
+    outcomes: Vec<JobOutcome>,
+    kept: Kept,
+    stop: Stop,
+}
+
+fn play(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory, reports: &mut Reports<'_>) -> Result<Played> {
     let flags = &invocation.flags;
     let specs = specs(invocation)?;
     let stop = interrupt::watch()?;
-    say_plan(invocation);
-    let mut reports = Reports::new(invocation);
     let begun = kept::begun(invocation, &specs, matches!(storage, Storage::Simulated(_)));
     let mut kept = memory.loading(kept::paths(&specs)).begin(begun.clone());
     let played = match storage {
@@ -113,7 +152,7 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
                 threads_most: None,
             };
             let keeping = kept::Keeping { begun: &begun, specs: &specs, kept: &mut kept };
-            let mut status = Status::new(stop.clone(), flags, &mut reports, keeping);
+            let mut status = Status::new(stop.clone(), flags, reports, keeping);
             let played = engine::job::play(&specs, &settings, &mut status, begun.clone());
             status.finish()?;
             played
@@ -129,20 +168,14 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
             Err(error) => Err(error),
         },
     };
-    let (run, outcomes) = match played {
-        Ok(played) => played,
+    match played {
+        Ok((run, outcomes)) => Ok(Played { run, outcomes, kept, stop }),
         Err(error) => {
             kept.forget();
             reports.refused(&error.0)?;
-            return Err(error.into());
+            Err(error.into())
         }
-    };
-    kept.end(kept::ended(run, &outcomes, stop.is_asked()));
-    reports.at_the_end(&outcomes, stop.is_asked())?;
-    if stop.is_asked() {
-        bail!("stopped before the end; the report has what was done until then");
     }
-    Ok(answer(invocation, &outcomes))
 }
 
 fn specs(invocation: &Invocation) -> Result<Vec<JobSpec>> {

@@ -142,7 +142,11 @@ fn stand_ins(folder: &Path) -> Result<HashMap<String, String>> {
     Ok(found)
 }
 
-fn write(out: &Path, comparison: &Comparison) -> Result<PathBuf> {
+/// Writes a comparison's page into a folder; its path.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(out: &Path, comparison: &Comparison) -> Result<PathBuf> {
     std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
     let now = now_unix_ms();
     let path = out.join(format!("{}.html", free_name(out, &format!("{}-{}", comparison.name, stamp(now)), "html")));

@@ -11,6 +11,7 @@ mod axe;
 mod bad_disk;
 mod bad_input;
 mod beside;
+mod calibrate;
 mod ceiling;
 mod check;
 mod crowd;

@@ -1,0 +1,268 @@
+//! What a recording says of storage: so many requests of a kind and size outstanding, and what came
+//! of it.
+//!
+//! Only closed loops say it: where a schedule, a rate or a policy decided how much was asked, the
+//! storage did not. Points of equal load are one, whichever runs they are of: were one of them
+//! fitted to and its twin held out, the twin would prove nothing.
+
+use stats::run::{Class, Kind, Run, Value};
+
+/// Requests that were kept outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CalibrationLane {
+    /// Of a hundred requests so many read.
+    pub read_percent: u32,
+    /// Whether each lies behind the one before it.
+    pub sequential: bool,
+    /// Bytes of a read, on average; 0 without reads.
+    pub read_len: u64,
+    /// Bytes of a write.
+    pub write_len: u64,
+    /// So many outstanding.
+    pub depth: u32,
+}
+
+/// What lanes did side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CalibrationPoint {
+    /// The lanes, in order.
+    pub lanes: Vec<CalibrationLane>,
+    /// Requests a second, all lanes together.
+    pub rate: f64,
+    /// The lowest and the highest of its recordings.
+    pub rates: [f64; 2],
+    /// Mean seconds of reads and of writes, where there were both.
+    pub responses: Option<[f64; 2]>,
+    /// How many recordings it is the mean of.
+    pub recordings: u32,
+}
+
+/// A stretch of a run that says nothing of storage, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Which.
+    pub name: String,
+    /// The reason.
+    pub why: &'static str,
+}
+
+/// Waiting for a policy for more than this part of a response, the policy was measured.
+const HELD: f64 = 0.02;
+
+/// The points of a run, and what is left out of it.
+///
+/// # Errors
+/// The run is of a memory in front of the storage: a line, without the run's name.
+pub fn calibration_points(run: &Run) -> Result<(Vec<CalibrationPoint>, Vec<LeftOut>), String> {
+    let word = |key: &str| run.settings.iter().find(|setting| setting.key == key).map(|setting| &setting.value);
+    let says = |key: &str, wanted: &str| word(key).is_some_and(|value| *value == Value::Word(wanted.into()));
+    if says("direct", "no") || says("page_cache", "yes") {
+        return Err("went through the page cache, so that its figures are the memory's; record with direct I/O".into());
+    }
+    if run.gates.iter().flat_map(|gate| &gate.rows).any(|row| row.cached.found > 0) {
+        return Err("was answered from its server's cache in part; record with a plan whose server keeps none".into());
+    }
+    let (mut points, mut left_out) = (Vec::new(), Vec::new());
+    for number in 0..run.points.len() as u32 {
+        match point(run, number) {
+            Ok(point) => points.extend(point),
+            Err(why) => left_out.push(LeftOut { name: run.points[number as usize].name.clone(), why }),
+        }
+    }
+    Ok((points, left_out))
+}
+
+/// A stretch; `None` where nothing was done in it.
+fn point(run: &Run, number: u32) -> Result<Option<CalibrationPoint>, &'static str> {
+    let (mut lanes, mut rate) = (Vec::new(), 0.0);
+    let mut times = [(0.0, 0); 2];
+    for cell in run.cells.iter().filter(|cell| cell.point == number && cell.class == Class::ALL && cell.ops > 0) {
+        lanes.push(lane(run, number, cell.actor)?);
+        rate += cell.ops as f64 / cell.measured.as_secs_f64().max(1e-9);
+        for (class, sum) in [Class::READ, Class::WRITE].iter().zip(&mut times) {
+            let part = run.cell(number, cell.actor, class);
+            let latency = part.and_then(|part| part.latency(Kind::Service).or_else(|| part.latency(Kind::Response)));
+            if let Some(latency) = latency {
+                *sum = (sum.0 + latency.mean().as_secs_f64() * latency.count() as f64, sum.1 + latency.count());
+            }
+        }
+    }
+    if lanes.is_empty() {
+        return Ok(None);
+    }
+    lanes.sort_unstable();
+    let [reads, writes] = times;
+    let both = reads.1 > 0 && writes.1 > 0;
+    let responses = both.then(|| [reads, writes].map(|(sum, count)| sum / count as f64));
+    Ok(Some(CalibrationPoint { lanes, rate, rates: [rate; 2], responses, recordings: 1 }))
+}
+
+fn lane(run: &Run, point: u32, actor: u32) -> Result<CalibrationLane, &'static str> {
+    let of = |class: &Class| run.cell(point, actor, class).map_or((0, 0), |cell| (cell.ops, cell.bytes.unwrap_or(0)));
+    let ((reads, read_bytes), (writes, write_bytes)) = (of(&Class::READ), of(&Class::WRITE));
+    let all = run.cell(point, actor, &Class::ALL);
+    if all.is_some_and(|all| all.late.is_some()) || is_paced(run, actor) {
+        return Err("a rate or a schedule decided how much was asked");
+    }
+    if all.is_some_and(|all| all.failed.is_some_and(|failed| failed > 0)) {
+        return Err("requests failed in it");
+    }
+    if reads + writes == 0 || all.is_some_and(|all| all.ops != reads + writes) {
+        return Err("it did other things than read and write");
+    }
+    let mean = |kind| all.and_then(|all| all.latency(kind)).map_or(0.0, |times| times.mean().as_secs_f64());
+    if mean(Kind::Gate) > HELD * mean(Kind::Response) {
+        return Err("a policy held requests back");
+    }
+    let depth = match setting(run, point, actor, "depth") {
+        Some(Value::Number(depth)) if *depth >= 1.0 => *depth as u32,
+        _ => return Err("how many requests were outstanding is not recorded"),
+    };
+    let length = |ops: u64, bytes: u64| (bytes + ops / 2).checked_div(ops).unwrap_or(0);
+    Ok(CalibrationLane {
+        read_percent: (100.0 * reads as f64 / (reads + writes) as f64).round() as u32,
+        sequential: setting(run, point, actor, "order") == Some(&Value::Word("sequential".into())),
+        read_len: length(reads, read_bytes),
+        write_len: length(writes, write_bytes),
+        depth,
+    })
+}
+
+fn is_paced(run: &Run, actor: u32) -> bool {
+    let of_actor = |of: &Option<u32>| of.is_none_or(|of| of == actor);
+    run.settings.iter().any(|setting| of_actor(&setting.actor) && setting.key.contains("_rate_"))
+}
+
+/// The value of a setting for this actor in this point; what is said of it alone goes before what
+/// is said of all.
+fn setting<'r>(run: &'r Run, point: u32, actor: u32, key: &str) -> Option<&'r Value> {
+    let fits = |of: Option<u32>, is: u32| of.is_none_or(|of| of == is);
+    let all = run.settings.iter().filter(|setting| setting.key == key);
+    let mine = all.filter(|setting| fits(setting.point, point) && fits(setting.actor, actor));
+    let closest = mine.max_by_key(|setting| (setting.actor.is_some(), setting.point.is_some()));
+    closest.map(|setting| &setting.value)
+}
+
+/// Points in the order of their loads, those of equal load as one with their mean.
+pub(super) fn together(mut points: Vec<CalibrationPoint>) -> Vec<CalibrationPoint> {
+    points.sort_by(|one, other| one.lanes.cmp(&other.lanes));
+    let mut all: Vec<CalibrationPoint> = Vec::new();
+    for point in points {
+        match all.last_mut().filter(|last| last.lanes == point.lanes) {
+            Some(last) => last.add(&point),
+            None => all.push(point),
+        }
+    }
+    all
+}
+
+impl CalibrationPoint {
+    /// Takes another recording of the same load in.
+    fn add(&mut self, other: &CalibrationPoint) {
+        let (own, new) = (f64::from(self.recordings), f64::from(other.recordings));
+        let mean = |one: f64, two: f64| (one * own + two * new) / (own + new);
+        self.rate = mean(self.rate, other.rate);
+        self.rates = [self.rates[0].min(other.rates[0]), self.rates[1].max(other.rates[1])];
+        self.responses = self.responses.zip(other.responses).map(|([a, b], [c, d])| [mean(a, c), mean(b, d)]);
+        self.recordings += other.recordings;
+    }
+
+    /// How far its recordings lie apart, as a part of their mean; `None` of a single one.
+    pub(super) fn spread(&self) -> Option<f64> {
+        (self.recordings > 1).then(|| (self.rates[1] - self.rates[0]) / self.rate)
+    }
+
+    /// All that was outstanding.
+    pub fn depth(&self) -> u32 {
+        self.lanes.iter().map(|lane| lane.depth).sum()
+    }
+
+    /// The sizes of its requests.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = u64> {
+        self.lanes.iter().flat_map(|lane| [lane.read_len, lane.write_len]).filter(|len| *len > 0)
+    }
+
+    /// Whether it reads, and whether it writes.
+    pub(super) fn kinds(&self) -> [bool; 2] {
+        let any = |does: fn(&CalibrationLane) -> bool| self.lanes.iter().any(does);
+        [any(|lane| lane.read_len > 0), any(|lane| lane.write_len > 0)]
+    }
+
+    /// What its lanes do, without how many are outstanding: what curves are drawn of.
+    pub fn work(&self) -> String {
+        let mut words: Vec<String> = self.lanes.iter().map(CalibrationLane::work).collect();
+        words.dedup();
+        words.join(" and ")
+    }
+
+    /// Its name in tables.
+    pub fn name(&self) -> String {
+        let depths = |lanes: &[CalibrationLane]| match lanes {
+            [one] => one.depth.to_string(),
+            [one, ..] if lanes.iter().all(|lane| lane == one) => format!("{} × {}", lanes.len(), one.depth),
+            _ => self.depth().to_string(),
+        };
+        format!("{}, depth {}", self.work(), depths(&self.lanes))
+    }
+}
+
+impl CalibrationLane {
+    fn work(&self) -> String {
+        let size = |len: u64| block::Bytes(len).to_string();
+        let what = match (self.read_len, self.write_len) {
+            (read, 0) => format!("read {}", size(read)),
+            (0, write) => format!("write {}", size(write)),
+            (read, write) if read == write => format!("{} % read {}", self.read_percent, size(read)),
+            (read, write) => format!("{} % read {}/{}", self.read_percent, size(read), size(write)),
+        };
+        if self.sequential { format!("seq. {what}") } else { what }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::Span;
+    use stats::run::{Cell, Point};
+
+    /// Two stages: 100 reads of 4 KiB a second with 8 outstanding, then the same by a rate.
+    fn run() -> Run {
+        let mut run = Run::default();
+        for (number, ops) in [(0, 200), (1, 50)] {
+            run.points.push(Point { name: format!("stage {number}"), ..Point::default() });
+            let actor = run.add_actor("j", None);
+            let whole =
+                Cell { ops, bytes: Some(4096 * ops), ..Cell::new(number, actor, Class::ALL, Span::from_secs(2)) };
+            run.cells.push(Cell { class: Class::READ, ..whole.clone() });
+            run.cells.push(whole);
+            run.set(Some(actor), "depth", 8.0);
+        }
+        run.set(Some(1), "read_rate_iops", 25.0);
+        run
+    }
+
+    #[test]
+    fn closed_loops_are_points_and_paced_ones_are_left_out() {
+        let (points, left_out) = calibration_points(&run()).expect("no cache");
+        assert_eq!((points.len(), points[0].rate, points[0].name().as_str()), (1, 100.0, "read 4 KiB, depth 8"));
+        assert_eq!((left_out.len(), left_out[0].name.as_str()), (1, "stage 1"));
+        assert!(left_out[0].why.contains("a rate or a schedule"), "{left_out:?}");
+    }
+
+    #[test]
+    fn a_run_through_the_page_cache_is_none_of_storage() {
+        let mut run = run();
+        run.set(Some(0), "direct", "no");
+        assert!(calibration_points(&run).expect_err("a cache").contains("page cache"));
+    }
+
+    #[test]
+    fn points_of_one_load_are_one_with_their_mean() {
+        let one = calibration_points(&run()).expect("no cache").0.remove(0);
+        let other = CalibrationPoint { rate: 130.0, rates: [130.0; 2], ..one.clone() };
+        let third = CalibrationPoint { rate: 100.0, ..one.clone() };
+        let all = together(vec![one, other, third]);
+        assert_eq!((all.len(), all[0].rate, all[0].recordings), (1, 110.0, 3));
+        assert!((all[0].spread().expect("three") - 30.0 / 110.0).abs() < 1e-12, "{all:?}");
+    }
+}

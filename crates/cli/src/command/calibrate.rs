@@ -1,0 +1,95 @@
+//! `seawall calibrate`: a model of one's own storage, fitted to recordings of it.
+
+mod ladder;
+mod recordings;
+
+use crate::command::reproduce;
+use crate::memory::Memory;
+use crate::play::{self, check_out};
+use crate::{Answer, terminal};
+use anyhow::{Context as _, Result, anyhow, bail};
+use block::Bytes;
+use capacity::{Calibrated, CalibrationShape, calibrate};
+use recordings::Recordings;
+use std::path::PathBuf;
+
+/// Fit a simulated device to recordings of real storage
+///
+/// From runs of the results database (fio, orion, ranread and plans, at several depths, block sizes
+/// and mixes), or from a short ladder that is run on a file or device now. Every third point is
+/// held out; what is fitted to the others is written as a file that simulate --array takes, each
+/// figure with its source. Exit code 1: the mean error of IOPS on the points held out is above
+/// --within.
+#[derive(clap::Args)]
+pub struct Calibrate {
+    /// Runs of the results database, by number, `last`, `last~1` or uuid
+    #[arg(long = "run", value_name = "RUN[,RUN…]", value_delimiter = ',', required_unless_present = "place")]
+    runs: Vec<String>,
+    /// A file or device to run a ladder of random reads on: 4 KiB and 64 KiB, depths 1 to 32; a
+    /// file that is not there is made, and removed afterwards
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    place: Option<PathBuf>,
+    /// With --place: how large the file is made
+    #[arg(long, value_name = "SIZE", value_parser = play::size, default_value = "1GiB", requires = "place")]
+    size: Bytes,
+    /// With --place: seconds of each of its points
+    #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "place")]
+    seconds: u32,
+    /// With --place: write too, where the file is made by this command
+    #[arg(long, requires = "place")]
+    writes: bool,
+    /// Fit this kind of model alone: flash, parallel-servers or host; the one that fits best of all
+    /// unless set
+    #[arg(long, value_name = "KIND", value_parser = shape)]
+    model: Option<CalibrationShape>,
+    /// The most that the mean error on the points held out may be, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    within: u32,
+    /// The array's file
+    #[arg(short, long, value_name = "FILE", default_value = "calibrated.toml")]
+    output: PathBuf,
+    /// Where the page goes
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+}
+
+fn shape(given: &str) -> Result<CalibrationShape, String> {
+    let known = CalibrationShape::ALL;
+    let found = known.into_iter().find(|shape| shape.name() == given);
+    found.ok_or_else(|| format!("must be one of {}", known.map(CalibrationShape::name).join(", ")))
+}
+
+impl Calibrate {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        check_out(&self.out)?;
+        if self.output.exists() {
+            bail!("--output {}: is there already; name another file", self.output.display());
+        }
+        let recordings = match &self.place {
+            Some(place) => ladder::record(place, self.size, self.seconds, self.writes, memory)?,
+            None => Recordings::of(&self.runs, memory)?,
+        };
+        let Recordings { points, from, about, notes } = recordings;
+        let shapes = self.model.map_or(CalibrationShape::ALL.to_vec(), |shape| vec![shape]);
+        let calibrated = calibrate(points, &shapes).map_err(|rule| match notes.first() {
+            Some(note) => anyhow!("{from}: {rule} ({note})"),
+            None => anyhow!("{from}: {rule}"),
+        })?;
+        self.tell(&calibrated, &from, &about, notes)
+    }
+
+    /// Writes the file and the page, and prints the comparison.
+    fn tell(&self, calibrated: &Calibrated, from: &str, about: &str, notes: Vec<String>) -> Result<Answer> {
+        let within = f64::from(self.within) / 100.0;
+        let mut comparison = calibrated.comparison(from, within);
+        assert!(comparison.is_honest(), "a column uses fitted numbers that are not named");
+        comparison.notes.extend(notes);
+        terminal::print(&comparison.text());
+        let file = calibrated.file(&format!("{about}: calibrated from {from}"), from);
+        std::fs::write(&self.output, file).with_context(|| format!("--output {}", self.output.display()))?;
+        let page = reproduce::write(&self.out, &comparison)?;
+        terminal::line(&format!("\narray     {}", self.output.display()));
+        terminal::line(&format!("page      {}", page.display()));
+        Ok(if comparison.holds() { Answer::Yes } else { Answer::No })
+    }
+}

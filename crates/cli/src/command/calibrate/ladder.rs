@@ -1,0 +1,64 @@
+//! A short ladder on a file or device: what a model is fitted to where nothing was recorded yet.
+
+use super::recordings::Recordings;
+use crate::command::fio;
+use crate::memory::Memory;
+use crate::terminal;
+use anyhow::{Result, bail};
+use block::Bytes;
+use std::path::Path;
+
+/// Sizes of requests, and how many are outstanding.
+const BLOCKS: [&str; 2] = ["4k", "64k"];
+const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+
+/// Runs the ladder and keeps it as a run of fio. A file that was not there is removed again.
+///
+/// # Errors
+/// The place cannot be loaded, or says nothing of storage.
+pub fn record(place: &Path, size: Bytes, seconds: u32, writes: bool, memory: &Memory) -> Result<Recordings> {
+    let made = !place.exists();
+    if writes && !made {
+        bail!(
+            "--writes: {} is there, and what is in it would be lost; leave it out, or name a file that is not there",
+            place.display()
+        );
+    }
+    let words = words(place, made.then_some(size), seconds, writes);
+    let points = BLOCKS.len() * DEPTHS.len() * if writes { 2 } else { 1 };
+    terminal::complain(&format!("{points} points of {seconds} s each on {}", place.display()));
+    let memory = memory.labelled(vec![("ladder".into(), "calibrate".into())]);
+    let recorded = fio::recorded(&words, &memory);
+    if made && place.is_file() {
+        // It is this command's own; a remainder is no reason to lose the result.
+        let _ = std::fs::remove_file(place);
+    }
+    let (run, number) = recorded?;
+    let from = number.map_or_else(|| format!("a ladder on {}", place.display()), |number| format!("run {number}"));
+    Recordings::of_one(&run, from)
+}
+
+fn words(place: &Path, size: Option<Bytes>, seconds: u32, writes: bool) -> Vec<String> {
+    let mut words = vec![
+        format!("--filename={}", place.display()),
+        format!("--runtime={seconds}"),
+        // What begins is not what goes on; a tenth is enough for storage without a cache.
+        format!("--ramp_time={}ms", 100 * seconds),
+        "--time_based=1".into(),
+        "--direct=1".into(),
+        "--ioengine=libaio".into(),
+        "--norandommap=1".into(),
+    ];
+    words.extend(size.map(|size| format!("--size={}", size.0)));
+    let kinds: &[&str] = if writes { &["randread", "randwrite"] } else { &["randread"] };
+    for kind in kinds {
+        for block in BLOCKS {
+            for depth in DEPTHS {
+                words.push(format!("--name={kind}-{block}-{depth}"));
+                words.extend([format!("--rw={kind}"), format!("--bs={block}"), format!("--iodepth={depth}")]);
+                words.push("--stonewall".into());
+            }
+        }
+    }
+    words
+}

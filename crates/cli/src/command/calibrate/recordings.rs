@@ -1,0 +1,108 @@
+//! What a model is fitted to: the closed loops of kept runs.
+
+use crate::command::results;
+use crate::memory::Memory;
+use anyhow::{Result, anyhow, bail};
+use capacity::{CalibrationPoint, LeftOut, calibration_points};
+use stats::run::{Run, Setting, Value};
+use workload::plan::Plan;
+use workload::{Arrival, Pattern, Spec};
+
+/// Points, and where they are from.
+pub struct Recordings {
+    /// The points.
+    pub points: Vec<CalibrationPoint>,
+    /// `run 17`, `runs 17, 18`.
+    pub from: String,
+    /// What was loaded.
+    pub about: String,
+    /// What is left out, and why.
+    pub notes: Vec<String>,
+}
+
+impl Recordings {
+    /// Of these runs of the results database.
+    ///
+    /// # Errors
+    /// There is no such run, or it says nothing of storage.
+    pub fn of(names: &[String], memory: &Memory) -> Result<Recordings> {
+        let database = results::open(memory)?;
+        let mut numbers: Vec<i64> = Vec::new();
+        let mut found = Recordings { points: Vec::new(), from: String::new(), about: String::new(), notes: Vec::new() };
+        for name in names {
+            let number = database.number_of(name)?;
+            if numbers.contains(&number) {
+                bail!("--run {name}: is run {number}, which is named already; name each once");
+            }
+            numbers.push(number);
+            let mut run = database.load(number)?;
+            if matches!(run.identity.tool.as_str(), "run" | "simulate" | "demo") {
+                say_load(&mut run, number)?;
+            }
+            found.add(&run, &format!("run {number}"))?;
+        }
+        let list: Vec<String> = numbers.iter().map(i64::to_string).collect();
+        found.from = format!("{} {}", if numbers.len() == 1 { "run" } else { "runs" }, list.join(", "));
+        Ok(found)
+    }
+
+    /// The one run of a ladder.
+    ///
+    /// # Errors
+    /// It says nothing of storage.
+    pub fn of_one(run: &Run, from: String) -> Result<Recordings> {
+        let mut found = Recordings { points: Vec::new(), about: String::new(), notes: Vec::new(), from };
+        let name = found.from.clone();
+        found.add(run, &name)?;
+        Ok(found)
+    }
+
+    fn add(&mut self, run: &Run, name: &str) -> Result<()> {
+        let (points, left_out) = calibration_points(run).map_err(|rule| anyhow!("{name}: {rule}"))?;
+        if points.is_empty() {
+            let why = left_out.first().map_or("nothing was done in it", |left_out| left_out.why);
+            bail!("{name}: has no point that a model can be fitted to: {why}");
+        }
+        self.points.extend(points);
+        for LeftOut { name: point, why } in left_out {
+            self.notes.push(format!("{name}, {point}: left out, {why}"));
+        }
+        if self.about.is_empty() {
+            let place = run.places.first().map_or("storage", |place| place.name.as_str());
+            self.about =
+                if run.machine.host.is_empty() { place.into() } else { format!("{place} on {}", run.machine.host) };
+        }
+        Ok(())
+    }
+}
+
+/// Says of a plan's run what was outstanding: the plan has it, by phase and workload.
+fn say_load(run: &mut Run, number: i64) -> Result<()> {
+    let plan = Plan::read(&run.identity.text, &format!("run {number}")).map_err(|errors| anyhow!("{errors}"))?;
+    if plan.phases.len() != run.points.len() || plan.workloads.len() != run.actors.len() {
+        bail!("run {number}: has other phases or workloads than its plan says; name runs of simpler plans or of fio");
+    }
+    for (point, phase) in (0..).zip(&plan.phases) {
+        for (actor, spec) in (0..).zip(&phase.specs) {
+            for (key, value) in said(spec) {
+                run.settings.push(Setting { point: Some(point), actor: Some(actor), key, value });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn said(spec: &Spec) -> Vec<(String, Value)> {
+    let order = if spec.pattern == Pattern::Sequential { "sequential" } else { "random" };
+    let mut said = vec![("order".into(), Value::Word(order.into()))];
+    match spec.arrival {
+        Arrival::Closed { depth } => {
+            said.push(("depth".into(), Value::Number(f64::from(depth) * f64::from(spec.connections))));
+        }
+        Arrival::Open { rate, .. } => said.push(("open_rate_iops".into(), Value::Number(rate.0 as f64))),
+    }
+    if let Some(pace) = spec.pace {
+        said.push(("pace_rate_iops".into(), Value::Number(pace.0 as f64)));
+    }
+    said
+}
