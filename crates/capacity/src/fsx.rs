@@ -10,6 +10,8 @@
 //! by which simulated volumes and the server's own link are limited too. MB/s are 10^6 bytes a
 //! second.
 
+mod array_file;
+
 use block::Bytes;
 use qos::CreditLimit;
 use stats::run::Run;

@@ -62,6 +62,7 @@ mod tests {
     use super::*;
     use crate::stage::device::spec_of;
     use block::Bytes;
+    use capacity::{Deployment, FileSystem};
 
     /// Every array can be built, and says of each figure where it comes from, by one of the words
     /// that tell how sure it is.
@@ -79,6 +80,24 @@ mod tests {
                 }
             }
             spec_of(&array, Bytes::gib(100)).expect(name).build(1).expect(name);
+        }
+    }
+
+    /// File systems of both generations are arrays that can be built, every figure with its source.
+    #[test]
+    fn file_systems_of_every_size_are_arrays() {
+        let sizes = [(1, [128, 256, 512, 1024, 2048, 4096].as_slice()), (2, [384, 768, 1536, 3072, 6144].as_slice())];
+        for (generation, throughputs) in sizes {
+            for throughput in throughputs {
+                let (ssd, deployment) = (Bytes::gib(60 << 10), Deployment::MultiAz);
+                let of = FileSystem { generation, throughput: *throughput, ssd, iops: None, deployment, pairs: 1 };
+                let text = of.array_file().expect("there is such a one");
+                let array = Device::read(&text, "fsx").unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+                for stage in &array.stages {
+                    assert_eq!(stage.said.len(), stage.sources.len(), "{text}");
+                }
+                spec_of(&array, Bytes::gib(100)).expect("an array").build(1).expect("an array");
+            }
         }
     }
 

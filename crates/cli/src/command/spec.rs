@@ -50,13 +50,20 @@ struct Fsx {
     /// A run of the results database to set beside it
     #[arg(long, value_name = "RUN")]
     compare: Option<i64>,
+    /// Print it as an array that simulate --array takes, instead
+    #[arg(long, conflicts_with = "compare")]
+    toml: bool,
 }
 
 impl Spec {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
-        let Of::Fsx(Fsx { throughput, ssd, iops, deployment, generation, pairs, compare }) = self.of;
+        let Of::Fsx(Fsx { throughput, ssd, iops, deployment, generation, pairs, compare, toml }) = self.of;
         let of = FileSystem { generation, throughput, ssd, iops, deployment, pairs };
         let resources = of.resources().map_err(|wrong| anyhow!("{wrong}"))?;
+        if toml {
+            terminal::print(&of.array_file().map_err(|wrong| anyhow!("{wrong}"))?);
+            return Ok(Answer::Yes);
+        }
         terminal::print(&table(&resources));
         text::wrap(FileSystem::CREDIT, REPORT_COLUMNS).iter().for_each(|line| terminal::line(line));
         if let Some(number) = compare {

@@ -131,3 +131,29 @@ fn what_carries_a_load_is_named_with_what_gives_out_first() {
     let wrong = size("size --iops 0 --array aff-a300");
     assert!(wrong.code == Some(2) && wrong.err.contains("--iops: must be from 1"), "{wrong:?}");
 }
+
+/// A file system of 512 MB/s as an array: what is in no cache is bounded by the IOPS that its disks
+/// have, 3 for each of 1024 GiB; what is in memory by the network alone, here by its
+/// burst of 1250 MB/s.
+#[test]
+fn a_file_system_is_an_array() {
+    let scratch = Scratch::new();
+    let line = "spec fsx --throughput 512 --ssd 1024GiB --toml";
+    let text = run(seawall(scratch.path()).args(line.split(' '))).out;
+    std::fs::write(scratch.join("fsx.toml"), &text).expect("written");
+    let shown = run(seawall(scratch.path()).args(["arrays", "show", "fsx.toml"]));
+    assert!(shown.code == Some(0) && !shown.out.contains("no source"), "{shown:?}");
+    let rate = |options: &str, figure: &str| -> f64 {
+        let line = format!(
+            "simulate fio --device fsx.toml --name=a {options} --ioengine=libaio --direct=1 --norandommap=1 --time_based --output-format=json"
+        );
+        let ended = run(seawall(scratch.path()).args(line.split(' ')));
+        let json: serde_json::Value = serde_json::from_str(&ended.out).expect("fio's JSON");
+        json["jobs"][0]["read"][figure].as_f64().expect("a rate")
+    };
+    // 632 GB of caches hold little of what 20 s of reads bring in, of 4 TB spread evenly.
+    let cold = rate("--size=4t --rw=randread --bs=4k --iodepth=64 --runtime=20", "iops");
+    assert!((3000.0..=3300.0).contains(&cold), "{cold}");
+    let warm = rate("--size=1g --rw=read --bs=1m --iodepth=64 --ramp_time=30 --runtime=20", "bw_bytes");
+    assert!((1.1e9..=1.26e9).contains(&warm), "{warm}");
+}
