@@ -24,6 +24,8 @@ pub struct Carried {
     pub response: f64,
     /// The resource of which most is used, and the part of it.
     pub limit: (String, f64),
+    /// The media, and the part of their time in which they work.
+    pub media: (String, f64),
 }
 
 /// Steps of the search for the rate.
@@ -36,6 +38,7 @@ const FULL: f64 = 0.9989;
 struct Met {
     storage: f64,
     limit: (String, f64),
+    media: (String, f64),
 }
 
 /// What follows the log's writes within a consistency point goes down as whole stripes, where the
@@ -69,9 +72,10 @@ fn met(array: &Array, shop: &Shop, tps: f64) -> Met {
     ];
     let means = array.means(&flows, false);
     let limit = means.limit().cloned().unwrap_or_default();
+    let media = means.used.last().cloned().unwrap_or_default();
     let response = |flow: usize| means.flows[flow].response;
     let storage = if limit.1 > FULL { f64::INFINITY } else { reads * response(0) + 1.5 * demand.commits * response(3) };
-    Met { storage, limit }
+    Met { storage, limit, media }
 }
 
 /// Seconds at the host.
@@ -96,7 +100,7 @@ pub fn carried(array: &Array, shop: &Shop) -> Carried {
     let met = met(array, shop, low);
     let host = low * shop.host.as_secs_f64() / f64::from(shop.processors.max(1));
     let limit = if host > met.limit.1 { ("host".to_string(), host) } else { met.limit };
-    Carried { tps: low, response: users / low - think, limit }
+    Carried { tps: low, response: users / low - think, limit, media: met.media }
 }
 
 /// What two published rates of one population say: the part of pages that is missing and the

@@ -19,8 +19,8 @@ pub struct Asked {
     pub engine: String,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// The scale that setup had.
-    pub scale: f64,
+    /// The scale that setup had; none where there was no setup.
+    pub scale: Option<f64>,
     /// How often each transaction is done.
     pub mix: TransactionMix,
     /// How they ask for it.
@@ -43,7 +43,9 @@ pub fn asked(asked: &Asked) -> Run {
     let place = run.place(RunPlace { kind: "database".into(), name: asked.database.clone(), size: asked.size });
     run.add_actor("users", Some(place));
     run.set(None, "engine", asked.engine.as_str());
-    run.set(None, "scale", asked.scale);
+    if let Some(scale) = asked.scale {
+        run.set(None, "scale", scale);
+    }
     for one in Transaction::ALL {
         run.set(None, &format!("weight_{}", one.short().to_lowercase()), f64::from(asked.mix.weight(one)));
     }
@@ -88,6 +90,9 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
         ("lock_wait_s", figures.waits.locked.as_secs_f64()),
         ("commit_wait_s", figures.waits.committing.as_secs_f64()),
     ];
+    if !figures.counts.has_sql() {
+        numbers.retain(|(key, _)| !["selects", "inserts", "updates", "lock_wait_s"].contains(key));
+    }
     numbers.extend(Failure::KINDS.into_iter().zip(figures.failures.map(|count| count as f64)));
     numbers.extend(seen.cpu.map(|part| ("cpu_pct", part * 100.0)));
     numbers.extend(seen.device.as_ref().map(|(_, part)| ("disk_busy_pct", part * 100.0)));

@@ -52,11 +52,15 @@ pub fn page(
         Fact::of("Max TPS", thousands(figures.max_tps)),
         Fact::of("Avg TPS", format!("{:.2}", figures.avg_tps)),
         Fact::of("Avg Resp", format!("{} ms", millis(figures.response))),
-        Fact::of("Selects", thousands(counts.selects)),
-        Fact::of("Inserts", thousands(counts.inserted())),
-        Fact::of("Updates", thousands(counts.updates)),
-        Fact::of("Commits", thousands(counts.commits)),
     ];
+    if counts.has_sql() {
+        told.extend([
+            Fact::of("Selects", thousands(counts.selects)),
+            Fact::of("Inserts", thousands(counts.inserted())),
+            Fact::of("Updates", thousands(counts.updates)),
+        ]);
+    }
+    told.push(Fact::of("Commits", thousands(counts.commits)));
     let failures = Failure::KINDS.iter().zip(figures.failures);
     told.extend(failures.map(|(kind, count)| Fact::of(kind.replace('_', " "), thousands(count))));
     page.add(Facts { heading: "Figures".into(), facts: told });

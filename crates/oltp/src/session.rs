@@ -227,6 +227,12 @@ impl Counts {
     pub fn inserted(&self) -> u64 {
         self.inserts.iter().sum()
     }
+
+    /// Whether statements were counted: commits without any are of virtual time, where there is no
+    /// SQL and zero is not what was done.
+    pub fn has_sql(&self) -> bool {
+        self.commits == 0 || self.selects + self.updates + self.inserted() > 0
+    }
 }
 
 /// Which numbers there are to draw from, as the database said at the start.

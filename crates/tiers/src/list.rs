@@ -16,6 +16,7 @@
 //! [[tier]]
 //! test = 1                            # its number; otherwise its place
 //! path = "/data"                      # a directory, a file, a device or nbd://…
+//! # array = "usp-v-fc-raid5"          # or an array that one does not have, in virtual time
 //! database = "postgres://u@host/shop"  # for order entry; in a directory SQLite's file otherwise
 //! cpus = 2                            # processors that the load may use
 //! storage = "Clariion FC"             # words are said here where the host cannot see them
@@ -75,6 +76,8 @@ pub struct Tier {
     pub row: TierRow,
     /// Where it can be loaded: a directory, a file, a device, an NBD export.
     pub path: Option<String>,
+    /// A simulated array that is loaded in virtual time instead: its name or file.
+    pub array: Option<String>,
     /// The database that order entry loads.
     pub database: Option<String>,
     /// Processors that the load may use; all where none is said.
@@ -109,6 +112,14 @@ pub enum ListError {
         key: &'static str,
         /// What was given.
         value: String,
+    },
+    /// A tier that is an array and something real.
+    #[error("tier {row}: array = {array:?} is loaded in virtual time; leave path, database and cpus out")]
+    Array {
+        /// The tier's number.
+        row: u32,
+        /// What was given.
+        array: String,
     },
     /// A part of the machine that is none.
     #[error("tier {row}: cpus = {cpus}: must be from 0.01 to 4096")]
@@ -151,6 +162,7 @@ struct Typed {
 struct TypedTier {
     test: Option<u32>,
     path: Option<String>,
+    array: Option<String>,
     database: Option<String>,
     cpus: Option<f64>,
     #[serde(default)]
@@ -263,7 +275,11 @@ fn tier_of(place: u32, typed: TypedTier) -> Result<Tier, ListError> {
     if let Some(cpus) = typed.cpus.filter(|cpus| !(0.01..=4096.0).contains(cpus)) {
         return Err(ListError::Cpus { row: row.number, cpus: cpus.to_string() });
     }
-    Ok(Tier { row, path: typed.path, database: typed.database, cpus: typed.cpus, imports: typed.import })
+    let TypedTier { path, array, database, cpus, import: imports, .. } = typed;
+    if let Some(array) = array.as_ref().filter(|_| path.is_some() || database.is_some() || cpus.is_some()) {
+        return Err(ListError::Array { row: row.number, array: array.clone() });
+    }
+    Ok(Tier { row, path, array, database, cpus, imports })
 }
 
 #[cfg(test)]
@@ -291,6 +307,7 @@ mod tests {
             ("", "it lists no tier"),
             ("[[tier]]\n[[tier]]\nspeed = 3\n", "line 3: unknown field `speed`"),
             ("[[tier]]\ntest = 2\n[[tier]]\n", "two tiers have test = 2"),
+            ("[[tier]]\narray = \"a\"\npath = \"p\"\n", "tier 1: array = \"a\" is loaded in virtual time"),
             ("[[tier]]\niops = -1\n", "tier 1: iops = -1 is no figure"),
             ("[load]\nrepeats = 0\n[[tier]]\n", "load.repeats = 0: must be from 1 to 1000"),
         ] {

@@ -224,7 +224,7 @@ impl Oltp {
         match self.what {
             What::Setup(setup) => setup.run(),
             What::Run(run) => match run.array.clone() {
-                Some(array) => simulated::run(&run, &array),
+                Some(array) => simulated::run(&run, &array, memory),
                 None => run.run(memory),
             },
             What::Sweep(sweep) => sweep.run(memory),

@@ -1,6 +1,6 @@
 //! `seawall simulate`: a plan, or what a classic tool does, in virtual time.
 
-use super::{fio, orion, ramp, ranread};
+use super::{fio, oltp, orion, ramp, ranread};
 use crate::memory::Memory;
 use crate::play::{self, Options};
 use crate::{Answer, catalogue};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// table `device` describes. The same plan gives the same result, to the last digit, in seconds.
 /// `seawall simulate fio` does so with fio's command lines and job files, `seawall simulate ramp`
 /// with a database's write cycles, `seawall simulate ranread` with its random reads,
-/// `seawall simulate orion` with a calibration.
+/// `seawall simulate orion` with a calibration, `seawall simulate oltp` with order entry.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Simulate {
@@ -37,6 +37,7 @@ enum Tool {
     Ramp(Ramp),
     Ranread(Reads),
     Orion(Calibration),
+    Oltp(Orders),
 }
 
 /// fio's command line or job files in virtual time
@@ -86,6 +87,21 @@ struct Calibration {
     words: Vec<String>,
 }
 
+/// Order entry in virtual time
+///
+/// Takes what `seawall oltp run --array` takes: users with the pages and commits of their
+/// transactions, without a database.
+#[derive(clap::Args)]
+struct Orders {
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of
+    /// `seawall arrays list`, or a TOML file with a table `device` as plans have it, such as a plan
+    #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
+    device: String,
+    /// What seawall oltp run takes
+    #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
 /// A ramp's command line in virtual time
 ///
 /// Data and journals lie on one simulated device, whatever directories and devices the line names;
@@ -118,6 +134,10 @@ impl Simulate {
             }
             (Some(Tool::Orion(Calibration { device, words })), _) => {
                 orion::simulate(&words, &catalogue::device("--device", &device)?, memory)
+            }
+            (Some(Tool::Oltp(Orders { device, words })), _) => {
+                let run = ["run", "--array", &device].map(str::to_owned);
+                oltp::load(&[run.to_vec(), words].concat(), memory)
             }
             (None, Some(plan)) => {
                 let text = read("PLAN", &plan)?;

@@ -7,7 +7,7 @@ mod seen;
 
 use crate::memory::Memory;
 use crate::play::now_unix_ms;
-use crate::{Answer, machine, terminal};
+use crate::{Answer, catalogue, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use results::Filter;
 use std::path::{Path, PathBuf};
@@ -162,6 +162,9 @@ fn filled(list: &List, folder: &Path, more: &[(u32, PathBuf)], memory: &Memory) 
     for (row, tier) in table.rows.iter_mut().zip(&list.tiers) {
         if let Some(path) = &tier.path {
             seen::look(path, row);
+        }
+        if let Some(array) = &tier.array {
+            seen::array(&catalogue::device("array", array)?, row);
         }
         let test = row.number;
         let own = tier.imports.iter().map(|file| folder.join(file));

@@ -59,6 +59,31 @@ fn tiers_are_loaded_in_turns_and_stand_beside_old_tests() {
     assert!(scratch.join("tiers/tier1.lun").exists());
 }
 
+/// Two arrays that nobody has: all fourteen columns come out in virtual time, and a cache that
+/// holds the database has more of all that a database wants.
+#[test]
+fn arrays_are_tiers_in_virtual_time() {
+    let scratch = Scratch::new();
+    let list = "title = \"arrays\"\n[load]\norion = \"-run simple -num_disks 1 -duration 2\"\n\
+                ranread = [4]\niterations = 200\noltp = \"--users 20 --time 60 --warm-up 10\"\n\
+                [[tier]]\narray = \"usp-v-fc-raid5\"\nstorage = \"five\"\nvirtualized = \"No\"\n\
+                [[tier]]\narray = \"usp-v-fc-raid10-512\"\nstorage = \"ten\"\nvirtualized = \"No\"\n";
+    std::fs::write(scratch.join("arrays.toml"), list).unwrap();
+    let ran = tiers(&scratch, &["run", "arrays.toml"]);
+    assert!(ran.code == Some(0) && ran.out.contains("storage limits"), "{ran:?}");
+    let csv = tiers(&scratch, &["show", "arrays.toml", "--csv"]).out;
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    // Of the first its cache is no part of the array's file; all else is simulated or seen in it.
+    let empty = |row: &[&str]| row.iter().filter(|cell| **cell == "N/A").count();
+    assert_eq!((rows.len(), rows[0].len(), empty(&rows[1]), empty(&rows[2])), (3, 14, 1, 0), "{csv}");
+    let column = |name: &str| rows[0].iter().position(|head| *head == name).expect(name);
+    let figure = |row: usize, name: &str| -> f64 { rows[row][column(name)].parse().expect(name) };
+    for (name, factor) in [("iops", 5.0), ("avg_tps", 2.0), ("max_tpm", 2.0)] {
+        assert!(figure(2, name) > factor * figure(1, name), "{name}: {csv}");
+    }
+    assert_eq!((rows[1][column("spindle_type")], rows[2][column("raid_level")]), ("HDD", "10"), "{csv}");
+}
+
 #[test]
 fn what_is_wrong_is_one_line() {
     let scratch = Scratch::new();

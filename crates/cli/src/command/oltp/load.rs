@@ -49,13 +49,13 @@ struct Schedule {
 }
 
 /// A point as it was played.
-struct Played {
-    figures: Figures,
-    ledger: Ledger,
-    seen: Evidence,
-    host: HostRecord,
-    server: Vec<ServerCounts>,
-    limiter: Limiter,
+pub(super) struct Played {
+    pub figures: Figures,
+    pub ledger: Ledger,
+    pub seen: Evidence,
+    pub host: HostRecord,
+    pub server: Vec<ServerCounts>,
+    pub limiter: Limiter,
 }
 
 impl Run {
@@ -72,23 +72,33 @@ impl Run {
         if let Some(first) = played.ledger.first_failure() {
             terminal::complain(&format!("the first failure was {first}"));
         }
-        if let Some(path) = &self.xml {
-            let date = report::text::date(now_unix_ms());
-            let (name, think) = (field.database.name(), self.work.think());
-            let xml = results_xml(&played.figures, &played.ledger, think, &name, &self.comment, &date);
-            std::fs::write(path, xml).with_context(|| format!("--xml {}", path.display()))?;
-        }
-        if let Some(path) = &self.csv {
-            let csv = seconds_csv(&played.ledger, Span::ZERO, &played.host, &played.server);
-            std::fs::write(path, csv).with_context(|| format!("--csv {}", path.display()))?;
-        }
-        let around = Around { host: &played.host, server: &played.server };
-        let whole = page(&played.figures, &played.ledger, around, &played.limiter, &facts);
-        write(self.work.output.as_deref(), whole)?;
+        self.write(&played, &field.database.name(), &facts)?;
         if stopped {
             bail!("stopped before the end; what was measured until then is kept");
         }
         Ok(if played.figures.failed() > 0 { Answer::No } else { Answer::Yes })
+    }
+}
+
+impl Run {
+    /// Writes the files that are asked for.
+    ///
+    /// # Errors
+    /// One cannot be written.
+    pub(super) fn write(&self, played: &Played, name: &str, facts: &[(String, String)]) -> Result<()> {
+        let Played { figures, ledger, host, server, limiter, .. } = played;
+        if let Some(path) = &self.xml {
+            let date = report::text::date(now_unix_ms());
+            let xml = results_xml(figures, ledger, self.work.think(), name, &self.comment, &date);
+            std::fs::write(path, xml).with_context(|| format!("--xml {}", path.display()))?;
+        }
+        if let Some(path) = &self.csv {
+            let csv = seconds_csv(ledger, Span::ZERO, host, server);
+            std::fs::write(path, csv).with_context(|| format!("--csv {}", path.display()))?;
+        }
+        let whole = page(figures, ledger, Around { host, server }, limiter, facts);
+        let backend = if self.array.is_some() { "virtual time" } else { "" };
+        write(self.work.output.as_deref(), whole, backend)
     }
 }
 
@@ -120,7 +130,7 @@ impl Sweep {
         if let Some(at) = ::oltp::knee(&steps) {
             terminal::line(&format!("knee     {} users, {:.1} TPS", steps[at].users, steps[at].figures.avg_tps));
         }
-        write(self.work.output.as_deref(), sweep_page(&steps, &limiters, &facts))?;
+        write(self.work.output.as_deref(), sweep_page(&steps, &limiters, &facts), "")?;
         if stopped {
             bail!("stopped before the end; what was measured until then is kept");
         }
@@ -170,7 +180,7 @@ impl<'a> Field<'a> {
             database: name.clone(),
             engine: engine.clone(),
             size: Some(size),
-            scale,
+            scale: Some(scale),
             mix,
             mode: work.mode(),
             think: work.think(),
@@ -421,9 +431,9 @@ impl Watch<'_> {
 }
 
 /// Writes a page where one is wanted.
-fn write(path: Option<&Path>, page: report::Page) -> Result<()> {
+fn write(path: Option<&Path>, page: report::Page, backend: &str) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
-    let facts = report::text::facts(now_unix_ms(), &machine::look(None, ""));
+    let facts = report::text::facts(now_unix_ms(), &machine::look(None, backend));
     let page = report::Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
     std::fs::write(path, page.render()).with_context(|| format!("--output {}", path.display()))?;
     terminal::line(&format!("page       {}", path.display()));

@@ -1,27 +1,45 @@
 //! Order entry in virtual time, on an array that one does not have.
 
 use super::Run;
-use crate::command::reproduce::array_of;
-use crate::stage::device::built;
+use super::load::Played;
+use crate::memory::{self, Memory};
+use crate::play::now_unix_ms;
+use crate::stage::device::{built, spec_of};
 use crate::{Answer, catalogue, terminal};
-use ::oltp::{Figures, Shop, Shopping};
+use ::oltp::{Asked, Evidence, Figures, Ledger, Limiter, Shop, Shopping, add_point, asked};
 use anyhow::{Result, bail};
-use array::VirtualClock;
+use array::{Array, Model, VirtualClock};
 use block::{Bytes, Driver as _, Span, Wait, drive};
 use report::text::{millis, thousands};
+use stats::run::{HostRecord, Identity, Run as Kept};
+use workload::plan::Device;
 
 /// Bytes of a page.
 const PAGE: Bytes = Bytes::kib(8);
+/// The database's own cache, unless it is said.
+const BUFFERS: Bytes = Bytes::gib(1);
 
-pub fn run(asked: &Run, array: &str) -> Result<Answer> {
-    let work = &asked.work;
+pub fn run(run: &Run, array: &str, memory: &Memory) -> Result<Answer> {
+    let shop = shop(run, array)?;
+    let device = catalogue::device("--array", array)?;
+    let ledger = play(run, &shop, &device)?;
+    let figures = Figures::of(&ledger, shop.users);
+    let (seen, limiter) = evidence(&device, &shop, &figures)?;
+    terminal::print(&text(&figures, &shop, &device.to_string()));
+    terminal::line(&format!("limiter    {}; {}", limiter.name, limiter.grounds));
+    let played = Played { figures, ledger, seen, host: HostRecord::default(), server: Vec::new(), limiter };
+    let kept = keep(run, &shop, array, &played, memory);
+    run.write(&played, array, &facts(&shop, &device, &kept.identity.command))?;
+    Ok(Answer::Yes)
+}
+
+/// What is asked, as a shop.
+fn shop(run: &Run, array: &str) -> Result<Shop> {
+    let work = &run.work;
     let not_here = [
-        ("--rate", asked.rate.is_some()),
-        ("--transactions", asked.transactions.is_some()),
-        ("--columns", asked.columns.is_some()),
-        ("--csv", asked.csv.is_some()),
-        ("--xml", asked.xml.is_some()),
-        ("--output", work.output.is_some()),
+        ("--rate", run.rate.is_some()),
+        ("--transactions", run.transactions.is_some()),
+        ("--columns", run.columns.is_some()),
         ("--think", work.think != (0, 0)),
         ("--skew", work.skew.is_some()),
         ("--memory", work.memory.is_some()),
@@ -29,33 +47,87 @@ pub fn run(asked: &Run, array: &str) -> Result<Answer> {
     if let Some((option, _)) = not_here.iter().find(|(_, given)| *given) {
         bail!("{option}: needs a database; leave it out with --array {array}");
     }
-    let device = catalogue::device("--array", array)?;
-    let buffers = work.buffers.unwrap_or(Bytes::gib(1));
-    let database = asked.database_size.unwrap_or(Bytes(30_000_000_000));
+    let buffers = work.buffers.unwrap_or(BUFFERS);
+    let database = run.database_size.unwrap_or(Bytes(30_000_000_000));
     let (least, most) = work.think_between;
-    let shop = Shop {
-        users: asked.users,
+    Ok(Shop {
+        users: run.users,
         mix: work.mix()?,
         think: Span::from_micros((least + most) as u64 * 500),
-        host: asked.host_time,
-        processors: asked.processors,
+        host: run.host_time,
+        processors: run.processors,
         missing: (1.0 - buffers.0 as f64 / database.0 as f64).max(0.0),
         database,
         page: PAGE,
-    };
-    let (warm_up, window) = (Span::from_secs(work.warm_up), Span::from_secs(work.time));
+    })
+}
+
+fn play(run: &Run, shop: &Shop, device: &Device) -> Result<Ledger> {
+    let (warm_up, window) = (Span::from_secs(run.work.warm_up), Span::from_secs(run.work.time));
     let mut clock = VirtualClock::new();
-    let target = built(&device, shop.size(), work.seed)?;
-    let mut users = Shopping::new(shop, target, work.seed, clock.now(), [warm_up, window]);
+    let target = built(device, shop.size(), run.work.seed)?;
+    let mut users = Shopping::new(*shop, target, run.work.seed, clock.now(), [warm_up, window]);
     let end = clock.now() + warm_up + window;
     drive(&mut clock, std::slice::from_mut(&mut users), |now, _| if now >= end { Wait::End } else { Wait::Until(end) });
-    let figures = Figures::of(&users.finish(clock.now()), shop.users);
-    terminal::print(&text(&figures, &shop, &device.to_string()));
-    if let Ok(array) = array_of(&device) {
-        let (name, used) = capacity::carried(&array, &shop).limit;
-        terminal::line(&format!("limiter    {name}, {:.0} % used (by means)", 100.0 * used));
+    Ok(users.finish(clock.now()))
+}
+
+/// What host and array did: processors by what was done, the media and what limits by means.
+fn evidence(device: &Device, shop: &Shop, figures: &Figures) -> Result<(Evidence, Limiter)> {
+    let cpu = figures.avg_tps * shop.host.as_secs_f64() / f64::from(shop.processors);
+    let mut seen = Evidence { cpu: Some(cpu.min(1.0)), cores: shop.processors, ..Evidence::default() };
+    if device.figure("members").is_some() {
+        let grounds = "of several devices that are joined no means are computed".into();
+        return Ok((seen, Limiter { name: "cannot say", grounds }));
     }
-    Ok(Answer::Yes)
+    let array = match spec_of(device, shop.size())?.model {
+        Model::Array(array) => array,
+        media => Array { stages: Vec::new(), media: Box::new(media) },
+    };
+    let carried = capacity::carried(&array, shop);
+    seen.device = Some(carried.media);
+    let (name, used) = carried.limit;
+    let grounds = format!("{name}, {:.0} % used (by means)", 100.0 * used);
+    Ok((seen, Limiter { name: if name == "host" { "processor" } else { "storage" }, grounds }))
+}
+
+/// Keeps the run as those on databases are kept.
+fn keep(run: &Run, shop: &Shop, array: &str, played: &Played, memory: &Memory) -> Kept {
+    let (work, buffers) = (&run.work, run.work.buffers.unwrap_or(BUFFERS));
+    let users = report::text::count(shop.users as usize, "user", "users");
+    let identity = memory::identity("oltp", format!("order entry on {array}, {users}"), now_unix_ms());
+    let identity = Identity { seed: work.seed, simulated: true, ..identity };
+    let asked = asked(&Asked {
+        database: array.into(),
+        engine: "virtual time".into(),
+        size: Some(shop.database.0),
+        scale: None,
+        mix: shop.mix,
+        mode: work.mode(),
+        think: work.think(),
+        skew: None,
+        rate: None,
+        warm_up_s: work.warm_up,
+        buffers: buffers.0,
+    });
+    let mut kept = Kept { identity, machine: memory::this_machine("virtual time"), ..asked };
+    let Played { figures, ledger, seen, limiter, .. } = played;
+    let labels = vec![("db_cache".into(), buffers.to_string()), ("vcpu".into(), shop.processors.to_string())];
+    let begun = memory.labelled(labels).begin(kept.clone());
+    add_point(&mut kept, Span::ZERO, ledger, figures, seen, limiter);
+    begun.end(kept.clone());
+    kept
+}
+
+fn facts(shop: &Shop, device: &Device, command: &str) -> Vec<(String, String)> {
+    let fact = |name: &str, said: String| (name.to_owned(), said);
+    vec![
+        fact("Storage", device.about.clone().unwrap_or_else(|| device.to_string())),
+        fact("Database", format!("{}, {:.1} % of its pages not in its buffers", shop.database, 100.0 * shop.missing)),
+        fact("Host", format!("{} a transaction on {} processors", shop.host, shop.processors)),
+        fact("Time", "virtual".into()),
+        fact("Command", command.into()),
+    ]
 }
 
 fn text(figures: &Figures, shop: &Shop, device: &str) -> String {

@@ -6,7 +6,7 @@ use super::labels;
 use crate::classic::{Counters, device_of};
 use crate::command::{oltp, orion, ranread};
 use crate::memory::Memory;
-use crate::{Answer, interrupt, terminal};
+use crate::{Answer, catalogue, interrupt, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use results::Filter;
@@ -30,9 +30,13 @@ pub fn run(
     repeats: Option<u32>,
     memory: &Memory,
 ) -> Result<Option<Answer>> {
-    let loaded: Vec<&Tier> = list.tiers.iter().filter(|tier| tier.path.is_some() || tier.database.is_some()).collect();
+    let is_loaded = |tier: &&Tier| tier.path.is_some() || tier.database.is_some() || tier.array.is_some();
+    let loaded: Vec<&Tier> = list.tiers.iter().filter(is_loaded).collect();
     if loaded.is_empty() {
-        bail!("no tier has a path or a database; say in the list where each can be loaded");
+        bail!("no tier has a path, a database or an array; say in the list where each can be loaded");
+    }
+    if let Some(cpus) = cpus.filter(|_| loaded.iter().any(|tier| tier.array.is_some())) {
+        bail!("--cpus {cpus}: limits this host, and some tier is an array in virtual time; leave it out");
     }
     let load = &list.load;
     if load.orion.trim().is_empty() && load.ranread.is_empty() && load.oltp.trim().is_empty() {
@@ -54,8 +58,10 @@ pub fn run(
             let number = tier.row.number;
             terminal::complain(&format!("test {number}, {repeat} of {repeats}"));
             let _capped = cpus.or(tier.cpus).map(Capped::to).transpose()?;
-            let memory =
-                memory.labelled(labels(list, number)).labelled(vec![("vcpu".to_owned(), vcpus(cpus.or(tier.cpus)))]);
+            let mut memory = memory.labelled(labels(list, number));
+            if tier.array.is_none() {
+                memory = memory.labelled(vec![("vcpu".to_owned(), vcpus(cpus.or(tier.cpus)))]);
+            }
             for words in commands(list, tier, out)? {
                 if stop.is_asked() {
                     bail!("stopped before the end; what was run is kept, and shown by tiers show");
@@ -89,6 +95,9 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
         let lines = database.list(&Filter { labels: own, last: Some(1), ..Filter::default() })?;
         Ok(lines.first().map(|line| line.id))
     };
+    if let Some(array) = &tier.array {
+        return Ok(simulated(words, array, memory));
+    }
     let before = last()?;
     let device = tier.path.as_deref().and_then(|path| device_of(Path::new(path)));
     let (counters, busy) = (Counters::now(), device.as_deref().and_then(busy));
@@ -114,6 +123,17 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
     Ok(answer)
 }
 
+/// One command on an array, in virtual time.
+fn simulated(words: &[String], array: &str, memory: &Memory) -> Result<Answer> {
+    let device = catalogue::device("array", array)?;
+    match words {
+        [tool, words @ ..] if tool == "orion" => orion::simulate(words, &device, memory),
+        [tool, words @ ..] if tool == "oltp" => oltp::load(words, memory),
+        [_, words @ ..] => ranread::simulate(words, &device, memory),
+        [] => Ok(Answer::Yes),
+    }
+}
+
 /// The time in which a device had requests, since the machine was started.
 fn busy(device: &Path) -> Option<Span> {
     let stat = fs::read_to_string(device.join("stat")).ok()?;
@@ -122,6 +142,9 @@ fn busy(device: &Path) -> Option<Span> {
 
 /// What a tier's commands are.
 fn commands(list: &List, tier: &Tier, out: &Path) -> Result<Vec<Vec<String>>> {
+    if let Some(array) = &tier.array {
+        return Ok(commands_on(array, list, tier.row.number, out));
+    }
     let mut commands = Vec::new();
     if let Some(database) = database_of(tier, list) {
         let options = list.load.oltp.split_whitespace().map(str::to_owned);
@@ -148,6 +171,26 @@ fn commands(list: &List, tier: &Tier, out: &Path) -> Result<Vec<Vec<String>>> {
     Ok(commands)
 }
 
+/// The same on an array: it needs no files, and RanRead's one target is of no name.
+fn commands_on(array: &str, list: &List, number: u32, out: &Path) -> Vec<Vec<String>> {
+    let load = &list.load;
+    let options = |given: &str| given.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let mut commands = Vec::new();
+    if !load.oltp.trim().is_empty() {
+        let words = ["oltp", "run", "--array", array].map(str::to_owned);
+        commands.push([words.to_vec(), options(&load.oltp)].concat());
+    }
+    if !load.orion.trim().is_empty() {
+        let test = ["-testname".to_owned(), out.join(format!("tier{number}")).display().to_string()];
+        commands.push([vec!["orion".to_owned()], options(&load.orion), test.to_vec()].concat());
+    }
+    for processes in &load.ranread {
+        let words = ["ranread", "run", NAME, &processes.to_string(), &load.iterations.to_string()];
+        commands.push(words.map(str::to_owned).to_vec());
+    }
+    commands
+}
+
 /// The database that order entry loads: the one that the list names, or a file in the tier's
 /// folder.
 fn database_of(tier: &Tier, list: &List) -> Option<String> {
@@ -161,6 +204,9 @@ fn database_of(tier: &Tier, list: &List) -> Option<String> {
 
 /// Makes the databases of a tier, unless they are there.
 fn prepare(tier: &Tier, list: &List) -> Result<()> {
+    if let Some(array) = &tier.array {
+        return catalogue::device("array", array).map(drop).with_context(|| format!("test {}", tier.row.number));
+    }
     let test = || format!("test {}", tier.row.number);
     if !list.load.orion.trim().is_empty() || !list.load.ranread.is_empty() {
         prepare_ranread(tier, list).with_context(test)?;

@@ -5,6 +5,7 @@ use crate::machine;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tiers::{TierRow, TierWord};
+use workload::plan::{Device, DeviceFigure};
 
 /// Notes what is seen under a path; nothing of what cannot be.
 pub fn look(path: &str, row: &mut TierRow) {
@@ -32,6 +33,26 @@ pub fn look(path: &str, row: &mut TierRow) {
     let several = if leaves.len() > 1 { format!("{} × ", leaves.len()) } else { String::new() };
     see(TierWord::Storage, Some(format!("{several}{called}")));
     see(TierWord::Spindle, kind(&name(leaf), &read("queue/rotational")));
+}
+
+/// Notes what a simulated array says of itself.
+pub fn array(device: &Device, row: &mut TierRow) {
+    let mut see = |word: TierWord, seen: Option<String>| row.words[word as usize].seen = seen;
+    see(TierWord::Storage, Some(device.about.clone().unwrap_or_else(|| device.kind.into())));
+    let of = |kind: &str, key: &str| {
+        let stages = device.stages.iter().filter(|stage| stage.kind == kind);
+        stages.filter_map(|stage| stage.figure(key)).next()
+    };
+    see(TierWord::Raid, of("raid", "level").map(|level| level.to_string()));
+    let spindle = match device.stages.last().map_or(device.kind, |media| media.kind) {
+        "flash" => "SSD",
+        "disk" => "HDD",
+        other => other,
+    };
+    see(TierWord::Spindle, Some(spindle.into()));
+    if let Some(DeviceFigure::Size(size)) = of("cache", "size") {
+        see(TierWord::Cache, Some(format!("{:.0}", size.0 as f64 / 1e9)));
+    }
 }
 
 /// The disks that a device is made of.
