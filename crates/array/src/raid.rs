@@ -141,6 +141,8 @@ pub(crate) struct Group {
     nexts: Vec<Time>,
     /// The soonest of them.
     soonest: Time,
+    /// Whether a part was given to a member since this was last made false.
+    gave: bool,
     /// Parts under way, by the slot that the members know: whose they are and on which member.
     parts: Slab<(u32, usize)>,
     /// By the request's slot.
@@ -172,6 +174,7 @@ impl Group {
             spec,
             soonest: nexts.iter().copied().min().unwrap_or(Time::MAX),
             nexts,
+            gave: false,
             members: members.into_iter().map(|medium| Member { medium, load: 0 }).collect(),
             parts: Slab::new(),
             requests: Vec::new(),
@@ -306,6 +309,7 @@ impl Group {
 
     /// Hands a part to its member.
     fn give(&mut self, now: Time, slot: u32, part: Part) {
+        self.gave = true;
         let own = self.parts.insert((slot, part.member)) as u32;
         let member = &mut self.members[part.member];
         member.load += 1;
@@ -377,20 +381,27 @@ impl Medium for Group {
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
+        let mut soonest = Time::MAX;
+        self.gave = false;
         for index in 0..self.nexts.len() {
             if self.nexts[index] > now {
+                soonest = soonest.min(self.nexts[index]);
                 continue;
             }
             let mut own = std::mem::take(&mut self.ended);
             let medium = &mut self.members[index].medium;
             medium.step(now, &mut own);
-            self.nexts[index] = instant(&**medium);
+            let next = instant(&**medium);
+            self.nexts[index] = next;
+            soonest = soonest.min(next);
             for part in own.drain(..) {
                 ended.extend(self.part_ended(now, part));
             }
             self.ended = own;
         }
-        self.soonest = self.nexts.iter().copied().min().unwrap_or(Time::MAX);
+        // What was given meanwhile may be on a member that was looked at before.
+        let soonest = if self.gave { self.nexts.iter().copied().min().unwrap_or(Time::MAX) } else { soonest };
+        self.soonest = soonest;
     }
 
     /// Parts are on several members: what has been cut is done.
