@@ -44,7 +44,7 @@ impl Array {
             policies()?;
         }
         if wanted("memory") {
-            print!("{}", example("engine", "day", &["24", "100"])?);
+            memory()?;
         }
         println!("load average at the end: {}", load_average()?);
         Ok(())
@@ -62,6 +62,19 @@ impl Array {
         }
         Ok(())
     }
+}
+
+/// The most memory of a day of a hundred volumes, at most so many MB.
+const MEMORY_MB: f64 = 1000.0;
+
+fn memory() -> Result<()> {
+    let text = example("engine", "day", &["24", "100"])?;
+    print!("{text}");
+    let mb = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+    let mb = mb.context("the example day: prints no memory")?;
+    let held = if mb <= MEMORY_MB { "held" } else { "MISSED" };
+    println!("{held}: {mb:.0}, at most {MEMORY_MB:.0} MB for 24 hours of 100 volumes");
+    Ok(())
 }
 
 /// What an example prints, built for release.
