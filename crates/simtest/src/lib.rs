@@ -12,6 +12,7 @@
 //! A [`Scene`] is plain data with a seed. The same scene gives the same recording, byte for byte.
 
 mod client;
+mod print;
 mod probe;
 mod recording;
 mod scene;

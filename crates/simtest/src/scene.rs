@@ -8,6 +8,7 @@ use block::{Actor, Completion, Request, Submitted, Target, Time, Wait, Wakeup, d
 use qos::{Edit, EditError, Gate, Settings};
 
 use crate::client::{Client, Worker};
+use crate::print;
 use crate::probe::Probe;
 use crate::recording::{Ended, Recording, Track};
 
@@ -63,8 +64,9 @@ impl Scene {
         let mut stage = Stage::new(self, shield(probe));
         let until = self.until;
         drive(&mut VirtualClock::new(), std::slice::from_mut(&mut stage), |_, _| Wait::Until(until));
-        let dispatches = seen.take();
-        Recording { dispatches, tracks: stage.tracks, until: self.until }
+        let recording = Recording { dispatches: seen.take(), tracks: stage.tracks, until: self.until };
+        print::note(self, std::any::type_name::<S>(), &recording);
+        recording
     }
 }
 

@@ -12,9 +12,10 @@ use block::{ObjectId, Span, Time};
 use simtest::{Client, Load, Recording, Scene, Tree};
 
 use crate::devices::second;
+use crate::seeds::for_seeds;
 
 const FLOOR: u64 = 5_000;
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
+const SEEDS: std::ops::Range<u64> = 1..5;
 const SECONDS: u64 = 30;
 
 fn host(absence: Option<(u64, u64)>) -> DeviceSpec {
@@ -53,7 +54,7 @@ fn with_and_without(scene: &mut Scene, floor: u64, from: u64) -> (f64, f64, Reco
 /// The floor costs at most a tenth of what all do without it, from a time on to the end, for every
 /// seed.
 fn costs_little(what: &str, device: impl Fn(u64) -> DeviceSpec, owner: &Client, floor: u64, (from, until): (u64, u64)) {
-    for seed in SEEDS {
+    for_seeds(SEEDS, |seed| {
         let mut scene = scene(device(seed), owner.clone(), until, seed);
         let (with, without, guarded) = with_and_without(&mut scene, floor, from);
         let seconds = guarded.tracks[0].per_second(scene.until);
@@ -62,7 +63,7 @@ fn costs_little(what: &str, device: impl Fn(u64) -> DeviceSpec, owner: &Client, 
             100.0 - with / without * 100.0
         );
         assert!(with >= 0.9 * without, "{what}, seed {seed}: {with:.0} in all with the floor, {without:.0} without");
-    }
+    });
 }
 
 /// There a third of the time, in stretches of 20 ms: a turn of the owner's alone takes 386 µs, so 4
@@ -129,7 +130,7 @@ fn an_owner_that_asks_for_too_few_costs_no_more_than_trying() {
 #[test]
 fn a_floor_that_holds_takes_no_more_than_it_needs() {
     for absence in [None, Some((200, 1))] {
-        for seed in SEEDS {
+        for_seeds(SEEDS, |seed| {
             let mut scene = scene(host(absence), shallow(), SECONDS, seed);
             let (_, without, guarded) = with_and_without(&mut scene, FLOOR, 0);
             let settled = |track: usize| guarded.tracks[track].rate(second(4), second(SECONDS));
@@ -141,6 +142,6 @@ fn a_floor_that_holds_takes_no_more_than_it_needs() {
             // 57 in flight, 5 250 of the owner's, are 74 800.
             assert!(all >= 72_000.0, "seed {seed}: {all:.0} in all");
             assert!(owner <= 1.05 * FLOOR as f64, "seed {seed}: {owner:.0} for a floor of {FLOOR}: {seconds:?}");
-        }
+        });
     }
 }

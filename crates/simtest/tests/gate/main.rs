@@ -15,5 +15,6 @@ mod late_floors;
 mod latency;
 mod neighbours;
 mod properties;
+mod seeds;
 mod shared;
 mod soft;

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use block::{ObjectId, Span, Time};
 use qos::{Edit, GroupId, Limits};
@@ -17,22 +16,10 @@ use simtest::{Client, Mix, Recording, Scene, Shape, Tree, ceiling, floor, throug
 
 use crate::criterion::{Limit, floor_held, never_above};
 use crate::devices::{Bench, all, second};
+use crate::seeds::for_seeds;
 
 const SECONDS: u64 = 6;
 const LARGEST: u64 = 64 << 10;
-
-/// Tries a property with every seed of ours, or of the environment, and fails with those for which
-/// it does not hold.
-fn for_seeds(ours: Range<u64>, property: impl Fn(u64)) {
-    let seeds = std::env::var("SIMTEST_SEEDS").map_or(ours, |text| {
-        let parse = |text: &str| text.parse().expect("SIMTEST_SEEDS is a range such as 1000..2000");
-        let (from, until) = text.split_once("..").expect("SIMTEST_SEEDS is a range such as 1000..2000");
-        parse(from)..parse(until)
-    });
-    let fails = |seed: &u64| catch_unwind(AssertUnwindSafe(|| property(*seed))).is_err();
-    let failed: Vec<u64> = seeds.filter(fails).collect();
-    assert!(failed.is_empty(), "does not hold for seeds {failed:?}");
-}
 
 /// A source of choices.
 struct Chance(Xoshiro256PlusPlus);
