@@ -18,6 +18,7 @@
 mod apply;
 mod appointment;
 mod charge;
+mod constants;
 mod desk;
 mod due;
 mod end;

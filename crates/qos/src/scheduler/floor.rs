@@ -11,37 +11,13 @@
 
 use block::{Span, Time};
 
+use super::constants::{attempt, median, promise};
 use super::end::Served;
 use super::gauge::{Gauge, Sums};
 use super::latency::Latency;
 use crate::account::Tally;
 use crate::clock::Clock;
 use crate::edit;
-
-/// How fast a floor's clock runs, in millionths.
-const FAST: f64 = 1_030_000.0;
-/// How far a floor's clock may lag behind: what a short gap of the owner's or a stall of the device
-/// lost is made up within the same second.
-const LAG: Span = Span::from_millis(300);
-/// How far below its floor a latency is held, as a factor of the rate.
-const LATENCY_MARGIN: f64 = 1.03;
-/// A median of fewer says nothing.
-const LATENCY_SAMPLES: f64 = 8.0;
-/// How far behind an owner counts at most when the window is judged, in seconds of its due.
-const BEHIND: f64 = 0.1;
-/// A floor's bytes per second count requests without bytes as this many.
-const EMPTY_BYTES: u64 = 4096;
-/// For how long it is measured what a floor that was given up gets.
-const REFINE: Span = Span::from_millis(500);
-/// An owner whose requests outstanding are on average below this part of their most asks as it
-/// likes, not as it is served; below the lesser part in any case, below the other if it gets what
-/// it is due.
-const LEISURE: f64 = 0.5;
-const EASE: f64 = 0.85;
-/// What it is due then; less than all by what may be chance.
-const CONTENT: f64 = 0.985;
-/// What is tried for owners of whom nothing better is known.
-const GUESS: f64 = 2.0;
 
 /// Where a floor's entry is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,7 +161,7 @@ impl Guarantee {
     /// It sent a request.
     pub fn charge(&mut self, now: Time, bytes: u64) {
         self.ops.charge(now, 1);
-        self.bytes.charge(now, bytes.max(EMPTY_BYTES));
+        self.bytes.charge(now, bytes.max(promise::EMPTY_BYTES));
         if let Some(latency) = &mut self.latency {
             latency.charge(now);
         }
@@ -208,24 +184,24 @@ impl Guarantee {
     /// Sets the clocks' rates for a common scale, if they differ by more than a thousandth. Tells
     /// whether they did.
     pub fn retime(&mut self, now: Time, phi: f64, force: bool) -> bool {
-        let ppm = (FAST * self.scale(phi)).max(1.0) as u32;
+        let ppm = (promise::FAST * self.scale(phi)).max(1.0) as u32;
         if !force && ppm.abs_diff(self.ppm) <= self.ppm / 1000 {
             return false;
         }
         if ppm < self.ppm {
             // What it could not have it is not owed: held to less, it must not take that from
             // others first.
-            self.ops.set(now, None, LAG);
-            self.bytes.set(now, None, LAG);
+            self.ops.set(now, None, promise::LAG);
+            self.bytes.set(now, None, promise::LAG);
             self.behind = 0.0;
         }
         self.ppm = ppm;
         let wanted = self.wanted();
         let ops = wanted.iops.map(|r| r.0);
         // Two operations, where those take longer.
-        let lag = ops.map_or(LAG, |r| Span::from_nanos(2_000_000_000 / r.max(1)).max(LAG));
+        let lag = ops.map_or(promise::LAG, |r| Span::from_nanos(2_000_000_000 / r.max(1)).max(promise::LAG));
         self.ops.set_scaled(now, ops, ppm, lag);
-        self.bytes.set_scaled(now, wanted.bytes.map(|r| r.0), ppm, LAG);
+        self.bytes.set_scaled(now, wanted.bytes.map(|r| r.0), ppm, promise::LAG);
         if self.latency.as_ref().map(|latency| latency.most) != wanted.latency {
             self.latency = wanted.latency.map(|most| Box::new(Latency::new(most)));
         }
@@ -236,7 +212,7 @@ impl Guarantee {
     /// it, so that chance does not take it below in a single second. Chance is about the root of
     /// the count.
     fn scale(&self, phi: f64) -> f64 {
-        let margin = self.wanted().iops.map_or(0.0, |r| (1.0 / (r.0 as f64).sqrt()).min(0.2));
+        let margin = self.wanted().iops.map_or(0.0, |r| (1.0 / (r.0 as f64).sqrt()).min(promise::CHANCE_MOST));
         phi * self.part * (1.0 + margin)
     }
 
@@ -246,16 +222,17 @@ impl Guarantee {
         let rate = match (self.wanted().iops, &self.latency) {
             (Some(rate), _) => rate.0 as f64 * self.scale(phi),
             (None, Some(latency)) => latency.second_count(),
-            (None, None) => return 0.05,
+            (None, None) => return promise::MEMORY,
         };
-        (32.0 / rate.max(1.0)).clamp(0.05, if self.latency.is_some() { 1.0 } else { f64::INFINITY })
+        (promise::MEMORY_OPS / rate.max(1.0))
+            .clamp(promise::MEMORY, if self.latency.is_some() { 1.0 } else { f64::INFINITY })
     }
 
     /// What a latency is held to, as a factor of the rate that its requests would have: the medians
     /// of single seconds spread, the more the fewer requests they are of.
     fn latency_scale(&self, latency: &Latency, phi: f64) -> f64 {
-        let chance = (1.0 / latency.second_count().max(1.0).sqrt()).min(0.2);
-        phi * self.part * (LATENCY_MARGIN + chance)
+        let chance = (1.0 / latency.second_count().max(1.0).sqrt()).min(promise::CHANCE_MOST);
+        phi * self.part * (median::MARGIN + chance)
     }
 
     /// The part of its floor, unscaled, that these are.
@@ -290,8 +267,8 @@ impl Guarantee {
         if !self.has_rate() || self.asks_at_leisure(phi) {
             return Standing::Content;
         }
-        let enough = self.wanted().iops.is_none_or(|r| r.0 as f64 * scale * recent.time >= 8.0);
-        if !enough || recent.time < 0.015 {
+        let enough = self.wanted().iops.is_none_or(|r| r.0 as f64 * scale * recent.time >= promise::JUDGED_OPS);
+        if !enough || recent.time < promise::JUDGED_TIME {
             return Standing::Pending;
         }
         // Who is behind is due more, for as long: what a stall took is made up within half a
@@ -303,7 +280,7 @@ impl Guarantee {
         match &self.latency {
             None => Standing::Content,
             // Few requests in a second are too few to tell, and no reason to move anything.
-            Some(latency) if latency.recent_count() < LATENCY_SAMPLES => match self.gauge.recent.time < 1.0 {
+            Some(latency) if latency.recent_count() < median::SAMPLES => match self.gauge.recent.time < median::WAIT {
                 true => Standing::Pending,
                 false => Standing::Content,
             },
@@ -321,8 +298,11 @@ impl Guarantee {
     /// infinite if it wanted it for too short a time to tell.
     pub fn got_in_a_second(&self, phi: f64) -> f64 {
         let wanted = &self.gauge.wanted;
-        let by_rate =
-            if wanted.time < 0.3 || !self.has_rate() { f64::INFINITY } else { self.part_of_held(wanted, phi) };
+        let by_rate = if wanted.time < promise::WANTED || !self.has_rate() {
+            f64::INFINITY
+        } else {
+            self.part_of_held(wanted, phi)
+        };
         let by_latency =
             self.latency.as_ref().map_or(f64::INFINITY, |latency| latency.second_part() / (phi * self.part));
         by_rate.min(by_latency)
@@ -331,11 +311,13 @@ impl Guarantee {
     /// Whether it got less than all of itself in the last second, and no ceiling was in its way.
     pub fn is_missed(&self) -> bool {
         let gauge = &self.gauge;
-        let is_missed = |second: f64, recent: f64| second < 0.9 || second < 0.99 && recent < 0.99;
+        let is_missed = |second: f64, recent: f64| {
+            second < promise::MISSED || second < promise::MISSED_NOW && recent < promise::MISSED_NOW
+        };
         let by_rate =
             self.has_rate() && is_missed(self.part_of_floor(&gauge.second), self.part_of_floor(&gauge.recent));
         let by_latency = |latency: &Latency| is_missed(latency.second_part(), latency.recent_part());
-        gauge.second.time > 0.3 && (by_rate || self.latency.as_deref().is_some_and(by_latency))
+        gauge.second.time > promise::MISSED_TIME && (by_rate || self.latency.as_deref().is_some_and(by_latency))
     }
 
     /// By what factor the requests of an owner who asks for less than it could might slow down,
@@ -357,12 +339,12 @@ impl Guarantee {
         // d / T (1 / F - 1 / r), with r = ops / time, T = service / ops and F = r / got.
         let busy = self.gauge.peak * sums.time / service;
         let guess = 1.0 + busy * (got - 1.0);
-        if self.busy_part() < LEISURE { guess.max(GUESS) } else { guess }
+        if self.busy_part() < promise::LEISURE { guess.max(promise::GUESS) } else { guess }
     }
 
     /// By how much more it is due until it has made up for what it is behind.
     pub fn urgency(&self) -> f64 {
-        1.0 + 2.0 * self.behind
+        1.0 + promise::URGENCY * self.behind
     }
 
     /// A tick is over: measures what was in it. Gives how long the measurements remember.
@@ -377,7 +359,7 @@ impl Guarantee {
         let wants = self.has_rate() && !self.capped && !self.asks_at_leisure(phi);
         self.gauge.note_wanting(&tick, wants);
         let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
-        self.behind = (self.behind + more).clamp(0.0, BEHIND);
+        self.behind = (self.behind + more).clamp(0.0, promise::BEHIND);
         memory
     }
 
@@ -385,22 +367,22 @@ impl Guarantee {
     /// far. The window is at the knee.
     pub fn give_up(&mut self, now: Time, knee: f64, got: f64) {
         self.hold_to(got);
-        (self.knee, self.refine_at) = (knee, now + REFINE);
+        (self.knee, self.refine_at) = (knee, now + attempt::REFINE);
         self.gauge.forget_second();
     }
 
     /// Holds it to this part of what it was held to so far.
     pub fn hold_to(&mut self, got: f64) {
-        self.part = (self.part * got.max(0.1)).clamp(0.001, 1.0);
+        self.part = (self.part * got.max(attempt::STEP_LEAST)).clamp(attempt::LEAST, 1.0);
         self.behind = 0.0;
     }
 
     /// Some time after it was given up it is known better what it gets at the knee.
     pub fn refine(&mut self, now: Time) {
         let second = self.gauge.second;
-        if now >= self.refine_at && second.time > 0.9 * REFINE.as_secs_f64() {
+        if now >= self.refine_at && second.time > attempt::REFINED_TIME * attempt::REFINE.as_secs_f64() {
             let chance = 1.0 / second.ops.max(1.0).sqrt();
-            let most = self.second_part() * (0.985 - chance).max(0.5);
+            let most = self.second_part() * (attempt::REFINED - chance).max(attempt::REFINED_LEAST);
             self.part = most.clamp(self.part, 1.0);
             self.refine_at = Time::ZERO;
         }
@@ -415,7 +397,8 @@ impl Guarantee {
     /// Whether its owner asks as it likes: fewer requests at a time would not be missed.
     fn asks_at_leisure(&self, phi: f64) -> bool {
         let part = self.busy_part();
-        part < LEISURE || part < EASE && self.part_of_floor(&self.gauge.second) >= CONTENT * phi * self.part
+        part < promise::LEISURE
+            || part < promise::EASE && self.part_of_floor(&self.gauge.second) >= promise::CONTENT * phi * self.part
     }
 
     /// A ceiling that it found closed longer ago than its measurements remember is in its way no
@@ -428,7 +411,7 @@ impl Guarantee {
     /// time.
     pub fn asks_for_more(&self) -> bool {
         let second = &self.gauge.second;
-        self.part < 1.0 && second.time > 0.5 && self.second_part() > 1.3 * self.part
+        self.part < 1.0 && second.time > attempt::MORE_TIME && self.second_part() > attempt::MORE * self.part
     }
 
     /// Whether nothing happened for longer than its memory.

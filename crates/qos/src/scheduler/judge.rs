@@ -4,32 +4,13 @@
 use block::{Span, Time};
 
 use super::Scheduler;
+use super::constants::{attempt, rest, round, scale, size};
 use super::floor::{Spot, Standing};
 use super::knee::Knee;
 use super::pulse::{Beat, Pulse};
 use super::window::{Round, Standings, Verdict, Window};
 use crate::edit::Floor;
 
-/// Floors judged in one poll at most; each takes about as long as a dispatch.
-const JUDGED_PER_POLL: u32 = 16;
-/// After a miss the common scale of overcommitted floors rests for so long; the second time twice
-/// as long, up to a bound.
-const HOLD: Span = Span::from_secs(2);
-const HOLD_MAX: Span = Span::from_secs(32);
-/// Floors that were given up are tried again after so long; the second time twice as long, up to a
-/// bound.
-const RETRY: Span = Span::from_secs(8);
-const RETRY_MAX: Span = Span::from_secs(300);
-/// And after at least so many times what the failed attempt took: it costs others at most 4 %.
-const RETRY_FACTOR: u64 = 25;
-/// With no floor in use for so long, nothing holds best effort back.
-const UNUSED: Span = Span::from_secs(1);
-/// After a request larger than the window others wait at most so many times as long as it took, and
-/// at most so long.
-const REST_SERVICES: u64 = 8;
-const REST_MOST: Span = Span::from_millis(200);
-/// A round that took longer was held up: nothing was measured in the rest of it.
-const ROUND_MOST: Span = Span::from_millis(200);
 /// All floors' common state.
 #[derive(Debug)]
 pub(crate) struct Floors {
@@ -131,10 +112,10 @@ impl Floors {
             changes: 0,
             settling: false,
             hold_until: Time::ZERO,
-            hold: HOLD,
+            hold: scale::HOLD,
             tries: 0,
             retry_at: Time::MAX,
-            retry: RETRY,
+            retry: attempt::RETRY,
             retry_early_at: Time::ZERO,
             short_since: None,
             used_at: Time::ZERO,
@@ -186,8 +167,8 @@ impl Floors {
     fn rest(&mut self, now: Time, cost: u64) {
         let service = now.since(self.busy_since).as_nanos();
         let rest = u128::from(service) * u128::from(cost - self.window.limit) / u128::from(self.window.limit);
-        let rest = u64::try_from(rest).unwrap_or(u64::MAX).min(service.saturating_mul(REST_SERVICES));
-        self.rest_until = now + Span::from_nanos(rest).min(REST_MOST);
+        let rest = u64::try_from(rest).unwrap_or(u64::MAX).min(service.saturating_mul(rest::SERVICES));
+        self.rest_until = now + Span::from_nanos(rest).min(rest::MOST);
     }
 
     fn touch(&mut self, now: Time) {
@@ -260,12 +241,12 @@ impl Floors {
             best_effort_max: operations(flow.best_effort_max as f64),
             scaled: self.phi < 1.0,
             missed: sums.missed,
-            time: now.since(self.round_at).min(ROUND_MOST).as_secs_f64(),
+            time: now.since(self.round_at).min(round::LONGEST).as_secs_f64(),
         }
     }
 
     fn act(&mut self, now: Time, verdict: Verdict, sums: &Sums, round: &Round) {
-        if round.standings.worst < Window::SHORT {
+        if round.standings.worst < size::SHORT {
             self.short_since.get_or_insert(now);
         } else if verdict == Verdict::Nothing {
             self.short_since = None;
@@ -280,15 +261,15 @@ impl Floors {
                 self.next_tick = now + Span::from_secs_f64(service);
             }
             Verdict::Overcommitted => {
-                self.phi = (self.phi * (0.98 * self.share).min(0.995)).clamp(0.001, 1.0);
-                (self.hold_until, self.hold) = (now + self.hold, (self.hold * 2).min(HOLD_MAX));
+                self.phi = (self.phi * (scale::FALL * self.share).min(scale::FALL_LEAST)).clamp(scale::LEAST, 1.0);
+                (self.hold_until, self.hold) = (now + self.hold, (self.hold * 2).min(scale::HOLD_MAX));
                 self.settling = true;
             }
             Verdict::TooShallow => {
-                let attempt = self.short_since.take().map_or(Span::ZERO, |since| now.since(since));
-                let least = attempt * RETRY_FACTOR;
+                let took = self.short_since.take().map_or(Span::ZERO, |since| now.since(since));
+                let least = took * attempt::FACTOR;
                 let wait = self.retry.max(least);
-                (self.retry_at, self.retry) = (now + wait, (wait * 2).min(RETRY_MAX.max(least)));
+                (self.retry_at, self.retry) = (now + wait, (wait * 2).min(attempt::RETRY_MAX.max(least)));
                 self.retry_early_at = now + least;
                 self.verdict = verdict;
             }
@@ -299,14 +280,14 @@ impl Floors {
     /// Gives back what was taken from floors, slowly.
     fn recover(&mut self, now: Time, round: &Round) {
         // Where nobody wants anything nobody misses what is given back.
-        let met = round.standings.worst >= Window::SHORT;
+        let met = round.standings.worst >= size::SHORT;
         if self.phi >= 1.0 {
-            self.hold = HOLD;
+            self.hold = scale::HOLD;
         } else if met {
             let spare = self.flow.best_effort_done as f64 / self.flow.done.max(1) as f64;
             let step = match spare {
-                s if s > 0.05 => 0.1 * s,
-                _ if now >= self.hold_until => 0.002,
+                s if s > scale::SPARE => scale::SPARE_STEP * s,
+                _ if now >= self.hold_until => scale::STEP,
                 _ => 0.0,
             };
             self.phi = (self.phi * (1.0 + step)).min(1.0);
@@ -315,7 +296,7 @@ impl Floors {
             self.retry_at = Time::MAX;
             self.tries += 1;
         }
-        if now.since(self.flow.since) > Span::from_millis(100) {
+        if now.since(self.flow.since) > round::FLOW {
             self.begin_flow(now);
         }
     }
@@ -331,7 +312,7 @@ impl Scheduler {
     }
 
     fn judge_on(&mut self) {
-        for _ in 0..JUDGED_PER_POLL {
+        for _ in 0..round::JUDGED_PER_POLL {
             let Some(&floor) = self.floors.active.get(self.floors.cursor) else {
                 return self.end_round();
             };
@@ -391,15 +372,15 @@ impl Scheduler {
         let chance = 1.0 / recent.ops.max(1.0).sqrt();
         if floors.verdict == Verdict::TooShallow && got < 1.0 {
             // It is held to what it gets here, where others lose nothing by it.
-            guarantee.give_up(now, size, got * (0.97 - 1.5 * chance));
+            guarantee.give_up(now, size, got * (attempt::MARGIN - attempt::CHANCE * chance));
             guarantee.tried = floors.tries;
             return;
         }
-        if guarantee.part < 1.0 && got < Window::SHORT && size <= 1.05 * guarantee.knee {
+        if guarantee.part < 1.0 && got < size::SHORT && size <= attempt::KNEE * guarantee.knee {
             // Its owner asks for less still, or the device got slower: no reason for a smaller
             // window either.
-            if got < 1.0 - 2.0 * chance {
-                guarantee.hold_to(got * 0.97);
+            if got < 1.0 - attempt::SHORT * chance {
+                guarantee.hold_to(got * attempt::MARGIN);
             }
             return;
         }
@@ -448,7 +429,7 @@ impl Scheduler {
         }
         if !floors.active.is_empty() || floors.used_at == Time::ZERO {
             floors.used_at = now;
-        } else if now.since(floors.used_at) > UNUSED {
+        } else if now.since(floors.used_at) > round::UNUSED {
             floors.window_full = false;
             floors.window.knee.pass(now);
             floors.rest_until = now;
@@ -471,6 +452,7 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
+    use super::super::constants::search;
     use super::*;
 
     /// What the device can do is nobody's floor: it stays, while the window and the common scale
@@ -481,7 +463,7 @@ mod tests {
         (floors.window.knee.cap, floors.phi, floors.best_effort) = (40.0, 0.5, 512);
         floors.window.open();
         floors.end_of_floors(Time::from_nanos(1));
-        assert_eq!((floors.window.knee.cap, floors.window.size()), (40.0, Knee::START));
+        assert_eq!((floors.window.knee.cap, floors.window.size()), (40.0, search::START));
         assert_eq!((floors.phi, floors.best_effort, floors.changes), (1.0, 512, 1));
     }
 }

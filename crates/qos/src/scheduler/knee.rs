@@ -20,7 +20,8 @@
 
 use block::{Span, Time};
 
-use super::window::{Round, Standings, Window};
+use super::constants::{pair, search, size};
+use super::window::{Round, Standings};
 
 /// The search for the knee. Costs are in operations.
 #[derive(Debug)]
@@ -93,43 +94,17 @@ enum Standing {
 }
 
 impl Knee {
-    /// Half the queue of a SATA drive: a start from which few devices have far to go, and no floor
-    /// suffers.
-    pub const START: f64 = 16.0;
-    /// How much more is in flight, of everything, at the next level, unless floors bound it.
-    const STEP: f64 = 2.0;
-    /// A next level nearer than this is not worth a comparison.
-    const STEP_LEAST: f64 = 1.1;
-    /// Where floors may have no room for that, so much more; half of it after each level at which
-    /// one was short.
-    const BOLD: f64 = 0.25;
-    const TIMID: f64 = 0.05;
-    /// The next of them follows after so long.
-    const SOON: Span = Span::from_millis(500);
-    /// What floors keep of their room at a new level.
-    const MARGIN: f64 = 1.25;
-    /// A queue that takes longer is not tried: comparing would take as long as floors are judged
-    /// by.
-    const LONGEST: Span = Span::from_millis(100);
-    /// A level is measured by at least so many requests, those in flight twice, and for so long.
-    const SAMPLES: f64 = 64.0;
-    const LEAST: Span = Span::from_millis(30);
-    /// What lowering the cap does shows after so long.
-    const EFFECT: Span = Span::from_millis(200);
-    const REST: Span = Span::from_secs(2);
-    const REST_MAX: Span = Span::from_secs(16);
-
     pub fn new() -> Knee {
         Knee {
-            cap: Knee::START,
+            cap: search::START,
             meter: Meter::default(),
             trial: None,
             try_at: Time::ZERO,
-            rest: Knee::REST,
+            rest: search::REST,
             less_next: false,
             lowered_at: Time::ZERO,
             usual: 0.0,
-            step: Knee::BOLD,
+            step: search::BOLD,
         }
     }
 
@@ -157,12 +132,12 @@ impl Knee {
     /// A floor is short: what is tried, is tried again later.
     pub fn give_up(&mut self, now: Time) {
         if let Some(trial) = &self.trial {
-            if trial.less || self.step <= Knee::TIMID {
+            if trial.less || self.step <= search::TIMID {
                 self.rest(now);
-                self.step = Knee::BOLD;
+                self.step = search::BOLD;
             } else {
                 self.step *= 0.5;
-                self.try_at = now + Knee::SOON;
+                self.try_at = now + search::SOON;
             }
         }
         self.pass(now);
@@ -172,15 +147,15 @@ impl Knee {
     /// shows.
     pub fn lower(&mut self, now: Time, to: f64) {
         self.pass(now);
-        if to < self.cap && now.since(self.lowered_at) >= Knee::EFFECT {
+        if to < self.cap && now.since(self.lowered_at) >= search::EFFECT {
             (self.cap, self.lowered_at) = (to, now);
             self.rest(now);
         }
     }
 
     fn rest(&mut self, now: Time) {
-        (self.try_at, self.rest) = (now + self.rest, (self.rest * 2).min(Knee::REST_MAX));
-        self.less_next = !self.less_next && self.cap >= Knee::START * Knee::STEP_LEAST;
+        (self.try_at, self.rest) = (now + self.rest, (self.rest * 2).min(search::REST_MAX));
+        self.less_next = !self.less_next && self.cap >= search::START * search::STEP_LEAST;
     }
 
     /// The window is at the cap, and is used up if `full`. More is tried only as far as floors have
@@ -190,22 +165,23 @@ impl Knee {
         let &Round { in_flight, request, .. } = round;
         if full && round.standings.has_ample_room() {
             self.pass(now);
-            self.cap = (self.cap + 0.25 * in_flight).min(Window::MOST);
+            self.cap = (self.cap + search::AMPLE * in_flight).min(size::MOST);
             return;
         }
         let requests = in_flight / request.max(1.0);
         let count = self.meter.count as f64;
         let time = now.since(self.meter.since);
-        if self.meter.skip > 0 || count < Knee::SAMPLES.max(2.0 * requests) || time < Knee::LEAST {
+        if self.meter.skip > 0 || count < search::SAMPLES.max(search::FLIGHTS * requests) || time < search::LEAST {
             return;
         }
         let seconds = time.as_secs_f64();
         let pace = Pace { cost: self.meter.cost as f64 / 256.0 / seconds, requests: count / seconds };
         let throughput = pace.cost;
-        let chance = 0.5 / count.sqrt();
+        let chance = search::CHANCE / count.sqrt();
         match self.trial.take() {
             None => {
-                let changed = full && (throughput / self.usual - 1.0).abs() > 0.1 + 2.0 * chance;
+                let changed =
+                    full && (throughput / self.usual - 1.0).abs() > search::CHANGED + search::CHANGED_CHANCE * chance;
                 if now >= self.try_at && (self.less_next || !full) {
                     self.compare_with_less(now, round);
                 } else if full && (now >= self.try_at || changed) {
@@ -223,7 +199,7 @@ impl Knee {
                 match (standing, trial.less) {
                     (Standing::Open, _) => self.trial = Some(trial),
                     (Standing::More, false) => {
-                        (self.cap, self.rest) = (trial.above, Knee::REST);
+                        (self.cap, self.rest) = (trial.above, search::REST);
                         self.compare_with_more(round, throughput);
                     }
                     (Standing::More, true) => {
@@ -235,7 +211,7 @@ impl Knee {
                         self.rest(now);
                     }
                     (Standing::NoMore, true) => {
-                        (self.cap, self.rest) = (trial.below, Knee::REST);
+                        (self.cap, self.rest) = (trial.below, search::REST);
                         self.compare_with_less(now, round);
                     }
                 }
@@ -254,7 +230,7 @@ impl Knee {
 
     /// Whether there is less to try, and it is time to.
     pub fn has_less(&self, now: Time, round: &Round) -> bool {
-        now >= self.try_at && self.used(round) >= Knee::START * Knee::STEP_LEAST
+        now >= self.try_at && self.used(round) >= search::START * search::STEP_LEAST
     }
 
     /// What is used of this level.
@@ -265,20 +241,20 @@ impl Knee {
     /// Begins to compare what is used of this level with half of it, if that is worth a comparison.
     fn compare_with_less(&mut self, now: Time, round: &Round) {
         let above = self.used(round);
-        if above < Knee::START * Knee::STEP_LEAST {
+        if above < search::START * search::STEP_LEAST {
             return self.rest(now);
         }
-        self.cap = (above / Knee::STEP).max(Knee::START);
+        self.cap = (above / search::STEP).max(search::START);
         self.trial = Some(Trial::new(self.cap, above, true));
     }
 
     /// Begins to compare this level with the next, if floors have room for it.
     fn compare_with_more(&mut self, round: &Round, throughput: f64) {
         let &Round { in_flight, request, standings: Standings { room, .. }, .. } = round;
-        let longest = self.cap + throughput * Knee::LONGEST.as_secs_f64() - in_flight;
+        let longest = self.cap + throughput * search::LONGEST.as_secs_f64() - in_flight;
         // As far as floors are known to have room, or a little past that, so that it is seen
         // whether they have.
-        let bold = (in_flight * (room / Knee::MARGIN - 1.0)).min((Knee::STEP - 1.0) * in_flight);
+        let bold = (in_flight * (room / search::MARGIN - 1.0)).min((search::STEP - 1.0) * in_flight);
         let above = (self.cap + bold.max(self.step * in_flight)).min(longest);
         // At least one request more, or nothing changes.
         if above >= self.cap + request {
@@ -288,16 +264,6 @@ impl Knee {
 }
 
 impl Trial {
-    /// More than this, as a logarithm, is worth the longer queue.
-    const GAIN: f64 = 0.01;
-    /// How sure it must be that there is more, and that there is not, in deviations of the mean.
-    const SURE: f64 = 2.5;
-    const DOUBT: f64 = 0.5;
-    /// A device's moods come in stretches: a few pairs may lie across the ends of one.
-    const PAIRS_LEAST: f64 = 4.0;
-    /// After so many pairs without a result there is none.
-    const PAIRS: f64 = 16.0;
-
     fn new(below: f64, above: f64, less: bool) -> Trial {
         Trial { below, above, less, first: None, sum: 0.0, squares: 0.0, pairs: 0.0 }
     }
@@ -313,12 +279,12 @@ impl Trial {
         (self.sum, self.squares, self.pairs) = (self.sum + ratio, self.squares + ratio * ratio, self.pairs + 1.0);
         let mean = self.sum / self.pairs;
         // Few pairs say little of their spread: as if there had been one more, off by a tenth.
-        let spread = (self.squares - self.pairs * mean * mean).max(0.0) + 0.01;
+        let spread = (self.squares - self.pairs * mean * mean).max(0.0) + pair::PRIOR;
         let deviation = (spread / self.pairs).max(2.0 * chance * chance).sqrt() / self.pairs.sqrt();
         // What cannot be shown is not there: the shorter queue is certain.
-        match mean - Trial::GAIN {
-            over if over > Trial::SURE * deviation && self.pairs >= Trial::PAIRS_LEAST => Standing::More,
-            over if over < -Trial::DOUBT * deviation || self.pairs >= Trial::PAIRS => Standing::NoMore,
+        match mean - pair::GAIN {
+            over if over > pair::SURE * deviation && self.pairs >= pair::LEAST => Standing::More,
+            over if over < -pair::DOUBT * deviation || self.pairs >= pair::MOST => Standing::NoMore,
             _ => Standing::Open,
         }
     }
@@ -368,7 +334,7 @@ mod tests {
     fn moods_are_no_gain() {
         let moods = [0.75, 1.33, 1.4, 0.7, 1.3, 0.8].into_iter().cycle();
         let (standing, pairs) = trial(moods.map(|mood| (pace(100.0, 100.0), pace(100.0 * mood, 100.0 * mood))));
-        assert!(standing == Standing::NoMore && f64::from(pairs) <= Trial::PAIRS, "{pairs}");
+        assert!(standing == Standing::NoMore && f64::from(pairs) <= pair::MOST, "{pairs}");
     }
 
     fn round(best_effort: f64, throughput: f64) -> Round {
@@ -406,7 +372,7 @@ mod tests {
             }
         }
         // Where it rests, or at the next level up in a comparison.
-        assert!(knee.cap <= 2.0 * Knee::START + 8.0, "{}", knee.cap);
+        assert!(knee.cap <= 2.0 * search::START + 8.0, "{}", knee.cap);
     }
 
     /// What is asked for ends at 28 in flight, below the next level: it is seen there that this

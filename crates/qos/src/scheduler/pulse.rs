@@ -2,6 +2,8 @@
 
 use block::{Span, Time};
 
+use super::constants::stall;
+
 /// Completions tick by tick.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pulse {
@@ -26,13 +28,6 @@ pub(crate) enum Beat {
 }
 
 impl Pulse {
-    /// A device that does little for longer than this has become slower.
-    const STALL: Span = Span::from_millis(60);
-    /// What is missing is more than chance, which makes about the root of the count, so many times.
-    const SURE: f64 = 3.0;
-    /// And at least so much.
-    const LEAST: f64 = 0.05;
-
     /// Nothing known before now.
     pub fn new(now: Time) -> Pulse {
         Pulse { since: now, ..Pulse::default() }
@@ -49,9 +44,9 @@ impl Pulse {
         let time = now.since(self.since).as_secs_f64();
         let (expected, done) = (self.usual * time, self.done as f64);
         (self.done, self.since) = (0, now);
-        let chance = (Pulse::SURE / expected.max(1.0).sqrt()).max(Pulse::LEAST);
+        let chance = (stall::SURE / expected.max(1.0).sqrt()).max(stall::LEAST);
         let little = done < expected * (1.0 - chance);
-        if little && self.stalled < Pulse::STALL {
+        if little && self.stalled < stall::LONGEST {
             self.stalled += Span::from_secs_f64(time);
             return Beat::Stalled;
         }

@@ -11,8 +11,9 @@
 //!            missed │ open │ tried again
 //! ```
 
-use block::{Span, Time};
+use block::Time;
 
+use super::constants::account;
 use super::window::Round;
 
 /// The account of it. Throughputs are costs completed per second.
@@ -52,43 +53,6 @@ pub(crate) enum Sight {
 }
 
 impl Waste {
-    /// Throughput that floors may cost in vain, in seconds of all of it, or as many as the slowest
-    /// floor's measurements look back: what is lost in a second, at most, by a floor that turns out
-    /// to be out of reach.
-    const BUDGET: f64 = 0.3;
-    /// What of it is forgiven a second: after a failure it is tried again after 15 s, after the
-    /// next 30 s, at most 60 s.
-    const FORGIVEN: f64 = 0.02;
-    const FAILURES_MOST: f64 = 4.0;
-    /// Floors that were met for so long forget earlier failures.
-    const FORGET: Span = Span::from_secs(10);
-    /// What is assumed to be lost while it is not known: more than a half, so that a second does
-    /// not pass before it is looked at. The look puts what was lost in its place.
-    const UNKNOWN: f64 = 0.7;
-    /// A gain while a floor is missed makes up for no more than this of what was lost before.
-    const GAIN_MOST: f64 = -0.5;
-    /// A floor that was missed is not met for as long: measurements begin anew after each change of
-    /// the window.
-    const RECENT: Span = Span::from_millis(200);
-    /// At the first look so many times as much, and so much more, may be in flight: enough to see a
-    /// slope, and no harm to floors that turn out to be harmless.
-    const WIDER: f64 = 2.0;
-    const MORE: f64 = 8.0;
-    /// For how long it is looked at least, and the part of the throughput up to which holding back
-    /// is free.
-    const LOOK: Span = Span::from_millis(400);
-    const COST_FREE: f64 = 0.1;
-    /// The part up to which floors that were not given up lately are tried on.
-    const COST_LITTLE: f64 = 0.25;
-    /// Seconds over which the throughput fades: with others held back, and without.
-    const HELD_MEMORY: f64 = 0.5;
-    const OPEN_MEMORY: f64 = 5.0;
-    /// Seconds that what was seen before counts beside a new look.
-    const BEFORE: f64 = 1.0;
-    /// For how many times as long as it was measured it is known, and for how many seconds at most.
-    const KNOWN: f64 = 15.0;
-    const KNOWN_MOST: f64 = 30.0;
-
     /// A round is over in which others were held back or not. Whether too much was lost in vain by
     /// now.
     pub fn note(&mut self, now: Time, round: &Round, held_back: bool) -> bool {
@@ -97,8 +61,8 @@ impl Waste {
             (self.missed, self.memory) = (now, round.standings.memory);
         }
         let since = now.since(self.missed);
-        if self.missed == Time::ZERO || since >= Waste::RECENT {
-            if since >= Waste::FORGET {
+        if self.missed == Time::ZERO || since >= account::RECENT {
+            if since >= account::FORGET {
                 self.failures = 0.0;
             }
             return false;
@@ -110,39 +74,40 @@ impl Waste {
     }
 
     fn is_used_up(&self) -> bool {
-        self.spent >= Waste::BUDGET.max(self.memory)
+        self.spent >= account::BUDGET.max(self.memory)
     }
 
     fn add(&mut self, now: Time, round: &Round) {
-        let part = if self.held == 0.0 { 1.0 } else { (round.time / Waste::HELD_MEMORY).min(1.0) };
+        let part = if self.held == 0.0 { 1.0 } else { (round.time / account::HELD_MEMORY).min(1.0) };
         self.held += (round.total - self.held) * part;
         let cost = match self.is_known(now) {
-            true => (1.0 - round.total / self.open.max(1e-9)).clamp(Waste::GAIN_MOST, 1.0),
+            true => (1.0 - round.total / self.open.max(1e-9)).clamp(account::GAIN_MOST, 1.0),
             false => {
                 self.assumed += round.time;
-                Waste::UNKNOWN
+                account::UNKNOWN
             }
         };
         self.spent = (self.spent + cost * round.time).max(0.0);
     }
 
     fn forgive(&mut self, time: f64) {
-        self.spent = (self.spent - Waste::FORGIVEN / self.failures.clamp(1.0, Waste::FAILURES_MOST) * time).max(0.0);
+        self.spent =
+            (self.spent - account::FORGIVEN / self.failures.clamp(1.0, account::FAILURES_MOST) * time).max(0.0);
         // Of what was assumed no more is left to be replaced than is still in the account.
-        self.assumed = self.assumed.min(self.spent / Waste::UNKNOWN);
+        self.assumed = self.assumed.min(self.spent / account::UNKNOWN);
     }
 
     /// Whether it is known what the device does with nobody held back. A short look is soon
     /// forgotten.
     fn is_known(&self, now: Time) -> bool {
-        now.since(self.seen).as_secs_f64() < (Waste::KNOWN * self.weight).min(Waste::KNOWN_MOST)
+        now.since(self.seen).as_secs_f64() < (account::KNOWN * self.weight).min(account::KNOWN_MOST)
     }
 
     /// From now on it is looked at. Gives the window for that, in place of one of this size.
     pub fn begin_look(&mut self, now: Time, size: f64) -> f64 {
-        self.weight = if self.is_known(now) { self.weight.min(Waste::BEFORE) } else { 0.0 };
+        self.weight = if self.is_known(now) { self.weight.min(account::BEFORE) } else { 0.0 };
         (self.look, self.look_weight) = (0.0, 0.0);
-        Waste::WIDER * size + Waste::MORE
+        account::WIDER * size + account::MORE
     }
 
     /// A round is over in which nobody was held back, or fewer than before.
@@ -152,9 +117,9 @@ impl Waste {
             *weight += round.time;
             *mean += (round.total - *mean) * (round.time / weight.max(1e-9)).min(1.0);
         }
-        self.weight = self.weight.min(Waste::OPEN_MEMORY);
+        self.weight = self.weight.min(account::OPEN_MEMORY);
         self.seen = now;
-        if now.since(since) < Waste::LOOK {
+        if now.since(since) < account::LOOK {
             return Sight::Early;
         }
         if self.held > 0.0 {
@@ -162,17 +127,17 @@ impl Waste {
             let cost = (1.0 - self.held / self.look.max(1e-9)).clamp(0.0, 1.0);
             let assumed = std::mem::take(&mut self.assumed);
             self.held = 0.0;
-            if cost <= Waste::COST_FREE {
+            if cost <= account::COST_FREE {
                 self.spent = 0.0;
                 return Sight::Cheap;
             }
             // Floors that were met until now were short for a moment: what that cost counts, in
             // place of what was assumed. Where they go on to be missed the look is too narrow to
             // show all of it, and it is assumed again.
-            let is_little = self.failures == 0.0 && cost <= Waste::COST_LITTLE;
+            let is_little = self.failures == 0.0 && cost <= account::COST_LITTLE;
             self.failures += 1.0;
             if is_little {
-                self.spent = (self.spent + assumed * (cost - Waste::UNKNOWN)).max(0.0);
+                self.spent = (self.spent + assumed * (cost - account::UNKNOWN)).max(0.0);
                 self.weight = 0.0;
                 if !self.is_used_up() {
                     return Sight::Cheap;

@@ -31,6 +31,7 @@
 
 use block::Time;
 
+use super::constants::{scale, search, size};
 use super::knee::Knee;
 use super::turn::OPERATION;
 use super::waste::{Sight, Waste};
@@ -65,7 +66,7 @@ impl Standings {
     /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere
     /// most of the time.
     pub fn has_ample_room(&self) -> bool {
-        self.room >= 8.0 && self.judged > 0 && self.guessed + self.pending == 0
+        self.room >= size::AMPLE && self.judged > 0 && self.guessed + self.pending == 0
     }
 }
 
@@ -136,48 +137,28 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// One request at a time always may.
-    const LEAST: f64 = 1.0;
-    /// More than any backend keeps in flight.
-    pub const MOST: f64 = 65_536.0;
-    /// A floor is short below this part of its due: its clock runs 3 % fast, so 0.5 % above is no
-    /// miss yet.
-    pub const SHORT: f64 = 1.005;
-    /// Measurements that look back so many seconds follow the window closely.
-    const MEMORY: f64 = 0.05;
-    /// A floor that got less in a second is near a miss.
-    const SLOW: f64 = 1.02;
-    /// Where a cut aims.
-    const AIM: f64 = 1.015;
-    /// Rounds at the bottom before the floor's own reasons are looked into.
-    const PATIENCE: u32 = 6;
-    /// Fewer in flight than this do not fill a device that somebody promised floors on.
-    const FEW: f64 = 32.0;
-    /// A level with so many completions can be compared with the next.
-    const SAMPLES: f64 = 48.0;
-
     pub fn new() -> Window {
         let mut window = Window {
             limit: 0,
-            size: Knee::START,
+            size: search::START,
             knee: Knee::new(),
             phase: Phase::Follow,
             blamed_capacity: false,
             bottom: 0.0,
             waste: Waste::default(),
         };
-        window.set(Knee::START);
+        window.set(search::START);
         window
     }
 
     fn set(&mut self, size: f64) {
-        self.size = size.clamp(Window::LEAST, Window::MOST);
+        self.size = size.clamp(size::LEAST, size::MOST);
         self.limit = (self.size * OPERATION as f64) as u64;
     }
 
     /// No floor is in use: whatever comes may go.
     pub fn open(&mut self) {
-        self.set(Window::MOST);
+        self.set(size::MOST);
     }
 
     /// Goes on with the search for the device's knee.
@@ -185,10 +166,10 @@ impl Window {
         if self.is_open() {
             return;
         }
-        let full = round.best_effort_max >= 0.9 * self.size;
-        let searches =
-            self.size >= 0.99 * self.knee.cap && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
-        if round.standings.worst < Window::SHORT {
+        let full = round.best_effort_max >= size::FULL * self.size;
+        let searches = self.size >= size::AT_CAP * self.knee.cap
+            && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
+        if round.standings.worst < size::SHORT {
             self.knee.give_up(now);
         } else if searches {
             // Levels in comparison are taken at once: a slow change would measure what is in
@@ -205,14 +186,14 @@ impl Window {
 
     /// Judges a round.
     pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
-        let held_back = round.best_effort_max >= 0.9 * self.size;
+        let held_back = round.best_effort_max >= size::FULL * self.size;
         if !self.is_open() && self.waste.note(now, round, held_back) {
             return self.look(now);
         }
         match self.phase {
             Phase::Open { since, size } => self.stay_open(now, round, since, size),
             Phase::Climb { below, levels } => self.climb(round, below, levels),
-            _ if round.standings.worst >= Window::SHORT => self.grow(round),
+            _ if round.standings.worst >= size::SHORT => self.grow(round),
             _ => self.cut(now, round),
         }
     }
@@ -230,7 +211,7 @@ impl Window {
         match self.waste.look(now, round, since) {
             Sight::Early => Verdict::Nothing,
             Sight::Dear => {
-                self.set(Window::MOST);
+                self.set(size::MOST);
                 Verdict::Nothing
             }
             Sight::Cheap => {
@@ -261,27 +242,27 @@ impl Window {
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of
         // what is left over. What the measurements do not show yet is more the longer they look
         // back.
-        let part = (0.2 * (round.standings.room - 1.0)).clamp(0.005, 0.15)
-            * (Window::MEMORY / round.standings.memory).min(1.0);
+        let part = (size::GROW * (round.standings.room - 1.0)).clamp(size::GROW_LEAST, size::GROW_MOST)
+            * (size::MEMORY / round.standings.memory).min(1.0);
         // With ample room there is nothing to go past.
-        let part = if round.standings.has_ample_room() { 0.5 } else { part };
-        self.set((self.size * (1.0 + part) + 0.05).min(self.knee.cap));
+        let part = if round.standings.has_ample_room() { size::GROW_AMPLE } else { part };
+        self.set((self.size * (1.0 + part) + size::GROW_BY).min(self.knee.cap));
         Verdict::Nothing
     }
 
     fn cut(&mut self, now: Time, round: &Round) -> Verdict {
-        let used = self.size.min(round.best_effort_max.max(Window::LEAST));
-        let nothing_to_take = used <= Window::LEAST || round.best_effort < 0.02 * round.in_flight;
+        let used = self.size.min(round.best_effort_max.max(size::LEAST));
+        let nothing_to_take = used <= size::LEAST || round.best_effort < size::NOTHING * round.in_flight;
         if nothing_to_take {
             let rounds = if let Phase::Stuck(rounds) = self.phase { rounds + 1 } else { 1 };
             self.phase = Phase::Stuck(rounds);
             if self.size > used {
                 self.set(used);
             }
-            if rounds >= Window::PATIENCE && round.samples >= Window::SAMPLES {
+            if rounds >= size::PATIENCE && round.samples >= size::SAMPLES {
                 // Known to be overcommitted, and a little too much was given back: no need to look
                 // again.
-                return if round.scaled && round.standings.worst > 0.9 {
+                return if round.scaled && round.standings.worst > scale::NEAR {
                     self.overcommitted()
                 } else {
                     self.start_climb(round)
@@ -290,21 +271,21 @@ impl Window {
             return Verdict::Nothing;
         }
         self.phase = Phase::Follow;
-        let excess = round.in_flight * (1.0 - round.standings.worst / Window::AIM);
-        let size = (used - excess).clamp(used * 0.2, used * 0.97);
-        let gross = size < 0.8 * used;
-        self.set(size);
-        if round.standings.slow < Window::SLOW {
+        let excess = round.in_flight * (1.0 - round.standings.worst / size::AIM);
+        let left = (used - excess).clamp(used * size::CUT_MOST, used * size::CUT_LEAST);
+        let gross = left < size::GROSS * used;
+        self.set(left);
+        if round.standings.slow < size::SLOW {
             // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where
             // it is, the second tells better than the moment.
-            let edge = used - round.in_flight * (1.0 - round.standings.slow / Window::AIM);
-            self.knee.lower(now, edge.clamp(self.size, used * 0.97));
+            let edge = used - round.in_flight * (1.0 - round.standings.slow / size::AIM);
+            self.knee.lower(now, edge.clamp(self.size, used * size::CUT_LEAST));
         }
         if gross { Verdict::Remeasure } else { Verdict::Nothing }
     }
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
-        if round.best_effort_max < 1.0 && round.in_flight < Window::FEW {
+        if round.best_effort_max < 1.0 && round.in_flight < size::FEW {
             // Nobody else to climb with, and so few requests that the device is hardly full of
             // them.
             self.phase = Phase::Follow;
@@ -318,15 +299,15 @@ impl Window {
 
     fn step_up(&mut self, round: &Round) {
         // At least one request more, or nothing changes.
-        self.set(self.size + (0.5 * round.in_flight).max(round.request).max(1.0).ceil());
+        self.set(self.size + (size::CLIMB * round.in_flight).max(round.request).max(1.0).ceil());
         self.knee.cap = self.knee.cap.max(self.size);
     }
 
     fn climb(&mut self, round: &Round, below: f64, levels: u32) -> Verdict {
-        if round.samples < Window::SAMPLES || round.standings.pending > 0 {
+        if round.samples < size::SAMPLES || round.standings.pending > 0 {
             return Verdict::Nothing;
         }
-        let grew = round.total > below * 1.02 && self.size < Window::MOST;
+        let grew = round.total > below * size::CLIMB_GAIN && self.size < size::MOST;
         if grew {
             self.phase = Phase::Climb { below: round.total, levels: levels + 1 };
             self.step_up(round);
@@ -334,7 +315,7 @@ impl Window {
         }
         // Twice in a row, and others still take a part: floors that were scaled down cannot be the
         // reason.
-        if levels == 0 && !(self.blamed_capacity && self.bottom > 0.1) {
+        if levels == 0 && !(self.blamed_capacity && self.bottom > size::BOTTOM) {
             return self.overcommitted();
         }
         self.phase = Phase::Follow;
@@ -343,7 +324,7 @@ impl Window {
 
     fn overcommitted(&mut self) -> Verdict {
         self.phase = Phase::Follow;
-        self.set(Window::LEAST);
+        self.set(size::LEAST);
         self.blamed_capacity = true;
         Verdict::Overcommitted
     }
