@@ -160,7 +160,7 @@ impl Scheduler {
             return self.free_floor(node);
         }
         self.floors.promise(guarantee.wanted(), true);
-        guarantee.retime(self.now, self.floors.phi, true);
+        guarantee.retime(self.now, self.floors.scale.part(), true);
         if guarantee.spot != Spot::Parked && self.has_work(Entity::Node(node)) {
             self.relist_floor(floor);
         }

@@ -59,19 +59,39 @@ pub(crate) struct Guarantee {
     pub shared: edit::Floor,
     /// The scale at which the clocks run, in millionths.
     ppm: u32,
-    /// Which retry it has taken part in.
-    pub tried: u32,
-    /// The part of the floor that it is held to, because its owner asks for too few at a time to
-    /// get more.
-    pub part: f64,
+    /// Which attempt it has taken part in.
+    pub attempt: u32,
+    held: Held,
     /// How far its owner is behind what it was due, in seconds of it.
     pub behind: f64,
-    /// The window at which it was given up.
-    pub knee: f64,
-    /// When it is settled what it gets there; zero if it is.
-    pub refine_at: Time,
     /// The least mean time that its requests took, in seconds, where best effort was held back.
     pub best_service: f64,
+}
+
+/// What an owner is held to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Held {
+    /// All of its floor.
+    Whole,
+    /// A part of it, because it asks for too few at a time to get more: it was given up with a
+    /// window of this size.
+    Refining {
+        part: f64,
+        knee: f64,
+        /// What it gets there is measured until then.
+        until: Time,
+    },
+    /// It is settled what it gets.
+    GivenUp { part: f64, knee: f64 },
+}
+
+impl Held {
+    fn part(&self) -> f64 {
+        match *self {
+            Held::Whole => 1.0,
+            Held::Refining { part, .. } | Held::GivenUp { part, .. } => part,
+        }
+    }
 }
 
 /// What the next account tells.
@@ -121,10 +141,8 @@ impl Guarantee {
             measured_after: 0,
             gauge: Gauge::new(now),
             behind: 0.0,
-            part: 1.0,
-            tried: 0,
-            knee: 0.0,
-            refine_at: Time::ZERO,
+            held: Held::Whole,
+            attempt: 0,
             best_service: f64::INFINITY,
             account: FloorTally { since: now, ..FloorTally::default() },
         }
@@ -152,7 +170,7 @@ impl Guarantee {
         match &self.latency {
             None => by_rate,
             Some(latency) => {
-                let by_latency = if self.part < 1.0 { Time::MAX } else { latency.due() };
+                let by_latency = if self.part() < 1.0 { Time::MAX } else { latency.due() };
                 if self.has_rate() { by_rate.min(by_latency) } else { by_latency }
             }
         }
@@ -213,7 +231,7 @@ impl Guarantee {
     /// the count.
     fn scale(&self, phi: f64) -> f64 {
         let margin = self.wanted().iops.map_or(0.0, |r| (1.0 / (r.0 as f64).sqrt()).min(promise::CHANCE_MOST));
-        phi * self.part * (1.0 + margin)
+        phi * self.part() * (1.0 + margin)
     }
 
     /// How long its measurements remember, in seconds: 50 ms, and long enough for 32 operations; a
@@ -232,7 +250,7 @@ impl Guarantee {
     /// of single seconds spread, the more the fewer requests they are of.
     fn latency_scale(&self, latency: &Latency, phi: f64) -> f64 {
         let chance = (1.0 / latency.second_count().max(1.0).sqrt()).min(promise::CHANCE_MOST);
-        phi * self.part * (median::MARGIN + chance)
+        phi * self.part() * (median::MARGIN + chance)
     }
 
     /// The part of its floor, unscaled, that these are.
@@ -245,7 +263,7 @@ impl Guarantee {
     /// The part of what it is held to where floors run at `phi` of themselves, the margins for
     /// chance left out, that these are.
     fn part_of_held(&self, sums: &Sums, phi: f64) -> f64 {
-        self.part_of_floor(sums) / (phi * self.part)
+        self.part_of_floor(sums) / (phi * self.part())
     }
 
     /// How it stands with a floor that runs at `phi` of itself: of a rate and a latency the worse.
@@ -304,7 +322,7 @@ impl Guarantee {
             self.part_of_held(wanted, phi)
         };
         let by_latency =
-            self.latency.as_ref().map_or(f64::INFINITY, |latency| latency.second_part() / (phi * self.part));
+            self.latency.as_ref().map_or(f64::INFINITY, |latency| latency.second_part() / (phi * self.part()));
         by_rate.min(by_latency)
     }
 
@@ -363,28 +381,68 @@ impl Guarantee {
         memory
     }
 
+    /// The part of its floor that it is held to.
+    pub fn part(&self) -> f64 {
+        self.held.part()
+    }
+
+    /// The least that its requests took and the best median, as far as others are held back.
+    pub fn note_best(&mut self) {
+        let service = self.gauge.recent.mean_service().unwrap_or(f64::INFINITY);
+        self.best_service = self.best_service.min(service);
+        if let Some(latency) = &mut self.latency {
+            latency.note_best();
+        }
+    }
+
     /// It is not held to more than a part of itself any more: this part of what it was held to so
     /// far. The window is at the knee.
-    pub fn give_up(&mut self, now: Time, knee: f64, got: f64) {
+    pub fn give_up(&mut self, now: Time, knee: f64, got: f64, attempt: u32) {
+        self.held = Held::Refining { part: self.part(), knee, until: now + attempt::REFINE };
         self.hold_to(got);
-        (self.knee, self.refine_at) = (knee, now + attempt::REFINE);
         self.gauge.forget_second();
+        self.attempt = attempt;
     }
 
     /// Holds it to this part of what it was held to so far.
     pub fn hold_to(&mut self, got: f64) {
-        self.part = (self.part * got.max(attempt::STEP_LEAST)).clamp(attempt::LEAST, 1.0);
+        if let Held::Refining { part, .. } | Held::GivenUp { part, .. } = &mut self.held {
+            *part = (*part * got.max(attempt::STEP_LEAST)).clamp(attempt::LEAST, 1.0);
+        }
         self.behind = 0.0;
+    }
+
+    /// Whether it was given up with a window of about this size, or a larger one.
+    pub fn is_given_up_at(&self, size: f64) -> bool {
+        match self.held {
+            Held::Whole => false,
+            Held::Refining { part, knee, .. } | Held::GivenUp { part, knee } => {
+                part < 1.0 && size <= attempt::KNEE * knee
+            }
+        }
+    }
+
+    /// Whether it is not settled yet what it gets at the knee.
+    pub fn is_refining(&self) -> bool {
+        matches!(self.held, Held::Refining { .. })
     }
 
     /// Some time after it was given up it is known better what it gets at the knee.
     pub fn refine(&mut self, now: Time) {
+        let Held::Refining { part, knee, until } = self.held else { return };
         let second = self.gauge.second;
-        if now >= self.refine_at && second.time > attempt::REFINED_TIME * attempt::REFINE.as_secs_f64() {
-            let chance = 1.0 / second.ops.max(1.0).sqrt();
-            let most = self.second_part() * (attempt::REFINED - chance).max(attempt::REFINED_LEAST);
-            self.part = most.clamp(self.part, 1.0);
-            self.refine_at = Time::ZERO;
+        if now >= until && second.time > attempt::REFINED_TIME * attempt::REFINE.as_secs_f64() {
+            let most = self.second_part() * (attempt::REFINED - second.chance()).max(attempt::REFINED_LEAST);
+            self.held = Held::GivenUp { part: most.clamp(part, 1.0), knee };
+        }
+    }
+
+    /// It is held to all of itself again, in this attempt: what it could get before says nothing.
+    pub fn try_again(&mut self, attempt: u32) {
+        (self.attempt, self.held) = (attempt, Held::Whole);
+        self.best_service = f64::INFINITY;
+        if let Some(latency) = &mut self.latency {
+            latency.forget_best();
         }
     }
 
@@ -398,7 +456,7 @@ impl Guarantee {
     fn asks_at_leisure(&self, phi: f64) -> bool {
         let part = self.busy_part();
         part < promise::LEISURE
-            || part < promise::EASE && self.part_of_floor(&self.gauge.second) >= promise::CONTENT * phi * self.part
+            || part < promise::EASE && self.part_of_floor(&self.gauge.second) >= promise::CONTENT * phi * self.part()
     }
 
     /// A ceiling that it found closed longer ago than its measurements remember is in its way no
@@ -411,7 +469,7 @@ impl Guarantee {
     /// time.
     pub fn asks_for_more(&self) -> bool {
         let second = &self.gauge.second;
-        self.part < 1.0 && second.time > attempt::MORE_TIME && self.second_part() > attempt::MORE * self.part
+        self.part() < 1.0 && second.time > attempt::MORE_TIME && self.second_part() > attempt::MORE * self.part()
     }
 
     /// Whether nothing happened for longer than its memory.

@@ -72,6 +72,11 @@ impl Sums {
         }
     }
 
+    /// What chance makes of the count, as a part of it: about its root.
+    pub fn chance(&self) -> f64 {
+        1.0 / self.ops.max(1.0).sqrt()
+    }
+
     /// Seconds that a request takes on average.
     pub fn mean_service(&self) -> Option<f64> {
         (self.ops > 0.0).then(|| self.service / self.ops)

@@ -21,7 +21,8 @@
 use block::{Span, Time};
 
 use super::constants::{pair, search, size};
-use super::window::{Round, Standings};
+use super::flow::Stream;
+use super::window::Round;
 
 /// The search for the knee. Costs are in operations.
 #[derive(Debug)]
@@ -162,7 +163,7 @@ impl Knee {
     /// room for it; where they have ample room nothing is searched, the window opens. Less is tried
     /// down to where the search began.
     pub fn press(&mut self, now: Time, round: &Round, full: bool) {
-        let &Round { in_flight, request, .. } = round;
+        let Stream { in_flight, request, .. } = round.flow;
         if full && round.standings.has_ample_room() {
             self.pass(now);
             self.cap = (self.cap + search::AMPLE * in_flight).min(size::MOST);
@@ -235,7 +236,7 @@ impl Knee {
 
     /// What is used of this level.
     fn used(&self, round: &Round) -> f64 {
-        self.cap.min(round.best_effort_max)
+        self.cap.min(round.flow.best_effort_max)
     }
 
     /// Begins to compare what is used of this level with half of it, if that is worth a comparison.
@@ -250,7 +251,7 @@ impl Knee {
 
     /// Begins to compare this level with the next, if floors have room for it.
     fn compare_with_more(&mut self, round: &Round, throughput: f64) {
-        let &Round { in_flight, request, standings: Standings { room, .. }, .. } = round;
+        let (Stream { in_flight, request, .. }, room) = (round.flow, round.standings.room);
         let longest = self.cap + throughput * search::LONGEST.as_secs_f64() - in_flight;
         // As far as floors are known to have room, or a little past that, so that it is seen
         // whether they have.
@@ -292,6 +293,7 @@ impl Trial {
 
 #[cfg(test)]
 mod tests {
+    use super::super::window::Standings;
     use super::*;
 
     fn pace(requests: f64, cost: f64) -> Pace {
@@ -341,12 +343,14 @@ mod tests {
         let standings = Standings { worst: 1.2, room: 2.0, judged: 1, guessed: 1, ..Standings::default() };
         Round {
             standings,
-            total: throughput,
-            samples: 1e4,
-            in_flight: best_effort + 8.0,
-            best_effort,
-            request: 1.0,
-            best_effort_max: best_effort,
+            flow: Stream {
+                total: throughput,
+                samples: 1e4,
+                in_flight: best_effort + 8.0,
+                best_effort,
+                request: 1.0,
+                best_effort_max: best_effort,
+            },
             scaled: false,
             missed: false,
             time: 0.02,

@@ -142,7 +142,7 @@ impl Scheduler {
         if floor == NONE {
             return FloorState::NotSet;
         }
-        let (now, phi, open) = (self.now, self.floors.phi, self.floors.window.is_open());
+        let (now, phi, open) = (self.now, self.floors.scale.part(), self.floors.window.is_open());
         let guarantee = &mut self.guarantees[floor];
         guarantee.touch(now);
         let state = fared(guarantee, now.since(guarantee.account.since).as_secs_f64(), phi, open);
@@ -176,7 +176,7 @@ impl Scheduler {
             objects: self.nodes.len() as u64 - 1,
             groups: self.groups.len() as u64,
             window_milli: (self.floors.set > 0).then(|| self.floors.window.milli()),
-            phi_per_mille: per_mille(self.floors.phi),
+            phi_per_mille: per_mille(self.floors.scale.part()),
             best_iops,
             best_bytes: Bytes(best_bytes),
             floors_iops: iops,
@@ -228,7 +228,7 @@ fn slowness(guarantee: &Guarantee, wanted: Span, phi: f64, open: bool) -> Shorta
         _ if guarantee.account.capped => Shortage::CeilingAbove,
         _ if open => Shortage::NotHelped,
         _ if phi < 0.995 => Shortage::Overcommitted { phi_per_mille: per_mille(phi) },
-        Some(best) if guarantee.part < 1.0 => Shortage::TakesAtBest(best.max(wanted)),
+        Some(best) if guarantee.part() < 1.0 => Shortage::TakesAtBest(best.max(wanted)),
         _ => Shortage::Adjusting,
     }
 }
@@ -249,7 +249,7 @@ fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64, open: boo
     match () {
         () if guarantee.account.capped => Shortage::CeilingAbove,
         () if open => Shortage::NotHelped,
-        () if guarantee.part < 1.0 => needs,
+        () if guarantee.part() < 1.0 => needs,
         // While the floors fill the backend by themselves, the time a request takes is theirs, not
         // the device's.
         () if phi < 0.995 => Shortage::Overcommitted { phi_per_mille: per_mille(phi) },

@@ -79,9 +79,9 @@ impl Waste {
 
     fn add(&mut self, now: Time, round: &Round) {
         let part = if self.held == 0.0 { 1.0 } else { (round.time / account::HELD_MEMORY).min(1.0) };
-        self.held += (round.total - self.held) * part;
+        self.held += (round.flow.total - self.held) * part;
         let cost = match self.is_known(now) {
-            true => (1.0 - round.total / self.open.max(1e-9)).clamp(account::GAIN_MOST, 1.0),
+            true => (1.0 - round.flow.total / self.open.max(1e-9)).clamp(account::GAIN_MOST, 1.0),
             false => {
                 self.assumed += round.time;
                 account::UNKNOWN
@@ -115,7 +115,7 @@ impl Waste {
         self.forgive(round.time);
         for (mean, weight) in [(&mut self.open, &mut self.weight), (&mut self.look, &mut self.look_weight)] {
             *weight += round.time;
-            *mean += (round.total - *mean) * (round.time / weight.max(1e-9)).min(1.0);
+            *mean += (round.flow.total - *mean) * (round.time / weight.max(1e-9)).min(1.0);
         }
         self.weight = self.weight.min(account::OPEN_MEMORY);
         self.seen = now;

@@ -32,7 +32,9 @@
 use block::Time;
 
 use super::constants::{scale, search, size};
+use super::flow::Stream;
 use super::knee::Knee;
+use super::phase::{Phase, State};
 use super::turn::OPERATION;
 use super::waste::{Sight, Waste};
 
@@ -74,17 +76,8 @@ impl Standings {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     pub standings: Standings,
-    /// Cost completed per second since the last change of the window had its effect, and out of how
-    /// many completions.
-    pub total: f64,
-    pub samples: f64,
-    /// Cost in flight on average, all of it, and of best effort only.
-    pub in_flight: f64,
-    pub best_effort: f64,
-    /// What a request of best effort costs on average.
-    pub request: f64,
-    /// Most best-effort cost in flight at once since the last round.
-    pub best_effort_max: f64,
+    /// Since the last change of the window had its effect.
+    pub flow: Stream,
     /// The floors are scaled down already.
     pub scaled: bool,
     /// A floor got less than all of itself in the last second, whatever it is held to.
@@ -108,19 +101,6 @@ pub(crate) enum Verdict {
     Retry,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
-    /// Follow the floors.
-    Follow,
-    /// At the bottom for so many rounds, or cutting has nothing to take.
-    Stuck(u32),
-    /// Climbing: the throughput of the level below, and how many levels were climbed.
-    Climb { below: f64, levels: u32 },
-    /// Holding the others back did not help: they go as they come, since then. The window was of
-    /// this size.
-    Open { since: Time, size: f64 },
-}
-
 /// The window and its controller.
 #[derive(Debug)]
 pub(crate) struct Window {
@@ -128,11 +108,9 @@ pub(crate) struct Window {
     pub limit: u64,
     size: f64,
     pub knee: Knee,
-    phase: Phase,
+    state: State,
     /// Whether the last verdict was that the floors are overcommitted, without a success since.
     blamed_capacity: bool,
-    /// The part of what was in flight that was best effort when the climb began.
-    bottom: f64,
     waste: Waste,
 }
 
@@ -142,9 +120,8 @@ impl Window {
             limit: 0,
             size: search::START,
             knee: Knee::new(),
-            phase: Phase::Follow,
+            state: State::Settled(Phase::Holding),
             blamed_capacity: false,
-            bottom: 0.0,
             waste: Waste::default(),
         };
         window.set(search::START);
@@ -156,9 +133,50 @@ impl Window {
         self.limit = (self.size * OPERATION as f64) as u64;
     }
 
+    /// What is being done.
+    pub fn phase(&self) -> Phase {
+        self.state.phase()
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.state = State::Settled(phase);
+    }
+
+    /// The same where the window changes much.
+    fn settle_into(&mut self, phase: Phase) {
+        self.state = State::Settling(phase);
+    }
+
+    /// A round is over. True if what was in flight before a change of the window has gone with it.
+    pub fn has_settled(&mut self) -> bool {
+        let State::Settling(phase) = self.state else { return false };
+        self.enter(phase);
+        true
+    }
+
     /// No floor is in use: whatever comes may go.
-    pub fn open(&mut self) {
+    pub fn idle(&mut self, now: Time) {
+        self.knee.pass(now);
         self.set(size::MOST);
+        if !self.is_open() {
+            self.enter(Phase::Idle);
+        }
+    }
+
+    /// A floor is in use.
+    pub fn awake(&mut self) {
+        if self.phase() == Phase::Idle {
+            self.enter(Phase::Holding);
+        }
+    }
+
+    /// The round in which floors were held to what they get is over, if this is it.
+    pub fn end_giving_up(&mut self) -> bool {
+        let gave_up = self.phase() == Phase::GivingUp;
+        if gave_up {
+            self.enter(Phase::Holding);
+        }
+        gave_up
     }
 
     /// Goes on with the search for the device's knee.
@@ -166,7 +184,7 @@ impl Window {
         if self.is_open() {
             return;
         }
-        let full = round.best_effort_max >= size::FULL * self.size;
+        let full = round.flow.best_effort_max >= size::FULL * self.size;
         let searches = self.size >= size::AT_CAP * self.knee.cap
             && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
         if round.standings.worst < size::SHORT {
@@ -179,20 +197,20 @@ impl Window {
         } else {
             self.knee.pass(now);
         }
-        if self.size > self.knee.cap && self.phase == Phase::Follow {
+        if self.size > self.knee.cap && matches!(self.phase(), Phase::Holding | Phase::GivingUp) {
             self.set(self.knee.cap);
         }
     }
 
     /// Judges a round.
     pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
-        let held_back = round.best_effort_max >= size::FULL * self.size;
+        let held_back = round.flow.best_effort_max >= size::FULL * self.size;
         if !self.is_open() && self.waste.note(now, round, held_back) {
             return self.look(now);
         }
-        match self.phase {
+        match self.phase() {
             Phase::Open { since, size } => self.stay_open(now, round, since, size),
-            Phase::Climb { below, levels } => self.climb(round, below, levels),
+            Phase::Climbing { below, levels, bottom } => self.climb(round, below, levels, bottom),
             _ if round.standings.worst >= size::SHORT => self.grow(round),
             _ => self.cut(now, round),
         }
@@ -200,7 +218,7 @@ impl Window {
 
     /// Floors are missed and cost much: what does the device do without them?
     fn look(&mut self, now: Time) -> Verdict {
-        self.phase = Phase::Open { since: now, size: self.size };
+        self.settle_into(Phase::Open { since: now, size: self.size });
         self.knee.give_up(now);
         let wider = self.waste.begin_look(now, self.size);
         self.set(wider);
@@ -215,13 +233,13 @@ impl Window {
                 Verdict::Nothing
             }
             Sight::Cheap => {
-                self.phase = Phase::Follow;
+                self.settle_into(Phase::Holding);
                 self.set(size);
                 Verdict::Remeasure
             }
             Sight::Forgiven => {
-                self.phase = Phase::Follow;
-                self.set(round.best_effort_max);
+                self.enter(Phase::Holding);
+                self.set(round.flow.best_effort_max);
                 self.knee.cap = self.knee.cap.max(self.size);
                 Verdict::Retry
             }
@@ -230,11 +248,11 @@ impl Window {
 
     /// Whether others are let go because holding them back did not help.
     pub fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open { .. })
+        matches!(self.phase(), Phase::Open { .. })
     }
 
     fn grow(&mut self, round: &Round) -> Verdict {
-        self.phase = Phase::Follow;
+        self.enter(Phase::Holding);
         if round.standings.pending > 0 {
             return Verdict::Nothing;
         }
@@ -251,88 +269,92 @@ impl Window {
     }
 
     fn cut(&mut self, now: Time, round: &Round) -> Verdict {
-        let used = self.size.min(round.best_effort_max.max(size::LEAST));
-        let nothing_to_take = used <= size::LEAST || round.best_effort < size::NOTHING * round.in_flight;
-        if nothing_to_take {
-            let rounds = if let Phase::Stuck(rounds) = self.phase { rounds + 1 } else { 1 };
-            self.phase = Phase::Stuck(rounds);
-            if self.size > used {
-                self.set(used);
-            }
-            if rounds >= size::PATIENCE && round.samples >= size::SAMPLES {
-                // Known to be overcommitted, and a little too much was given back: no need to look
-                // again.
-                return if round.scaled && round.standings.worst > scale::NEAR {
-                    self.overcommitted()
-                } else {
-                    self.start_climb(round)
-                };
-            }
-            return Verdict::Nothing;
+        let used = self.size.min(round.flow.best_effort_max.max(size::LEAST));
+        if used <= size::LEAST || round.flow.best_effort < size::NOTHING * round.flow.in_flight {
+            return self.stay_at_bottom(round, used);
         }
-        self.phase = Phase::Follow;
-        let excess = round.in_flight * (1.0 - round.standings.worst / size::AIM);
+        let excess = round.flow.in_flight * (1.0 - round.standings.worst / size::AIM);
         let left = (used - excess).clamp(used * size::CUT_MOST, used * size::CUT_LEAST);
-        let gross = left < size::GROSS * used;
         self.set(left);
         if round.standings.slow < size::SLOW {
             // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where
             // it is, the second tells better than the moment.
-            let edge = used - round.in_flight * (1.0 - round.standings.slow / size::AIM);
+            let edge = used - round.flow.in_flight * (1.0 - round.standings.slow / size::AIM);
             self.knee.lower(now, edge.clamp(self.size, used * size::CUT_LEAST));
         }
-        if gross { Verdict::Remeasure } else { Verdict::Nothing }
+        if left < size::GROSS * used {
+            self.settle_into(Phase::Holding);
+            return Verdict::Remeasure;
+        }
+        self.enter(Phase::Holding);
+        Verdict::Nothing
+    }
+
+    /// Floors are short and there is nothing to take from others.
+    fn stay_at_bottom(&mut self, round: &Round, used: f64) -> Verdict {
+        let rounds = if let Phase::Bottom { rounds } = self.phase() { rounds + 1 } else { 1 };
+        self.enter(Phase::Bottom { rounds });
+        if self.size > used {
+            self.set(used);
+        }
+        if rounds < size::PATIENCE || round.flow.samples < size::SAMPLES {
+            return Verdict::Nothing;
+        }
+        // Known to be overcommitted, and a little too much was given back: no need to look again.
+        if round.scaled && round.standings.worst > scale::NEAR { self.overcommitted() } else { self.start_climb(round) }
     }
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
-        if round.best_effort_max < 1.0 && round.in_flight < size::FEW {
+        if round.flow.best_effort_max < 1.0 && round.flow.in_flight < size::FEW {
             // Nobody else to climb with, and so few requests that the device is hardly full of
             // them.
-            self.phase = Phase::Follow;
-            return Verdict::TooShallow;
+            return self.give_up();
         }
-        self.bottom = round.best_effort / round.in_flight.max(1e-9);
-        self.phase = Phase::Climb { below: round.total, levels: 0 };
-        self.step_up(round);
+        let bottom = round.flow.best_effort / round.flow.in_flight.max(1e-9);
+        self.step_up(round, 0, bottom)
+    }
+
+    /// To the next level, from one with this round's throughput.
+    fn step_up(&mut self, round: &Round, levels: u32, bottom: f64) -> Verdict {
+        self.settle_into(Phase::Climbing { below: round.flow.total, levels, bottom });
+        // At least one request more, or nothing changes.
+        self.set(self.size + (size::CLIMB * round.flow.in_flight).max(round.flow.request).max(1.0).ceil());
+        self.knee.cap = self.knee.cap.max(self.size);
         Verdict::Remeasure
     }
 
-    fn step_up(&mut self, round: &Round) {
-        // At least one request more, or nothing changes.
-        self.set(self.size + (size::CLIMB * round.in_flight).max(round.request).max(1.0).ceil());
-        self.knee.cap = self.knee.cap.max(self.size);
-    }
-
-    fn climb(&mut self, round: &Round, below: f64, levels: u32) -> Verdict {
-        if round.samples < size::SAMPLES || round.standings.pending > 0 {
+    fn climb(&mut self, round: &Round, below: f64, levels: u32, bottom: f64) -> Verdict {
+        if round.flow.samples < size::SAMPLES || round.standings.pending > 0 {
             return Verdict::Nothing;
         }
-        let grew = round.total > below * size::CLIMB_GAIN && self.size < size::MOST;
-        if grew {
-            self.phase = Phase::Climb { below: round.total, levels: levels + 1 };
-            self.step_up(round);
-            return Verdict::Remeasure;
+        if round.flow.total > below * size::CLIMB_GAIN && self.size < size::MOST {
+            return self.step_up(round, levels + 1, bottom);
         }
         // Twice in a row, and others still take a part: floors that were scaled down cannot be the
         // reason.
-        if levels == 0 && !(self.blamed_capacity && self.bottom > size::BOTTOM) {
-            return self.overcommitted();
+        if levels == 0 && !(self.blamed_capacity && bottom > size::BOTTOM) {
+            self.overcommitted()
+        } else {
+            self.give_up()
         }
-        self.phase = Phase::Follow;
-        Verdict::TooShallow
     }
 
     fn overcommitted(&mut self) -> Verdict {
-        self.phase = Phase::Follow;
+        self.settle_into(Phase::Holding);
         self.set(size::LEAST);
         self.blamed_capacity = true;
         Verdict::Overcommitted
     }
 
+    fn give_up(&mut self) -> Verdict {
+        self.enter(Phase::GivingUp);
+        Verdict::TooShallow
+    }
+
     /// At the bottom, just before a climb or a verdict: what floors get now is the most that they
     /// can have.
     pub fn is_at_bottom(&self) -> bool {
-        matches!(self.phase, Phase::Stuck(_))
+        matches!(self.phase(), Phase::Bottom { .. })
     }
 
     /// In operations.

@@ -1,0 +1,96 @@
+//! Attempts to hold floors whose owners ask for too few at a time: how long one took, and when the
+//! next may follow.
+
+use block::{Span, Time};
+
+use super::constants::attempt;
+
+/// All floors' attempts: they are tried together.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    /// Counts them.
+    pub number: u32,
+    state: Attempt,
+    /// How long after the next failure it is tried again.
+    wait: Span,
+}
+
+/// The latest attempt.
+#[derive(Clone, Copy, Debug)]
+enum Attempt {
+    /// No floor is short.
+    Idle,
+    /// One is short since then.
+    Short { since: Time },
+    /// Floors were given up.
+    Failed {
+        /// They are tried again then; and one whose owner asks for more may be from then on.
+        again_at: Time,
+        early_at: Time,
+        /// One that is held to less, or another, is short since then.
+        short_since: Option<Time>,
+    },
+}
+
+impl Attempts {
+    /// None yet.
+    pub fn new() -> Attempts {
+        Attempts { number: 0, state: Attempt::Idle, wait: attempt::RETRY }
+    }
+
+    /// A floor is short.
+    pub fn note_short(&mut self, now: Time) {
+        match &mut self.state {
+            Attempt::Idle => self.state = Attempt::Short { since: now },
+            Attempt::Short { .. } => {}
+            Attempt::Failed { short_since, .. } => {
+                short_since.get_or_insert(now);
+            }
+        }
+    }
+
+    /// None is.
+    pub fn note_met(&mut self) {
+        match &mut self.state {
+            Attempt::Idle => {}
+            Attempt::Short { .. } => self.state = Attempt::Idle,
+            Attempt::Failed { short_since, .. } => *short_since = None,
+        }
+    }
+
+    /// Those that are short are given up.
+    pub fn fail(&mut self, now: Time) {
+        let since = match self.state {
+            Attempt::Idle => now,
+            Attempt::Short { since } => since,
+            Attempt::Failed { short_since, .. } => short_since.unwrap_or(now),
+        };
+        let least = now.since(since) * attempt::FACTOR;
+        let wait = self.wait.max(least);
+        self.wait = (wait * 2).min(attempt::RETRY_MAX.max(least));
+        self.state = Attempt::Failed { again_at: now + wait, early_at: now + least, short_since: None };
+    }
+
+    /// Tries again those that were given up.
+    pub fn begin(&mut self) {
+        self.number += 1;
+    }
+
+    /// The same once it is time.
+    pub fn begin_if_due(&mut self, now: Time) {
+        if let Attempt::Failed { again_at, short_since, .. } = self.state
+            && now >= again_at
+        {
+            self.state = short_since.map_or(Attempt::Idle, |since| Attempt::Short { since });
+            self.begin();
+        }
+    }
+
+    /// Whether one whose owner asks for more may be tried now.
+    pub fn may_begin_early(&self, now: Time) -> bool {
+        match self.state {
+            Attempt::Failed { early_at, .. } => now >= early_at,
+            Attempt::Idle | Attempt::Short { .. } => true,
+        }
+    }
+}

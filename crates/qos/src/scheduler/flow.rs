@@ -1,0 +1,100 @@
+//! What flows through the backend while the window stays as it is, in 1/256 operations: integers,
+//! added up on the way of each request.
+
+use block::{Span, Time};
+
+use super::constants::round;
+use super::turn::OPERATION;
+
+/// Since the last change of the window had its effect.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Flow {
+    touched: Time,
+    since: Time,
+    all_area: u128,
+    best_effort_area: u128,
+    best_effort_max: u64,
+    done: u64,
+    completions: u64,
+    best_effort_done: u64,
+    best_effort_completions: u64,
+}
+
+/// The same in operations, and by the second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream {
+    /// Completed per second, and out of how many completions.
+    pub total: f64,
+    pub samples: f64,
+    /// In flight on average: all, and best effort.
+    pub in_flight: f64,
+    pub best_effort: f64,
+    /// What a request of best effort costs on average.
+    pub request: f64,
+    /// Most best effort in flight at once since the last round.
+    pub best_effort_max: f64,
+}
+
+impl Flow {
+    /// Nothing is known before now.
+    pub fn begin(&mut self, now: Time, best_effort: u64) {
+        *self = Flow { touched: now, since: now, best_effort_max: best_effort, ..Flow::default() };
+    }
+
+    /// The same once it has been measured for long enough.
+    pub fn renew(&mut self, now: Time, best_effort: u64) {
+        if now.since(self.since) > round::FLOW {
+            self.begin(now, best_effort);
+        }
+    }
+
+    /// What is in flight is about to change from this.
+    #[inline]
+    pub fn touch(&mut self, now: Time, all: u64, best_effort: u64) {
+        let span = u128::from(now.since(self.touched).as_nanos());
+        self.touched = now;
+        self.all_area += span * u128::from(all);
+        self.best_effort_area += span * u128::from(best_effort);
+    }
+
+    /// So much best effort is in flight now.
+    #[inline]
+    pub fn note_most(&mut self, best_effort: u64) {
+        self.best_effort_max = self.best_effort_max.max(best_effort);
+    }
+
+    /// A round is over: the most in flight is that of the next.
+    pub fn end_round(&mut self, best_effort: u64) {
+        self.best_effort_max = best_effort;
+    }
+
+    /// A request of this cost ended.
+    #[inline]
+    pub fn ended(&mut self, cost: u64, best_effort: bool) {
+        self.done += cost;
+        self.completions += 1;
+        if best_effort {
+            self.best_effort_done += cost;
+            self.best_effort_completions += 1;
+        }
+    }
+
+    /// The part of what was done that was best effort.
+    pub fn spare(&self) -> f64 {
+        self.best_effort_done as f64 / self.done.max(1) as f64
+    }
+
+    /// What it comes to now.
+    pub fn stream(&self, now: Time) -> Stream {
+        let time = now.since(self.since).as_secs_f64().max(1e-9);
+        let operations = |units: f64| units / OPERATION as f64;
+        Stream {
+            total: operations(self.done as f64) / time,
+            samples: self.completions as f64,
+            in_flight: operations(self.all_area as f64 / Span::SECOND.as_nanos() as f64) / time,
+            best_effort: operations(self.best_effort_area as f64 / Span::SECOND.as_nanos() as f64) / time,
+            request: operations(self.best_effort_done as f64) / self.best_effort_completions.max(1) as f64,
+            best_effort_max: operations(self.best_effort_max as f64),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the floors' controller is doing: one state, with what belongs to it alone.
+//!
+//! ```text
+//!   Idle ◄─ no floor in use ─ Holding ◄───────── floors are met ──────────┐
+//!                             │  ▲ ▲                                      │
+//!                             │  │ └──── nobody gains: overcommitted ─────┤
+//!      still short, nothing   ▼  │                                        │
+//!      left to take           Bottom ── for long ──► Climbing ────────────┘
+//!                                │                      │ a knee was found: owners ask for too few
+//!      in any of them, floors    │                      ▼
+//!      cost much in vain ──► Open┤                   GivingUp ── floors held to what they get ──► Holding
+//!                                └─ forgiven, or it costs nothing ──► Holding
+//! ```
+//!
+//! Each change goes through [`super::window::Window`], at the place that is named after it.
+
+use block::Time;
+
+/// What is being done about the floors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Phase {
+    /// No floor is in use: nobody is held back.
+    Idle,
+    /// The window follows the floors, up to the knee.
+    Holding,
+    /// Floors are short, and there is nothing to take, for so many rounds.
+    Bottom { rounds: u32 },
+    /// The window climbs to tell why.
+    Climbing {
+        /// The throughput of the level below, and how many levels were climbed.
+        below: f64,
+        levels: u32,
+        /// The part of what was in flight that was best effort when it began.
+        bottom: f64,
+    },
+    /// In the next round floors that are short are held to what they get.
+    GivingUp,
+    /// Holding the others back did not help: they go as they come, since then. The window was of
+    /// this size.
+    Open { since: Time, size: f64 },
+}
+
+/// A phase, and whether what is measured is of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum State {
+    /// The window changed so much that what was in flight before is to go first: the next round
+    /// begins to measure.
+    Settling(Phase),
+    /// Measured round by round.
+    Settled(Phase),
+}
+
+impl State {
+    /// The phase.
+    pub fn phase(self) -> Phase {
+        match self {
+            State::Settling(phase) | State::Settled(phase) => phase,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The common scale of floors, phi: all of each, or the same part of each where they are
+//! overcommitted.
+
+use block::{Span, Time};
+
+use super::constants::scale;
+
+/// The part of every floor that is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Scale {
+    /// All of it.
+    #[default]
+    Whole,
+    /// The floors together are more than the backend does.
+    Overcommitted {
+        /// Phi.
+        part: f64,
+        /// Nothing is given back until then, unless others take a good part; after the next miss
+        /// for as long as this.
+        rests_until: Time,
+        rest: Span,
+    },
+}
+
+impl Scale {
+    /// Phi.
+    pub fn part(&self) -> f64 {
+        match *self {
+            Scale::Whole => 1.0,
+            Scale::Overcommitted { part, .. } => part,
+        }
+    }
+
+    /// Whether floors are scaled down.
+    pub fn is_down(&self) -> bool {
+        *self != Scale::Whole
+    }
+
+    /// Floors got this share of what they are held to, and there is nothing more to take.
+    pub fn fall(&mut self, now: Time, share: f64) {
+        let rest = match *self {
+            Scale::Whole => scale::HOLD,
+            Scale::Overcommitted { rest, .. } => rest,
+        };
+        let part = (self.part() * (scale::FALL * share).min(scale::FALL_LEAST)).clamp(scale::LEAST, 1.0);
+        *self = Scale::Overcommitted { part, rests_until: now + rest, rest: (rest * 2).min(scale::HOLD_MAX) };
+    }
+
+    /// Floors are met, and others take this part of the backend: gives a little back.
+    pub fn recover(&mut self, now: Time, spare: f64) {
+        let Scale::Overcommitted { part, rests_until, .. } = self else { return };
+        let step = match spare {
+            s if s > scale::SPARE => scale::SPARE_STEP * s,
+            _ if now >= *rests_until => scale::STEP,
+            _ => 0.0,
+        };
+        *part *= 1.0 + step;
+        if *part >= 1.0 {
+            *self = Scale::Whole;
+        }
+    }
+}
