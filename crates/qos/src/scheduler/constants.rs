@@ -220,8 +220,6 @@ pub(crate) mod account {
     /// The part that is assumed to be lost while it is not known: more than a half, so that a second
     /// does not pass before it is looked at. The look puts what was lost in its place.
     pub const UNKNOWN: f64 = 0.7;
-    /// A gain while a floor is missed makes up for no more than this part of what was lost before.
-    pub const GAIN_MOST: f64 = -0.5;
     /// A floor that was missed is not met for as long: measurements begin anew after each change of
     /// the window.
     pub const RECENT: Span = Span::from_millis(200);
@@ -243,6 +241,11 @@ pub(crate) mod account {
     /// For how many times as long as it was measured it is known, and for how many seconds at most.
     pub const KNOWN: f64 = 15.0;
     pub const KNOWN_MOST: f64 = 30.0;
+    /// That holding back is free is known for so long by a look whose mean may be off by less than
+    /// this part, half of what is to be told; by another for so many seconds only, about as long as
+    /// it takes to look again.
+    pub const EVEN: f64 = 0.5 * COST_FREE;
+    pub const FIRST: f64 = 0.8;
 }
 
 /// One floor (`floor.rs`).

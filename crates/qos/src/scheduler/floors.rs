@@ -235,12 +235,14 @@ impl Floors {
 
     /// What follows from a round.
     fn conclude(&mut self, now: Time, sums: &Sums) {
+        let time = now.since(self.round_at);
         let round = Round {
             standings: sums.standings,
             flow: self.flow.stream(now),
             scaled: self.scale.is_down(),
             missed: sums.missed,
-            time: now.since(self.round_at).min(round::LONGEST).as_secs_f64(),
+            rate: self.flow.done_in_round() / time.as_secs_f64().max(1e-9),
+            time: time.min(round::LONGEST).as_secs_f64(),
         };
         if self.window.is_at_bottom() && sums.standings.judged > 0 {
             self.share = sums.served / sums.needed.max(1e-9);

@@ -14,7 +14,10 @@ pub(crate) struct Flow {
     all_area: u128,
     best_effort_area: u128,
     best_effort_max: u64,
+    /// Done since ever, when this began, and when the last round was over.
     done: u64,
+    done_before: u64,
+    done_by_round: u64,
     completions: u64,
     best_effort_done: u64,
     best_effort_completions: u64,
@@ -38,7 +41,9 @@ pub(crate) struct Stream {
 impl Flow {
     /// Nothing is known before now.
     pub fn begin(&mut self, now: Time, best_effort: u64) {
-        *self = Flow { touched: now, since: now, best_effort_max: best_effort, ..Flow::default() };
+        let (done, done_by_round) = (self.done, self.done_by_round);
+        let begun = Flow { touched: now, since: now, best_effort_max: best_effort, ..Flow::default() };
+        *self = Flow { done, done_before: done, done_by_round, ..begun };
     }
 
     /// The same once it has been measured for long enough.
@@ -65,7 +70,12 @@ impl Flow {
 
     /// A round is over: the most in flight is that of the next.
     pub fn end_round(&mut self, best_effort: u64) {
-        self.best_effort_max = best_effort;
+        (self.best_effort_max, self.done_by_round) = (best_effort, self.done);
+    }
+
+    /// Operations done since the last round was over, whatever was measured or not.
+    pub fn done_in_round(&self) -> f64 {
+        (self.done - self.done_by_round) as f64 / OPERATION as f64
     }
 
     /// A request of this cost ended.
@@ -81,7 +91,7 @@ impl Flow {
 
     /// The part of what was done that was best effort.
     pub fn spare(&self) -> f64 {
-        self.best_effort_done as f64 / self.done.max(1) as f64
+        self.best_effort_done as f64 / (self.done - self.done_before).max(1) as f64
     }
 
     /// What it comes to now.
@@ -89,7 +99,7 @@ impl Flow {
         let time = now.since(self.since).as_secs_f64().max(1e-9);
         let operations = |units: f64| units / OPERATION as f64;
         Stream {
-            total: operations(self.done as f64) / time,
+            total: operations((self.done - self.done_before) as f64) / time,
             samples: self.completions as f64,
             in_flight: operations(self.all_area as f64 / Span::SECOND.as_nanos() as f64) / time,
             best_effort: operations(self.best_effort_area as f64 / Span::SECOND.as_nanos() as f64) / time,

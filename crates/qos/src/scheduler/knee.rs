@@ -209,6 +209,9 @@ impl Knee {
                     }
                     (Standing::NoMore, false) => {
                         (self.cap, self.usual) = (trial.below, throughput);
+                        // A step that became small near the edge is too small for its gain to be
+                        // shown.
+                        self.step = search::BOLD;
                         self.rest(now);
                     }
                     (Standing::NoMore, true) => {
@@ -354,6 +357,7 @@ mod tests {
             scaled: false,
             missed: false,
             time: 0.02,
+            rate: throughput,
         }
     }
 

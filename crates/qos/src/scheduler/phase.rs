@@ -6,15 +6,19 @@
 //!                             │  │ └──── nobody gains: overcommitted ─────┤
 //!      still short, nothing   ▼  │                                        │
 //!      left to take           Bottom ── for long ──► Climbing ────────────┘
-//!                                │                      │ a knee was found: owners ask for too few
-//!      in any of them, floors    │                      ▼
-//!      cost much in vain ──► Open┤                   GivingUp ── floors held to what they get ──► Holding
-//!                                └─ forgiven, or it costs nothing ──► Holding
+//!                                                       │ a knee was found: owners ask for too few
+//!                                                       ▼
+//!                                                    GivingUp ── floors held to what they get ──► Holding
+//!
+//!   any, where floors cost much in vain ──► Looking ── it costs nothing ──► Holding
+//!                                              └─ it does ──► Open ── forgiven ──► Holding
 //! ```
 //!
 //! Each change goes through [`super::window::Window`], at the place that is named after it.
 
 use block::Time;
+
+use super::waste::Look;
 
 /// What is being done about the floors.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,9 +39,12 @@ pub(crate) enum Phase {
     },
     /// In the next round floors that are short are held to what they get.
     GivingUp,
-    /// Holding the others back did not help: they go as they come, since then. The window was of
-    /// this size.
-    Open { since: Time, size: f64 },
+    /// Floors cost much in vain: it is looked since then at what the device does with more in flight,
+    /// or all. The window was of this size.
+    Looking { since: Time, size: f64, look: Look },
+    /// Holding the others back did not help: they go as they come. What is seen of the device goes
+    /// on.
+    Open { since: Time, look: Look },
 }
 
 /// A phase, and whether what is measured is of it.

@@ -10,10 +10,14 @@
 //!          └──────────────────────► time
 //!            missed │ open │ tried again
 //! ```
+//!
+//! A look is short, and the device may waver by more in it than what is to be told. So that holding
+//! back costs nothing is believed for as long as the look bears: one that is even, at once for
+//! seconds; one that wavers, for less than one, and twice as long each time that it is seen again.
 
 use block::Time;
 
-use super::constants::account;
+use super::constants::{account, size};
 use super::window::Round;
 
 /// The account of it. Throughputs are costs completed per second.
@@ -27,19 +31,29 @@ pub(crate) struct Waste {
     failures: f64,
     /// The throughput while others were held back, fading.
     held: f64,
-    /// The throughput while they were not, over how many seconds that was measured, and when last.
+    /// The throughput while they were not, over how many seconds that was measured, when last, and
+    /// for how many seconds from then on it is known.
     open: f64,
     weight: f64,
     seen: Time,
-    /// The same of this look alone.
-    look: f64,
-    look_weight: f64,
+    lasts: f64,
     /// When a floor was last missed, and how many seconds the slowest looks back.
     missed: Time,
     memory: f64,
 }
 
-/// What a look at the device with nobody held back shows.
+/// A look at the device with nobody held back, or fewer than before.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Look {
+    /// How many rounds, and seconds.
+    rounds: f64,
+    weight: f64,
+    /// The throughput over them, and its square.
+    sum: f64,
+    squares: f64,
+}
+
+/// What a look shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
     /// Not enough yet.
@@ -50,6 +64,26 @@ pub(crate) enum Sight {
     Dear,
     /// It is.
     Forgiven,
+}
+
+impl Look {
+    fn add(&mut self, round: &Round) {
+        self.rounds += 1.0;
+        self.weight += round.time;
+        self.sum += round.time * round.rate;
+        self.squares += round.time * round.rate * round.rate;
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.weight.max(1e-9)
+    }
+
+    /// How far the mean may be off by chance, as a part of it.
+    fn error(&self) -> f64 {
+        let mean = self.mean().max(1e-9);
+        let variance = (self.squares / self.weight.max(1e-9) - mean * mean).max(0.0);
+        (variance / self.rounds.max(1.0)).sqrt() / mean
+    }
 }
 
 impl Waste {
@@ -63,7 +97,7 @@ impl Waste {
         let since = now.since(self.missed);
         if self.missed == Time::ZERO || since >= account::RECENT {
             if since >= account::FORGET {
-                self.failures = 0.0;
+                (self.failures, self.lasts) = (0.0, 0.0);
             }
             return false;
         }
@@ -79,9 +113,11 @@ impl Waste {
 
     fn add(&mut self, now: Time, round: &Round) {
         let part = if self.held == 0.0 { 1.0 } else { (round.time / account::HELD_MEMORY).min(1.0) };
-        self.held += (round.flow.total - self.held) * part;
+        self.held += (round.rate - self.held) * part;
         let cost = match self.is_known(now) {
-            true => (1.0 - round.flow.total / self.open.max(1e-9)).clamp(account::GAIN_MOST, 1.0),
+            // A device that wavers does more than usual in some rounds: that is no gain, but what
+            // it did less in others.
+            true => 1.0 - round.rate / self.open.max(1e-9),
             false => {
                 self.assumed += round.time;
                 account::UNKNOWN
@@ -91,59 +127,72 @@ impl Waste {
     }
 
     fn forgive(&mut self, time: f64) {
-        self.spent =
-            (self.spent - account::FORGIVEN / self.failures.clamp(1.0, account::FAILURES_MOST) * time).max(0.0);
+        let slower = self.failures.clamp(1.0, account::FAILURES_MOST);
+        self.spent = (self.spent - account::FORGIVEN / slower * time).max(0.0);
         // Of what was assumed no more is left to be replaced than is still in the account.
         self.assumed = self.assumed.min(self.spent / account::UNKNOWN);
     }
 
-    /// Whether it is known what the device does with nobody held back. A short look is soon
-    /// forgotten.
+    /// Whether it is known what the device does with nobody held back.
     fn is_known(&self, now: Time) -> bool {
-        now.since(self.seen).as_secs_f64() < (account::KNOWN * self.weight).min(account::KNOWN_MOST)
+        now.since(self.seen).as_secs_f64() < self.lasts
     }
 
     /// From now on it is looked at. Gives the window for that, in place of one of this size.
     pub fn begin_look(&mut self, now: Time, size: f64) -> f64 {
-        self.weight = if self.is_known(now) { self.weight.min(account::BEFORE) } else { 0.0 };
-        (self.look, self.look_weight) = (0.0, 0.0);
+        let known = self.is_known(now);
+        if known && self.failures > 0.0 {
+            // What it costs is known from long before, and nothing is to be seen by degrees.
+            return size::MOST;
+        }
+        self.weight = if known { self.weight.min(account::BEFORE) } else { 0.0 };
         account::WIDER * size + account::MORE
     }
 
     /// A round is over in which nobody was held back, or fewer than before.
-    pub fn look(&mut self, now: Time, round: &Round, since: Time) -> Sight {
+    pub fn look(&mut self, now: Time, round: &Round, since: Time, look: &mut Look) -> Sight {
         self.forgive(round.time);
-        for (mean, weight) in [(&mut self.open, &mut self.weight), (&mut self.look, &mut self.look_weight)] {
-            *weight += round.time;
-            *mean += (round.flow.total - *mean) * (round.time / weight.max(1e-9)).min(1.0);
-        }
+        look.add(round);
+        self.weight += round.time;
+        self.open += (round.rate - self.open) * (round.time / self.weight.max(1e-9)).min(1.0);
         self.weight = self.weight.min(account::OPEN_MEMORY);
         self.seen = now;
         if now.since(since) < account::LOOK {
             return Sight::Early;
         }
-        if self.held > 0.0 {
-            // By this look alone: the device may have become slower since the last.
-            let cost = (1.0 - self.held / self.look.max(1e-9)).clamp(0.0, 1.0);
-            let assumed = std::mem::take(&mut self.assumed);
-            self.held = 0.0;
-            if cost <= account::COST_FREE {
-                self.spent = 0.0;
-                return Sight::Cheap;
-            }
-            // Floors that were met until now were short for a moment: what that cost counts, in
-            // place of what was assumed. Where they go on to be missed the look is too narrow to
-            // show all of it, and it is assumed again.
-            let is_little = self.failures == 0.0 && cost <= account::COST_LITTLE;
-            self.failures += 1.0;
-            if is_little {
-                self.spent = (self.spent + assumed * (cost - account::UNKNOWN)).max(0.0);
-                self.weight = 0.0;
-                if !self.is_used_up() {
-                    return Sight::Cheap;
-                }
-            }
+        if self.held > 0.0 && self.is_cheap(look) {
+            return Sight::Cheap;
         }
+        self.lasts = self.lasts.max((account::KNOWN * look.weight).min(account::KNOWN_MOST));
         if self.spent > 0.0 { Sight::Dear } else { Sight::Forgiven }
+    }
+
+    /// The first result of a look: whether others are held back again at once.
+    fn is_cheap(&mut self, look: &Look) -> bool {
+        let cost_beside = |open: f64| (1.0 - self.held / open.max(1e-9)).clamp(0.0, 1.0);
+        // By this look alone: the device may have become slower since the last. After a failure it
+        // is known from a longer one, and both must say so.
+        let cost = cost_beside(look.mean());
+        let free = cost <= account::COST_FREE && (self.failures == 0.0 || cost_beside(self.open) <= account::COST_FREE);
+        let assumed = std::mem::take(&mut self.assumed);
+        self.held = 0.0;
+        if free {
+            self.spent = 0.0;
+            let even = look.error() < account::EVEN;
+            let first = if even { account::KNOWN * look.weight } else { account::FIRST };
+            self.lasts = (2.0 * self.lasts).clamp(first, account::KNOWN_MOST);
+            return true;
+        }
+        // Floors that were met until now were short for a moment: what that cost counts, in place
+        // of what was assumed. Where they go on to be missed the look is too narrow to show all of
+        // it, and it is assumed again.
+        let is_little = self.failures == 0.0 && cost <= account::COST_LITTLE;
+        self.failures += 1.0;
+        self.lasts = 0.0;
+        if is_little {
+            self.spent = (self.spent + assumed * (cost - account::UNKNOWN)).max(0.0);
+            self.weight = 0.0;
+        }
+        is_little && !self.is_used_up()
     }
 }

@@ -36,7 +36,7 @@ use super::flow::Stream;
 use super::knee::Knee;
 use super::phase::{Phase, State};
 use super::turn::OPERATION;
-use super::waste::{Sight, Waste};
+use super::waste::{Look, Sight, Waste};
 
 /// How the floors stand, one with another.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +82,19 @@ pub(crate) struct Round {
     pub scaled: bool,
     /// A floor got less than all of itself in the last second, whatever it is held to.
     pub missed: bool,
-    /// Seconds since the round before.
+    /// Seconds since the round before, and what was completed per second in them, whether it was
+    /// measured or not.
     pub time: f64,
+    pub rate: f64,
+}
+
+impl Round {
+    /// Whether others are held back by a window of this size: nearly all of it was used, or there
+    /// was no room for one request more.
+    fn is_held_back(&self, size: f64) -> bool {
+        let most = self.flow.best_effort_max;
+        most >= size::FULL * size || most > 0.0 && most + self.flow.request.max(1.0) > size
+    }
 }
 
 /// What the round led to.
@@ -158,7 +169,7 @@ impl Window {
     pub fn idle(&mut self, now: Time) {
         self.knee.pass(now);
         self.set(size::MOST);
-        if !self.is_open() {
+        if !self.lets_go() {
             self.enter(Phase::Idle);
         }
     }
@@ -181,7 +192,7 @@ impl Window {
 
     /// Goes on with the search for the device's knee.
     pub fn seek_knee(&mut self, now: Time, round: &Round) {
-        if self.is_open() {
+        if self.lets_go() {
             return;
         }
         let full = round.flow.best_effort_max >= size::FULL * self.size;
@@ -204,12 +215,12 @@ impl Window {
 
     /// Judges a round.
     pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
-        let held_back = round.flow.best_effort_max >= size::FULL * self.size;
-        if !self.is_open() && self.waste.note(now, round, held_back) {
+        if !self.lets_go() && self.waste.note(now, round, round.is_held_back(self.size)) {
             return self.look(now);
         }
         match self.phase() {
-            Phase::Open { since, size } => self.stay_open(now, round, since, size),
+            Phase::Looking { since, size, look } => self.look_on(now, round, since, size, look),
+            Phase::Open { since, look } => self.stay_open(now, round, since, look),
             Phase::Climbing { below, levels, bottom } => self.climb(round, below, levels, bottom),
             _ if round.standings.worst >= size::SHORT => self.grow(round),
             _ => self.cut(now, round),
@@ -218,32 +229,49 @@ impl Window {
 
     /// Floors are missed and cost much: what does the device do without them?
     fn look(&mut self, now: Time) -> Verdict {
-        self.settle_into(Phase::Open { since: now, size: self.size });
+        self.settle_into(Phase::Looking { since: now, size: self.size, look: Look::default() });
         self.knee.give_up(now);
         let wider = self.waste.begin_look(now, self.size);
         self.set(wider);
         Verdict::Remeasure
     }
 
-    fn stay_open(&mut self, now: Time, round: &Round, since: Time, size: f64) -> Verdict {
-        match self.waste.look(now, round, since) {
-            Sight::Early => Verdict::Nothing,
-            Sight::Dear => {
-                self.set(size::MOST);
-                Verdict::Nothing
-            }
+    fn look_on(&mut self, now: Time, round: &Round, since: Time, size: f64, mut look: Look) -> Verdict {
+        match self.waste.look(now, round, since, &mut look) {
+            Sight::Early => self.enter(Phase::Looking { since, size, look }),
             Sight::Cheap => {
                 self.settle_into(Phase::Holding);
                 self.set(size);
-                Verdict::Remeasure
+                return Verdict::Remeasure;
             }
-            Sight::Forgiven => {
-                self.enter(Phase::Holding);
-                self.set(round.flow.best_effort_max);
-                self.knee.cap = self.knee.cap.max(self.size);
-                Verdict::Retry
+            Sight::Dear => {
+                self.enter(Phase::Open { since, look });
+                self.set(size::MOST);
             }
+            Sight::Forgiven => return self.forgiven(round),
         }
+        Verdict::Nothing
+    }
+
+    fn stay_open(&mut self, now: Time, round: &Round, since: Time, mut look: Look) -> Verdict {
+        if self.waste.look(now, round, since, &mut look) == Sight::Forgiven {
+            return self.forgiven(round);
+        }
+        self.enter(Phase::Open { since, look });
+        Verdict::Nothing
+    }
+
+    /// Floors may be tried again, with what is in flight.
+    fn forgiven(&mut self, round: &Round) -> Verdict {
+        self.enter(Phase::Holding);
+        self.set(round.flow.best_effort_max);
+        self.knee.cap = self.knee.cap.max(self.size);
+        Verdict::Retry
+    }
+
+    /// Whether others are let go, or more of them than floors bear.
+    fn lets_go(&self) -> bool {
+        matches!(self.phase(), Phase::Looking { .. } | Phase::Open { .. })
     }
 
     /// Whether others are let go because holding them back did not help.
