@@ -13,6 +13,8 @@ use std::process::{Command, Stdio};
 pub enum Soak {
     /// Histories of the scheduler and of the registry (`fuzz/qos`)
     Qos(Qos),
+    /// What floors may cost (`crates/simtest/tests/gate/bounded.rs`), on seeds of its own
+    Floors(Floors),
     /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of
     /// them
     Crash(Crash),
@@ -35,6 +37,17 @@ pub struct Qos {
     /// What all inputs follow from
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+/// The options of `soak floors`.
+#[derive(clap::Args)]
+pub struct Floors {
+    /// How many seeds
+    #[arg(long, default_value_t = 40)]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, default_value_t = 200)]
+    first: u64,
 }
 
 /// The options of `soak crash`.
@@ -105,6 +118,7 @@ impl Soak {
         command.args(["-n", "19"]).arg(cargo);
         match self {
             Soak::Qos(qos) => qos.complete(&mut command),
+            Soak::Floors(floors) => floors.complete(&mut command),
             Soak::Crash(crash) => crash.complete(&mut command),
             Soak::Kill(kill) => kill.complete(&mut command),
             Soak::Import(import) => import.complete(&mut command),
@@ -121,6 +135,13 @@ impl Qos {
         command.args(["run", "--quiet", "--release", "--bin", "soak"]);
         command.arg("--manifest-path").arg(root().join("fuzz/qos/Cargo.toml")).arg("--target-dir");
         command.arg(target.join("fuzz")).arg("--").arg((self.minutes * 60).to_string()).arg(self.seed.to_string());
+    }
+}
+
+impl Floors {
+    fn complete(&self, command: &mut Command) {
+        command.args(["test", "--release", "--package", "simtest", "--test", "gate", "bounded::", "--", "--nocapture"]);
+        command.env("SIMTEST_SEEDS", format!("{}..{}", self.first, self.first + self.seeds)).current_dir(root());
     }
 }
 

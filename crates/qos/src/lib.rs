@@ -40,5 +40,7 @@ pub use registry::{
     ObjectRecord, PolicyChange, Registry, Touched, Undo,
 };
 pub use rule::{Refusal, RefusalKind, Rule};
+#[doc(hidden)]
+pub use scheduler::corrections::{Correction, Corrections};
 pub use settings::{Beyond, DefaultBurst, Goal, Nesting, PeakMode, RegistrySettings};
 pub use tuning::Settings;

@@ -20,6 +20,7 @@ mod appointment;
 mod attempts;
 mod charge;
 mod constants;
+pub(crate) mod corrections;
 mod desk;
 mod due;
 mod end;
@@ -177,7 +178,7 @@ impl Scheduler {
             timers: Wheel::new(settings.timer_grain),
             appointments: Heap::default(),
             due_floors: Heap::default(),
-            floors: Floors::new(),
+            floors: Floors::new(settings.corrections),
             spilled: VecDeque::new(),
             spilled_next: false,
             backend_full: false,

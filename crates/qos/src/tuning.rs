@@ -3,6 +3,8 @@
 
 use block::Span;
 
+use crate::scheduler::corrections::Corrections;
+
 /// What the gate and its scheduler are tuned to. Every limit of theirs is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -35,6 +37,10 @@ pub struct Settings {
     pub timer_grain: Span,
     /// How often floors are judged and the window of best-effort work moves.
     pub tick: Span,
+    /// What the floors' controller does beyond growing and cutting its window. For tests that show
+    /// what each part of it is there for.
+    #[doc(hidden)]
+    pub corrections: Corrections,
 }
 
 impl Default for Settings {
@@ -49,6 +55,7 @@ impl Default for Settings {
             traces_max: 4096,
             timer_grain: Span::from_micros(100),
             tick: Span::from_millis(20),
+            corrections: Corrections::ALL,
         }
     }
 }

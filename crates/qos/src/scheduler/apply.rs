@@ -148,7 +148,8 @@ impl Scheduler {
             return;
         }
         if old == NONE {
-            self.nodes[node].floor = self.guarantees.add(Guarantee::new(self.now, node, self.epoch));
+            self.nodes[node].floor =
+                self.guarantees.add(Guarantee::new(self.now, node, self.epoch, self.settings.corrections));
             self.floors.set += 1;
         }
         let floor = self.nodes[node].floor;

@@ -4,6 +4,7 @@
 use block::{Span, Time};
 
 use super::constants::attempt;
+use super::corrections::{Correction, Corrections};
 
 /// All floors' attempts: they are tried together.
 #[derive(Debug)]
@@ -24,9 +25,8 @@ enum Attempt {
     Short { since: Time },
     /// Floors were given up.
     Failed {
-        /// They are tried again then; and one whose owner asks for more may be from then on.
+        /// They are tried again then.
         again_at: Time,
-        early_at: Time,
         /// One that is held to less, or another, is short since then.
         short_since: Option<Time>,
     },
@@ -59,16 +59,19 @@ impl Attempts {
     }
 
     /// Those that are short are given up.
-    pub fn fail(&mut self, now: Time) {
+    pub fn fail(&mut self, now: Time, corrections: Corrections) {
         let since = match self.state {
             Attempt::Idle => now,
             Attempt::Short { since } => since,
             Attempt::Failed { short_since, .. } => short_since.unwrap_or(now),
         };
-        let least = now.since(since) * attempt::FACTOR;
+        let rarer = corrections.has(Correction::Backoff);
+        let least = if rarer { now.since(since) * attempt::FACTOR } else { Span::ZERO };
         let wait = self.wait.max(least);
-        self.wait = (wait * 2).min(attempt::RETRY_MAX.max(least));
-        self.state = Attempt::Failed { again_at: now + wait, early_at: now + least, short_since: None };
+        if rarer {
+            self.wait = (wait * 2).min(attempt::RETRY_MAX.max(least));
+        }
+        self.state = Attempt::Failed { again_at: now + wait, short_since: None };
     }
 
     /// Tries again those that were given up.
@@ -83,14 +86,6 @@ impl Attempts {
         {
             self.state = short_since.map_or(Attempt::Idle, |since| Attempt::Short { since });
             self.begin();
-        }
-    }
-
-    /// Whether one whose owner asks for more may be tried now.
-    pub fn may_begin_early(&self, now: Time) -> bool {
-        match self.state {
-            Attempt::Failed { early_at, .. } => now >= early_at,
-            Attempt::Idle | Attempt::Short { .. } => true,
         }
     }
 }

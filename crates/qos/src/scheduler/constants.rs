@@ -48,9 +48,6 @@ pub(crate) mod scale {
     pub const SPARE_STEP: f64 = 0.1;
     /// Otherwise so much a tick once it has rested: a tenth a second.
     pub const STEP: f64 = 0.002;
-    /// Already scaled floors that get at least this part of that need no climb to tell why they are
-    /// short: a little too much was given back.
-    pub const NEAR: f64 = 0.9;
 }
 
 /// Attempts with floors that were given up (`judge.rs`, `floor.rs`).
@@ -66,8 +63,8 @@ pub(crate) mod attempt {
     pub const FACTOR: u64 = 25;
     /// What an owner gets at the knee is measured for so long: 25 ticks, a count in the hundreds.
     pub const REFINE: Span = Span::from_millis(500);
-    /// It is held to this part of what it got, less so many times what chance makes: it is not to be
-    /// short of it at once.
+    /// It is held to this part of what it got, less so many times what chance makes: it is not to
+    /// be short of it at once.
     pub const MARGIN: f64 = 0.97;
     pub const CHANCE: f64 = 1.5;
     /// What a longer measurement found is held to this part, and to no less than a half.
@@ -83,10 +80,6 @@ pub(crate) mod attempt {
     /// thousandth of its floor.
     pub const STEP_LEAST: f64 = 0.1;
     pub const LEAST: f64 = 0.001;
-    /// An owner that gets so many times what it is held to, over so many seconds, asks for more at a
-    /// time than when it was given up.
-    pub const MORE: f64 = 1.3;
-    pub const MORE_TIME: f64 = 0.5;
 }
 
 /// The size of the window (`window.rs`).
@@ -95,15 +88,15 @@ pub(crate) mod size {
     pub const LEAST: f64 = 1.0;
     /// Operations: more than any backend keeps in flight.
     pub const MOST: f64 = 65_536.0;
-    /// Parts of a floor's due. It is short below this: its clock runs 3 % fast, so 0.5 % above is no
-    /// miss yet.
+    /// Parts of a floor's due. It is short below this: its clock runs 3 % fast, so 0.5 % above is
+    /// no miss yet.
     pub const SHORT: f64 = 1.005;
     /// One that got less in a second is near a miss.
     pub const SLOW: f64 = 1.02;
     /// Where a cut aims: between the two.
     pub const AIM: f64 = 1.015;
-    /// A cut leaves at least this part, so that one bad moment does not take everything, and takes at
-    /// least the rest of this one, so that it is felt.
+    /// A cut leaves at least this part, so that one bad moment does not take everything, and takes
+    /// at least the rest of this one, so that it is felt.
     pub const CUT_MOST: f64 = 0.2;
     pub const CUT_LEAST: f64 = 0.97;
     /// A cut to less than this part changes so much that measurements begin anew.
@@ -119,9 +112,6 @@ pub(crate) mod size {
     pub const GROW_LEAST: f64 = 0.005;
     pub const GROW_MOST: f64 = 0.15;
     pub const GROW_BY: f64 = 0.05;
-    /// Seconds. Measurements that look back so far follow the window closely; longer ones slow its
-    /// growth.
-    pub const MEMORY: f64 = 0.05;
     /// Floors that could wait so many times as long do not feel what is in flight; then it grows by
     /// this part, there being nothing to go past.
     pub const AMPLE: f64 = 8.0;
@@ -138,36 +128,29 @@ pub(crate) mod size {
     /// throughput grows by this factor.
     pub const CLIMB: f64 = 0.5;
     pub const CLIMB_GAIN: f64 = 1.02;
-    /// Where others still take this part at the bottom after a verdict that floors are overcommitted,
-    /// those cannot be the reason again.
-    pub const BOTTOM: f64 = 0.1;
 }
 
 /// The search for the knee (`knee.rs`).
 pub(crate) mod search {
     use block::Span;
 
-    /// Operations. Half the queue of a SATA drive: a start from which few devices have far to go, and
-    /// no floor suffers.
+    /// Operations. Half the queue of a SATA drive: a start from which few devices have far to go,
+    /// and no floor suffers.
     pub const START: f64 = 16.0;
     /// How many times as much is in flight, of everything, at the next level, unless floors bound
     /// it.
     pub const STEP: f64 = 2.0;
     /// A next level nearer than this, in times, is not worth a comparison.
     pub const STEP_LEAST: f64 = 1.1;
-    /// Where floors may have no room for that, this part more; half of it after each level at which
-    /// one was short, down to this.
+    /// Where floors may have no room for that, this part more: enough for its gain to be shown.
     pub const BOLD: f64 = 0.25;
-    pub const TIMID: f64 = 0.05;
-    /// The next of them follows after so long: what was cut has shown by then.
-    pub const SOON: Span = Span::from_millis(500);
     /// What floors keep of their room at a new level: requests may become a quarter slower still.
     pub const MARGIN: f64 = 1.25;
     /// A queue that takes longer is not tried: comparing would take as long as floors are judged
     /// by.
     pub const LONGEST: Span = Span::from_millis(100);
-    /// A level is measured by at least so many requests, by those in flight so many times, and for so
-    /// long: chance is an eighth, and a tick passes.
+    /// A level is measured by at least so many requests, by those in flight so many times, and for
+    /// so long: chance is an eighth, and a tick passes.
     pub const SAMPLES: f64 = 64.0;
     pub const FLIGHTS: f64 = 2.0;
     pub const LEAST: Span = Span::from_millis(30);
@@ -180,8 +163,8 @@ pub(crate) mod search {
     pub const CHANGED_CHANCE: f64 = 2.0;
     /// What lowering the cap does shows after so long.
     pub const EFFECT: Span = Span::from_millis(200);
-    /// After a failure the next level is tried after so long, the second time twice as long, up to a
-    /// bound: a comparison costs floors a little room each time.
+    /// After a failure the next level is tried after so long, the second time twice as long, up to
+    /// a bound: a comparison costs floors a little room each time.
     pub const REST: Span = Span::from_secs(2);
     pub const REST_MAX: Span = Span::from_secs(16);
     /// With ample room the cap grows by this part of what is in flight a round, unsearched.
@@ -217,8 +200,8 @@ pub(crate) mod account {
     pub const FAILURES_MOST: f64 = 4.0;
     /// Floors that were met for so long forget earlier failures.
     pub const FORGET: Span = Span::from_secs(10);
-    /// The part that is assumed to be lost while it is not known: more than a half, so that a second
-    /// does not pass before it is looked at. The look puts what was lost in its place.
+    /// The part that is assumed to be lost while it is not known: more than a half, so that a
+    /// second does not pass before it is looked at. The look puts what was lost in its place.
     pub const UNKNOWN: f64 = 0.7;
     /// A floor that was missed is not met for as long: measurements begin anew after each change of
     /// the window.
@@ -252,8 +235,8 @@ pub(crate) mod account {
 pub(crate) mod promise {
     use block::Span;
 
-    /// How fast a floor's clock runs, in millionths: 3 % fast, so that a floor is short before it is
-    /// missed.
+    /// How fast a floor's clock runs, in millionths: 3 % fast, so that a floor is short before it
+    /// is missed.
     pub const FAST: f64 = 1_030_000.0;
     /// How far a floor's clock may lag behind: what a short gap of the owner's or a stall of the
     /// device lost is made up within the same second.
@@ -274,14 +257,14 @@ pub(crate) mod promise {
     pub const JUDGED_TIME: f64 = 0.015;
     /// Seconds of its last one in which an owner must have wanted more for that second to tell.
     pub const WANTED: f64 = 0.3;
-    /// A floor is missed below the one part of it in a second, or below the other in a second and of
-    /// late; and not before so many seconds were seen.
+    /// A floor is missed below the one part of it in a second, or below the other in a second and
+    /// of late; and not before so many seconds were seen.
     pub const MISSED: f64 = 0.9;
     pub const MISSED_NOW: f64 = 0.99;
     pub const MISSED_TIME: f64 = 0.3;
     /// An owner whose requests outstanding are on average below this part of their most asks as it
-    /// likes, not as it is served; below the lesser part in any case, below the other if it gets what
-    /// it is due.
+    /// likes, not as it is served; below the lesser part in any case, below the other if it gets
+    /// what it is due.
     pub const LEISURE: f64 = 0.5;
     pub const EASE: f64 = 0.85;
     /// What it is due then; less than all by what may be chance.

@@ -12,6 +12,7 @@
 use block::{Span, Time};
 
 use super::constants::{attempt, median, promise};
+use super::corrections::{Correction, Corrections};
 use super::end::Served;
 use super::gauge::{Gauge, Sums};
 use super::latency::Latency;
@@ -62,6 +63,7 @@ pub(crate) struct Guarantee {
     /// Which attempt it has taken part in.
     pub attempt: u32,
     held: Held,
+    corrections: Corrections,
     /// How far its owner is behind what it was due, in seconds of it.
     pub behind: f64,
     /// The least mean time that its requests took, in seconds, where best effort was held back.
@@ -122,9 +124,10 @@ pub(crate) enum Standing {
 
 impl Guarantee {
     /// No floor yet.
-    pub fn new(now: Time, node: u32, since: u32) -> Guarantee {
+    pub fn new(now: Time, node: u32, since: u32, corrections: Corrections) -> Guarantee {
         Guarantee {
             node,
+            corrections,
             own: edit::Floor::default(),
             shared: edit::Floor::default(),
             ops: Clock::default(),
@@ -231,6 +234,7 @@ impl Guarantee {
     /// the count.
     fn scale(&self, phi: f64) -> f64 {
         let margin = self.wanted().iops.map_or(0.0, |r| (1.0 / (r.0 as f64).sqrt()).min(promise::CHANCE_MOST));
+        let margin = if self.corrections.has(Correction::Chance) { margin } else { 0.0 };
         phi * self.part() * (1.0 + margin)
     }
 
@@ -362,7 +366,7 @@ impl Guarantee {
 
     /// By how much more it is due until it has made up for what it is behind.
     pub fn urgency(&self) -> f64 {
-        1.0 + promise::URGENCY * self.behind
+        if self.corrections.has(Correction::Urgency) { 1.0 + promise::URGENCY * self.behind } else { 1.0 }
     }
 
     /// A tick is over: measures what was in it. Gives how long the measurements remember.
@@ -456,20 +460,15 @@ impl Guarantee {
     fn asks_at_leisure(&self, phi: f64) -> bool {
         let part = self.busy_part();
         part < promise::LEISURE
-            || part < promise::EASE && self.part_of_floor(&self.gauge.second) >= promise::CONTENT * phi * self.part()
+            || self.corrections.has(Correction::Ease)
+                && part < promise::EASE
+                && self.part_of_floor(&self.gauge.second) >= promise::CONTENT * phi * self.part()
     }
 
     /// A ceiling that it found closed longer ago than its measurements remember is in its way no
     /// more.
     pub fn forget_ceiling(&mut self, now: Time, memory: f64) {
         self.capped = self.spot == Spot::Parked || self.capped && now.since(self.capped_at).as_secs_f64() < memory;
-    }
-
-    /// Whether an owner that was given up gets a third more now than then: it asks for more at a
-    /// time.
-    pub fn asks_for_more(&self) -> bool {
-        let second = &self.gauge.second;
-        self.part() < 1.0 && second.time > attempt::MORE_TIME && self.second_part() > attempt::MORE * self.part()
     }
 
     /// Whether nothing happened for longer than its memory.

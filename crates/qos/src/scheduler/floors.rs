@@ -5,6 +5,7 @@ use block::{Span, Time};
 
 use super::attempts::Attempts;
 use super::constants::{rest, round, size};
+use super::corrections::{Correction, Corrections};
 use super::floor::Guarantee;
 use super::flow::Flow;
 use super::knee::Knee;
@@ -16,6 +17,7 @@ use crate::edit::Floor;
 /// All floors' common state.
 #[derive(Debug)]
 pub(crate) struct Floors {
+    corrections: Corrections,
     /// How many objects have one, and what they promise together.
     pub set: u32,
     pub iops: u64,
@@ -81,12 +83,13 @@ impl Sums {
 }
 
 impl Floors {
-    pub fn new() -> Floors {
+    pub fn new(corrections: Corrections) -> Floors {
         Floors {
+            corrections,
             set: 0,
             iops: 0,
             bytes: 0,
-            window: Window::new(),
+            window: Window::new(corrections),
             window_full: false,
             best_effort: 0,
             all: 0,
@@ -127,11 +130,13 @@ impl Floors {
     /// as it is whoever has a floor on it. Floors that come and go would otherwise find it anew
     /// each time, in the middle of their owners' work.
     pub fn end_of_floors(&mut self, now: Time) {
-        let mut window = Window::new();
-        window.knee = std::mem::replace(&mut self.window.knee, Knee::new());
-        window.knee.pass(now);
+        let mut window = Window::new(self.corrections);
+        if self.corrections.has(Correction::Known) {
+            window.knee = std::mem::replace(&mut self.window.knee, Knee::new(self.corrections));
+            window.knee.pass(now);
+        }
         let (best_effort, all, changes) = (self.best_effort, self.all, self.changes + 1);
-        *self = Floors { best_effort, all, changes, window, ..Floors::new() };
+        *self = Floors { best_effort, all, changes, window, ..Floors::new(self.corrections) };
     }
 
     /// Whether best-effort work of this cost may go now. One request may although it costs more
@@ -149,6 +154,9 @@ impl Floors {
     /// A request that cost more than the window has ended: for as long as makes them the window's
     /// size on average, nothing more goes.
     fn rest(&mut self, now: Time, cost: u64) {
+        if !self.corrections.has(Correction::Large) {
+            return;
+        }
         let service = now.since(self.busy_since).as_nanos();
         let rest = u128::from(service) * u128::from(cost - self.window.limit) / u128::from(self.window.limit);
         let rest = u64::try_from(rest).unwrap_or(u64::MAX).min(service.saturating_mul(rest::SERVICES));
@@ -202,7 +210,7 @@ impl Floors {
             self.pulse = Pulse::new(now);
             return self.flow.begin(now, self.best_effort);
         }
-        if self.is_stalled(now) {
+        if self.is_stalled(now) && self.corrections.has(Correction::Stalls) {
             return;
         }
         if self.active.is_empty() && self.used_at > Time::ZERO {
@@ -237,9 +245,9 @@ impl Floors {
     fn conclude(&mut self, now: Time, sums: &Sums) {
         let time = now.since(self.round_at);
         let round = Round {
+            corrections: self.corrections,
             standings: sums.standings,
             flow: self.flow.stream(now),
-            scaled: self.scale.is_down(),
             missed: sums.missed,
             rate: self.flow.done_in_round() / time.as_secs_f64().max(1e-9),
             time: time.min(round::LONGEST).as_secs_f64(),
@@ -269,7 +277,7 @@ impl Floors {
                 self.next_tick = now + Span::from_secs_f64(service);
             }
             Verdict::Overcommitted => self.scale.fall(now, self.share),
-            Verdict::TooShallow => self.attempts.fail(now),
+            Verdict::TooShallow => self.attempts.fail(now, self.corrections),
         }
     }
 
@@ -277,7 +285,7 @@ impl Floors {
     fn recover(&mut self, now: Time, round: &Round) {
         // Where nobody wants anything nobody misses what is given back.
         if round.standings.worst >= size::SHORT {
-            self.scale.recover(now, self.flow.spare());
+            self.scale.recover(now, self.flow.spare(), self.corrections);
         }
         self.attempts.begin_if_due(now);
         self.flow.renew(now, self.best_effort);
@@ -293,7 +301,7 @@ mod tests {
     /// begin anew.
     #[test]
     fn the_device_is_known_to_the_next_floors() {
-        let mut floors = Floors::new();
+        let mut floors = Floors::new(Corrections::ALL);
         (floors.window.knee.cap, floors.best_effort) = (40.0, 512);
         floors.scale.fall(Time::ZERO, 0.5);
         floors.window.idle(Time::ZERO);

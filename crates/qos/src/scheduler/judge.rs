@@ -82,9 +82,7 @@ impl Scheduler {
                 // The window stays where it is until it is known what there is to get.
                 floors.sums.standings.pending += 1;
                 guarantee.refine(self.now);
-            } else if guarantee.attempt != floors.attempts.number
-                || guarantee.asks_for_more() && floors.attempts.may_begin_early(self.now)
-            {
+            } else if guarantee.attempt != floors.attempts.number {
                 guarantee.try_again(floors.attempts.number);
             }
         }

@@ -21,12 +21,14 @@
 use block::{Span, Time};
 
 use super::constants::{pair, search, size};
+use super::corrections::{Correction, Corrections};
 use super::flow::Stream;
 use super::window::Round;
 
 /// The search for the knee. Costs are in operations.
 #[derive(Debug)]
 pub(crate) struct Knee {
+    corrections: Corrections,
     /// The most that the window may be.
     pub cap: f64,
     meter: Meter,
@@ -38,8 +40,6 @@ pub(crate) struct Knee {
     less_next: bool,
     /// When floors last lowered the cap.
     lowered_at: Time,
-    /// How much more is tried where floors may have no room for it, as a part of what is in flight.
-    step: f64,
     /// The throughput at this level when it was last found that more does not help.
     usual: f64,
 }
@@ -95,8 +95,9 @@ enum Standing {
 }
 
 impl Knee {
-    pub fn new() -> Knee {
+    pub fn new(corrections: Corrections) -> Knee {
         Knee {
+            corrections,
             cap: search::START,
             meter: Meter::default(),
             trial: None,
@@ -105,7 +106,6 @@ impl Knee {
             less_next: false,
             lowered_at: Time::ZERO,
             usual: 0.0,
-            step: search::BOLD,
         }
     }
 
@@ -132,14 +132,8 @@ impl Knee {
 
     /// A floor is short: what is tried, is tried again later.
     pub fn give_up(&mut self, now: Time) {
-        if let Some(trial) = &self.trial {
-            if trial.less || self.step <= search::TIMID {
-                self.rest(now);
-                self.step = search::BOLD;
-            } else {
-                self.step *= 0.5;
-                self.try_at = now + search::SOON;
-            }
+        if self.trial.is_some() {
+            self.rest(now);
         }
         self.pass(now);
     }
@@ -156,7 +150,8 @@ impl Knee {
 
     fn rest(&mut self, now: Time) {
         (self.try_at, self.rest) = (now + self.rest, (self.rest * 2).min(search::REST_MAX));
-        self.less_next = !self.less_next && self.cap >= search::START * search::STEP_LEAST;
+        self.less_next =
+            self.corrections.has(Correction::Less) && !self.less_next && self.cap >= search::START * search::STEP_LEAST;
     }
 
     /// The window is at the cap, and is used up if `full`. More is tried only as far as floors have
@@ -164,7 +159,7 @@ impl Knee {
     /// down to where the search began.
     pub fn press(&mut self, now: Time, round: &Round, full: bool) {
         let Stream { in_flight, request, .. } = round.flow;
-        if full && round.standings.has_ample_room() {
+        if full && round.has_ample_room() {
             self.pass(now);
             self.cap = (self.cap + search::AMPLE * in_flight).min(size::MOST);
             return;
@@ -181,8 +176,9 @@ impl Knee {
         let chance = search::CHANCE / count.sqrt();
         match self.trial.take() {
             None => {
-                let changed =
-                    full && (throughput / self.usual - 1.0).abs() > search::CHANGED + search::CHANGED_CHANCE * chance;
+                let changed = self.corrections.has(Correction::Changed)
+                    && full
+                    && (throughput / self.usual - 1.0).abs() > search::CHANGED + search::CHANGED_CHANCE * chance;
                 if now >= self.try_at && (self.less_next || !full) {
                     self.compare_with_less(now, round);
                 } else if full && (now >= self.try_at || changed) {
@@ -195,7 +191,7 @@ impl Knee {
                 self.compare_with_less(now, round);
             }
             Some(mut trial) => {
-                let standing = trial.note(pace, chance);
+                let standing = trial.note(pace, chance, self.corrections);
                 self.cap = if trial.first.is_some() { trial.above } else { trial.below };
                 match (standing, trial.less) {
                     (Standing::Open, _) => self.trial = Some(trial),
@@ -209,9 +205,6 @@ impl Knee {
                     }
                     (Standing::NoMore, false) => {
                         (self.cap, self.usual) = (trial.below, throughput);
-                        // A step that became small near the edge is too small for its gain to be
-                        // shown.
-                        self.step = search::BOLD;
                         self.rest(now);
                     }
                     (Standing::NoMore, true) => {
@@ -229,12 +222,15 @@ impl Knee {
     /// ends below it, all of that is in flight, and whether this does more is the question just as
     /// well.
     pub fn tries_larger(&self) -> bool {
-        self.trial.as_ref().is_some_and(|trial| trial.less || trial.first.is_some())
+        let unused = self.corrections.has(Correction::Unused);
+        unused && self.trial.as_ref().is_some_and(|trial| trial.less || trial.first.is_some())
     }
 
     /// Whether there is less to try, and it is time to.
     pub fn has_less(&self, now: Time, round: &Round) -> bool {
-        now >= self.try_at && self.used(round) >= search::START * search::STEP_LEAST
+        self.corrections.has(Correction::Less)
+            && now >= self.try_at
+            && self.used(round) >= search::START * search::STEP_LEAST
     }
 
     /// What is used of this level.
@@ -259,7 +255,8 @@ impl Knee {
         // As far as floors are known to have room, or a little past that, so that it is seen
         // whether they have.
         let bold = (in_flight * (room / search::MARGIN - 1.0)).min((search::STEP - 1.0) * in_flight);
-        let above = (self.cap + bold.max(self.step * in_flight)).min(longest);
+        let least = if self.corrections.has(Correction::Edge) { search::BOLD * in_flight } else { 0.0 };
+        let above = (self.cap + bold.max(least)).min(longest);
         // At least one request more, or nothing changes.
         if above >= self.cap + request {
             self.trial = Some(Trial::new(self.cap, above, false));
@@ -274,7 +271,7 @@ impl Trial {
 
     /// A level was measured, `chance` being what the count alone makes. The smaller comes first in
     /// each pair.
-    fn note(&mut self, pace: Pace, chance: f64) -> Standing {
+    fn note(&mut self, pace: Pace, chance: f64, corrections: Corrections) -> Standing {
         let Some(first) = self.first.take() else {
             self.first = Some(pace);
             return Standing::Open;
@@ -285,6 +282,14 @@ impl Trial {
         // Few pairs say little of their spread: as if there had been one more, off by a tenth.
         let spread = (self.squares - self.pairs * mean * mean).max(0.0) + pair::PRIOR;
         let deviation = (spread / self.pairs).max(2.0 * chance * chance).sqrt() / self.pairs.sqrt();
+        if !corrections.has(Correction::Pairs) {
+            return if mean > pair::GAIN { Standing::More } else { Standing::NoMore };
+        }
+        if !corrections.has(Correction::Shown)
+            && (self.pairs >= pair::MOST || (mean - pair::GAIN).abs() > 2.0 * deviation)
+        {
+            return if mean > pair::GAIN { Standing::More } else { Standing::NoMore };
+        }
         // What cannot be shown is not there: the shorter queue is certain.
         match mean - pair::GAIN {
             over if over > pair::SURE * deviation && self.pairs >= pair::LEAST => Standing::More,
@@ -306,8 +311,8 @@ mod tests {
     fn trial(paces: impl Iterator<Item = (Pace, Pace)>) -> (Standing, u32) {
         let mut trial = Trial::new(16.0, 32.0, false);
         for (pairs, (below, above)) in (1..).zip(paces) {
-            assert!(trial.note(below, 0.0) == Standing::Open, "the first of a pair says nothing");
-            let standing = trial.note(above, 0.0);
+            assert!(trial.note(below, 0.0, Corrections::ALL) == Standing::Open, "the first of a pair says nothing");
+            let standing = trial.note(above, 0.0, Corrections::ALL);
             if standing != Standing::Open {
                 return (standing, pairs);
             }
@@ -345,6 +350,7 @@ mod tests {
     fn round(best_effort: f64, throughput: f64) -> Round {
         let standings = Standings { worst: 1.2, room: 2.0, judged: 1, guessed: 1, ..Standings::default() };
         Round {
+            corrections: Corrections::ALL,
             standings,
             flow: Stream {
                 total: throughput,
@@ -354,7 +360,6 @@ mod tests {
                 request: 1.0,
                 best_effort_max: best_effort,
             },
-            scaled: false,
             missed: false,
             time: 0.02,
             rate: throughput,
@@ -365,7 +370,7 @@ mod tests {
     /// against 50, 50 against 25, 25 against 16, and there the search began.
     #[test]
     fn what_is_not_needed_is_given_up() {
-        let mut knee = Knee { cap: 200.0, ..Knee::new() };
+        let mut knee = Knee { cap: 200.0, ..Knee::new(Corrections::ALL) };
         let mut now = Time::ZERO;
         for _ in 0..400 {
             let used = knee.cap.min(100.0);
@@ -387,7 +392,7 @@ mod tests {
     /// does more.
     #[test]
     fn a_level_that_is_not_used_up_is_compared_all_the_same() {
-        let mut knee = Knee::new();
+        let mut knee = Knee::new(Corrections::ALL);
         let mut now = Time::ZERO;
         for _ in 0..100 {
             let used = knee.cap.min(28.0);
@@ -405,7 +410,7 @@ mod tests {
     /// One whose throughput is what is in flight keeps all that is used of it.
     #[test]
     fn what_is_needed_is_kept() {
-        let mut knee = Knee { cap: 100.0, ..Knee::new() };
+        let mut knee = Knee { cap: 100.0, ..Knee::new(Corrections::ALL) };
         let mut now = Time::ZERO;
         for _ in 0..400 {
             let used = knee.cap.min(100.0);

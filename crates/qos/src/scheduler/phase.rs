@@ -34,13 +34,11 @@ pub(crate) enum Phase {
         /// The throughput of the level below, and how many levels were climbed.
         below: f64,
         levels: u32,
-        /// The part of what was in flight that was best effort when it began.
-        bottom: f64,
     },
     /// In the next round floors that are short are held to what they get.
     GivingUp,
-    /// Floors cost much in vain: it is looked since then at what the device does with more in flight,
-    /// or all. The window was of this size.
+    /// Floors cost much in vain: it is looked since then at what the device does with more in
+    /// flight, or all. The window was of this size.
     Looking { since: Time, size: f64, look: Look },
     /// Holding the others back did not help: they go as they come. What is seen of the device goes
     /// on.

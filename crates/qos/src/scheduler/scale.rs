@@ -4,6 +4,7 @@
 use block::{Span, Time};
 
 use super::constants::scale;
+use super::corrections::{Correction, Corrections};
 
 /// The part of every floor that is held.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,11 +32,6 @@ impl Scale {
         }
     }
 
-    /// Whether floors are scaled down.
-    pub fn is_down(&self) -> bool {
-        *self != Scale::Whole
-    }
-
     /// Floors got this share of what they are held to, and there is nothing more to take.
     pub fn fall(&mut self, now: Time, share: f64) {
         let rest = match *self {
@@ -47,10 +43,10 @@ impl Scale {
     }
 
     /// Floors are met, and others take this part of the backend: gives a little back.
-    pub fn recover(&mut self, now: Time, spare: f64) {
+    pub fn recover(&mut self, now: Time, spare: f64, corrections: Corrections) {
         let Scale::Overcommitted { part, rests_until, .. } = self else { return };
         let step = match spare {
-            s if s > scale::SPARE => scale::SPARE_STEP * s,
+            s if s > scale::SPARE && corrections.has(Correction::Spare) => scale::SPARE_STEP * s,
             _ if now >= *rests_until => scale::STEP,
             _ => 0.0,
         };

@@ -18,6 +18,7 @@
 use block::Time;
 
 use super::constants::{account, size};
+use super::corrections::{Correction, Corrections};
 use super::window::Round;
 
 /// The account of it. Throughputs are costs completed per second.
@@ -90,7 +91,7 @@ impl Waste {
     /// A round is over in which others were held back or not. Whether too much was lost in vain by
     /// now.
     pub fn note(&mut self, now: Time, round: &Round, held_back: bool) -> bool {
-        self.forgive(round.time);
+        self.forgive(round);
         if round.missed {
             (self.missed, self.memory) = (now, round.standings.memory);
         }
@@ -126,8 +127,10 @@ impl Waste {
         self.spent = (self.spent + cost * round.time).max(0.0);
     }
 
-    fn forgive(&mut self, time: f64) {
-        let slower = self.failures.clamp(1.0, account::FAILURES_MOST);
+    fn forgive(&mut self, round: &Round) {
+        let time = round.time;
+        let most = if round.corrections.has(Correction::Forgiven) { account::FAILURES_MOST } else { 1.0 };
+        let slower = self.failures.clamp(1.0, most);
         self.spent = (self.spent - account::FORGIVEN / slower * time).max(0.0);
         // Of what was assumed no more is left to be replaced than is still in the account.
         self.assumed = self.assumed.min(self.spent / account::UNKNOWN);
@@ -151,7 +154,7 @@ impl Waste {
 
     /// A round is over in which nobody was held back, or fewer than before.
     pub fn look(&mut self, now: Time, round: &Round, since: Time, look: &mut Look) -> Sight {
-        self.forgive(round.time);
+        self.forgive(round);
         look.add(round);
         self.weight += round.time;
         self.open += (round.rate - self.open) * (round.time / self.weight.max(1e-9)).min(1.0);
@@ -160,7 +163,7 @@ impl Waste {
         if now.since(since) < account::LOOK {
             return Sight::Early;
         }
-        if self.held > 0.0 && self.is_cheap(look) {
+        if self.held > 0.0 && self.is_cheap(look, round.corrections) {
             return Sight::Cheap;
         }
         self.lasts = self.lasts.max((account::KNOWN * look.weight).min(account::KNOWN_MOST));
@@ -168,7 +171,7 @@ impl Waste {
     }
 
     /// The first result of a look: whether others are held back again at once.
-    fn is_cheap(&mut self, look: &Look) -> bool {
+    fn is_cheap(&mut self, look: &Look, corrections: Corrections) -> bool {
         let cost_beside = |open: f64| (1.0 - self.held / open.max(1e-9)).clamp(0.0, 1.0);
         // By this look alone: the device may have become slower since the last. After a failure it
         // is known from a longer one, and both must say so.
@@ -176,9 +179,9 @@ impl Waste {
         let free = cost <= account::COST_FREE && (self.failures == 0.0 || cost_beside(self.open) <= account::COST_FREE);
         let assumed = std::mem::take(&mut self.assumed);
         self.held = 0.0;
-        if free {
+        if free && corrections.has(Correction::Free) {
             self.spent = 0.0;
-            let even = look.error() < account::EVEN;
+            let even = look.error() < account::EVEN || !corrections.has(Correction::Even);
             let first = if even { account::KNOWN * look.weight } else { account::FIRST };
             self.lasts = (2.0 * self.lasts).clamp(first, account::KNOWN_MOST);
             return true;

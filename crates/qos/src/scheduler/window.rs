@@ -31,7 +31,8 @@
 
 use block::Time;
 
-use super::constants::{scale, search, size};
+use super::constants::{search, size};
+use super::corrections::{Correction, Corrections};
 use super::flow::Stream;
 use super::knee::Knee;
 use super::phase::{Phase, State};
@@ -75,11 +76,10 @@ impl Standings {
 /// What one round over all floors found. Costs are in operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
+    pub corrections: Corrections,
     pub standings: Standings,
     /// Since the last change of the window had its effect.
     pub flow: Stream,
-    /// The floors are scaled down already.
-    pub scaled: bool,
     /// A floor got less than all of itself in the last second, whatever it is held to.
     pub missed: bool,
     /// Seconds since the round before, and what was completed per second in them, whether it was
@@ -89,6 +89,11 @@ pub(crate) struct Round {
 }
 
 impl Round {
+    /// Whether nothing needs to be searched.
+    pub fn has_ample_room(&self) -> bool {
+        self.standings.has_ample_room() && self.corrections.has(Correction::Ample)
+    }
+
     /// Whether others are held back by a window of this size: nearly all of it was used, or there
     /// was no room for one request more.
     fn is_held_back(&self, size: f64) -> bool {
@@ -120,19 +125,16 @@ pub(crate) struct Window {
     size: f64,
     pub knee: Knee,
     state: State,
-    /// Whether the last verdict was that the floors are overcommitted, without a success since.
-    blamed_capacity: bool,
     waste: Waste,
 }
 
 impl Window {
-    pub fn new() -> Window {
+    pub fn new(corrections: Corrections) -> Window {
         let mut window = Window {
             limit: 0,
             size: search::START,
-            knee: Knee::new(),
+            knee: Knee::new(corrections),
             state: State::Settled(Phase::Holding),
-            blamed_capacity: false,
             waste: Waste::default(),
         };
         window.set(search::START);
@@ -215,13 +217,14 @@ impl Window {
 
     /// Judges a round.
     pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
-        if !self.lets_go() && self.waste.note(now, round, round.is_held_back(self.size)) {
+        let accounts = round.corrections.has(Correction::Account);
+        if accounts && !self.lets_go() && self.waste.note(now, round, round.is_held_back(self.size)) {
             return self.look(now);
         }
         match self.phase() {
             Phase::Looking { since, size, look } => self.look_on(now, round, since, size, look),
             Phase::Open { since, look } => self.stay_open(now, round, since, look),
-            Phase::Climbing { below, levels, bottom } => self.climb(round, below, levels, bottom),
+            Phase::Climbing { below, levels } => self.climb(round, below, levels),
             _ if round.standings.worst >= size::SHORT => self.grow(round),
             _ => self.cut(now, round),
         }
@@ -284,14 +287,11 @@ impl Window {
         if round.standings.pending > 0 {
             return Verdict::Nothing;
         }
-        self.blamed_capacity &= round.standings.judged == 0;
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of
-        // what is left over. What the measurements do not show yet is more the longer they look
-        // back.
-        let part = (size::GROW * (round.standings.room - 1.0)).clamp(size::GROW_LEAST, size::GROW_MOST)
-            * (size::MEMORY / round.standings.memory).min(1.0);
+        // what is left over.
+        let part = (size::GROW * (round.standings.room - 1.0)).clamp(size::GROW_LEAST, size::GROW_MOST);
         // With ample room there is nothing to go past.
-        let part = if round.standings.has_ample_room() { size::GROW_AMPLE } else { part };
+        let part = if round.has_ample_room() { size::GROW_AMPLE } else { part };
         self.set((self.size * (1.0 + part) + size::GROW_BY).min(self.knee.cap));
         Verdict::Nothing
     }
@@ -304,13 +304,13 @@ impl Window {
         let excess = round.flow.in_flight * (1.0 - round.standings.worst / size::AIM);
         let left = (used - excess).clamp(used * size::CUT_MOST, used * size::CUT_LEAST);
         self.set(left);
-        if round.standings.slow < size::SLOW {
+        if round.standings.slow < size::SLOW && round.corrections.has(Correction::Lower) {
             // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where
             // it is, the second tells better than the moment.
             let edge = used - round.flow.in_flight * (1.0 - round.standings.slow / size::AIM);
             self.knee.lower(now, edge.clamp(self.size, used * size::CUT_LEAST));
         }
-        if left < size::GROSS * used {
+        if left < size::GROSS * used && round.corrections.has(Correction::Settle) {
             self.settle_into(Phase::Holding);
             return Verdict::Remeasure;
         }
@@ -328,8 +328,7 @@ impl Window {
         if rounds < size::PATIENCE || round.flow.samples < size::SAMPLES {
             return Verdict::Nothing;
         }
-        // Known to be overcommitted, and a little too much was given back: no need to look again.
-        if round.scaled && round.standings.worst > scale::NEAR { self.overcommitted() } else { self.start_climb(round) }
+        self.start_climb(round)
     }
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
@@ -338,39 +337,31 @@ impl Window {
             // them.
             return self.give_up();
         }
-        let bottom = round.flow.best_effort / round.flow.in_flight.max(1e-9);
-        self.step_up(round, 0, bottom)
+        self.step_up(round, 0)
     }
 
     /// To the next level, from one with this round's throughput.
-    fn step_up(&mut self, round: &Round, levels: u32, bottom: f64) -> Verdict {
-        self.settle_into(Phase::Climbing { below: round.flow.total, levels, bottom });
+    fn step_up(&mut self, round: &Round, levels: u32) -> Verdict {
+        self.settle_into(Phase::Climbing { below: round.flow.total, levels });
         // At least one request more, or nothing changes.
         self.set(self.size + (size::CLIMB * round.flow.in_flight).max(round.flow.request).max(1.0).ceil());
         self.knee.cap = self.knee.cap.max(self.size);
         Verdict::Remeasure
     }
 
-    fn climb(&mut self, round: &Round, below: f64, levels: u32, bottom: f64) -> Verdict {
+    fn climb(&mut self, round: &Round, below: f64, levels: u32) -> Verdict {
         if round.flow.samples < size::SAMPLES || round.standings.pending > 0 {
             return Verdict::Nothing;
         }
         if round.flow.total > below * size::CLIMB_GAIN && self.size < size::MOST {
-            return self.step_up(round, levels + 1, bottom);
+            return self.step_up(round, levels + 1);
         }
-        // Twice in a row, and others still take a part: floors that were scaled down cannot be the
-        // reason.
-        if levels == 0 && !(self.blamed_capacity && bottom > size::BOTTOM) {
-            self.overcommitted()
-        } else {
-            self.give_up()
-        }
+        if levels == 0 { self.overcommitted() } else { self.give_up() }
     }
 
     fn overcommitted(&mut self) -> Verdict {
         self.settle_into(Phase::Holding);
         self.set(size::LEAST);
-        self.blamed_capacity = true;
         Verdict::Overcommitted
     }
 

@@ -1,0 +1,97 @@
+//! What the floors' controller does beyond growing and cutting its window, each part with a switch:
+//! tests turn one off at a time and see what it is there for.
+
+/// A part of the controller that a scene showed to be needed
+/// (`crates/simtest/tests/gate/corrections.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Correction {
+    /// Two levels are compared in pairs, not once.
+    Pairs,
+    /// A larger level that cannot be shown to be more is not kept.
+    Shown,
+    /// The search goes down, too.
+    Less,
+    /// A larger level is measured though it is not used up.
+    Unused,
+    /// More is tried than the floors are known to have room for.
+    Edge,
+    /// A device that does a tenth more or less than usual is searched anew.
+    Changed,
+    /// Where floors have ample room nothing is searched.
+    Ample,
+    /// Measurements begin anew after a large change.
+    Settle,
+    /// Short stalls of the device move nothing.
+    Stalls,
+    /// A cut that a whole second calls for lowers the cap.
+    Lower,
+    /// What floors cost in vain is added up.
+    Account,
+    /// A look that wavers is believed briefly.
+    Even,
+    /// Holding back that costs nothing goes on.
+    Free,
+    /// After each failure it takes longer until floors are tried again.
+    Forgiven,
+    /// The scale recovers at once where others take a part.
+    Spare,
+    /// Attempts are rarer each time, and the longer they take.
+    Backoff,
+    /// Who is behind is due more.
+    Urgency,
+    /// Low rates are held a little above their floor.
+    Chance,
+    /// An owner whose requests are mostly outstanding but that gets its due asks as it likes.
+    Ease,
+    /// After a request larger than the window others wait.
+    Large,
+    /// What is known of the device outlives the last floor.
+    Known,
+}
+
+impl Correction {
+    /// Each of them.
+    pub const EACH: &[Correction] = &[
+        Correction::Pairs,
+        Correction::Shown,
+        Correction::Less,
+        Correction::Unused,
+        Correction::Edge,
+        Correction::Changed,
+        Correction::Ample,
+        Correction::Settle,
+        Correction::Stalls,
+        Correction::Lower,
+        Correction::Account,
+        Correction::Even,
+        Correction::Free,
+        Correction::Forgiven,
+        Correction::Spare,
+        Correction::Backoff,
+        Correction::Urgency,
+        Correction::Chance,
+        Correction::Ease,
+        Correction::Large,
+        Correction::Known,
+    ];
+}
+
+/// Those that are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrections(u32);
+
+impl Corrections {
+    /// All of them.
+    pub const ALL: Corrections = Corrections(u32::MAX);
+
+    /// All but one.
+    pub fn without(self, correction: Correction) -> Corrections {
+        Corrections(self.0 & !(1 << correction as u32))
+    }
+
+    /// Whether it is on.
+    pub(crate) fn has(self, correction: Correction) -> bool {
+        self.0 >> correction as u32 & 1 == 1
+    }
+}

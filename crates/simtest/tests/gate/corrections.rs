@@ -1,0 +1,53 @@
+//! Each part of the floors' controller is there for a scene: it reaches its bound with all of them,
+//! and not without that one. `cargo run --release -p simtest --example corrections` prints the
+//! figures, of any seeds.
+
+use qos::{Correction, Corrections};
+
+use crate::trials::TRIALS;
+
+/// Scene, seed and bound, and what it takes to reach that.
+const NEEDED: &[(&str, u64, f64, &[Correction])] = &[
+    ("edge", 1, 70_000.0, &[Correction::Edge]),
+    ("deep", 1, 99.5, &[Correction::Ample, Correction::Unused]),
+    ("known", 1, 88.0, &[Correction::Known]),
+    ("back", 1, 99.0, &[Correction::Free, Correction::Spare]),
+    ("shallow", 1, 4_000.0, &[Correction::Free]),
+    ("shallow, all", 1, 79_000.0, &[Correction::Backoff]),
+    ("shallow, slow", 1, 98.5, &[Correction::Account, Correction::Forgiven]),
+    ("away", 5, 88.0, &[Correction::Account, Correction::Even]),
+    ("leisure", 1, 95.0, &[Correction::Changed, Correction::Stalls]),
+    ("leisure, queue", 1, 250.0, &[Correction::Pairs, Correction::Shown, Correction::Less, Correction::Settle]),
+    ("large", 1, 110.0, &[Correction::Large]),
+    ("slow", 1, 110.0, &[Correction::Chance]),
+    ("less than its floor", 1, 90.0, &[Correction::Lower]),
+    ("stops", 1, 95.0, &[Correction::Ease, Correction::Urgency]),
+];
+
+#[test]
+fn every_correction_is_needed_by_a_scene() {
+    let mut wrong = Vec::new();
+    for &(name, seed, bound, needed) in NEEDED {
+        let trial = TRIALS.iter().find(|trial| trial.name == name).expect("a scene of that name");
+        let all = (trial.play)(seed, Corrections::ALL);
+        println!("{name}: {} {all:.1}, at least {bound}", trial.figure);
+        if all < bound {
+            wrong.push(format!("{name}: {all:.1}, at least {bound}"));
+        }
+        for &correction in needed {
+            let without = (trial.play)(seed, Corrections::ALL.without(correction));
+            println!("    without {correction:?} {without:.1}");
+            if without >= bound {
+                wrong.push(format!("{name}: {without:.1} without {correction:?}, which is not needed for {bound}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn each_correction_has_a_scene() {
+    let shown = |part: &Correction| NEEDED.iter().any(|(.., needed)| needed.contains(part));
+    let missing: Vec<_> = Correction::EACH.iter().filter(|part| !shown(part)).collect();
+    assert!(missing.is_empty(), "no scene shows {missing:?} to be needed");
+}

@@ -1,0 +1,203 @@
+//! Scenes that show what parts of the floors' controller are there for, each with one figure: the
+//! more, the better.
+
+use array::{Absence, Change, Collection, DeviceSpec, Disk, Flash, Host, Model, ParallelServers};
+use block::{Bytes, ObjectId, Span, Time};
+use qos::{Corrections, Edit, Gate, Settings};
+use simtest::{Client, Load, Mix, Recording, Scene, Shape, Tree, floor};
+
+/// A scene and its figure.
+pub struct Trial {
+    pub name: &'static str,
+    /// What the figure is.
+    pub figure: &'static str,
+    pub play: fn(u64, Corrections) -> f64,
+}
+
+pub const TRIALS: &[Trial] = &[
+    Trial { name: "edge", figure: "all together, of 104 500/s", play: edge },
+    Trial { name: "deep", figure: "percent of what all do without floors", play: deep },
+    Trial { name: "known", figure: "percent of what all do without floors", play: known },
+    Trial { name: "back", figure: "the floors' worst second, percent", play: back },
+    Trial { name: "shallow", figure: "the owner, a second", play: shallow },
+    Trial { name: "shallow, all", figure: "all together, of 80 000/s", play: shallow_all },
+    Trial { name: "shallow, slow", figure: "percent of what all do without the floor", play: shallow_slow },
+    Trial { name: "away", figure: "percent of what all do without the floor", play: away },
+    Trial { name: "leisure", figure: "percent of what all do without the floor", play: leisure },
+    Trial { name: "leisure, queue", figure: "the owner's median, times a second", play: leisure_median },
+    Trial { name: "large", figure: "the floor's worst second, percent", play: large },
+    Trial { name: "slow", figure: "the floor's worst second, percent", play: slow },
+    Trial { name: "less than its floor", figure: "the owner's worst second, percent", play: less_than_its_floor },
+    Trial { name: "stops", figure: "percent of what all do half a second later", play: stops },
+];
+
+fn second(s: u64) -> Time {
+    Time::ZERO + Span::from_secs(s)
+}
+
+fn run(scene: &Scene, corrections: Corrections) -> Recording {
+    scene.play(|device| Gate::new(device, Settings { corrections, ..Settings::default() }))
+}
+
+fn closed(depths: &[u32]) -> Vec<Client> {
+    depths.iter().zip(0..).map(|(&depth, n)| Client::closed(ObjectId(n), depth)).collect()
+}
+
+fn scene(device: DeviceSpec, clients: Vec<Client>, floors: &[u64], seconds: u64, seed: u64) -> Scene {
+    let flat = Tree::flat(clients.iter().map(|client| client.object.0 + 1).max().unwrap_or(0));
+    let tree = floors.iter().zip(0..).fold(flat, |tree, (&floor, n)| tree.floor(n, floor));
+    Scene { device, clients, edits: tree.edits(), until: second(seconds), seed }
+}
+
+fn absence(every_ms: u64, length_ms: u64) -> Option<Absence> {
+    Some(Absence { every: Span::from_millis(every_ms), length: Span::from_millis(length_ms) })
+}
+
+/// 386 µs a turn and 6.6 µs a request.
+fn host(absence: Option<Absence>) -> DeviceSpec {
+    let (turn, request) = (Span::from_micros(386), Span::from_nanos(6_600));
+    DeviceSpec::of(Model::Host(Host { turn, request, absence, ..Host::default() }))
+}
+
+/// 85 000 a second.
+fn soft(absence: Option<Absence>) -> DeviceSpec {
+    DeviceSpec { queue_limit: Some(512), ..DeviceSpec::of(Model::Host(Host { absence, ..Host::default() })) }
+}
+
+fn servers(servers: u32) -> DeviceSpec {
+    DeviceSpec::of(Model::ParallelServers(ParallelServers { servers, ..ParallelServers::default() }))
+}
+
+/// All together from a second on.
+fn total(recording: &Recording, from: u64) -> f64 {
+    recording.total_rate(second(from), recording.until)
+}
+
+/// With floors, in percent of without.
+fn percent(mut scene: Scene, from: u64, corrections: Corrections) -> f64 {
+    let with = total(&run(&scene, corrections), from);
+    scene.edits.retain(|(_, edit)| matches!(edit, Edit::AddObject { .. }));
+    100.0 * with / total(&run(&scene, corrections), from)
+}
+
+/// The worst second of these floors from one on, in percent.
+fn worst(recording: &Recording, floors: &[u64], from: usize) -> f64 {
+    let of = |(track, &floor): (&simtest::Track, &u64)| {
+        let least = *track.per_second(recording.until)[from..].iter().min().expect("there are seconds");
+        100.0 * least as f64 / floor as f64
+    };
+    recording.tracks.iter().zip(floors).map(of).fold(f64::INFINITY, f64::min)
+}
+
+fn thinking(object: u32, depth: u32, least_us: u64, most_us: u64) -> Client {
+    let load = Load::Thinking { depth, least: Span::from_micros(least_us), most: Span::from_micros(most_us) };
+    Client { load, ..Client::closed(ObjectId(object), depth) }
+}
+
+fn edge(seed: u64, corrections: Corrections) -> f64 {
+    total(&run(&scene(host(None), closed(&[4, 128]), &[5_000], 10, seed), corrections), 4)
+}
+
+fn deep(seed: u64, corrections: Corrections) -> f64 {
+    let clients = closed(&[500, 500, 8_000]);
+    percent(scene(soft(absence(250, 20)), clients, &[19_850, 19_850], 8, seed), 1, corrections)
+}
+
+/// Half of the device is away from second 2 to 5; from the second after next the floors hold.
+fn back(seed: u64, corrections: Corrections) -> f64 {
+    let changes = vec![Change { at: second(2), percent: 33 }, Change { at: second(5), percent: 100 }];
+    let floors = [30_000, 15_000];
+    let device = DeviceSpec { changes, ..servers(8) };
+    worst(&run(&scene(device, closed(&[16, 8, 512]), &floors, 10, seed), corrections), &floors, 7)
+}
+
+/// One at a time gets 10 000 at most, beside depth 512.
+fn shallow(seed: u64, corrections: Corrections) -> f64 {
+    let scene = scene(servers(8), closed(&[1, 512]), &[20_000], 10, seed);
+    run(&scene, corrections).tracks[0].rate(second(2), second(10))
+}
+
+fn shallow_all(seed: u64, corrections: Corrections) -> f64 {
+    total(&run(&scene(servers(8), closed(&[1, 512]), &[20_000], 40, seed), corrections), 0)
+}
+
+fn away(seed: u64, corrections: Corrections) -> f64 {
+    percent(scene(host(absence(20, 40)), closed(&[4, 128]), &[5_000], 30, seed), 0, corrections)
+}
+
+fn leisurely(seed: u64) -> Scene {
+    let clients = vec![thinking(0, 64, 8_000, 12_000), Client::closed(ObjectId(1), 256)];
+    scene(soft(absence(250, 10)), clients, &[5_000], 10, seed)
+}
+
+fn leisure(seed: u64, corrections: Corrections) -> f64 {
+    percent(leisurely(seed), 1, corrections)
+}
+
+fn leisure_median(seed: u64, corrections: Corrections) -> f64 {
+    1.0 / run(&leisurely(seed), corrections).tracks[0].percentile(50.0, second(2), second(10)).as_secs_f64()
+}
+
+/// Floors that go and come back each second where the knee is far from where the search begins.
+fn known(seed: u64, corrections: Corrections) -> f64 {
+    let limits = |s: u64| if s.is_multiple_of(2) { floor(20_000) } else { qos::Limits::default() };
+    let set = |s: u64| Edit::SetLimits { object: ObjectId(0), limits: limits(s) };
+    let tree = (0..12).fold(Tree::flat(2), |tree, s| tree.at(second(s), set(s)));
+    let scene = Scene { edits: tree.edits(), ..scene(host(None), closed(&[40, 256]), &[], 12, seed) };
+    percent(scene, 2, corrections)
+}
+
+fn large(seed: u64, corrections: Corrections) -> f64 {
+    let flash = Flash {
+        channels: 4,
+        page: Bytes::kib(16),
+        read: Span::from_micros(100),
+        program: Span::from_micros(200),
+        collection: Some(Collection { every: Bytes::mib(4), stall: Span::from_millis(3) }),
+        pause: None,
+        flush: Span::from_micros(100),
+        trim: Span::from_micros(200),
+    };
+    let mut clients = closed(&[32, 128]);
+    clients[1].mix = Mix::Any(vec![Shape::Write(1 << 20)]);
+    worst(&run(&scene(DeviceSpec::of(Model::Flash(flash)), clients, &[12_750], 6, seed), corrections), &[12_750], 1)
+}
+
+/// A disk of 145 a second that owes 60 to an owner at depth 8.
+fn slow(seed: u64, corrections: Corrections) -> f64 {
+    let model = Disk { window: 8, trim: Span::from_millis(4), ..Disk::default() };
+    worst(&run(&scene(DeviceSpec::of(Model::Disk(model)), closed(&[8, 64]), &[45], 40, seed), corrections), &[45], 2)
+}
+
+/// Five minutes on 8 servers of 8 ms, 1000 a second: 125 for one at a time.
+fn shallow_slow(seed: u64, corrections: Corrections) -> f64 {
+    let model = ParallelServers { servers: 8, service: Span::from_millis(8), ..ParallelServers::default() };
+    percent(scene(DeviceSpec::of(Model::ParallelServers(model)), closed(&[1, 64]), &[200], 300, seed), 0, corrections)
+}
+
+/// An owner that asks a disk for 28 a second under a floor of 42.
+fn less_than_its_floor(seed: u64, corrections: Corrections) -> f64 {
+    let model = Disk { window: 8, trim: Span::from_millis(4), ..Disk::default() };
+    let reads = Client::open(ObjectId(0), 28).asking(Mix::Any(vec![Shape::Read(4096)]));
+    let clients = vec![reads, Client::closed(ObjectId(1), 128)];
+    let recording = run(&scene(DeviceSpec::of(Model::Disk(model)), clients, &[42], 12, seed), corrections);
+    worst(&recording, &[28], 1)
+}
+
+/// One at a time holds the others back to the last request, and stops at the third second.
+fn stops(seed: u64, corrections: Corrections) -> f64 {
+    let model = ParallelServers {
+        servers: 8,
+        service: Span::from_micros(400),
+        size_unit: Some(Bytes::kib(128)),
+        flush: Span::from_micros(400),
+        trim: Span::from_micros(800),
+    };
+    let one = Client::closed(ObjectId(1), 1).between(second(2), second(3));
+    let clients = vec![Client::open(ObjectId(0), 500), one, Client::closed(ObjectId(2), 128)];
+    let mut scene = scene(DeviceSpec::of(Model::ParallelServers(model)), clients, &[1_000, 2_300], 4, seed);
+    let later = second(3) + Span::from_millis(500);
+    let with = run(&scene, corrections).total_rate(later, scene.until);
+    scene.edits = Tree::flat(3).edits();
+    100.0 * with / run(&scene, corrections).total_rate(later, scene.until)
+}
