@@ -192,30 +192,35 @@ impl Knee {
             }
             Some(mut trial) => {
                 let standing = trial.note(pace, chance, self.corrections);
-                self.cap = if trial.first.is_some() { trial.above } else { trial.below };
-                match (standing, trial.less) {
-                    (Standing::Open, _) => self.trial = Some(trial),
-                    (Standing::More, false) => {
-                        (self.cap, self.rest) = (trial.above, search::REST);
-                        self.compare_with_more(round, throughput);
-                    }
-                    (Standing::More, true) => {
-                        self.cap = trial.above;
-                        self.rest(now);
-                    }
-                    (Standing::NoMore, false) => {
-                        (self.cap, self.usual) = (trial.below, throughput);
-                        self.rest(now);
-                    }
-                    (Standing::NoMore, true) => {
-                        (self.cap, self.rest) = (trial.below, search::REST);
-                        self.compare_with_less(now, round);
-                    }
-                }
+                self.go_on(now, round, throughput, standing, trial);
             }
         }
         let skip = if self.trial.is_some() { requests as u64 } else { 0 };
         self.meter = Meter { skip, since: now, ..Meter::default() };
+    }
+
+    /// A level of a comparison was measured: goes on with it, or with what follows from it.
+    fn go_on(&mut self, now: Time, round: &Round, throughput: f64, standing: Standing, trial: Trial) {
+        self.cap = if trial.first.is_some() { trial.above } else { trial.below };
+        match (standing, trial.less) {
+            (Standing::Open, _) => self.trial = Some(trial),
+            (Standing::More, false) => {
+                (self.cap, self.rest) = (trial.above, search::REST);
+                self.compare_with_more(round, throughput);
+            }
+            (Standing::More, true) => {
+                self.cap = trial.above;
+                self.rest(now);
+            }
+            (Standing::NoMore, false) => {
+                (self.cap, self.usual) = (trial.below, throughput);
+                self.rest(now);
+            }
+            (Standing::NoMore, true) => {
+                (self.cap, self.rest) = (trial.below, search::REST);
+                self.compare_with_less(now, round);
+            }
+        }
     }
 
     /// Whether a larger level is being measured: it need not be used up. Where what is asked for
