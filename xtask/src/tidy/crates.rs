@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 22] = [
+const PURE: [&str; 23] = [
     "admin", "array", "block", "cache", "capacity", "fio", "history", "levels", "map", "nbd", "nearest", "nfs", "oltp",
-    "ontap", "orion", "qos", "ramp", "ranread", "report", "stats", "tiers", "workload",
+    "ontap", "orion", "qos", "ramp", "ranread", "report", "stats", "tiers", "tree", "workload",
 ];
 /// Touches the world.
 const ADAPTERS: [&str; 10] =

@@ -1,0 +1,126 @@
+//! Pages that came free: cleared, then free. Nobody ever reads what another file had there.
+//!
+//! ```text
+//!   free'd ──► the record is durable, no request goes there ──► zeroes ──► flush ──► given out
+//! ```
+//! Before the record is durable the pages are the file's again after a power loss. Which of them
+//! are clear is not kept: a start clears all that were ever given out and are no file's, and most
+//! of those are clear already, which costs nothing.
+
+use crate::file_tree::{FileTree, Job, TreeCommand};
+use crate::limits::PAGE_BYTES;
+use crate::runs::Run;
+use block::Fault;
+use std::collections::VecDeque;
+
+/// Runs that are cleared with one flush.
+const BATCH: usize = 64;
+
+/// What waits and what is under way.
+#[derive(Debug, Default)]
+pub(crate) struct Clearing {
+    waiting: VecDeque<Freed>,
+    batch: Vec<Run>,
+    /// Commands of the batch under way.
+    left: usize,
+    phase: Phase,
+    /// One of them has failed.
+    failed: bool,
+}
+
+#[derive(Debug)]
+struct Freed {
+    run: Run,
+    /// The record that frees it.
+    record: u64,
+    /// The last request that may still go there.
+    ticket: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Idle,
+    Zeroes,
+    Flush,
+}
+
+impl Clearing {
+    /// What a start found.
+    pub fn after(runs: impl Iterator<Item = Run>) -> Clearing {
+        let waiting = runs.map(|run| Freed { run, record: 0, ticket: 0 }).collect();
+        Clearing { waiting, ..Clearing::default() }
+    }
+
+    /// Runs that are not free yet.
+    pub fn len(&self) -> usize {
+        self.waiting.len() + self.batch.len()
+    }
+}
+
+impl FileTree {
+    /// Runs that came free and are not given out yet.
+    pub fn to_be_cleared(&self) -> usize {
+        self.clearing.len() + self.state.freed.len()
+    }
+
+    pub(crate) fn queue_freed(&mut self) {
+        let (record, ticket) = (self.mark(), self.tickets.last());
+        let freed = self.state.freed.drain(..).map(|run| Freed { run, record, ticket });
+        self.clearing.waiting.extend(freed);
+    }
+
+    pub(crate) fn step_clearing(&mut self) {
+        if self.clearing.phase != Phase::Idle || self.failed || self.starved {
+            return;
+        }
+        let (durable, tickets) = (self.journal.durable, &self.tickets);
+        while self.clearing.batch.len() < BATCH
+            && let Some(freed) = self.clearing.waiting.front()
+            && freed.record <= durable
+            && tickets.are_over(freed.ticket)
+        {
+            let run = freed.run;
+            self.clearing.waiting.pop_front();
+            self.clearing.batch.push(run);
+        }
+        if self.clearing.batch.is_empty() {
+            // Nobody else may ask for the record that they wait for.
+            self.journal.wanted |= !self.clearing.waiting.is_empty() && !self.pending.is_empty();
+            return;
+        }
+        (self.clearing.phase, self.clearing.left) = (Phase::Zeroes, self.clearing.batch.len());
+        for run in self.clearing.batch.clone() {
+            let (at, len) = (run.at * PAGE_BYTES, run.pages * PAGE_BYTES);
+            self.command(Job::Clear, |token| TreeCommand::Zero { token, at, len, durable: false });
+        }
+    }
+
+    pub(crate) fn clear_done(&mut self, result: Result<(), Fault>) {
+        self.clearing.failed |= result.is_err();
+        self.clearing.left -= 1;
+        if self.clearing.left > 0 {
+            return;
+        }
+        let failed = std::mem::take(&mut self.clearing.failed);
+        match self.clearing.phase {
+            Phase::Zeroes if !failed => {
+                (self.clearing.phase, self.clearing.left) = (Phase::Flush, 1);
+                self.command(Job::Clear, |token| TreeCommand::Flush { token });
+            }
+            Phase::Flush if !failed => {
+                self.clearing.phase = Phase::Idle;
+                for run in std::mem::take(&mut self.clearing.batch) {
+                    self.space.give(run);
+                }
+            }
+            // All of them once more, with the next tick.
+            _ => {
+                self.clearing.phase = Phase::Idle;
+                let again = std::mem::take(&mut self.clearing.batch).into_iter();
+                self.clearing.waiting.extend(again.map(|run| Freed { run, record: 0, ticket: 0 }));
+                self.starved |= !self.failed;
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The state machine: changes come in, commands go to the maps' tree, their ends come back.
+//!
+//! ```text
+//!   change ──► state (seen at once) ──► pending ──► record ──► durable(): whoever waits for it is answered
+//!                  │                                   └─ enough of them: image, then head, beside later records
+//!                  └─ pages that came free ──► cleared, once that is durable and no request is under way to them
+//!                                              └─► the record of it is durable ──► given out again
+//! ```
+
+use crate::clearing::Clearing;
+use crate::image::ImageWriter;
+use crate::item::Item;
+use crate::journal::Journal;
+use crate::limits::{PENDING_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::refusal::TreeRefusal;
+use crate::space::Space;
+use crate::state::State;
+use crate::tails::Tails;
+use crate::tickets::Tickets;
+use block::Fault;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+/// What is to be done to a volume's tree in the maps. Commands run side by side; each ends by
+/// [`FileTree::done`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreeCommand {
+    /// Write bytes of our own.
+    Write {
+        /// Its name.
+        token: u32,
+        /// First byte.
+        at: u64,
+        /// What: a multiple of 4 KiB, and at most [`RECORD_BYTES_MAX`].
+        bytes: Vec<u8>,
+        /// Durable before it is done.
+        durable: bool,
+    },
+    /// Make bytes read as zeroes.
+    Zero {
+        /// Its name.
+        token: u32,
+        /// First byte.
+        at: u64,
+        /// Bytes.
+        len: u64,
+        /// Durable before it is done.
+        durable: bool,
+    },
+    /// Make all that ended before durable.
+    Flush {
+        /// Its name.
+        token: u32,
+    },
+}
+
+/// What a command is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    Record,
+    Image,
+    Clear,
+    Tail,
+}
+
+/// All files of a volume. See the crate's head.
+#[derive(Debug)]
+pub struct FileTree {
+    pub(crate) state: State,
+    pub(crate) space: Space,
+    /// Changes that no record has yet.
+    pub(crate) pending: Vec<u8>,
+    /// Nodes of which no record has what is known of them.
+    pub(crate) dirty: BTreeSet<u32>,
+    pub(crate) journal: Journal,
+    pub(crate) image: Option<ImageWriter>,
+    pub(crate) clearing: Clearing,
+    pub(crate) tails: Tails,
+    pub(crate) tickets: Tickets,
+    /// Pages that files may have.
+    pub(crate) limit: u64,
+    pub(crate) next_number: u32,
+    pub(crate) last_generation: u64,
+    /// Something could not be made durable.
+    pub(crate) failed: bool,
+    /// There was no space for a record or an image: nothing is tried until [`FileTree::tick`].
+    pub(crate) starved: bool,
+    commands: VecDeque<TreeCommand>,
+    jobs: HashMap<u32, Job>,
+    next_token: u32,
+}
+
+impl FileTree {
+    pub(crate) fn new(state: State, journal: Journal) -> FileTree {
+        let (space, clearing) = (Space::behind(state.reserved), Clearing::after(state.unowned().iter()));
+        let next_number = state.nodes.keys().next_back().map_or(2, |last| last.saturating_add(1).max(2));
+        let last_generation = state.nodes.values().map(|node| node.info.generation).max().unwrap_or(0);
+        FileTree {
+            state,
+            space,
+            pending: Vec::new(),
+            dirty: BTreeSet::new(),
+            journal,
+            image: None,
+            clearing,
+            tails: Tails::default(),
+            tickets: Tickets::default(),
+            limit: u64::MAX,
+            next_number,
+            last_generation,
+            failed: false,
+            starved: false,
+            commands: VecDeque::new(),
+            jobs: HashMap::new(),
+            next_token: 0,
+        }
+    }
+
+    /// The number of the last record that is durable.
+    pub fn durable(&self) -> u64 {
+        self.journal.durable
+    }
+
+    /// Has all that was changed become durable; it is when [`FileTree::durable`] has the number
+    /// that this returns.
+    pub fn want(&mut self) -> u64 {
+        self.journal.wanted = true;
+        self.mark()
+    }
+
+    /// The record that has all that was changed.
+    pub(crate) fn mark(&self) -> u64 {
+        self.journal.sequence + u64::from(!self.pending.is_empty())
+    }
+
+    /// Has everything become durable that is not, and tries again what found no space. Call it now
+    /// and then: a client that never asks for it loses no more than what it wrote since.
+    pub fn tick(&mut self) -> u64 {
+        self.starved = false;
+        while self.pending.len() < PENDING_BYTES_MAX
+            && let Some(number) = self.dirty.pop_first()
+        {
+            self.put_node(number);
+        }
+        self.want()
+    }
+
+    /// Begins what is due. Call it after a round of changes and ends: all of the round share one
+    /// record.
+    pub fn advance(&mut self) {
+        self.queue_freed();
+        self.step_tails();
+        self.step_clearing();
+        self.start_record();
+        self.step_image();
+    }
+
+    /// The next command.
+    pub fn next_command(&mut self) -> Option<TreeCommand> {
+        self.commands.pop_front()
+    }
+
+    /// A command has ended.
+    ///
+    /// # Panics
+    /// No command of that name is under way.
+    pub fn done(&mut self, token: u32, result: Result<(), Fault>) {
+        match self.jobs.remove(&token).expect("a command ends once") {
+            Job::Record => self.record_done(result),
+            Job::Image => self.image_done(result),
+            Job::Clear => self.clear_done(result),
+            Job::Tail => self.tail_done(result),
+        }
+    }
+
+    /// Whether commands are under way, or would be begun by [`FileTree::advance`].
+    pub fn is_busy(&self) -> bool {
+        !self.jobs.is_empty() || !self.commands.is_empty() || self.journal.wanted && !self.pending.is_empty()
+    }
+
+    /// Whether something could not be made durable: what was changed since the last record that is
+    /// will not be, and nothing is changed any more.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Bytes of data that files may have from now on, as far as they have no more already.
+    pub fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes / crate::limits::PAGE_BYTES;
+    }
+
+    /// Bytes of data that files may have, and that they have.
+    pub fn space(&self) -> (u64, u64) {
+        let pages = |pages: u64| pages.saturating_mul(crate::limits::PAGE_BYTES);
+        (pages(self.limit), pages(self.state.owned))
+    }
+
+    /// Files, folders and symbolic links, the folder at the top among them.
+    pub fn nodes(&self) -> u64 {
+        self.state.nodes.len() as u64
+    }
+
+    /// Whether something may be changed now.
+    pub(crate) fn admit(&self) -> Result<(), TreeRefusal> {
+        match () {
+            () if self.failed => Err(TreeRefusal::Failed),
+            () if self.starved => Err(TreeRefusal::NoSpace),
+            // What is pending, what is begun beside it, and as much for what ends meanwhile.
+            () if self.pending.len() > PENDING_BYTES_MAX || self.journal.room() < 3 * RECORD_BYTES_MAX as u64 => {
+                Err(TreeRefusal::Busy)
+            }
+            () => Ok(()),
+        }
+    }
+
+    /// Has there be pages to give out soon. Where some were given out before, it is done at a
+    /// start, and else with the first file.
+    pub(crate) fn reserve(&mut self) {
+        if let Some(run) = self.space.lacks() {
+            self.change(&Item::Reserve { end: run.end() });
+            self.space.reserve(self.mark(), run);
+            self.journal.wanted = true;
+        }
+    }
+
+    /// Makes a change; the next record has it.
+    pub(crate) fn change(&mut self, item: &Item<'_>) {
+        self.state.apply(item);
+        item.put(&mut self.pending);
+    }
+
+    /// The next record has what is known of a node now.
+    pub(crate) fn put_node(&mut self, number: u32) {
+        self.dirty.remove(&number);
+        if let Some(item) = self.state.node_item(number) {
+            item.put(&mut self.pending);
+        }
+    }
+
+    pub(crate) fn command(&mut self, job: Job, command: impl FnOnce(u32) -> TreeCommand) {
+        let token = self.next_token;
+        self.next_token = self.next_token.wrapping_add(1);
+        self.jobs.insert(token, job);
+        self.commands.push_back(command(token));
+    }
+}

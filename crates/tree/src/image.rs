@@ -1,0 +1,176 @@
+//! Images: everything that there is, written beside later records, so that the log stays short.
+//!
+//! What is written meanwhile may have changes that come later than the image began. That does no
+//! harm: all of them are in records behind it, which are played on top, and each says what is and
+//! not what changed. The head that names the image is written when those records are durable.
+
+use crate::file_tree::{FileTree, Job, TreeCommand};
+use crate::item::Item;
+use crate::limits::{HEADS, IMAGE_BYTES_MAX, IMAGES, PAGE_BYTES};
+use crate::node::Content;
+use crate::record::Head;
+use block::Fault;
+
+/// Bytes that are written at a time: put together in some 0.1 ms.
+const PIECE: usize = 128 << 10;
+
+/// An image under way.
+#[derive(Debug)]
+pub(crate) struct ImageWriter {
+    /// What it becomes.
+    head: Head,
+    cursor: Cursor,
+    /// Items that no piece has yet.
+    bytes: Vec<u8>,
+    phase: Phase,
+    /// A command of it is under way.
+    flying: bool,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cursor {
+    /// The node of that number or the next one.
+    Node(u32),
+    /// Of that node, what is in it from a cookie or page on.
+    Within(u32, u64),
+    /// Which pages are given out.
+    Reserved,
+    End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Pieces,
+    /// Everything that it may have must be durable in records, too.
+    Records(u64),
+    Flush,
+    Head,
+}
+
+impl FileTree {
+    /// Begins an image if one is due, or goes on with it.
+    pub(crate) fn step_image(&mut self) {
+        if self.failed || self.starved {
+            return;
+        }
+        if self.image.is_none() {
+            if !self.journal.is_image_due() {
+                return;
+            }
+            let journal = &self.journal;
+            let head = Head {
+                generation: journal.head.generation + 1,
+                // The record under way is played again.
+                sequence: journal.durable,
+                image_len: 0,
+                image_crc: 0,
+                log: journal.log as u32,
+                log_at: journal.at,
+            };
+            let (cursor, bytes, phase) = (Cursor::Node(0), Vec::new(), Phase::Pieces);
+            self.image = Some(ImageWriter { head, cursor, bytes, phase, flying: false });
+        }
+        if let Some(mut image) = self.image.take_if(|image| !image.flying) {
+            self.step_phase(&mut image);
+            self.image = Some(image);
+        }
+    }
+
+    fn step_phase(&mut self, image: &mut ImageWriter) {
+        if image.phase == Phase::Pieces {
+            while image.bytes.len() < PIECE && image.cursor != Cursor::End {
+                image.cursor = self.put_next(image.cursor, &mut image.bytes);
+            }
+            if image.cursor == Cursor::End && image.bytes.is_empty() {
+                image.phase = Phase::Records(self.want());
+                self.start_record();
+            }
+        }
+        if let Phase::Records(mark) = image.phase
+            && self.journal.durable >= mark
+        {
+            image.phase = Phase::Flush;
+        }
+        let which = (image.head.generation % 2) as usize;
+        match image.phase {
+            Phase::Pieces => {
+                let rest = image.bytes.split_off(image.bytes.len().min(PIECE));
+                let mut piece = std::mem::replace(&mut image.bytes, rest);
+                let at = IMAGES[which] + image.head.image_len;
+                image.head.image_crc = crc32c::crc32c_append(image.head.image_crc, &piece);
+                image.head.image_len += piece.len() as u64;
+                debug_assert!(image.head.image_len < IMAGE_BYTES_MAX, "nodes and pages have limits");
+                piece.resize(piece.len().next_multiple_of(PAGE_BYTES as usize), 0);
+                self.command(Job::Image, |token| TreeCommand::Write { token, at, bytes: piece, durable: false });
+            }
+            Phase::Records(_) => return,
+            Phase::Flush => self.command(Job::Image, |token| TreeCommand::Flush { token }),
+            Phase::Head => {
+                let bytes = image.head.bytes();
+                self.command(Job::Image, |token| TreeCommand::Write { token, at: HEADS[which], bytes, durable: true });
+            }
+        }
+        image.flying = true;
+    }
+
+    pub(crate) fn image_done(&mut self, result: Result<(), Fault>) {
+        let Some(mut image) = self.image.take() else { return };
+        image.flying = false;
+        match (image.phase, result) {
+            // Perhaps it is there all the same, and then its image must stay as it is.
+            (Phase::Head, Err(fault)) if fault != Fault::NoSpace => self.failed = true,
+            // Another one is begun with the next tick.
+            (_, Err(_)) => self.starved |= !self.failed,
+            (Phase::Head, Ok(())) => {
+                let (sequence, head) = (self.journal.durable, image.head);
+                self.journal.used = (sequence - head.sequence) * PAGE_BYTES;
+                self.journal.head = head;
+            }
+            (phase, Ok(())) => {
+                image.phase = if phase == Phase::Flush { Phase::Head } else { phase };
+                self.image = Some(image);
+            }
+        }
+    }
+
+    /// Appends what is next, and says what comes then.
+    fn put_next(&self, cursor: Cursor, out: &mut Vec<u8>) -> Cursor {
+        match cursor {
+            Cursor::Node(from) => match self.state.nodes.range(from..).next() {
+                Some((number, _)) => {
+                    self.state.node_item(*number).iter().for_each(|item| item.put(out));
+                    Cursor::Within(*number, 0)
+                }
+                None => Cursor::Reserved,
+            },
+            Cursor::Within(number, from) => {
+                let next = self.put_within(number, from, out);
+                next.map_or(Cursor::Node(number + 1), |next| Cursor::Within(number, next))
+            }
+            Cursor::Reserved => {
+                Item::Reserve { end: self.state.reserved }.put(out);
+                Cursor::End
+            }
+            Cursor::End => Cursor::End,
+        }
+    }
+
+    /// One entry of a folder, or one run of a file.
+    fn put_within(&self, number: u32, from: u64, out: &mut Vec<u8>) -> Option<u64> {
+        match &self.state.nodes.get(&number)?.content {
+            Content::File(extents) => {
+                let (page, run) = extents.from(from).next()?;
+                Item::Extent { number, page, run }.put(out);
+                Some(page + run.pages)
+            }
+            Content::Folder(folder) => {
+                let (cookie, named) = folder.by_cookie.range(from..).next()?;
+                let (cookie, child) = (*cookie, named.number);
+                Item::Entry { folder: number, cookie, number: child, name: &named.name }.put(out);
+                Some(cookie + 1)
+            }
+            Content::Link(_) => None,
+        }
+    }
+}

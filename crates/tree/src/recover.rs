@@ -1,0 +1,172 @@
+//! A volume's files out of its tree in the maps: the newest image, and the records behind it.
+
+use crate::file_tree::FileTree;
+use crate::item::{Item, ItemError};
+use crate::journal::Journal;
+use crate::limits::{DATA_PAGES, HEADS, IMAGE_BYTES_MAX, IMAGES, LOG_BYTES, LOGS, PAGE_BYTES, RECORD_BYTES_MAX};
+use crate::record::{HEAD_BYTES, Head, RECORD_HEAD, read_record, record_len};
+use crate::state::State;
+use block::Fault;
+
+/// Reads a volume's tree while nobody changes it.
+pub trait TreeMedia {
+    /// Fills `buf` from byte `at` on; what was never written reads as zeroes.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn read(&mut self, at: u64, buf: &mut [u8]) -> Result<(), Fault>;
+}
+
+/// Why a volume's files cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TreeError {
+    /// The storage failed.
+    #[error("the storage failed ({fault:?}) at byte {at}")]
+    Read {
+        /// Where.
+        at: u64,
+        /// How.
+        fault: Fault,
+    },
+    /// Another version of this program wrote them.
+    #[error("are of version {0}, and this program knows version 1")]
+    Version(u32),
+    /// The image is not what was written.
+    #[error("the image of {0} bytes is damaged")]
+    Image(u64),
+    /// The heads are damaged.
+    #[error("both heads are damaged")]
+    Heads,
+    /// A record that was written whole is none.
+    #[error("record {0} is damaged")]
+    Record(u64),
+}
+
+/// Bytes of an image that are read at a time.
+const CHUNK: usize = 1 << 20;
+
+impl FileTree {
+    /// Reads a volume's files. A tree that nothing was ever written to has the top alone.
+    ///
+    /// # Errors
+    /// They are damaged, or cannot be read.
+    pub fn recover(media: &mut dyn TreeMedia) -> Result<FileTree, TreeError> {
+        let head = newest_head(media)?;
+        let mut state = State::new();
+        play_image(media, &head, &mut state)?;
+        let mut played = Played { log: head.log as usize, at: head.log_at, used: 0, sequence: head.sequence };
+        while let Some(items) = next_record(media, &head, &mut played)? {
+            let mut rest = &items[..];
+            while !rest.is_empty() {
+                let item = Item::take(&mut rest).map_err(|_| TreeError::Record(played.sequence))?;
+                state.apply(&item);
+            }
+        }
+        // They are among all that no file has.
+        state.freed.clear();
+        let Played { log, at, used, sequence } = played;
+        let mut tree = FileTree::new(state, Journal::behind(head, sequence, (log, at), used));
+        tree.cut_beyond_ends();
+        if tree.state.reserved > DATA_PAGES.0 {
+            tree.reserve();
+        }
+        Ok(tree)
+    }
+
+    /// Pages beyond the end of a file belong to writes that nobody was told to be durable.
+    fn cut_beyond_ends(&mut self) {
+        let beyond = |(number, node): (&u32, &crate::node::Node)| {
+            let page = node.info.size.div_ceil(PAGE_BYTES);
+            node.extents()?.from(page).next().or_else(|| {
+                let (first, run) = node.extents()?.before(page)?;
+                (first + run.pages > page).then_some((first, run))
+            })?;
+            Some((*number, page))
+        };
+        let found: Vec<(u32, u64)> = self.state.nodes.iter().filter_map(beyond).collect();
+        for (number, page) in found {
+            self.change(&Item::Cut { number, page });
+        }
+    }
+}
+
+fn read(media: &mut dyn TreeMedia, at: u64, len: usize) -> Result<Vec<u8>, TreeError> {
+    let mut bytes = vec![0; len];
+    media.read(at, &mut bytes).map_err(|fault| TreeError::Read { at, fault })?;
+    Ok(bytes)
+}
+
+/// The newest of the two heads. One that was being written when the server died is none; the first
+/// one ever leaves no other, and then the log begins with the first record.
+fn newest_head(media: &mut dyn TreeMedia) -> Result<Head, TreeError> {
+    let (mut newest, mut is_blank) = (None::<Head>, true);
+    for at in HEADS {
+        let bytes = read(media, at, HEAD_BYTES)?;
+        let head = Head::read(&bytes).map_err(TreeError::Version)?;
+        is_blank &= bytes.iter().all(|byte| *byte == 0);
+        newest = newest.into_iter().chain(head).max_by_key(|head| head.generation);
+    }
+    if let Some(head) = newest {
+        return Ok(head);
+    }
+    let first = read(media, LOGS[0], RECORD_BYTES_MAX)?;
+    if is_blank || read_record(&first, 1).is_some() { Ok(Head::default()) } else { Err(TreeError::Heads) }
+}
+
+fn play_image(media: &mut dyn TreeMedia, head: &Head, state: &mut State) -> Result<(), TreeError> {
+    let damaged = TreeError::Image(head.image_len);
+    if head.image_len >= IMAGE_BYTES_MAX {
+        return Err(damaged);
+    }
+    let base = IMAGES[(head.generation % 2) as usize];
+    let (mut done, mut crc, mut bytes) = (0, 0, Vec::new());
+    while done < head.image_len {
+        let len = (head.image_len - done).min(CHUNK as u64) as usize;
+        let chunk = read(media, base + done, len)?;
+        crc = crc32c::crc32c_append(crc, &chunk);
+        bytes.extend_from_slice(&chunk);
+        done += len as u64;
+        let mut rest = &bytes[..];
+        loop {
+            match Item::take(&mut rest) {
+                Ok(item) => state.apply(&item),
+                // It goes on in the next chunk.
+                Err(ItemError::Short) => break,
+                Err(ItemError::Wrong) => return Err(damaged),
+            }
+        }
+        bytes = rest.to_vec();
+    }
+    if bytes.is_empty() && crc == head.image_crc { Ok(()) } else { Err(damaged) }
+}
+
+struct Played {
+    log: usize,
+    at: u64,
+    used: u64,
+    sequence: u64,
+}
+
+/// The items of the next record, if there is one: behind the last, or at the beginning of the other
+/// log.
+fn next_record(media: &mut dyn TreeMedia, head: &Head, played: &mut Played) -> Result<Option<Vec<u8>>, TreeError> {
+    let other = (1 - head.log as usize, 0);
+    let places = [Some((played.log, played.at)), (played.log == head.log as usize).then_some(other)];
+    for (log, at) in places.into_iter().flatten() {
+        if at + RECORD_HEAD as u64 > LOG_BYTES {
+            continue;
+        }
+        let begin = read(media, LOGS[log] + at, PAGE_BYTES as usize)?;
+        let Some(len) = record_len(&begin).filter(|len| *len <= RECORD_BYTES_MAX && at + *len as u64 <= LOG_BYTES)
+        else {
+            continue;
+        };
+        let bytes = read(media, LOGS[log] + at, len)?;
+        if let Some(items) = read_record(&bytes, played.sequence + 1) {
+            let used = played.used + len as u64;
+            *played = Played { log, at: at + len as u64, used, sequence: played.sequence + 1 };
+            return Ok(Some(items.to_vec()));
+        }
+    }
+    Ok(None)
+}
