@@ -1,7 +1,7 @@
 //! `volume clone` and `volume file clone`: volumes, LUNs and files that begin as others are, and
 //! take space only for what is written to either. A clone carries no policy of its parent.
 
-use super::snapshot::leaf_at;
+use super::snapshot::{known_paths, leaf_at};
 use super::{AdminError, Answer, Assigned, CloneOrigin, Errand, ObjectDetails, Obstacle, SnapshotLeaf, list, whole};
 use block::ObjectId;
 use ontap::catalogue::{CloneCommand, FileCloneCreate, VolumeCloneCreate};
@@ -26,7 +26,7 @@ impl Errand<'_> {
         let leaves = self.leaves_to_clone(parent, create.parent_snapshot.as_ref(), create)?;
         let size = self.registry.object(parent).map_or(0, |object| object.size().allocated.0);
         // One that was shrunk since the snapshot must hold what the snapshot has.
-        let size = size.max(leaves.iter().map(|leaf| leaf.size).sum());
+        let size = size.max(leaves.iter().map(|leaf| self.needed_by(leaf)).sum());
         let (volume, change) = self.registry.add_volume(svm, create.flexclone.as_str(), whole(size, 0))?;
         self.take(change);
         let snapshot = create.parent_snapshot.as_ref().map(ToString::to_string);
@@ -84,7 +84,7 @@ impl Errand<'_> {
             }
         };
         let source = leaf_at(&leaves, create.source_path.as_str()).ok_or_else(|| {
-            let known: Vec<_> = leaves.iter().map(SnapshotLeaf::path).collect();
+            let known = known_paths(&leaves);
             let path = &create.source_path;
             let text = format!("{place} has no LUN or file {path}; it has: {}", list(&known));
             Obstacle::NoSource.told(text).given(path).about(&place)

@@ -153,7 +153,7 @@ mod tests {
         administration.take_back(unmounted.undo);
         assert_eq!(administration, was);
         let gone = run(&mut administration, "volume delete u").unwrap();
-        assert!(matches!(gone.effects[..], [Effect::Junction { .. }]));
+        assert!(matches!(gone.effects[..], [Effect::Remove { .. }, Effect::Junction { .. }]));
         assert!(!administration.details.contains_key(&object), "nothing is kept of what is gone");
     }
 

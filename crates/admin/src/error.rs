@@ -121,6 +121,8 @@ obstacles! {
     NotEmpty = 8, InUse, None;
     /// It has snapshots that would be lost.
     HasSnapshots = 8, InUse, None;
+    /// Clients made files there that would be lost, or hidden.
+    FilesOfClients = 8, InUse, None;
     /// Clients are connected to it.
     Connected = 8, InUse, None;
     /// It has volumes.

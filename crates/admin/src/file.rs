@@ -29,6 +29,7 @@ impl Errand<'_> {
         let volume = self.known_volume(svm, create.volume.as_str())?;
         let size = leaf_bytes(create.size, self.units)?;
         self.check_room(volume, size, 0)?;
+        self.check_free_of_files(volume, create.file.as_str())?;
         let (file, change) = self.registry.add_file(volume, create.file.as_str(), whole(size, 0))?;
         self.take(change);
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());

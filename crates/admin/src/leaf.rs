@@ -56,7 +56,7 @@ impl Errand<'_> {
     /// Whether a volume has room for a LUN or file of `size` bytes in place of one of `old` bytes.
     pub(super) fn check_room(&self, volume: ObjectId, size: u64, old: u64) -> Result<(), AdminError> {
         let all = self.registry.object(volume).map_or(0, |object| object.size().allocated.0);
-        let left = all.saturating_sub(self.taken_in(volume) - old);
+        let left = all.saturating_sub(self.taken_in(volume) - old).saturating_sub(self.at.world.files(volume).bytes);
         if size <= left {
             return Ok(());
         }
@@ -74,6 +74,29 @@ impl Errand<'_> {
         match object.kind().is_leaf() {
             true => object.size().allocated.0,
             false => object.children().map(|child| self.taken_in(child)).sum(),
+        }
+    }
+
+    /// Whether a name at the top of a volume is free of what clients made there.
+    pub(super) fn check_free_of_files(&self, volume: ObjectId, path: &str) -> Result<(), AdminError> {
+        let name = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        if !self.at.world.has_file(volume, name) {
+            return Ok(());
+        }
+        let at = path_of(self.registry, volume).unwrap_or_default();
+        let text = format!("{at}: clients made something named {name} there; choose another name, or remove it first");
+        Err(Obstacle::FilesOfClients.told(text).given(name).about(at).into())
+    }
+
+    /// Whether clients made nothing on a volume that would be lost with it.
+    pub(super) fn check_no_files(&self, volume: ObjectId) -> Result<(), AdminError> {
+        match self.at.world.files(volume).count {
+            0 => Ok(()),
+            count => {
+                let path = path_of(self.registry, volume).unwrap_or_default();
+                let text = format!("{path}: still holds {count} files and folders of clients; remove them first");
+                Err(Obstacle::FilesOfClients.told(text).about(path).into())
+            }
         }
     }
 
@@ -131,9 +154,9 @@ mod tests {
             ("lun delete /vol/v/l -force", 1, true),
             ("volume file delete /f -volume v", 1, false),
             ("volume file delete /f -volume v -force", 1, true),
-            // The LUN and the file are restored, the later LUN is deleted.
-            ("volume snapshot restore v -snapshot one", 3, false),
-            ("volume snapshot restore v -snapshot one -force", 3, true),
+            // The LUN, the file and clients' files are restored, the later LUN is deleted.
+            ("volume snapshot restore v -snapshot one", 4, false),
+            ("volume snapshot restore v -snapshot one -force", 4, true),
             ("volume snapshot restore-file v -snapshot one -path /l -force", 1, true),
             ("volume snapshot delete v -snapshot one", 0, false),
             ("lun move-in-volume /vol/v/l -new-path /vol/v/m", 0, false),

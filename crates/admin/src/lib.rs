@@ -58,12 +58,12 @@ pub use history::{Done, Stretch};
 pub use login::{Login, LoginChange, LoginScope};
 pub use partitions::{CacheMemory, CachePartition, DEFAULT_PARTITION, PARTITIONS_MAX, Partitions};
 pub use sample::{CacheSeen, LinkSeen, Missed, Sample, SampleKind, SecondSeen, Seen, main_cause};
-pub use size::LEAF_BYTES_MAX;
+pub use size::{FILES_BYTES, LEAF_BYTES_MAX};
 pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
 pub use undo::{Touched, Undo};
 pub use workload::workload_name;
-pub use world::{Aggregate, At, HourDone, MemoryPart, Named, ServerSeen, World};
+pub use world::{Aggregate, At, FilesSeen, HourDone, MemoryPart, Named, ServerSeen, World};
 
 use block::{ObjectId, Time};
 use errand::{Assigned, Errand, list, path_of, whole};

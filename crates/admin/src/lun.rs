@@ -30,6 +30,9 @@ impl Errand<'_> {
         let volume = self.known_volume(svm, create.path.volume.as_str())?;
         let size = leaf_bytes(create.size, self.units)?;
         self.check_room(volume, size, 0)?;
+        let path = create.path.to_string();
+        let path_there = path.strip_prefix(&format!("/vol/{}", create.path.volume)).unwrap_or(&path);
+        self.check_free_of_files(volume, path_there)?;
         let (lun, change) = self.registry.add_lun(svm, &create.path.to_string(), whole(size, 0))?;
         self.take(change);
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());

@@ -26,6 +26,7 @@ impl Errand<'_> {
     fn create_qtree(&mut self, create: &QtreeCreate) -> Result<Answer, AdminError> {
         let svm = self.svm_of_volume(create.vserver.as_ref(), create.volume.as_str())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
+        self.check_free_of_files(volume, create.qtree.as_str())?;
         let (qtree, change) = self.registry.add_qtree(volume, create.qtree.as_str())?;
         self.take(change);
         self.assign(qtree, &Assigned { fixed: create.qos_policy_group.as_ref(), adaptive: None })?;

@@ -3,11 +3,18 @@
 
 use super::{AdminError, Answer, Effect, Errand};
 use block::ObjectId;
+use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
     /// Gives an object another name in its place: a path for a LUN or file, for others a plain
     /// name.
     pub(super) fn rename(&mut self, object: ObjectId, to: &str) -> Result<Answer, AdminError> {
+        let kind = self.registry.object(object).map(Object::kind);
+        if kind.is_some_and(|kind| kind.is_leaf() || kind == ObjectKind::Qtree) {
+            let volume = self.volume_of(object);
+            let there = format!("/vol/{}/", self.place_of(object).0);
+            self.check_free_of_files(volume, to.strip_prefix(&there).unwrap_or(to))?;
+        }
         let before = self.registry.object(object).map(|object| object.name().to_owned());
         let change = self.registry.rename(object, to)?;
         self.take(change);

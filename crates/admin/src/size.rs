@@ -15,6 +15,8 @@ const VOLUME_MAX: u64 = 300 << 40;
 
 /// The largest LUN or file: 128 TiB.
 pub const LEAF_BYTES_MAX: u64 = 128 << 40;
+/// Bytes of a volume's tree for the files of its clients: it takes what is written of it.
+pub const FILES_BYTES: u64 = LEAF_BYTES_MAX;
 
 /// The size of a volume as typed, in bytes.
 pub(super) fn volume_bytes(size: ontap::value::UnitSize, units: SizeUnits) -> Result<u64, AdminError> {
@@ -65,12 +67,14 @@ impl Administration {
         edits
     }
 
-    /// The bytes that an object takes with all that is in it; `used` says it of each LUN and file.
+    /// The bytes that an object takes with all that is in it; `used` says it of each LUN and file,
+    /// and of each volume for the files of its clients.
     pub fn used_in(&self, object: ObjectId, used: &dyn Fn(ObjectId) -> u64) -> u64 {
         used_in(&self.registry, object, used)
     }
 
-    /// The space that every volume uses, by path; `used` says it of each LUN and file.
+    /// The space that every volume uses, by path; `used` says it as for
+    /// [`Administration::used_in`].
     pub fn used_by_volume(&self, used: &dyn Fn(ObjectId) -> u64) -> Vec<(String, Bytes)> {
         let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
         let told = |volume: &Object| {
@@ -108,7 +112,10 @@ fn take_in(registry: &mut Registry, id: ObjectId, now: Time, used: &dyn Fn(Objec
 fn used_in(registry: &Registry, object: ObjectId, used: &dyn Fn(ObjectId) -> u64) -> u64 {
     match registry.object(object) {
         Some(object) if object.kind().is_leaf() => used(object.id()),
-        Some(object) => object.children().map(|child| used_in(registry, child, used)).sum(),
+        Some(object) => {
+            let own = if object.kind() == ObjectKind::Volume { used(object.id()) } else { 0 };
+            own + object.children().map(|child| used_in(registry, child, used)).sum::<u64>()
+        }
         None => 0,
     }
 }
@@ -228,7 +235,7 @@ mod tests {
             run(&mut administration, line);
         }
         let used = administration.used_by_volume(&|_| 1000);
-        assert_eq!(used, [("s:/vol/v".to_owned(), Bytes(2000)), ("s:/vol/w".to_owned(), Bytes(0))]);
+        assert_eq!(used, [("s:/vol/v".to_owned(), Bytes(3000)), ("s:/vol/w".to_owned(), Bytes(1000))]);
     }
 
     /// What was asked of the store.
@@ -285,10 +292,10 @@ mod tests {
         for (line, used, owned) in [
             ("help", 0, 0),
             ("lun show", 0, 0),
-            ("volume show", 3, 0),
-            ("volume show v", 2, 0),
+            ("volume show", 5, 0),
+            ("volume show v", 3, 0),
             ("volume show -fields size,uuid", 0, 0),
-            ("volume show -used >1GB -volume w", 1, 0),
+            ("volume show -used >1GB -volume w", 2, 0),
             ("volume show x", 0, 0),
             ("volume snapshot show", 0, 2),
             ("volume snapshot show -volume w", 0, 1),
@@ -297,8 +304,8 @@ mod tests {
             ("volume modify v -size 2TB", 0, 0),
             ("qos policy-group create f -max-throughput 5iops", 0, 0),
             ("volume modify v -qos-policy-group f", 0, 0),
-            ("volume modify w -qos-adaptive-policy-group a", 1, 0),
-            ("volume modify w -size 2TB", 1, 0),
+            ("volume modify w -qos-adaptive-policy-group a", 2, 0),
+            ("volume modify w -size 2TB", 2, 0),
         ] {
             let (answer, found_used, found_owned) = asked(line);
             assert_eq!((found_used, found_owned), (used, owned), "{line}\n{answer}");
@@ -323,7 +330,9 @@ mod tests {
         }
         assert_eq!(in_force(&administration, "v").1, Some(1000), "nothing used: the floor");
         let mut follow = |seconds: u64, used: u64| {
-            let edits = administration.follow_sizes(Time::from_nanos(seconds * 1_000_000_000), &|_: ObjectId| used);
+            // The volume's number is 2, and no client has made a file on it.
+            let used = |object: ObjectId| if object == ObjectId(2) { 0 } else { used };
+            let edits = administration.follow_sizes(Time::from_nanos(seconds * 1_000_000_000), &used);
             (edits.len(), in_force(&administration, "v").1)
         };
         // 0.8 TB used at 1500 a TB: 1200.

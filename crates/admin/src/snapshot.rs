@@ -1,7 +1,7 @@
 //! `volume snapshot`: a volume's LUNs and files as they were at one moment.
 
 use super::snapshots::SNAPSHOTS_MAX;
-use super::{AdminError, Answer, Effect, Errand, Obstacle, Snapshot, SnapshotLeaf, list, path_of};
+use super::{AdminError, Answer, Effect, Errand, FILES_BYTES, Obstacle, Snapshot, SnapshotLeaf, list, path_of};
 use block::ObjectId;
 use ontap::catalogue::{
     SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename, SnapshotRestore, SnapshotRestoreFile,
@@ -69,7 +69,7 @@ impl Errand<'_> {
         let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
         self.forced = restore.force.0;
         let volume = snapshot.volume;
-        self.check_fits(volume, snapshot.leaves.iter().map(|leaf| leaf.size).sum())?;
+        self.check_fits(volume, snapshot.leaves.iter().map(|leaf| self.needed_by(leaf)).sum())?;
         let live = self.leaves_in(volume);
         let of_snapshot = |live: &SnapshotLeaf| snapshot.leaves.iter().any(|leaf| is_same(leaf, live));
         for later in live.iter().filter(|live| !of_snapshot(live)) {
@@ -88,7 +88,7 @@ impl Errand<'_> {
         let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
         let leaf = leaf_at(&snapshot.leaves, restore.path.as_str())
             .ok_or_else(|| {
-                let known: Vec<_> = snapshot.leaves.iter().map(SnapshotLeaf::path).collect();
+                let known = known_paths(&snapshot.leaves);
                 let (name, path) = (&snapshot.name, &restore.path);
                 let text = format!("snapshot {name} has no LUN or file {path}; it has: {}", list(&known));
                 Obstacle::NoSource.told(text).given(path).about(format_args!("snapshot {name}"))
@@ -109,8 +109,13 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
+    /// Bytes that a volume must have for what a snapshot has.
+    pub(super) fn needed_by(&self, leaf: &SnapshotLeaf) -> u64 {
+        if leaf.is_files() { self.at.world.used(leaf.tree) } else { leaf.size }
+    }
+
     fn restore_leaf(&mut self, live: &SnapshotLeaf, from: &SnapshotLeaf) -> Result<(), AdminError> {
-        if live.size != from.size {
+        if live.size != from.size && !live.is_files() {
             self.resize(live.tree, from.size)?;
         }
         self.lead_to(Effect::Restore { object: live.tree, from: from.tree, size: from.size });
@@ -120,6 +125,10 @@ impl Errand<'_> {
     /// A new LUN or file in a volume that shares what `leaf` has, in no policy group; its qtree is
     /// made if need be.
     pub(super) fn plant(&mut self, volume: ObjectId, leaf: &SnapshotLeaf) -> Result<ObjectId, AdminError> {
+        if leaf.is_files() {
+            self.share(leaf.clone(), volume, false);
+            return Ok(volume);
+        }
         if let Some(qtree) = &leaf.qtree
             && self.registry.find_qtree(volume, qtree).is_none()
         {
@@ -136,6 +145,7 @@ impl Errand<'_> {
         path: &str,
         leaf: &SnapshotLeaf,
     ) -> Result<ObjectId, AdminError> {
+        self.check_free_of_files(volume, path)?;
         let size = super::whole(leaf.size, 0);
         let (object, change) = match leaf.kind {
             ObjectKind::File => self.registry.add_file(volume, path, size)?,
@@ -157,7 +167,8 @@ impl Errand<'_> {
         SnapshotLeaf { tree, ..leaf }
     }
 
-    /// The LUNs and files of a volume, each as a snapshot would have it, with its own tree.
+    /// What clients made on a volume, and its LUNs and files, each as a snapshot would have it, with
+    /// its own tree.
     pub(super) fn leaves_in(&self, volume: ObjectId) -> Vec<SnapshotLeaf> {
         let objects = self.registry.objects().filter(|object| object.kind().is_leaf());
         let leaf = |object: &Object| SnapshotLeaf {
@@ -168,7 +179,8 @@ impl Errand<'_> {
             size: object.size().allocated.0,
             os_type: self.details(object.id()).os_type,
         };
-        objects.filter(|object| self.volume_of(object.id()) == volume).map(leaf).collect()
+        let leaves = objects.filter(|object| self.volume_of(object.id()) == volume).map(leaf);
+        std::iter::once(SnapshotLeaf::files(volume)).chain(leaves).collect()
     }
 
     pub(super) fn known_snapshot(
@@ -241,6 +253,17 @@ impl Errand<'_> {
 }
 
 impl SnapshotLeaf {
+    /// What clients made on a volume: its tree has the volume's number.
+    fn files(volume: ObjectId) -> SnapshotLeaf {
+        let (kind, size) = (ObjectKind::Volume, FILES_BYTES);
+        SnapshotLeaf { tree: volume, kind, qtree: None, name: ".".into(), size, os_type: Default::default() }
+    }
+
+    /// Whether it is what clients made, and no LUN or file.
+    pub(super) fn is_files(&self) -> bool {
+        self.kind == ObjectKind::Volume
+    }
+
     /// From the root of its volume: `/lun1`, `/qtree1/lun1`.
     pub(super) fn path(&self) -> String {
         let folder = self.qtree.as_ref().map_or(String::new(), |qtree| format!("/{qtree}"));
@@ -250,7 +273,12 @@ impl SnapshotLeaf {
 
 /// The LUN or file at a path from the root of its volume.
 pub(super) fn leaf_at<'a>(leaves: &'a [SnapshotLeaf], path: &str) -> Option<&'a SnapshotLeaf> {
-    leaves.iter().find(|leaf| leaf.path() == path)
+    leaves.iter().find(|leaf| !leaf.is_files() && leaf.path() == path)
+}
+
+/// The paths of LUNs and files.
+pub(super) fn known_paths(leaves: &[SnapshotLeaf]) -> Vec<String> {
+    leaves.iter().filter(|leaf| !leaf.is_files()).map(SnapshotLeaf::path).collect()
 }
 
 fn is_same(a: &SnapshotLeaf, b: &SnapshotLeaf) -> bool {

@@ -17,7 +17,7 @@ const FIRST_TREE: u32 = 1 << 31;
 pub struct SnapshotLeaf {
     /// The tree that holds its bytes.
     pub tree: ObjectId,
-    /// A LUN or a file.
+    /// A LUN, a file, or a volume: what clients made on it.
     pub kind: ObjectKind,
     /// The qtree that it was in.
     pub qtree: Option<String>,
@@ -40,7 +40,7 @@ pub struct Snapshot {
     pub name: String,
     /// Seconds since the beginning of 1970.
     pub created: u64,
-    /// All LUNs and files that the volume had.
+    /// What clients had made on the volume, and all its LUNs and files.
     pub leaves: Vec<SnapshotLeaf>,
 }
 

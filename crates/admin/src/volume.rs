@@ -1,6 +1,9 @@
 //! `volume`: volumes. A volume bounds the sizes of its LUNs and files together.
 
-use super::{AdminError, Answer, Assigned, Deed, Errand, ObjectDetails, Obstacle, list, path_of, uuid_of, whole};
+use super::{
+    AdminError, Answer, Assigned, Deed, Effect, Errand, FILES_BYTES, ObjectDetails, Obstacle, list, path_of, uuid_of,
+    whole,
+};
 use crate::size::{new_volume_bytes, volume_bytes};
 use block::ObjectId;
 use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename, VolumeSize};
@@ -49,6 +52,7 @@ impl Errand<'_> {
         self.take(change);
         self.set_details(volume, ObjectDetails { created: self.at.date, ..ObjectDetails::default() });
         self.set_junction(volume, create.junction_path.as_ref())?;
+        self.lead_to(Effect::Make { object: volume, size: FILES_BYTES });
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.assign(volume, &Assigned { fixed, adaptive })?;
         Ok(Answer::default())
@@ -122,7 +126,9 @@ impl Errand<'_> {
         let volume = self.known_volume(svm, delete.volume.as_str())?;
         self.check_empty(volume)?;
         self.check_no_snapshots(volume)?;
+        self.check_no_files(volume)?;
         self.leave_partition(volume);
+        self.lead_to(Effect::Remove { object: volume });
         self.remove_object(volume)?;
         Ok(Answer::default())
     }
@@ -141,7 +147,7 @@ impl Errand<'_> {
 
     /// Whether the LUNs and files of a volume fit into `size` bytes.
     fn check_volume_holds(&self, volume: ObjectId, size: u64) -> Result<(), AdminError> {
-        let taken = self.taken_in(volume);
+        let taken = self.taken_in(volume) + self.at.world.files(volume).bytes;
         if taken <= size {
             return Ok(());
         }

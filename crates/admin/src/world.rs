@@ -21,8 +21,18 @@ pub struct At<'a> {
 
 /// What the administration does not know by itself. Answers may cost something to get.
 pub trait World {
-    /// Bytes that a LUN or file takes now.
+    /// Bytes that a LUN or file takes now, or what clients made on a volume.
     fn used(&self, leaf: ObjectId) -> u64;
+
+    /// What clients made on a volume; nothing where there are no clients.
+    fn files(&self, _volume: ObjectId) -> FilesSeen {
+        FilesSeen::default()
+    }
+
+    /// Whether clients made something of that name at the top of a volume.
+    fn has_file(&self, _volume: ObjectId, _name: &str) -> bool {
+        false
+    }
 
     /// Bytes that would come free with each of some snapshots' trees, together.
     fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64;
@@ -104,6 +114,15 @@ pub trait World {
     fn aggregate(&self) -> Option<Aggregate> {
         None
     }
+}
+
+/// What clients made on a volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilesSeen {
+    /// Files, folders and symbolic links.
+    pub count: u64,
+    /// Bytes of data in them.
+    pub bytes: u64,
 }
 
 /// A server, and what was done since it began: sums of what there still is, and of everything.

@@ -103,6 +103,7 @@ const OBSTACLES: &[(Obstacle, Row)] = &[
 /// snapshots, 2^31 trees, 64 partitions, no cache; the others are the server's, the store's and
 /// those of what is kept by the hour.
 const OBSTACLES_ELSEWHERE: &[Obstacle] = &[
+    Obstacle::FilesOfClients,
     Obstacle::HasSnapshots,
     Obstacle::SnapshotsMax,
     Obstacle::SnapshotNumbers,

@@ -249,7 +249,7 @@ impl<'a> View<'a> {
 
     fn of_snapshot(&self, row: &SnapshotRow) -> (String, Value) {
         let volume = self.object(row.volume).map(|volume| self.path(volume)).unwrap_or_default();
-        let value = json!({ "name": row.name, "volume": volume, "created": row.created, "files": row.leaves.len() });
+        let value = json!({ "name": row.name, "volume": volume, "created": row.created, "files": row.leaves.iter().filter(|leaf| leaf.kind != Kind::Volume).count() });
         (format!("{volume}@{}", row.name), value)
     }
 

@@ -7,6 +7,7 @@ mod effects;
 mod noticing;
 mod together;
 mod totals;
+mod volumes;
 
 use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::events::Events;
@@ -26,7 +27,7 @@ use ontap::catalogue::Output;
 use qos::{GroupId, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use store::{Changes, MappedPool, Pool, StoreError};
@@ -98,6 +99,8 @@ pub struct Control {
     /// Makes the cache smaller while memory is short.
     relief: Option<Relief>,
     pending: Pending,
+    /// What the shard was told of each volume.
+    volumes: RefCell<BTreeMap<ObjectId, volumes::VolumeTold>>,
 }
 
 impl Control {
@@ -107,6 +110,7 @@ impl Control {
     /// # Errors
     /// The catalogue breaks a rule, or another has taken the pool's maps.
     pub fn open(mut pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
+        let files = pool.load_files()?.ok_or(StoreError::Gone)?;
         let maps = pool.take_maps().ok_or(StoreError::Gone)?;
         let contents = pool.contents();
         let used = totals::used_by(contents, &|leaf| maps.core().tree(leaf).map_or(0, |(_, used)| used));
@@ -125,7 +129,7 @@ impl Control {
         let align = maps.align();
         let (monitor, events, watch, login_desk) = Default::default();
         let (clock, date) = (Clock::new(), || 0);
-        let (audit, loose, replaced, relief, pending) = Default::default();
+        let (audit, loose, replaced, relief, pending, volumes) = Default::default();
         let mut control = Control {
             pool,
             administration,
@@ -142,10 +146,15 @@ impl Control {
             replaced,
             relief,
             pending,
+            volumes,
         };
         control.serve_maps(maps)?;
         control.divide_cache()?;
         control.shard.order(Order::Edit(change.edits.into_iter()))?;
+        control.tell_volumes()?;
+        for (volume, found) in files {
+            control.serve_files(ObjectId(volume), found)?;
+        }
         for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
             control.serve(object.id(), object.size().allocated.0)?;
         }
@@ -440,6 +449,7 @@ impl Control {
             Err(error) => {
                 self.administration.take_back(undo);
                 self.offer(&effects)?;
+                self.read_again(&effects)?;
                 return Err(error);
             }
         };
@@ -469,6 +479,10 @@ impl Control {
             }
         }
         let together = Together::of(effects);
+        if let Err(error) = self.settle_files(effects) {
+            self.undo(effects);
+            return Err(error);
+        }
         if let Err(error) = self.share(together.changes.clone()) {
             self.undo(effects);
             return Err(error);

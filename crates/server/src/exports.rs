@@ -101,6 +101,21 @@ impl Exports {
         }
     }
 
+    /// A volume has that name from now on.
+    pub(crate) fn place_volume(&mut self, svm: &str, name: &str, volume: ObjectId) {
+        self.folders.place_volume(svm, name, volume);
+    }
+
+    /// A volume is gone.
+    pub(crate) fn take_volume(&mut self, volume: ObjectId) {
+        self.folders.take_volume(volume);
+    }
+
+    /// A time of the ring's clock, since 1970.
+    pub(crate) fn since_1970(&self, time: Time) -> Span {
+        self.began + time.since(Time::ZERO)
+    }
+
     /// From now on clients may have it, or no new one may.
     pub(crate) fn offer(&mut self, object: ObjectId, online: bool) {
         if let Some(export) = self.by_object.get_mut(&object) {

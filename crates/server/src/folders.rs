@@ -12,6 +12,7 @@
 use admin::Junction;
 use block::ObjectId;
 use std::collections::{BTreeMap, HashMap};
+use tree::NodeId;
 
 /// A folder, by the hash of its full name. It stays the same over a new start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +23,8 @@ pub(crate) struct FolderId(pub u64);
 pub(crate) enum Node {
     Folder(FolderId),
     File(ObjectId),
+    /// What a client made on a volume, below its top.
+    Made(ObjectId, NodeId),
 }
 
 /// A folder's entries, by their cookies.
@@ -29,6 +32,8 @@ pub(crate) enum Node {
 pub(crate) struct Folder {
     /// The one that it is in; itself at the top.
     pub parent: Option<FolderId>,
+    /// The volume whose top it is: what clients made there is beside its entries.
+    pub volume: Option<ObjectId>,
     pub entries: BTreeMap<u64, (String, Node)>,
 }
 
@@ -38,6 +43,8 @@ pub(crate) struct Folders {
     by_id: HashMap<FolderId, Folder>,
     /// The top of each SVM.
     tops: BTreeMap<String, FolderId>,
+    /// Where each volume is: its SVM, its name there, and its folder.
+    volumes: HashMap<ObjectId, (String, String, FolderId)>,
     /// Volumes that have a place of their own in their SVM's name space.
     junctions: BTreeMap<ObjectId, Junction>,
 }
@@ -66,6 +73,33 @@ impl Folders {
         }
     }
 
+    /// A volume has that name at its SVM from now on.
+    pub(crate) fn place_volume(&mut self, svm: &str, name: &str, volume: ObjectId) {
+        self.take_volume(volume);
+        let top = FolderId(hash(&full(svm, &[])));
+        let id = FolderId(hash(&full(svm, &[name])));
+        self.tops.insert(svm.into(), top);
+        self.by_id.entry(top).or_default().entries.insert(cookie(name), (name.into(), Node::Folder(id)));
+        let folder = self.by_id.entry(id).or_default();
+        (folder.parent, folder.volume) = (Some(top), Some(volume));
+        self.volumes.insert(volume, (svm.into(), name.into(), id));
+    }
+
+    /// A volume is not there any more, or not by that name.
+    pub(crate) fn take_volume(&mut self, volume: ObjectId) {
+        let Some((svm, name, id)) = self.volumes.remove(&volume) else { return };
+        let Some(folder) = self.by_id.get_mut(&id) else { return };
+        folder.volume = None;
+        if folder.entries.is_empty() {
+            self.remove(&svm, &name);
+        }
+    }
+
+    /// The folder at the top of a volume.
+    pub(crate) fn top_of(&self, volume: ObjectId) -> Option<FolderId> {
+        self.volumes.get(&volume).map(|(.., id)| *id)
+    }
+
     /// It is not there any more, nor are the folders that are empty without it.
     pub(crate) fn remove(&mut self, svm: &str, path: &str) {
         let names: Vec<&str> = names(path).collect();
@@ -74,7 +108,7 @@ impl Folders {
             let id = FolderId(hash(&full(svm, above)));
             let Some(folder) = self.by_id.get_mut(&id) else { return };
             folder.entries.remove(&cookie(own));
-            if !folder.entries.is_empty() {
+            if !folder.entries.is_empty() || folder.volume.is_some() {
                 return;
             }
             self.by_id.remove(&id);
@@ -134,7 +168,7 @@ impl Folders {
             for name in volume.into_iter().chain(names(rest)) {
                 match self.look_up(id, name)? {
                     Node::Folder(below) => id = below,
-                    Node::File(_) => return None,
+                    Node::File(_) | Node::Made(..) => return None,
                 }
             }
             Some(id)
@@ -145,10 +179,12 @@ impl Folders {
     /// Everything below a folder, until `look` says that it has seen enough.
     pub(crate) fn any(&self, id: FolderId, look: &mut impl FnMut(ObjectId) -> bool) -> bool {
         self.by_id.get(&id).is_some_and(|folder| {
-            folder.entries.values().any(|(_, node)| match *node {
-                Node::File(object) => look(object),
-                Node::Folder(below) => self.any(below, look),
-            })
+            folder.volume.is_some_and(&mut *look)
+                || folder.entries.values().any(|(_, node)| match *node {
+                    Node::File(object) => look(object),
+                    Node::Made(..) => false,
+                    Node::Folder(below) => self.any(below, look),
+                })
         })
     }
 }
@@ -168,10 +204,14 @@ fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Cookies 0, 1 and 2 are the beginning and the two names that every folder has.
+/// Cookies from [`OWN_COOKIES`] on; those before are the beginning, the two names that every folder
+/// has, and what clients made.
 fn cookie(name: &str) -> u64 {
-    hash(name).max(3)
+    hash(name) | OWN_COOKIES
 }
+
+/// The first cookie of what administrators made.
+pub(crate) const OWN_COOKIES: u64 = 1 << 63;
 
 #[cfg(test)]
 mod tests {

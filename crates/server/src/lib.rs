@@ -41,6 +41,7 @@ mod shard;
 mod socket;
 mod starting;
 mod tls;
+mod volume_files;
 mod waiting;
 
 pub use access::{Access, AccessRule, Network, NetworkError, Pattern};

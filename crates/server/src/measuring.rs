@@ -6,8 +6,8 @@ use crate::logins::Logins;
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
 use admin::{
-    Aggregate, CacheSeen, Event, HourDone, LinkSeen, Login, LoginChange, MemoryPart, Named, Sample, SecondSeen,
-    ServerSeen, World,
+    Aggregate, CacheSeen, Event, FilesSeen, HourDone, LinkSeen, Login, LoginChange, MemoryPart, Named, Sample,
+    SecondSeen, ServerSeen, World,
 };
 use block::{ObjectId, Time};
 use history::{Figures, Slot};
@@ -58,7 +58,7 @@ impl<'a> Measuring<'a> {
     fn measure(&self) -> HashMap<ObjectId, u64> {
         let rows = self.pool.contents().objects.values();
         let leaves: Vec<ObjectId> =
-            rows.filter(|row| matches!(row.kind, Kind::Lun | Kind::File)).map(|row| ObjectId(row.id)).collect();
+            rows.filter(|row| !matches!(row.kind, Kind::Svm | Kind::Qtree)).map(|row| ObjectId(row.id)).collect();
         let used = self.told(self.shard.used(leaves.clone()));
         leaves.into_iter().zip(used).collect()
     }
@@ -67,6 +67,14 @@ impl<'a> Measuring<'a> {
 impl World for Measuring<'_> {
     fn used(&self, leaf: ObjectId) -> u64 {
         self.used.get_or_init(|| self.measure()).get(&leaf).copied().unwrap_or(0)
+    }
+
+    fn files(&self, volume: ObjectId) -> FilesSeen {
+        self.told(self.shard.files(volume))
+    }
+
+    fn has_file(&self, volume: ObjectId, name: &str) -> bool {
+        self.told(self.shard.has_file(volume, name))
     }
 
     fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {

@@ -35,6 +35,7 @@ use crate::session::{Around, Protocol, Session, of_token};
 use crate::shard::Order;
 use crate::starting::Latency;
 use crate::tls::Tls;
+use crate::volume_files::{AllFiles, FILES, Woken};
 use crate::waiting::Waiting;
 use admin::EventKind;
 use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
@@ -65,6 +66,7 @@ pub(crate) struct Owner {
     port: Port,
     gate: Gate<Served>,
     exports: Exports,
+    files: AllFiles,
     access: Access,
     tls: Option<Tls>,
     link: LinkMeter,
@@ -145,6 +147,7 @@ impl Owner {
             port,
             gate: Gate::new(Served::default(), settings),
             exports: Exports::new(doors.default_export, began),
+            files: AllFiles::new(&io),
             access: doors.access,
             tls: doors.tls,
             link: LinkMeter::new(doors.link),
@@ -249,6 +252,7 @@ impl Owner {
     fn has_deadlines(&self) -> bool {
         self.stopping.is_some()
             || self.connections() > 0
+            || self.files.is_loose()
             || self.io.holds_idle()
             || self.is_open && self.listeners.iter().any(|accepting| !accepting.armed)
     }
@@ -287,6 +291,10 @@ impl Owner {
         for mut completion in completions.drain(..) {
             self.accounts.completed(&completion);
             let index = (completion.tag >> 32) as u32;
+            if index == FILES {
+                self.files.completed(completion, &self.io);
+                continue;
+            }
             if !self.sessions.get(index as usize).is_some_and(Option::is_some) {
                 // A session stays until its last request has ended.
                 debug_assert!(false, "a completion for nobody: {completion:?}");
@@ -311,6 +319,7 @@ impl Owner {
         }
         self.touched = touched;
         self.take_turns(now);
+        self.advance_files(now);
         // What the sessions just asked goes on its way before the ring waits.
         if self.gate.next_wakeup() == Wakeup::Now {
             self.gate.poll(now, &mut self.completions);
@@ -321,6 +330,7 @@ impl Owner {
     /// Brings what clients wrote and did not flush to the disk, and the maps' tables up to date.
     fn settle(&mut self, mut now: Time) {
         let until = now + SETTLE_TIME;
+        now = self.settle_files(now, until);
         for what in [map::What::Checkpoint, map::What::Anchor] {
             let Some(number) = self.gate.inner_mut().administer(ObjectId(0), what) else { return };
             now = self.settle_until(now, until, number);
@@ -337,6 +347,46 @@ impl Owner {
             }
             now = self.io.turn(Some(until));
             // Nobody is left to hear of anything else.
+            self.port.reap(&mut self.done);
+            self.done.clear();
+        }
+        now
+    }
+
+    /// Has the files of volumes go on, and answers who waited for that.
+    fn advance_files(&mut self, now: Time) {
+        loop {
+            let woken = self.files.advance(now, &mut self.gate, &self.io);
+            if woken.is_empty() {
+                return;
+            }
+            for Woken { session, slot, result } in woken {
+                self.with_session(now, session, |session, around| {
+                    session.woken(slot, result, around);
+                    session.go_on(around);
+                });
+            }
+        }
+    }
+
+    /// Brings what clients wrote to files and did not commit to the disk.
+    fn settle_files(&mut self, mut now: Time, until: Time) -> Time {
+        self.files.tick();
+        let mut completions = Vec::new();
+        while now < until {
+            self.files.advance(now, &mut self.gate, &self.io);
+            self.gate.poll(now, &mut completions);
+            let has_ended = !completions.is_empty();
+            for completion in completions.drain(..) {
+                if (completion.tag >> 32) as u32 == FILES {
+                    self.files.completed(completion, &self.io);
+                }
+            }
+            if !self.files.is_busy() {
+                break;
+            }
+            let at_once = has_ended || self.gate.next_wakeup() == Wakeup::Now;
+            now = self.io.turn(Some(if at_once { now } else { until }));
             self.port.reap(&mut self.done);
             self.done.clear();
         }
@@ -362,6 +412,7 @@ impl Owner {
             port: &self.port,
             gate: &mut self.gate,
             exports: &self.exports,
+            files: &mut self.files,
             access: &self.access,
             tls: self.tls.as_ref(),
             limits: &self.limits,
@@ -422,6 +473,7 @@ impl Owner {
         }
         self.looked = now;
         self.io.give_back(GIVEN_BACK);
+        self.files.tick();
         let (limits, starving) = (self.limits, self.claims.starving || self.gate.inner().lacks_memory());
         self.each_session(now, |session, around| {
             let limit = match () {

@@ -100,11 +100,11 @@ pub(crate) fn details_of(contents: &Contents) -> BTreeMap<ObjectId, ObjectDetail
 fn snapshot_row(snapshot: &Snapshot) -> SnapshotRow {
     let leaf = |leaf: &SnapshotLeaf| SnapshotLeafRow {
         tree: leaf.tree.0,
-        kind: if leaf.kind == ObjectKind::File { Kind::File } else { Kind::Lun },
+        kind: kind_of(leaf.kind),
         qtree: leaf.qtree.clone(),
         name: leaf.name.clone(),
         size: leaf.size,
-        os_type: (leaf.kind != ObjectKind::File).then(|| leaf.os_type.to_string()),
+        os_type: (leaf.kind == ObjectKind::Lun).then(|| leaf.os_type.to_string()),
     };
     SnapshotRow {
         id: snapshot.id,
@@ -118,7 +118,7 @@ fn snapshot_row(snapshot: &Snapshot) -> SnapshotRow {
 fn snapshot(row: &SnapshotRow) -> Snapshot {
     let leaf = |leaf: &SnapshotLeafRow| SnapshotLeaf {
         tree: ObjectId(leaf.tree),
-        kind: if leaf.kind == Kind::File { ObjectKind::File } else { ObjectKind::Lun },
+        kind: object_kind_of(leaf.kind),
         qtree: leaf.qtree.clone(),
         name: leaf.name.clone(),
         size: leaf.size,
@@ -133,14 +133,28 @@ fn snapshot(row: &SnapshotRow) -> Snapshot {
     }
 }
 
-fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectRow {
-    let kind = match record.kind {
+fn kind_of(kind: ObjectKind) -> Kind {
+    match kind {
         ObjectKind::Svm => Kind::Svm,
         ObjectKind::Volume => Kind::Volume,
         ObjectKind::Qtree => Kind::Qtree,
         ObjectKind::Lun => Kind::Lun,
         ObjectKind::File => Kind::File,
-    };
+    }
+}
+
+fn object_kind_of(kind: Kind) -> ObjectKind {
+    match kind {
+        Kind::Svm => ObjectKind::Svm,
+        Kind::Volume => ObjectKind::Volume,
+        Kind::Qtree => ObjectKind::Qtree,
+        Kind::Lun => ObjectKind::Lun,
+        Kind::File => ObjectKind::File,
+    }
+}
+
+fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectRow {
+    let kind = kind_of(record.kind);
     let ObjectDetails { os_type, created, junction, origin } = administration.details(record.id);
     let (origin, origin_snapshot) = origin.map_or((None, None), |origin| (Some(origin.volume.0), origin.snapshot));
     ObjectRow {
@@ -162,13 +176,7 @@ fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectR
 }
 
 fn object_record(row: &ObjectRow, used: u64) -> ObjectRecord {
-    let kind = match row.kind {
-        Kind::Svm => ObjectKind::Svm,
-        Kind::Volume => ObjectKind::Volume,
-        Kind::Qtree => ObjectKind::Qtree,
-        Kind::Lun => ObjectKind::Lun,
-        Kind::File => ObjectKind::File,
-    };
+    let kind = object_kind_of(row.kind);
     ObjectRecord {
         id: ObjectId(row.id),
         kind,

@@ -35,6 +35,7 @@ use crate::link_meter::LinkMeter;
 use crate::noticed::Notices;
 use crate::replies::ReplyTimes;
 use crate::tls::Tls;
+use crate::volume_files::AllFiles;
 use crate::waiting::Wait;
 use block::{Completion, ObjectId, Span, Target, Ticket, Time};
 use inbox::Inbox;
@@ -54,6 +55,8 @@ pub(crate) struct Around<'a> {
     pub port: &'a Port,
     pub gate: &'a mut Gate<Served>,
     pub exports: &'a Exports,
+    /// What clients made on volumes.
+    pub files: &'a mut AllFiles,
     pub access: &'a Access,
     pub tls: Option<&'a Tls>,
     pub limits: &'a ServerLimits,
@@ -145,6 +148,8 @@ enum Filling {
 enum Request {
     Nbd(nbd::NbdRequest),
     Nfs(nfs::Asked),
+    /// Its reply is here, and goes when what it changed is durable.
+    Kept(nfs::Kept),
 }
 
 /// A request that was taken on and has not ended.

@@ -9,8 +9,9 @@ use crate::link_meter::LinkSettings;
 use crate::listen::Listen;
 use crate::owner::{Connected, Owner};
 use crate::starting::StartError;
-use admin::{CacheMemory, CacheSeen, Junction, LinkSeen, MemoryPart, Noticed, SecondSeen};
-use block::{Bytes, ObjectId, Span, Time};
+use crate::volume_files::AllFiles;
+use admin::{CacheMemory, CacheSeen, FilesSeen, Junction, LinkSeen, MemoryPart, Noticed, SecondSeen};
+use block::{Bytes, Fault, ObjectId, Span, Time};
 use map::{Owned, What};
 use qos::{Edit, GateStatus, GroupId, Passed};
 use stats::DispatchTrace;
@@ -20,6 +21,7 @@ use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::vec::IntoIter;
 use store::{MappedPool, MappedVolumes, SecondPlace};
+use tree::FileTree;
 use uring::{Backend, Io, IoSettings, Waker, usage};
 
 /// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring
@@ -149,6 +151,46 @@ pub(crate) enum Order {
         object: ObjectId,
         size: u64,
     },
+    /// A volume is there, by that name, with room for so many bytes of files.
+    Volume {
+        object: ObjectId,
+        svm: String,
+        volume: String,
+        limit: u64,
+    },
+    /// A volume has these files, and clients may have them.
+    Files {
+        object: ObjectId,
+        tree: Box<FileTree>,
+    },
+    /// Read bytes of a volume's tree.
+    ReadTree {
+        volume: ObjectId,
+        at: u64,
+        len: u64,
+        answer: Sender<Result<Vec<u8>, Fault>>,
+    },
+    /// Have all that clients changed on a volume be durable; told when it is.
+    SettleFiles {
+        volume: ObjectId,
+        answer: Sender<()>,
+    },
+    /// Tell what clients made on a volume.
+    FilesSeen {
+        volume: ObjectId,
+        answer: Sender<FilesSeen>,
+    },
+    /// Tell whether a volume has its files, and they are not being read.
+    HasFiles {
+        volume: ObjectId,
+        answer: Sender<bool>,
+    },
+    /// Tell whether clients made something of that name at the top of a volume.
+    HasFile {
+        volume: ObjectId,
+        name: String,
+        answer: Sender<bool>,
+    },
     /// Offer it by another name; who is connected stays so.
     Rename {
         object: ObjectId,
@@ -235,7 +277,7 @@ impl Shard {
         let longest = limits.longest();
         let cache = doors.cache.map(|cache| CacheMemory { memory: cache.memory, page: Bytes(cache.page.into()) });
         // What the maps need for themselves is not the clients'.
-        settings.slab.0 += MappedVolumes::MEMORY.0;
+        settings.slab.0 += MappedVolumes::MEMORY.0 + AllFiles::MEMORY;
         settings.slab.0 += doors.second_level.as_ref().map_or(0, |_| SecondPlace::BUFFERS.0);
         let (orders, inbox) = channel();
         let (made, is_made) = sync_channel(1);
@@ -312,6 +354,26 @@ impl Shard {
         let accounting = Accounting { objects, objects_told: false, groups, next_group: Some(0), answer };
         self.order(Order::Account(Box::new(accounting)))?;
         receiver.recv().map_err(|_| ShardGone)
+    }
+
+    /// Waits until all that clients changed on a volume is durable.
+    pub(crate) fn settle_files(&self, volume: ObjectId) -> Result<(), ShardGone> {
+        self.asked(|answer| Order::SettleFiles { volume, answer })
+    }
+
+    /// What clients made on a volume.
+    pub(crate) fn files(&self, volume: ObjectId) -> Result<FilesSeen, ShardGone> {
+        self.asked(|answer| Order::FilesSeen { volume, answer })
+    }
+
+    /// Whether a volume has its files, and they are not being read.
+    pub(crate) fn has_files(&self, volume: ObjectId) -> Result<bool, ShardGone> {
+        self.asked(|answer| Order::HasFiles { volume, answer })
+    }
+
+    /// Whether clients made something of that name at the top of a volume.
+    pub(crate) fn has_file(&self, volume: ObjectId, name: &str) -> Result<bool, ShardGone> {
+        self.asked(|answer| Order::HasFile { volume, name: name.into(), answer })
     }
 
     /// Changes a tree of the maps, durably.

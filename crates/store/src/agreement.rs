@@ -7,6 +7,7 @@ use crate::error::StoreError;
 use map::{Agreed, Core, Report, Standing};
 use std::collections::BTreeMap;
 use std::path::Path;
+use tree::limits::TREE_BYTES;
 
 /// The maps, as far as the catalogue has to agree with them.
 pub(crate) struct Held {
@@ -118,7 +119,8 @@ enum Item<'c> {
 
 /// All of them by number.
 fn named(contents: &Contents) -> BTreeMap<CatalogueId, Item<'_>> {
-    let objects = leaves(contents).map(|(row, _)| (row.id, Item::Object(row)));
+    let trees = contents.objects.values().filter(|row| !matches!(row.kind, Kind::Svm | Kind::Qtree));
+    let objects = trees.map(|row| (row.id, Item::Object(row)));
     let in_snapshots = contents.snapshots.values().flat_map(|snapshot| {
         snapshot.leaves.iter().map(|leaf| {
             let (name, size) = (leaf.name.as_str(), leaf.size);
@@ -147,6 +149,7 @@ impl Item<'_> {
     fn kind(&self) -> &'static str {
         match self {
             Item::Object(row) if row.kind == Kind::File => "file",
+            Item::Object(row) if row.kind == Kind::Volume => "the files of",
             Item::Object(_) => "LUN",
             Item::InSnapshot { .. } => "snapshot",
         }
@@ -154,6 +157,7 @@ impl Item<'_> {
 
     fn size(&self) -> u64 {
         match self {
+            Item::Object(row) if row.kind == Kind::Volume => TREE_BYTES,
             Item::Object(row) => row.size,
             Item::InSnapshot { size, .. } => *size,
         }

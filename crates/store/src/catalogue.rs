@@ -96,12 +96,12 @@ pub struct PolicyRow {
     pub settings: String,
 }
 
-/// A LUN or file in a snapshot.
+/// A LUN or file in a snapshot, or what clients made on the volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotLeafRow {
     /// The tree of the maps that holds it.
     pub tree: u32,
-    /// What it is.
+    /// What it is; of what clients made, a volume.
     pub kind: Kind,
     /// The qtree that it was in.
     pub qtree: Option<String>,

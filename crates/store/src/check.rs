@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::mapped::{Length, MapError, Named, check_maps, lengths};
 use crate::pool::{CATALOGUE, MAPS, lock, must_be_a_pool};
 use crate::settings::named;
+use crate::volume_files;
 use map::RecoverError::{TooNew, TooOld};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,14 @@ pub enum Trouble {
         damage: map::Damage,
         /// Whose tree it is in, where that is known.
         of: Option<String>,
+    },
+    /// In what clients made on a volume.
+    #[error("{name}: {fault}")]
+    Files {
+        /// `the files of svm01:/vol/vol1`, or a snapshot.
+        name: String,
+        /// What.
+        fault: String,
     },
     /// A file of the maps is not there.
     #[error("maps: {0}")]
@@ -175,7 +184,13 @@ pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> 
     }
     let folder = dir.join(MAPS);
     match folder.is_dir() {
-        true => checked.maps(dir, named)?,
+        true => {
+            checked.maps(dir, named)?;
+            // Where maps and catalogue are right.
+            if checked.is_clean() {
+                checked.troubles = volume_files::check(dir, named, &checked.contents)?;
+            }
+        }
         false => checked.troubles.push(Trouble::Gone(folder)),
     }
     Ok(checked)

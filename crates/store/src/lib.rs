@@ -26,6 +26,7 @@ mod served;
 mod settings;
 mod totals;
 mod unfinished;
+mod volume_files;
 
 pub use catalogue::{
     Catalogue, CatalogueId, Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow, SnapshotLeafRow, SnapshotRow,
@@ -42,3 +43,4 @@ pub use served::Served;
 pub use settings::{Cache, VolumesSettings, named};
 pub use totals::{HOURS_KEPT, HourRow, HourlyTotals, ObjectHour, ObjectName, TOTALS};
 pub use unfinished::clear_unfinished;
+pub use volume_files::VolumeFiles;

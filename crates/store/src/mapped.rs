@@ -23,6 +23,7 @@ mod places;
 mod reading;
 mod salvage;
 mod second;
+mod trees;
 mod views;
 
 pub use cached::{CacheSettings, PartitionState};
@@ -47,6 +48,7 @@ pub(crate) use salvage::{MapRepair, salvage_maps};
 pub use second::{SecondError, SecondFile, SecondPlace, SecondState};
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
+pub(crate) use trees::{DataFiles, open_trees};
 use uring::{Done, FileId, Io, Job, Port};
 
 /// Bytes of a buffer of our own: a block.

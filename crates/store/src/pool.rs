@@ -8,6 +8,7 @@ use crate::error::StoreError;
 use crate::mapped::{MappedPool, Marks};
 use crate::settings::{Cache, SETTINGS, Settings, map_settings, named_by, read_settings};
 use crate::unfinished;
+use crate::volume_files::{self, VolumeFiles};
 use map::{Agreed, Edition};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -134,6 +135,16 @@ impl Pool {
     pub fn confirm(&mut self, touched: &BTreeSet<CatalogueId>, maps: Keeper<'_>) -> Result<(), StoreError> {
         let touched = touched.iter().copied().collect();
         maps(Agreed { touched, ..Agreed::on(self.catalogue.edition()) })
+    }
+
+    /// Reads what clients made on each volume, before the maps are taken; `None` afterwards.
+    ///
+    /// # Errors
+    /// The data cannot be opened.
+    pub fn load_files(&mut self) -> Result<Option<VolumeFiles>, StoreError> {
+        let named = named_by(&self.dir, &self.settings)?;
+        let Some(maps) = &mut self.maps else { return Ok(None) };
+        Ok(Some(volume_files::load(&self.dir, &named, self.catalogue.contents(), maps)?))
     }
 
     /// Takes the maps out, for the thread that serves them; `None` the second time.

@@ -216,7 +216,11 @@ impl Bench<'_> {
                 "the mark of the failed flush is taken away; the pool is what the disk has".into()
             }
             Trouble::MapFile(error) => return Err(error.into()),
-            Trouble::Maps { .. } | Trouble::Catalogue(_) | Trouble::Rule(_) | Trouble::Gone(_) => return Ok(()),
+            Trouble::Files { .. }
+            | Trouble::Maps { .. }
+            | Trouble::Catalogue(_)
+            | Trouble::Rule(_)
+            | Trouble::Gone(_) => return Ok(()),
             Trouble::Changed | Trouble::Edition { .. } | Trouble::OtherPool { .. } => return Ok(()),
         };
         self.done.push(told);

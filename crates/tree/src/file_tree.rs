@@ -115,6 +115,16 @@ impl FileTree {
         }
     }
 
+    /// The files of a volume that was just made.
+    pub fn empty() -> FileTree {
+        FileTree::new(State::new(), Journal::default())
+    }
+
+    /// Whether something is not durable yet, or waits for [`FileTree::tick`].
+    pub fn is_loose(&self) -> bool {
+        self.starved || !self.pending.is_empty() || !self.dirty.is_empty()
+    }
+
     /// The number of the last record that is durable.
     pub fn durable(&self) -> u64 {
         self.journal.durable

@@ -10,6 +10,7 @@ use block::ObjectId;
 use map::What;
 use qos::ObjectKind;
 use store::StoreError;
+use tree::FileTree;
 
 impl Control {
     /// Does what must be there before the catalogue names it; nothing is left when it fails.
@@ -79,7 +80,7 @@ impl Control {
         is_confirmed: bool,
     ) -> Result<(), ControlError> {
         if effects.is_empty() && edits.is_empty() {
-            return Ok(());
+            return Ok(self.tell_volumes()?);
         }
         // The shard stops serving an object before the scheduler forgets it, and the other way
         // round for a new one.
@@ -89,7 +90,11 @@ impl Control {
             }
         }
         self.shard.order(Order::Edit(edits.into_iter()))?;
+        self.tell_volumes()?;
         let follow = |effect: &Effect| match *effect {
+            Effect::Make { object, .. } if self.is_volume(object) => {
+                Ok(self.serve_files(object, Ok(FileTree::empty()))?)
+            }
             Effect::Make { object, size } => self.serve(object, size),
             Effect::Resize { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
             Effect::Rename { object } => {
@@ -97,6 +102,9 @@ impl Control {
                 Ok(self.shard.order(Order::Rename { object, svm, path })?)
             }
             Effect::Share { frozen: true, .. } => Ok(()),
+            Effect::Share { object, .. } | Effect::Restore { object, .. } if self.is_volume(object) => {
+                Ok(self.read_files(object)?)
+            }
             Effect::Share { object, size, .. } => self.serve(object, size),
             Effect::Restore { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
             Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),

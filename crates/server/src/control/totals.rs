@@ -162,7 +162,7 @@ impl Control {
 /// LUN or file.
 pub(super) fn used_by(contents: &Contents, used: &dyn Fn(u32) -> u64) -> BTreeMap<u32, u64> {
     let mut sums = BTreeMap::new();
-    for row in contents.objects.values().filter(|row| matches!(row.kind, store::Kind::Lun | store::Kind::File)) {
+    for row in contents.objects.values().filter(|row| !matches!(row.kind, store::Kind::Svm | store::Kind::Qtree)) {
         let bytes = used(row.id);
         let mut above = Some(row.id);
         while let Some(id) = above {

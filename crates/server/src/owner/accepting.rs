@@ -79,6 +79,7 @@ impl Owner {
             port: &self.port,
             gate: &mut self.gate,
             exports: &self.exports,
+            files: &mut self.files,
             access: &self.access,
             tls: self.tls.as_ref(),
             limits: &self.limits,

@@ -32,6 +32,7 @@ impl Owner {
         }
         objects.iter().for_each(|object| self.exports.offer(*object, false));
         self.cut(now, |object| objects.contains(&object));
+        objects.iter().for_each(|object| self.files.end(now, *object, &mut self.gate, &self.io));
         Ok(connected)
     }
 

@@ -96,6 +96,21 @@ impl Owner {
                 self.gate.inner_mut().open(export.object);
                 self.exports.add(export);
             }
+            Order::Volume { object, svm, volume, limit } => {
+                self.gate.inner_mut().open(object);
+                self.exports.place_volume(&svm, &volume, object);
+                self.files.place(object, format!("{svm}:/vol/{volume}/."), limit);
+            }
+            Order::Files { object, tree } => self.files.begin(object, tree),
+            Order::ReadTree { volume, at, len, answer } => {
+                self.files.read(now, (volume, at, len), answer, &mut self.gate);
+            }
+            Order::SettleFiles { volume, answer } => self.files.settle(volume, answer),
+            Order::FilesSeen { volume, answer } => drop(answer.send(self.files.seen(volume))),
+            Order::HasFiles { volume, answer } => {
+                drop(answer.send(self.files.get(volume).is_some_and(|found| found.tree.is_some())));
+            }
+            Order::HasFile { volume, name, answer } => drop(answer.send(self.files.has(volume, &name))),
             Order::Resize { object, size } => self.exports.resize(object, size),
             Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Join(volume, junction) => self.exports.join(volume, junction),
@@ -108,6 +123,8 @@ impl Owner {
             Order::Close { object } => {
                 steps.spend(self.sessions.len() as u32 / SESSIONS);
                 self.exports.remove(object);
+                self.exports.take_volume(object);
+                self.files.remove(now, object, &mut self.gate, &self.io);
                 self.gate.inner_mut().close(now, object);
                 self.cut(now, |other| other == object);
             }
@@ -245,7 +262,7 @@ impl Owner {
             cache: self.cached(),
             cached: self.asked(),
             noticed: self.notices.take(),
-            buffers: self.io.outstanding() - self.gate.inner().own_buffers(),
+            buffers: self.io.outstanding() - self.gate.inner().own_buffers() - self.files.own_buffers(),
             now,
         });
         None

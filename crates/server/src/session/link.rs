@@ -91,6 +91,9 @@ impl Session {
             around.io.give(buf);
         }
         if let Some(pending) = self.pending[slot as usize].take() {
+            if let super::Request::Nfs(asked) = &pending.request {
+                asked.end(around);
+            }
             self.free.push(slot);
             self.release_request(pending.claim, around);
         }

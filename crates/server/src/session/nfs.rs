@@ -9,6 +9,10 @@
 //! are looked at.
 
 mod answer;
+mod changing;
+mod listing;
+mod made;
+mod placing;
 
 use super::link::Payload;
 use super::{Around, Ending, Filling, Pending, Phase, Session};
@@ -18,10 +22,13 @@ use ::nfs::limits::RECORD_BYTES_MAX;
 use ::nfs::record::{self, MARK_BYTES, Mark};
 use ::nfs::rpc::{self, AUTH_BAD_CREDENTIAL, CallOutcome, Called};
 use ::nfs::xdr::filling;
-use ::nfs::{Procedure, ReadDone, Reader, Reply, Stable, Status, Wcc, Written, XdrError};
+use ::nfs::{ReadDone, Reader, Reply, Stable, Status, Wcc, Written, XdrError};
 use answer::Answered;
 use block::{Buf, Completion, Fault, ObjectId, Op};
+pub(super) use made::Kept;
+use made::KeptFor;
 use std::collections::BTreeSet;
+use tree::NodeId;
 
 /// Bytes that an answer to a call about names may take.
 pub(super) const ANSWER: u64 = 32 << 10;
@@ -60,6 +67,10 @@ pub(super) struct Asked {
     what: What,
     /// What it is refused for; a write's bytes are taken off the stream all the same.
     refused: Option<Status>,
+    /// The file of a client that it is about; `object` is its volume then.
+    node: Option<NodeId>,
+    /// Where it goes, once that is known: `at` and `len` are in the volume's tree from then on.
+    spot: Option<placing::Spot>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +93,8 @@ enum Seen {
     Answered(u32),
     /// One that is not.
     Asked(Asked, u32),
+    /// One whose reply is written and waits.
+    Kept(KeptFor, u32),
 }
 
 impl NfsLink {
@@ -154,8 +167,10 @@ impl Session {
         }
         around.scratch.clear();
         let scratch = &mut *around.scratch;
-        let answer = answer::Service { exports: around.exports, access: around.access, caller: &self.caller };
-        let seen = self.rx.unread(around.io, |bytes| match see(bytes, &answer, scratch) {
+        let now = around.exports.since_1970(around.now);
+        let (exports, access, files) = (around.exports, around.access, &mut *around.files);
+        let mut answer = answer::Service { exports, access, caller: &self.caller, files, now };
+        let seen = self.rx.unread(around.io, |bytes| match see(bytes, &mut answer, scratch) {
             Ok((seen, taken)) => (taken, seen),
             Err(error) => (0, Seen::Broken(error.to_string())),
         });
@@ -172,6 +187,13 @@ impl Session {
                 self.portion = self.portion.saturating_sub(1);
                 self.take_on(claim, around);
                 self.tx.reply(around.now, around.scratch, None, claim, claim);
+                true
+            }
+            Some(Seen::Kept(kept, rest)) => {
+                self.nfs().skip = rest;
+                self.portion = self.portion.saturating_sub(1);
+                self.take_on(claim, around);
+                self.keep(kept, claim, around);
                 true
             }
             Some(Seen::Asked(asked, rest)) => {
@@ -206,15 +228,12 @@ impl Session {
         if let Some(status) = asked.refused {
             self.take_on(claim, around);
             around.scratch.clear();
-            put(around.scratch, &asked, Err(status), around.exports.life());
+            put(around.scratch, &asked, Err(status), (around.exports.life(), Wcc::default()));
             self.tx.reply(around.now, around.scratch, None, claim, claim);
             let thrown_away = Payload { request: asked, buf: None, filled: 0, claim: 0, since: around.now };
             return !is_write || self.fill_nfs(thrown_away, around);
         }
-        let used = &mut self.nfs().used;
-        if used.len() < USED_MAX {
-            used.insert(asked.object);
-        }
+        self.use_object(asked.object);
         if !is_write {
             self.take_on(claim, around);
             let op = if let What::Read { .. } = asked.what { Op::Read } else { Op::Flush };
@@ -227,6 +246,14 @@ impl Session {
         };
         self.take_on(claim, around);
         self.fill_nfs(Payload { request: asked, buf: Some(buf), filled: 0, claim, since: around.now }, around)
+    }
+
+    /// It is known that the connection uses that.
+    fn use_object(&mut self, object: ObjectId) {
+        let used = &mut self.nfs().used;
+        if used.len() < USED_MAX {
+            used.insert(object);
+        }
     }
 
     /// Moves a write's bytes to where they belong; false when more have to come.
@@ -263,6 +290,10 @@ impl Session {
     }
 
     fn submit_nfs(&mut self, asked: Asked, op: Op, claim: u64, around: &mut Around<'_>) -> bool {
+        let (asked, op) = match self.place(asked, op, claim, around) {
+            Ok(placed) => placed,
+            Err(went_on) => return went_on,
+        };
         let len = if op == Op::Flush { 0 } else { u64::from(asked.len) };
         let request = block::Request {
             tag: self.pend(Pending { request: super::Request::Nfs(asked), ticket: block::Ticket(u64::MAX), claim }),
@@ -315,8 +346,14 @@ impl Session {
         if let (What::Write(_), Ok(())) = (asked.what, result) {
             around.exports.touch(asked.object, around.now);
         }
+        if let (Some(spot), Ok(())) = (&asked.spot, result)
+            && !matches!(asked.what, What::Read { .. })
+        {
+            completion.buf.into_iter().for_each(|buf| around.io.give(buf));
+            return self.reply_placed(asked, spot, claim, around);
+        }
         around.scratch.clear();
-        put(around.scratch, asked, result, around.exports.life());
+        put(around.scratch, asked, result, (around.exports.life(), Wcc::default()));
         let data = completion.buf.and_then(|buf| match (asked.what, result) {
             (What::Read { .. }, Ok(())) => Some(buf),
             _ => {
@@ -342,7 +379,9 @@ impl Asked {
             What::Read { .. } => {
                 const BLOCK: u64 = 4096;
                 let from = self.at - self.at % BLOCK;
-                claim_of((self.at + u64::from(self.len)).next_multiple_of(BLOCK) - from)
+                // Where a file of a client lies is not known yet.
+                let more = if self.node.is_some() { BLOCK } else { 0 };
+                claim_of((self.at + u64::from(self.len)).next_multiple_of(BLOCK) - from + more)
             }
             What::Write(_) => claim_of(self.len.into()),
             What::Commit => claim_of(0),
@@ -352,7 +391,7 @@ impl Asked {
 
 /// The call that `bytes` begin with, and how many of them were taken. What can be answered at once
 /// is, into `out`.
-fn see(bytes: &[u8], service: &answer::Service<'_>, out: &mut Vec<u8>) -> Result<(Seen, usize), StreamError> {
+fn see(bytes: &[u8], service: &mut answer::Service<'_>, out: &mut Vec<u8>) -> Result<(Seen, usize), StreamError> {
     let Some(mark) = Mark::read(bytes)? else { return Ok((Seen::More, 0)) };
     if !mark.last {
         return Err(StreamError::Fragments);
@@ -371,6 +410,7 @@ fn see(bytes: &[u8], service: &answer::Service<'_>, out: &mut Vec<u8>) -> Result
     let seen = match seen {
         Answered::Reply => Seen::Answered(rest),
         Answered::Asked(asked) => Seen::Asked(asked, rest),
+        Answered::Kept(kept) => Seen::Kept(kept, rest),
     };
     Ok((seen, MARK_BYTES as usize + taken))
 }
@@ -382,7 +422,7 @@ const HEAD_BYTES_MAX: usize = 4000;
 fn head(
     reader: &mut Reader<'_>,
     is_whole: bool,
-    service: &answer::Service<'_>,
+    service: &mut answer::Service<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Answered, XdrError> {
     let head = match rpc::read_call(reader)? {
@@ -408,7 +448,7 @@ fn said(out: &mut Vec<u8>, xid: u32, outcome: CallOutcome) -> Answered {
 }
 
 /// The head of the reply to a READ, WRITE or COMMIT.
-fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, life: ::nfs::Verifier) {
+fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, (life, wcc): (::nfs::Verifier, Wcc)) {
     let start = record::begin(out);
     rpc::put_reply(out, asked.xid, CallOutcome::Success);
     let mut behind = 0;
@@ -423,9 +463,9 @@ fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, life: ::nfs
         What::Write(stable) => {
             let stable = if stable == Stable::Unstable { Stable::Unstable } else { Stable::File };
             let written = Written { count: asked.len, stable, verifier: life };
-            Reply::Write(Wcc::default(), result.map(|()| written)).put(out);
+            Reply::Write(wcc, result.map(|()| written)).put(out);
         }
-        What::Commit => Reply::Commit(Wcc::default(), result.map(|()| life)).put(out),
+        What::Commit => Reply::Commit(wcc, result.map(|()| life)).put(out),
     }
     record::end(out, start, behind);
 }
@@ -452,9 +492,4 @@ fn status_of(fault: Fault) -> Status {
         Fault::NoMemory => Status::Jukebox,
         Fault::Gone => Status::Stale,
     }
-}
-
-/// Procedures that this server does not have, as it keeps no names of its own.
-fn is_missing(procedure: Procedure) -> bool {
-    matches!(procedure, Procedure::SymLink | Procedure::MakeNode | Procedure::Link)
 }

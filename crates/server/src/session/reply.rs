@@ -11,6 +11,9 @@ use uring::Io;
 impl Session {
     /// Writes the reply of a request that has ended.
     pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
+        if let super::Request::Nfs(asked) = &pending.request {
+            asked.end(around);
+        }
         if self.ending == Ending::Broken {
             self.release_request(pending.claim, around);
             return completion.buf.into_iter().for_each(|buf| around.io.give(buf));
@@ -18,6 +21,7 @@ impl Session {
         match &pending.request {
             super::Request::Nbd(request) => self.reply_nbd(request, pending.claim, completion, around),
             super::Request::Nfs(asked) => self.reply_nfs(asked, pending.claim, completion, around),
+            super::Request::Kept(_) => unreachable!("nothing was asked of the gate for it"),
         }
     }
 

@@ -114,9 +114,9 @@ fn a_damaged_log_is_played_as_far_as_it_goes() {
     let repaired = mend(&pool, &dir.path().join("copy"), &[]).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     assert!(repaired.done.iter().any(|line| line.contains("changes of the maps after record")), "{repaired:?}");
-    // The records are of three changes of structure, then what each LUN was written: the fourth is
-    // damaged.
-    assert_eq!((records.len(), repaired.after.leaves()), (5, 2));
+    // The records are of four changes of structure, the volume's tree among them, then what each
+    // LUN was written: the fifth is damaged.
+    assert_eq!((records.len(), repaired.after.leaves()), (6, 2));
     assert_eq!(read(&dir, &pool), [vec![0; 4], vec![0; 4]]);
     assert!(store::check(&pool).unwrap().is_clean());
     // The copy is what there was.

@@ -86,7 +86,11 @@ fn every_lun_and_file_is_an_export_of_its_own() {
     let Server { control, dir, .. } = server;
     drop(control);
     let report = store::check_maps(&dir.path().join("pool"), &store::Named::default()).unwrap();
-    assert_eq!((report.sizes.len(), report.used), (1, 0), "only the first LUN's tree, and nothing was written to it");
+    assert_eq!(
+        (report.sizes.len(), report.used),
+        (2, 0),
+        "the first LUN's tree and its volume's, with nothing written"
+    );
 }
 
 /// Who is connected stays so; who comes finds the new name, and after a restart too.

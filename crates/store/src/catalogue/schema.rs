@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-pub(super) const FORMAT: u32 = 11;
+pub(super) const FORMAT: u32 = 12;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE object (
@@ -40,7 +40,7 @@ pub(super) const SCHEMA: &str = "
     CREATE TABLE snapshot_leaf (
         tree      INTEGER PRIMARY KEY,
         snapshot  INTEGER NOT NULL REFERENCES snapshot (id) DEFERRABLE INITIALLY DEFERRED,
-        kind      TEXT NOT NULL CHECK (kind IN ('lun', 'file')),
+        kind      TEXT NOT NULL CHECK (kind IN ('volume', 'lun', 'file')),
         qtree     TEXT,
         name      TEXT NOT NULL,
         size      INTEGER NOT NULL,

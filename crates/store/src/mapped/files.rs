@@ -206,6 +206,13 @@ pub fn check_maps(dir: &Path, named: &Named) -> Result<Report, MapError> {
     map::check(&mut media, Settings { segment, ..Settings::default() }).map_err(failed)
 }
 
+/// The maps of a pool that nobody serves, for reading.
+pub(super) fn recover_only(dir: &Path, named: &Named) -> Result<Core, MapError> {
+    let places = Places::new(dir, named.clone())?;
+    let segment = if places.count() > 1 { SEGMENT } else { Settings::default().segment };
+    recover(&places, Settings { segment, ..Settings::default() })
+}
+
 /// The length that a file or device has, and must have.
 pub(crate) struct Length {
     pub path: PathBuf,

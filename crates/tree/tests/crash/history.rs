@@ -358,7 +358,7 @@ impl History {
             let Some(content) = self.content.get_mut(&node) else { continue };
             for (sector, stamp) in floor {
                 if let Some(stamps) = content.sectors.get_mut(&sector)
-                    && let Some(place) = stamps.iter().rposition(|found| *found == stamp)
+                    && let Some(place) = stamps.iter().position(|found| *found == stamp)
                 {
                     stamps.drain(..place);
                     content.stale.remove(&sector);

@@ -2,23 +2,26 @@
 //! the others.
 //!
 //! What is offered is what NBD clients see, by the same rules of access ([`crate::access`]): who is
-//! called what (`AUTH_SYS`) anybody can say, so it decides nothing. Names are made and taken away
-//! by administrators' commands alone.
+//! called what (`AUTH_SYS`) anybody can say, so it decides nothing. LUNs and administrators' files
+//! stand at the top of their volume beside what clients made there (`changing`).
 
-use super::{ANSWER, Asked, What, is_missing, said};
+use super::made::KeptFor;
+use super::{ANSWER, Asked, What, said};
 use crate::access::{Access, Caller, Grant};
 use crate::exports::{Export, Exports};
 use crate::folders::{FolderId, Node};
+use crate::volume_files::{AllFiles, Until, status_of};
 use ::nfs::limits::DATA_BYTES_MAX;
-use ::nfs::listing::{Listed, Pager};
+use ::nfs::listing::Pager;
 use ::nfs::mount::{self, Exported, MountCall, MountStatus};
 use ::nfs::record;
-use ::nfs::rpc::{self, CallHead, CallOutcome};
+use ::nfs::rpc::{self, CallHead, CallOutcome, Credential};
 use ::nfs::{
-    Attributes, Call, CreateHow, Entry, FileHandle, FileKind, FsInfo, FsStat, Moment, PathConf, Procedure, Reader,
-    Reply, SetAttributes, SetMoment, Stable, Status, Wcc, XdrError,
+    Attributes, Call, Entry, FileHandle, FileKind, FsInfo, FsStat, Moment, PathConf, Procedure, Reader, Reply, Stable,
+    Status, Wcc, XdrError,
 };
-use block::ObjectId;
+use block::{ObjectId, Span};
+use tree::{NodeId, NodeKind};
 
 /// What a call led to.
 pub(super) enum Answered {
@@ -26,6 +29,8 @@ pub(super) enum Answered {
     Reply,
     /// The store has to be asked.
     Asked(Asked),
+    /// The reply is written, and waits.
+    Kept(KeptFor),
 }
 
 /// What is needed to answer one client.
@@ -33,12 +38,27 @@ pub(super) struct Service<'a> {
     pub exports: &'a Exports,
     pub access: &'a Access,
     pub caller: &'a Caller,
+    pub files: &'a mut AllFiles,
+    /// Since 1970.
+    pub now: Span,
+}
+
+/// What a call came to.
+pub(super) enum Outcome<'a> {
+    /// The reply.
+    Reply(Reply<'a>),
+    /// The store has to be asked.
+    Asked(Asked),
+    /// The reply, and what it waits for.
+    Later(Reply<'a>, ObjectId, Until),
 }
 
 /// Bits of RFC 1813, `ACCESS3_*`.
 const MAY_READ: u32 = 1;
 const MAY_LOOK_UP: u32 = 2;
 const MAY_CHANGE: u32 = 4 | 8;
+/// And to take away, and to execute: for what clients made.
+const MAY_MORE: u32 = 16 | 32;
 
 /// Handles begin with this; then the kind, and who it is.
 const MAGIC: [u8; 4] = *b"SWN1";
@@ -46,7 +66,7 @@ const MAGIC: [u8; 4] = *b"SWN1";
 impl Service<'_> {
     /// Answers a call, or says what it asks of the store. Its arguments are read.
     pub(super) fn answer(
-        &self,
+        &mut self,
         head: &CallHead<'_>,
         reader: &mut Reader<'_>,
         out: &mut Vec<u8>,
@@ -62,42 +82,58 @@ impl Service<'_> {
         let Some(procedure) = Procedure::of(head.procedure) else {
             return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
         };
-        if is_missing(procedure) {
-            return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
-        }
         let call = Call::read(procedure, reader)?;
-        let reply = match self.reply(&call, head.xid) {
-            Ok(reply) => reply,
-            Err(asked) => return Ok(Answered::Asked(asked)),
+        let owner = owner_of(head);
+        let mut write = |reply: &Reply<'_>| {
+            let start = record::begin(out);
+            rpc::put_reply(out, head.xid, CallOutcome::Success);
+            reply.put(out);
+            record::end(out, start, 0);
         };
-        let start = record::begin(out);
-        rpc::put_reply(out, head.xid, CallOutcome::Success);
-        reply.put(out);
-        record::end(out, start, 0);
-        Ok(Answered::Reply)
+        match self.outcome(&call, head.xid, owner) {
+            Outcome::Asked(asked) => Ok(Answered::Asked(asked)),
+            Outcome::Reply(reply) => {
+                write(&reply);
+                Ok(Answered::Reply)
+            }
+            Outcome::Later(reply, volume, until) => {
+                write(&reply);
+                Ok(Answered::Kept(KeptFor { volume, until, xid: head.xid, procedure }))
+            }
+        }
     }
 
-    fn reply(&self, call: &Call<'_>, xid: u32) -> Result<Reply<'static>, Asked> {
+    fn outcome(&mut self, call: &Call<'_>, xid: u32, owner: (u32, u32)) -> Outcome<'_> {
+        match *call {
+            Call::SetAttr { handle, set, guard } => self.set_attributes(&handle, &set, guard),
+            Call::Create { entry, how } => self.create(&entry, how, owner),
+            Call::MakeDir { entry, set } => self.make(&entry, NodeKind::Folder, &set, owner, b""),
+            Call::SymLink { entry, set, path } => self.make(&entry, NodeKind::Link, &set, owner, path),
+            Call::Remove(entry) => self.remove(&entry, false),
+            Call::RemoveDir(entry) => self.remove(&entry, true),
+            Call::Rename { from, to } => self.rename(&from, &to),
+            Call::Link { handle, to } => self.link(&handle, &to),
+            _ => match self.reply(call, xid) {
+                Ok(reply) => Outcome::Reply(reply),
+                Err(asked) => Outcome::Asked(asked),
+            },
+        }
+    }
+
+    fn reply(&self, call: &Call<'_>, xid: u32) -> Result<Reply<'_>, Asked> {
         Ok(match *call {
             Call::Null => Reply::Null,
             Call::GetAttr(handle) => Reply::GetAttr(self.node(&handle).map(|node| self.attributes(node))),
-            Call::SetAttr { handle, set, guard: _ } => {
-                Reply::Done(Wcc::default(), self.node(&handle).and_then(|node| self.set(node, &set)))
-            }
             Call::Lookup(entry) => self.look_up(&entry),
             Call::Access { handle, wanted } => match self.node(&handle) {
                 Ok(node) => Reply::Access(Some(self.attributes(node)), Ok(self.may(node) & wanted)),
                 Err(status) => Reply::Access(None, Err(status)),
             },
-            Call::ReadLink(_) => Reply::ReadLink(None, Err(Status::Invalid)),
+            Call::ReadLink(handle) => self.read_link(&handle),
             Call::Read { handle, at, count } => return self.read(xid, &handle, at, count),
             Call::Write { handle, at, count, stable, len } => {
                 return Err(self.write(xid, &handle, (at, count.min(len)), stable, len));
             }
-            Call::Create { entry, how } => self.create(&entry, how),
-            Call::MakeDir { .. } => Reply::Made(Wcc::default(), Err(Status::Access)),
-            Call::Remove(_) | Call::RemoveDir(_) => Reply::Done(Wcc::default(), Err(Status::Access)),
-            Call::Rename { .. } => Reply::Rename(Wcc::default(), Wcc::default(), Err(Status::Access)),
             Call::ReadDir { handle, cookie, count, .. } => {
                 self.list(&handle, cookie, Pager::names(count.min(ANSWER as u32)))
             }
@@ -108,7 +144,9 @@ impl Service<'_> {
             Call::FsInfo(handle) => Reply::FsInfo(None, self.node(&handle).map(|_| self.info())),
             Call::PathConf(handle) => Reply::PathConf(None, self.node(&handle).map(|_| path_conf())),
             Call::Commit { handle, .. } => return self.commit(xid, &handle),
-            Call::SymLink { .. } | Call::MakeNode { .. } | Call::Link { .. } => Reply::Null,
+            Call::MakeNode { .. } => Reply::Made(Wcc::default(), Err(Status::NotSupported)),
+            Call::SetAttr { .. } | Call::Create { .. } | Call::MakeDir { .. } | Call::SymLink { .. } => Reply::Null,
+            Call::Remove(_) | Call::RemoveDir(_) | Call::Rename { .. } | Call::Link { .. } => Reply::Null,
         })
     }
 
@@ -157,32 +195,37 @@ impl Service<'_> {
     }
 
     fn grant(&self, object: ObjectId) -> Grant {
+        let volume = || self.files.get(object).map(|found| self.access.grant(self.caller, &found.name));
         match self.exports.get(object).filter(|export| export.online) {
             Some(export) => self.access.grant(self.caller, &export.full_name()),
-            None => Grant::Nothing,
+            None => volume().unwrap_or(Grant::Nothing),
         }
     }
 
+    /// The same for what a client wants to change.
+    pub(super) fn may_write(&self, object: ObjectId) -> Result<(), Status> {
+        if self.grant(object) == Grant::Write { Ok(()) } else { Err(Status::ReadOnly) }
+    }
+
     /// Whether there is something that the client may know of.
-    fn sees(&self, node: Node) -> bool {
+    pub(super) fn sees(&self, node: Node) -> bool {
         match node {
+            Node::Made(volume, _) => self.grant(volume) != Grant::Nothing,
             Node::File(object) => self.grant(object) != Grant::Nothing,
             Node::Folder(id) => self.exports.folders().any(id, &mut |object| self.grant(object) != Grant::Nothing),
         }
     }
 
     /// What a handle stands for, if it is there and the client may know of it.
-    fn node(&self, handle: &FileHandle) -> Result<Node, Status> {
-        let bytes: &[u8; 13] = handle.as_bytes().try_into().map_err(|_| Status::BadHandle)?;
-        let (magic, kind, number) = (&bytes[..4], bytes[4], &bytes[5..]);
-        let number = u64::from_be_bytes(number.try_into().expect("eight bytes are left"));
-        let node = match kind {
-            _ if magic != MAGIC => return Err(Status::BadHandle),
-            0 => Node::Folder(FolderId(number)),
-            1 => Node::File(ObjectId(u32::try_from(number).map_err(|_| Status::BadHandle)?)),
-            _ => return Err(Status::BadHandle),
-        };
-        if self.sees(node) { Ok(node) } else { Err(Status::Stale) }
+    pub(super) fn node(&self, handle: &FileHandle) -> Result<Node, Status> {
+        let node = node_of(handle).ok_or(Status::BadHandle)?;
+        if !self.sees(node) {
+            return Err(Status::Stale);
+        }
+        if let Node::Made(volume, id) = node {
+            self.files.tree(volume)?.info(id).map_err(status_of)?;
+        }
+        Ok(node)
     }
 
     /// The LUN or file of a handle.
@@ -190,12 +233,27 @@ impl Service<'_> {
         match self.node(handle)? {
             Node::Folder(_) => Err(Status::IsDirectory),
             Node::File(object) => self.exports.get(object).ok_or(Status::Stale),
+            // It is looked at before.
+            Node::Made(..) => Err(Status::Stale),
         }
     }
 
-    fn attributes(&self, node: Node) -> Attributes {
+    pub(super) fn attributes(&self, node: Node) -> Attributes {
         let (kind, mode, links, size, fileid, written) = match node {
-            Node::Folder(id) => (FileKind::Directory, 0o555, 2, 4096, id.0, self.exports.written(None)),
+            Node::Made(volume, id) => {
+                let found = self.files.attributes(volume, id);
+                return found.unwrap_or_else(|| self.attributes(Node::Folder(FolderId(0))));
+            }
+            Node::Folder(id) => {
+                let top = self.exports.folders().get(id).and_then(|folder| folder.volume);
+                if let Some(top) = top.and_then(|volume| self.files.attributes(volume, NodeId::ROOT)) {
+                    let written = self.exports.written(None);
+                    let known = |moment: Moment| if moment == Moment::default() { written } else { moment };
+                    let (accessed, modified, changed) = (known(top.accessed), known(top.modified), known(top.changed));
+                    return Attributes { fileid: id.0, accessed, modified, changed, ..top };
+                }
+                (FileKind::Directory, 0o555, 2, 4096, id.0, self.exports.written(None))
+            }
             Node::File(object) => {
                 let size = self.exports.get(object).map_or(0, |export| export.size);
                 let mode = if self.grant(object) == Grant::Write { 0o666 } else { 0o444 };
@@ -219,99 +277,130 @@ impl Service<'_> {
         }
     }
 
-    /// Nothing is kept but the size, which is an administrator's.
-    fn set(&self, node: Node, set: &SetAttributes) -> Result<(), Status> {
-        let Node::File(object) = node else { return Err(Status::Access) };
-        let times = (set.accessed, set.modified) != (SetMoment::Keep, SetMoment::Keep);
-        let has_more = set.mode.is_some() || set.uid.is_some() || set.gid.is_some() || times;
-        let size = self.exports.get(object).map(|export| export.size);
-        match set.size {
-            _ if has_more => Err(Status::NotSupported),
-            Some(wanted) if Some(wanted) != size => Err(Status::NotSupported),
-            _ => Ok(()),
-        }
-    }
-
     fn may(&self, node: Node) -> u32 {
+        let of = |volume: ObjectId| match self.grant(volume) {
+            Grant::Write => MAY_READ | MAY_LOOK_UP | MAY_CHANGE | MAY_MORE,
+            Grant::Read => MAY_READ | MAY_LOOK_UP | 32,
+            Grant::Nothing => 0,
+        };
         match node {
-            Node::Folder(_) => MAY_READ | MAY_LOOK_UP,
+            Node::Made(volume, _) => of(volume),
+            Node::Folder(id) => match self.exports.folders().get(id).and_then(|folder| folder.volume) {
+                Some(volume) => of(volume) | MAY_READ | MAY_LOOK_UP,
+                None => MAY_READ | MAY_LOOK_UP,
+            },
             Node::File(object) if self.grant(object) == Grant::Write => MAY_READ | MAY_CHANGE,
             Node::File(_) => MAY_READ,
         }
     }
 
-    /// The entry of a folder, with the two names that each has.
-    fn entry(&self, entry: &Entry<'_>) -> Result<(FolderId, Node), Status> {
-        let Node::Folder(id) = self.node(&entry.directory)? else { return Err(Status::NotDirectory) };
-        let folders = self.exports.folders();
-        let found = match entry.name {
-            b"" | b"." => Some(Node::Folder(id)),
-            b".." => folders.get(id).map(|folder| Node::Folder(folder.parent.unwrap_or(id))),
-            name => std::str::from_utf8(name).ok().and_then(|name| folders.look_up(id, name)),
+    /// What a folder has of that name: what administrators made, then what clients did.
+    pub(super) fn entry(&self, entry: &Entry<'_>) -> Result<(Node, Node), Status> {
+        let folder = self.node(&entry.directory)?;
+        let found = match (folder, entry.name) {
+            (Node::File(_), _) => return Err(Status::NotDirectory),
+            (Node::Made(volume, id), b"" | b".") => {
+                self.files.tree(volume)?.parent(id).map_err(status_of)?;
+                Some(folder)
+            }
+            (Node::Made(volume, id), b"..") => {
+                let parent = self.files.tree(volume)?.parent(id).map_err(status_of)?;
+                Some(self.made(volume, parent))
+            }
+            (Node::Made(volume, id), name) => Some(self.made_of(volume, id, name)?),
+            (Node::Folder(_), b"" | b".") => Some(folder),
+            (Node::Folder(id), b"..") => {
+                let folders = self.exports.folders();
+                folders.get(id).map(|folder| Node::Folder(folder.parent.unwrap_or(id)))
+            }
+            (Node::Folder(id), name) => match (self.own_entry(id, name), self.volume_at(id)) {
+                (Some(own), _) => Some(own),
+                (None, Some(volume)) => Some(self.made_of(volume, NodeId::ROOT, name)?),
+                (None, None) => None,
+            },
         };
         let node = found.filter(|node| self.sees(*node)).ok_or(Status::NoEntry)?;
-        Ok((id, node))
+        Ok((folder, node))
     }
 
-    fn look_up(&self, entry: &Entry<'_>) -> Reply<'static> {
+    /// What administrators made of that name in a folder.
+    pub(super) fn own_entry(&self, id: FolderId, name: &[u8]) -> Option<Node> {
+        std::str::from_utf8(name).ok().and_then(|name| self.exports.folders().look_up(id, name))
+    }
+
+    /// The volume whose top a folder is.
+    pub(super) fn volume_at(&self, id: FolderId) -> Option<ObjectId> {
+        self.exports.folders().get(id)?.volume
+    }
+
+    fn made_of(&self, volume: ObjectId, folder: NodeId, name: &[u8]) -> Result<Node, Status> {
+        let id = self.files.tree(volume)?.look_up(folder, name).map_err(status_of)?;
+        Ok(self.made(volume, id))
+    }
+
+    /// A node of a volume: its top is a folder like others.
+    pub(super) fn made(&self, volume: ObjectId, id: NodeId) -> Node {
+        match self.exports.folders().top_of(volume) {
+            Some(top) if id == NodeId::ROOT => Node::Folder(top),
+            _ => Node::Made(volume, id),
+        }
+    }
+
+    fn look_up(&self, entry: &Entry<'_>) -> Reply<'_> {
         match self.entry(entry) {
-            Ok((id, node)) => {
-                let folder = Some(self.attributes(Node::Folder(id)));
+            Ok((folder, node)) => {
+                let folder = Some(self.attributes(folder));
                 Reply::Lookup(folder, Ok((handle_of(node), Some(self.attributes(node)))))
             }
             Err(status) => Reply::Lookup(None, Err(status)),
         }
     }
 
-    /// Opens what is there; nothing is made.
-    fn create(&self, entry: &Entry<'_>, how: CreateHow) -> Reply<'static> {
-        let made = match (self.entry(entry), how) {
-            (Ok((_, node @ Node::File(_))), CreateHow::Unchecked(_)) => {
-                Ok((Some(handle_of(node)), Some(self.attributes(node))))
-            }
-            (Ok(_), _) => Err(Status::Exists),
-            (Err(Status::NoEntry), _) => Err(Status::Access),
-            (Err(status), _) => Err(status),
-        };
-        Reply::Made(Wcc::default(), made)
+    /// The file of a client that a handle stands for, with the room for its requests.
+    fn made_file(&self, handle: &FileHandle) -> Option<(ObjectId, NodeId)> {
+        match node_of(handle) {
+            Some(Node::Made(volume, id)) => Some((volume, id)),
+            _ => None,
+        }
     }
 
-    fn list(&self, handle: &FileHandle, cookie: u64, mut pager: Pager) -> Reply<'static> {
-        let id = match self.node(handle) {
-            Ok(Node::Folder(id)) => id,
-            Ok(Node::File(_)) => return Reply::Listing(None, Err(Status::NotDirectory)),
-            Err(status) => return Reply::Listing(None, Err(status)),
-        };
-        let Some(folder) = self.exports.folders().get(id) else { return Reply::Listing(None, Err(Status::Stale)) };
-        let post = Some(self.attributes(Node::Folder(id)));
-        let dots = [(1, ".", Node::Folder(id)), (2, "..", Node::Folder(folder.parent.unwrap_or(id)))];
-        let dots = dots.into_iter().filter(|(own, ..)| *own > cookie);
-        let behind = (std::ops::Bound::Excluded(cookie.max(2)), std::ops::Bound::Unbounded);
-        let entries = folder.entries.range(behind).map(|(own, (name, node))| (*own, name.as_str(), *node));
-        let (mut eof, mut count) = (true, 0);
-        for (own, name, node) in dots.chain(entries).filter(|(.., node)| self.sees(*node)) {
-            let attributes = self.attributes(node);
-            let entry = Listed {
-                fileid: attributes.fileid,
-                name: name.as_bytes(),
-                cookie: own,
-                attributes: Some(attributes),
-                handle: Some(handle_of(node)),
-            };
-            if !pager.add(&entry) {
-                eof = false;
-                break;
+    fn read_made(&self, xid: u32, (volume, id): (ObjectId, NodeId), at: u64, count: u32) -> Result<Reply<'_>, Asked> {
+        let len = count.min(DATA_BYTES_MAX);
+        let placed = if self.sees(Node::Made(volume, id)) { self.files.tree(volume) } else { Err(Status::Stale) };
+        match placed.and_then(|tree| tree.place_read(id, at, len.into()).map_err(status_of)) {
+            Err(status) => Ok(Reply::Read(None, Err(status))),
+            Ok(piece) if piece.len == 0 => Ok(Reply::Read(None, Ok(::nfs::ReadDone { count: 0, eof: true, len: 0 }))),
+            Ok(piece) => {
+                let (what, len) = (What::Read { eof: false }, piece.len as u32);
+                Err(Asked { xid, object: volume, at, len, what, refused: None, node: Some(id), spot: None })
             }
-            count += 1;
         }
-        if count == 0 && !eof {
-            return Reply::Listing(post, Err(Status::TooSmall));
-        }
-        // Cookies stay good whatever comes and goes, so there is nothing to verify.
-        Reply::Listing(post, Ok(pager.finish([0; 8], eof)))
     }
 
-    fn read(&self, xid: u32, handle: &FileHandle, at: u64, count: u32) -> Result<Reply<'static>, Asked> {
+    fn write_made(
+        &self,
+        xid: u32,
+        (volume, id): (ObjectId, NodeId),
+        (at, count): (u64, u32),
+        stable: Stable,
+        len: u32,
+    ) -> Asked {
+        let known = self.sees(Node::Made(volume, id));
+        let judged = match self.files.tree(volume).and_then(|tree| tree.info(id).map_err(status_of)) {
+            _ if !known => Err(Status::Stale),
+            Err(status) => Err(status),
+            Ok(info) if info.kind == NodeKind::Folder => Err(Status::IsDirectory),
+            Ok(_) if count != len || len == 0 => Err(Status::Invalid),
+            Ok(_) => self.may_write(volume),
+        };
+        let (what, refused) = (What::Write(stable), judged.err());
+        Asked { xid, object: volume, at, len, what, refused, node: Some(id), spot: None }
+    }
+
+    fn read(&self, xid: u32, handle: &FileHandle, at: u64, count: u32) -> Result<Reply<'_>, Asked> {
+        if let Some(made) = self.made_file(handle) {
+            return self.read_made(xid, made, at, count);
+        }
         let file = match self.file(handle) {
             Ok(file) => file,
             Err(status) => return Ok(Reply::Read(None, Err(status))),
@@ -322,11 +411,23 @@ impl Service<'_> {
         if len == 0 {
             return Ok(Reply::Read(None, Ok(::nfs::ReadDone { count: 0, eof, len: 0 })));
         }
-        Err(Asked { xid, object: file.object, at, len, what: What::Read { eof }, refused: None })
+        Err(Asked {
+            xid,
+            object: file.object,
+            at,
+            len,
+            what: What::Read { eof },
+            refused: None,
+            node: None,
+            spot: None,
+        })
     }
 
     /// What a WRITE asks: `len` bytes follow its head whatever becomes of it.
     fn write(&self, xid: u32, handle: &FileHandle, (at, count): (u64, u32), stable: Stable, len: u32) -> Asked {
+        if let Some(made) = self.made_file(handle) {
+            return self.write_made(xid, made, (at, count), stable, len);
+        }
         let judged = self.file(handle).and_then(|file| {
             let end = at.checked_add(len.into());
             if self.grant(file.object) != Grant::Write {
@@ -343,18 +444,71 @@ impl Service<'_> {
             Ok(object) => (object, None),
             Err(status) => (ObjectId(0), Some(status)),
         };
-        Asked { xid, object, at, len, what: What::Write(stable), refused }
+        Asked { xid, object, at, len, what: What::Write(stable), refused, node: None, spot: None }
     }
 
-    fn commit(&self, xid: u32, handle: &FileHandle) -> Result<Reply<'static>, Asked> {
+    fn commit(&self, xid: u32, handle: &FileHandle) -> Result<Reply<'_>, Asked> {
+        if let (Some((object, id)), Ok(_)) = (self.made_file(handle), self.node(handle)) {
+            let what = What::Commit;
+            return Err(Asked { xid, object, at: 0, len: 0, what, refused: None, node: Some(id), spot: None });
+        }
         match self.file(handle) {
-            Ok(file) => Err(Asked { xid, object: file.object, at: 0, len: 0, what: What::Commit, refused: None }),
+            Ok(file) => Err(Asked {
+                xid,
+                object: file.object,
+                at: 0,
+                len: 0,
+                what: What::Commit,
+                refused: None,
+                node: None,
+                spot: None,
+            }),
             Err(status) => Ok(Reply::Commit(Wcc::default(), Err(status))),
         }
     }
 
-    /// All of a file system is taken: LUNs and files have their sizes.
+    fn read_link(&self, handle: &FileHandle) -> Reply<'_> {
+        let node = match self.node(handle) {
+            Ok(node) => node,
+            Err(status) => return Reply::ReadLink(None, Err(status)),
+        };
+        let post = Some(self.attributes(node));
+        match node {
+            Node::Made(volume, id) => {
+                let target = self.files.tree(volume).and_then(|tree| tree.target(id).map_err(status_of));
+                Reply::ReadLink(post, target)
+            }
+            Node::Folder(_) | Node::File(_) => Reply::ReadLink(post, Err(Status::Invalid)),
+        }
+    }
+
+    /// What files of clients may take of a volume, and how much is left.
+    fn space_of(&self, volume: ObjectId) -> Option<FsStat> {
+        let tree = self.files.tree(volume).ok()?;
+        let ((bytes, used), most) = (tree.space(), tree::limits::NODES_MAX as u64);
+        let (free, files_free) = (bytes.saturating_sub(used), most - tree.nodes());
+        Some(FsStat {
+            bytes,
+            free,
+            available: free,
+            files: most,
+            files_free,
+            files_available: files_free,
+            steady_seconds: 0,
+        })
+    }
+
+    /// All of a file system is taken: LUNs and files have their sizes. A volume has room for files
+    /// of clients.
     fn space(&self, node: Node) -> FsStat {
+        let volume = match node {
+            Node::Made(volume, _) => Some(volume),
+            Node::Folder(id) => self.volume_at(id),
+            Node::File(_) => None,
+        };
+        if let Some(found) = volume.and_then(|volume| self.space_of(volume)) {
+            return found;
+        }
         let (mut bytes, mut files) = (0, 0);
         let mut count = |object: ObjectId| {
             bytes += self.exports.get(object).map_or(0, |export| export.size);
@@ -368,6 +522,7 @@ impl Service<'_> {
             Node::Folder(id) => {
                 self.exports.folders().any(id, &mut count);
             }
+            Node::Made(..) => {}
         }
         FsStat { bytes, files, ..FsStat::default() }
     }
@@ -382,28 +537,66 @@ impl Service<'_> {
             write_best: most,
             write_multiple: 4096,
             listing_best: ANSWER as u32,
-            file_most: 1 << 47,
+            file_most: tree::limits::FILE_BYTES_MAX.max(1 << 47),
             time_step: Moment { seconds: 0, nanos: 1 },
-            properties: FsInfo::HOMOGENEOUS,
+            properties: FsInfo::HOMOGENEOUS | FsInfo::LINKS | FsInfo::SYMBOLIC_LINKS | FsInfo::SETS_TIMES,
         }
     }
 }
 
-fn handle_of(node: Node) -> FileHandle {
+pub(super) fn handle_of(node: Node) -> FileHandle {
     let (kind, number) = match node {
         Node::Folder(FolderId(id)) => (0, id),
         Node::File(object) => (1, object.0.into()),
+        Node::Made(volume, id) => (2, u64::from(volume.0) << 32 | u64::from(id.number)),
     };
-    let mut bytes = [0; 13];
+    let mut bytes = [0; 21];
     bytes[..4].copy_from_slice(&MAGIC);
     bytes[4] = kind;
-    bytes[5..].copy_from_slice(&number.to_be_bytes());
-    FileHandle::new(&bytes).expect("a handle holds 64 bytes")
+    bytes[5..13].copy_from_slice(&number.to_be_bytes());
+    let len = match node {
+        Node::Made(_, id) => {
+            bytes[13..].copy_from_slice(&id.generation.to_be_bytes());
+            21
+        }
+        Node::Folder(_) | Node::File(_) => 13,
+    };
+    FileHandle::new(&bytes[..len]).expect("a handle holds 64 bytes")
 }
+
+/// What a handle stands for, whether it is there or not.
+fn node_of(handle: &FileHandle) -> Option<Node> {
+    let (magic, rest) = handle.as_bytes().split_first_chunk()?;
+    let (kind, rest) = rest.split_first()?;
+    let (number, rest) = rest.split_first_chunk()?;
+    let number = u64::from_be_bytes(*number);
+    let low = u32::try_from(number).ok();
+    match (*magic == MAGIC, kind, rest.len()) {
+        (true, 0, 0) => Some(Node::Folder(FolderId(number))),
+        (true, 1, 0) => Some(Node::File(ObjectId(low?))),
+        (true, 2, 8) => {
+            let generation = u64::from_be_bytes(rest.try_into().ok()?);
+            let id = NodeId { number: number as u32, generation };
+            Some(Node::Made(ObjectId((number >> 32) as u32), id))
+        }
+        _ => None,
+    }
+}
+
+/// Who a caller says to be: user and group.
+fn owner_of(head: &CallHead<'_>) -> (u32, u32) {
+    match &head.credential {
+        Credential::Sys(sys) => (sys.uid, sys.gid),
+        _ => (NOBODY, NOBODY),
+    }
+}
+
+/// Who a file is whose maker says nothing.
+const NOBODY: u32 = 65_534;
 
 fn path_conf() -> PathConf {
     PathConf {
-        links_most: 1,
+        links_most: tree::limits::LINKS_MAX,
         name_most: 255,
         no_truncation: true,
         owner_restricted: true,

@@ -184,7 +184,10 @@ impl History {
                 // not.
                 let content = self.content.get_mut(&node).unwrap();
                 for sector in size / SECTOR..size.next_multiple_of(PAGE_BYTES) / SECTOR {
-                    content.sectors.entry(sector).or_insert_with(|| vec![0]).insert(0, 0);
+                    match content.sectors.get_mut(&sector) {
+                        Some(stamps) => stamps.insert(0, 0),
+                        None => content.stale.entry(sector).or_default().push(0),
+                    }
                 }
                 self.syncs.retain(|sync| sync.node != node);
             }

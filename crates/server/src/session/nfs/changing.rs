@@ -1,0 +1,280 @@
+//! Calls that change names and what is known of files. Each is seen at once, and answered when it is
+//! durable.
+
+use super::answer::{Outcome, Service, handle_of};
+use crate::folders::Node;
+use crate::volume_files::{Until, status_of};
+use ::nfs::{CreateHow, Entry, FileHandle, Moment, Post, Reply, SetAttributes, SetMoment, Status, Wcc, WccAttributes};
+use block::{ObjectId, Span};
+use tree::{FileTree, NewNode, NodeId, NodeKind, SetDone, SetNode, TreeRefusal};
+
+/// A folder that clients may make something in.
+type Place = (ObjectId, NodeId);
+
+impl Service<'_> {
+    /// Where an entry is that a client wants to change. What administrators made there it may not.
+    fn place_of(&self, entry: &Entry<'_>, taken: Status) -> Result<Place, Status> {
+        let place = match self.node(&entry.directory)? {
+            Node::File(_) => return Err(Status::NotDirectory),
+            Node::Made(volume, id) => (volume, id),
+            Node::Folder(id) => {
+                let volume = self.volume_at(id).ok_or(Status::Access)?;
+                if self.own_entry(id, entry.name).is_some() {
+                    return Err(taken);
+                }
+                (volume, NodeId::ROOT)
+            }
+        };
+        self.may_write(place.0)?;
+        Ok(place)
+    }
+
+    /// What a folder or file was, for whoever keeps what it knows of it.
+    fn before(&self, (volume, id): Place) -> Option<WccAttributes> {
+        let attributes = self.attributes(self.made(volume, id));
+        let (size, modified, changed) = (attributes.size, attributes.modified, attributes.changed);
+        Some(WccAttributes { size, modified, changed })
+    }
+
+    fn after(&self, (volume, id): Place) -> Post {
+        let node = self.made(volume, id);
+        let is_there = self.files.tree(volume).is_ok_and(|tree| tree.info(id).is_ok());
+        is_there.then(|| self.attributes(node))
+    }
+
+    fn wcc(&self, place: Place, before: Option<WccAttributes>) -> Wcc {
+        Wcc { before, after: self.after(place) }
+    }
+
+    fn tree(&mut self, volume: ObjectId) -> Result<&mut FileTree, Status> {
+        self.files.tree_mut(volume)
+    }
+
+    /// A reply that goes when all that was changed so far is durable.
+    fn durable(&mut self, volume: ObjectId, reply: Reply<'static>) -> Outcome<'_> {
+        match self.files.tree_mut(volume).map(FileTree::want) {
+            Ok(record) => Outcome::Later(reply, volume, Until::Record(record)),
+            Err(_) => Outcome::Reply(reply),
+        }
+    }
+
+    pub(super) fn make(
+        &mut self,
+        entry: &Entry<'_>,
+        kind: NodeKind,
+        set: &SetAttributes,
+        owner: (u32, u32),
+        target: &[u8],
+    ) -> Outcome<'_> {
+        let place = match self.place_of(entry, Status::Exists) {
+            Ok(place) => place,
+            Err(status) => return Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
+        };
+        let usual = if kind == NodeKind::File { 0o644 } else { 0o755 };
+        let (mode, uid, gid) = (set.mode.unwrap_or(usual), set.uid.unwrap_or(owner.0), set.gid.unwrap_or(owner.1));
+        self.made_at(place, entry.name, &NewNode { kind, mode, uid, gid, verifier: 0, target }, set)
+    }
+
+    fn made_at(&mut self, place: Place, name: &[u8], new: &NewNode<'_>, set: &SetAttributes) -> Outcome<'_> {
+        let (before, now) = (self.before(place), self.now);
+        let made = self.tree(place.0).and_then(|tree| {
+            let node = tree.make(now, place.1, name, new).map_err(status_of)?;
+            let times = SetNode { size: None, mode: None, uid: None, gid: None, ..set_of(set, now) };
+            let size = set.size.filter(|_| new.kind == NodeKind::File);
+            if times != SetNode::default() || size.is_some_and(|size| size > 0) {
+                // It has no data, so nothing has to wait.
+                tree.set(now, node, &SetNode { size, ..times }).map_err(status_of)?;
+            }
+            Ok(node)
+        });
+        let wcc = self.wcc(place, before);
+        match made {
+            Err(status) => Outcome::Reply(Reply::Made(wcc, Err(status))),
+            Ok(node) => {
+                let handle = handle_of(Node::Made(place.0, node));
+                let reply = Reply::Made(wcc, Ok((Some(handle), self.after((place.0, node)))));
+                self.durable(place.0, reply)
+            }
+        }
+    }
+
+    pub(super) fn create(&mut self, entry: &Entry<'_>, how: CreateHow, owner: (u32, u32)) -> Outcome<'_> {
+        let found = self.entry(entry).map(|(_, node)| node);
+        match (found, how) {
+            (Ok(node @ Node::File(_)), CreateHow::Unchecked(_)) => {
+                let made = Ok((Some(handle_of(node)), Some(self.attributes(node))));
+                Outcome::Reply(Reply::Made(Wcc::default(), made))
+            }
+            (Ok(node @ Node::Made(volume, id)), CreateHow::Unchecked(set)) => self.open(node, (volume, id), &set),
+            (Ok(node @ Node::Made(volume, id)), CreateHow::Exclusive(verifier))
+                if self
+                    .files
+                    .tree(volume)
+                    .and_then(|tree| tree.info(id).map_err(status_of))
+                    .is_ok_and(|info| info.kind == NodeKind::File && info.verifier == u64::from_be_bytes(verifier)) =>
+            {
+                let reply = Reply::Made(Wcc::default(), Ok((Some(handle_of(node)), self.after((volume, id)))));
+                self.durable(volume, reply)
+            }
+            (Ok(_), _) => Outcome::Reply(Reply::Made(Wcc::default(), Err(Status::Exists))),
+            (Err(Status::NoEntry), CreateHow::Unchecked(set) | CreateHow::Guarded(set)) => {
+                self.make(entry, NodeKind::File, &set, owner, b"")
+            }
+            (Err(Status::NoEntry), CreateHow::Exclusive(verifier)) => match self.place_of(entry, Status::Exists) {
+                Ok(place) => {
+                    let (kind, mode, (uid, gid), target) = (NodeKind::File, 0o600, owner, b"");
+                    let verifier = u64::from_be_bytes(verifier);
+                    let new = NewNode { kind, mode, uid, gid, verifier, target };
+                    self.made_at(place, entry.name, &new, &SetAttributes::default())
+                }
+                Err(status) => Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
+            },
+            (Err(status), _) => Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
+        }
+    }
+
+    /// A CREATE of a file that is there: it is opened, and has the size that is asked for.
+    fn open(&mut self, node: Node, (volume, id): Place, set: &SetAttributes) -> Outcome<'_> {
+        let now = self.now;
+        let is_file =
+            self.files.tree(volume).is_ok_and(|tree| tree.info(id).is_ok_and(|info| info.kind == NodeKind::File));
+        let opened = match set.size {
+            _ if !is_file => Err(Status::Exists),
+            None => Ok(SetDone::Now),
+            Some(size) => self.may_write(volume).and_then(|()| {
+                let set = SetNode { size: Some(size), ..SetNode::default() };
+                self.tree(volume)?.set(now, id, &set).map_err(status_of)
+            }),
+        };
+        match opened {
+            Err(status) => Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
+            Ok(SetDone::Now) => {
+                let reply = Reply::Made(Wcc::default(), Ok((Some(handle_of(node)), self.after((volume, id)))));
+                self.durable(volume, reply)
+            }
+            Ok(SetDone::Later(number)) => {
+                let reply = Reply::Made(Wcc::default(), Ok((Some(handle_of(node)), None)));
+                Outcome::Later(reply, volume, Until::Tail(number))
+            }
+        }
+    }
+
+    pub(super) fn set_attributes(
+        &mut self,
+        handle: &FileHandle,
+        set: &SetAttributes,
+        guard: Option<Moment>,
+    ) -> Outcome<'_> {
+        let refuse = |status| Outcome::Reply(Reply::Done(Wcc::default(), Err(status)));
+        let place = match self.node(handle) {
+            Ok(Node::Made(volume, id)) => (volume, id),
+            Ok(Node::Folder(id)) => match self.volume_at(id) {
+                Some(volume) => (volume, NodeId::ROOT),
+                None => return refuse(Status::Access),
+            },
+            Ok(Node::File(object)) => {
+                let done = self.set_of_own(object, set);
+                return Outcome::Reply(Reply::Done(Wcc::default(), done));
+            }
+            Err(status) => return refuse(status),
+        };
+        let (before, now) = (self.before(place), self.now);
+        let done = self.may_write(place.0).and_then(|()| match guard {
+            Some(guard) if before.is_none_or(|before| before.changed != guard) => Err(Status::NotSync),
+            _ => self.tree(place.0)?.set(now, place.1, &set_of(set, now)).map_err(status_of),
+        });
+        match done {
+            Err(status) => Outcome::Reply(Reply::Done(self.wcc(place, before), Err(status))),
+            Ok(SetDone::Now) => {
+                let reply = Reply::Done(self.wcc(place, before), Ok(()));
+                self.durable(place.0, reply)
+            }
+            // What it is afterwards is not known yet.
+            Ok(SetDone::Later(number)) => {
+                Outcome::Later(Reply::Done(Wcc::default(), Ok(())), place.0, Until::Tail(number))
+            }
+        }
+    }
+
+    /// Of a LUN nothing is kept but the size, which is an administrator's.
+    fn set_of_own(&self, object: ObjectId, set: &SetAttributes) -> Result<(), Status> {
+        let times = (set.accessed, set.modified) != (SetMoment::Keep, SetMoment::Keep);
+        let has_more = set.mode.is_some() || set.uid.is_some() || set.gid.is_some() || times;
+        let size = self.exports.get(object).map(|export| export.size);
+        match set.size {
+            _ if has_more => Err(Status::NotSupported),
+            Some(wanted) if Some(wanted) != size => Err(Status::NotSupported),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn remove(&mut self, entry: &Entry<'_>, is_folder: bool) -> Outcome<'_> {
+        let place = match self.place_of(entry, Status::Access) {
+            Ok(place) => place,
+            Err(status) => return Outcome::Reply(Reply::Done(Wcc::default(), Err(status))),
+        };
+        let (before, now) = (self.before(place), self.now);
+        let done = self.tree(place.0).and_then(|tree| {
+            let done = match is_folder {
+                true => tree.remove_folder(now, place.1, entry.name),
+                false => tree.remove(now, place.1, entry.name),
+            };
+            done.map_err(status_of)
+        });
+        let reply = Reply::Done(self.wcc(place, before), done);
+        if done.is_ok() { self.durable(place.0, reply) } else { Outcome::Reply(reply) }
+    }
+
+    pub(super) fn rename(&mut self, from: &Entry<'_>, to: &Entry<'_>) -> Outcome<'_> {
+        let none = Wcc::default();
+        let places = self.place_of(from, Status::Access).and_then(|old| Ok((old, self.place_of(to, Status::Exists)?)));
+        let (old, new) = match places {
+            Ok((old, new)) if old.0 != new.0 => {
+                return Outcome::Reply(Reply::Rename(none, none, Err(Status::CrossDevice)));
+            }
+            Ok(places) => places,
+            Err(status) => return Outcome::Reply(Reply::Rename(none, none, Err(status))),
+        };
+        let (before, now) = ((self.before(old), self.before(new)), self.now);
+        let done = self.tree(old.0).and_then(|tree| {
+            tree.rename(now, (old.1, from.name), (new.1, to.name)).map_err(|refusal| match refusal {
+                // RFC 1813: what cannot go for the other exists.
+                TreeRefusal::IsFolder | TreeRefusal::NotFolder => Status::Exists,
+                refusal => status_of(refusal),
+            })
+        });
+        let reply = Reply::Rename(self.wcc(old, before.0), self.wcc(new, before.1), done);
+        if done.is_ok() { self.durable(old.0, reply) } else { Outcome::Reply(reply) }
+    }
+
+    pub(super) fn link(&mut self, handle: &FileHandle, to: &Entry<'_>) -> Outcome<'_> {
+        let refuse = |status| Outcome::Reply(Reply::Link(None, Wcc::default(), Err(status)));
+        let node = match self.node(handle) {
+            Ok(Node::Made(volume, id)) => (volume, id),
+            Ok(Node::Folder(_)) => return refuse(Status::IsDirectory),
+            Ok(Node::File(_)) => return refuse(Status::Access),
+            Err(status) => return refuse(status),
+        };
+        let place = match self.place_of(to, Status::Exists) {
+            Ok(place) if place.0 != node.0 => return refuse(Status::CrossDevice),
+            Ok(place) => place,
+            Err(status) => return refuse(status),
+        };
+        let (before, now) = (self.before(place), self.now);
+        let done = self.tree(place.0).and_then(|tree| tree.link(now, node.1, place.1, to.name).map_err(status_of));
+        let reply = Reply::Link(self.after(node), self.wcc(place, before), done);
+        if done.is_ok() { self.durable(place.0, reply) } else { Outcome::Reply(reply) }
+    }
+}
+
+fn set_of(set: &SetAttributes, now: Span) -> SetNode {
+    let time = |moment: SetMoment| match moment {
+        SetMoment::Keep => None,
+        SetMoment::Now => Some(now),
+        SetMoment::To(Moment { seconds, nanos }) => {
+            Some(Span::from_secs(seconds.into()) + Span::from_nanos(u64::from(nanos.min(999_999_999))))
+        }
+    };
+    let SetAttributes { mode, uid, gid, size, accessed, modified } = *set;
+    SetNode { mode, uid, gid, size, accessed: time(accessed), modified: time(modified) }
+}

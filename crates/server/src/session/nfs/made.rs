@@ -1,0 +1,65 @@
+//! Replies that wait until what they tell is durable.
+
+use super::placing::failed;
+use crate::session::{Around, Pending, Session};
+use crate::volume_files::Until;
+use ::nfs::rpc::{self, CallOutcome};
+use ::nfs::{Procedure, Status, record};
+use block::ObjectId;
+
+/// A reply that is written and waits.
+pub(in crate::session) struct Kept {
+    pub xid: u32,
+    pub procedure: Procedure,
+    pub reply: Vec<u8>,
+}
+
+/// What a reply waits for; its bytes are where replies are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeptFor {
+    pub volume: ObjectId,
+    pub until: Until,
+    pub xid: u32,
+    pub procedure: Procedure,
+}
+
+impl Session {
+    /// Keeps the reply that is written until it may go.
+    pub(super) fn keep(&mut self, kept: KeptFor, claim: u64, around: &mut Around<'_>) {
+        let KeptFor { volume, until, xid, procedure } = kept;
+        self.use_object(volume);
+        let reply = around.scratch.clone();
+        self.wait_for(volume, until, Kept { xid, procedure, reply }, claim, around);
+    }
+
+    pub(super) fn wait_for(&mut self, volume: ObjectId, until: Until, kept: Kept, claim: u64, around: &mut Around<'_>) {
+        let request = crate::session::Request::Kept(kept);
+        let slot = self.pend(Pending { request, ticket: block::Ticket(u64::MAX), claim }) as u32;
+        around.files.wait(volume, self.index, slot, until);
+    }
+
+    /// What a reply waited for is durable, or will not be.
+    pub(crate) fn woken(&mut self, slot: u32, result: Result<(), Status>, around: &mut Around<'_>) {
+        let is_kept = |pending: &mut Pending| matches!(pending.request, crate::session::Request::Kept(_));
+        let Some(pending) = self.pending.get_mut(slot as usize).and_then(|place| place.take_if(is_kept)) else {
+            debug_assert!(false, "a reply waits once");
+            return;
+        };
+        self.free.push(slot);
+        let (claim, crate::session::Request::Kept(kept)) = (pending.claim, pending.request) else { return };
+        if self.ending == crate::session::Ending::Broken {
+            return self.release_request(claim, around);
+        }
+        around.scratch.clear();
+        match result {
+            Ok(()) => around.scratch.extend_from_slice(&kept.reply),
+            Err(status) => {
+                let start = record::begin(around.scratch);
+                rpc::put_reply(around.scratch, kept.xid, CallOutcome::Success);
+                failed(kept.procedure, status).put(around.scratch);
+                record::end(around.scratch, start, 0);
+            }
+        }
+        self.send_kept(claim, around);
+    }
+}

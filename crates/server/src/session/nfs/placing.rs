@@ -1,0 +1,178 @@
+//! Where the data of clients' files goes: a READ or WRITE is placed when it goes to the gate, and
+//! what a WRITE or COMMIT changed of the file is told, or made durable, when it has ended.
+
+use super::made::Kept;
+use super::{Asked, Held, Payload, Session, What, put};
+use crate::claims::claim_of;
+use crate::session::{Around, Load};
+use crate::volume_files::{Until, status_of};
+use crate::waiting::Wait;
+use ::nfs::{Procedure, Reply, Stable, Status, Wcc};
+use block::Op;
+use tree::{FilePiece, NodeId, TreeRefusal};
+
+/// Where a request for a file's data goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    node: NodeId,
+    /// First byte of the file.
+    at: u64,
+    piece: FilePiece,
+    /// Keeps the pages from being another file's meanwhile.
+    ticket: u64,
+    /// Which reading of the volume's files it is of.
+    reading: u64,
+}
+
+impl Session {
+    /// Places what is about a file of a client; everything else stays as it is. `Err`: it was
+    /// answered, or waits (false).
+    pub(super) fn place(
+        &mut self,
+        asked: Asked,
+        op: Op,
+        claim: u64,
+        around: &mut Around<'_>,
+    ) -> Result<(Asked, Op), bool> {
+        let Some(node) = asked.node else { return Ok((asked, op)) };
+        let tree = around.files.tree_mut(asked.object);
+        let (at, len) = (asked.at, u64::from(asked.len));
+        let placed = match (tree, asked.what) {
+            (Err(status), _) => Err(Ok(status)),
+            (Ok(tree), What::Read { .. }) => tree.place_read(node, at, len).map_err(Err),
+            (Ok(tree), What::Write(_)) => tree.place_write(node, at, len).map_err(Err),
+            (Ok(_), What::Commit) => Ok(FilePiece { at: 0, len: 0 }),
+        };
+        match placed {
+            Ok(piece) => self.placed(asked, (node, piece), op, claim, around),
+            Err(Err(TreeRefusal::Busy)) if self.load.requests > 1 || around.files.is_busy() => {
+                self.waits = Some(Wait::Room { starving: false });
+                let buf = if let Op::Write(buf) = op { Some(buf) } else { None };
+                let Asked { len, .. } = asked;
+                let payload = Payload { request: asked, buf, filled: len, claim, since: around.now };
+                Err(self.hold_nfs(Held::Payload(payload)))
+            }
+            Err(refused) => {
+                if let Op::Write(buf) = op {
+                    around.io.give(buf);
+                }
+                self.answer_asked(&asked, refused.unwrap_or_else(status_of), claim, around);
+                Err(true)
+            }
+        }
+    }
+
+    fn placed(
+        &mut self,
+        asked: Asked,
+        (node, piece): (NodeId, FilePiece),
+        op: Op,
+        claim: u64,
+        around: &mut Around<'_>,
+    ) -> Result<(Asked, Op), bool> {
+        let at = asked.at;
+        let what = match (asked.what, around.files.tree(asked.object)) {
+            (What::Read { .. }, Ok(tree)) => {
+                What::Read { eof: tree.info(node).is_ok_and(|info| at + piece.len >= info.size) }
+            }
+            (what, _) => what,
+        };
+        let len = piece.len as u32;
+        let asked = Asked { at: piece.at, len, what, ..asked };
+        if len == 0 && matches!(what, What::Read { .. }) {
+            // The file became shorter since it was asked.
+            around.scratch.clear();
+            put(around.scratch, &asked, Ok(()), (around.exports.life(), Wcc::default()));
+            self.send_kept(claim, around);
+            return Err(true);
+        }
+        let op = if let Op::Write(buf) = op { Op::Write(buf.window(0, len)) } else { op };
+        let ticket = around.files.tree_mut(asked.object).map_or(0, tree::FileTree::begin_request);
+        let reading = around.files.reading(asked.object);
+        Ok((Asked { spot: Some(Spot { node, at, piece, ticket, reading }), ..asked }, op))
+    }
+
+    fn answer_asked(&mut self, asked: &Asked, status: Status, claim: u64, around: &mut Around<'_>) {
+        around.scratch.clear();
+        put(around.scratch, asked, Err(status), (around.exports.life(), Wcc::default()));
+        self.send_kept(claim, around);
+    }
+
+    /// Sends what `scratch` has as the reply of a request that claims so much.
+    pub(super) fn send_kept(&mut self, claim: u64, around: &mut Around<'_>) {
+        let keep = claim_of(0).min(claim);
+        self.tx.reply(around.now, around.scratch, None, keep, claim);
+        self.release(Load { bytes: claim - keep, ..Load::default() }, around);
+    }
+
+    /// Replies to a WRITE or COMMIT of a client's file that was done, perhaps when what is known of
+    /// the file is durable.
+    pub(super) fn reply_placed(&mut self, asked: &Asked, spot: &Spot, claim: u64, around: &mut Around<'_>) {
+        let now = around.exports.since_1970(around.now);
+        let life = around.files.life(asked.object, around.exports.life());
+        let is_same = around.files.reading(asked.object) == spot.reading;
+        let tree = match around
+            .files
+            .tree_mut(asked.object)
+            .and_then(|tree| if is_same { Ok(tree) } else { Err(Status::Stale) })
+        {
+            Ok(tree) => tree,
+            Err(status) => return self.answer_asked(asked, status, claim, around),
+        };
+        let is_durable = match asked.what {
+            What::Write(stable) => {
+                tree.written(now, spot.node, spot.at, spot.piece);
+                stable != Stable::Unstable
+            }
+            What::Commit | What::Read { .. } => true,
+        };
+        let record = if is_durable { tree.sync(spot.node).map(Some) } else { Ok(None) };
+        let durable = tree.durable();
+        let after = around.files.attributes(asked.object, spot.node);
+        around.scratch.clear();
+        match record {
+            // One that is not there any more was removed meanwhile.
+            Err(refusal) => self.answer_asked(asked, status_of(refusal), claim, around),
+            Ok(record) => {
+                put(around.scratch, asked, Ok(()), (life, Wcc { before: None, after }));
+                match record.filter(|record| *record > durable) {
+                    None => self.send_kept(claim, around),
+                    Some(record) => {
+                        let procedure = match asked.what {
+                            What::Commit => Procedure::Commit,
+                            _ => Procedure::Write,
+                        };
+                        let reply = around.scratch.clone();
+                        let kept = Kept { xid: asked.xid, procedure, reply };
+                        self.wait_for(asked.object, Until::Record(record), kept, claim, around);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Asked {
+    /// Its request has ended.
+    pub(in crate::session) fn end(&self, around: &mut Around<'_>) {
+        if let Some(spot) = &self.spot
+            && spot.reading == around.files.reading(self.object)
+            && let Ok(tree) = around.files.tree_mut(self.object)
+        {
+            tree.end_request(spot.ticket);
+        }
+    }
+}
+
+/// The reply of a procedure that could not be made durable.
+pub(super) fn failed(procedure: Procedure, status: Status) -> Reply<'static> {
+    let none = Wcc::default();
+    match procedure {
+        Procedure::Create | Procedure::MakeDir | Procedure::SymLink => Reply::Made(none, Err(status)),
+        Procedure::Rename => Reply::Rename(none, none, Err(status)),
+        Procedure::Link => Reply::Link(None, none, Err(status)),
+        Procedure::Write => Reply::Write(none, Err(status)),
+        Procedure::Commit => Reply::Commit(none, Err(status)),
+        _ => Reply::Done(none, Err(status)),
+    }
+}

@@ -1,0 +1,418 @@
+//! The files that clients made on volumes, on the data thread: what they ask of the gate, and who
+//! waits until what it changed is durable.
+//!
+//! ```text
+//!   session ──► FileTree (names, places) ──► commands ──► gate ──► the volume's tree in the maps
+//!      └─ waits for a record ◄── durable ◄────────────────────┘
+//! ```
+//! A command is a request of the volume like any other: ceilings and floors hold for it.
+
+mod reading;
+
+pub(crate) use reading::ShardReader;
+
+use ::nfs::{Attributes, FileKind, Moment, Status, Verifier};
+use block::{Buf, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time};
+use qos::Gate;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::mpsc::Sender;
+use store::Served;
+use tree::limits::RECORD_BYTES_MAX;
+use tree::{FileTree, NodeId, NodeInfo, NodeKind, TailEnded, TreeCommand, TreeRefusal};
+use uring::Io;
+
+/// Requests of files' own have this in place of a session's number in the high half of their tags.
+pub(crate) const FILES: u32 = u32::MAX;
+
+/// A volume.
+pub(crate) struct OneVolume {
+    /// What rules of access know it by: `SVM:/vol/VOLUME/.`.
+    pub name: String,
+    /// Clients may have its files now.
+    pub online: bool,
+    /// Bytes that its files may take.
+    limit: u64,
+    /// Its files; nothing while they are read, or where they are damaged.
+    pub tree: Option<Box<FileTree>>,
+    /// How often they were read anew since the server began.
+    readings: u64,
+    waiting: Vec<Waiter>,
+}
+
+/// A request that waits.
+struct Waiter {
+    session: u32,
+    slot: u32,
+    until: Until,
+}
+
+/// What it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// A record is durable.
+    Record(u64),
+    /// A change of a size has ended.
+    Tail(u64),
+}
+
+/// What a request of our own is for.
+enum Job {
+    Command { volume: ObjectId, token: u32, reading: u64, ticket: Ticket },
+    Read(Sender<Result<Vec<u8>, Fault>>),
+}
+
+/// Somebody who waited may be answered.
+pub(crate) struct Woken {
+    pub session: u32,
+    pub slot: u32,
+    pub result: Result<(), Status>,
+}
+
+/// The files of all volumes.
+#[derive(Default)]
+pub(crate) struct AllFiles {
+    volumes: HashMap<ObjectId, OneVolume>,
+    /// Volumes that were changed or asked since the last round.
+    touched: BTreeSet<ObjectId>,
+    /// Volumes of which something is not durable.
+    loose: BTreeSet<ObjectId>,
+    jobs: BTreeMap<u32, Job>,
+    next_job: u32,
+    /// What the gate, or the memory, had no room for.
+    held: VecDeque<Request>,
+    unbuffered: VecDeque<(ObjectId, TreeCommand)>,
+    /// For records where clients have all other memory.
+    reserve: Option<Buf>,
+    /// Of its own, at the gate or beyond.
+    buffers_out: usize,
+    woken: Vec<Woken>,
+    /// Who waits for all of a volume to be durable: for that record.
+    settling: Vec<(ObjectId, u64, Sender<()>)>,
+    ended: Vec<TailEnded>,
+}
+
+impl AllFiles {
+    /// Bytes that are kept for records.
+    pub(crate) const MEMORY: u64 = RECORD_BYTES_MAX as u64;
+
+    pub(crate) fn new(io: &Io) -> AllFiles {
+        AllFiles { reserve: io.take(RECORD_BYTES_MAX as u32), ..AllFiles::default() }
+    }
+
+    /// Buffers of its own.
+    pub(crate) fn own_buffers(&self) -> usize {
+        usize::from(self.reserve.is_some()) + self.buffers_out
+    }
+
+    /// A volume is there, by that name, with so much room.
+    pub(crate) fn place(&mut self, volume: ObjectId, name: String, limit: u64) {
+        let found = self.volumes.entry(volume).or_insert_with(|| OneVolume {
+            name: String::new(),
+            online: false,
+            limit: 0,
+            tree: None,
+            readings: 0,
+            waiting: Vec::new(),
+        });
+        (found.name, found.limit) = (name, limit);
+        found.tree.iter_mut().for_each(|tree| tree.set_limit(limit));
+    }
+
+    /// Its files are there, and clients may have them.
+    pub(crate) fn begin(&mut self, volume: ObjectId, mut tree: Box<FileTree>) {
+        let Some(found) = self.volumes.get_mut(&volume) else { return };
+        tree.set_limit(found.limit);
+        found.readings += 1;
+        (found.tree, found.online) = (Some(tree), true);
+        self.touched.insert(volume);
+    }
+
+    /// Clients may have its files no more, and nothing is written to them: they are going to be
+    /// others. Who waits is told that it is not known.
+    pub(crate) fn end(&mut self, now: Time, volume: ObjectId, gate: &mut Gate<Served>, io: &Io) {
+        let Some(found) = self.volumes.get_mut(&volume) else { return };
+        (found.tree, found.online) = (None, false);
+        let gone = found.waiting.drain(..);
+        self.woken.extend(gone.map(|Waiter { session, slot, .. }| Woken { session, slot, result: Err(Status::Stale) }));
+        self.unbuffered.retain(|(of, _)| *of != volume);
+        let (gone, held): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.held).into_iter().partition(|request| request.object == volume);
+        self.held = held.into();
+        for Request { tag, op, .. } in gone {
+            if let Op::Write(buf) = op {
+                self.give(io, buf);
+            }
+            self.jobs.remove(&(tag as u32));
+        }
+        for job in self.jobs.values() {
+            if let Job::Command { volume: of, ticket, .. } = job
+                && *of == volume
+            {
+                gate.cancel(now, *ticket);
+            }
+        }
+    }
+
+    /// A volume is gone.
+    pub(crate) fn remove(&mut self, now: Time, volume: ObjectId, gate: &mut Gate<Served>, io: &Io) {
+        self.end(now, volume, gate, io);
+        self.volumes.remove(&volume);
+        self.touched.remove(&volume);
+        self.loose.remove(&volume);
+    }
+
+    /// A volume.
+    pub(crate) fn get(&self, volume: ObjectId) -> Option<&OneVolume> {
+        self.volumes.get(&volume)
+    }
+
+    /// The files of a volume, if clients may have them.
+    pub(crate) fn tree(&self, volume: ObjectId) -> Result<&FileTree, Status> {
+        let found = self.volumes.get(&volume).ok_or(Status::Stale)?;
+        found.tree.as_deref().filter(|_| found.online).ok_or(Status::Io)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn tree_mut(&mut self, volume: ObjectId) -> Result<&mut FileTree, Status> {
+        let found = self.volumes.get_mut(&volume).ok_or(Status::Stale)?;
+        let tree = found.tree.as_deref_mut().filter(|_| found.online).ok_or(Status::Io)?;
+        self.touched.insert(volume);
+        self.loose.insert(volume);
+        Ok(tree)
+    }
+
+    /// What writes to a volume's files are known by that no COMMIT covered: another one than before
+    /// where they may be lost.
+    pub(crate) fn life(&self, volume: ObjectId, server: Verifier) -> Verifier {
+        let readings = self.volumes.get(&volume).map_or(0, |found| found.readings);
+        (u64::from_be_bytes(server).wrapping_add(readings)).to_be_bytes()
+    }
+
+    /// Which reading of a volume's files there is now.
+    pub(crate) fn reading(&self, volume: ObjectId) -> u64 {
+        self.volumes.get(&volume).map_or(0, |found| found.readings)
+    }
+
+    /// What clients are told of a node; nothing if it is not there.
+    pub(crate) fn attributes(&self, volume: ObjectId, node: NodeId) -> Option<Attributes> {
+        let tree = self.tree(volume).ok()?;
+        tree.info(node).ok().map(|info| attributes(volume, node, &info, tree.used(node)))
+    }
+
+    /// A request waits; whether there is something to wait for.
+    pub(crate) fn wait(&mut self, volume: ObjectId, session: u32, slot: u32, until: Until) {
+        if let Some(found) = self.volumes.get_mut(&volume) {
+            found.waiting.push(Waiter { session, slot, until });
+            self.touched.insert(volume);
+        } else {
+            self.woken.push(Woken { session, slot, result: Err(Status::Stale) });
+        }
+    }
+
+    /// Has everything of all volumes become durable.
+    pub(crate) fn tick(&mut self) {
+        for volume in std::mem::take(&mut self.loose) {
+            if let Some(tree) = self.volumes.get_mut(&volume).and_then(|found| found.tree.as_mut()) {
+                tree.tick();
+                self.touched.insert(volume);
+            }
+        }
+    }
+
+    /// Whether a tick has something to do.
+    pub(crate) fn is_loose(&self) -> bool {
+        !self.loose.is_empty()
+    }
+
+    /// Whether requests of its own are under way, or wait.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.jobs.is_empty() || !self.unbuffered.is_empty() || !self.touched.is_empty()
+    }
+
+    /// Begins what is due, and hands it to the gate. Returns who may be answered.
+    pub(crate) fn advance(&mut self, now: Time, gate: &mut Gate<Served>, io: &Io) -> Vec<Woken> {
+        for request in std::mem::take(&mut self.held) {
+            self.hand_over(now, request, gate);
+        }
+        for volume in std::mem::take(&mut self.touched) {
+            let Some(found) = self.volumes.get_mut(&volume) else { continue };
+            let Some(tree) = &mut found.tree else { continue };
+            tree.advance();
+            tree.take_ended(&mut self.ended);
+            found.settle_waiters(&mut self.ended, &mut self.woken);
+            let tree = found.tree.as_mut().expect("it was there");
+            if tree.is_loose() {
+                self.loose.insert(volume);
+            }
+            while let Some(command) = tree.next_command() {
+                self.unbuffered.push_back((volume, command));
+            }
+        }
+        self.end_settling();
+        for (volume, command) in std::mem::take(&mut self.unbuffered) {
+            self.start(now, volume, command, gate, io);
+        }
+        std::mem::take(&mut self.woken)
+    }
+
+    /// Makes a request of a command.
+    fn start(&mut self, now: Time, volume: ObjectId, command: TreeCommand, gate: &mut Gate<Served>, io: &Io) {
+        let zero = Op::Zero { no_hole: false, fast_only: false };
+        let (token, at, len, op, fua) = match command {
+            TreeCommand::Write { token, at, bytes, durable } => {
+                let len = bytes.len() as u32;
+                let Some(buf) = io.take(len).or_else(|| self.reserve.take()) else {
+                    return self.unbuffered.push_back((volume, TreeCommand::Write { token, at, bytes, durable }));
+                };
+                self.buffers_out += 1;
+                let mut buf = buf.window(0, len);
+                io.with_mut(&mut buf, |to| to[..bytes.len()].copy_from_slice(&bytes));
+                (token, at, u64::from(len), Op::Write(buf), durable)
+            }
+            TreeCommand::Zero { token, at, len, durable } => (token, at, len, zero, durable),
+            TreeCommand::Flush { token } => (token, 0, 0, Op::Flush, true),
+        };
+        let reading = self.volumes.get(&volume).map_or(0, |found| found.readings);
+        let tag = self.add(Job::Command { volume, token, reading, ticket: Ticket(u64::MAX) });
+        self.hand_over(now, Request { tag, object: volume, at, len, op, fua, due: now }, gate);
+    }
+
+    /// A tag for a request of its own.
+    fn add(&mut self, job: Job) -> u64 {
+        self.next_job = self.next_job.wrapping_add(1);
+        self.jobs.insert(self.next_job, job);
+        u64::from(FILES) << 32 | u64::from(self.next_job)
+    }
+
+    fn hand_over(&mut self, now: Time, request: Request, gate: &mut Gate<Served>) {
+        let slot = request.tag as u32;
+        match gate.submit(now, request) {
+            Submitted::Taken(taken) => {
+                if let Some(Job::Command { ticket, .. }) = self.jobs.get_mut(&slot) {
+                    *ticket = taken;
+                }
+            }
+            Submitted::Full(request) => self.held.push_back(request),
+        }
+    }
+
+    /// Takes the end of one of its own requests.
+    pub(crate) fn completed(&mut self, mut completion: Completion, io: &Io) {
+        let buf = completion.buf.take();
+        match self.jobs.remove(&(completion.tag as u32)) {
+            None => {}
+            Some(Job::Command { volume, token, reading, .. }) => {
+                if let Some(found) = self.volumes.get_mut(&volume)
+                    && found.readings == reading
+                    && let Some(tree) = &mut found.tree
+                {
+                    tree.done(token, completion.result);
+                    self.touched.insert(volume);
+                }
+            }
+            Some(Job::Read(answer)) => {
+                let fetched = buf.as_ref().map_or(Ok(()), |buf| io.fetch_buf(buf).map_err(|failure| failure.fault()));
+                let read = completion
+                    .result
+                    .and(fetched)
+                    .map(|()| buf.as_ref().map_or_else(Vec::new, |buf| io.with(buf, <[u8]>::to_vec)));
+                let _ = answer.send(read);
+            }
+        }
+        if let Some(buf) = buf {
+            match completion.kind {
+                OpKind::Write => self.give(io, buf),
+                _ => io.give(buf),
+            }
+        }
+    }
+
+    fn give(&mut self, io: &Io, buf: Buf) {
+        io.give(buf);
+        self.buffers_out -= 1;
+        if self.reserve.is_none() {
+            self.reserve = io.take(RECORD_BYTES_MAX as u32);
+        }
+    }
+}
+
+impl OneVolume {
+    /// Those whose change is durable, or will not be, are answered.
+    fn settle_waiters(&mut self, ended: &mut Vec<TailEnded>, woken: &mut Vec<Woken>) {
+        let Some(tree) = &self.tree else { return };
+        let (durable, failed) = (tree.durable(), tree.has_failed());
+        self.waiting.retain_mut(|waiter| {
+            let Waiter { session, slot, .. } = *waiter;
+            if let Until::Tail(number) = waiter.until
+                && let Some(end) = ended.iter().find(|end| end.number == number)
+            {
+                match end.result {
+                    Ok(record) => waiter.until = Until::Record(record),
+                    Err(refusal) => {
+                        woken.push(Woken { session, slot, result: Err(status_of(refusal)) });
+                        return false;
+                    }
+                }
+            }
+            let result = match waiter.until {
+                Until::Record(record) if record <= durable => Ok(()),
+                Until::Record(_) if failed => Err(Status::Io),
+                Until::Record(_) | Until::Tail(_) => return true,
+            };
+            woken.push(Woken { session, slot, result });
+            false
+        });
+        ended.clear();
+    }
+}
+
+/// What is known of a node, as it goes over the wire.
+pub(crate) fn attributes(volume: ObjectId, node: NodeId, info: &NodeInfo, used: u64) -> Attributes {
+    let kind = match info.kind {
+        NodeKind::File => FileKind::Regular,
+        NodeKind::Folder => FileKind::Directory,
+        NodeKind::Link => FileKind::Link,
+    };
+    let is_folder = info.kind == NodeKind::Folder;
+    Attributes {
+        kind,
+        mode: info.mode,
+        links: info.links,
+        uid: info.uid,
+        gid: info.gid,
+        size: if is_folder { 4096 } else { info.size },
+        used,
+        device: (0, 0),
+        fsid: 1,
+        // Beyond the numbers of LUNs, and one volume's beyond another's.
+        fileid: u64::from(volume.0) << 32 | u64::from(node.number),
+        accessed: moment(info.accessed),
+        modified: moment(info.modified),
+        changed: moment(info.changed),
+    }
+}
+
+/// A time since 1970, as it goes over the wire.
+pub(crate) fn moment(time: Span) -> Moment {
+    const SECOND: u64 = 1_000_000_000;
+    Moment { seconds: (time.as_nanos() / SECOND) as u32, nanos: (time.as_nanos() % SECOND) as u32 }
+}
+
+/// What a client is told.
+pub(crate) fn status_of(refusal: TreeRefusal) -> Status {
+    match refusal {
+        TreeRefusal::NoEntry => Status::NoEntry,
+        TreeRefusal::Stale => Status::Stale,
+        TreeRefusal::Exists => Status::Exists,
+        TreeRefusal::NotFolder => Status::NotDirectory,
+        TreeRefusal::IsFolder => Status::IsDirectory,
+        TreeRefusal::NotEmpty => Status::NotEmpty,
+        TreeRefusal::Invalid => Status::Invalid,
+        TreeRefusal::NameTooLong => Status::NameTooLong,
+        TreeRefusal::NoSpace => Status::NoSpace,
+        TreeRefusal::TooManyLinks => Status::TooManyLinks,
+        TreeRefusal::TooBig => Status::TooBig,
+        TreeRefusal::Busy => Status::Jukebox,
+        TreeRefusal::Failed => Status::Io,
+    }
+}

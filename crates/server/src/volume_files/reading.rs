@@ -1,0 +1,87 @@
+//! A volume's tree as whoever orders reads it, by the data thread: what a clone or a restored
+//! volume holds.
+
+use super::{AllFiles, Job};
+use crate::shard::{Order, Shard};
+use admin::FilesSeen;
+use block::{Fault, ObjectId, Op, Request, Time};
+use qos::Gate;
+use std::sync::mpsc::{Sender, channel};
+use store::Served;
+use tree::{NodeId, TreeMedia};
+
+/// Bytes that are read at a time.
+const PIECE: usize = 256 << 10;
+
+/// A volume's tree.
+pub(crate) struct ShardReader<'a> {
+    pub shard: &'a Shard,
+    pub volume: ObjectId,
+}
+
+impl TreeMedia for ShardReader<'_> {
+    fn read(&mut self, at: u64, buf: &mut [u8]) -> Result<(), Fault> {
+        for (number, part) in buf.chunks_mut(PIECE).enumerate() {
+            let (answer, read) = channel();
+            let at = at + (number * PIECE) as u64;
+            let order = Order::ReadTree { volume: self.volume, at, len: part.len() as u64, answer };
+            self.shard.order(order).map_err(|_| Fault::Gone)?;
+            part.copy_from_slice(&read.recv().map_err(|_| Fault::Gone)??);
+        }
+        Ok(())
+    }
+}
+
+impl AllFiles {
+    /// Reads bytes of a volume's tree for whoever ordered it.
+    pub(crate) fn read(
+        &mut self,
+        now: Time,
+        (volume, at, len): (ObjectId, u64, u64),
+        answer: Sender<Result<Vec<u8>, Fault>>,
+        gate: &mut Gate<Served>,
+    ) {
+        let tag = self.add(Job::Read(answer));
+        self.hand_over(now, Request { tag, object: volume, at, len, op: Op::Read, fua: false, due: now }, gate);
+    }
+}
+
+impl AllFiles {
+    /// Has all that clients changed on a volume be durable, and tells when it is.
+    pub(crate) fn settle(&mut self, volume: ObjectId, answer: Sender<()>) {
+        match self.tree_mut(volume) {
+            Ok(tree) => {
+                let record = tree.tick();
+                self.settling.push((volume, record, answer));
+            }
+            // There is nothing to wait for; who asked is told.
+            Err(_) => drop(answer.send(())),
+        }
+    }
+
+    /// Tells those whose records are durable, or will not be.
+    pub(super) fn end_settling(&mut self) {
+        let volumes = &self.volumes;
+        self.settling.retain(|(volume, record, answer)| {
+            let tree = volumes.get(volume).and_then(|found| found.tree.as_ref());
+            let waits = tree.is_some_and(|tree| tree.durable() < *record && !tree.has_failed());
+            if !waits {
+                let _ = answer.send(());
+            }
+            waits
+        });
+    }
+
+    /// What clients made on a volume.
+    pub(crate) fn seen(&self, volume: ObjectId) -> FilesSeen {
+        let tree = self.get(volume).and_then(|found| found.tree.as_ref());
+        // The folder at the top is not theirs.
+        tree.map_or_else(FilesSeen::default, |tree| FilesSeen { count: tree.nodes() - 1, bytes: tree.space().1 })
+    }
+
+    /// Whether clients made something of that name at the top of a volume.
+    pub(crate) fn has(&self, volume: ObjectId, name: &str) -> bool {
+        let tree = self.get(volume).and_then(|found| found.tree.as_ref());
+        tree.is_some_and(|tree| tree.look_up(NodeId::ROOT, name.as_bytes()).is_ok())
+    }
+}

@@ -1,0 +1,50 @@
+//! What clients made on volumes, out of a pool that nobody serves: for a start, and for the check.
+
+use crate::agreement;
+use crate::catalogue::{CatalogueId, Contents, Kind};
+use crate::check::Trouble;
+use crate::mapped::{DataFiles, MapError, MappedPool, Named, open_trees};
+use std::collections::BTreeMap;
+use std::path::Path;
+use tree::{FileTree, TreeError};
+
+/// The files of each volume, or why they cannot be read.
+pub type VolumeFiles = BTreeMap<CatalogueId, Result<FileTree, TreeError>>;
+
+fn volumes(contents: &Contents) -> impl Iterator<Item = CatalogueId> {
+    contents.objects.values().filter(|row| row.kind == Kind::Volume).map(|row| row.id)
+}
+
+/// Reads the files of all volumes. What does not fit together is not served, and comes as an error.
+pub(crate) fn load(
+    dir: &Path,
+    named: &Named,
+    contents: &Contents,
+    maps: &mut MappedPool,
+) -> Result<VolumeFiles, MapError> {
+    let data = DataFiles::open(dir, named)?;
+    let read = |volume| (volume, FileTree::recover(&mut maps.reader(&data, volume)));
+    Ok(volumes(contents).map(read).collect())
+}
+
+/// Reads the files of each volume, and of each snapshot of one, and says what is wrong with them.
+pub(crate) fn check(dir: &Path, named: &Named, contents: &Contents) -> Result<Vec<Trouble>, MapError> {
+    let (mut core, data) = open_trees(dir, named)?;
+    let owners = agreement::owners(contents);
+    let leaves = contents.snapshots.values().flat_map(|snapshot| &snapshot.leaves);
+    let in_snapshots = leaves.filter(|leaf| leaf.kind == Kind::Volume).map(|leaf| leaf.tree);
+    let mut troubles = Vec::new();
+    for tree in volumes(contents).chain(in_snapshots) {
+        // The comparison with the catalogue names one that is not there.
+        if core.tree(tree).is_none() {
+            continue;
+        }
+        let name = owners.get(&tree).cloned().unwrap_or_default();
+        let faults = match FileTree::recover(&mut data.of(&mut core, tree)) {
+            Ok(files) => files.check().iter().map(ToString::to_string).collect(),
+            Err(error) => vec![error.to_string()],
+        };
+        troubles.extend(faults.into_iter().map(|fault| Trouble::Files { name: name.clone(), fault }));
+    }
+    Ok(troubles)
+}
