@@ -167,8 +167,8 @@ impl Errand<'_> {
         SnapshotLeaf { tree, ..leaf }
     }
 
-    /// What clients made on a volume, and its LUNs and files, each as a snapshot would have it, with
-    /// its own tree.
+    /// What clients made on a volume, and its LUNs and files, each as a snapshot would have it,
+    /// with its own tree.
     pub(super) fn leaves_in(&self, volume: ObjectId) -> Vec<SnapshotLeaf> {
         let objects = self.registry.objects().filter(|object| object.kind().is_leaf());
         let leaf = |object: &Object| SnapshotLeaf {

@@ -52,6 +52,7 @@ impl Exports {
     }
 
     pub(crate) fn remove(&mut self, object: ObjectId) {
+        self.folders.take_volume(object);
         if let Some(export) = self.by_object.remove(&object) {
             self.folders.remove(&export.svm, &export.path);
             self.written.borrow_mut().remove(&object);
@@ -104,11 +105,6 @@ impl Exports {
     /// A volume has that name from now on.
     pub(crate) fn place_volume(&mut self, svm: &str, name: &str, volume: ObjectId) {
         self.folders.place_volume(svm, name, volume);
-    }
-
-    /// A volume is gone.
-    pub(crate) fn take_volume(&mut self, volume: ObjectId) {
-        self.folders.take_volume(volume);
     }
 
     /// A time of the ring's clock, since 1970.

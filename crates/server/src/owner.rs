@@ -14,6 +14,7 @@ mod accepting;
 mod awake;
 mod cache;
 mod clients;
+mod files;
 mod orders;
 mod turns;
 
@@ -35,7 +36,7 @@ use crate::session::{Around, Protocol, Session, of_token};
 use crate::shard::Order;
 use crate::starting::Latency;
 use crate::tls::Tls;
-use crate::volume_files::{AllFiles, FILES, Woken};
+use crate::volume_files::{AllFiles, FILES};
 use crate::waiting::Waiting;
 use admin::EventKind;
 use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
@@ -347,46 +348,6 @@ impl Owner {
             }
             now = self.io.turn(Some(until));
             // Nobody is left to hear of anything else.
-            self.port.reap(&mut self.done);
-            self.done.clear();
-        }
-        now
-    }
-
-    /// Has the files of volumes go on, and answers who waited for that.
-    fn advance_files(&mut self, now: Time) {
-        loop {
-            let woken = self.files.advance(now, &mut self.gate, &self.io);
-            if woken.is_empty() {
-                return;
-            }
-            for Woken { session, slot, result } in woken {
-                self.with_session(now, session, |session, around| {
-                    session.woken(slot, result, around);
-                    session.go_on(around);
-                });
-            }
-        }
-    }
-
-    /// Brings what clients wrote to files and did not commit to the disk.
-    fn settle_files(&mut self, mut now: Time, until: Time) -> Time {
-        self.files.tick();
-        let mut completions = Vec::new();
-        while now < until {
-            self.files.advance(now, &mut self.gate, &self.io);
-            self.gate.poll(now, &mut completions);
-            let has_ended = !completions.is_empty();
-            for completion in completions.drain(..) {
-                if (completion.tag >> 32) as u32 == FILES {
-                    self.files.completed(completion, &self.io);
-                }
-            }
-            if !self.files.is_busy() {
-                break;
-            }
-            let at_once = has_ended || self.gate.next_wakeup() == Wakeup::Now;
-            now = self.io.turn(Some(if at_once { now } else { until }));
             self.port.reap(&mut self.done);
             self.done.clear();
         }

@@ -35,7 +35,6 @@ use crate::link_meter::LinkMeter;
 use crate::noticed::Notices;
 use crate::replies::ReplyTimes;
 use crate::tls::Tls;
-use crate::volume_files::AllFiles;
 use crate::waiting::Wait;
 use block::{Completion, ObjectId, Span, Target, Ticket, Time};
 use inbox::Inbox;
@@ -56,7 +55,7 @@ pub(crate) struct Around<'a> {
     pub gate: &'a mut Gate<Served>,
     pub exports: &'a Exports,
     /// What clients made on volumes.
-    pub files: &'a mut AllFiles,
+    pub files: &'a mut crate::volume_files::AllFiles,
     pub access: &'a Access,
     pub tls: Option<&'a Tls>,
     pub limits: &'a ServerLimits,

@@ -48,7 +48,8 @@ impl Space {
 
     /// A record is durable.
     pub fn settle(&mut self, durable: u64) {
-        while let Some((_, run)) = self.reserving.pop_front_if(|(record, _)| *record <= durable) {
+        while let Some((_, run)) = self.reserving.front().copied().filter(|(record, _)| *record <= durable) {
+            self.reserving.pop_front();
             self.give(run);
         }
     }

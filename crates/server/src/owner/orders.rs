@@ -82,35 +82,15 @@ impl Owner {
             Order::Record => self.accounts.record(),
             Order::Reach(answer) => drop(answer.send(())),
             Order::Space(answer) => drop(answer.send(self.gate.inner().usage())),
-            Order::Maps(pool) => match MappedVolumes::new(
-                &self.io,
-                *pool,
-                VolumesSettings { cache: self.cache, ..VolumesSettings::default() },
-            ) {
-                Ok(volumes) => self.serve(volumes),
-                // The slab was made large enough; without maps every LUN of theirs is gone to
-                // clients.
-                Err(_) => tracing::error!("no memory for the maps' own buffers"),
-            },
+            Order::Maps(pool) => self.begin_maps(*pool),
             Order::Open(export) => {
                 self.gate.inner_mut().open(export.object);
                 self.exports.add(export);
             }
-            Order::Volume { object, svm, volume, limit } => {
-                self.gate.inner_mut().open(object);
-                self.exports.place_volume(&svm, &volume, object);
-                self.files.place(object, format!("{svm}:/vol/{volume}/."), limit);
+            Order::Volume { .. } | Order::Files { .. } | Order::ReadTree { .. } | Order::SettleFiles { .. } => {
+                self.order_files(now, order);
             }
-            Order::Files { object, tree } => self.files.begin(object, tree),
-            Order::ReadTree { volume, at, len, answer } => {
-                self.files.read(now, (volume, at, len), answer, &mut self.gate);
-            }
-            Order::SettleFiles { volume, answer } => self.files.settle(volume, answer),
-            Order::FilesSeen { volume, answer } => drop(answer.send(self.files.seen(volume))),
-            Order::HasFiles { volume, answer } => {
-                drop(answer.send(self.files.get(volume).is_some_and(|found| found.tree.is_some())));
-            }
-            Order::HasFile { volume, name, answer } => drop(answer.send(self.files.has(volume, &name))),
+            Order::FilesSeen { .. } | Order::HasFiles { .. } | Order::HasFile { .. } => self.order_files(now, order),
             Order::Resize { object, size } => self.exports.resize(object, size),
             Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Join(volume, junction) => self.exports.join(volume, junction),
@@ -123,7 +103,6 @@ impl Owner {
             Order::Close { object } => {
                 steps.spend(self.sessions.len() as u32 / SESSIONS);
                 self.exports.remove(object);
-                self.exports.take_volume(object);
                 self.files.remove(now, object, &mut self.gate, &self.io);
                 self.gate.inner_mut().close(now, object);
                 self.cut(now, |other| other == object);
@@ -142,6 +121,15 @@ impl Owner {
             }
         }
         None
+    }
+
+    fn begin_maps(&mut self, pool: store::MappedPool) {
+        let settings = VolumesSettings { cache: self.cache, ..VolumesSettings::default() };
+        match MappedVolumes::new(&self.io, pool, settings) {
+            Ok(volumes) => self.serve(volumes),
+            // The slab was made large enough; without maps every LUN of theirs is gone to clients.
+            Err(_) => tracing::error!("no memory for the maps' own buffers"),
+        }
     }
 
     fn edit(&mut self, now: Time, mut edits: std::vec::IntoIter<qos::Edit>, steps: &mut Steps) -> Option<Order> {

@@ -12,6 +12,7 @@ mod answer;
 mod changing;
 mod listing;
 mod made;
+mod nodes;
 mod placing;
 
 use super::link::Payload;
@@ -165,38 +166,50 @@ impl Session {
                 return false;
             }
         }
+        match self.look(around) {
+            None => false,
+            Some(Seen::More) => self.receive(around),
+            Some(seen) => self.take_seen(seen, claim, around),
+        }
+    }
+
+    /// Reads the head of a call, and answers it if it can be answered at once.
+    fn look(&mut self, around: &mut Around<'_>) -> Option<Seen> {
         around.scratch.clear();
         let scratch = &mut *around.scratch;
         let now = around.exports.since_1970(around.now);
         let (exports, access, files) = (around.exports, around.access, &mut *around.files);
         let mut answer = answer::Service { exports, access, caller: &self.caller, files, now };
-        let seen = self.rx.unread(around.io, |bytes| match see(bytes, &mut answer, scratch) {
+        self.rx.unread(around.io, |bytes| match see(bytes, &mut answer, scratch) {
             Ok((seen, taken)) => (taken, seen),
             Err(error) => (0, Seen::Broken(error.to_string())),
-        });
+        })
+    }
+
+    /// Goes on with a call that was read; false when it has to wait.
+    fn take_seen(&mut self, seen: Seen, claim: u64, around: &mut Around<'_>) -> bool {
         match seen {
-            None => false,
-            Some(Seen::More) => self.receive(around),
-            Some(Seen::Broken(error)) => {
+            Seen::More => false,
+            Seen::Broken(error) => {
                 tracing::info!(session = self.index, client = %self.caller, error, "stream refused");
                 self.abandon(around);
                 false
             }
-            Some(Seen::Answered(rest)) => {
+            Seen::Answered(rest) => {
                 self.nfs().skip = rest;
                 self.portion = self.portion.saturating_sub(1);
                 self.take_on(claim, around);
                 self.tx.reply(around.now, around.scratch, None, claim, claim);
                 true
             }
-            Some(Seen::Kept(kept, rest)) => {
+            Seen::Kept(kept, rest) => {
                 self.nfs().skip = rest;
                 self.portion = self.portion.saturating_sub(1);
                 self.take_on(claim, around);
                 self.keep(kept, claim, around);
                 true
             }
-            Some(Seen::Asked(asked, rest)) => {
+            Seen::Asked(asked, rest) => {
                 let data = if let What::Write(_) = asked.what { asked.len } else { 0 };
                 let Some(rest) = rest.checked_sub(data) else {
                     self.abandon(around);
@@ -368,24 +381,6 @@ impl Session {
             self.tx.say(&[0; 3][..filled as usize]);
         }
         self.release(super::Load { bytes: claim - keep, ..super::Load::default() }, around);
-    }
-}
-
-impl Asked {
-    /// What it claims of the shard's memory, in bytes.
-    fn claim(&self) -> u64 {
-        match self.what {
-            // Read in whole blocks.
-            What::Read { .. } => {
-                const BLOCK: u64 = 4096;
-                let from = self.at - self.at % BLOCK;
-                // Where a file of a client lies is not known yet.
-                let more = if self.node.is_some() { BLOCK } else { 0 };
-                claim_of((self.at + u64::from(self.len)).next_multiple_of(BLOCK) - from + more)
-            }
-            What::Write(_) => claim_of(self.len.into()),
-            What::Commit => claim_of(0),
-        }
     }
 }
 

@@ -239,7 +239,7 @@ impl History {
         let place = self.pick(self.work.len() as u64) as usize;
         match self.work.swap_remove(place) {
             Work::Own(command) => self.do_own(command),
-            Work::Write(write) => self.do_write(write),
+            Work::Write(write) => self.do_write(&write),
         }
     }
 
@@ -270,8 +270,8 @@ impl History {
         self.tree.done(token, result);
     }
 
-    fn do_write(&mut self, write: Write) {
-        let Write { node, at, piece, stamp, ticket, durable } = write;
+    fn do_write(&mut self, write: &Write) {
+        let Write { node, at, piece, stamp, ticket, durable } = *write;
         self.disk.write(piece.at, &bytes_of(stamp, piece.len), durable);
         self.tree.end_request(ticket);
         let before = self.tree.info(node).ok().map(|info| info.size);

@@ -6,10 +6,11 @@
 //! stand at the top of their volume beside what clients made there (`changing`).
 
 use super::made::KeptFor;
+use super::nodes::{handle_of, node_of};
 use super::{ANSWER, Asked, What, said};
 use crate::access::{Access, Caller, Grant};
 use crate::exports::{Export, Exports};
-use crate::folders::{FolderId, Node};
+use crate::folders::Node;
 use crate::volume_files::{AllFiles, Until, status_of};
 use ::nfs::limits::DATA_BYTES_MAX;
 use ::nfs::listing::Pager;
@@ -17,8 +18,7 @@ use ::nfs::mount::{self, Exported, MountCall, MountStatus};
 use ::nfs::record;
 use ::nfs::rpc::{self, CallHead, CallOutcome, Credential};
 use ::nfs::{
-    Attributes, Call, Entry, FileHandle, FileKind, FsInfo, FsStat, Moment, PathConf, Procedure, Reader, Reply, Stable,
-    Status, Wcc, XdrError,
+    Call, Entry, FileHandle, FsInfo, FsStat, Moment, PathConf, Procedure, Reader, Reply, Stable, Status, Wcc, XdrError,
 };
 use block::{ObjectId, Span};
 use tree::{NodeId, NodeKind};
@@ -52,16 +52,6 @@ pub(super) enum Outcome<'a> {
     /// The reply, and what it waits for.
     Later(Reply<'a>, ObjectId, Until),
 }
-
-/// Bits of RFC 1813, `ACCESS3_*`.
-const MAY_READ: u32 = 1;
-const MAY_LOOK_UP: u32 = 2;
-const MAY_CHANGE: u32 = 4 | 8;
-/// And to take away, and to execute: for what clients made.
-const MAY_MORE: u32 = 16 | 32;
-
-/// Handles begin with this; then the kind, and who it is.
-const MAGIC: [u8; 4] = *b"SWN1";
 
 impl Service<'_> {
     /// Answers a call, or says what it asks of the store. Its arguments are read.
@@ -194,7 +184,7 @@ impl Service<'_> {
         all
     }
 
-    fn grant(&self, object: ObjectId) -> Grant {
+    pub(super) fn grant(&self, object: ObjectId) -> Grant {
         let volume = || self.files.get(object).map(|found| self.access.grant(self.caller, &found.name));
         match self.exports.get(object).filter(|export| export.online) {
             Some(export) => self.access.grant(self.caller, &export.full_name()),
@@ -216,18 +206,6 @@ impl Service<'_> {
         }
     }
 
-    /// What a handle stands for, if it is there and the client may know of it.
-    pub(super) fn node(&self, handle: &FileHandle) -> Result<Node, Status> {
-        let node = node_of(handle).ok_or(Status::BadHandle)?;
-        if !self.sees(node) {
-            return Err(Status::Stale);
-        }
-        if let Node::Made(volume, id) = node {
-            self.files.tree(volume)?.info(id).map_err(status_of)?;
-        }
-        Ok(node)
-    }
-
     /// The LUN or file of a handle.
     fn file(&self, handle: &FileHandle) -> Result<&Export, Status> {
         match self.node(handle)? {
@@ -235,114 +213,6 @@ impl Service<'_> {
             Node::File(object) => self.exports.get(object).ok_or(Status::Stale),
             // It is looked at before.
             Node::Made(..) => Err(Status::Stale),
-        }
-    }
-
-    pub(super) fn attributes(&self, node: Node) -> Attributes {
-        let (kind, mode, links, size, fileid, written) = match node {
-            Node::Made(volume, id) => {
-                let found = self.files.attributes(volume, id);
-                return found.unwrap_or_else(|| self.attributes(Node::Folder(FolderId(0))));
-            }
-            Node::Folder(id) => {
-                let top = self.exports.folders().get(id).and_then(|folder| folder.volume);
-                if let Some(top) = top.and_then(|volume| self.files.attributes(volume, NodeId::ROOT)) {
-                    let written = self.exports.written(None);
-                    let known = |moment: Moment| if moment == Moment::default() { written } else { moment };
-                    let (accessed, modified, changed) = (known(top.accessed), known(top.modified), known(top.changed));
-                    return Attributes { fileid: id.0, accessed, modified, changed, ..top };
-                }
-                (FileKind::Directory, 0o555, 2, 4096, id.0, self.exports.written(None))
-            }
-            Node::File(object) => {
-                let size = self.exports.get(object).map_or(0, |export| export.size);
-                let mode = if self.grant(object) == Grant::Write { 0o666 } else { 0o444 };
-                (FileKind::Regular, mode, 1, size, object.0.into(), self.exports.written(Some(object)))
-            }
-        };
-        Attributes {
-            kind,
-            mode,
-            links,
-            uid: 0,
-            gid: 0,
-            size,
-            used: size,
-            device: (0, 0),
-            fsid: 1,
-            fileid,
-            accessed: written,
-            modified: written,
-            changed: written,
-        }
-    }
-
-    fn may(&self, node: Node) -> u32 {
-        let of = |volume: ObjectId| match self.grant(volume) {
-            Grant::Write => MAY_READ | MAY_LOOK_UP | MAY_CHANGE | MAY_MORE,
-            Grant::Read => MAY_READ | MAY_LOOK_UP | 32,
-            Grant::Nothing => 0,
-        };
-        match node {
-            Node::Made(volume, _) => of(volume),
-            Node::Folder(id) => match self.exports.folders().get(id).and_then(|folder| folder.volume) {
-                Some(volume) => of(volume) | MAY_READ | MAY_LOOK_UP,
-                None => MAY_READ | MAY_LOOK_UP,
-            },
-            Node::File(object) if self.grant(object) == Grant::Write => MAY_READ | MAY_CHANGE,
-            Node::File(_) => MAY_READ,
-        }
-    }
-
-    /// What a folder has of that name: what administrators made, then what clients did.
-    pub(super) fn entry(&self, entry: &Entry<'_>) -> Result<(Node, Node), Status> {
-        let folder = self.node(&entry.directory)?;
-        let found = match (folder, entry.name) {
-            (Node::File(_), _) => return Err(Status::NotDirectory),
-            (Node::Made(volume, id), b"" | b".") => {
-                self.files.tree(volume)?.parent(id).map_err(status_of)?;
-                Some(folder)
-            }
-            (Node::Made(volume, id), b"..") => {
-                let parent = self.files.tree(volume)?.parent(id).map_err(status_of)?;
-                Some(self.made(volume, parent))
-            }
-            (Node::Made(volume, id), name) => Some(self.made_of(volume, id, name)?),
-            (Node::Folder(_), b"" | b".") => Some(folder),
-            (Node::Folder(id), b"..") => {
-                let folders = self.exports.folders();
-                folders.get(id).map(|folder| Node::Folder(folder.parent.unwrap_or(id)))
-            }
-            (Node::Folder(id), name) => match (self.own_entry(id, name), self.volume_at(id)) {
-                (Some(own), _) => Some(own),
-                (None, Some(volume)) => Some(self.made_of(volume, NodeId::ROOT, name)?),
-                (None, None) => None,
-            },
-        };
-        let node = found.filter(|node| self.sees(*node)).ok_or(Status::NoEntry)?;
-        Ok((folder, node))
-    }
-
-    /// What administrators made of that name in a folder.
-    pub(super) fn own_entry(&self, id: FolderId, name: &[u8]) -> Option<Node> {
-        std::str::from_utf8(name).ok().and_then(|name| self.exports.folders().look_up(id, name))
-    }
-
-    /// The volume whose top a folder is.
-    pub(super) fn volume_at(&self, id: FolderId) -> Option<ObjectId> {
-        self.exports.folders().get(id)?.volume
-    }
-
-    fn made_of(&self, volume: ObjectId, folder: NodeId, name: &[u8]) -> Result<Node, Status> {
-        let id = self.files.tree(volume)?.look_up(folder, name).map_err(status_of)?;
-        Ok(self.made(volume, id))
-    }
-
-    /// A node of a volume: its top is a folder like others.
-    pub(super) fn made(&self, volume: ObjectId, id: NodeId) -> Node {
-        match self.exports.folders().top_of(volume) {
-            Some(top) if id == NodeId::ROOT => Node::Folder(top),
-            _ => Node::Made(volume, id),
         }
     }
 
@@ -541,45 +411,6 @@ impl Service<'_> {
             time_step: Moment { seconds: 0, nanos: 1 },
             properties: FsInfo::HOMOGENEOUS | FsInfo::LINKS | FsInfo::SYMBOLIC_LINKS | FsInfo::SETS_TIMES,
         }
-    }
-}
-
-pub(super) fn handle_of(node: Node) -> FileHandle {
-    let (kind, number) = match node {
-        Node::Folder(FolderId(id)) => (0, id),
-        Node::File(object) => (1, object.0.into()),
-        Node::Made(volume, id) => (2, u64::from(volume.0) << 32 | u64::from(id.number)),
-    };
-    let mut bytes = [0; 21];
-    bytes[..4].copy_from_slice(&MAGIC);
-    bytes[4] = kind;
-    bytes[5..13].copy_from_slice(&number.to_be_bytes());
-    let len = match node {
-        Node::Made(_, id) => {
-            bytes[13..].copy_from_slice(&id.generation.to_be_bytes());
-            21
-        }
-        Node::Folder(_) | Node::File(_) => 13,
-    };
-    FileHandle::new(&bytes[..len]).expect("a handle holds 64 bytes")
-}
-
-/// What a handle stands for, whether it is there or not.
-fn node_of(handle: &FileHandle) -> Option<Node> {
-    let (magic, rest) = handle.as_bytes().split_first_chunk()?;
-    let (kind, rest) = rest.split_first()?;
-    let (number, rest) = rest.split_first_chunk()?;
-    let number = u64::from_be_bytes(*number);
-    let low = u32::try_from(number).ok();
-    match (*magic == MAGIC, kind, rest.len()) {
-        (true, 0, 0) => Some(Node::Folder(FolderId(number))),
-        (true, 1, 0) => Some(Node::File(ObjectId(low?))),
-        (true, 2, 8) => {
-            let generation = u64::from_be_bytes(rest.try_into().ok()?);
-            let id = NodeId { number: number as u32, generation };
-            Some(Node::Made(ObjectId((number >> 32) as u32), id))
-        }
-        _ => None,
     }
 }
 

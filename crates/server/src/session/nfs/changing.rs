@@ -1,7 +1,8 @@
-//! Calls that change names and what is known of files. Each is seen at once, and answered when it is
-//! durable.
+//! Calls that change names and what is known of files. Each is seen at once, and answered when it
+//! is durable.
 
-use super::answer::{Outcome, Service, handle_of};
+use super::answer::{Outcome, Service};
+use super::nodes::handle_of;
 use crate::folders::Node;
 use crate::volume_files::{Until, status_of};
 use ::nfs::{CreateHow, Entry, FileHandle, Moment, Post, Reply, SetAttributes, SetMoment, Status, Wcc, WccAttributes};

@@ -1,6 +1,7 @@
 //! Pages of folders: the two names that each has, what clients made, what administrators made.
 
-use super::answer::{Service, handle_of};
+use super::answer::Service;
+use super::nodes::handle_of;
 use crate::folders::{FolderId, Node, OWN_COOKIES};
 use ::nfs::listing::{Listed, Pager};
 use ::nfs::{FileHandle, Reply, Status};

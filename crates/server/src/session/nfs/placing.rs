@@ -164,6 +164,24 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// What it claims of the shard's memory, in bytes.
+    pub(super) fn claim(&self) -> u64 {
+        match self.what {
+            // Read in whole blocks.
+            What::Read { .. } => {
+                const BLOCK: u64 = 4096;
+                let from = self.at - self.at % BLOCK;
+                // Where a file of a client lies is not known yet.
+                let more = if self.node.is_some() { BLOCK } else { 0 };
+                claim_of((self.at + u64::from(self.len)).next_multiple_of(BLOCK) - from + more)
+            }
+            What::Write(_) => claim_of(self.len.into()),
+            What::Commit => claim_of(0),
+        }
+    }
+}
+
 /// The reply of a procedure that could not be made durable.
 pub(super) fn failed(procedure: Procedure, status: Status) -> Reply<'static> {
     let none = Wcc::default();

@@ -1,0 +1,72 @@
+//! The files that clients made on volumes: what they ask goes on, and who waits for it is answered.
+
+use super::Owner;
+use crate::shard::Order;
+use crate::volume_files::{FILES, Woken};
+use block::{Driver as _, Target as _, Time, Wakeup};
+
+impl Owner {
+    /// Has the files of volumes go on, and answers who waited for that.
+    pub(super) fn advance_files(&mut self, now: Time) {
+        loop {
+            let woken = self.files.advance(now, &mut self.gate, &self.io);
+            if woken.is_empty() {
+                return;
+            }
+            for Woken { session, slot, result } in woken {
+                self.with_session(now, session, |session, around| {
+                    session.woken(slot, result, around);
+                    session.go_on(around);
+                });
+            }
+        }
+    }
+
+    /// Brings what clients wrote to files and did not commit to the disk.
+    pub(super) fn settle_files(&mut self, mut now: Time, until: Time) -> Time {
+        self.files.tick();
+        let mut completions = Vec::new();
+        while now < until {
+            self.files.advance(now, &mut self.gate, &self.io);
+            self.gate.poll(now, &mut completions);
+            let has_ended = !completions.is_empty();
+            for completion in completions.drain(..) {
+                if (completion.tag >> 32) as u32 == FILES {
+                    self.files.completed(completion, &self.io);
+                }
+            }
+            if !self.files.is_busy() {
+                break;
+            }
+            let at_once = has_ended || self.gate.next_wakeup() == Wakeup::Now;
+            now = self.io.turn(Some(if at_once { now } else { until }));
+            self.port.reap(&mut self.done);
+            self.done.clear();
+        }
+        now
+    }
+
+    /// Orders about them.
+    pub(super) fn order_files(&mut self, now: Time, order: Order) {
+        match order {
+            Order::Volume { object, svm, volume, limit } => {
+                self.gate.inner_mut().open(object);
+                self.exports.place_volume(&svm, &volume, object);
+                self.files.place(object, format!("{svm}:/vol/{volume}/."), limit);
+            }
+            Order::Files { object, tree } => self.files.begin(object, tree),
+            Order::ReadTree { volume, at, len, answer } => {
+                self.files.read(now, (volume, at, len), answer, &mut self.gate);
+            }
+            Order::SettleFiles { volume, answer } => self.files.settle(volume, answer),
+            Order::FilesSeen { volume, answer } => drop(answer.send(self.files.seen(volume))),
+            Order::HasFiles { volume, answer } => {
+                let _ = answer.send(self.files.get(volume).is_some_and(|found| found.tree.is_some()));
+            }
+            Order::HasFile { volume, name, answer } => {
+                let _ = answer.send(self.files.has(volume, &name));
+            }
+            _ => unreachable!("all others are obeyed elsewhere"),
+        }
+    }
+}

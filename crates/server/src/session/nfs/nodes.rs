@@ -1,0 +1,180 @@
+//! What handles stand for, what entries lead to, and what clients are told of both.
+
+use super::answer::Service;
+use crate::access::Grant;
+use crate::folders::{FolderId, Node};
+use crate::volume_files::status_of;
+use ::nfs::{Attributes, Entry, FileHandle, FileKind, Moment, Status};
+use block::ObjectId;
+use tree::NodeId;
+
+/// Bits of RFC 1813, `ACCESS3_*`.
+const MAY_READ: u32 = 1;
+const MAY_LOOK_UP: u32 = 2;
+const MAY_CHANGE: u32 = 4 | 8;
+/// And to take away, and to execute: for what clients made.
+const MAY_MORE: u32 = 16 | 32;
+
+/// Handles begin with this; then the kind, and who it is.
+const MAGIC: [u8; 4] = *b"SWN1";
+
+impl Service<'_> {
+    /// What a handle stands for, if it is there and the client may know of it.
+    pub(super) fn node(&self, handle: &FileHandle) -> Result<Node, Status> {
+        let node = node_of(handle).ok_or(Status::BadHandle)?;
+        if !self.sees(node) {
+            return Err(Status::Stale);
+        }
+        if let Node::Made(volume, id) = node {
+            self.files.tree(volume)?.info(id).map_err(status_of)?;
+        }
+        Ok(node)
+    }
+
+    pub(super) fn attributes(&self, node: Node) -> Attributes {
+        let (kind, mode, links, size, fileid, written) = match node {
+            Node::Made(volume, id) => {
+                let found = self.files.attributes(volume, id);
+                return found.unwrap_or_else(|| self.attributes(Node::Folder(FolderId(0))));
+            }
+            Node::Folder(id) => {
+                let top = self.exports.folders().get(id).and_then(|folder| folder.volume);
+                if let Some(top) = top.and_then(|volume| self.files.attributes(volume, NodeId::ROOT)) {
+                    let written = self.exports.written(None);
+                    let known = |moment: Moment| if moment == Moment::default() { written } else { moment };
+                    let (accessed, modified, changed) = (known(top.accessed), known(top.modified), known(top.changed));
+                    return Attributes { fileid: id.0, accessed, modified, changed, ..top };
+                }
+                (FileKind::Directory, 0o555, 2, 4096, id.0, self.exports.written(None))
+            }
+            Node::File(object) => {
+                let size = self.exports.get(object).map_or(0, |export| export.size);
+                let mode = if self.grant(object) == Grant::Write { 0o666 } else { 0o444 };
+                (FileKind::Regular, mode, 1, size, object.0.into(), self.exports.written(Some(object)))
+            }
+        };
+        Attributes {
+            kind,
+            mode,
+            links,
+            uid: 0,
+            gid: 0,
+            size,
+            used: size,
+            device: (0, 0),
+            fsid: 1,
+            fileid,
+            accessed: written,
+            modified: written,
+            changed: written,
+        }
+    }
+
+    pub(super) fn may(&self, node: Node) -> u32 {
+        let of = |volume: ObjectId| match self.grant(volume) {
+            Grant::Write => MAY_READ | MAY_LOOK_UP | MAY_CHANGE | MAY_MORE,
+            Grant::Read => MAY_READ | MAY_LOOK_UP | 32,
+            Grant::Nothing => 0,
+        };
+        match node {
+            Node::Made(volume, _) => of(volume),
+            Node::Folder(id) => match self.exports.folders().get(id).and_then(|folder| folder.volume) {
+                Some(volume) => of(volume) | MAY_READ | MAY_LOOK_UP,
+                None => MAY_READ | MAY_LOOK_UP,
+            },
+            Node::File(object) if self.grant(object) == Grant::Write => MAY_READ | MAY_CHANGE,
+            Node::File(_) => MAY_READ,
+        }
+    }
+
+    /// What a folder has of that name: what administrators made, then what clients did.
+    pub(super) fn entry(&self, entry: &Entry<'_>) -> Result<(Node, Node), Status> {
+        let folder = self.node(&entry.directory)?;
+        let found = match (folder, entry.name) {
+            (Node::File(_), _) => return Err(Status::NotDirectory),
+            (Node::Made(volume, id), b"" | b".") => {
+                self.files.tree(volume)?.parent(id).map_err(status_of)?;
+                Some(folder)
+            }
+            (Node::Made(volume, id), b"..") => {
+                let parent = self.files.tree(volume)?.parent(id).map_err(status_of)?;
+                Some(self.made(volume, parent))
+            }
+            (Node::Made(volume, id), name) => Some(self.made_of(volume, id, name)?),
+            (Node::Folder(_), b"" | b".") => Some(folder),
+            (Node::Folder(id), b"..") => {
+                let folders = self.exports.folders();
+                folders.get(id).map(|folder| Node::Folder(folder.parent.unwrap_or(id)))
+            }
+            (Node::Folder(id), name) => match (self.own_entry(id, name), self.volume_at(id)) {
+                (Some(own), _) => Some(own),
+                (None, Some(volume)) => Some(self.made_of(volume, NodeId::ROOT, name)?),
+                (None, None) => None,
+            },
+        };
+        let node = found.filter(|node| self.sees(*node)).ok_or(Status::NoEntry)?;
+        Ok((folder, node))
+    }
+
+    /// What administrators made of that name in a folder.
+    pub(super) fn own_entry(&self, id: FolderId, name: &[u8]) -> Option<Node> {
+        std::str::from_utf8(name).ok().and_then(|name| self.exports.folders().look_up(id, name))
+    }
+
+    /// The volume whose top a folder is.
+    pub(super) fn volume_at(&self, id: FolderId) -> Option<ObjectId> {
+        self.exports.folders().get(id)?.volume
+    }
+
+    fn made_of(&self, volume: ObjectId, folder: NodeId, name: &[u8]) -> Result<Node, Status> {
+        let id = self.files.tree(volume)?.look_up(folder, name).map_err(status_of)?;
+        Ok(self.made(volume, id))
+    }
+
+    /// A node of a volume: its top is a folder like others.
+    pub(super) fn made(&self, volume: ObjectId, id: NodeId) -> Node {
+        match self.exports.folders().top_of(volume) {
+            Some(top) if id == NodeId::ROOT => Node::Folder(top),
+            _ => Node::Made(volume, id),
+        }
+    }
+}
+
+pub(super) fn handle_of(node: Node) -> FileHandle {
+    let (kind, number) = match node {
+        Node::Folder(FolderId(id)) => (0, id),
+        Node::File(object) => (1, object.0.into()),
+        Node::Made(volume, id) => (2, u64::from(volume.0) << 32 | u64::from(id.number)),
+    };
+    let mut bytes = [0; 21];
+    bytes[..4].copy_from_slice(&MAGIC);
+    bytes[4] = kind;
+    bytes[5..13].copy_from_slice(&number.to_be_bytes());
+    let len = match node {
+        Node::Made(_, id) => {
+            bytes[13..].copy_from_slice(&id.generation.to_be_bytes());
+            21
+        }
+        Node::Folder(_) | Node::File(_) => 13,
+    };
+    FileHandle::new(&bytes[..len]).expect("a handle holds 64 bytes")
+}
+
+/// What a handle stands for, whether it is there or not.
+pub(super) fn node_of(handle: &FileHandle) -> Option<Node> {
+    let (magic, rest) = handle.as_bytes().split_first_chunk()?;
+    let (kind, rest) = rest.split_first()?;
+    let (number, rest) = rest.split_first_chunk()?;
+    let number = u64::from_be_bytes(*number);
+    let low = u32::try_from(number).ok();
+    match (*magic == MAGIC, kind, rest.len()) {
+        (true, 0, 0) => Some(Node::Folder(FolderId(number))),
+        (true, 1, 0) => Some(Node::File(ObjectId(low?))),
+        (true, 2, 8) => {
+            let generation = u64::from_be_bytes(rest.try_into().ok()?);
+            let id = NodeId { number: number as u32, generation };
+            Some(Node::Made(ObjectId((number >> 32) as u32), id))
+        }
+        _ => None,
+    }
+}
