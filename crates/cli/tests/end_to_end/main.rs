@@ -37,6 +37,7 @@ mod interrupt;
 mod joined;
 mod keeping;
 mod kill;
+mod kill_files;
 mod levels;
 mod libnbd;
 mod logins;
