@@ -250,7 +250,8 @@ fn a_pool_on_several_files_is_served_checked_and_mended() {
     assert_eq!(repaired.code, Some(1), "a LUN of zeroes is made only where it is given up: {repaired:?}");
     assert!(repaired.out.contains("svm01:/vol/vol1/lun1: is left as it is"), "{repaired:?}");
     assert!(std::fs::read(scratch.join("before/maps/log")).unwrap() == log, "label and records");
-    let given = check(&["--repair", "--copy", "second", "--give-up", "svm01:/vol/vol1/lun1"]);
+    let volume = ["--give-up", "svm01:/vol/vol1"];
+    let given = check(&["--repair", "--copy", "second", "--give-up", "svm01:/vol/vol1/lun1", volume[0], volume[1]]);
     assert_eq!(given.code, Some(0), "{given:?}");
     assert!(given.out.contains("LUN svm01:/vol/vol1/lun1: its data is lost"), "{given:?}");
     Server::start(&scratch).stop();

@@ -135,7 +135,11 @@ fn files_that_were_answered_are_there_after_kills() {
         let (tell, answered) = std::sync::mpsc::channel();
         let doubt = std::thread::scope(|scope| {
             let files = &mut files;
-            let worker = scope.spawn(move || work(client, top, files, round, &|| drop(tell.send(()))));
+            let worker = scope.spawn(move || {
+                work(client, top, files, round, &|| {
+                    let _ = tell.send(());
+                })
+            });
             for _ in 0..=round * 37 {
                 answered.recv().unwrap();
             }
