@@ -267,7 +267,8 @@ mod tests {
         let need = PolicyNeed { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) };
         let advice = Advice::on(need).unwrap();
         let mut administration = admin::Administration::new(qos::RegistrySettings::default());
-        let used = |_| 5_000_000_000_000;
+        // The LUN, and files of clients beside it.
+        let used = |_| 2_500_000_000_000;
         let mut run = |line: &str| administration.execute(line, block::Time::ZERO, &used).map(|_| ()).unwrap();
         run("vserver create -vserver epic");
         run("volume create -vserver epic -volume epic_rhel1_db1 -size 6TB");

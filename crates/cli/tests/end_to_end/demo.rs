@@ -118,7 +118,7 @@ fn the_published_figures_run_as_they_are_and_the_pool_can_be_kept() {
     assert_eq!(lower.commands, lower.commands_published);
     assert!(ended.out.contains("policy1: vol1 at most 1,000 IOPS or 200 MB/s"), "{}", ended.out);
     let report = store::check_maps(&scratch.join("kept"), &store::Named::default()).expect("the pool");
-    // Three LUNs of 16 MiB, filled.
-    assert_eq!((report.damages, report.trees, report.used), (vec![], 3, 48 << 20));
+    // Three LUNs of 16 MiB, filled, and a tree for the files of each of their volumes, empty.
+    assert_eq!((report.damages, report.trees, report.used), (vec![], 6, 48 << 20));
     assert!(!scratch.join("kept/nbd.sock").exists() && !scratch.join("kept/control.sock").exists());
 }

@@ -5,9 +5,10 @@ use crate::stage::device::spec_of;
 use admin::Administration;
 use anyhow::{Context as _, Result, bail};
 use array::{Array, Model};
-use block::{Bytes, Time};
+use block::{Bytes, ObjectId, Time};
 use capacity::{Comparison, PairRow, Ramps, Trial, a_pair, adaptive_qos, setups};
 use qos::RegistrySettings;
+use std::collections::HashSet;
 use workload::plan::Device;
 
 /// Volumes of a host, and bytes of each and of its LUN: as published, 16 of 342 GB with one of
@@ -95,27 +96,35 @@ fn ramps(test: &str, setting: &Setting) -> Result<Ramps> {
 /// published commands.
 fn policies(hosts: &[(String, bool)]) -> Result<Vec<(Option<f64>, Option<f64>)>> {
     let mut administration = Administration::new(RegistrySettings::default());
-    let mut lines = vec![
+    let mut made = vec![
         "vserver create -vserver epic".to_string(),
         "qos adaptive-policy-group create -policy-group AqosEpicProd -vserver epic -expected-iops 15000IOPS/TB -peak-iops \
          30000IOPS/TB -absolute-min-iops 7500IOPS -expected-iops-allocation used-space -peak-iops-allocation used-space \
          -block-size any"
             .into(),
     ];
+    let mut attached = Vec::new();
     for (host, protected) in hosts {
         for volume in 1..=VOLUMES {
-            lines.push(format!("volume create -vserver epic -volume {}_{volume} -size {VOLUME}", name(host)));
-            lines.push(format!("lun create -vserver epic -path /vol/{}_{volume}/lun1 -size {LUN}", name(host)));
+            made.push(format!("volume create -vserver epic -volume {}_{volume} -size {VOLUME}", name(host)));
+            made.push(format!("lun create -vserver epic -path /vol/{}_{volume}/lun1 -size {LUN}", name(host)));
         }
         if *protected {
             let volumes = format!("{}_*", name(host));
-            lines.push(format!("vol modify -vserver epic -volume {volumes} -qos-adaptive-policy-group AqosEpicProd"));
+            attached
+                .push(format!("vol modify -vserver epic -volume {volumes} -qos-adaptive-policy-group AqosEpicProd"));
         }
     }
-    let reserved = |_| LUN;
-    for line in &lines {
-        // There is no scheduler here that the edits would have to reach: what is asked is what is
-        // in force.
+    // There is no scheduler here that the edits would have to reach: what is asked is what is in
+    // force.
+    for line in &made {
+        let _ = administration.execute(line, Time::ZERO, &|_| 0).with_context(|| line.clone())?;
+    }
+    // All of a LUN counts as used; volumes have nothing beside it.
+    let luns = administration.registry.objects().filter(|object| object.kind().is_leaf());
+    let luns: HashSet<ObjectId> = luns.map(qos::Object::id).collect();
+    let reserved = |object: ObjectId| if luns.contains(&object) { LUN } else { 0 };
+    for line in &attached {
         let _ = administration.execute(line, Time::ZERO, &reserved).with_context(|| line.clone())?;
     }
     let limits = administration.limits();
