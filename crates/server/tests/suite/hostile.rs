@@ -286,16 +286,20 @@ fn everybody_has_a_turn_before_anybody_has_all() {
         };
         skip(&mut writer);
         writer.read_exact(&mut [0; 16]).unwrap();
-        let mut before = 0;
-        for mut reader in readers {
+        let before = readers.into_iter().map(|mut reader| {
             skip(&mut reader);
+            let mut came = 0;
             for _ in 0..2000 {
                 let mut answer = [0; 17];
                 reader.read_exact(&mut answer).unwrap();
-                before += u32::from(answer[16] == 0);
+                came += u32::from(answer[16] == 0);
             }
-        }
-        assert!((1..8000).contains(&before), "{before} of 40 000 came before the write");
+            came
+        });
+        let before: Vec<u32> = before.collect();
+        // How many turns they had until its handshake was over is the machine's.
+        let (most, sum) = (before.iter().max().unwrap(), before.iter().sum::<u32>());
+        assert!(*most < 2000 && (1..20_000).contains(&sum), "came before the write: {before:?}");
         drop(control);
     }
 }
