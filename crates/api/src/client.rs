@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cipher::{Trust, TrustError};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -15,9 +16,8 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 /// How long a server may take for an answer: a change waits for the disk.
 const ANSWER_TIME: Duration = Duration::from_secs(120);
@@ -162,17 +162,11 @@ impl Client {
 
 /// What trusts one authority, or one certificate, and no other.
 pub(crate) fn trusting(ca: &Path) -> Result<ClientConfig, ClientError> {
-    let wrong = |why: String| ClientError::Certificate(ca.into(), why);
-    let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(ca).map_err(|error| wrong(error.to_string()))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
-    }
-    if roots.is_empty() {
-        return Err(wrong("has no certificate in it".into()));
-    }
-    Ok(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+    let config = Trust::Name(ca.into()).config().map_err(|error| match error {
+        TrustError::File { path, why } => ClientError::Certificate(path, why),
+        other @ TrustError::Rustls(_) => ClientError::Certificate(ca.into(), other.to_string()),
+    })?;
+    Ok(config.with_no_client_auth())
 }
 
 #[cfg(test)]

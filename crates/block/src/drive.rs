@@ -108,24 +108,6 @@ fn until(now: Time, wakeup: Wakeup, wait: Wait) -> Option<Time> {
     }
 }
 
-impl<A: Actor + ?Sized> Actor for Box<A> {
-    fn pass(&mut self, now: Time) {
-        (**self).pass(now);
-    }
-    fn next_wakeup(&self, now: Time) -> Wakeup {
-        (**self).next_wakeup(now)
-    }
-    fn has_fresh(&self) -> bool {
-        (**self).has_fresh()
-    }
-    fn hand_over(&mut self, now: Time) {
-        (**self).hand_over(now);
-    }
-    fn is_over(&self, now: Time) -> bool {
-        (**self).is_over(now)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

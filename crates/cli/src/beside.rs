@@ -13,7 +13,7 @@ mod simulated;
 mod tools;
 
 use crate::memory::{self, Kept};
-use crate::play::{Options, RealOptions, answer, check_out, free_name, in_memory, now_unix_ms, say, stamp};
+use crate::play::{Options, RealOptions, answer, check_out, in_memory, now_unix_ms, say, stamp, write_page};
 use crate::{Answer, scale, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Span, Time};
@@ -220,7 +220,7 @@ impl Scene for Turns<'_> {
         let point = run.points.len() - 1;
         let Some((arm, round)) = turns(self.plan).nth(point) else { return Ok(false) };
         let played = self.field.turn(&self.plan.plan.phases[arm].specs, self.plan.plan.seed + round as u64)?;
-        let since = |time: Time| Span::from_micros(time.since(start).as_nanos() / 1000);
+        let since = |time: Time| engine::passed(start, time);
         let window = played.ledger.window().as_secs_f64().max(f64::MIN_POSITIVE);
         let mut operations = 0;
         for Others { start, length, workloads } in &played.others {
@@ -264,11 +264,8 @@ fn shown(beside: &Beside, run: Run, options: &Options, kept: Kept) -> Result<()>
     };
     let database = in_memory(kept.end(run));
     terminal::print(&format!("\n{}", beside_table(beside)));
-    std::fs::create_dir_all(&options.out)
-        .with_context(|| format!("--out {}: make the folder", options.out.display()))?;
-    let page = options.out.join(format!("{}.html", free_name(&options.out, &stamp(started), "html")));
-    let shown = Page { facts, banners, version: env!("CARGO_PKG_VERSION").into(), ..beside_page(beside) };
-    std::fs::write(&page, shown.render()).with_context(|| page.display().to_string())?;
+    let page = Page { facts, banners, version: env!("CARGO_PKG_VERSION").into(), ..beside_page(beside) };
+    let page = write_page(&options.out, &stamp(started), &page)?;
     terminal::line(&format!("\npage      {}", page.display()));
     database.iter().for_each(|line| terminal::line(line));
     Ok(())

@@ -17,7 +17,7 @@ mod together;
 mod whole;
 
 use crate::memory::Kept;
-use crate::play::{Options, RealOptions, check_out, free_name, in_memory, now_unix_ms, say, stamp};
+use crate::play::{Options, RealOptions, check_out, in_memory, now_unix_ms, say, stamp, write_page};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Span, Time};
@@ -267,11 +267,8 @@ fn shown(experiment: &Experiment, run: Run, options: &Options, kept: Kept) -> Re
     let facts = report::text::facts(started, &run.machine);
     let database = in_memory(kept.end(run));
     terminal::print(&format!("\n{}", experiment_table(experiment)));
-    std::fs::create_dir_all(&options.out)
-        .with_context(|| format!("--out {}: make the folder", options.out.display()))?;
-    let page = options.out.join(format!("{}.html", free_name(&options.out, &stamp(started), "html")));
-    let shown = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..experiment_page(experiment) };
-    std::fs::write(&page, shown.render()).with_context(|| page.display().to_string())?;
+    let page = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..experiment_page(experiment) };
+    let page = write_page(&options.out, &stamp(started), &page)?;
     terminal::line(&format!("\npage      {}", page.display()));
     database.iter().for_each(|line| terminal::line(line));
     Ok(match experiment_verdict(experiment) {

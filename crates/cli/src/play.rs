@@ -11,7 +11,7 @@ use crate::{Answer, beside, date, hosts, interrupt, machine, memory, scale, term
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
-use report::{Standing, text};
+use report::{Page, Standing, text};
 use stats::run::{self, Identity, Run};
 use stats::{Outcome, Recording, Scale, Verdict};
 use std::fs::File;
@@ -374,13 +374,24 @@ fn keep(run: Run, recording: &Recording, kept: Kept, options: &Options) -> Resul
     Ok(lines)
 }
 
+/// Writes a page into the folder of results, under a name that none there has yet; its path.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn write_page(out: &Path, stem: &str, page: &Page) -> Result<PathBuf> {
+    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
+    let path = out.join(format!("{}.html", free_name(out, stem, "html")));
+    std::fs::write(&path, page.render()).with_context(|| path.display().to_string())?;
+    Ok(path)
+}
+
 /// The line that says where a run is kept.
 pub(crate) fn in_memory(kept: Option<(PathBuf, i64)>) -> Option<String> {
     kept.map(|(file, number)| format!("database  {} (run {number})", file.display()))
 }
 
 /// A name that no results have yet: runs may start in the same second.
-pub(crate) fn free_name(out: &Path, stamp: &str, ending: &str) -> String {
+fn free_name(out: &Path, stamp: &str, ending: &str) -> String {
     let names = (1..).map(|number| match number {
         1 => format!("seawall-{stamp}"),
         number => format!("seawall-{stamp}-{number}"),
@@ -413,8 +424,10 @@ pub(crate) fn say(options: &Options, text: &str) {
         return;
     }
     for line in text.lines() {
-        for part in text::wrap(line, REPORT_COLUMNS) {
-            terminal::line(&part);
+        // What fits keeps its columns.
+        match text::width(line) <= REPORT_COLUMNS {
+            true => terminal::line(line),
+            false => text::wrap(line, REPORT_COLUMNS).iter().for_each(|part| terminal::line(part)),
         }
     }
 }

@@ -71,14 +71,6 @@ pub fn path(plan: &Plan, volume: &Volume) -> String {
     format!("{}:{}", plan.svm, volume.path())
 }
 
-/// How many connections each workload needs at most, in any phase.
-pub fn connections(plan: &Plan) -> Vec<u32> {
-    let most = |index: usize, base: &Spec| {
-        plan.phases.iter().map(|phase| phase.specs[index].connections).chain([base.connections]).max().unwrap_or(0)
-    };
-    plan.workloads.iter().enumerate().map(|(index, load)| most(index, &load.spec)).collect()
-}
-
 /// The same load, silent.
 pub fn silent(spec: &Spec) -> Spec {
     Spec { connections: 0, ..spec.clone() }

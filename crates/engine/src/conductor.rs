@@ -21,6 +21,14 @@ pub trait Stage {
     /// The stage lost its worker.
     fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError>;
 
+    /// The same for all workloads, in the plan's order.
+    ///
+    /// # Errors
+    /// As [`Stage::reshape`].
+    fn reshape_all(&mut self, specs: &[Spec]) -> Result<(), StageError> {
+        specs.iter().enumerate().try_for_each(|(workload, spec)| self.reshape(workload, spec))
+    }
+
     /// Lets time pass until `until` and tells what happened since the last call.
     ///
     /// # Errors
@@ -274,9 +282,7 @@ impl Scene for Conductor<'_> {
         self.losses = vec![Losses::default(); run.actors.len()];
         let index = run.points.len() - 1;
         let phase = &self.plan.phases[index];
-        for (workload, spec) in phase.specs.iter().enumerate() {
-            self.stage.reshape(workload, spec)?;
-        }
+        self.stage.reshape_all(&phase.specs)?;
         let whole = self.plan.phases.iter().map(|phase| self.plan.length(phase)).sum();
         let (began, length) = (start + run.points[index].start, self.plan.length(phase));
         let end = began + length;

@@ -123,7 +123,7 @@ fn partitions<S: Scene>(scene: &mut S) -> Vec<PartitionRecord> {
 
 /// From the start of a run until then, in whole microseconds: nothing here is known better, and
 /// lengths in nanoseconds are an eighth of what a long run takes to keep.
-pub(crate) fn passed(start: Time, time: Time) -> Span {
+pub fn passed(start: Time, time: Time) -> Span {
     Span::from_micros(time.since(start).as_nanos() / 1000)
 }
 

@@ -24,7 +24,7 @@ mod remote;
 mod worker;
 
 pub use conductor::{Conductor, ObjectSecond, RunWatcher, Second, Stage};
-pub use course::{Managed, Scene, StageError, play};
+pub use course::{Managed, Scene, StageError, passed, play};
 pub use host::HostWatch;
 pub use hub::{Hub, Socket};
 pub use memory::RandomMemory;

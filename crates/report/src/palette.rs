@@ -122,7 +122,7 @@ pub(crate) fn strip_style(palette: &Palette) -> String {
         ("ceiling", doubtful, 0.9),
         ("shared", doubtful, 0.5),
         ("floors", &series[3], 0.8),
-        ("link", &series[2], 0.6),
+        ("link", &series[1], 0.6),
         ("disk", muted, 0.5),
         ("cpu", ink, 0.8),
         ("stalled", bad, 0.6),

@@ -152,7 +152,7 @@ impl Control {
         control.serve_maps(maps)?;
         control.divide_cache()?;
         control.shard.order(Order::Edit(change.edits.into_iter()))?;
-        control.tell_volumes()?;
+        control.tell_volumes(None)?;
         for (volume, found) in files {
             control.serve_files(ObjectId(volume), found)?;
         }
@@ -420,7 +420,8 @@ impl Control {
         let measured = measuring.is_whole();
         let Outcome { answer, edits, effects, taken, forced, undo } = outcome;
         let withdrawn = measured.map_err(ControlError::from).and_then(|()| self.withdraw(&taken, forced));
-        let done = withdrawn.and_then(|ended| Ok((ended, self.make_durable(&effects, &undo.touched())?)));
+        let rows = undo.touched();
+        let done = withdrawn.and_then(|ended| Ok((ended, self.make_durable(&effects, &rows)?)));
         let (ended, has_changed) = match done {
             Ok(done) => done,
             Err(error) => {
@@ -432,7 +433,7 @@ impl Control {
         };
         // From here on it is so, whatever becomes of what follows.
         let confirmed = if has_changed { self.confirm() } else { Ok(()) };
-        let carried = self.carry_out(&effects, edits, confirmed.is_ok());
+        let carried = self.carry_out(&effects, edits, &rows.objects, confirmed.is_ok());
         confirmed.and(carried).map_err(|error| ControlError::Afterwards(Box::new(error)))?;
         let settled = touched(&effects);
         self.loose.retain(|tree| !settled.contains(tree));

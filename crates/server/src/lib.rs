@@ -59,6 +59,7 @@ pub use logins::LoginDesk;
 pub use memory::Stalls;
 pub use monitor::Monitor;
 pub use nbd::TlsMode;
+pub use owner::cache_seen;
 pub use persist::check_catalogue;
 pub use settings::registry_settings;
 pub use shard::{Account, Shard, ShardGone, trace_of};

@@ -22,7 +22,10 @@ pub struct Stalls {
 impl Stalls {
     /// Our own control group's, or the machine's; `None` where the kernel counts none.
     pub fn of_this_process() -> Option<Stalls> {
-        let paths = own_group("memory.pressure").into_iter().chain([PathBuf::from("/proc/pressure/memory")]);
+        let paths = own_group("")
+            .map(|group| group.join("memory.pressure"))
+            .into_iter()
+            .chain([PathBuf::from("/proc/pressure/memory")]);
         paths.map(|path| Stalls { path }).find(|stalls| stalls.total().is_some())
     }
 

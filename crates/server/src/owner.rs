@@ -20,6 +20,7 @@ mod turns;
 
 use accepting::Accepting;
 use awake::Awake;
+pub use cache::cache_seen;
 pub(crate) use clients::Connected;
 
 use crate::access::Access;

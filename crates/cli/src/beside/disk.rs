@@ -15,6 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use storage::major_minor;
+use uring::usage::{GROUPS, own_group};
 use workload::plan::Bottleneck;
 
 /// How long each request takes on a delayed disk, and how many at a time.
@@ -133,27 +134,23 @@ pub struct Throttle {
     iops: u64,
 }
 
-/// Where control groups are.
-const ROOT: &str = "/sys/fs/cgroup";
-
 impl Throttle {
     fn new(folder: &Path, iops: u64) -> Result<Throttle> {
         let device = device_of(folder)?;
-        let own = fs::read_to_string("/proc/self/cgroup").context("/proc/self/cgroup")?;
-        let (first, second) = (Path::new(ROOT).join("blkio"), Path::new(ROOT).join("cgroup.controllers"));
+        let (first, second) = (Path::new(GROUPS).join("blkio"), Path::new(GROUPS).join("cgroup.controllers"));
         let name = format!("seawall-{}", std::process::id());
         let controllers = fs::read_to_string(second).unwrap_or_default();
-        let (root, path) = if controllers.split_whitespace().any(|one| one == "io") {
-            fs::write(Path::new(ROOT).join("cgroup.subtree_control"), "+io").context("cgroup.subtree_control")?;
-            (PathBuf::from(ROOT), member(&own, ""))
+        let (root, before) = if controllers.split_whitespace().any(|one| one == "io") {
+            fs::write(Path::new(GROUPS).join("cgroup.subtree_control"), "+io").context("cgroup.subtree_control")?;
+            (PathBuf::from(GROUPS), own_group(""))
         } else if first.join("blkio.throttle.read_iops_device").exists() {
-            (first, member(&own, "blkio"))
+            (first, own_group("blkio"))
         } else {
             bail!(
                 "bottleneck \"cgroup\": this host has no control groups that hold a disk; say bottleneck = \"delay\""
             );
         };
-        let before = root.join(path.unwrap_or_default().trim_start_matches('/'));
+        let before = before.unwrap_or_else(|| root.clone());
         let group = root.join(name);
         fs::create_dir(&group).with_context(|| group.display().to_string())?;
         let throttle = Throttle { group, before, iops };
@@ -187,15 +184,6 @@ impl Drop for Throttle {
     }
 }
 
-/// The group of this process below a controller's root, as `/proc/self/cgroup` has it.
-fn member<'t>(own: &'t str, controller: &str) -> Option<&'t str> {
-    own.lines().find_map(|line| {
-        let (_, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        controllers.split(',').any(|one| one == controller).then_some(path)
-    })
-}
-
 /// The whole disk below a folder, as control groups name it: `254:0`.
 fn device_of(folder: &Path) -> Result<String> {
     let (major, minor) = major_minor(fs::metadata(folder)?.dev());
@@ -206,15 +194,4 @@ fn device_of(folder: &Path) -> Result<String> {
     // Of a partition the disk is held.
     let whole = if sys.join("partition").exists() { sys.canonicalize()?.join("..") } else { sys };
     Ok(fs::read_to_string(whole.join("dev"))?.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_is_found_in_either_version() {
-        let own = "9:name=systemd:/a\n7:cpu,blkio:/b/c\n0::/d\n";
-        assert_eq!((member(own, "blkio"), member(own, ""), member(own, "memory")), (Some("/b/c"), Some("/d"), None));
-    }
 }

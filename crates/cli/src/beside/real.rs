@@ -161,13 +161,6 @@ impl Real {
         Ok(())
     }
 
-    fn reshape(&mut self, specs: &[Spec]) -> Result<()> {
-        for (workload, spec) in specs.iter().enumerate() {
-            self.stage.reshape(workload, spec)?;
-        }
-        Ok(())
-    }
-
     /// Lets the others work beside the users, who say when their window begins.
     fn beside(&mut self, specs: &[Spec], window: Span, began: &Receiver<Time>) -> Result<(Vec<Others>, String)> {
         let from = loop {
@@ -179,7 +172,7 @@ impl Real {
             }
         };
         self.stage.run(from - Span::SECOND)?;
-        self.reshape(specs)?;
+        self.stage.reshape_all(specs)?;
         self.stage.run(from)?;
         let (mut others, mut advice) = (Vec::new(), String::new());
         let mut now = self.now();
@@ -189,8 +182,7 @@ impl Real {
             others.push(Others { start: now, length: until.since(now), workloads: second.workloads });
             (advice, now) = (second.advice, until);
         }
-        let silent = self.silent.clone();
-        self.reshape(&silent)?;
+        self.stage.reshape_all(&self.silent)?;
         // What is under way ends before anything is restored.
         self.stage.run(self.now() + Span::SECOND)?;
         Ok((others, advice))

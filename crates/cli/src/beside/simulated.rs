@@ -72,13 +72,6 @@ impl Simulated {
             stop: interrupt::watch()?,
         })
     }
-
-    fn reshape(&mut self, specs: &[Spec]) -> Result<()> {
-        for (workload, spec) in specs.iter().enumerate() {
-            self.stage.reshape(workload, spec)?;
-        }
-        Ok(())
-    }
 }
 
 impl Field for Simulated {
@@ -93,7 +86,7 @@ impl Field for Simulated {
         let mut users = Shopping::new(self.shop, socket, seed, start, lengths).on(self.object);
         let from = start + self.warm_up;
         self.stage.run_beside(&mut users, from - Span::SECOND);
-        self.reshape(specs)?;
+        self.stage.reshape_all(specs)?;
         self.stage.run_beside(&mut users, from);
         self.stage.run(from)?;
         let (mut others, mut advice) = (Vec::new(), String::new());
@@ -110,8 +103,7 @@ impl Field for Simulated {
             }
         }
         let ledger = users.finish(now);
-        let silent = self.silent.clone();
-        self.reshape(&silent)?;
+        self.stage.reshape_all(&self.silent)?;
         // What is under way ends before the next turn.
         self.stage.run(now + Span::SECOND)?;
         Ok(Played { ledger, others, advice })

@@ -7,7 +7,7 @@ mod workshop;
 
 pub use genio::array_of;
 
-use crate::play::{check_out, free_name, now_unix_ms, stamp};
+use crate::play::{check_out, now_unix_ms, stamp, write_page};
 use crate::{Answer, catalogue, machine, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
@@ -147,13 +147,10 @@ fn stand_ins(folder: &Path) -> Result<HashMap<String, String>> {
 /// # Errors
 /// It cannot be written.
 pub fn write(out: &Path, comparison: &Comparison) -> Result<PathBuf> {
-    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
     let now = now_unix_ms();
-    let path = out.join(format!("{}.html", free_name(out, &format!("{}-{}", comparison.name, stamp(now)), "html")));
     let facts = report::text::facts(now, &machine::look(None, "virtual time"));
     let page = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..comparison.page() };
-    std::fs::write(&path, page.render()).with_context(|| path.display().to_string())?;
-    Ok(path)
+    write_page(out, &format!("{}-{}", comparison.name, stamp(now)), &page)
 }
 
 /// `75000-150000`

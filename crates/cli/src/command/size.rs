@@ -2,7 +2,7 @@
 
 use super::reproduce::array_of;
 use crate::catalogue::{self, ARRAYS};
-use crate::play::{self, check_out, free_name, now_unix_ms, stamp};
+use crate::play::{self, check_out, now_unix_ms, stamp, write_page};
 use crate::{Answer, machine, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
@@ -121,13 +121,10 @@ impl Size {
 }
 
 fn write(out: &Path, page: Page) -> Result<PathBuf> {
-    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
     let now = now_unix_ms();
-    let path = out.join(format!("{}.html", free_name(out, &format!("size-{}", stamp(now)), "html")));
     let facts = report::text::facts(now, &machine::look(None, "computed"));
     let page = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
-    std::fs::write(&path, page.render()).with_context(|| path.display().to_string())?;
-    Ok(path)
+    write_page(out, &format!("size-{}", stamp(now)), &page)
 }
 
 /// `10M`

@@ -83,17 +83,7 @@ impl Memory {
         let seen = numbers.filter_map(|id| {
             let (counts, size, resident) = state.cache.statistics(PartitionId(id as u8))?;
             let bytes = |pages: u32| Bytes(u64::from(pages) * CACHE_PAGE);
-            let seen = CacheSeen {
-                hits: counts.hits,
-                misses: counts.misses,
-                inserted: counts.inserted,
-                evicted: counts.evicted,
-                invalidated: counts.invalidated,
-                size: bytes(size),
-                resident: bytes(resident),
-                ..CacheSeen::default()
-            };
-            Some((id, seen))
+            Some((id, server::cache_seen(counts, bytes(size), bytes(resident))))
         });
         seen.collect()
     }

@@ -2,7 +2,7 @@
 //! plan has volumes of it, joined by NBD over a Unix socket, and the plan's other places.
 
 use super::served::Server;
-use super::{Places, connections, link_settings, path, registry_settings, seen, set_up, silent};
+use super::{Places, link_settings, path, registry_settings, seen, set_up, silent};
 use crate::command::serve::io_settings;
 use anyhow::{Result, bail};
 use block::{Bytes, Span, Target, Time};
@@ -200,7 +200,7 @@ impl Clients {
         let Clients { plan, places, server, io, .. } = self;
         let load = &plan.workloads[workload];
         let mut lanes = Vec::new();
-        for lane in 0..connections(plan)[workload] {
+        for lane in 0..plan.connections(workload) {
             let index = load.volume_of(lane);
             let volume = &plan.volumes[index];
             let (target, size, losses) = match (places.open(io, index)?, server) {

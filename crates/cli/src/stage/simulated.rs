@@ -3,7 +3,7 @@
 
 use super::linked::Link;
 use super::modelled::{Gated, Model, Modelled};
-use super::{alone, connections, first_there, link_settings, registry_settings, seen, set_up, silent};
+use super::{alone, first_there, link_settings, registry_settings, seen, set_up, silent};
 use anyhow::Result;
 use block::{Actor, Driver as _, ObjectId, Span, Time, Wait, drive};
 use engine::{Lane, Managed, NoMemory, Second, Socket, Stage, StageError, Worker};
@@ -96,7 +96,7 @@ fn clients(plan: &Plan, server: &Model, link: &Link, workload: usize) -> Result<
             losses: LossCounts::default(),
         })
     };
-    (0..connections(plan)[workload]).map(lane).collect()
+    (0..plan.connections(workload)).map(lane).collect()
 }
 
 impl Stage for Simulated {

@@ -9,6 +9,7 @@ use admin::{AdminError, Administration, Effect, Obstacle};
 use block::ObjectId;
 use map::What;
 use qos::ObjectKind;
+use std::collections::BTreeSet;
 use store::StoreError;
 use tree::FileTree;
 
@@ -77,10 +78,11 @@ impl Control {
         &self,
         effects: &[Effect],
         edits: Vec<qos::Edit>,
+        touched: &BTreeSet<ObjectId>,
         is_confirmed: bool,
     ) -> Result<(), ControlError> {
         if effects.is_empty() && edits.is_empty() {
-            return Ok(self.tell_volumes()?);
+            return Ok(self.tell_volumes(Some(touched))?);
         }
         // The shard stops serving an object before the scheduler forgets it, and the other way
         // round for a new one.
@@ -90,7 +92,7 @@ impl Control {
             }
         }
         self.shard.order(Order::Edit(edits.into_iter()))?;
-        self.tell_volumes()?;
+        self.tell_volumes(Some(touched))?;
         let follow = |effect: &Effect| match *effect {
             Effect::Make { object, .. } if self.is_volume(object) => {
                 Ok(self.serve_files(object, Ok(FileTree::empty()))?)

@@ -6,8 +6,8 @@ use crate::shard::{Order, ShardGone};
 use crate::volume_files::ShardReader;
 use admin::Effect;
 use block::ObjectId;
-use qos::{Object, ObjectKind};
-use std::collections::BTreeMap;
+use qos::{Object, ObjectKind, Registry};
+use std::collections::BTreeSet;
 use tree::FileTree;
 
 const _: () = assert!(admin::FILES_BYTES == tree::limits::TREE_BYTES, "a volume's tree is as large as its files need");
@@ -16,35 +16,49 @@ const _: () = assert!(admin::FILES_BYTES == tree::limits::TREE_BYTES, "a volume'
 pub(super) type VolumeTold = (String, String, u64);
 
 impl Control {
-    /// Tells the shard of volumes that are new, or have another name or other room.
-    pub(super) fn tell_volumes(&self) -> Result<(), ShardGone> {
+    /// Tells the shard of volumes that are new, or have another name or other room: of all, or of
+    /// those that changes of these objects concern.
+    pub(super) fn tell_volumes(&self, touched: Option<&BTreeSet<ObjectId>>) -> Result<(), ShardGone> {
         let mut told = self.volumes.borrow_mut();
-        let now = self.all_volumes();
-        for (volume, (svm, name, limit)) in now.iter().filter(|(volume, now)| told.get(volume) != Some(now)) {
-            let (svm, volume_name) = (svm.clone(), name.clone());
-            self.shard.order(Order::Volume { object: *volume, svm, volume: volume_name, limit: *limit })?;
+        let concerned = |objects: &BTreeSet<ObjectId>| objects.iter().map(|object| self.volume_of(*object)).collect();
+        let volumes: BTreeSet<ObjectId> = touched.and_then(concerned).unwrap_or_else(|| {
+            let all = self.administration.registry.objects();
+            let all = all.filter(|object| object.kind() == ObjectKind::Volume).map(Object::id).collect();
+            told.retain(|volume, _| BTreeSet::contains(&all, volume));
+            all
+        });
+        for object in volumes {
+            let now = self.volume_told(object);
+            if told.get(&object) != Some(&now) {
+                let (svm, volume, limit) = now.clone();
+                self.shard.order(Order::Volume { object, svm, volume, limit })?;
+                told.insert(object, now);
+            }
         }
-        *told = now;
         Ok(())
     }
 
+    /// The volume that an object is in, or is; none of one that is gone, or has volumes in it.
+    fn volume_of(&self, object: ObjectId) -> Option<ObjectId> {
+        self.administration.registry.path(object).find(|above| above.kind() == ObjectKind::Volume).map(Object::id)
+    }
+
     /// A volume has room for what its LUNs and files of administrators leave.
-    fn all_volumes(&self) -> BTreeMap<ObjectId, VolumeTold> {
-        let registry = &self.administration.registry;
-        let mut taken = BTreeMap::<ObjectId, u64>::new();
-        for leaf in registry.objects().filter(|object| object.kind().is_leaf()) {
-            if let Some(volume) = registry.path(leaf.id()).find(|above| above.kind() == ObjectKind::Volume) {
-                *taken.entry(volume.id()).or_default() += leaf.size().allocated.0;
-            }
+    fn volume_told(&self, volume: ObjectId) -> VolumeTold {
+        fn taken(registry: &Registry, object: &Object) -> u64 {
+            let own = if object.kind().is_leaf() { object.size().allocated.0 } else { 0 };
+            let below = object.children().filter_map(|child| registry.object(child));
+            own + below.map(|child| taken(registry, child)).sum::<u64>()
         }
-        let volumes = registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
-        let told = |volume: &Object| {
-            let left = volume.size().allocated.0.saturating_sub(taken.get(&volume.id()).copied().unwrap_or(0));
-            let svm = registry.svm_of(volume.id()).and_then(|svm| registry.object(svm));
-            let svm = svm.map_or_else(String::new, |svm| svm.name().to_owned());
-            (volume.id(), (svm, volume.name().to_owned(), left))
+        let registry = &self.administration.registry;
+        let name = |object: Option<ObjectId>| {
+            object
+                .and_then(|object| registry.object(object))
+                .map_or_else(String::new, |object| object.name().to_owned())
         };
-        volumes.map(told).collect()
+        let room = |volume: &Object| volume.size().allocated.0.saturating_sub(taken(registry, volume));
+        let left = registry.object(volume).map_or(0, room);
+        (name(registry.svm_of(volume)), name(Some(volume)), left)
     }
 
     pub(super) fn is_volume(&self, object: ObjectId) -> bool {

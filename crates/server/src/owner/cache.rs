@@ -35,18 +35,7 @@ impl Owner {
     pub(super) fn cached(&self) -> BTreeMap<u32, CacheSeen> {
         let partitions = self.gate.inner().volumes().into_iter().flat_map(MappedVolumes::partitions);
         let seen = partitions.map(|(id, PartitionState { counts, size, resident, second_hits, second_resident })| {
-            let cache::Statistics { hits, misses, inserted, evicted, invalidated } = counts;
-            let seen = CacheSeen {
-                hits,
-                misses,
-                inserted,
-                evicted,
-                invalidated,
-                second_hits,
-                size,
-                resident,
-                second_resident,
-            };
+            let seen = CacheSeen { second_hits, second_resident, ..cache_seen(counts, size, resident) };
             (u32::from(id.0), seen)
         });
         seen.collect()
@@ -109,4 +98,10 @@ impl Owner {
         let text = format!("{}: {reason}: {WHAT}", path.display());
         self.notices.note(EventKind::SecondLevelFailed, path.display().to_string(), text);
     }
+}
+
+/// What a partition did, what it may hold and what it holds, without a second level.
+pub fn cache_seen(counts: cache::Statistics, size: Bytes, resident: Bytes) -> CacheSeen {
+    let cache::Statistics { hits, misses, inserted, evicted, invalidated } = counts;
+    CacheSeen { hits, misses, inserted, evicted, invalidated, size, resident, ..CacheSeen::default() }
 }

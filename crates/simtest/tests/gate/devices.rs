@@ -2,7 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use array::{Change, Collection, DeviceSpec, Disk, Flash, Model, ParallelServers};
+use crate::trials;
+use array::{Change, DeviceSpec, Model, ParallelServers};
 use block::{Bytes, ObjectId, Span, Time};
 use qos::CreditLimit;
 use simtest::{Client, Scene};
@@ -44,26 +45,12 @@ fn parallel() -> Bench {
     Bench { name: "parallel servers", device: DeviceSpec::of(Model::ParallelServers(model)), steady: 19_000 }
 }
 
-/// Choosing among 8, about 145 a second.
 fn disk() -> Bench {
-    let model = Disk { window: 8, trim: Span::from_millis(4), ..Disk::default() };
-    Bench { name: "disk", device: DeviceSpec::of(Model::Disk(model)), steady: 140 }
+    Bench { name: "disk", device: trials::disk(), steady: 140 }
 }
 
-/// Four channels: 100 µs a read, 50 µs for 4 KiB of a 16 KiB page, and 3 ms of collection after
-/// every 4 MiB written to a channel: 6 % of a busy writer's time.
 fn flash() -> Bench {
-    let model = Flash {
-        channels: 4,
-        page: Bytes::kib(16),
-        read: Span::from_micros(100),
-        program: Span::from_micros(200),
-        collection: Some(Collection { every: Bytes::mib(4), stall: Span::from_millis(3) }),
-        pause: None,
-        flush: Span::from_micros(100),
-        trim: Span::from_micros(200),
-    };
-    Bench { name: "flash", device: DeviceSpec::of(Model::Flash(model)), steady: 51_000 }
+    Bench { name: "flash", device: trials::flash(), steady: 51_000 }
 }
 
 /// 3000 a second for ever, 6000 for the first two.

@@ -36,13 +36,8 @@ pub enum TlsChoice {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file of the folder.
-    #[error("{}: {why}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The server's name is none that a certificate could have.
     #[error("{0:?} is no name that a certificate can have: set tls-hostname")]
     Name(String),
@@ -55,15 +50,6 @@ pub enum TlsError {
     /// The handshake with a key failed, or the session.
     #[error("TLS with a pre-shared key: {0}")]
     Key(#[from] cipher::PskError),
-}
-
-impl From<TrustError> for TlsError {
-    fn from(error: TrustError) -> TlsError {
-        match error {
-            TrustError::File { path, why } => TlsError::File { path, why },
-            TrustError::Rustls(error) => error.into(),
-        }
-    }
 }
 
 impl From<CipherFault> for TlsError {
@@ -114,7 +100,7 @@ fn config(folder: &Path, check_name: bool) -> Result<ClientConfig, TlsError> {
 }
 
 fn file(path: &Path, why: &dyn std::fmt::Display) -> TlsError {
-    TlsError::File { path: path.into(), why: why.to_string() }
+    TrustError::File { path: path.into(), why: why.to_string() }.into()
 }
 
 /// A session past its handshake: clear text goes in and records come out, and the other way round.

@@ -47,11 +47,6 @@ impl Rest<'_> {
 }
 
 impl Plan {
-    /// What all chance of a workload is drawn from.
-    pub fn seed_of(&self, workload: usize) -> u64 {
-        self.workloads[workload].spec.seed ^ (workload as u64) << 48
-    }
-
     /// Makes the reads of `run`, which was of this plan, again and hands them to `each` in order of
     /// time until it answers `false`. Every volume has its size.
     ///
@@ -71,14 +66,12 @@ impl Plan {
 
     fn actor(&self, workload: usize) -> Result<Actor, SpecError> {
         let load = &self.workloads[workload];
-        let phases = self.phases.iter().map(|phase| phase.specs[workload].connections);
-        let most = phases.chain([load.spec.connections]).max().unwrap_or_default();
         let spec = Spec { seed: self.seed_of(workload), ..unhindered(&load.spec) };
         let lane = |lane: u32| {
             let size = self.volumes[load.volume_of(lane)].size.unwrap_or_default();
             Stream::new(&spec, size, lane, Time::ZERO)
         };
-        let lanes = (0..most).map(lane).collect::<Result<_, _>>()?;
+        let lanes = (0..self.connections(workload)).map(lane).collect::<Result<_, _>>()?;
         Ok(Actor { lanes, used: 0, turn: 0 })
     }
 

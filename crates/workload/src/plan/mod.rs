@@ -184,6 +184,17 @@ impl Plan {
         if errors.is_empty() { Ok(self) } else { Err(PlanErrors(errors)) }
     }
 
+    /// What all chance of a workload is drawn from.
+    pub fn seed_of(&self, workload: usize) -> u64 {
+        self.workloads[workload].spec.seed ^ (workload as u64) << 48
+    }
+
+    /// How many connections a workload needs at most, in any phase.
+    pub fn connections(&self, workload: usize) -> u32 {
+        let phases = self.phases.iter().map(|phase| phase.specs[workload].connections);
+        phases.chain([self.workloads[workload].spec.connections]).max().unwrap_or(0)
+    }
+
     /// Whether any load on `volume` has writes, before the phases or in one of them.
     pub fn writes(&self, volume: usize) -> bool {
         let writes = |spec: &Spec| spec.connections > 0 && spec.read_percent < 100;

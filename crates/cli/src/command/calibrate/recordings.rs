@@ -41,8 +41,7 @@ impl Recordings {
             }
             found.add(&run, &format!("run {number}"))?;
         }
-        let list: Vec<String> = numbers.iter().map(i64::to_string).collect();
-        found.from = format!("{} {}", if numbers.len() == 1 { "run" } else { "runs" }, list.join(", "));
+        found.from = listed(&numbers);
         Ok(found)
     }
 
@@ -73,6 +72,17 @@ impl Recordings {
                 if run.machine.host.is_empty() { place.into() } else { format!("{place} on {}", run.machine.host) };
         }
         Ok(())
+    }
+}
+
+/// Runs as a line has them: `run 17`, `runs 17, 18`, `runs 1 to 18` where there are many in a row.
+fn listed(numbers: &[i64]) -> String {
+    match numbers {
+        [one] => format!("run {one}"),
+        [first, .., last] if numbers.len() > 3 && numbers.windows(2).all(|pair| pair[1] == pair[0] + 1) => {
+            format!("runs {first} to {last}")
+        }
+        _ => format!("runs {}", numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")),
     }
 }
 

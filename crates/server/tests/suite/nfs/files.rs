@@ -5,6 +5,16 @@ mod history;
 use super::*;
 use ::nfs::{Attributes, SetMoment};
 
+/// The last client goes, and what the server leaves is whole.
+fn end(server: Server, client: Client, about: &str) {
+    drop(client);
+    server.until_empty();
+    let Server { control, dir, .. } = server;
+    drop(control);
+    let checked = store::check(&dir.path().join("pool")).unwrap();
+    assert!(checked.is_clean(), "{about}: {:?}", checked.troubles);
+}
+
 fn set_size(size: u64) -> SetAttributes {
     SetAttributes { size: Some(size), ..SetAttributes::default() }
 }
@@ -139,12 +149,7 @@ fn what_clients_make_is_there_after_a_new_start() {
         assert_eq!(client.attributes(file).unwrap().links, 1);
         client.remove(top, b"other").unwrap();
         assert_eq!(client.read(file, 0, 1), Err(Status::Stale));
-        drop(client);
-        server.until_empty();
-        let Server { control, dir, .. } = server;
-        drop(control);
-        let checked = store::check(&dir.path().join("pool")).unwrap();
-        assert!(checked.is_clean(), "{:?}", checked.troubles);
+        end(server, client, "");
     }
 }
 
@@ -226,12 +231,7 @@ fn snapshots_and_clones_have_the_files() {
     assert!(client.read_all(file) == vec![1; 100_000]);
     assert_eq!(client.attributes(later).map(drop), Err(Status::Stale));
     assert_eq!(client.names(top, 4096), [".", "..", "db", "file"]);
-    drop(client);
-    server.until_empty();
-    let Server { control, dir, .. } = server;
-    drop(control);
-    let checked = store::check(&dir.path().join("pool")).unwrap();
-    assert!(checked.is_clean(), "{:?}", checked.troubles);
+    end(server, client, "");
 }
 
 /// A volume that is full refuses whole writes and takes others again when something was removed;

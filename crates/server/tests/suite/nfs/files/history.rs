@@ -216,11 +216,6 @@ fn histories_over_several_connections_leave_what_a_model_has() {
         let mut client = Client::connect(&server);
         let top = client.mount("/vol1").unwrap();
         compare(&mut client, top, &model);
-        drop(client);
-        server.until_empty();
-        let Server { control, dir, .. } = server;
-        drop(control);
-        let checked = store::check(&dir.path().join("pool")).unwrap();
-        assert!(checked.is_clean(), "seed {seed}: {:?}", checked.troubles);
+        end(server, client, &format!("seed {seed}"));
     }
 }
