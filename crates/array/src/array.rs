@@ -12,6 +12,7 @@
 use block::Bytes;
 
 use crate::cloud_volume::{CloudVolume, Throttled};
+use crate::control_group::{Budgets, ControlGroup};
 use crate::device::{DeviceError, Model};
 use crate::disk::Disk;
 use crate::link::{Link, Wires};
@@ -44,6 +45,8 @@ pub enum ArrayStage {
     Cache(ReadCache),
     /// Limits on operations and bytes, with credit for bursts.
     Credits(CloudVolume),
+    /// A host's limits on reads and writes, by slices of time.
+    ControlGroup(ControlGroup),
     /// What follows, several times.
     Raid(Raid),
 }
@@ -57,6 +60,7 @@ impl ArrayStage {
             ArrayStage::WriteLog(_) => "write-log",
             ArrayStage::Cache(_) => "cache",
             ArrayStage::Credits(_) => "credits",
+            ArrayStage::ControlGroup(_) => "control-group",
             ArrayStage::Raid(_) => "raid",
         }
     }
@@ -68,6 +72,7 @@ impl ArrayStage {
             ArrayStage::WriteLog(log) => log.check(),
             ArrayStage::Cache(cache) => cache.check(),
             ArrayStage::Credits(credits) => Model::CloudVolume(credits.clone()).check(),
+            ArrayStage::ControlGroup(group) => group.check(),
             ArrayStage::Raid(raid) => raid.check(),
         }
     }
@@ -125,6 +130,7 @@ fn build(stages: &[ArrayStage], media: &Model, size: Bytes, seed: u64) -> Box<dy
         ArrayStage::WriteLog(log) => Box::new(Halves::new(log, size, below)),
         ArrayStage::Cache(cache) => Box::new(Pages::new(cache, size, below)),
         ArrayStage::Credits(credits) => Box::new(Before::new(Throttled::new(credits, seed), below)),
+        ArrayStage::ControlGroup(group) => Box::new(Before::new(Budgets::new(&group), below)),
         ArrayStage::Raid(_) => unreachable!("taken above"),
     }
 }

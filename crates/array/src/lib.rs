@@ -12,7 +12,7 @@
 //! after it begins at 5 ms. Hence a run depends on the requests and the seed alone, byte for byte.
 //!
 //! An [`Array`] is stages, each a medium that stands before another: link, controller, log of
-//! writes, cache, credits, RAID; a RAID stands before as many of what follows as it has members,
+//! writes, cache, credits, control group, RAID; a RAID stands before as many of what follows as it has members,
 //! and last come media.
 //!
 //! Nothing here reads a clock. [`VirtualClock`] is the driver that jumps to the next event.
@@ -21,6 +21,7 @@ mod agenda;
 mod array;
 mod clock;
 mod cloud_volume;
+mod control_group;
 mod device;
 mod disk;
 mod flash;
@@ -39,6 +40,7 @@ pub use array::{Array, ArrayStage};
 pub use cache::Eviction as CachePolicy;
 pub use clock::VirtualClock;
 pub use cloud_volume::CloudVolume;
+pub use control_group::ControlGroup;
 pub use device::{Change, DeviceError, DeviceSpec, Model};
 pub use disk::Disk;
 pub use flash::{Collection, Flash, Pause};

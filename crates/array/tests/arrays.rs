@@ -4,8 +4,8 @@
 mod load;
 
 use array::{
-    Array, ArrayStage, Controller, DeviceError, DeviceSpec, Disk, Level, Link, Model, ParallelServers, Raid, ReadCache,
-    WriteLog,
+    Array, ArrayStage, ControlGroup, Controller, DeviceError, DeviceSpec, Disk, Level, Link, Model, ParallelServers,
+    Raid, ReadCache, WriteLog,
 };
 use block::{Bytes, ObjectId, OpKind, Span, Submitted, Time, Wakeup};
 use load::{Ask, closed_loop, request, scattered};
@@ -276,6 +276,22 @@ fn objects_lie_one_behind_the_other() {
     assert!(mean(2) > turn, "two places: {} ns a read", mean(2));
 }
 
+/// 2000 reads a second by slices of a tenth of a second: what a slice allows goes at the servers'
+/// speed, in 25 ms, and for the other 75 nothing does; means do not know of slices.
+#[test]
+fn a_control_group_lets_a_slice_go_at_once() {
+    let each = Span::from_millis(1);
+    let servers = ParallelServers { servers: 8, service: each, size_unit: None, flush: each, trim: each };
+    let group = ControlGroup { reads: 2_000, writes: 500, ..ControlGroup::default() };
+    let spec = array(vec![ArrayStage::ControlGroup(group)], Model::ParallelServers(servers));
+    let ask = |_| Ask::Read { at: 0, len: 4096 };
+    let ends: Vec<Time> = closed_loop(&spec, 1, 16, second(4), ask).iter().map(|c| c.end).collect();
+    assert_eq!(ends.iter().filter(|end| **end <= second(3)).count(), 6_000);
+    let running = ends.iter().filter(|end| end.since(Time::ZERO).as_nanos() % 100_000_000 <= 26_000_000).count();
+    assert!(running == ends.len(), "{running} of {}", ends.len());
+    assert!((random_iops(&spec, 0, 16) - 500.0).abs() < 5.0);
+}
+
 #[test]
 fn arrays_that_cannot_be_are_refused_in_one_line() {
     for (stage, words) in [
@@ -286,6 +302,10 @@ fn arrays_that_cannot_be_are_refused_in_one_line() {
         (
             ArrayStage::Controller(Controller { cores: 0, ..Controller::default() }),
             "controller: cores must be at least 1",
+        ),
+        (
+            ArrayStage::ControlGroup(ControlGroup { writes: 0, ..ControlGroup::default() }),
+            "control-group: writes must be at least 1",
         ),
         (
             ArrayStage::WriteLog(WriteLog { half: Bytes(0), ..WriteLog::default() }),

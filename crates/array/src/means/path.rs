@@ -3,6 +3,7 @@
 use super::Flow;
 use crate::array::{Array, ArrayStage};
 use crate::cloud_volume::CloudVolume;
+use crate::control_group::ControlGroup;
 use crate::device::Model;
 use crate::link::Link;
 use crate::raid::{Level, Raid};
@@ -185,6 +186,7 @@ impl Path {
             ArrayStage::WriteLog(log) => self.write_log(log),
             ArrayStage::Cache(cache) => self.cache(cache),
             ArrayStage::Credits(credits) => self.limits("credits", credits),
+            ArrayStage::ControlGroup(group) => self.control_group(group),
             ArrayStage::Raid(raid) => self.raid(raid),
         }
     }
@@ -250,6 +252,15 @@ impl Path {
         });
         self.station(&format!("{name}, bytes"), 1.0, 1.0, |asked| (asked.len / bytes, 0.0));
         self.delay(|_| seconds(limits.latency) + seconds(limits.jitter) / 2.0);
+    }
+
+    fn control_group(&mut self, group: &ControlGroup) {
+        for (name, held, rate) in [("held reads", false, group.reads), ("held writes", true, group.writes)] {
+            self.station(name, 1.0, 1.0, |asked| {
+                let is_write = asked.kind == OpKind::Write;
+                (if is_write == held { 1.0 / rate as f64 } else { 0.0 }, 0.0)
+            });
+        }
     }
 
     fn raid(&mut self, raid: &Raid) {

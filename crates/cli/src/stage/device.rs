@@ -3,8 +3,8 @@
 
 use anyhow::{Context as _, Result, bail};
 use array::{
-    Array, ArrayStage, CachePolicy, Change, CloudVolume, Controller, DeviceSpec, Disk, Flash, Host, Level, Link, Model,
-    ParallelServers, Pause, Raid, ReadCache, WriteLog,
+    Array, ArrayStage, CachePolicy, Change, CloudVolume, ControlGroup, Controller, DeviceSpec, Disk, Flash, Host,
+    Level, Link, Model, ParallelServers, Pause, Raid, ReadCache, WriteLog,
 };
 use block::{Bytes, ObjectId, Span, Target, Time};
 use qos::CreditLimit;
@@ -181,6 +181,13 @@ fn stage(said: &Device) -> Result<ArrayStage> {
             (limits.flush, limits.trim) = (Span::ZERO, Span::ZERO);
             cloud_volume(&mut limits, said);
             ArrayStage::Credits(limits)
+        }
+        "control-group" => {
+            let mut group = ControlGroup::default();
+            group.reads = said.figure("reads").map_or(group.reads, count);
+            group.writes = said.figure("writes").map_or(group.writes, count);
+            set_time(said, "slice", &mut group.slice);
+            ArrayStage::ControlGroup(group)
         }
         _ => {
             let word = said.figure("level");
@@ -403,6 +410,7 @@ mod tests {
                 ],
             ),
             ("credits", "", &["iops = 7", "bytes = 7", "io_unit = 7", "latency = \"9us\"", "jitter = \"9us\""]),
+            ("control-group", "", &["reads = 7", "writes = 7", "slice = \"9us\""]),
             ("raid", "level = \"5\"\nmembers = 3", &["unit = 512"]),
         ];
         for (kind, needed, keys) in stages {
