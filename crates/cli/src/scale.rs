@@ -1,8 +1,11 @@
-//! The administrators' lines of a plan, with their limits multiplied by the plan's factor.
+//! The administrators' lines of a plan, with their limits multiplied by the plan's factor, and
+//! latencies divided by it.
 
 use anyhow::{Context as _, Result};
 use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};
-use ontap::value::{AbsoluteMinimum, AdaptiveRate, Count, MinThroughput, Throughput, ThroughputLimits, ValueError};
+use ontap::value::{
+    AbsoluteMinimum, AdaptiveRate, Count, ExpectedLatency, MinThroughput, Throughput, ThroughputLimits, ValueError,
+};
 use ontap::{Command, Word};
 use workload::plan::unfold;
 
@@ -10,15 +13,21 @@ use workload::plan::unfold;
 type Times = fn(&str, f64) -> Result<String, ValueError>;
 
 /// The limits of a fixed policy group.
-const FIXED: [(&str, Times); 3] = [("max-throughput", ceiling), ("min-throughput", floor), ("burst-iops", burst)];
+const FIXED: [(&str, Times); 4] =
+    [("max-throughput", ceiling), ("min-throughput", floor), ("burst-iops", burst), ("expected-latency", latency)];
 
 /// The limits of an adaptive policy group: objects keep their sizes, so their rates carry the
 /// factor.
-const ADAPTIVE: [(&str, Times); 4] =
-    [("expected-iops", rate), ("peak-iops", rate), ("absolute-min-iops", minimum), ("burst-iops", burst)];
+const ADAPTIVE: [(&str, Times); 5] = [
+    ("expected-iops", rate),
+    ("peak-iops", rate),
+    ("absolute-min-iops", minimum),
+    ("burst-iops", burst),
+    ("expected-latency", latency),
+];
 
 /// The same line, which may stand for several, with every limit that it sets multiplied by
-/// `factor`, rounded, at least 1. With factor 1 the line stays as it is written.
+/// `factor`, rounded, at least 1, and a latency divided by it, in whole microseconds. With factor 1 the line stays as it is written.
 ///
 /// # Errors
 /// The line is no command.
@@ -75,6 +84,13 @@ fn burst(given: &str, factor: f64) -> Result<String, ValueError> {
     Ok(if iops == 0 { given.into() } else { times(iops.into(), factor).to_string() })
 }
 
+/// A device that does half as much takes twice as long. None stays none.
+fn latency(given: &str, factor: f64) -> Result<String, ValueError> {
+    let ExpectedLatency(nanos) = given.parse()?;
+    let micros = (nanos as f64 / factor / 1000.0).round().max(1.0);
+    Ok(if nanos == 0 { given.into() } else { ExpectedLatency(micros as u64 * 1000).to_string() })
+}
+
 fn scaled(limits: ThroughputLimits, factor: f64) -> ThroughputLimits {
     // Bytes in whole kilobytes, so that the line stays readable.
     let bytes = |rate: u64| (times(rate, factor) / 1000).max(1) * 1000;
@@ -105,6 +121,10 @@ mod tests {
         assert_eq!(
             line(modify, 0.5).unwrap(),
             "qos policy-group modify policy1 -max-throughput 500IOPS -min-throughput 50IOPS"
+        );
+        assert_eq!(
+            line("qos policy-group create l -vserver svm01 -expected-latency 120us -is-shared false", 0.25).unwrap(),
+            "qos policy-group create l -vserver svm01 -expected-latency 480us -is-shared false"
         );
         for same in [
             "volume modify -volume vol1 -vserver svm01 -qos-policy-group policy1",

@@ -89,3 +89,30 @@ impl Attempts {
         }
     }
 }
+
+/// What an owner is held to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Held {
+    /// All of its floor.
+    Whole,
+    /// A part of it, because it asks for too few at a time to get more: it was given up with a
+    /// window of this size.
+    Refining {
+        part: f64,
+        knee: f64,
+        /// What it gets there is measured until then.
+        until: Time,
+    },
+    /// It is settled what it gets.
+    GivenUp { part: f64, knee: f64 },
+}
+
+impl Held {
+    /// The part of its floor.
+    pub fn part(&self) -> f64 {
+        match *self {
+            Held::Whole => 1.0,
+            Held::Refining { part, .. } | Held::GivenUp { part, .. } => part,
+        }
+    }
+}

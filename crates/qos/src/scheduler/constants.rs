@@ -86,6 +86,9 @@ pub(crate) mod attempt {
 pub(crate) mod size {
     /// Operations. One request at a time always may.
     pub const LEAST: f64 = 1.0;
+    /// Where a mean decides, each request may be followed by a rest: of seven times what it took,
+    /// nearly as long as one may be ([`super::rest`]).
+    pub const LEAST_PACED: f64 = 0.125;
     /// Operations: more than any backend keeps in flight.
     pub const MOST: f64 = 65_536.0;
     /// Parts of a floor's due. It is short below this: its clock runs 3 % fast, so 0.5 % above is
@@ -281,6 +284,20 @@ pub(crate) mod median {
     pub const SAMPLES: f64 = 8.0;
     /// Seconds after which too few requests are its owner's way of asking.
     pub const WAIT: f64 = 1.0;
+}
+
+/// The mean of a floor by latency (`latency.rs`).
+pub(crate) mod mean {
+    /// Seconds of each of the two stretches that it is taken of, and the requests in each: a tenth
+    /// of a second is the slice in which Linux' control groups hand out a disk.
+    pub const STRETCH: f64 = 0.1;
+    pub const SAMPLES: u64 = 8;
+    /// Seconds after which a stretch is over with fewer.
+    pub const WAIT: f64 = 0.5;
+    /// A window that changed by less than this part is the same.
+    pub const SAME: f64 = 0.02;
+    /// How far below its floor it is held, as a factor.
+    pub const MARGIN: f64 = 1.03;
 }
 
 /// Stalls of the whole device (`pulse.rs`).

@@ -48,6 +48,8 @@ pub enum Correction {
     Large,
     /// What is known of the device outlives the last floor.
     Known,
+    /// A latency is held in the mean, too.
+    Mean,
 }
 
 impl Correction {
@@ -74,6 +76,7 @@ impl Correction {
         Correction::Ease,
         Correction::Large,
         Correction::Known,
+        Correction::Mean,
     ];
 }
 

@@ -11,7 +11,8 @@
 
 use block::{Span, Time};
 
-use super::constants::{attempt, median, promise};
+use super::attempts::Held;
+use super::constants::{attempt, mean, median, promise, size};
 use super::corrections::{Correction, Corrections};
 use super::end::Served;
 use super::gauge::{Gauge, Sums};
@@ -68,32 +69,6 @@ pub(crate) struct Guarantee {
     pub behind: f64,
     /// The least mean time that its requests took, in seconds, where best effort was held back.
     pub best_service: f64,
-}
-
-/// What an owner is held to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Held {
-    /// All of its floor.
-    Whole,
-    /// A part of it, because it asks for too few at a time to get more: it was given up with a
-    /// window of this size.
-    Refining {
-        part: f64,
-        knee: f64,
-        /// What it gets there is measured until then.
-        until: Time,
-    },
-    /// It is settled what it gets.
-    GivenUp { part: f64, knee: f64 },
-}
-
-impl Held {
-    fn part(&self) -> f64 {
-        match *self {
-            Held::Whole => 1.0,
-            Held::Refining { part, .. } | Held::GivenUp { part, .. } => part,
-        }
-    }
 }
 
 /// What the next account tells.
@@ -299,15 +274,22 @@ impl Guarantee {
     }
 
     fn standing_by_latency(&self, phi: f64) -> Standing {
-        match &self.latency {
-            None => Standing::Content,
-            // Few requests in a second are too few to tell, and no reason to move anything.
-            Some(latency) if latency.recent_count() < median::SAMPLES => match self.gauge.recent.time < median::WAIT {
-                true => Standing::Pending,
-                false => Standing::Content,
-            },
-            Some(latency) => Standing::Got(latency.recent_part() / self.latency_scale(latency, phi)),
+        let Some(latency) = &self.latency else { return Standing::Content };
+        match (self.standing_by_median(latency, phi), latency.mean_part()) {
+            (Standing::Got(median), Some(None)) if median >= size::SHORT => Standing::Pending,
+            (Standing::Got(median), Some(Some(part))) => {
+                Standing::Got(median.min(part / (phi * self.part() * mean::MARGIN)))
+            }
+            (median, _) => median,
         }
+    }
+
+    fn standing_by_median(&self, latency: &Latency, phi: f64) -> Standing {
+        if latency.recent_count() >= median::SAMPLES {
+            return Standing::Got(latency.recent_part() / self.latency_scale(latency, phi));
+        }
+        // Few requests in a second are too few to tell, and no reason to move anything.
+        if self.gauge.recent.time < median::WAIT { Standing::Pending } else { Standing::Content }
     }
 
     /// What it got within the last second, as a part of its floor, unscaled.
@@ -325,8 +307,10 @@ impl Guarantee {
         } else {
             self.part_of_held(wanted, phi)
         };
-        let by_latency =
-            self.latency.as_ref().map_or(f64::INFINITY, |latency| latency.second_part() / (phi * self.part()));
+        let by_latency = self.latency.as_ref().map_or(f64::INFINITY, |latency| {
+            let mean = latency.mean_part().flatten().unwrap_or(f64::INFINITY);
+            latency.second_part().min(mean) / (phi * self.part())
+        });
         by_rate.min(by_latency)
     }
 
@@ -369,13 +353,13 @@ impl Guarantee {
         if self.corrections.has(Correction::Urgency) { 1.0 + promise::URGENCY * self.behind } else { 1.0 }
     }
 
-    /// A tick is over: measures what was in it. Gives how long the measurements remember.
-    pub fn fold(&mut self, now: Time, phi: f64) -> f64 {
+    /// A tick is over, with a window of this size: measures what was in it. Gives how long the measurements remember.
+    pub fn fold(&mut self, now: Time, phi: f64, window: f64) -> f64 {
         self.touch(now);
         let memory = self.memory(phi);
         let tick = self.gauge.fold(now, memory);
         if let Some(latency) = &mut self.latency {
-            latency.fold(tick.time, memory);
+            latency.fold(tick.time, memory, window);
         }
         let got = self.part_of_held(&tick, phi);
         let wants = self.has_rate() && !self.capped && !self.asks_at_leisure(phi);
@@ -406,6 +390,25 @@ impl Guarantee {
         self.hold_to(got);
         self.gauge.forget_second();
         self.attempt = attempt;
+    }
+
+    /// It has what it is held to: from now on its mean decides, if that is too long.
+    pub fn look_at_mean(&mut self) {
+        if let Some(latency) = self.latency.as_mut().filter(|_| self.corrections.has(Correction::Mean)) {
+            latency.look_at_mean();
+        }
+    }
+
+    /// Its mean alone is not held any more, if that is what decides. Tells whether it is.
+    pub fn give_up_mean(&mut self, attempt: u32) -> bool {
+        let gives_up = self.latency.as_mut().is_some_and(|latency| latency.give_up_mean());
+        self.attempt = if gives_up { attempt } else { self.attempt };
+        gives_up
+    }
+
+    /// Whether others are to be held to less than one request at a time for it.
+    pub fn is_by_mean(&self) -> bool {
+        self.latency.as_ref().is_some_and(|latency| latency.mean_part().is_some())
     }
 
     /// Holds it to this part of what it was held to so far.
@@ -446,7 +449,7 @@ impl Guarantee {
         (self.attempt, self.held) = (attempt, Held::Whole);
         self.best_service = f64::INFINITY;
         if let Some(latency) = &mut self.latency {
-            latency.forget_best();
+            latency.try_again();
         }
     }
 

@@ -75,6 +75,7 @@ impl Sums {
         standings.memory = standings.memory.max(recent.time);
         standings.slow = standings.slow.min(guarantee.got_in_a_second(phi));
         standings.judged += 1;
+        standings.paced |= guarantee.is_by_mean();
         self.served += rate;
         self.needed += if got > 0.0 { rate / (got * guarantee.urgency()) } else { 0.0 };
         self.service += recent.service;

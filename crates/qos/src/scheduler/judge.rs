@@ -34,9 +34,13 @@ impl Scheduler {
         let now = self.now;
         let phi = self.floors.scale.part();
         let guarantee = &mut self.guarantees[floor];
-        let memory = guarantee.fold(now, phi);
+        let memory = guarantee.fold(now, phi, self.floors.window.size());
         if guarantee.is_asleep(memory) {
             return false;
+        }
+        if self.floors.window.phase() == Phase::GivingUp && guarantee.give_up_mean(self.floors.attempts.number) {
+            self.floors.sums.standings.pending += 1;
+            return true;
         }
         let fresh = guarantee.measured_after == self.floors.changes;
         let standing = if fresh { guarantee.standing(phi) } else { Standing::Pending };
@@ -46,7 +50,10 @@ impl Scheduler {
                 self.floors.sums.missed |= guarantee.is_missed();
                 self.note(floor, got);
             }
-            Standing::Pending => self.floors.sums.standings.pending += 1,
+            Standing::Pending => {
+                self.floors.sums.standings.pending += 1;
+                self.floors.sums.standings.paced |= guarantee.is_by_mean();
+            }
             Standing::Content => {
                 let guess = self.guarantees[floor].guess(phi);
                 self.floors.sums.standings.room = self.floors.sums.standings.room.min(guess);
@@ -65,6 +72,9 @@ impl Scheduler {
         let floors = &mut self.floors;
         let guarantee = &mut self.guarantees[floor];
         guarantee.note_best();
+        if got >= 1.0 {
+            guarantee.look_at_mean();
+        }
         let chance = guarantee.gauge.recent.chance();
         if floors.window.phase() == Phase::GivingUp && got < 1.0 {
             // It is held to what it gets here, where others lose nothing by it.

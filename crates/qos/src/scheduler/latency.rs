@@ -1,5 +1,11 @@
 //! A floor by latency: half of its owner's requests are answered within a span, from their arrival
-//! at the gate on.
+//! at the gate on, and where the device has it their mean is within it too.
+//!
+//! A closed loop's rate is its depth over the mean. A device that is held to a budget by slices of
+//! time answers most requests at once and the others after the slice: its median says nothing of
+//! its mean. Slices are long, so the mean is of two tenths of a second at one size of the window,
+//! and once it decides, the window waits for it before each step. A mean that cannot be had is
+//! given up alone.
 //!
 //! Requests are counted by how long they took, as a part of that span, in steps of an eighth of an
 //! octave: what is within it is exact, and the median is good to a few percent.
@@ -10,6 +16,7 @@
 
 use block::{Span, Time};
 
+use super::constants::mean;
 use super::gauge::kept;
 
 /// Steps in an octave, and octaves around the span.
@@ -35,6 +42,43 @@ pub(crate) struct Latency {
     best: f64,
     /// When one of its requests last went: from then on the next goes at once.
     went: Time,
+    mean: Mean,
+}
+
+/// The mean response at one size of the window.
+#[derive(Debug, Default)]
+struct Mean {
+    /// Since the last tick.
+    tick: Stretch,
+    now: Stretch,
+    before: Option<Stretch>,
+    /// Of the two stretches that are over, in spans.
+    seen: Option<f64>,
+    /// The window's size meanwhile.
+    size: f64,
+    place: Place,
+}
+
+/// What the mean has to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// Nothing so far: the median decides.
+    #[default]
+    Watched,
+    /// The median was held and it was not: it decides.
+    Decides,
+    /// The device does not have it.
+    GivenUp,
+}
+
+/// Answers within some time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
+    /// Seconds.
+    time: f64,
+    count: u64,
+    /// Of their times, in nanoseconds.
+    sum: u64,
 }
 
 /// Fading counts.
@@ -51,6 +95,7 @@ impl Latency {
             second: Counts::NONE,
             best: 0.0,
             went: Time::ZERO,
+            mean: Mean::default(),
         }
     }
 
@@ -60,13 +105,38 @@ impl Latency {
         let bin = bin(u64::try_from(scaled).unwrap_or(u64::MAX));
         self.tick[bin] = self.tick[bin].saturating_add(1);
         self.account[bin] = self.account[bin].saturating_add(1);
+        self.mean.tick.count += 1;
+        self.mean.tick.sum = self.mean.tick.sum.saturating_add(response.as_nanos());
     }
 
-    /// A tick of so many seconds is over.
-    pub fn fold(&mut self, time: f64, memory: f64) {
+    /// A tick of so many seconds is over, with a window of this size.
+    pub fn fold(&mut self, time: f64, memory: f64, size: f64) {
         let tick = std::mem::replace(&mut self.tick, [0; BINS]);
         self.recent.add(&tick, kept(time, memory));
         self.second.add(&tick, kept(time, 1.0));
+        self.mean.fold(time, size, self.most);
+    }
+
+    /// The span over the mean, in the place of the median's where the mean decides: `None` while it
+    /// does not, and `Some(None)` until it is known at this size of the window.
+    pub fn mean_part(&self) -> Option<Option<f64>> {
+        (self.mean.place == Place::Decides).then(|| self.mean.seen.map(|mean| 1.0 / mean))
+    }
+
+    /// The median is held: from now on the mean decides, if that is not.
+    pub fn look_at_mean(&mut self) {
+        if self.mean.place == Place::Watched && self.mean.seen.is_some_and(|mean| mean > 1.0) {
+            self.mean.place = Place::Decides;
+        }
+    }
+
+    /// The mean is given up, if it is what could not be held. Tells whether it is.
+    pub fn give_up_mean(&mut self) -> bool {
+        let decided = self.mean.place == Place::Decides;
+        if decided {
+            self.mean.place = Place::GivenUp;
+        }
+        decided
     }
 
     /// What was before does not count: the window changed much.
@@ -103,8 +173,9 @@ impl Latency {
     }
 
     /// It is tried again: what it could get before says nothing.
-    pub fn forget_best(&mut self) {
+    pub fn try_again(&mut self) {
         self.best = 0.0;
+        self.mean.place = Place::Watched;
     }
 
     /// The least median that was seen, if any was.
@@ -133,6 +204,35 @@ impl Latency {
     /// longer.
     pub fn due(&self) -> Time {
         self.went
+    }
+}
+
+impl Mean {
+    /// A tick is over.
+    fn fold(&mut self, time: f64, size: f64, span: Span) {
+        let tick = std::mem::take(&mut self.tick);
+        // While it only watches, what it saw at other sizes will do.
+        if self.place == Place::Decides && (size - self.size).abs() > mean::SAME * self.size {
+            (self.now, self.before, self.seen) = (Stretch::default(), None, None);
+            self.size = size;
+        }
+        self.now.add(Stretch { time, ..tick });
+        let enough = self.now.count >= mean::SAMPLES && self.now.time >= mean::STRETCH;
+        if enough || self.now.time >= mean::WAIT {
+            if let Some(mut both) = self.before.replace(self.now) {
+                both.add(self.now);
+                self.seen = Some(both.sum as f64 / both.count.max(1) as f64 / span.as_nanos().max(1) as f64);
+            }
+            self.now = Stretch::default();
+        }
+    }
+}
+
+impl Stretch {
+    fn add(&mut self, more: Stretch) {
+        self.time += more.time;
+        self.count += more.count;
+        self.sum = self.sum.saturating_add(more.sum);
     }
 }
 
@@ -190,7 +290,7 @@ mod tests {
     fn of(responses: impl IntoIterator<Item = u64>) -> Latency {
         let mut latency = Latency::new(Span::from_millis(1));
         responses.into_iter().for_each(|ns| latency.count(Span::from_nanos(ns)));
-        latency.fold(0.02, 0.05);
+        latency.fold(0.02, 0.05, 1.0);
         latency
     }
 

@@ -55,13 +55,15 @@ pub(crate) struct Standings {
     pub pending: u32,
     /// Floors whose owners ask at leisure: what room they have is a guess.
     pub guessed: u32,
+    /// A mean decides: others may be held to less than one request at a time.
+    pub paced: bool,
 }
 
 impl Default for Standings {
     /// Nobody was looked at.
     fn default() -> Standings {
         let none = f64::INFINITY;
-        Standings { worst: none, room: none, memory: 0.0, slow: none, judged: 0, pending: 0, guessed: 0 }
+        Standings { worst: none, room: none, memory: 0.0, slow: none, judged: 0, pending: 0, guessed: 0, paced: false }
     }
 }
 
@@ -142,7 +144,7 @@ impl Window {
     }
 
     fn set(&mut self, size: f64) {
-        self.size = size.clamp(size::LEAST, size::MOST);
+        self.size = size.clamp(size::LEAST_PACED, size::MOST);
         self.limit = (self.size * OPERATION as f64) as u64;
     }
 
@@ -200,7 +202,8 @@ impl Window {
         let full = round.flow.best_effort_max >= size::FULL * self.size;
         let searches = self.size >= size::AT_CAP * self.knee.cap
             && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
-        if round.standings.worst < size::SHORT {
+        if round.standings.worst < size::SHORT || round.standings.paced {
+            // Levels in comparison take turns faster than a mean is seen.
             self.knee.give_up(now);
         } else if searches {
             // Levels in comparison are taken at once: a slow change would measure what is in
@@ -210,7 +213,10 @@ impl Window {
         } else {
             self.knee.pass(now);
         }
-        if self.size > self.knee.cap && matches!(self.phase(), Phase::Holding | Phase::GivingUp) {
+        if self.size > self.knee.cap
+            && !round.standings.paced
+            && matches!(self.phase(), Phase::Holding | Phase::GivingUp)
+        {
             self.set(self.knee.cap);
         }
     }
@@ -283,28 +289,34 @@ impl Window {
     }
 
     fn grow(&mut self, round: &Round) -> Verdict {
-        self.enter(Phase::Holding);
         if round.standings.pending > 0 {
+            // A mean that is waited for does not end what is known at the bottom.
+            if !(round.standings.paced && self.is_at_bottom()) {
+                self.enter(Phase::Holding);
+            }
             return Verdict::Nothing;
         }
+        self.enter(Phase::Holding);
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of
         // what is left over.
         let part = (size::GROW * (round.standings.room - 1.0)).clamp(size::GROW_LEAST, size::GROW_MOST);
         // With ample room there is nothing to go past.
         let part = if round.has_ample_room() { size::GROW_AMPLE } else { part };
-        self.set((self.size * (1.0 + part) + size::GROW_BY).min(self.knee.cap));
+        let most = if round.standings.paced { size::MOST } else { self.knee.cap };
+        self.set((self.size * (1.0 + part) + size::GROW_BY).min(most));
         Verdict::Nothing
     }
 
     fn cut(&mut self, now: Time, round: &Round) -> Verdict {
+        let least = if round.standings.paced { size::LEAST_PACED } else { size::LEAST };
         let used = self.size.min(round.flow.best_effort_max.max(size::LEAST));
-        if used <= size::LEAST || round.flow.best_effort < size::NOTHING * round.flow.in_flight {
+        if used <= least || round.flow.best_effort < size::NOTHING * round.flow.in_flight {
             return self.stay_at_bottom(round, used);
         }
         let excess = round.flow.in_flight * (1.0 - round.standings.worst / size::AIM);
         let left = (used - excess).clamp(used * size::CUT_MOST, used * size::CUT_LEAST);
-        self.set(left);
-        if round.standings.slow < size::SLOW && round.corrections.has(Correction::Lower) {
+        self.set(left.max(least));
+        if round.standings.slow < size::SLOW && !round.standings.paced && round.corrections.has(Correction::Lower) {
             // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where
             // it is, the second tells better than the moment.
             let edge = used - round.flow.in_flight * (1.0 - round.standings.slow / size::AIM);

@@ -21,6 +21,7 @@ const NEEDED: &[(&str, u64, f64, &[Correction])] = &[
     ("large", 1, 110.0, &[Correction::Large]),
     ("slow", 1, 110.0, &[Correction::Chance]),
     ("less than its floor", 1, 90.0, &[Correction::Lower]),
+    ("slices", 1, 5_700.0, &[Correction::Mean]),
     ("stops", 1, 95.0, &[Correction::Ease, Correction::Urgency]),
 ];
 

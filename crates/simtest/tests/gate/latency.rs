@@ -11,6 +11,7 @@ use block::{ObjectId, Span, Time};
 use simtest::{Client, Load, Recording, Scene, Tree, latency};
 
 use crate::devices::second;
+use crate::trials::sliced;
 
 const SECONDS: u64 = 12;
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
@@ -121,5 +122,46 @@ fn a_latency_out_of_reach_costs_no_more_than_trying() {
             println!("seed {seed}: {with:.0} of {without:.0}");
             assert!(with >= 0.9 * without, "seed {seed}: {with:.0} of {without:.0}");
         }
+    }
+}
+
+/// Four users of a database who think for 0.4 ms: 4 / (0.1 + 0.4) ms = 8000 reads a second alone.
+/// Half of them are answered in 0.1 ms whatever the bully does, but with a mean of T they read
+/// 4 / (T + 0.4 ms): within seven hundredths of that in every second, and the bully has the rest.
+#[test]
+fn the_mean_is_held_where_a_slice_is_soon_spent() {
+    let users = Client {
+        load: Load::Thinking { depth: 4, least: Span::from_micros(200), most: Span::from_micros(600) },
+        ..Client::closed(ObjectId(0), 4)
+    };
+    for (most, seed) in [150, 300, 600, 1000].into_iter().flat_map(|most| SEEDS.map(move |seed| (most, seed))) {
+        let arms = play(&sliced(), &users, Span::from_micros(most), seed);
+        let due = 4e6 / (most as f64 + 400.0);
+        let [alone, beside, protected] = [&arms.alone, &arms.beside, &arms.protected].map(|arm| rate(arm, 0));
+        let worst = arms.protected.tracks[0].per_second(second(SECONDS))[2..].iter().copied().min().unwrap();
+        let bully = rate(&arms.protected, 1);
+        println!(
+            "{most} us, seed {seed}: alone {alone:.0}, beside {beside:.0}, due {due:.0}, protected {protected:.0}, \
+             worst {worst}; bully {bully:.0} of {:.0}",
+            rate(&arms.beside, 1)
+        );
+        assert!(beside < 0.2 * alone, "{beside:.0} of {alone:.0}: it needs no floor");
+        assert!(worst as f64 > 0.93 * due, "{most} us, seed {seed}: {worst} of {due:.0}");
+        assert!(bully > 28_000.0, "{most} us, seed {seed}: {bully:.0}");
+    }
+}
+
+/// Eight users who do not think ask for four times the slice: alone they wait 0.4 ms in the mean.
+/// A mean of 0.15 ms cannot be had and is given up; the median still can and is held.
+#[test]
+fn a_mean_out_of_reach_is_given_up_alone() {
+    for seed in SEEDS {
+        let arms = play(&sliced(), &Client::closed(ObjectId(0), 8), Span::from_micros(150), seed);
+        let total = |recording: &Recording| recording.total_rate(Time::ZERO, second(SECONDS));
+        let (with, without) = (total(&arms.protected), total(&arms.beside));
+        println!("seed {seed}: {with:.0} of {without:.0}, {:?}", medians(&arms.protected));
+        assert!(with >= 0.9 * without, "seed {seed}: {with:.0} of {without:.0}");
+        let worst = medians(&arms.protected).into_iter().max().unwrap();
+        assert!(worst <= Span::from_micros(150), "seed {seed}: {:?}", medians(&arms.protected));
     }
 }

@@ -1,10 +1,12 @@
 //! Scenes that show what parts of the floors' controller are there for, each with one figure: the
 //! more, the better.
 
-use array::{Absence, Change, Collection, DeviceSpec, Disk, Flash, Host, Model, ParallelServers};
+use array::{
+    Absence, Array, ArrayStage, Change, Collection, ControlGroup, DeviceSpec, Disk, Flash, Host, Model, ParallelServers,
+};
 use block::{Bytes, ObjectId, Span, Time};
 use qos::{Corrections, Edit, Gate, Settings};
-use simtest::{Client, Load, Mix, Recording, Scene, Shape, Tree, floor};
+use simtest::{Client, Load, Mix, Recording, Scene, Shape, Tree, floor, latency};
 
 /// A scene and its figure.
 pub struct Trial {
@@ -29,6 +31,7 @@ pub const TRIALS: &[Trial] = &[
     Trial { name: "slow", figure: "the floor's worst second, percent", play: slow },
     Trial { name: "less than its floor", figure: "the owner's worst second, percent", play: less_than_its_floor },
     Trial { name: "stops", figure: "percent of what all do half a second later", play: stops },
+    Trial { name: "slices", figure: "the owner's mean rate, a second", play: slices },
 ];
 
 fn second(s: u64) -> Time {
@@ -147,8 +150,15 @@ fn known(seed: u64, corrections: Corrections) -> f64 {
     percent(scene, 2, corrections)
 }
 
-fn large(seed: u64, corrections: Corrections) -> f64 {
-    let flash = Flash {
+/// Choosing among 8, about 145 a second.
+pub fn disk() -> DeviceSpec {
+    DeviceSpec::of(Model::Disk(Disk { window: 8, trim: Span::from_millis(4), ..Disk::default() }))
+}
+
+/// Four channels: 100 µs a read, 50 µs for 4 KiB of a 16 KiB page, and 3 ms of collection after
+/// every 4 MiB written to a channel: 6 % of a busy writer's time.
+pub fn flash() -> DeviceSpec {
+    DeviceSpec::of(Model::Flash(Flash {
         channels: 4,
         page: Bytes::kib(16),
         read: Span::from_micros(100),
@@ -157,16 +167,18 @@ fn large(seed: u64, corrections: Corrections) -> f64 {
         pause: None,
         flush: Span::from_micros(100),
         trim: Span::from_micros(200),
-    };
+    }))
+}
+
+fn large(seed: u64, corrections: Corrections) -> f64 {
     let mut clients = closed(&[32, 128]);
     clients[1].mix = Mix::Any(vec![Shape::Write(1 << 20)]);
-    worst(&run(&scene(DeviceSpec::of(Model::Flash(flash)), clients, &[12_750], 6, seed), corrections), &[12_750], 1)
+    worst(&run(&scene(flash(), clients, &[12_750], 6, seed), corrections), &[12_750], 1)
 }
 
 /// A disk of 145 a second that owes 60 to an owner at depth 8.
 fn slow(seed: u64, corrections: Corrections) -> f64 {
-    let model = Disk { window: 8, trim: Span::from_millis(4), ..Disk::default() };
-    worst(&run(&scene(DeviceSpec::of(Model::Disk(model)), closed(&[8, 64]), &[45], 40, seed), corrections), &[45], 2)
+    worst(&run(&scene(disk(), closed(&[8, 64]), &[45], 40, seed), corrections), &[45], 2)
 }
 
 /// Five minutes on 8 servers of 8 ms, 1000 a second: 125 for one at a time.
@@ -200,4 +212,20 @@ fn stops(seed: u64, corrections: Corrections) -> f64 {
     let with = run(&scene, corrections).total_rate(later, scene.until);
     scene.edits = Tree::flat(3).edits();
     100.0 * with / run(&scene, corrections).total_rate(later, scene.until)
+}
+
+/// A disk of 80 000 a second that a control group holds to a quarter of each kind: what goes takes
+/// 100 us, and a slice that is spent holds everybody for up to a tenth of a second.
+pub fn sliced() -> DeviceSpec {
+    let group = ArrayStage::ControlGroup(ControlGroup { reads: 20_000, writes: 20_000, ..ControlGroup::default() });
+    let DeviceSpec { model: disk, .. } = DeviceSpec::named("parallel-servers").expect("there is one");
+    DeviceSpec::of(Model::Array(Array { stages: vec![group], media: Box::new(disk) }))
+}
+
+/// Four users who think for 0.4 ms and are promised 0.3: 5700 a second.
+fn slices(seed: u64, corrections: Corrections) -> f64 {
+    let clients = vec![thinking(0, 4, 200, 600), Client::closed(ObjectId(1), 128)];
+    let edits = Tree::flat(2).limits(0, latency(Span::from_micros(300))).edits();
+    let scene = Scene { device: sliced(), clients, edits, until: second(8), seed };
+    run(&scene, corrections).tracks[0].rate(second(2), second(8))
 }
