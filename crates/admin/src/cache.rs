@@ -65,10 +65,11 @@ impl Errand<'_> {
         let memory = self.partitions.memory.map_or(0, |cache| cache.memory.0);
         let rest = memory.saturating_sub(self.partitions.taken());
         let default = CachePartitionRow { partition: DEFAULT_PARTITION.into(), size: rest, ..Default::default() };
-        let named = self.partitions.all().map(|partition| {
-            let volumes = partition.volumes.iter().map(|volume| self.volume_name(*volume)).collect();
-            let (partition, size, id) = (partition.name.clone(), partition.size, partition.id);
-            (id, CachePartitionRow { partition, size, volumes: Some(volumes), counts: None })
+        let named = self.partitions.all().map(|known| {
+            let volumes = known.volumes.iter().map(|volume| self.volume_name(*volume)).collect();
+            let (partition, size, id) = (known.name.clone(), known.size, known.id);
+            let memory_only = known.memory_only;
+            (id, CachePartitionRow { partition, size, volumes: Some(volumes), counts: None, memory_only })
         });
         [(0, default)].into_iter().chain(named).collect()
     }
@@ -84,7 +85,8 @@ impl Errand<'_> {
         let volumes = self.volumes_named(create.volumes.as_ref())?;
         self.check_volumes_free(&volumes, id)?;
         let name = create.partition.as_str().to_owned();
-        self.change_partition(CachePartition { id, name, size, volumes });
+        let memory_only = create.second_level == Some(false);
+        self.change_partition(CachePartition { id, name, size, volumes, memory_only });
         Ok(Answer::default())
     }
 
@@ -97,6 +99,9 @@ impl Errand<'_> {
         }
         if let Some(size) = modify.size {
             partition.size = self.partition_size(size, memory, partition.size)?;
+        }
+        if let Some(second_level) = modify.second_level {
+            partition.memory_only = !second_level;
         }
         if modify.volumes.is_some() {
             partition.volumes = self.volumes_named(modify.volumes.as_ref())?;

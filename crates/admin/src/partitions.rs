@@ -22,6 +22,8 @@ pub struct CachePartition {
     pub size: u64,
     /// The volumes whose pages it has.
     pub volumes: BTreeSet<ObjectId>,
+    /// What it evicts does not go to the second level.
+    pub memory_only: bool,
 }
 
 /// The memory of a server's cache.
@@ -71,6 +73,11 @@ impl Partitions {
     /// Bytes of all of them together.
     pub fn taken(&self) -> u64 {
         self.all().fold(0, |sum, partition| sum.saturating_add(partition.size))
+    }
+
+    /// Those whose pages go to no second level, by number.
+    pub fn memory_only(&self) -> Vec<u32> {
+        self.all().filter(|partition| partition.memory_only).map(|partition| partition.id).collect()
     }
 
     /// A number that none has.

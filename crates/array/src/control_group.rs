@@ -1,7 +1,7 @@
 //! A host's control group that holds a disk to so many reads and writes a second, as Linux does it
 //! (`block/blk-throttle.c`): each kind has a budget for a slice of time; what it does not cover
-//! waits for the next slice, first come first served. So requests go at the speed of what is behind,
-//! or stand still.
+//! waits for the next slice, first come first served. So requests go at the speed of what is
+//! behind, or stand still.
 //!
 //! ```text
 //!   passed ▲  ██▏      ██▏      ██▏         budget = rate × slice, spent at the disk's own speed

@@ -12,8 +12,8 @@
 //! after it begins at 5 ms. Hence a run depends on the requests and the seed alone, byte for byte.
 //!
 //! An [`Array`] is stages, each a medium that stands before another: link, controller, log of
-//! writes, cache, credits, control group, RAID; a RAID stands before as many of what follows as it has members,
-//! and last come media.
+//! writes, cache, credits, control group, RAID; a RAID stands before as many of what follows as it
+//! has members, and last come media.
 //!
 //! Nothing here reads a clock. [`VirtualClock`] is the driver that jumps to the next event.
 

@@ -15,6 +15,7 @@ mod genio;
 mod hosts_on;
 mod order_entry;
 mod published;
+mod shop_calibration;
 mod size;
 mod tier_table;
 mod workshop;
@@ -27,8 +28,9 @@ pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Given, Lin
 pub use fsx::{Deployment, FileSystem, Governed, Resource, Used, compare, seconds};
 pub use genio::{Fit, PairRow, Ramps, Trial, a_pair, adaptive_qos, fit, held_out, nearest_step, setups};
 pub use hosts_on::{HostLoad, HostsOn};
-pub use order_entry::{Carried, carried, fit_two};
+pub use order_entry::{Carried, carried, fit_two, play_shop};
 pub use published::{Cells, PublishedError};
+pub use shop_calibration::{ShopCalibration, ShopRun, calibrate_shop};
 pub use size::{Candidate, Need, Sized as SizedArray, Standing, choice, size, size_page, size_text};
 pub use tier_table::{TIER_SHOP, fit_tiers, suspects, tier_table};
 pub use workshop::{WalkStep, WalkSteps, walk_through, workshop};

@@ -11,9 +11,18 @@
 //! log before it and for its own. The same [`Shop`] played request by request is
 //! [`oltp::Shopping`]; a test holds both together.
 
-use array::{Array, ArrayStage, Flow};
-use block::{Bytes, OpKind};
-use oltp::Shop;
+use array::{Array, ArrayStage, Flow, VirtualClock};
+use block::{Bytes, Driver as _, OpKind, Span, Target, Wait, drive};
+use oltp::{Ledger, Shop, Shopping};
+
+/// Users of a shop on a target in virtual time, measured for `window` behind `warm_up`; what they did.
+pub fn play_shop(shop: &Shop, target: Box<dyn Target>, seed: u64, [warm_up, window]: [Span; 2]) -> Ledger {
+    let mut clock = VirtualClock::new();
+    let mut users = Shopping::new(*shop, target, seed, clock.now(), [warm_up, window]);
+    let end = clock.now() + warm_up + window;
+    drive(&mut clock, std::slice::from_mut(&mut users), |now, _| if now >= end { Wait::End } else { Wait::Until(end) });
+    users.finish(clock.now())
+}
 
 /// What users reach.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,9 +144,8 @@ pub fn fit_two(arrays: [&Array; 2], tps: [f64; 2], shop: &Shop) -> Option<(f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use array::{DeviceSpec, Model, ParallelServers, VirtualClock};
-    use block::{Driver as _, Span, Time, Wait, drive};
-    use oltp::{Figures, Shopping, TransactionMix};
+    use array::{DeviceSpec, Model, ParallelServers};
+    use oltp::{Figures, TransactionMix};
 
     fn shop(users: u32, host: Span, missing: f64) -> Shop {
         let (mix, database, page) = (TransactionMix::V2, Bytes::gib(30), Bytes::kib(8));
@@ -152,16 +160,8 @@ mod tests {
     /// Transactions a second in virtual time, a minute behind ten seconds.
     fn played(array: &Array, shop: Shop) -> f64 {
         let spec = DeviceSpec { size: shop.size(), ..DeviceSpec::of(Model::Array(array.clone())) };
-        let mut clock = VirtualClock::new();
         let window = [Span::from_secs(10), Span::from_secs(60)];
-        let mut users = Shopping::new(shop, spec.build(3).expect("a device"), 3, clock.now(), window);
-        let end = Time::ZERO + window[0] + window[1];
-        drive(
-            &mut clock,
-            std::slice::from_mut(&mut users),
-            |now, _| if now >= end { Wait::End } else { Wait::Until(end) },
-        );
-        Figures::of(&users.finish(clock.now()), shop.users).avg_tps
+        Figures::of(&play_shop(&shop, spec.build(3).expect("a device"), 3, window), shop.users).avg_tps
     }
 
     /// One user who meets nobody: 1 ms of host, half of 9.72 reads of 1 ms, and 1.48 writes of the

@@ -27,7 +27,8 @@ const ADAPTIVE: [(&str, Times); 5] = [
 ];
 
 /// The same line, which may stand for several, with every limit that it sets multiplied by
-/// `factor`, rounded, at least 1, and a latency divided by it, in whole microseconds. With factor 1 the line stays as it is written.
+/// `factor`, rounded, at least 1, and a latency divided by it, in whole microseconds. With factor 1
+/// the line stays as it is written.
 ///
 /// # Errors
 /// The line is no command.

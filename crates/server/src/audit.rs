@@ -256,7 +256,10 @@ impl<'a> View<'a> {
     fn of_partition(&self, row: &PartitionRow) -> (String, Value) {
         let volumes = row.volumes.iter().filter_map(|id| self.object(*id)).map(|volume| self.path(volume));
         let volumes = volumes.collect::<Vec<_>>();
-        (row.name.clone(), json!({ "name": row.name, "size": row.size, "volumes": volumes }))
+        (
+            row.name.clone(),
+            json!({ "name": row.name, "size": row.size, "volumes": volumes, "second_level": !row.memory_only }),
+        )
     }
 
     fn path(&self, row: &ObjectRow) -> String {

@@ -74,12 +74,14 @@ pub(crate) fn partitions_of(contents: &Contents) -> Partitions {
         name: row.name.clone(),
         size: row.size,
         volumes: row.volumes.iter().copied().map(ObjectId).collect(),
+        memory_only: row.memory_only,
     }))
 }
 
 fn partition_row(partition: &CachePartition) -> PartitionRow {
-    let CachePartition { id, name, size, volumes } = partition;
-    PartitionRow { id: *id, name: name.clone(), size: *size, volumes: volumes.iter().map(|volume| volume.0).collect() }
+    let CachePartition { id, name, size, volumes, memory_only } = partition;
+    let volumes = volumes.iter().map(|volume| volume.0).collect();
+    PartitionRow { id: *id, name: name.clone(), size: *size, volumes, memory_only: *memory_only }
 }
 
 /// What is kept of objects beside their sizes and policies. An operating system of another version

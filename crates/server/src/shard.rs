@@ -201,7 +201,11 @@ pub(crate) enum Order {
         object: ObjectId,
     },
     /// Divide the cache into these partitions, by number.
-    Divide(Vec<(u32, Bytes)>),
+    Divide {
+        sizes: Vec<(u32, Bytes)>,
+        /// Those that have no second level.
+        memory_only: Vec<u32>,
+    },
     /// Tell what memory is for.
     Memory(Sender<Vec<MemoryPart>>),
     /// Keep so much in the cache at most.

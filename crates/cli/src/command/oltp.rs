@@ -1,5 +1,6 @@
 //! `seawall oltp`: order entry on a real database.
 
+mod calibrate;
 mod database;
 pub use database::{FILE, is_set_up};
 mod load;
@@ -18,8 +19,8 @@ use std::path::PathBuf;
 /// Put an order-entry load on a real database, and say what users feel and what limited it
 ///
 /// setup makes and loads eleven tables, run lets users place orders, sweep looks for the number of
-/// users from which on more bring little, check proves the database's contents, drop removes what
-/// setup made. Called as charbench it takes that tool's options. docs/oltp.md says what is
+/// users from which on more bring little, check proves the database's contents, drop removes what setup
+/// made, calibrate holds users in virtual time against kept runs. Called as charbench it takes that tool's options. docs/oltp.md says what is
 /// measured.
 #[derive(clap::Args)]
 pub struct Oltp {
@@ -34,6 +35,7 @@ enum What {
     Sweep(Sweep),
     Check(Check),
     Drop(Drop),
+    Calibrate(calibrate::Calibrate),
 }
 
 /// Which database.
@@ -166,6 +168,10 @@ struct Run {
     /// With --array: for how long a transaction keeps a processor of the host
     #[arg(long, value_name = "TIME", value_parser = workload::plan::parse_duration, default_value = "1ms", requires = "array")]
     host_time: Span,
+    /// With --array: the part of pages outside of the buffers that has to be read; buffers know
+    /// which are asked for most (`oltp calibrate` fits it)
+    #[arg(long, value_name = "PART", default_value = "1", value_parser = cold, requires = "array")]
+    cold: f64,
     /// With --array: processors of the host
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096), requires = "array")]
     processors: u32,
@@ -230,6 +236,7 @@ impl Oltp {
             What::Sweep(sweep) => sweep.run(memory),
             What::Check(check) => check.run(),
             What::Drop(drop) => drop.run(),
+            What::Calibrate(calibrate) => calibrate.run(memory),
         }
     }
 }
@@ -277,6 +284,11 @@ fn columns(given: &str) -> Result<Columns, String> {
 fn size(given: &str) -> Result<Bytes, String> {
     let size = given.parse::<Bytes>().ok().filter(|size| (1 << 14..=1 << 44).contains(&size.0));
     size.ok_or_else(|| "must be a size from 16KiB to 16TiB, as in 2MiB".into())
+}
+
+fn cold(given: &str) -> Result<f64, String> {
+    let cold = given.parse().ok().filter(|cold| (0.0..=100.0).contains(cold));
+    cold.ok_or_else(|| "must be a number from 0 to 100, as in 0.7".into())
 }
 
 fn skew(given: &str) -> Result<f64, String> {

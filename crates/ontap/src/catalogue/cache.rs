@@ -16,6 +16,8 @@ commands! {
         "size" size: UnitSize,
         /// Volumes whose pages it has; without it none
         "volumes" volumes: Option<VolumeList>,
+        /// Whether what it evicts goes to the second level of the cache; true unless given
+        "second-level" second_level: Option<bool>,
     }
 
     /// Change a partition of the cache
@@ -30,6 +32,8 @@ commands! {
         "add-volumes" add_volumes: Option<VolumeList>,
         /// Volumes that go to the default partition
         "remove-volumes" remove_volumes: Option<VolumeList>,
+        /// Whether what it evicts goes to the second level of the cache
+        "second-level" second_level: Option<bool>,
         /// Its new name
         "new-name" new_name: Option<ObjectName>,
     } apart { "volumes" "add-volumes", "volumes" "remove-volumes", }
@@ -69,6 +73,8 @@ commands! {
         "second-hits",
         /// What it has in the second level
         "second-resident",
+        /// Whether what it evicts goes there
+        "second-level",
     }
 
     shows

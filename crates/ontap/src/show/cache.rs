@@ -14,6 +14,8 @@ pub struct CachePartitionRow {
     /// The volumes whose pages it has, as `SVM:VOLUME`; `None` of the default one, which has all
     /// others.
     pub volumes: Option<Vec<String>>,
+    /// What it evicts does not go to the second level.
+    pub memory_only: bool,
 }
 
 /// What came of a partition, in pages.
@@ -82,6 +84,7 @@ impl Row for CachePartitionRow {
         ("Pages Invalidated", "invalidated"),
         ("Pages Hit in Second Level", "second-hits"),
         ("Resident in Second Level", "second-resident"),
+        ("Uses Second Level", "second-level"),
     ];
 
     const MEASURED: &'static [&'static str] = &[
@@ -100,6 +103,7 @@ impl Row for CachePartitionRow {
         Some(match field {
             "partition" => Cell::Text(self.partition.clone()),
             "size" => Cell::Bytes(self.size),
+            "second-level" => Cell::Flag(!self.memory_only),
             "volumes" => match &self.volumes {
                 None => Cell::Text("all others".into()),
                 Some(volumes) if volumes.is_empty() => Cell::Absent,

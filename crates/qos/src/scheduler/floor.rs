@@ -353,7 +353,8 @@ impl Guarantee {
         if self.corrections.has(Correction::Urgency) { 1.0 + promise::URGENCY * self.behind } else { 1.0 }
     }
 
-    /// A tick is over, with a window of this size: measures what was in it. Gives how long the measurements remember.
+    /// A tick is over, with a window of this size: measures what was in it. Gives how long the
+    /// measurements remember.
     pub fn fold(&mut self, now: Time, phi: f64, window: f64) -> f64 {
         self.touch(now);
         let memory = self.memory(phi);

@@ -173,7 +173,7 @@ impl Control {
             }
             _ => {}
         }
-        self.shard.order(Order::Divide(partitions.sizes()))
+        self.shard.order(Order::Divide { sizes: partitions.sizes(), memory_only: partitions.memory_only() })
     }
 
     /// Removes trees that hold what was there before a restore. Those that stay are taken out when

@@ -16,10 +16,11 @@ impl Owner {
     pub(super) fn divide(&mut self, order: Order, steps: &mut Steps) {
         let Some(volumes) = self.gate.inner_mut().volumes_mut() else { return };
         match order {
-            Order::Divide(parts) => {
-                let parts: Vec<_> = parts.into_iter().map(|(id, size)| (PartitionId(id as u8), size)).collect();
+            Order::Divide { sizes, memory_only } => {
+                let parts: Vec<_> = sizes.into_iter().map(|(id, size)| (PartitionId(id as u8), size)).collect();
+                let memory_only: Vec<_> = memory_only.into_iter().map(|id| PartitionId(id as u8)).collect();
                 steps.spend(LOOK_UP * parts.len() as u32);
-                if let Err(error) = volumes.divide_cache(&parts) {
+                if let Err(error) = volumes.divide_cache(&parts, &memory_only) {
                     // The administration checked it, so this is a fault of ours: say so and go on
                     // as it was.
                     tracing::error!(%error, "the cache is not divided as was asked");

@@ -94,7 +94,7 @@ impl Owner {
             Order::Resize { object, size } => self.exports.resize(object, size),
             Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Join(volume, junction) => self.exports.join(volume, junction),
-            Order::Divide(_) | Order::Limit(_) | Order::Place { .. } => self.divide(order, steps),
+            Order::Divide { .. } | Order::Limit(_) | Order::Place { .. } => self.divide(order, steps),
             Order::Cache(answer) => drop(answer.send(self.cached())),
             Order::LimitLink(settings) => self.link = LinkMeter::new(settings),
             Order::Link(answer) => drop(answer.send(self.link.seen(now))),

@@ -393,3 +393,31 @@ fn a_second_level_that_fails_is_turned_off_and_clients_notice_nothing() {
         assert!(client.read(*at, 64 << 10).unwrap() == vec![(*at >> 16) as u8 + 1; 64 << 10], "at {at}");
     }
 }
+
+/// What a partition that keeps to memory evicts is written nowhere, until it is told otherwise.
+#[test]
+fn a_partition_may_keep_to_memory() {
+    let behind = tempfile::tempdir().unwrap();
+    let Some(place) = second_level(behind.path()) else {
+        eprintln!("skipped: the temporary folder's file system has no direct I/O");
+        return;
+    };
+    let front = Front { second_level: Some(place), ..with(MEMORY) };
+    let mut server = Server::start_behind(BACKENDS[0], limits(), front);
+    run(&mut server, "cache partition create db -size 512KiB -volumes vol1 -second-level false");
+    let pass = |server: &mut Server| {
+        let mut client = Client::connect(&server.socket, Wishes::plain(LUN));
+        for at in (0..64).map(|n| n * 37 % 64 * (64 << 10)) {
+            // Twice: the second time from memory, so that it was used when it is evicted.
+            (0..2).for_each(|_| drop(client.read(at, 64 << 10).unwrap()));
+        }
+    };
+    pass(&mut server);
+    let shown = run(&mut server, "cache partition show db -fields evicted,second-resident,second-level -output json");
+    assert!(shown.contains("\"second-resident\":0") && shown.contains("\"second-level\":false"), "{shown}");
+    assert!(!shown.contains("\"evicted\":0"), "{shown}");
+    run(&mut server, "cache partition modify db -second-level true");
+    pass(&mut server);
+    server.until("it uses the second level", |account| account.cache[&1].second_resident > Bytes(0));
+    assert!(run(&mut server, "cache partition show db -instance").contains("Uses Second Level: true"));
+}

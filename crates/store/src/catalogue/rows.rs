@@ -17,6 +17,8 @@ pub struct PartitionRow {
     pub size: u64,
     /// The volumes that have their pages in it, in order. A volume is in one partition at most.
     pub volumes: Vec<CatalogueId>,
+    /// What it evicts does not go to the second level.
+    pub memory_only: bool,
 }
 
 /// All of them.
@@ -54,10 +56,11 @@ fn read_snapshots(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, Sna
 }
 
 fn read_partitions(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, PartitionRow>> {
-    let mut query = db.prepare("SELECT id, name, size FROM cache_partition")?;
+    let mut query = db.prepare("SELECT id, name, size, memory_only FROM cache_partition")?;
     let partitions = query.query_map([], |row| {
         let size: i64 = row.get(2)?;
-        Ok(PartitionRow { id: row.get(0)?, name: row.get(1)?, size: size as u64, volumes: Vec::new() })
+        let (id, name, memory_only) = (row.get(0)?, row.get(1)?, row.get(3)?);
+        Ok(PartitionRow { id, name, size: size as u64, volumes: Vec::new(), memory_only })
     })?;
     let mut partitions: BTreeMap<CatalogueId, PartitionRow> =
         partitions.map(|row| row.map(|row| (row.id, row))).collect::<Result<_, _>>()?;
@@ -73,10 +76,11 @@ fn read_partitions(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, Pa
 
 /// Its volumes' rows are not there.
 pub(super) fn write_partition(change: &Transaction<'_>, row: &PartitionRow) -> rusqlite::Result<()> {
-    let PartitionRow { id, name, size, volumes } = row;
-    let sql = "INSERT INTO cache_partition (id, name, size) VALUES (?1, ?2, ?3)
-               ON CONFLICT (id) DO UPDATE SET name = excluded.name, size = excluded.size";
-    change.execute(sql, params![id, name, *size as i64])?;
+    let PartitionRow { id, name, size, volumes, memory_only } = row;
+    let sql = "INSERT INTO cache_partition (id, name, size, memory_only) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (id) DO UPDATE SET name = excluded.name, size = excluded.size,
+                   memory_only = excluded.memory_only";
+    change.execute(sql, params![id, name, *size as i64, memory_only])?;
     for volume in volumes {
         change.execute("INSERT INTO cache_volume (volume, partition) VALUES (?1, ?2)", params![volume, id])?;
     }
@@ -337,9 +341,9 @@ impl SnapshotRow {
 
 impl PartitionRow {
     fn checksum(&self) -> u32 {
-        let PartitionRow { id, name, size, volumes } = self;
+        let PartitionRow { id, name, size, volumes, memory_only } = self;
         let mut sum = Digest { crc: 0, bytes: Vec::new() };
-        sum.numbers(&[PARTITION, u64::from(*id), *size, volumes.len() as u64]);
+        sum.numbers(&[PARTITION, u64::from(*id), *size, u64::from(*memory_only), volumes.len() as u64]);
         volumes.iter().for_each(|volume| sum.numbers(&[u64::from(*volume)]));
         sum.texts(&[name]);
         sum.mixed()

@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-pub(super) const FORMAT: u32 = 12;
+pub(super) const FORMAT: u32 = 13;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE object (
@@ -49,7 +49,8 @@ pub(super) const SCHEMA: &str = "
     CREATE TABLE cache_partition (
         id        INTEGER PRIMARY KEY,
         name      TEXT NOT NULL,
-        size      INTEGER NOT NULL
+        size      INTEGER NOT NULL,
+        memory_only INTEGER NOT NULL
     ) STRICT;
     CREATE TABLE cache_volume (
         volume    INTEGER PRIMARY KEY REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,

@@ -64,7 +64,11 @@ fn small() -> Contents {
         objects: [svm, volume, lun].into_iter().map(|row| (row.id, row)).collect(),
         policies: [(4, policy)].into(),
         snapshots: [(1, snapshot())].into(),
-        partitions: [(3, PartitionRow { id: 3, name: "db".into(), size: 1 << 30, volumes: vec![2] })].into(),
+        partitions: [(
+            3,
+            PartitionRow { id: 3, name: "db".into(), size: 1 << 30, volumes: vec![2], memory_only: true },
+        )]
+        .into(),
         fair: false,
         last_object: 3,
     }
@@ -84,7 +88,9 @@ fn what_was_kept_is_there_after_reopening() {
     changed.snapshots.insert(2, SnapshotRow { id: 2, leaves: Vec::new(), ..snapshot() });
     // The volume changes partitions, whichever of the two is written first.
     changed.partitions.get_mut(&3).unwrap().volumes.clear();
-    changed.partitions.insert(1, PartitionRow { id: 1, name: "other".into(), size: 5, volumes: vec![2] });
+    changed
+        .partitions
+        .insert(1, PartitionRow { id: 1, name: "other".into(), size: 5, volumes: vec![2], memory_only: false });
     changed.policies.get_mut(&4).unwrap().settings = "{\"max_iops\":1000}".into();
     catalogue.keep(changed.clone()).unwrap();
     drop(catalogue);

@@ -65,13 +65,17 @@ impl MappedVolumes {
         }
     }
 
-    /// Has exactly these partitions of the cache be there beside the default one. Without a cache
-    /// there is nothing to do.
+    /// Has exactly these partitions of the cache be there beside the default one; what those of
+    /// `memory_only` evict goes to no second level. Without a cache there is nothing to do.
     ///
     /// # Errors
     /// They are more than the cache, one has no page, or a number cannot be; nothing was changed.
-    pub fn divide_cache(&mut self, partitions: &[(PartitionId, Bytes)]) -> Result<(), PartitionRefusal> {
-        self.cached.as_mut().map_or(Ok(()), |cached| cached.divide(partitions))
+    pub fn divide_cache(
+        &mut self,
+        partitions: &[(PartitionId, Bytes)],
+        memory_only: &[PartitionId],
+    ) -> Result<(), PartitionRefusal> {
+        self.cached.as_mut().map_or(Ok(()), |cached| cached.divide(partitions, memory_only))
     }
 
     /// Has the pages of a LUN be in a partition.

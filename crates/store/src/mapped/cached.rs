@@ -51,6 +51,8 @@ pub(super) struct Cached {
     pages: Pages,
     pub(super) page: u64,
     pub(super) second: Option<Second>,
+    /// Partitions of which nothing goes there.
+    memory_only: Vec<PartitionId>,
     /// Where the pages of a read are; kept for its memory.
     found: Vec<Option<Slot>>,
 }
@@ -75,6 +77,7 @@ impl Cached {
             pages: Pages::map(slots, Bytes(page))?,
             page,
             second: None,
+            memory_only: Vec::new(),
             found: Vec::new(),
         })
     }
@@ -183,10 +186,8 @@ impl Cached {
                 continue;
             }
             let Some((partition, inserted)) = self.kept.place(tree, filling, page) else { continue };
-            if let (Some(evicted), Some(second)) = (inserted.evicted, &mut self.second)
-                && self.kept.is_settled(evicted.key)
-            {
-                second.offer((io, now), partition, evicted, self.pages.read(inserted.slot.0));
+            if let Some(evicted) = inserted.evicted {
+                self.hand_on((io, now), partition, evicted, inserted.slot);
             }
             let whole = self.pages.write(inserted.slot.0);
             whole[..bytes.len()].copy_from_slice(bytes);
@@ -231,10 +232,16 @@ impl Cached {
         self.kept.forget(tree);
     }
 
-    /// Has these partitions be there and no others.
-    pub(super) fn divide(&mut self, parts: &[(PartitionId, Bytes)]) -> Result<(), PartitionRefusal> {
+    /// Has these partitions be there and no others; nothing of `memory_only` goes to a second level.
+    pub(super) fn divide(
+        &mut self,
+        parts: &[(PartitionId, Bytes)],
+        memory_only: &[PartitionId],
+    ) -> Result<(), PartitionRefusal> {
         let parts: Vec<_> = parts.iter().map(|(id, size)| (*id, self.slots_of(*size))).collect();
-        self.kept.divide(&parts)
+        self.kept.divide(&parts)?;
+        self.memory_only = memory_only.to_vec();
+        Ok(())
     }
 
     /// Has all of it keep that much at most: memory is short, or no longer.
@@ -268,15 +275,24 @@ impl Cached {
         self.kept
             .step(|slot, partition, evicted| gone.push((slot, Some((partition, evicted)))), |slot| freed.push(slot));
         for (slot, evicted) in gone.into_iter().chain(freed.into_iter().map(|slot| (slot, None))) {
-            if let (Some((partition, evicted)), Some(second)) = (evicted, &mut self.second)
-                && self.kept.is_settled(evicted.key)
-            {
-                second.offer((io, now), partition, evicted, self.pages.read(slot.0));
+            if let Some((partition, evicted)) = evicted {
+                self.hand_on((io, now), partition, evicted, slot);
             }
             self.pages.give_back(slot.0);
         }
         // What is not found there goes when it is written over: no haste.
         self.second.iter_mut().for_each(|second| second.sweep(STEPS, |view| self.kept.is_dead(view)));
+    }
+
+    /// What was evicted, and is in its slot still, goes to the second level, where its partition has
+    /// one.
+    fn hand_on(&mut self, at: (&Io, Time), partition: PartitionId, evicted: Evicted, slot: Slot) {
+        if let Some(second) = &mut self.second
+            && self.kept.is_settled(evicted.key)
+            && !self.memory_only.contains(&partition)
+        {
+            second.offer(at, partition, evicted, self.pages.read(slot.0));
+        }
     }
 
     fn slots_of(&self, size: Bytes) -> u32 {

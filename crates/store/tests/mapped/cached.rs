@@ -172,12 +172,12 @@ fn partitions_come_change_and_go_while_reads_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let mut bench = with_lun(dir.path());
     let partition = PartitionId(7);
-    let refused = bench.volumes.divide_cache(&[(partition, Bytes::mib(3))]).unwrap_err();
+    let refused = bench.volumes.divide_cache(&[(partition, Bytes::mib(3))], &[]).unwrap_err();
     assert_eq!(refused.to_string(), "the partitions would have 768 pages, and the cache has 512");
-    assert!(bench.volumes.divide_cache(&[(partition, Bytes(100))]).is_err(), "of no page");
-    assert!(bench.volumes.divide_cache(&[(DEFAULT, Bytes::mib(1))]).is_err(), "the default one has what is left");
+    assert!(bench.volumes.divide_cache(&[(partition, Bytes(100))], &[]).is_err(), "of no page");
+    assert!(bench.volumes.divide_cache(&[(DEFAULT, Bytes::mib(1))], &[]).is_err(), "the default one has what is left");
     let whole = bench.read(1, 0, 1 << 20);
-    bench.volumes.divide_cache(&[(partition, Bytes::kib(512))]).unwrap();
+    bench.volumes.divide_cache(&[(partition, Bytes::kib(512))], &[]).unwrap();
     bench.volumes.assign_partition(ObjectId(1), partition);
     for _ in 0..2 {
         assert!(bench.read(1, 0, 1 << 20) == whole);
@@ -186,14 +186,14 @@ fn partitions_come_change_and_go_while_reads_go_on() {
     let state = |bench: &Bench, partition| bench.volumes.partition(partition).map(|state| (state.size, state.resident));
     assert_eq!(state(&bench, partition), Some((Bytes::kib(512), Bytes::kib(512))));
     assert_eq!(state(&bench, DEFAULT), Some((Bytes::kib(1536), Bytes(0))), "what it had there was forgotten");
-    bench.volumes.divide_cache(&[(partition, Bytes::kib(64))]).unwrap();
+    bench.volumes.divide_cache(&[(partition, Bytes::kib(64))], &[]).unwrap();
     while bench.volumes.has_work() {
         bench.turn(&mut Vec::new());
     }
     assert_eq!(state(&bench, partition), Some((Bytes::kib(64), Bytes::kib(64))));
     assert!(bench.read(1, 0, 1 << 20) == whole);
     bench.volumes.assign_partition(ObjectId(1), DEFAULT);
-    bench.volumes.divide_cache(&[]).unwrap();
+    bench.volumes.divide_cache(&[], &[]).unwrap();
     assert_eq!(state(&bench, partition), None);
     assert!(bench.read(1, 0, 1 << 20) == whole && bench.read(1, 0, 1 << 20) == whole);
     assert_eq!(state(&bench, DEFAULT), Some((Bytes::mib(2), Bytes::mib(1))));

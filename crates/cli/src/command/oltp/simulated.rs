@@ -6,10 +6,11 @@ use crate::memory::{self, Memory};
 use crate::play::now_unix_ms;
 use crate::stage::device::{built, spec_of};
 use crate::{Answer, catalogue, terminal};
-use ::oltp::{Asked, Evidence, Figures, Ledger, Limiter, Shop, Shopping, add_point, asked};
+use ::oltp::{Asked, Evidence, Figures, Ledger, Limiter, Shop, add_point, asked};
 use anyhow::{Result, bail};
-use array::{Array, Model, VirtualClock};
-use block::{Bytes, Driver as _, Span, Wait, drive};
+use array::{Array, Model};
+use block::{Bytes, Span};
+use capacity::play_shop;
 use report::text::{millis, thousands};
 use stats::run::{HostRecord, Identity, Run as Kept};
 use workload::plan::Device;
@@ -56,7 +57,7 @@ fn shop(run: &Run, array: &str) -> Result<Shop> {
         think: Span::from_micros((least + most) as u64 * 500),
         host: run.host_time,
         processors: run.processors,
-        missing: (1.0 - buffers.0 as f64 / database.0 as f64).max(0.0),
+        missing: run.cold * (1.0 - buffers.0 as f64 / database.0 as f64).max(0.0),
         database,
         page: PAGE,
     })
@@ -64,12 +65,8 @@ fn shop(run: &Run, array: &str) -> Result<Shop> {
 
 fn play(run: &Run, shop: &Shop, device: &Device) -> Result<Ledger> {
     let (warm_up, window) = (Span::from_secs(run.work.warm_up), Span::from_secs(run.work.time));
-    let mut clock = VirtualClock::new();
     let target = built(device, shop.size(), run.work.seed)?;
-    let mut users = Shopping::new(*shop, target, run.work.seed, clock.now(), [warm_up, window]);
-    let end = clock.now() + warm_up + window;
-    drive(&mut clock, std::slice::from_mut(&mut users), |now, _| if now >= end { Wait::End } else { Wait::Until(end) });
-    Ok(users.finish(clock.now()))
+    Ok(play_shop(shop, target, run.work.seed, [warm_up, window]))
 }
 
 /// What host and array did: processors by what was done, the media and what limits by means.
