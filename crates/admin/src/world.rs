@@ -123,6 +123,19 @@ pub struct FilesSeen {
     pub count: u64,
     /// Bytes of data in them.
     pub bytes: u64,
+    /// Whose the folder at the top is; nothing where there are no clients.
+    pub top: Option<Top>,
+}
+
+/// Whose the folder at the top of a volume is, and who may do what there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Top {
+    /// Owner.
+    pub user: u32,
+    /// Group.
+    pub group: u32,
+    /// Permissions, as Unix has them.
+    pub mode: u32,
 }
 
 /// A server, and what was done since it began: sums of what there still is, and of everything.

@@ -130,6 +130,13 @@ pub(crate) struct Listener {
     is_local: bool,
 }
 
+impl Listener {
+    /// Its port; none of a Unix socket.
+    pub(crate) fn port(&self) -> Option<u16> {
+        self.address.parse::<SocketAddr>().ok().map(|address| address.port())
+    }
+}
+
 impl Listen {
     /// Whether clients there may or must encrypt, found out without listening.
     pub(crate) fn tls_mode(&self, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {

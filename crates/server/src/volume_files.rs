@@ -11,6 +11,8 @@ mod reading;
 
 pub(crate) use reading::ShardReader;
 
+use crate::mounts::Mounts;
+use crate::repeats::Repeats;
 use ::nfs::{Attributes, FileKind, Moment, Status, Verifier};
 use block::{Buf, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time};
 use qos::Gate;
@@ -89,6 +91,10 @@ pub(crate) struct AllFiles {
     /// Who waits for all of a volume to be durable: for that record.
     settling: Vec<(ObjectId, u64, Sender<()>)>,
     ended: Vec<TailEnded>,
+    /// Who has mounted what.
+    pub mounts: Mounts,
+    /// What is not done twice.
+    pub repeats: Repeats,
 }
 
 impl AllFiles {
@@ -412,6 +418,9 @@ pub(crate) fn status_of(refusal: TreeRefusal) -> Status {
         TreeRefusal::NoSpace => Status::NoSpace,
         TreeRefusal::TooManyLinks => Status::TooManyLinks,
         TreeRefusal::TooBig => Status::TooBig,
+        TreeRefusal::NotOwner => Status::NotOwner,
+        TreeRefusal::Forbidden => Status::Access,
+        TreeRefusal::OtherRealm => Status::CrossDevice,
         TreeRefusal::Busy => Status::Jukebox,
         TreeRefusal::Failed => Status::Io,
     }

@@ -7,6 +7,7 @@ use crate::limits::{
     DEPTH_MAX, FILE_BYTES_MAX, LINKS_MAX, NAME_BYTES_MAX, NODES_MAX, PAGE_BYTES, ROOT, TARGET_BYTES_MAX,
 };
 use crate::node::{Node, NodeId, NodeInfo, NodeKind};
+use crate::permission::without_privilege;
 use crate::refusal::TreeRefusal;
 use block::Span;
 
@@ -89,7 +90,11 @@ impl FileTree {
             changed: now,
             verifier: new.verifier,
         };
+        let realm = self.known(folder)?.realm;
         self.change(&Item::Node { number, info, next: crate::node::FIRST_COOKIE, target: new.target });
+        if let Some(node) = self.state.nodes.get_mut(&number) {
+            node.realm = realm;
+        }
         self.add_entry(folder.number, name, number);
         self.touch_folder(now, folder.number, i64::from(is_folder));
         self.reserve();
@@ -135,6 +140,7 @@ impl FileTree {
         self.admit()?;
         let (cookie, number) = self.entry(from.0, from.1)?;
         check_name(to.1)?;
+        self.check_realm(from.0, to.0)?;
         let (old, new) = (from.0.number, to.0.number);
         let replaced = self.known_folder(to.0)?.find(to.1);
         if replaced.is_some_and(|(_, other)| other == number) {
@@ -183,6 +189,7 @@ impl FileTree {
         self.admit()?;
         self.check_free(folder, name)?;
         let info = self.known(node)?.info;
+        self.check_realm(node, folder)?;
         match info.kind {
             NodeKind::Folder => return Err(TreeRefusal::IsFolder),
             _ if info.links >= LINKS_MAX => return Err(TreeRefusal::TooManyLinks),
@@ -226,6 +233,7 @@ impl FileTree {
         self.touch(node.number, |info| {
             if let Some(size) = set.size {
                 (info.size, info.modified) = (size, now);
+                info.mode = without_privilege(info.mode);
             }
             info.mode = set.mode.map_or(info.mode, |mode| mode & 0o7777);
             info.uid = set.uid.unwrap_or(info.uid);

@@ -5,6 +5,7 @@ use crate::file_tree::FileTree;
 use crate::item::Item;
 use crate::limits::{FILE_BYTES_MAX, HOLE_AT, HOLE_BYTES, PAGE_BYTES};
 use crate::node::{Content, NodeId, NodeKind};
+use crate::permission::without_privilege;
 use crate::refusal::TreeRefusal;
 use block::Span;
 
@@ -95,6 +96,7 @@ impl FileTree {
             let info = &mut found.info;
             info.size = info.size.max(at + piece.len);
             (info.modified, info.changed) = (now, now);
+            info.mode = without_privilege(info.mode);
             self.dirty.insert(node.number);
         }
     }

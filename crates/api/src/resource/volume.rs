@@ -139,6 +139,9 @@ impl Resource for Volumes {
             aggregate: None,
             size: size_in(body, "size")?,
             junction_path,
+            user: None,
+            group: None,
+            unix_permissions: None,
             qos_policy_group: policy.fixed,
             qos_adaptive_policy_group: policy.adaptive,
         }))])
@@ -159,6 +162,9 @@ impl Resource for Volumes {
                 volume: Query::exact(volume.as_str()),
                 vserver: vserver.clone(),
                 size: size.map(NewSize::Is),
+                user: None,
+                group: None,
+                unix_permissions: None,
                 qos_policy_group: policy.fixed,
                 qos_adaptive_policy_group: policy.adaptive,
             })));

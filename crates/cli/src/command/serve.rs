@@ -223,6 +223,7 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
     Front {
         listen: config.listen.clone(),
         nfs: config.nfs.iter().cloned().collect(),
+        portmap: config.portmap.unwrap_or(Portmap::Register),
         since_1970: Span::from_nanos(date::since_1970().as_nanos() as u64),
         inherited: Vec::new(),
         tls_mode: config.tls_mode,

@@ -56,6 +56,7 @@ mod page;
 mod parquet;
 mod places;
 mod plan;
+mod portmap;
 mod prometheus;
 #[cfg(feature = "psk")]
 mod psk;

@@ -1,7 +1,7 @@
 //! `volume`: volumes.
 
 use super::commands;
-use crate::value::{JunctionPath, NewSize, ObjectName, PolicyAssignment, Query, UnitSize};
+use crate::value::{Count, JunctionPath, NewSize, ObjectName, PolicyAssignment, Query, UnitSize, UnixPermissions};
 
 commands! {
     /// Everything that begins with `volume`, but for its qtrees and files.
@@ -19,6 +19,12 @@ commands! {
         "size" size: Option<UnitSize>,
         /// Where it appears in the SVM's name space
         "junction-path" junction_path: Option<JunctionPath>,
+        /// Owner of the folder at its top, by number
+        "user" user: Option<Count>,
+        /// Group of the folder at its top, by number
+        "group" group: Option<Count>,
+        /// Permissions of the folder at its top
+        "unix-permissions" unix_permissions: Option<UnixPermissions>,
         /// Fixed policy group
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
@@ -37,6 +43,12 @@ commands! {
         "vserver" vserver: Option<ObjectName>,
         /// New size, or what each grows or shrinks by: +500MB
         "size" size: Option<NewSize>,
+        /// Owner of the folder at its top, by number
+        "user" user: Option<Count>,
+        /// Group of the folder at its top, by number
+        "group" group: Option<Count>,
+        /// Permissions of the folder at its top
+        "unix-permissions" unix_permissions: Option<UnixPermissions>,
         /// Fixed policy group
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
@@ -114,6 +126,12 @@ commands! {
         "percent-used",
         /// Place in the SVM's name space
         "junction-path",
+        /// Owner of the folder at its top
+        "user",
+        /// Group of the folder at its top
+        "group",
+        /// Permissions of the folder at its top
+        "unix-permissions",
         /// Fixed policy group
         "qos-policy-group",
         /// Adaptive policy group

@@ -39,6 +39,9 @@ fn a_volume_is_created() {
         aggregate: None,
         size: Some(UnitSize { number: 1, unit: SizeUnit::Scaled(3) }),
         junction_path: None,
+        user: None,
+        group: None,
+        unix_permissions: None,
         qos_policy_group: Some(PolicyAssignment::Group(policy("policy1"))),
         qos_adaptive_policy_group: None,
     };

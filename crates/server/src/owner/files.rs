@@ -55,6 +55,7 @@ impl Owner {
                 self.files.place(object, format!("{svm}:/vol/{volume}/."), limit);
             }
             Order::Files { object, tree } => self.files.begin(object, tree),
+            Order::SetTop { volume, set } => self.files.set_top(self.exports.since_1970(now), volume, &set),
             Order::ReadTree { volume, at, len, answer } => {
                 self.files.read(now, (volume, at, len), answer, &mut self.gate);
             }

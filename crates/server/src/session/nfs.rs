@@ -12,6 +12,7 @@ mod answer;
 mod changing;
 mod listing;
 mod made;
+mod mounting;
 mod nodes;
 mod placing;
 
@@ -179,7 +180,7 @@ impl Session {
         let scratch = &mut *around.scratch;
         let now = around.exports.since_1970(around.now);
         let (exports, access, files) = (around.exports, around.access, &mut *around.files);
-        let mut answer = answer::Service { exports, access, caller: &self.caller, files, now };
+        let mut answer = answer::Service { exports, access, caller: &self.caller, files, said: None, now };
         self.rx.unread(around.io, |bytes| match see(bytes, &mut answer, scratch) {
             Ok((seen, taken)) => (taken, seen),
             Err(error) => (0, Seen::Broken(error.to_string())),
@@ -395,7 +396,7 @@ fn see(bytes: &[u8], service: &mut answer::Service<'_>, out: &mut Vec<u8>) -> Re
     let record = &record[..record.len().min(mark.len as usize)];
     let is_whole = record.len() == mark.len as usize;
     let mut reader = Reader::new(record);
-    let seen = match head(&mut reader, is_whole, service, out) {
+    let seen = match head(&mut reader, record, is_whole, service, out) {
         Err(XdrError::Short) if !is_whole && record.len() < HEAD_BYTES_MAX => return Ok((Seen::More, 0)),
         seen => seen?,
     };
@@ -416,6 +417,7 @@ const HEAD_BYTES_MAX: usize = 4000;
 
 fn head(
     reader: &mut Reader<'_>,
+    record: &[u8],
     is_whole: bool,
     service: &mut answer::Service<'_>,
     out: &mut Vec<u8>,
@@ -426,7 +428,7 @@ fn head(
         Called::BadCredential { xid } => return Ok(said(out, xid, CallOutcome::AuthError(AUTH_BAD_CREDENTIAL))),
     };
     // Arguments that are not here whole are waited for; those that break a rule are answered.
-    match service.answer(&head, reader, out) {
+    match service.answer(&head, reader, record, out) {
         Err(XdrError::Short) if !is_whole => Err(XdrError::Short),
         Err(_) => Ok(said(out, head.xid, CallOutcome::GarbageArguments)),
         Ok(answered) => Ok(answered),

@@ -7,6 +7,7 @@ use ::nfs::listing::{Listed, Pager};
 use ::nfs::{FileHandle, Reply, Status};
 use block::ObjectId;
 use tree::NodeId;
+use tree::permission::READ;
 
 /// A page on its way.
 struct Page {
@@ -24,11 +25,11 @@ impl Service<'_> {
         };
         let post = Some(self.attributes(node));
         let mut page = Page { pager, eof: true, count: 0 };
-        let filled = match node {
+        let filled = self.check(node, READ).and_then(|()| match node {
             Node::File(_) => Err(Status::NotDirectory),
             Node::Folder(id) => self.list_folder(id, cookie, &mut page),
             Node::Made(volume, id) => self.list_made_folder(volume, id, cookie, &mut page),
-        };
+        });
         match filled {
             Err(status) => Reply::Listing(post, Err(status)),
             Ok(()) if page.count == 0 && !page.eof => Reply::Listing(post, Err(Status::TooSmall)),

@@ -6,14 +6,16 @@ use crate::folders::{FolderId, Node};
 use crate::volume_files::status_of;
 use ::nfs::{Attributes, Entry, FileHandle, FileKind, Moment, Status};
 use block::ObjectId;
-use tree::NodeId;
+use tree::permission::{EXECUTE, READ, WRITE};
+use tree::{NodeId, Owned};
 
 /// Bits of RFC 1813, `ACCESS3_*`.
 const MAY_READ: u32 = 1;
 const MAY_LOOK_UP: u32 = 2;
+/// Modify and extend.
 const MAY_CHANGE: u32 = 4 | 8;
-/// And to take away, and to execute: for what clients made.
-const MAY_MORE: u32 = 16 | 32;
+const MAY_DELETE: u32 = 16;
+const MAY_EXECUTE: u32 = 32;
 
 /// Handles begin with this; then the kind, and who it is.
 const MAGIC: [u8; 4] = *b"SWN1";
@@ -70,26 +72,54 @@ impl Service<'_> {
         }
     }
 
+    /// What ACCESS says of a node.
     pub(super) fn may(&self, node: Node) -> u32 {
-        let of = |volume: ObjectId| match self.grant(volume) {
-            Grant::Write => MAY_READ | MAY_LOOK_UP | MAY_CHANGE | MAY_MORE,
-            Grant::Read => MAY_READ | MAY_LOOK_UP | 32,
-            Grant::Nothing => 0,
-        };
-        match node {
-            Node::Made(volume, _) => of(volume),
-            Node::Folder(id) => match self.exports.folders().get(id).and_then(|folder| folder.volume) {
-                Some(volume) => of(volume) | MAY_READ | MAY_LOOK_UP,
-                None => MAY_READ | MAY_LOOK_UP,
+        let volume = match node {
+            Node::Made(volume, _) => volume,
+            Node::Folder(id) => match self.volume_at(id) {
+                Some(volume) => volume,
+                None => return MAY_READ | MAY_LOOK_UP,
             },
-            Node::File(object) if self.grant(object) == Grant::Write => MAY_READ | MAY_CHANGE,
-            Node::File(_) => MAY_READ,
-        }
+            Node::File(object) if self.grant(object) == Grant::Write => return MAY_READ | MAY_CHANGE,
+            Node::File(_) => return MAY_READ,
+        };
+        let (owned, who) = (self.owned(node), self.who(volume));
+        let asked = match owned.is_folder {
+            true => [(MAY_READ, READ), (MAY_LOOK_UP, EXECUTE), (MAY_CHANGE | MAY_DELETE, WRITE | EXECUTE)],
+            false => [(MAY_READ, READ), (MAY_EXECUTE, EXECUTE), (MAY_CHANGE, WRITE)],
+        };
+        let given = asked.iter().filter(|(_, wanted)| owned.may(&who, *wanted)).fold(0, |all, (bits, _)| all | bits);
+        if self.grant(volume) == Grant::Write { given } else { given & !(MAY_CHANGE | MAY_DELETE) }
+    }
+
+    /// What permissions for a node go by.
+    pub(super) fn owned(&self, node: Node) -> Owned {
+        let Attributes { mode, uid, gid, kind, .. } = self.attributes(node);
+        Owned { mode, uid, gid, is_folder: kind == FileKind::Directory }
+    }
+
+    /// Whether it is a folder, and the caller may do that with it, by its mode.
+    pub(super) fn check(&self, folder: Node, wanted: u32) -> Result<(), Status> {
+        let may = match folder {
+            Node::Made(volume, _) => {
+                let owned = self.owned(folder);
+                if !owned.is_folder {
+                    return Err(Status::NotDirectory);
+                }
+                owned.may(&self.who(volume), wanted)
+            }
+            Node::Folder(id) => {
+                self.volume_at(id).is_none_or(|volume| self.owned(folder).may(&self.who(volume), wanted))
+            }
+            Node::File(_) => return Err(Status::NotDirectory),
+        };
+        if may { Ok(()) } else { Err(Status::Access) }
     }
 
     /// What a folder has of that name: what administrators made, then what clients did.
     pub(super) fn entry(&self, entry: &Entry<'_>) -> Result<(Node, Node), Status> {
         let folder = self.node(&entry.directory)?;
+        self.check(folder, EXECUTE)?;
         let found = match (folder, entry.name) {
             (Node::File(_), _) => return Err(Status::NotDirectory),
             (Node::Made(volume, id), b"" | b".") => {

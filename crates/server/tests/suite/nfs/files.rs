@@ -1,6 +1,9 @@
 //! Files that clients make on volumes.
 
+mod against_ganesha;
 mod history;
+mod permissions;
+mod repeats;
 
 use super::*;
 use ::nfs::{Attributes, SetMoment};
