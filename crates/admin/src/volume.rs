@@ -139,7 +139,10 @@ impl Errand<'_> {
         let volume = self.known_volume(svm, delete.volume.as_str())?;
         self.check_empty(volume)?;
         self.check_no_snapshots(volume)?;
-        self.check_no_files(volume)?;
+        self.forced = delete.force.0;
+        if !self.forced {
+            self.check_no_files(volume)?;
+        }
         self.leave_partition(volume);
         self.lead_to(Effect::Remove { object: volume });
         self.remove_object(volume)?;

@@ -24,13 +24,15 @@ pub trait World {
     /// Bytes that a LUN or file takes now, or what clients made on a volume.
     fn used(&self, leaf: ObjectId) -> u64;
 
-    /// What clients made on a volume; nothing where there are no clients.
+    /// What clients made on a volume; of a qtree, how much is at its top. Nothing where there are no
+    /// clients.
     fn files(&self, _volume: ObjectId) -> FilesSeen {
         FilesSeen::default()
     }
 
-    /// Whether clients made something of that name at the top of a volume.
-    fn has_file(&self, _volume: ObjectId, _name: &str) -> bool {
+    /// Whether clients made something of that name at the top of a volume or qtree: `NAME`,
+    /// `QTREE/NAME`.
+    fn has_file(&self, _volume: ObjectId, _path: &str) -> bool {
         false
     }
 

@@ -9,6 +9,7 @@ use nbd::{BlockSizes, ExportInfo, ExportRefusal, TransmissionFlags};
 use nfs::{Moment, Verifier};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use tree::NodeId;
 
 /// A LUN or file that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,6 +118,11 @@ impl Exports {
     /// A volume has that name from now on.
     pub(crate) fn place_volume(&mut self, svm: &str, name: &str, volume: ObjectId) {
         self.folders.place_volume(svm, name, volume);
+    }
+
+    /// A volume has these qtrees: their names, and what they are among its files.
+    pub(crate) fn place_qtrees(&mut self, volume: ObjectId, qtrees: &[(String, NodeId)]) {
+        self.folders.place_qtrees(volume, qtrees);
     }
 
     /// A time of the ring's clock, since 1970.

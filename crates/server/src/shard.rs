@@ -152,12 +152,13 @@ pub(crate) enum Order {
         object: ObjectId,
         size: u64,
     },
-    /// A volume is there, by that name, with room for so many bytes of files.
+    /// A volume is there, by that name, with room for so many bytes of files, and these qtrees.
     Volume {
         object: ObjectId,
         svm: String,
         volume: String,
         limit: u64,
+        qtrees: Vec<(ObjectId, String)>,
     },
     /// A volume has these files, and clients may have them.
     Files {

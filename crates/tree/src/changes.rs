@@ -7,7 +7,6 @@ use crate::limits::{
     DEPTH_MAX, FILE_BYTES_MAX, LINKS_MAX, NAME_BYTES_MAX, NODES_MAX, PAGE_BYTES, ROOT, TARGET_BYTES_MAX,
 };
 use crate::node::{Node, NodeId, NodeInfo, NodeKind};
-use crate::permission::without_privilege;
 use crate::refusal::TreeRefusal;
 use block::Span;
 
@@ -233,7 +232,6 @@ impl FileTree {
         self.touch(node.number, |info| {
             if let Some(size) = set.size {
                 (info.size, info.modified) = (size, now);
-                info.mode = without_privilege(info.mode);
             }
             info.mode = set.mode.map_or(info.mode, |mode| mode & 0o7777);
             info.uid = set.uid.unwrap_or(info.uid);

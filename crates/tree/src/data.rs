@@ -96,7 +96,18 @@ impl FileTree {
             let info = &mut found.info;
             info.size = info.size.max(at + piece.len);
             (info.modified, info.changed) = (now, now);
-            info.mode = without_privilege(info.mode);
+            self.dirty.insert(node.number);
+        }
+    }
+
+    /// A file was written by somebody who is not root: it does not run as its owner any more.
+    pub fn drop_privilege(&mut self, node: NodeId) {
+        let Ok(found) = self.known(node) else { return };
+        let mode = without_privilege(found.info.mode);
+        if mode != found.info.mode
+            && let Some(found) = self.state.nodes.get_mut(&node.number)
+        {
+            found.info.mode = mode;
             self.dirty.insert(node.number);
         }
     }

@@ -35,7 +35,8 @@ pub struct Who {
 impl Who {
     /// A user with its first group, and as many of the others as there is room for.
     pub fn new(uid: u32, gid: u32, others: &[u32]) -> Who {
-        let mut who = Who { uid, groups: [gid; GROUPS_MAX], count: 1 };
+        let mut who = Who { uid, groups: [0; GROUPS_MAX], count: 1 };
+        who.groups[0] = gid;
         for &other in others.iter().take(GROUPS_MAX - 1) {
             who.groups[usize::from(who.count)] = other;
             who.count += 1;
@@ -138,7 +139,8 @@ impl Owned {
         }
         let mut mode = set.mode;
         let is_given = (set.uid.is_some() || set.gid.is_some()) && !self.is_folder;
-        if is_given {
+        let is_written = set.size.is_some() && !who.is_root();
+        if is_given || is_written {
             let kept = without_privilege(mode.unwrap_or(self.mode));
             mode = mode.map(|_| kept).or(Some(kept).filter(|kept| *kept != self.mode));
         }
@@ -249,6 +251,9 @@ mod tests {
         assert_eq!(owned(0o6755, true).judge(&owner, &gid(21), false), Ok(gid(21)));
         let size = SetNode { size: Some(0), ..none };
         assert_eq!(file.judge(&member, &size, false), Ok(size));
+        let cut = SetNode { mode: Some(0o775), ..size };
+        assert_eq!(owned(0o6775, false).judge(&member, &size, false), Ok(cut));
+        assert_eq!(owned(0o6775, false).judge(&ROOT, &size, false), Ok(size));
         assert_eq!(file.judge(&other, &size, false), Err(TreeRefusal::Forbidden));
         let times = SetNode { modified: Some(Span::SECOND), ..none };
         assert_eq!(file.judge(&member, &times, true), Ok(times));

@@ -13,7 +13,7 @@ use ontap::catalogue::{
     CloneCommand, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeMount,
     VolumeRename, VolumeUnmount,
 };
-use ontap::value::{JunctionPath, NewSize, ObjectName, Query, SizeUnit, UnitSize};
+use ontap::value::{JunctionPath, NewSize, ObjectName, Query, SizeUnit, Switch, UnitSize};
 use qos::ObjectKind;
 
 /// Volumes.
@@ -188,7 +188,7 @@ impl Resource for Volumes {
 
     fn delete(&self, view: &View<'_>, item: ObjectId) -> Result<Vec<Command>, Problem> {
         let (volume, vserver) = (view.object_name(item)?, view.svm_name(item)?);
-        Ok(vec![Command::Volume(VolumeCommand::Delete(VolumeDelete { volume, vserver }))])
+        Ok(vec![Command::Volume(VolumeCommand::Delete(VolumeDelete { volume, vserver, force: Switch(false) }))])
     }
 }
 

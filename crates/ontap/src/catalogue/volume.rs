@@ -1,7 +1,9 @@
 //! `volume`: volumes.
 
 use super::commands;
-use crate::value::{Count, JunctionPath, NewSize, ObjectName, PolicyAssignment, Query, UnitSize, UnixPermissions};
+use crate::value::{
+    Count, JunctionPath, NewSize, ObjectName, PolicyAssignment, Query, Switch, UnitSize, UnixPermissions,
+};
 
 commands! {
     /// Everything that begins with `volume`, but for its qtrees and files.
@@ -71,6 +73,8 @@ commands! {
         "volume" volume: ObjectName,
         /// SVM that owns it; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
+        /// Delete what clients made on it, too, also while they are connected
+        "force" force: Switch,
     }
 
     /// Display or change the size of a volume

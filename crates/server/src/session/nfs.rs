@@ -69,8 +69,11 @@ pub(super) struct Asked {
     what: What,
     /// What it is refused for; a write's bytes are taken off the stream all the same.
     refused: Option<Status>,
-    /// The file of a client that it is about; `object` is its volume then.
-    node: Option<NodeId>,
+    /// The file of a client that it is about, and its volume; `object` is the qtree that it is in
+    /// then, or the volume.
+    made: Option<(ObjectId, NodeId)>,
+    /// Root writes it, who may.
+    by_root: bool,
     /// Where it goes, once that is known: `at` and `len` are in the volume's tree from then on.
     spot: Option<placing::Spot>,
 }
@@ -247,7 +250,7 @@ impl Session {
             let thrown_away = Payload { request: asked, buf: None, filled: 0, claim: 0, since: around.now };
             return !is_write || self.fill_nfs(thrown_away, around);
         }
-        self.use_object(asked.object);
+        self.use_object(asked.made.map_or(asked.object, |(volume, _)| volume));
         if !is_write {
             self.take_on(claim, around);
             let op = if let What::Read { .. } = asked.what { Op::Read } else { Op::Flush };

@@ -72,14 +72,18 @@ impl AllFiles {
         });
     }
 
-    /// What clients made on a volume.
+    /// What clients made on a volume; of a qtree as much as tells whether there is something.
     pub(crate) fn seen(&self, volume: ObjectId) -> FilesSeen {
+        if let Some(count) = self.in_qtree(volume) {
+            return FilesSeen { count, ..FilesSeen::default() };
+        }
+        let qtrees = self.qtrees(volume).len() as u64;
         let tree = self.get(volume).and_then(|found| found.tree.as_ref());
         tree.map_or_else(FilesSeen::default, |tree| {
             let top = tree.info(NodeId::ROOT).ok();
             let top = top.map(|NodeInfo { uid: user, gid: group, mode, .. }| Top { user, group, mode });
-            // The folder at the top is not theirs.
-            FilesSeen { count: tree.nodes() - 1, bytes: tree.space().1, top }
+            // The folder at the top is not theirs, nor are those of qtrees.
+            FilesSeen { count: tree.nodes() - 1 - qtrees, bytes: tree.space().1, top }
         })
     }
 
@@ -89,11 +93,5 @@ impl AllFiles {
         if let Err(error) = done {
             tracing::error!(volume = volume.0, %error, "the permissions of a volume's top were not changed");
         }
-    }
-
-    /// Whether clients made something of that name at the top of a volume.
-    pub(crate) fn has(&self, volume: ObjectId, name: &str) -> bool {
-        let tree = self.get(volume).and_then(|found| found.tree.as_ref());
-        tree.is_some_and(|tree| tree.look_up(NodeId::ROOT, name.as_bytes()).is_ok())
     }
 }

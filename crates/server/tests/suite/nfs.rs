@@ -288,6 +288,9 @@ fn what_cannot_be_is_answered_and_disturbs_nothing() {
     for (name, how, status) in [
         (&b"new/er"[..], CreateHow::Unchecked(SetAttributes::default()), Status::Invalid),
         (b"lun1", CreateHow::Guarded(SetAttributes::default()), Status::Exists),
+        (b".", CreateHow::Guarded(SetAttributes::default()), Status::Exists),
+        (b"..", CreateHow::Exclusive([1; 8]), Status::Exists),
+        (b"zero\0byte", CreateHow::Exclusive([1; 8]), Status::Invalid),
     ] {
         let entry = Entry { directory: volume, name };
         let made = client.call(&Call::Create { entry, how }, &[], |reply| match reply {

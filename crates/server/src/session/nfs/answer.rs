@@ -235,7 +235,18 @@ impl Service<'_> {
             Ok(piece) if piece.len == 0 => Ok(Reply::Read(None, Ok(::nfs::ReadDone { count: 0, eof: true, len: 0 }))),
             Ok(piece) => {
                 let (what, len) = (What::Read { eof: false }, piece.len as u32);
-                Err(Asked { xid, object: volume, at, len, what, refused: None, node: Some(id), spot: None })
+                let object = self.files.accounted(volume, id);
+                Err(Asked {
+                    xid,
+                    object,
+                    at,
+                    len,
+                    what,
+                    refused: None,
+                    made: Some((volume, id)),
+                    by_root: false,
+                    spot: None,
+                })
             }
         }
     }
@@ -262,7 +273,9 @@ impl Service<'_> {
             }
         };
         let (what, refused) = (What::Write(stable), judged.err());
-        Asked { xid, object: volume, at, len, what, refused, node: Some(id), spot: None }
+        let object = self.files.accounted(volume, id);
+        let by_root = self.who(volume).uid == 0;
+        Asked { xid, object, at, len, what, refused, made: Some((volume, id)), by_root, spot: None }
     }
 
     fn read(&self, xid: u32, handle: &FileHandle, at: u64, count: u32) -> Result<Reply<'_>, Asked> {
@@ -286,7 +299,8 @@ impl Service<'_> {
             len,
             what: What::Read { eof },
             refused: None,
-            node: None,
+            made: None,
+            by_root: false,
             spot: None,
         })
     }
@@ -312,13 +326,13 @@ impl Service<'_> {
             Ok(object) => (object, None),
             Err(status) => (ObjectId(0), Some(status)),
         };
-        Asked { xid, object, at, len, what: What::Write(stable), refused, node: None, spot: None }
+        Asked { xid, object, at, len, what: What::Write(stable), refused, made: None, by_root: false, spot: None }
     }
 
     fn commit(&self, xid: u32, handle: &FileHandle) -> Result<Reply<'_>, Asked> {
-        if let (Some((object, id)), Ok(_)) = (self.made_file(handle), self.node(handle)) {
-            let what = What::Commit;
-            return Err(Asked { xid, object, at: 0, len: 0, what, refused: None, node: Some(id), spot: None });
+        if let (Some((volume, id)), Ok(_)) = (self.made_file(handle), self.node(handle)) {
+            let (object, what, made) = (self.files.accounted(volume, id), What::Commit, Some((volume, id)));
+            return Err(Asked { xid, object, at: 0, len: 0, what, refused: None, made, by_root: false, spot: None });
         }
         match self.file(handle) {
             Ok(file) => Err(Asked {
@@ -328,7 +342,8 @@ impl Service<'_> {
                 len: 0,
                 what: What::Commit,
                 refused: None,
-                node: None,
+                made: None,
+                by_root: false,
                 spot: None,
             }),
             Err(status) => Ok(Reply::Commit(Wcc::default(), Err(status))),
@@ -371,7 +386,7 @@ impl Service<'_> {
     fn space(&self, node: Node) -> FsStat {
         let volume = match node {
             Node::Made(volume, _) => Some(volume),
-            Node::Folder(id) => self.volume_at(id),
+            Node::Folder(id) => self.made_at(id).map(|(volume, _)| volume),
             Node::File(_) => None,
         };
         if let Some(found) = volume.and_then(|volume| self.space_of(volume)) {

@@ -21,10 +21,7 @@ impl Service<'_> {
         let (place, is_taken) = match folder {
             Node::File(_) => return Err(Status::NotDirectory),
             Node::Made(volume, id) => ((volume, id), false),
-            Node::Folder(id) => {
-                let volume = self.volume_at(id).ok_or(Status::Access)?;
-                ((volume, NodeId::ROOT), self.own_entry(id, entry.name).is_some())
-            }
+            Node::Folder(id) => (self.made_at(id).ok_or(Status::Access)?, self.own_entry(id, entry.name).is_some()),
         };
         self.may_write(place.0)?;
         match self.check(folder, WRITE | EXECUTE) {
@@ -90,11 +87,11 @@ impl Service<'_> {
             Err(status) => return Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
         };
         let mode = if kind == NodeKind::File { 0o644 } else { 0o755 };
-        self.made_at(place, entry.name, NewNode { kind, mode, uid: 0, gid: 0, verifier: 0, target }, set)
+        self.make_at(place, entry.name, NewNode { kind, mode, uid: 0, gid: 0, verifier: 0, target }, set)
     }
 
     /// Makes it as its maker's.
-    fn made_at(&mut self, place: Place, name: &[u8], new: NewNode<'_>, set: &SetAttributes) -> Outcome<'_> {
+    fn make_at(&mut self, place: Place, name: &[u8], new: NewNode<'_>, set: &SetAttributes) -> Outcome<'_> {
         let (before, now, who) = (self.before(place), self.now, self.who(place.0));
         let set = set_of(set, now);
         let made = self.tree(place.0).and_then(|tree| {
@@ -146,7 +143,7 @@ impl Service<'_> {
                 Ok(place) => {
                     let (kind, verifier) = (NodeKind::File, u64::from_be_bytes(verifier));
                     let new = NewNode { kind, mode: 0o600, uid: 0, gid: 0, verifier, target: b"" };
-                    self.made_at(place, entry.name, new, &SetAttributes::default())
+                    self.make_at(place, entry.name, new, &SetAttributes::default())
                 }
                 Err(status) => Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
             },
@@ -185,8 +182,8 @@ impl Service<'_> {
         let refuse = |status| Outcome::Reply(Reply::Done(Wcc::default(), Err(status)));
         let place = match self.node(handle) {
             Ok(Node::Made(volume, id)) => (volume, id),
-            Ok(Node::Folder(id)) => match self.volume_at(id) {
-                Some(volume) => (volume, NodeId::ROOT),
+            Ok(Node::Folder(id)) => match self.made_at(id) {
+                Some(place) => place,
                 None => return refuse(Status::Access),
             },
             Ok(Node::File(object)) => {
@@ -221,8 +218,12 @@ impl Service<'_> {
         self.may_write(volume)?;
         let (now, who) = (self.now, self.who(volume));
         let tree = self.tree(volume)?;
-        let owned = Owned::from(&tree.info(id).map_err(status_of)?);
-        let set = owned.judge(&who, set, times_are_now).map_err(status_of)?;
+        let info = tree.info(id).map_err(status_of)?;
+        let mut set = Owned::from(&info).judge(&who, set, times_are_now).map_err(status_of)?;
+        if info.kind == NodeKind::Link {
+            // It may be asked for, and does not matter.
+            set.mode = None;
+        }
         tree.set(now, id, &set).map_err(status_of)
     }
 

@@ -75,7 +75,7 @@ impl Service<'_> {
 
     /// Where clients may come from that a volume is given to.
     fn networks(&self, id: FolderId) -> Vec<Vec<u8>> {
-        let volume = self.volume_at(id).and_then(|volume| self.files.get(volume));
+        let volume = self.made_at(id).and_then(|(volume, _)| self.files.get(volume));
         let networks = volume.map_or_else(Vec::new, |volume| self.access.networks(&volume.name));
         networks.into_iter().map(String::into_bytes).collect()
     }

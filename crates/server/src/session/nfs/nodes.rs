@@ -40,8 +40,8 @@ impl Service<'_> {
                 return found.unwrap_or_else(|| self.attributes(Node::Folder(FolderId(0))));
             }
             Node::Folder(id) => {
-                let top = self.exports.folders().get(id).and_then(|folder| folder.volume);
-                if let Some(top) = top.and_then(|volume| self.files.attributes(volume, NodeId::ROOT)) {
+                let top = self.made_at(id).and_then(|(volume, node)| self.files.attributes(volume, node));
+                if let Some(top) = top {
                     let written = self.exports.written(None);
                     let known = |moment: Moment| if moment == Moment::default() { written } else { moment };
                     let (accessed, modified, changed) = (known(top.accessed), known(top.modified), known(top.changed));
@@ -76,8 +76,8 @@ impl Service<'_> {
     pub(super) fn may(&self, node: Node) -> u32 {
         let volume = match node {
             Node::Made(volume, _) => volume,
-            Node::Folder(id) => match self.volume_at(id) {
-                Some(volume) => volume,
+            Node::Folder(id) => match self.made_at(id) {
+                Some((volume, _)) => volume,
                 None => return MAY_READ | MAY_LOOK_UP,
             },
             Node::File(object) if self.grant(object) == Grant::Write => return MAY_READ | MAY_CHANGE,
@@ -109,7 +109,7 @@ impl Service<'_> {
                 owned.may(&self.who(volume), wanted)
             }
             Node::Folder(id) => {
-                self.volume_at(id).is_none_or(|volume| self.owned(folder).may(&self.who(volume), wanted))
+                self.made_at(id).is_none_or(|(volume, _)| self.owned(folder).may(&self.who(volume), wanted))
             }
             Node::File(_) => return Err(Status::NotDirectory),
         };
@@ -136,9 +136,9 @@ impl Service<'_> {
                 let folders = self.exports.folders();
                 folders.get(id).map(|folder| Node::Folder(folder.parent.unwrap_or(id)))
             }
-            (Node::Folder(id), name) => match (self.own_entry(id, name), self.volume_at(id)) {
+            (Node::Folder(id), name) => match (self.own_entry(id, name), self.made_at(id)) {
                 (Some(own), _) => Some(own),
-                (None, Some(volume)) => Some(self.made_of(volume, NodeId::ROOT, name)?),
+                (None, Some((volume, node))) => Some(self.made_of(volume, node, name)?),
                 (None, None) => None,
             },
         };
@@ -151,9 +151,9 @@ impl Service<'_> {
         std::str::from_utf8(name).ok().and_then(|name| self.exports.folders().look_up(id, name))
     }
 
-    /// The volume whose top a folder is.
-    pub(super) fn volume_at(&self, id: FolderId) -> Option<ObjectId> {
-        self.exports.folders().get(id)?.volume
+    /// The folder of a volume's files that a folder is, too.
+    pub(super) fn made_at(&self, id: FolderId) -> Option<(ObjectId, NodeId)> {
+        self.exports.folders().get(id)?.made
     }
 
     fn made_of(&self, volume: ObjectId, folder: NodeId, name: &[u8]) -> Result<Node, Status> {
@@ -161,12 +161,9 @@ impl Service<'_> {
         Ok(self.made(volume, id))
     }
 
-    /// A node of a volume: its top is a folder like others.
+    /// A node of a volume: its top is a folder like others, and so are its qtrees.
     pub(super) fn made(&self, volume: ObjectId, id: NodeId) -> Node {
-        match self.exports.folders().top_of(volume) {
-            Some(top) if id == NodeId::ROOT => Node::Folder(top),
-            _ => Node::Made(volume, id),
-        }
+        self.exports.folders().folder_of(volume, id).map_or(Node::Made(volume, id), Node::Folder)
     }
 }
 
