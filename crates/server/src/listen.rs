@@ -131,9 +131,9 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Its port; none of a Unix socket.
-    pub(crate) fn port(&self) -> Option<u16> {
-        self.address.parse::<SocketAddr>().ok().map(|address| address.port())
+    /// Its address; none of a Unix socket.
+    pub(crate) fn socket_address(&self) -> Option<SocketAddr> {
+        self.address.parse().ok()
     }
 }
 

@@ -142,7 +142,7 @@ impl Owner {
             let socket = io.register(listener.take_socket());
             Accepting { socket, listener, protocol, armed: false }
         };
-        let nfs_port = doors.nfs.first().and_then(Listener::port);
+        let nfs_port = doors.nfs.first().and_then(Listener::socket_address).map(|address| address.port());
         let spoken = doors.listeners.into_iter().map(|(listener, tls)| (listener, Protocol::Nbd(tls)));
         let spoken = spoken.chain(doors.nfs.into_iter().map(|listener| (listener, Protocol::Nfs)));
         let began = doors.since_1970.saturating_sub(io.now().since(Time::ZERO));

@@ -6,9 +6,9 @@ use crate::exports::Export;
 use crate::front::{Front, with_mode};
 use crate::limits::ServerLimits;
 use crate::link_meter::LinkSettings;
-use crate::listen::{Listen, Listener};
+use crate::listen::{Listen, ListenError, Listener};
 use crate::owner::{Connected, Owner};
-use crate::portmap::{Portmap, Registration};
+use crate::portmap::{Datagrams, Portmap, Registration};
 use crate::starting::StartError;
 use crate::volume_files::AllFiles;
 use admin::{CacheMemory, CacheSeen, FilesSeen, Junction, LinkSeen, MemoryPart, Noticed, SecondSeen};
@@ -258,8 +258,8 @@ pub struct Shard {
     longest: u32,
     cache: Option<CacheMemory>,
     thread: Option<JoinHandle<()>>,
-    /// The port mapper knows of us as long.
-    _registration: Option<Registration>,
+    /// The port mapper knows of us as long, or we answer for it.
+    _told: (Option<Registration>, Option<Datagrams>),
 }
 
 impl Shard {
@@ -282,7 +282,12 @@ impl Shard {
         let listening = doors.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode));
         let listening =
             listening.chain(doors.nfs.iter().map(|listener| format!("{} (NFS)", listener.address))).collect();
-        let nfs_port = doors.nfs.first().and_then(Listener::port).filter(|_| portmap == Portmap::Register);
+        let nfs = doors.nfs.first().and_then(Listener::socket_address);
+        let datagrams = nfs.filter(|_| portmap == Portmap::Serve).map(|at| {
+            let failed = |error| ListenError::Nfs(format!("{}:{} (UDP)", at.ip(), ::nfs::portmap::PORT), error);
+            Datagrams::serve(at.ip(), at.port()).map_err(failed)
+        });
+        let datagrams = datagrams.transpose()?;
         let limits = limits.within(&settings, doors.listeners.len() + doors.nfs.len(), doors.encrypts());
         let longest = limits.longest();
         let cache = doors.cache.map(|cache| CacheMemory { memory: cache.memory, page: Bytes(cache.page.into()) });
@@ -302,9 +307,10 @@ impl Shard {
         };
         let thread = std::thread::Builder::new().name("shard".into()).spawn(body)?;
         let (waker, backend) = is_made.recv().map_err(|_| ShardGone)??;
-        let _registration = nfs_port.and_then(Registration::with_local);
+        let registration = nfs.filter(|_| portmap == Portmap::Register);
+        let _told = (registration.and_then(|at| Registration::with_local(at.port())), datagrams);
         let (orders, thread) = (Some(orders), Some(thread));
-        Ok(Shard { orders, waker, backend, listening, longest, cache, thread, _registration })
+        Ok(Shard { orders, waker, backend, listening, longest, cache, thread, _told })
     }
 
     /// What the thread's I/O runs on.

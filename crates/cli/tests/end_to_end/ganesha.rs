@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 #[path = "../../../server/tests/support/ganesha.rs"]
-pub mod peer;
+mod peer;
 
 /// The server, in its network.
 struct Ganesha {

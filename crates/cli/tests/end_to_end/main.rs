@@ -56,7 +56,6 @@ mod page;
 mod parquet;
 mod places;
 mod plan;
-mod portmap;
 mod prometheus;
 #[cfg(feature = "psk")]
 mod psk;

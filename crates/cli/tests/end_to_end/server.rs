@@ -1,9 +1,9 @@
 //! A storage server for one test.
 
-use crate::running::{Ended, RESULTS, Running, run, seawall};
+use crate::running::{Ended, Running, run, seawall};
 use crate::scratch::Scratch;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 
 /// `seawall serve` on a pool in a test's folder, listening on a Unix socket and on a port that the
 /// system chose.
@@ -35,18 +35,8 @@ impl Server {
         Server::start_on_with(scratch, "pool", arguments)
     }
 
-    /// The same by a command that runs the command line behind its own arguments.
-    pub fn start_by(scratch: &Scratch, mut by: Command, arguments: &[&str]) -> Server {
-        let own = seawall(scratch.path());
-        by.arg(own.get_program()).current_dir(scratch.path()).env(RESULTS, "none").stdin(Stdio::null());
-        Server::start_command(scratch, by, "pool", arguments)
-    }
-
     fn start_on_with(scratch: &Scratch, pool: &str, arguments: &[&str]) -> Server {
-        Server::start_command(scratch, seawall(scratch.path()), pool, arguments)
-    }
-
-    fn start_command(scratch: &Scratch, mut command: Command, pool: &str, arguments: &[&str]) -> Server {
+        let mut command = seawall(scratch.path());
         command.args(["serve", "--pool", pool, "--create", "--listen", "unix:nbd.sock", "--listen", "127.0.0.1:0"]);
         command.args(arguments);
         let mut running = Running::start(command);
@@ -115,11 +105,6 @@ impl Server {
     pub fn kill(self) {
         self.running.signal("KILL");
         self.running.end();
-    }
-
-    /// Waits for its end: how it ended and what it had said.
-    pub fn end(self) -> (ExitStatus, Vec<String>) {
-        self.running.end()
     }
 
     /// Asks it to stop, and waits: how it ended and what it had said.

@@ -5,6 +5,7 @@
 mod files;
 mod link;
 mod names;
+mod portmap;
 
 use crate::support::{BACKENDS, LUN, LUN_BYTES, Server, limits};
 use ::nfs::mount::{self, Exported, MountCall, MountStatus};

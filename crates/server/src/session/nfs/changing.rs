@@ -26,11 +26,17 @@ impl Service<'_> {
         self.may_write(place.0)?;
         match self.check(folder, WRITE | EXECUTE) {
             _ if is_taken => Err(taken),
-            Err(Status::NotDirectory) => Err(Status::NotDirectory),
-            // Who makes something that is there is told so, whether he might or not: `mkdir -p`.
-            Err(_) if taken == Status::Exists && self.entry(entry).is_ok() => Err(taken),
             Err(status) => Err(status),
             Ok(()) => Ok(place),
+        }
+    }
+
+    /// The same for a new entry. Who makes something that is there is told so, whether he might or
+    /// not: `mkdir -p`.
+    fn place_of_new(&self, entry: &Entry<'_>) -> Result<Place, Status> {
+        match self.place_of(entry, Status::Exists) {
+            Err(Status::Access) if self.entry(entry).is_ok() => Err(Status::Exists),
+            place => place,
         }
     }
 
@@ -82,7 +88,7 @@ impl Service<'_> {
         set: &SetAttributes,
         target: &[u8],
     ) -> Outcome<'_> {
-        let place = match self.place_of(entry, Status::Exists) {
+        let place = match self.place_of_new(entry) {
             Ok(place) => place,
             Err(status) => return Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
         };
@@ -139,7 +145,7 @@ impl Service<'_> {
             (Err(Status::NoEntry), CreateHow::Unchecked(set) | CreateHow::Guarded(set)) => {
                 self.make(entry, NodeKind::File, &set, b"")
             }
-            (Err(Status::NoEntry), CreateHow::Exclusive(verifier)) => match self.place_of(entry, Status::Exists) {
+            (Err(Status::NoEntry), CreateHow::Exclusive(verifier)) => match self.place_of_new(entry) {
                 Ok(place) => {
                     let (kind, verifier) = (NodeKind::File, u64::from_be_bytes(verifier));
                     let new = NewNode { kind, mode: 0o600, uid: 0, gid: 0, verifier, target: b"" };
@@ -302,7 +308,7 @@ impl Service<'_> {
             Ok(Node::File(_)) => return refuse(Status::Access),
             Err(status) => return refuse(status),
         };
-        let place = match self.place_of(to, Status::Exists) {
+        let place = match self.place_of_new(to) {
             Ok(place) if place.0 != node.0 => return refuse(Status::CrossDevice),
             Ok(place) => place,
             Err(status) => return refuse(status),

@@ -4,11 +4,9 @@ use super::answer::{Answered, Service};
 use super::nodes::handle_of;
 use super::{ANSWER, said};
 use crate::folders::{FolderId, Node};
-use crate::portmap::mappings;
+use crate::portmap::put_result;
 use ::nfs::mount::{self, Exported, MountCall, MountStatus};
-use ::nfs::portmap::{self, Mapping};
 use ::nfs::rpc::{self, CallHead, CallOutcome};
-use ::nfs::xdr::put_u32;
 use ::nfs::{Reader, XdrError, record};
 
 /// Bytes of a list that may be told, each member with its lengths: what an answer has room for.
@@ -87,19 +85,10 @@ impl Service<'_> {
         reader: &mut Reader<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Answered, XdrError> {
-        let known = || self.exports.nfs_port().into_iter().flat_map(mappings);
-        let asked = if head.procedure == portmap::GET_PORT { Some(Mapping::read(reader)?) } else { None };
         let start = record::begin(out);
         rpc::put_reply(out, head.xid, CallOutcome::Success);
-        match (head.procedure, asked) {
-            (0, _) => {}
-            (portmap::DUMP, _) => portmap::put_all(out, known()),
-            (_, Some(asked)) => {
-                // A caller of another version is told by the program itself which it speaks.
-                let is_it = |one: &Mapping| (one.program, one.protocol) == (asked.program, asked.protocol);
-                put_u32(out, known().find(is_it).map_or(0, |one| one.port));
-            }
-            _ => return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable)),
+        if put_result(head.procedure, reader, self.exports.nfs_port(), out)?.is_none() {
+            return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
         }
         record::end(out, start, 0);
         Ok(Answered::Reply)

@@ -14,8 +14,6 @@ use tree::{FilePiece, NodeId, TreeRefusal};
 /// Where a request for a file's data goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
-    volume: ObjectId,
-    node: NodeId,
     /// First byte of the file.
     at: u64,
     piece: FilePiece,
@@ -90,7 +88,7 @@ impl Session {
         let op = if let Op::Write(buf) = op { Op::Write(buf.window(0, len)) } else { op };
         let ticket = around.files.tree_mut(volume).map_or(0, tree::FileTree::begin_request);
         let reading = around.files.reading(volume);
-        Ok((Asked { spot: Some(Spot { volume, node, at, piece, ticket, reading }), ..asked }, op))
+        Ok((Asked { spot: Some(Spot { at, piece, ticket, reading }), ..asked }, op))
     }
 
     fn answer_asked(&mut self, asked: &Asked, status: Status, claim: u64, around: &mut Around<'_>) {
@@ -109,30 +107,28 @@ impl Session {
     /// Replies to a WRITE or COMMIT of a client's file that was done, perhaps when what is known of
     /// the file is durable.
     pub(super) fn reply_placed(&mut self, asked: &Asked, spot: &Spot, claim: u64, around: &mut Around<'_>) {
+        let Some((volume, node)) = asked.made else { return self.answer_asked(asked, Status::Stale, claim, around) };
         let now = around.exports.since_1970(around.now);
-        let life = around.files.life(spot.volume, around.exports.life());
-        let is_same = around.files.reading(spot.volume) == spot.reading;
-        let tree = match around
-            .files
-            .tree_mut(spot.volume)
-            .and_then(|tree| if is_same { Ok(tree) } else { Err(Status::Stale) })
-        {
-            Ok(tree) => tree,
-            Err(status) => return self.answer_asked(asked, status, claim, around),
-        };
+        let life = around.files.life(volume, around.exports.life());
+        let is_same = around.files.reading(volume) == spot.reading;
+        let tree =
+            match around.files.tree_mut(volume).and_then(|tree| if is_same { Ok(tree) } else { Err(Status::Stale) }) {
+                Ok(tree) => tree,
+                Err(status) => return self.answer_asked(asked, status, claim, around),
+            };
         let is_durable = match asked.what {
             What::Write(stable) => {
-                tree.written(now, spot.node, spot.at, spot.piece);
+                tree.written(now, node, spot.at, spot.piece);
                 if !asked.by_root {
-                    tree.drop_privilege(spot.node);
+                    tree.drop_privilege(node);
                 }
                 stable != Stable::Unstable
             }
             What::Commit | What::Read { .. } => true,
         };
-        let record = if is_durable { tree.sync(spot.node).map(Some) } else { Ok(None) };
+        let record = if is_durable { tree.sync(node).map(Some) } else { Ok(None) };
         let durable = tree.durable();
-        let after = around.files.attributes(spot.volume, spot.node);
+        let after = around.files.attributes(volume, node);
         around.scratch.clear();
         match record {
             // One that is not there any more was removed meanwhile.
@@ -148,7 +144,7 @@ impl Session {
                         };
                         let reply = around.scratch.clone();
                         let kept = Kept { xid: asked.xid, procedure, reply };
-                        self.wait_for(spot.volume, Until::Record(record), kept, claim, around);
+                        self.wait_for(volume, Until::Record(record), kept, claim, around);
                     }
                 }
             }
@@ -159,9 +155,9 @@ impl Session {
 impl Asked {
     /// Its request has ended.
     pub(in crate::session) fn end(&self, around: &mut Around<'_>) {
-        if let Some(spot) = &self.spot
-            && spot.reading == around.files.reading(spot.volume)
-            && let Ok(tree) = around.files.tree_mut(spot.volume)
+        if let (Some(spot), Some((volume, _))) = (&self.spot, self.made)
+            && spot.reading == around.files.reading(volume)
+            && let Ok(tree) = around.files.tree_mut(volume)
         {
             tree.end_request(spot.ticket);
         }
