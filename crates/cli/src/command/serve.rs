@@ -8,7 +8,7 @@ use api::{Cluster, Rest, RestSettings, USERS_FILE, UsersDesk};
 use block::{Bytes, Span};
 use server::{
     Audit, Control, ControlSocket, EVENTS_FILE, Events, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat,
-    LogSettings, ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
+    LogSettings, Portmap, ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
 };
 use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
