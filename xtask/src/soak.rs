@@ -18,8 +18,8 @@ pub enum Soak {
     /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of
     /// them
     Crash(Crash),
-    /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`), and under files of NFS
-    /// clients (`kill_files.rs`)
+    /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`), and under files of
+    /// NFS clients (`kill_files.rs`)
     Kill(Kill),
     /// Documents nearly like fio's JSON, imported (`crates/fio/tests/suite/reading.rs`); `fuzz/`
     /// has a target for a fuzzer

@@ -24,8 +24,8 @@ pub trait World {
     /// Bytes that a LUN or file takes now, or what clients made on a volume.
     fn used(&self, leaf: ObjectId) -> u64;
 
-    /// What clients made on a volume; of a qtree, how much is at its top. Nothing where there are no
-    /// clients.
+    /// What clients made on a volume; of a qtree, how much is at its top. Nothing where there are
+    /// no clients.
     fn files(&self, _volume: ObjectId) -> FilesSeen {
         FilesSeen::default()
     }

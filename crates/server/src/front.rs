@@ -139,6 +139,11 @@ pub(crate) fn with_mode(address: &str, mode: TlsMode) -> String {
 }
 
 impl Doors {
+    /// Where NFS clients come to.
+    pub(crate) fn nfs_port(&self) -> Option<u16> {
+        self.nfs.first().and_then(Listener::socket_address).map(|address| address.port())
+    }
+
     /// Whether any connection may be encrypted.
     pub(crate) fn encrypts(&self) -> bool {
         self.listeners.iter().any(|(_, mode)| *mode != TlsMode::Off)

@@ -135,14 +135,13 @@ pub(crate) struct Owner {
 
 impl Owner {
     pub(crate) fn new(io: Io, doors: Doors, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
-        let port = io.port();
+        let (port, nfs_port) = (io.port(), doors.nfs_port());
         let settings = qos::Settings::default();
         let buffers = limits.receive_buffers(doors.encrypts());
         let accepting = |(mut listener, protocol): (Listener, Protocol)| {
             let socket = io.register(listener.take_socket());
             Accepting { socket, listener, protocol, armed: false }
         };
-        let nfs_port = doors.nfs.first().and_then(Listener::socket_address).map(|address| address.port());
         let spoken = doors.listeners.into_iter().map(|(listener, tls)| (listener, Protocol::Nbd(tls)));
         let spoken = spoken.chain(doors.nfs.into_iter().map(|listener| (listener, Protocol::Nfs)));
         let began = doors.since_1970.saturating_sub(io.now().since(Time::ZERO));

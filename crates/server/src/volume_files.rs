@@ -115,8 +115,8 @@ impl AllFiles {
         usize::from(self.reserve.is_some()) + self.buffers_out
     }
 
-    /// A volume is there, by that name, with so much room, and these qtrees; `now` is the time since
-    /// 1970.
+    /// A volume is there, by that name, with so much room, and these qtrees; `now` is the time
+    /// since 1970.
     pub(crate) fn place(
         &mut self,
         now: Span,

@@ -9,7 +9,8 @@ use block::Fault;
 /// image has, so that images cost about as much as records.
 const IMAGE_DUE: (u64, u64) = (256 << 10, 4 << 20);
 
-/// How often a record that the storage failed for is tried again, with a tick each: for ten seconds.
+/// How often a record that the storage failed for is tried again, with a tick each: for ten
+/// seconds.
 const FAULTS_MAX: u32 = 20;
 
 /// Where the log is.

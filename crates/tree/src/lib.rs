@@ -55,7 +55,7 @@ pub use data::FilePiece;
 pub use file_tree::{FileTree, TreeCommand};
 pub use look::EntrySeen;
 pub use node::{NodeId, NodeInfo, NodeKind};
-pub use permission::{Owned, Who};
+pub use permission::{Ownership, Who};
 pub use recover::{TreeError, TreeMedia};
 pub use refusal::TreeRefusal;
 pub use tails::TailEnded;

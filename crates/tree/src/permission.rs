@@ -65,7 +65,7 @@ impl Who {
 
 /// What permissions go by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owned {
+pub struct Ownership {
     /// Permissions.
     pub mode: u32,
     /// Owner.
@@ -76,13 +76,13 @@ pub struct Owned {
     pub is_folder: bool,
 }
 
-impl From<&NodeInfo> for Owned {
-    fn from(info: &NodeInfo) -> Owned {
-        Owned { mode: info.mode, uid: info.uid, gid: info.gid, is_folder: info.kind == NodeKind::Folder }
+impl From<&NodeInfo> for Ownership {
+    fn from(info: &NodeInfo) -> Ownership {
+        Ownership { mode: info.mode, uid: info.uid, gid: info.gid, is_folder: info.kind == NodeKind::Folder }
     }
 }
 
-impl Owned {
+impl Ownership {
     /// Whether somebody may do all of `wanted`, by the mode. Root may, but execute what nobody may.
     pub fn may(&self, who: &Who, wanted: u32) -> bool {
         let bits = match () {
@@ -186,12 +186,12 @@ mod tests {
 
     const ROOT: Who = Who { uid: 0, groups: [0; GROUPS_MAX], count: 1 };
 
-    fn owned(mode: u32, is_folder: bool) -> Owned {
-        Owned { mode, uid: 10, gid: 20, is_folder }
+    fn owned(mode: u32, is_folder: bool) -> Ownership {
+        Ownership { mode, uid: 10, gid: 20, is_folder }
     }
 
-    /// The owner's bits hold for the owner and no others do, and so for the group, also where others
-    /// may more.
+    /// The owner's bits hold for the owner and no others do, and so for the group, also where
+    /// others may more.
     #[test]
     fn the_first_class_that_fits_decides() {
         let (owner, member, other) = (Who::new(10, 20, &[]), Who::new(11, 1, &[2, 20]), Who::new(11, 1, &[2]));

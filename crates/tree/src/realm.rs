@@ -63,8 +63,8 @@ impl FileTree {
 mod tests {
     use super::*;
 
-    /// What is made, moved and linked in a realm is of it and stays there; a folder that becomes one
-    /// has all that is below it.
+    /// What is made, moved and linked in a realm is of it and stays there; a folder that becomes
+    /// one has all that is below it.
     #[test]
     fn what_is_in_a_realm_stays_there() {
         let mut tree = FileTree::empty();

@@ -40,7 +40,7 @@ impl OneVolume {
         self.find_qtrees(now);
     }
 
-    /// Finds the folders of all qtrees, and makes those that are not there: after a restore, for one.
+    /// Finds the folders of all qtrees, and makes those that are not there, as after a restore.
     pub(super) fn find_qtrees(&mut self, now: Span) {
         self.realms.clear();
         let Some(tree) = &mut self.tree else { return };

@@ -22,7 +22,7 @@ use ::nfs::{
 };
 use ::nfs::{mount, portmap, record};
 use block::{ObjectId, Span};
-use tree::{NodeId, NodeKind, Owned, Who};
+use tree::{NodeId, NodeKind, Ownership, Who};
 
 /// What a call led to.
 pub(super) enum Answered {
@@ -227,7 +227,7 @@ impl Service<'_> {
         let tree = if self.sees(Node::Made(volume, id)) { self.files.tree(volume) } else { Err(Status::Stale) };
         let placed = tree.and_then(|tree| {
             let info = tree.info(id).map_err(status_of)?;
-            let may = info.kind != NodeKind::File || Owned::from(&info).may_be_read(&self.who(volume));
+            let may = info.kind != NodeKind::File || Ownership::from(&info).may_be_read(&self.who(volume));
             if may { tree.place_read(id, at, len.into()).map_err(status_of) } else { Err(Status::Access) }
         });
         match placed {
@@ -266,7 +266,7 @@ impl Service<'_> {
             Ok(info) if info.kind == NodeKind::Folder => Err(Status::IsDirectory),
             Ok(_) if count != len || len == 0 => Err(Status::Invalid),
             Ok(info) => {
-                self.may_write(volume).and_then(|()| match Owned::from(&info).may_be_written(&self.who(volume)) {
+                self.may_write(volume).and_then(|()| match Ownership::from(&info).may_be_written(&self.who(volume)) {
                     true => Ok(()),
                     false => Err(Status::Access),
                 })

@@ -8,7 +8,7 @@ use crate::volume_files::{Until, status_of};
 use ::nfs::{CreateHow, Entry, FileHandle, Moment, Post, Reply, SetAttributes, SetMoment, Status, Wcc, WccAttributes};
 use block::{ObjectId, Span};
 use tree::permission::{EXECUTE, WRITE};
-use tree::{FileTree, NewNode, NodeId, NodeKind, Owned, SetDone, SetNode, TreeRefusal};
+use tree::{FileTree, NewNode, NodeId, NodeKind, Ownership, SetDone, SetNode, TreeRefusal};
 
 /// A folder that clients may make something in.
 type Place = (ObjectId, NodeId);
@@ -44,7 +44,7 @@ impl Service<'_> {
     /// what is others'. Where there is no such name, that is found later.
     fn check_gives_up(&self, (volume, folder): Place, name: &[u8]) -> Result<(), Status> {
         let tree = self.files.tree(volume)?;
-        let owned = Owned::from(&tree.info(folder).map_err(status_of)?);
+        let owned = Ownership::from(&tree.info(folder).map_err(status_of)?);
         let owner = tree.look_up(folder, name).and_then(|id| tree.info(id)).map(|info| info.uid);
         match owner {
             Ok(owner) if !owned.gives_up(&self.who(volume), owner) => Err(Status::Access),
@@ -101,7 +101,7 @@ impl Service<'_> {
         let (before, now, who) = (self.before(place), self.now, self.who(place.0));
         let set = set_of(set, now);
         let made = self.tree(place.0).and_then(|tree| {
-            let folder = Owned::from(&tree.info(place.1).map_err(status_of)?);
+            let folder = Ownership::from(&tree.info(place.1).map_err(status_of)?);
             let new = folder.endow(&who, new, &set);
             let node = tree.make(now, place.1, name, &new).map_err(status_of)?;
             let times = SetNode { size: None, mode: None, uid: None, gid: None, ..set };
@@ -225,7 +225,7 @@ impl Service<'_> {
         let (now, who) = (self.now, self.who(volume));
         let tree = self.tree(volume)?;
         let info = tree.info(id).map_err(status_of)?;
-        let mut set = Owned::from(&info).judge(&who, set, times_are_now).map_err(status_of)?;
+        let mut set = Ownership::from(&info).judge(&who, set, times_are_now).map_err(status_of)?;
         if info.kind == NodeKind::Link {
             // It may be asked for, and does not matter.
             set.mode = None;
@@ -294,7 +294,7 @@ impl Service<'_> {
         let tree = self.files.tree(volume)?;
         match tree.look_up(old, from.1).and_then(|id| tree.info(id)) {
             Ok(info) if info.kind == NodeKind::Folder && old != to.0.1 => {
-                if Owned::from(&info).may(&self.who(volume), WRITE) { Ok(()) } else { Err(Status::Access) }
+                if Ownership::from(&info).may(&self.who(volume), WRITE) { Ok(()) } else { Err(Status::Access) }
             }
             Ok(_) | Err(_) => Ok(()),
         }

@@ -7,7 +7,7 @@ use crate::volume_files::status_of;
 use ::nfs::{Attributes, Entry, FileHandle, FileKind, Moment, Status};
 use block::ObjectId;
 use tree::permission::{EXECUTE, READ, WRITE};
-use tree::{NodeId, Owned};
+use tree::{NodeId, Ownership};
 
 /// Bits of RFC 1813, `ACCESS3_*`.
 const MAY_READ: u32 = 1;
@@ -93,9 +93,9 @@ impl Service<'_> {
     }
 
     /// What permissions for a node go by.
-    pub(super) fn owned(&self, node: Node) -> Owned {
+    pub(super) fn owned(&self, node: Node) -> Ownership {
         let Attributes { mode, uid, gid, kind, .. } = self.attributes(node);
-        Owned { mode, uid, gid, is_folder: kind == FileKind::Directory }
+        Ownership { mode, uid, gid, is_folder: kind == FileKind::Directory }
     }
 
     /// Whether it is a folder, and the caller may do that with it, by its mode.
