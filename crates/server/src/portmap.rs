@@ -219,7 +219,8 @@ fn answer_datagram(came: &[u8], port: u16, out: &mut Vec<u8>) -> Result<(), XdrE
     let mut reader = Reader::new(came);
     let Called::Call(head) = rpc::read_call(&mut reader)? else { return Ok(()) };
     match (head.program, head.version) {
-        (portmap::PROGRAM, portmap::VERSION) if head.procedure != portmap::DUMP => {
+        (portmap::PROGRAM, portmap::VERSION) if head.procedure == portmap::DUMP => {}
+        (portmap::PROGRAM, portmap::VERSION) => {
             rpc::put_reply(out, head.xid, CallOutcome::Success);
             if put_result(head.procedure, &mut reader, Some(port), out)?.is_none() {
                 out.clear();
