@@ -18,11 +18,15 @@ pub enum Soak {
     /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of
     /// them
     Crash(Crash),
-    /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`)
+    /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`), and under files of
+    /// NFS clients (`kill_files.rs`)
     Kill(Kill),
     /// Documents nearly like fio's JSON, imported (`crates/fio/tests/suite/reading.rs`); `fuzz/`
     /// has a target for a fuzzer
     Import(Import),
+    /// Calls and replies of NFS, and records of files on volumes, damaged or of any bytes
+    /// (`crates/nfs/tests/wire.rs`, `crates/tree/src/fuzz.rs`); `fuzz/` has targets for a fuzzer
+    Nfs(Nfs),
     /// Values, lines of commands, queries and bodies of REST, read or refused: the properties of
     /// ontap and api, each with so many inputs; `fuzz/` has targets for a fuzzer
     Requests(Requests),
@@ -80,6 +84,21 @@ pub struct Import {
     documents: u32,
 }
 
+/// The options of `soak nfs`.
+#[derive(clap::Args)]
+pub struct Nfs {
+    /// How many inputs, of all properties together
+    #[arg(long, default_value_t = 10_000_000)]
+    inputs: u32,
+    /// What all inputs follow from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// The properties of `soak nfs`. The first two are given a client's bytes and a server's in each
+/// case.
+const NFS_READERS: [&str; 3] = ["any_bytes_are_survived", "damaged_messages_are_survived", "any_record_is_survived"];
+
 /// The options of `soak requests`.
 #[derive(clap::Args)]
 pub struct Requests {
@@ -122,6 +141,7 @@ impl Soak {
             Soak::Crash(crash) => crash.complete(&mut command),
             Soak::Kill(kill) => kill.complete(&mut command),
             Soak::Import(import) => import.complete(&mut command),
+            Soak::Nfs(nfs) => nfs.complete(&mut command),
             Soak::Requests(requests) => requests.complete(&mut command),
         }
         let status = command.stdin(Stdio::null()).status().context("run the soak")?;
@@ -169,6 +189,16 @@ impl Import {
     }
 }
 
+impl Nfs {
+    fn complete(&self, command: &mut Command) {
+        command.args(["test", "--release", "--package", "nfs", "--package", "tree", "--lib", "--test", "wire", "--"]);
+        // Two, two and one input a case.
+        let cases = self.inputs.div_ceil(5);
+        command.args(NFS_READERS).env("PROPTEST_CASES", cases.to_string());
+        command.env("PROPTEST_RNG_SEED", self.seed.to_string()).current_dir(root());
+    }
+}
+
 impl Requests {
     fn complete(&self, command: &mut Command) {
         command.args(["test", "--package", "api", "--package", "ontap", "--tests", "--"]).args(READERS);
@@ -179,7 +209,7 @@ impl Requests {
 
 impl Kill {
     fn complete(&self, command: &mut Command) {
-        command.args(["test", "--package", "seawall", "--test", "end_to_end", "kill::", "--"]);
+        command.args(["test", "--package", "seawall", "--test", "end_to_end", "--", "kill::", "kill_files::"]);
         // One after the other: a start is timed.
         command.args(["--nocapture", "--test-threads", "1"]);
         command.env("SEAWALL_KILLS", self.kills.to_string()).env("SEAWALL_KILL_SEED", self.seed.to_string());

@@ -71,6 +71,18 @@ pub enum Effect {
         /// The partition's number; 0 for the default one.
         partition: u32,
     },
+    /// The folder at the top of a volume is somebody else's, or others may do something there; what
+    /// is `None` stays.
+    Permit {
+        /// The volume.
+        object: ObjectId,
+        /// Owner.
+        user: Option<u32>,
+        /// Group.
+        group: Option<u32>,
+        /// Permissions, as Unix has them.
+        mode: Option<u32>,
+    },
     /// A volume has another place in its SVM's name space, or none:
     /// [`crate::Administration::junction`].
     Junction {
@@ -88,7 +100,7 @@ impl Effect {
             Effect::Restore { object, .. } | Effect::Offer { object, online: false } => Some(object),
             Effect::Resize { object, size, was } => (size < was).then_some(object),
             Effect::Make { .. } | Effect::Share { .. } | Effect::Rename { .. } | Effect::Offer { .. } => None,
-            Effect::Divide | Effect::Place { .. } | Effect::Junction { .. } => None,
+            Effect::Divide | Effect::Place { .. } | Effect::Junction { .. } | Effect::Permit { .. } => None,
         }
     }
 }

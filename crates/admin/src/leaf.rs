@@ -77,12 +77,17 @@ impl Errand<'_> {
         }
     }
 
-    /// Whether a name at the top of a volume is free of what clients made there.
+    /// Whether a name at the top of a volume or qtree is free of what clients made there.
     pub(super) fn check_free_of_files(&self, volume: ObjectId, path: &str) -> Result<(), AdminError> {
-        let name = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-        if !self.at.world.has_file(volume, name) {
+        let path = path.trim_start_matches('/');
+        if !self.at.world.has_file(volume, path) {
             return Ok(());
         }
+        let (folder, rest) = path.split_once('/').unwrap_or((path, ""));
+        let name = match self.registry.find_qtree(volume, folder) {
+            Some(_) => rest.split('/').next().unwrap_or_default(),
+            None => folder,
+        };
         let at = path_of(self.registry, volume).unwrap_or_default();
         let text = format!("{at}: clients made something named {name} there; choose another name, or remove it first");
         Err(Obstacle::FilesOfClients.told(text).given(name).about(at).into())

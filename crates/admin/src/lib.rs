@@ -63,7 +63,7 @@ pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
 pub use undo::{Touched, Undo};
 pub use workload::workload_name;
-pub use world::{Aggregate, At, FilesSeen, HourDone, MemoryPart, Named, ServerSeen, World};
+pub use world::{Aggregate, At, FilesSeen, HourDone, MemoryPart, Named, ServerSeen, Top, World};
 
 use block::{ObjectId, Time};
 use errand::{Assigned, Errand, list, path_of, whole};

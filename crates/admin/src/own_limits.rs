@@ -113,6 +113,9 @@ mod tests {
             volume: Query::exact("v"),
             vserver: None,
             size: None,
+            user: None,
+            group: None,
+            unix_permissions: None,
             qos_policy_group: Some(PolicyAssignment::Own(limits)),
             qos_adaptive_policy_group: None,
         }));

@@ -47,6 +47,7 @@ impl Errand<'_> {
     fn delete_qtree(&mut self, delete: &QtreeDelete) -> Result<Answer, AdminError> {
         let qtree = self.known_qtree(delete.vserver.as_ref(), &delete.volume, &delete.qtree)?;
         self.check_empty(qtree)?;
+        self.check_no_files(qtree)?;
         self.remove_object(qtree)?;
         Ok(Answer::default())
     }

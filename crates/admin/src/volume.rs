@@ -1,14 +1,14 @@
 //! `volume`: volumes. A volume bounds the sizes of its LUNs and files together.
 
 use super::{
-    AdminError, Answer, Assigned, Deed, Effect, Errand, FILES_BYTES, ObjectDetails, Obstacle, list, path_of, uuid_of,
-    whole,
+    AdminError, Answer, Assigned, Deed, Effect, Errand, FILES_BYTES, ObjectDetails, Obstacle, Top, list, path_of,
+    uuid_of, whole,
 };
 use crate::size::{new_volume_bytes, volume_bytes};
 use block::ObjectId;
 use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename, VolumeSize};
 use ontap::show::{DfRow, Listing, VolumeRow, size as size_text};
-use ontap::value::{JunctionPath, NewSize, ObjectName};
+use ontap::value::{Count, JunctionPath, NewSize, ObjectName, UnixPermissions};
 use qos::{Object, ObjectKind};
 
 /// The size of a volume that is made without one: ONTAP's own default.
@@ -38,6 +38,8 @@ impl Errand<'_> {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
                 let rows = volumes.map(|volume| (volume.id(), self.volume_row(volume)));
                 Ok(Answer::Rows(Listing::measured(rows, &selection, self.units, |volume, row| {
+                    let top = self.at.world.files(volume).top;
+                    row.top = top.map(|Top { user, group, mode }| (user, group, UnixPermissions::new(mode)));
                     row.used = self.used_in(volume);
                     row.available = row.size.saturating_sub(row.used);
                 })))
@@ -53,6 +55,7 @@ impl Errand<'_> {
         self.set_details(volume, ObjectDetails { created: self.at.date, ..ObjectDetails::default() });
         self.set_junction(volume, create.junction_path.as_ref())?;
         self.lead_to(Effect::Make { object: volume, size: FILES_BYTES });
+        self.permit(volume, (create.user, create.group, create.unix_permissions));
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.assign(volume, &Assigned { fixed, adaptive })?;
         Ok(Answer::default())
@@ -74,9 +77,19 @@ impl Errand<'_> {
             if let Some(size) = modify.size {
                 self.resize_volume(volume, size)?;
             }
+            self.permit(volume, (modify.user, modify.group, modify.unix_permissions));
             self.assign(volume, &Assigned { fixed, adaptive })?;
         }
         Ok(Deed::VolumesModified(volumes.len()).into())
+    }
+
+    /// Has the folder at a volume's top be whose it is said to be.
+    fn permit(&mut self, object: ObjectId, asked: (Option<Count>, Option<Count>, Option<UnixPermissions>)) {
+        let (user, group) = (asked.0.map(|count| count.0), asked.1.map(|count| count.0));
+        let mode = asked.2.map(UnixPermissions::mode);
+        if (user, group, mode) != (None, None, None) {
+            self.lead_to(Effect::Permit { object, user, group, mode });
+        }
     }
 
     /// A volume's new size; returns it.
@@ -126,7 +139,10 @@ impl Errand<'_> {
         let volume = self.known_volume(svm, delete.volume.as_str())?;
         self.check_empty(volume)?;
         self.check_no_snapshots(volume)?;
-        self.check_no_files(volume)?;
+        self.forced = delete.force.0;
+        if !self.forced {
+            self.check_no_files(volume)?;
+        }
         self.leave_partition(volume);
         self.lead_to(Effect::Remove { object: volume });
         self.remove_object(volume)?;
@@ -178,6 +194,7 @@ impl Errand<'_> {
             available: size,
             used: 0,
             junction_path: self.details(volume.id()).junction.map(|path| path.to_string()),
+            top: None,
             qos_policy_group,
             qos_adaptive_policy_group,
         }

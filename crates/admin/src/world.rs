@@ -24,13 +24,15 @@ pub trait World {
     /// Bytes that a LUN or file takes now, or what clients made on a volume.
     fn used(&self, leaf: ObjectId) -> u64;
 
-    /// What clients made on a volume; nothing where there are no clients.
+    /// What clients made on a volume; of a qtree, how much is at its top. Nothing where there are
+    /// no clients.
     fn files(&self, _volume: ObjectId) -> FilesSeen {
         FilesSeen::default()
     }
 
-    /// Whether clients made something of that name at the top of a volume.
-    fn has_file(&self, _volume: ObjectId, _name: &str) -> bool {
+    /// Whether clients made something of that name at the top of a volume or qtree: `NAME`,
+    /// `QTREE/NAME`.
+    fn has_file(&self, _volume: ObjectId, _path: &str) -> bool {
         false
     }
 
@@ -123,6 +125,19 @@ pub struct FilesSeen {
     pub count: u64,
     /// Bytes of data in them.
     pub bytes: u64,
+    /// Whose the folder at the top is; nothing where there are no clients.
+    pub top: Option<Top>,
+}
+
+/// Whose the folder at the top of a volume is, and who may do what there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Top {
+    /// Owner.
+    pub user: u32,
+    /// Group.
+    pub group: u32,
+    /// Permissions, as Unix has them.
+    pub mode: u32,
 }
 
 /// A server, and what was done since it began: sums of what there still is, and of everything.

@@ -179,6 +179,16 @@ pub fn put_exports(out: &mut Vec<u8>, exports: &[Exported]) {
     put_flag(out, false);
 }
 
+/// Appends the result of DUMP: clients, and what they mounted.
+pub fn put_mounts<'a>(out: &mut Vec<u8>, mounts: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
+    for (client, path) in mounts {
+        put_flag(out, true);
+        put_opaque(out, client);
+        put_opaque(out, path);
+    }
+    put_flag(out, false);
+}
+
 /// A linked list, as XDR has them: each member behind a mark that it is there.
 fn list<'a, T>(
     reader: &mut Reader<'a>,

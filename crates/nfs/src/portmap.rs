@@ -1,6 +1,6 @@
 //! The port mapper, version 2 (RFC 1833, section 3): which port a program listens at.
 
-use crate::xdr::{Reader, XdrError, put_u32};
+use crate::xdr::{Reader, XdrError, put_flag, put_u32};
 
 /// The number of the program.
 pub const PROGRAM: u32 = 100_000;
@@ -14,6 +14,8 @@ pub const SET: u32 = 1;
 pub const UNSET: u32 = 2;
 /// `PMAPPROC_GETPORT`: where does it listen; the result is the port, 0 for nowhere.
 pub const GET_PORT: u32 = 3;
+/// `PMAPPROC_DUMP`: everything that is known; the result is a list of [`put_all`].
+pub const DUMP: u32 = 4;
 /// The number of TCP in [`Mapping::protocol`].
 pub const TCP: u32 = 6;
 
@@ -45,6 +47,15 @@ impl Mapping {
             put_u32(out, word);
         }
     }
+}
+
+/// Appends the answer to [`DUMP`].
+pub fn put_all(out: &mut Vec<u8>, mappings: impl Iterator<Item = Mapping>) {
+    for mapping in mappings {
+        put_flag(out, true);
+        mapping.put(out);
+    }
+    put_flag(out, false);
 }
 
 /// Reads the answer to [`GET_PORT`]: `None` where the program listens nowhere.

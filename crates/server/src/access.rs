@@ -6,6 +6,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
+use tree::Who;
 
 /// The rules. None of them: everything is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,54 @@ pub struct AccessRule {
     pub keys: Vec<Pattern>,
     /// Reads only.
     pub read_only: bool,
+    /// Whom NFS clients are not taken for.
+    pub squash: Squash,
+}
+
+/// Which users of NFS clients are taken for nobody in particular, and who that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Squash {
+    /// Which.
+    pub whom: Squashed,
+    /// The user that they are.
+    pub uid: u32,
+    /// The group that they are in.
+    pub gid: u32,
+}
+
+/// Whose word is not taken, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Squashed {
+    /// Everybody is who he says.
+    Nobody,
+    /// Root is not, nor whoever says to be in its group.
+    Root,
+    /// Nobody is.
+    Everybody,
+}
+
+/// `nobody` and `nogroup`, as Linux has them.
+pub const NOBODY: u32 = 65_534;
+
+impl Default for Squash {
+    fn default() -> Squash {
+        Squash { whom: Squashed::Root, uid: NOBODY, gid: NOBODY }
+    }
+}
+
+impl Squash {
+    /// Whom somebody is taken for; `None` did not say who he is.
+    pub(crate) fn of(&self, said: Option<&Who>) -> Who {
+        let Some(said) = said.filter(|_| self.whom != Squashed::Everybody) else {
+            return Who::new(self.uid, self.gid, &[]);
+        };
+        let mut who = *said;
+        if self.whom == Squashed::Root {
+            who.uid = if who.uid == 0 { self.uid } else { who.uid };
+            who.groups_mut().iter_mut().filter(|gid| **gid == 0).for_each(|gid| *gid = self.gid);
+        }
+        who
+    }
 }
 
 /// A client, as far as it is known.
@@ -65,17 +114,38 @@ impl Access {
     /// What `caller` may do with the export of that full name: the most that any rule gives.
     pub(crate) fn grant(&self, caller: &Caller, export: &str) -> Grant {
         let Some(rules) = &self.rules else { return Grant::Write };
-        let gives = |rule: &&AccessRule| rule.admits(caller) && rule.exports.iter().any(|pattern| pattern.fits(export));
-        let mut given = rules.iter().filter(gives);
+        let mut given = rules.iter().filter(|rule| rule.gives(caller, export));
         match given.next() {
             None => Grant::Nothing,
             Some(first) if first.read_only && given.all(|rule| rule.read_only) => Grant::Read,
             Some(_) => Grant::Write,
         }
     }
+
+    /// Where clients may come from that an export is given to, as people write it; nothing where
+    /// anybody may.
+    pub(crate) fn networks(&self, export: &str) -> Vec<String> {
+        let fits = |rule: &&AccessRule| rule.exports.iter().any(|pattern| pattern.fits(export));
+        let rules: Vec<&AccessRule> = self.rules().iter().filter(fits).collect();
+        if rules.iter().any(|rule| rule.addresses.is_empty()) {
+            return Vec::new();
+        }
+        rules.iter().flat_map(|rule| &rule.addresses).map(Network::to_string).collect()
+    }
+
+    /// Whom users of `caller` are taken for there: of the rules that give it the one that takes the
+    /// word of most, the first such.
+    pub(crate) fn squash(&self, caller: &Caller, export: &str) -> Squash {
+        let rules = self.rules().iter().filter(|rule| rule.gives(caller, export));
+        rules.map(|rule| rule.squash).min_by_key(|squash| squash.whom).unwrap_or_default()
+    }
 }
 
 impl AccessRule {
+    fn gives(&self, caller: &Caller, export: &str) -> bool {
+        self.admits(caller) && self.exports.iter().any(|pattern| pattern.fits(export))
+    }
+
     fn admits(&self, caller: &Caller) -> bool {
         let from = self.addresses.is_empty() || self.addresses.iter().any(|network| network.holds(caller.address));
         let called = |pattern: &Pattern| caller.names.iter().any(|name| pattern.fits(name));
@@ -131,6 +201,16 @@ pub enum Network {
     Unix,
     /// From addresses that begin with so many bits of this one.
     Ip(IpAddr, u8),
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Network::Unix => f.write_str("unix"),
+            Network::Ip(address, bits) if *bits == if address.is_ipv4() { 32 } else { 128 } => address.fmt(f),
+            Network::Ip(address, bits) => write!(f, "{address}/{bits}"),
+        }
+    }
 }
 
 /// Text that is no network.
@@ -259,6 +339,43 @@ mod tests {
         assert_eq!(Access::default().grant(&caller("", &[]), db), Grant::Write);
         assert_eq!(Access::by_rules(Vec::new()).grant(&caller("", &[]), db), Grant::Nothing);
     }
+
+    /// Root and its group are others unless a rule says otherwise; of several rules that fit the
+    /// most lenient counts, whatever else it gives.
+    #[test]
+    fn root_is_taken_for_nobody_unless_a_rule_takes_its_word() {
+        let nobody = Who::new(NOBODY, NOBODY, &[]);
+        let squash = |whom| Squash { whom, uid: 7, gid: 8 };
+        let (root, user) = (Who::new(0, 0, &[5, 0]), Who::new(5, 0, &[]));
+        let usual = Squash::default();
+        assert_eq!((usual.of(Some(&root)), usual.of(None)), (Who::new(NOBODY, NOBODY, &[5, NOBODY]), nobody));
+        assert_eq!(squash(Squashed::Root).of(Some(&user)), Who::new(5, 8, &[]));
+        assert_eq!(
+            (squash(Squashed::Nobody).of(Some(&root)), squash(Squashed::Nobody).of(None)),
+            (root, Who::new(7, 8, &[]))
+        );
+        assert_eq!(squash(Squashed::Everybody).of(Some(&user)), Who::new(7, 8, &[]));
+        let rule = |address: &str, whom| AccessRule {
+            exports: vec!["s:/vol/v/*".into()],
+            addresses: vec![address.parse().unwrap()],
+            squash: squash(whom),
+            ..AccessRule::default()
+        };
+        let access = Access::by_rules(vec![
+            rule("10.0.0.0/8", Squashed::Everybody),
+            rule("10.1.0.0/16", Squashed::Root),
+            AccessRule { read_only: true, ..rule("10.1.1.1", Squashed::Nobody) },
+        ]);
+        for (address, whom) in
+            [("10.2.0.1", Squashed::Everybody), ("10.1.0.1", Squashed::Root), ("10.1.1.1", Squashed::Nobody)]
+        {
+            let caller = Caller { address: address.parse().ok(), ..Caller::default() };
+            assert_eq!(access.squash(&caller, "s:/vol/v/."), squash(whom), "{address}");
+            assert_eq!(access.squash(&caller, "s:/vol/w/."), usual);
+        }
+        assert_eq!(Access::default().squash(&Caller::default(), "s:/vol/v/."), usual);
+    }
+
     #[test]
     fn a_key_is_a_name_of_its_own() {
         let caller = |names: &[&str], key: Option<&str>| Caller {

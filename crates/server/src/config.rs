@@ -23,6 +23,7 @@
 //! All of it is checked when it is read. What the pool itself keeps (its layout, its cache, how
 //! policies are read) is in the `seawall.toml` in its folder.
 
+mod access;
 mod cache;
 mod link;
 mod rest;
@@ -31,10 +32,11 @@ mod words;
 
 pub use rest::RestConfig;
 
-use crate::access::{Access, AccessRule, Network, Pattern};
+use crate::access::Access;
 use crate::limits::{LimitsError, ServerLimits};
 use crate::link_meter::LinkSettings;
 use crate::listen::{Listen, ListenError};
+use crate::portmap::Portmap;
 use crate::starting::Latency;
 use crate::tls::{TlsFiles, TlsSource};
 use block::{Bytes, Span};
@@ -66,6 +68,8 @@ pub struct ServeConfig {
     pub listen: Vec<Listen>,
     /// Where to listen for NFS; nowhere without.
     pub nfs: Option<Listen>,
+    /// How NFS clients learn of the port; `None` for telling a port mapper that runs.
+    pub portmap: Option<Portmap>,
     /// Whether clients encrypt; `None` for what the addresses ask for.
     pub tls_mode: Option<TlsMode>,
     /// Certificates or keys.
@@ -214,7 +218,7 @@ struct File {
     pool: PoolTable,
     cache: cache::CacheTable,
     tls: Option<TlsTable>,
-    access: Option<Vec<AccessTable>>,
+    access: Option<Vec<access::AccessTable>>,
     limits: LimitsTable,
     log: LogSettings,
     audit: AuditTable,
@@ -261,20 +265,6 @@ enum ModeWord {
 enum NeedWord {
     Optional,
     Required,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AccessTable {
-    exports: Vec<String>,
-    #[serde(default)]
-    addresses: Vec<String>,
-    #[serde(default)]
-    certificates: Vec<String>,
-    #[serde(default)]
-    psk: Vec<String>,
-    #[serde(default)]
-    read_only: bool,
 }
 
 /// A field for each limit, all of them optional.
@@ -332,9 +322,10 @@ impl File {
             second_level,
             listen,
             nfs,
+            portmap: self.server.portmap,
             tls_mode,
             tls,
-            access: access(self.access)?,
+            access: access::checked(self.access)?,
             default_export: self.default_export,
             limits,
             log: self.log,
@@ -395,25 +386,6 @@ impl TlsTable {
         }
         Ok(Some(TlsFiles { certificate, key, client_authorities, client_certificate_optional, revocation_lists }))
     }
-}
-
-fn access(tables: Option<Vec<AccessTable>>) -> Result<Access, String> {
-    let Some(tables) = tables else { return Ok(Access::default()) };
-    let rules = tables.into_iter().enumerate().map(|(number, table)| {
-        if table.exports.is_empty() {
-            return Err(format!("access: rule {}: exports: name at least one, such as \"svm01:*\"", number + 1));
-        }
-        let networks = table.addresses.iter().map(|text| text.parse::<Network>()).collect::<Result<_, _>>();
-        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::from(text.as_str())).collect();
-        Ok(AccessRule {
-            exports: patterns(&table.exports),
-            addresses: networks.map_err(|error| format!("access: rule {}: addresses: {error}", number + 1))?,
-            certificates: patterns(&table.certificates),
-            keys: patterns(&table.psk),
-            read_only: table.read_only,
-        })
-    });
-    Ok(Access::by_rules(rules.collect::<Result<_, String>>()?))
 }
 
 /// `"64MiB"`.

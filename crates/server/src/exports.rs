@@ -9,6 +9,7 @@ use nbd::{BlockSizes, ExportInfo, ExportRefusal, TransmissionFlags};
 use nfs::{Moment, Verifier};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use tree::NodeId;
 
 /// A LUN or file that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) struct Exports {
     default: Option<String>,
     /// As NFS clients see it.
     folders: Folders,
+    /// Where NFS is spoken, as a port mapper tells it.
+    nfs_port: Option<u16>,
     /// What the ring's clock began at, since 1970.
     began: Span,
     /// When each was last written by NFS, since the server started.
@@ -44,6 +47,16 @@ impl Exports {
     /// None yet; the empty name stands for `default`. The ring's clock began so long after 1970.
     pub(crate) fn new(default: Option<String>, began: Span) -> Exports {
         Exports { default, began, ..Exports::default() }
+    }
+
+    /// The same, which NFS clients come to at that port.
+    pub(crate) fn at_port(self, nfs_port: Option<u16>) -> Exports {
+        Exports { nfs_port, ..self }
+    }
+
+    /// Where NFS clients come to.
+    pub(crate) fn nfs_port(&self) -> Option<u16> {
+        self.nfs_port
     }
 
     pub(crate) fn add(&mut self, export: Export) {
@@ -105,6 +118,11 @@ impl Exports {
     /// A volume has that name from now on.
     pub(crate) fn place_volume(&mut self, svm: &str, name: &str, volume: ObjectId) {
         self.folders.place_volume(svm, name, volume);
+    }
+
+    /// A volume has these qtrees: their names, and what they are among its files.
+    pub(crate) fn place_qtrees(&mut self, volume: ObjectId, qtrees: &[(String, NodeId)]) {
+        self.folders.place_qtrees(volume, qtrees);
     }
 
     /// A time of the ring's clock, since 1970.

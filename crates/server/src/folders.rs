@@ -5,6 +5,7 @@
 //!   svm01:  /  ──►  vol1/  ──►  lun1          the LUN or file svm01:/vol/vol1/lun1
 //!                          └──► qtree1/ ──► lun2
 //! ```
+//! At the top of a volume and in its qtrees files that clients made are beside them.
 //! A volume with a junction path is mounted by that, too. A folder is there as long as something is
 //! in it. Entries have the hash of their name for a
 //! cookie, so that a client may go on behind any of them whatever came or went meanwhile.
@@ -32,8 +33,9 @@ pub(crate) enum Node {
 pub(crate) struct Folder {
     /// The one that it is in; itself at the top.
     pub parent: Option<FolderId>,
-    /// The volume whose top it is: what clients made there is beside its entries.
-    pub volume: Option<ObjectId>,
+    /// The folder of a volume's files that it is, too: what clients made there is beside its
+    /// entries.
+    pub made: Option<(ObjectId, NodeId)>,
     pub entries: BTreeMap<u64, (String, Node)>,
 }
 
@@ -43,8 +45,10 @@ pub(crate) struct Folders {
     by_id: HashMap<FolderId, Folder>,
     /// The top of each SVM.
     tops: BTreeMap<String, FolderId>,
-    /// Where each volume is: its SVM, its name there, and its folder.
-    volumes: HashMap<ObjectId, (String, String, FolderId)>,
+    /// Where each volume is: its SVM, and its name there.
+    volumes: HashMap<ObjectId, (String, String)>,
+    /// Tops of volumes and qtrees.
+    made: BTreeMap<(ObjectId, NodeId), FolderId>,
     /// Volumes that have a place of their own in their SVM's name space.
     junctions: BTreeMap<ObjectId, Junction>,
 }
@@ -80,40 +84,84 @@ impl Folders {
         let id = FolderId(hash(&full(svm, &[name])));
         self.tops.insert(svm.into(), top);
         self.by_id.entry(top).or_default().entries.insert(cookie(name), (name.into(), Node::Folder(id)));
-        let folder = self.by_id.entry(id).or_default();
-        (folder.parent, folder.volume) = (Some(top), Some(volume));
-        self.volumes.insert(volume, (svm.into(), name.into(), id));
+        self.by_id.entry(id).or_default().parent = Some(top);
+        self.volumes.insert(volume, (svm.into(), name.into()));
+        self.set_made(id, (volume, NodeId::ROOT));
+    }
+
+    fn set_made(&mut self, id: FolderId, made: (ObjectId, NodeId)) {
+        self.by_id.entry(id).or_default().made = Some(made);
+        self.made.insert(made, id);
+    }
+
+    /// A volume has these qtrees and no others: their names, and what they are among its files.
+    pub(crate) fn place_qtrees(&mut self, volume: ObjectId, qtrees: &[(String, NodeId)]) {
+        self.take_made(volume, |node| node != NodeId::ROOT);
+        let Some((svm, name)) = self.volumes.get(&volume).cloned() else { return };
+        let top = FolderId(hash(&full(&svm, &[&name])));
+        for (qtree, node) in qtrees {
+            let id = FolderId(hash(&full(&svm, &[&name, qtree])));
+            self.by_id.entry(top).or_default().entries.insert(cookie(qtree), (qtree.clone(), Node::Folder(id)));
+            self.by_id.entry(id).or_default().parent = Some(top);
+            self.set_made(id, (volume, *node));
+        }
     }
 
     /// A volume is not there any more, or not by that name.
     pub(crate) fn take_volume(&mut self, volume: ObjectId) {
-        let Some((svm, name, id)) = self.volumes.remove(&volume) else { return };
-        let Some(folder) = self.by_id.get_mut(&id) else { return };
-        folder.volume = None;
-        if folder.entries.is_empty() {
-            self.remove(&svm, &name);
+        self.take_made(volume, |_| true);
+        self.volumes.remove(&volume);
+    }
+
+    /// Folders of a volume's files are none any more, and not there if nothing else is in them.
+    fn take_made(&mut self, volume: ObjectId, which: impl Fn(NodeId) -> bool) {
+        let first = (volume, NodeId { number: 0, generation: 0 });
+        let of_volume = self.made.range(first..).take_while(|((other, _), _)| *other == volume);
+        let gone: Vec<(NodeId, FolderId)> =
+            of_volume.map(|((_, node), id)| (*node, *id)).filter(|(node, _)| which(*node)).collect();
+        for (node, id) in gone {
+            self.made.remove(&(volume, node));
+            if let Some(folder) = self.by_id.get_mut(&id) {
+                folder.made = None;
+            }
+            self.take_empty(id);
         }
     }
 
-    /// The folder at the top of a volume.
-    pub(crate) fn top_of(&self, volume: ObjectId) -> Option<FolderId> {
-        self.volumes.get(&volume).map(|(.., id)| *id)
+    /// A folder in which nothing is goes, and then those above it.
+    fn take_empty(&mut self, id: FolderId) {
+        let Some(folder) = self.by_id.get(&id) else { return };
+        if !folder.entries.is_empty() || folder.made.is_some() {
+            return;
+        }
+        match folder.parent {
+            Some(above) => {
+                if let Some(above) = self.by_id.get_mut(&above) {
+                    above.entries.retain(|_, (_, node)| *node != Node::Folder(id));
+                }
+                self.by_id.remove(&id);
+                self.take_empty(above);
+            }
+            None => {
+                self.by_id.remove(&id);
+                self.tops.retain(|_, top| *top != id);
+            }
+        }
+    }
+
+    /// The folder that a folder of a volume's files is.
+    pub(crate) fn folder_of(&self, volume: ObjectId, node: NodeId) -> Option<FolderId> {
+        self.made.get(&(volume, node)).copied()
     }
 
     /// It is not there any more, nor are the folders that are empty without it.
     pub(crate) fn remove(&mut self, svm: &str, path: &str) {
         let names: Vec<&str> = names(path).collect();
-        for count in (1..=names.len()).rev() {
-            let (own, above) = names[..count].split_last().expect("there is a name");
-            let id = FolderId(hash(&full(svm, above)));
-            let Some(folder) = self.by_id.get_mut(&id) else { return };
-            folder.entries.remove(&cookie(own));
-            if !folder.entries.is_empty() || folder.volume.is_some() {
-                return;
-            }
-            self.by_id.remove(&id);
-        }
-        self.tops.remove(svm);
+        let Some((own, above)) = names.split_last() else { return };
+        let id = FolderId(hash(&full(svm, above)));
+        let Some(folder) = self.by_id.get_mut(&id) else { return };
+        folder.entries.remove(&cookie(own));
+        self.take_empty(id);
     }
 
     pub(crate) fn get(&self, id: FolderId) -> Option<&Folder> {
@@ -179,7 +227,7 @@ impl Folders {
     /// Everything below a folder, until `look` says that it has seen enough.
     pub(crate) fn any(&self, id: FolderId, look: &mut impl FnMut(ObjectId) -> bool) -> bool {
         self.by_id.get(&id).is_some_and(|folder| {
-            folder.volume.is_some_and(&mut *look)
+            folder.made.is_some_and(|(volume, _)| look(volume))
                 || folder.entries.values().any(|(_, node)| match *node {
                     Node::File(object) => look(object),
                     Node::Made(..) => false,

@@ -3,6 +3,7 @@
 use crate::access::Access;
 use crate::link_meter::LinkSettings;
 use crate::listen::{Listen, ListenError, Listener};
+use crate::portmap::Portmap;
 use crate::starting::{Latency, StartError};
 use crate::tls::Tls;
 use block::Span;
@@ -39,6 +40,8 @@ pub struct Front {
     pub link: LinkSettings,
     /// Where to listen for NFS, which is never encrypted.
     pub nfs: Vec<Listen>,
+    /// How NFS clients learn of the port.
+    pub portmap: Portmap,
     /// How long after 1970 this is, for dates and to tell this life of the server from others.
     pub since_1970: Span,
 }
@@ -71,7 +74,21 @@ impl Front {
             listen.tls_mode(self.clear(), false).map_err(ListenError::of_nfs)?;
             Ok(format!("{listen} (NFS)"))
         };
-        Ok(self.listen.iter().map(told).chain(self.nfs.iter().map(nfs)).collect::<Result<_, ListenError>>()?)
+        let all_nfs = self.all_nfs();
+        Ok(self.listen.iter().map(told).chain(all_nfs.iter().map(nfs)).collect::<Result<_, ListenError>>()?)
+    }
+
+    /// Where calls of NFS are answered, and those of a port mapper: at its port, too, if that is
+    /// asked for.
+    fn all_nfs(&self) -> Vec<Listen> {
+        let mapper = |listen: &Listen| match listen {
+            Listen::Tcp(address) if self.portmap == Portmap::Serve => {
+                let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+                Some(Listen::Tcp(format!("{host}:{}", ::nfs::portmap::PORT)))
+            }
+            Listen::Tcp(_) | Listen::Unix(_) => None,
+        };
+        self.nfs.iter().cloned().chain(self.nfs.iter().filter_map(mapper)).collect()
     }
 
     /// What was said of clear text: NFS is not encrypted, so beyond this machine it has to be
@@ -100,7 +117,8 @@ impl Front {
             Ok((listener, mode))
         });
         let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
-        let nfs = self.nfs.iter().map(|listen| {
+        let all_nfs = self.all_nfs();
+        let nfs = all_nfs.iter().map(|listen| {
             let listener = listen.open().map_err(ListenError::of_nfs)?;
             listener.tls_mode(self.clear(), false).map_err(ListenError::of_nfs)?;
             Ok(listener)
@@ -121,6 +139,11 @@ pub(crate) fn with_mode(address: &str, mode: TlsMode) -> String {
 }
 
 impl Doors {
+    /// Where NFS clients come to.
+    pub(crate) fn nfs_port(&self) -> Option<u16> {
+        self.nfs.first().and_then(Listener::socket_address).map(|address| address.port())
+    }
+
     /// Whether any connection may be encrypted.
     pub(crate) fn encrypts(&self) -> bool {
         self.listeners.iter().any(|(_, mode)| *mode != TlsMode::Off)

@@ -130,6 +130,13 @@ pub(crate) struct Listener {
     is_local: bool,
 }
 
+impl Listener {
+    /// Its address; none of a Unix socket.
+    pub(crate) fn socket_address(&self) -> Option<SocketAddr> {
+        self.address.parse().ok()
+    }
+}
+
 impl Listen {
     /// Whether clients there may or must encrypt, found out without listening.
     pub(crate) fn tls_mode(&self, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {

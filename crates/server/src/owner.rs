@@ -135,7 +135,7 @@ pub(crate) struct Owner {
 
 impl Owner {
     pub(crate) fn new(io: Io, doors: Doors, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
-        let port = io.port();
+        let (port, nfs_port) = (io.port(), doors.nfs_port());
         let settings = qos::Settings::default();
         let buffers = limits.receive_buffers(doors.encrypts());
         let accepting = |(mut listener, protocol): (Listener, Protocol)| {
@@ -148,7 +148,7 @@ impl Owner {
         Owner {
             port,
             gate: Gate::new(Served::default(), settings),
-            exports: Exports::new(doors.default_export, began),
+            exports: Exports::new(doors.default_export, began).at_port(nfs_port),
             files: AllFiles::new(&io),
             access: doors.access,
             tls: doors.tls,

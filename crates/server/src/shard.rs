@@ -6,8 +6,9 @@ use crate::exports::Export;
 use crate::front::{Front, with_mode};
 use crate::limits::ServerLimits;
 use crate::link_meter::LinkSettings;
-use crate::listen::Listen;
+use crate::listen::{Listen, ListenError, Listener};
 use crate::owner::{Connected, Owner};
+use crate::portmap::{Datagrams, Portmap, Registration};
 use crate::starting::StartError;
 use crate::volume_files::AllFiles;
 use admin::{CacheMemory, CacheSeen, FilesSeen, Junction, LinkSeen, MemoryPart, Noticed, SecondSeen};
@@ -21,7 +22,7 @@ use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::vec::IntoIter;
 use store::{MappedPool, MappedVolumes, SecondPlace};
-use tree::FileTree;
+use tree::{FileTree, SetNode};
 use uring::{Backend, Io, IoSettings, Waker, usage};
 
 /// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring
@@ -151,17 +152,23 @@ pub(crate) enum Order {
         object: ObjectId,
         size: u64,
     },
-    /// A volume is there, by that name, with room for so many bytes of files.
+    /// A volume is there, by that name, with room for so many bytes of files, and these qtrees.
     Volume {
         object: ObjectId,
         svm: String,
         volume: String,
         limit: u64,
+        qtrees: Vec<(ObjectId, String)>,
     },
     /// A volume has these files, and clients may have them.
     Files {
         object: ObjectId,
         tree: Box<FileTree>,
+    },
+    /// Set whose the folder at a volume's top is.
+    SetTop {
+        volume: ObjectId,
+        set: SetNode,
     },
     /// Read bytes of a volume's tree.
     ReadTree {
@@ -255,6 +262,8 @@ pub struct Shard {
     longest: u32,
     cache: Option<CacheMemory>,
     thread: Option<JoinHandle<()>>,
+    /// The port mapper knows of us as long, or we answer for it.
+    _told: (Option<Registration>, Option<Datagrams>),
 }
 
 impl Shard {
@@ -272,11 +281,17 @@ impl Shard {
     /// The addresses cannot be listened on, or the ring cannot be opened.
     pub fn start_behind(front: Front, limits: ServerLimits, mut settings: IoSettings) -> Result<Shard, StartError> {
         front.check_cpu()?;
-        let cpu = front.cpu;
+        let (cpu, portmap) = (front.cpu, front.portmap);
         let doors = front.open()?;
         let listening = doors.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode));
         let listening =
             listening.chain(doors.nfs.iter().map(|listener| format!("{} (NFS)", listener.address))).collect();
+        let nfs = doors.nfs.first().and_then(Listener::socket_address);
+        let datagrams = nfs.filter(|_| portmap == Portmap::Serve).map(|at| {
+            let failed = |error| ListenError::Nfs(format!("{}:{} (UDP)", at.ip(), ::nfs::portmap::PORT), error);
+            Datagrams::serve(at.ip(), at.port()).map_err(failed)
+        });
+        let datagrams = datagrams.transpose()?;
         let limits = limits.within(&settings, doors.listeners.len() + doors.nfs.len(), doors.encrypts());
         let longest = limits.longest();
         let cache = doors.cache.map(|cache| CacheMemory { memory: cache.memory, page: Bytes(cache.page.into()) });
@@ -296,7 +311,10 @@ impl Shard {
         };
         let thread = std::thread::Builder::new().name("shard".into()).spawn(body)?;
         let (waker, backend) = is_made.recv().map_err(|_| ShardGone)??;
-        Ok(Shard { orders: Some(orders), waker, backend, listening, longest, cache, thread: Some(thread) })
+        let registration = nfs.filter(|_| portmap == Portmap::Register);
+        let _told = (registration.and_then(|at| Registration::with_local(at.port())), datagrams);
+        let (orders, thread) = (Some(orders), Some(thread));
+        Ok(Shard { orders, waker, backend, listening, longest, cache, thread, _told })
     }
 
     /// What the thread's I/O runs on.

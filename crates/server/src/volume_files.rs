@@ -7,10 +7,14 @@
 //! ```
 //! A command is a request of the volume like any other: ceilings and floors hold for it.
 
+mod qtrees;
 mod reading;
 
+use qtrees::Qtree;
 pub(crate) use reading::ShardReader;
 
+use crate::mounts::Mounts;
+use crate::repeats::Repeats;
 use ::nfs::{Attributes, FileKind, Moment, Status, Verifier};
 use block::{Buf, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time};
 use qos::Gate;
@@ -32,6 +36,9 @@ pub(crate) struct OneVolume {
     pub online: bool,
     /// Bytes that its files may take.
     limit: u64,
+    qtrees: Vec<Qtree>,
+    /// Whose requests are whose, by the folder that is the qtree's.
+    realms: HashMap<u32, ObjectId>,
     /// Its files; nothing while they are read, or where they are damaged.
     pub tree: Option<Box<FileTree>>,
     /// How often they were read anew since the server began.
@@ -89,6 +96,10 @@ pub(crate) struct AllFiles {
     /// Who waits for all of a volume to be durable: for that record.
     settling: Vec<(ObjectId, u64, Sender<()>)>,
     ended: Vec<TailEnded>,
+    /// Who has mounted what.
+    pub mounts: Mounts,
+    /// What is not done twice.
+    pub repeats: Repeats,
 }
 
 impl AllFiles {
@@ -104,26 +115,38 @@ impl AllFiles {
         usize::from(self.reserve.is_some()) + self.buffers_out
     }
 
-    /// A volume is there, by that name, with so much room.
-    pub(crate) fn place(&mut self, volume: ObjectId, name: String, limit: u64) {
+    /// A volume is there, by that name, with so much room, and these qtrees; `now` is the time
+    /// since 1970.
+    pub(crate) fn place(
+        &mut self,
+        now: Span,
+        volume: ObjectId,
+        (name, limit): (String, u64),
+        qtrees: Vec<(ObjectId, String)>,
+    ) {
         let found = self.volumes.entry(volume).or_insert_with(|| OneVolume {
             name: String::new(),
             online: false,
             limit: 0,
+            qtrees: Vec::new(),
+            realms: HashMap::new(),
             tree: None,
             readings: 0,
             waiting: Vec::new(),
         });
         (found.name, found.limit) = (name, limit);
         found.tree.iter_mut().for_each(|tree| tree.set_limit(limit));
+        found.set_qtrees(now, qtrees);
+        self.touched.insert(volume);
     }
 
-    /// Its files are there, and clients may have them.
-    pub(crate) fn begin(&mut self, volume: ObjectId, mut tree: Box<FileTree>) {
+    /// Its files are there, and clients may have them; `now` is the time since 1970.
+    pub(crate) fn begin(&mut self, now: Span, volume: ObjectId, mut tree: Box<FileTree>) {
         let Some(found) = self.volumes.get_mut(&volume) else { return };
         tree.set_limit(found.limit);
         found.readings += 1;
         (found.tree, found.online) = (Some(tree), true);
+        found.find_qtrees(now);
         self.touched.insert(volume);
     }
 
@@ -412,6 +435,9 @@ pub(crate) fn status_of(refusal: TreeRefusal) -> Status {
         TreeRefusal::NoSpace => Status::NoSpace,
         TreeRefusal::TooManyLinks => Status::TooManyLinks,
         TreeRefusal::TooBig => Status::TooBig,
+        TreeRefusal::NotOwner => Status::NotOwner,
+        TreeRefusal::Forbidden => Status::Access,
+        TreeRefusal::OtherRealm => Status::CrossDevice,
         TreeRefusal::Busy => Status::Jukebox,
         TreeRefusal::Failed => Status::Io,
     }

@@ -3,6 +3,7 @@
 use crate::MappedVolumes;
 use block::{Bytes, Completion, Fault, ObjectId, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use map::{Agreed, Ended, Owned, Steps, What};
+use std::collections::HashMap;
 
 /// The LUNs of a pool. Until its maps are there, all are gone.
 #[derive(Default)]
@@ -10,6 +11,10 @@ pub struct Served {
     volumes: Option<Box<MappedVolumes>>,
     /// Refused before there were any.
     refused: Vec<Completion>,
+    /// What is accounted by a name of its own and is in another's tree: the tree's object.
+    within: HashMap<ObjectId, ObjectId>,
+    /// By what names requests came that are under way there, by their tags.
+    renamed: HashMap<u64, ObjectId>,
 }
 
 impl Served {
@@ -23,8 +28,14 @@ impl Served {
         self.volumes.iter_mut().for_each(|volumes| volumes.open(object));
     }
 
+    /// Serves requests for `object` in the tree of another one, as long as that is served.
+    pub fn open_within(&mut self, object: ObjectId, tree: ObjectId) {
+        self.within.insert(object, tree);
+    }
+
     /// Stops serving `object`: what waits completes as gone, what is under way completes as usual.
     pub fn close(&mut self, now: Time, object: ObjectId) {
+        self.within.retain(|_, tree| *tree != object);
         self.volumes.iter_mut().for_each(|volumes| volumes.close(now, object));
     }
 
@@ -101,9 +112,22 @@ impl Target for Served {
         self.volumes.as_ref().map_or(nothing, |volumes| volumes.traits())
     }
 
-    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+    fn submit(&mut self, now: Time, mut request: Request) -> Submitted {
+        let (tag, object) = (request.tag, request.object);
+        let tree = self.within.get(&object).copied();
         match &mut self.volumes {
-            Some(volumes) => volumes.submit(now, request),
+            Some(volumes) => {
+                request.object = tree.unwrap_or(object);
+                match volumes.submit(now, request) {
+                    Submitted::Full(request) => Submitted::Full(Request { object, ..request }),
+                    taken => {
+                        if tree.is_some() {
+                            self.renamed.insert(tag, object);
+                        }
+                        taken
+                    }
+                }
+            }
             None => {
                 self.refused.push(Completion::refuse(request, now, Fault::Gone));
                 Submitted::Taken(Ticket(0))
@@ -113,7 +137,13 @@ impl Target for Served {
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
         out.append(&mut self.refused);
+        let first = out.len();
         self.volumes.iter_mut().for_each(|volumes| volumes.poll(now, out));
+        if !self.renamed.is_empty() {
+            for completion in &mut out[first..] {
+                completion.object = self.renamed.remove(&completion.tag).unwrap_or(completion.object);
+            }
+        }
     }
 
     fn next_wakeup(&self) -> Wakeup {

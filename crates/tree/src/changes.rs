@@ -89,7 +89,11 @@ impl FileTree {
             changed: now,
             verifier: new.verifier,
         };
+        let realm = self.known(folder)?.realm;
         self.change(&Item::Node { number, info, next: crate::node::FIRST_COOKIE, target: new.target });
+        if let Some(node) = self.state.nodes.get_mut(&number) {
+            node.realm = realm;
+        }
         self.add_entry(folder.number, name, number);
         self.touch_folder(now, folder.number, i64::from(is_folder));
         self.reserve();
@@ -135,6 +139,7 @@ impl FileTree {
         self.admit()?;
         let (cookie, number) = self.entry(from.0, from.1)?;
         check_name(to.1)?;
+        self.check_realm(from.0, to.0)?;
         let (old, new) = (from.0.number, to.0.number);
         let replaced = self.known_folder(to.0)?.find(to.1);
         if replaced.is_some_and(|(_, other)| other == number) {
@@ -183,6 +188,7 @@ impl FileTree {
         self.admit()?;
         self.check_free(folder, name)?;
         let info = self.known(node)?.info;
+        self.check_realm(node, folder)?;
         match info.kind {
             NodeKind::Folder => return Err(TreeRefusal::IsFolder),
             _ if info.links >= LINKS_MAX => return Err(TreeRefusal::TooManyLinks),

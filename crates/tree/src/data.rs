@@ -5,6 +5,7 @@ use crate::file_tree::FileTree;
 use crate::item::Item;
 use crate::limits::{FILE_BYTES_MAX, HOLE_AT, HOLE_BYTES, PAGE_BYTES};
 use crate::node::{Content, NodeId, NodeKind};
+use crate::permission::without_privilege;
 use crate::refusal::TreeRefusal;
 use block::Span;
 
@@ -95,6 +96,18 @@ impl FileTree {
             let info = &mut found.info;
             info.size = info.size.max(at + piece.len);
             (info.modified, info.changed) = (now, now);
+            self.dirty.insert(node.number);
+        }
+    }
+
+    /// A file was written by somebody who is not root: it does not run as its owner any more.
+    pub fn drop_privilege(&mut self, node: NodeId) {
+        let Ok(found) = self.known(node) else { return };
+        let mode = without_privilege(found.info.mode);
+        if mode != found.info.mode
+            && let Some(found) = self.state.nodes.get_mut(&node.number)
+        {
+            found.info.mode = mode;
             self.dirty.insert(node.number);
         }
     }

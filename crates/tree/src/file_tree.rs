@@ -213,6 +213,7 @@ impl FileTree {
     pub(crate) fn admit(&self) -> Result<(), TreeRefusal> {
         match () {
             () if self.failed => Err(TreeRefusal::Failed),
+            () if self.starved && self.journal.faults > 0 => Err(TreeRefusal::Busy),
             () if self.starved => Err(TreeRefusal::NoSpace),
             // What is pending, what is begun beside it, and as much for what ends meanwhile.
             () if self.pending.len() > PENDING_BYTES_MAX || self.journal.room() < 3 * RECORD_BYTES_MAX as u64 => {

@@ -9,6 +9,10 @@ use block::Fault;
 /// image has, so that images cost about as much as records.
 const IMAGE_DUE: (u64, u64) = (256 << 10, 4 << 20);
 
+/// How often a record that the storage failed for is tried again, with a tick each: for ten
+/// seconds.
+const FAULTS_MAX: u32 = 20;
+
 /// Where the log is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Journal {
@@ -29,6 +33,8 @@ pub(crate) struct Journal {
     flight: Option<Vec<u8>>,
     /// It has to be written once more.
     again: bool,
+    /// How often the storage failed for it.
+    pub faults: u32,
 }
 
 impl Journal {
@@ -103,11 +109,58 @@ impl FileTree {
                 self.journal.at += len;
                 self.journal.used += len;
                 self.journal.durable = self.journal.sequence;
+                self.journal.faults = 0;
                 self.space.settle(self.journal.durable);
             }
             // Nothing of it was written: it is tried again with the next tick.
             Err(Fault::NoSpace | Fault::NoMemory) => (self.starved, self.journal.again) = (true, true),
+            // The same bytes at the same place: whether some of it was written does not matter.
+            Err(_) if self.journal.faults < FAULTS_MAX => {
+                self.journal.faults += 1;
+                (self.starved, self.journal.again) = (true, true);
+            }
             Err(_) => self.failed = true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refusal::TreeRefusal;
+    use crate::{NewNode, NodeId, NodeKind};
+    use block::Span;
+
+    /// A record that the storage fails for is written again with each tick, the same at the same
+    /// place, and what waits for it is durable when it succeeds; after twenty times in a row
+    /// nothing is changed any more.
+    #[test]
+    fn a_record_is_tried_again() {
+        let mut tree = FileTree::empty();
+        let new = NewNode { kind: NodeKind::File, mode: 0, uid: 0, gid: 0, verifier: 0, target: b"" };
+        let make = |tree: &mut FileTree, name: &[u8]| tree.make(Span::SECOND, NodeId::ROOT, name, &new);
+        let round = |tree: &mut FileTree, result| {
+            tree.tick();
+            tree.advance();
+            let Some(TreeCommand::Write { token, at, bytes, .. }) = tree.next_command() else { panic!("a record") };
+            tree.done(token, result);
+            (at, bytes)
+        };
+        make(&mut tree, b"one").unwrap();
+        let record = tree.want();
+        let first = round(&mut tree, Err(Fault::Io));
+        assert_eq!(make(&mut tree, b"two"), Err(TreeRefusal::Busy));
+        for _ in 1..FAULTS_MAX {
+            assert!(round(&mut tree, Err(Fault::Io)) == first);
+        }
+        assert!(!tree.has_failed() && tree.durable() < record);
+        assert!(round(&mut tree, Ok(())) == first && tree.durable() == record);
+        make(&mut tree, b"two").unwrap();
+        for _ in 0..=FAULTS_MAX {
+            assert!(!tree.has_failed());
+            round(&mut tree, Err(Fault::Io));
+        }
+        assert!(tree.has_failed());
+        assert_eq!(make(&mut tree, b"three"), Err(TreeRefusal::Failed));
     }
 }

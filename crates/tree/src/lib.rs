@@ -11,6 +11,8 @@
 //!                                        ├ image      everything, written beside later records
 //!                                        ├ space      which pages come next
 //!                                        ├ clearing   pages that came free, until they are given out again
+//!                                        ├ realm      folders at the top whose contents stay apart
+//!                                        ├ permission who may do what; whoever asks for a change is judged before
 //!                                        └ check      whether all of it fits together
 //! ```
 //! What holds at every moment, whatever is lost:
@@ -29,12 +31,15 @@ mod clearing;
 mod data;
 mod extents;
 mod file_tree;
+pub mod fuzz;
 mod image;
 mod item;
 mod journal;
 pub mod limits;
 mod look;
 mod node;
+pub mod permission;
+mod realm;
 mod record;
 mod recover;
 mod refusal;
@@ -50,6 +55,7 @@ pub use data::FilePiece;
 pub use file_tree::{FileTree, TreeCommand};
 pub use look::EntrySeen;
 pub use node::{NodeId, NodeInfo, NodeKind};
+pub use permission::{Ownership, Who};
 pub use recover::{TreeError, TreeMedia};
 pub use refusal::TreeRefusal;
 pub use tails::TailEnded;

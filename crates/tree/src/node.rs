@@ -65,6 +65,8 @@ pub struct NodeInfo {
 pub(crate) struct Node {
     pub info: NodeInfo,
     pub content: Content,
+    /// The number of the folder at the top whose realm it is in, 0 for none; not on the disk.
+    pub realm: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +140,7 @@ impl Node {
             NodeKind::Folder => Content::Folder(Folder::default()),
             NodeKind::Link => Content::Link(target.into()),
         };
-        Node { info, content }
+        Node { info, content, realm: 0 }
     }
 
     pub fn folder(&self) -> Option<&Folder> {

@@ -36,6 +36,15 @@ pub enum TreeRefusal {
     /// More than [`crate::limits::FILE_BYTES_MAX`].
     #[error("the file would be longer than 16 TiB")]
     TooBig,
+    /// It belongs to somebody else.
+    #[error("only its owner may do that")]
+    NotOwner,
+    /// The mode forbids it.
+    #[error("permission denied")]
+    Forbidden,
+    /// It would go from one realm to another.
+    #[error("it cannot be moved or linked from one qtree to another")]
+    OtherRealm,
     /// Too much is under way; the same may be asked again.
     #[error("too much is under way; try again")]
     Busy,

@@ -13,7 +13,7 @@ use ontap::catalogue::{
     CloneCommand, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeMount,
     VolumeRename, VolumeUnmount,
 };
-use ontap::value::{JunctionPath, NewSize, ObjectName, Query, SizeUnit, UnitSize};
+use ontap::value::{JunctionPath, NewSize, ObjectName, Query, SizeUnit, Switch, UnitSize};
 use qos::ObjectKind;
 
 /// Volumes.
@@ -139,6 +139,9 @@ impl Resource for Volumes {
             aggregate: None,
             size: size_in(body, "size")?,
             junction_path,
+            user: None,
+            group: None,
+            unix_permissions: None,
             qos_policy_group: policy.fixed,
             qos_adaptive_policy_group: policy.adaptive,
         }))])
@@ -159,6 +162,9 @@ impl Resource for Volumes {
                 volume: Query::exact(volume.as_str()),
                 vserver: vserver.clone(),
                 size: size.map(NewSize::Is),
+                user: None,
+                group: None,
+                unix_permissions: None,
                 qos_policy_group: policy.fixed,
                 qos_adaptive_policy_group: policy.adaptive,
             })));
@@ -182,7 +188,7 @@ impl Resource for Volumes {
 
     fn delete(&self, view: &View<'_>, item: ObjectId) -> Result<Vec<Command>, Problem> {
         let (volume, vserver) = (view.object_name(item)?, view.svm_name(item)?);
-        Ok(vec![Command::Volume(VolumeCommand::Delete(VolumeDelete { volume, vserver }))])
+        Ok(vec![Command::Volume(VolumeCommand::Delete(VolumeDelete { volume, vserver, force: Switch(false) }))])
     }
 }
 

@@ -8,7 +8,7 @@ use api::{Cluster, Rest, RestSettings, USERS_FILE, UsersDesk};
 use block::{Bytes, Span};
 use server::{
     Audit, Control, ControlSocket, EVENTS_FILE, Events, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat,
-    LogSettings, ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
+    LogSettings, Portmap, ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
 };
 use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
@@ -223,6 +223,7 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
     Front {
         listen: config.listen.clone(),
         nfs: config.nfs.iter().cloned().collect(),
+        portmap: config.portmap.unwrap_or(Portmap::Register),
         since_1970: Span::from_nanos(date::since_1970().as_nanos() as u64),
         inherited: Vec::new(),
         tls_mode: config.tls_mode,

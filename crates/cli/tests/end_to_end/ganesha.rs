@@ -3,86 +3,45 @@
 //! That takes root.
 
 use crate::requires::{client, requires, skip};
-use crate::running::{Ended, Running, run};
+use crate::running::{Ended, run};
 use crate::scratch::Scratch;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
+#[path = "../../../server/tests/support/ganesha.rs"]
+mod peer;
+
 /// The server, in its network.
 struct Ganesha {
-    running: Running,
+    peer: peer::Ganesha,
     scratch: Scratch,
 }
-
-/// What runs in the network: its loopback, a port mapper with a `/run` of its own, the server.
-const SCRIPT: &str = r#"
-set -e
-mount -t tmpfs none /run
-mkdir /run/rpcbind
-ip link set lo up
-rpcbind -w -f &
-until rpcinfo -p 127.0.0.1 >/dev/null 2>&1; do :; done
-exec ganesha.nfsd -F -f "$1/ganesha.conf" -p "$1/pid" -L "$1/log" -N NIV_WARN
-"#;
 
 impl Ganesha {
     /// Starts it, and waits until it answers; `None` where it may not be.
     fn start() -> Option<Ganesha> {
-        let may = Command::new("unshare").args(["--net", "--mount", "true"]).output();
-        if !may.is_ok_and(|may| may.status.success()) {
-            skip("a network of one's own takes root");
-            return None;
-        }
         let scratch = Scratch::new();
-        for folder in ["export", "recovery"] {
-            std::fs::create_dir(scratch.join(folder)).unwrap();
-        }
-        let (export, recovery) = (scratch.join("export"), scratch.join("recovery"));
-        let plugins = find_plugins()?;
-        let configuration = format!(
-            r#"
-NFS_CORE_PARAM {{
-    Protocols = 3, 4;
-    Enable_NLM = false;
-    Enable_RQUOTA = false;
-    Plugins_Dir = "{}";
-}}
-NFSV4 {{ RecoveryRoot = "{}"; Graceless = true; }}
-EXPORT {{
-    Export_Id = 1;
-    Path = "{}";
-    Pseudo = "/export";
-    Access_Type = RW;
-    Squash = No_Root_Squash;
-    SecType = sys;
-    Protocols = 3, 4;
-    Transports = TCP;
-    FSAL {{ Name = VFS; }}
-}}
-"#,
-            plugins.display(),
-            recovery.display(),
-            export.display()
-        );
-        std::fs::write(scratch.join("ganesha.conf"), configuration).unwrap();
-        let mut command = Command::new("unshare");
-        command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", SCRIPT, "sh"]);
-        command.arg(scratch.path());
-        let mut server = Ganesha { running: Running::start(command), scratch };
+        let mut server = match peer::Ganesha::start(tempfile::tempdir_in(scratch.path()).unwrap()) {
+            Ok(peer) => Ganesha { peer, scratch },
+            Err(reason) => {
+                skip(reason);
+                return None;
+            }
+        };
         #[allow(clippy::disallowed_methods, reason = "a bound for a server that never comes up")]
         let began = std::time::Instant::now();
         while run(server.inside(&client("nfs-ls")).arg(server.libnfs(""))).code != Some(0) {
-            assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", server.running.ended());
+            let ended = server.peer.ended();
+            assert!(ended.is_none() && began.elapsed() < std::time::Duration::from_secs(60), "{ended:?}");
         }
         Some(server)
     }
 
     /// A command in the server's network.
     fn inside(&self, command: &Command) -> Command {
-        let mut inside = Command::new("nsenter");
-        inside.arg(format!("--net=/proc/{}/ns/net", self.running.id()));
-        inside.arg(command.get_program()).args(command.get_args());
+        let mut inside = self.peer.inside(command.get_program());
+        inside.args(command.get_args());
         for (name, value) in command.get_envs() {
             match value {
                 Some(value) => inside.env(name, value),
@@ -96,7 +55,7 @@ EXPORT {{
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.scratch.join("export").join(name)
+        self.peer.export().join(name)
     }
 
     fn uri(&self, name: &str) -> String {
@@ -119,16 +78,6 @@ EXPORT {{
         assert_eq!(ended.code, Some(0), "{ended:?}");
         serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {}", ended.out))
     }
-}
-
-/// Where the server has what it loads.
-fn find_plugins() -> Option<PathBuf> {
-    let all = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path().join("ganesha"));
-    let found = all.into_iter().find(|folder| folder.join("libfsalvfs.so").is_file());
-    if found.is_none() {
-        skip("nfs-ganesha-vfs is not installed");
-    }
-    found
 }
 
 /// Random writes at depth 16 over four connections, with a flush each 64, are read back and
@@ -206,7 +155,7 @@ fn files_of_others_are_kept_and_what_is_wrong_is_said() {
     for (uri, rule) in [
         (server.uri("nothing"), "is not there; make it first, or say how large it is to be made, as in ?size=1GiB"),
         ("nfs://127.0.0.1/elsewhere/f".into(), "/elsewhere: cannot be mounted: "),
-        (format!("nfs://127.0.0.1{}", server.scratch.join("export").display()), "cannot be mounted: "),
+        (format!("nfs://127.0.0.1{}", server.peer.export().display()), "cannot be mounted: "),
         (format!("{}?nfsport=9&mountport=9", server.uri("letter")), "127.0.0.1:9: Connection refused"),
     ] {
         let line = ["fio", "--name=a", "--ioengine=nbd", &format!("--uri={uri}"), "--rw=read", "--size=4k"];

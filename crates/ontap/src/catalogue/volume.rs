@@ -1,7 +1,9 @@
 //! `volume`: volumes.
 
 use super::commands;
-use crate::value::{JunctionPath, NewSize, ObjectName, PolicyAssignment, Query, UnitSize};
+use crate::value::{
+    Count, JunctionPath, NewSize, ObjectName, PolicyAssignment, Query, Switch, UnitSize, UnixPermissions,
+};
 
 commands! {
     /// Everything that begins with `volume`, but for its qtrees and files.
@@ -19,6 +21,12 @@ commands! {
         "size" size: Option<UnitSize>,
         /// Where it appears in the SVM's name space
         "junction-path" junction_path: Option<JunctionPath>,
+        /// Owner of the folder at its top, by number
+        "user" user: Option<Count>,
+        /// Group of the folder at its top, by number
+        "group" group: Option<Count>,
+        /// Permissions of the folder at its top
+        "unix-permissions" unix_permissions: Option<UnixPermissions>,
         /// Fixed policy group
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
@@ -37,6 +45,12 @@ commands! {
         "vserver" vserver: Option<ObjectName>,
         /// New size, or what each grows or shrinks by: +500MB
         "size" size: Option<NewSize>,
+        /// Owner of the folder at its top, by number
+        "user" user: Option<Count>,
+        /// Group of the folder at its top, by number
+        "group" group: Option<Count>,
+        /// Permissions of the folder at its top
+        "unix-permissions" unix_permissions: Option<UnixPermissions>,
         /// Fixed policy group
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
@@ -59,6 +73,8 @@ commands! {
         "volume" volume: ObjectName,
         /// SVM that owns it; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
+        /// Delete what clients made on it, too, also while they are connected
+        "force" force: Switch,
     }
 
     /// Display or change the size of a volume
@@ -114,6 +130,12 @@ commands! {
         "percent-used",
         /// Place in the SVM's name space
         "junction-path",
+        /// Owner of the folder at its top
+        "user",
+        /// Group of the folder at its top
+        "group",
+        /// Permissions of the folder at its top
+        "unix-permissions",
         /// Fixed policy group
         "qos-policy-group",
         /// Adaptive policy group

@@ -39,6 +39,9 @@ fn a_volume_is_created() {
         aggregate: None,
         size: Some(UnitSize { number: 1, unit: SizeUnit::Scaled(3) }),
         junction_path: None,
+        user: None,
+        group: None,
+        unix_permissions: None,
         qos_policy_group: Some(PolicyAssignment::Group(policy("policy1"))),
         qos_adaptive_policy_group: None,
     };
@@ -94,7 +97,8 @@ fn show_commands_ask_for_a_form() {
     assert_eq!(
         told("volume show -fields size,polcy"),
         "-fields: \"polcy\" is not a field; there are volume, vserver, aggregate, uuid, state, type, size, available, \
-         used, percent-used, junction-path, qos-policy-group, qos-adaptive-policy-group"
+         used, percent-used, junction-path, user, group, unix-permissions, qos-policy-group, \
+         qos-adaptive-policy-group"
     );
     assert!(told("volume show -fields sise").contains("did you mean \"size\"?"));
     assert_eq!(

@@ -24,6 +24,7 @@ fn volume(volume: &str, size: u64, used: u64) -> VolumeRow {
         available: size - used,
         used,
         junction_path: None,
+        top: Some((0, 0, UnixPermissions::new(0o755))),
         qos_policy_group: Some("policy1".to_owned()),
         qos_adaptive_policy_group: None,
     }

@@ -1,6 +1,7 @@
 //! What `volume show` lists.
 
 use super::{Cell, Column, Row};
+use crate::value::UnixPermissions;
 
 /// A volume.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,8 @@ pub struct VolumeRow {
     pub used: u64,
     /// Its place in the name space.
     pub junction_path: Option<String>,
+    /// Owner, group and mode of the folder at its top, where there are files.
+    pub top: Option<(u32, u32, UnixPermissions)>,
     /// Its fixed policy group.
     pub qos_policy_group: Option<String>,
     /// Its adaptive policy group.
@@ -53,6 +56,9 @@ impl Row for VolumeRow {
         ("Volume UUID", "uuid"),
         ("Volume State", "state"),
         ("Volume Type", "type"),
+        ("User ID", "user"),
+        ("Group ID", "group"),
+        ("UNIX Permissions", "unix-permissions"),
         ("Junction Path", "junction-path"),
         ("Available Size", "available"),
         ("Used Size", "used"),
@@ -61,7 +67,8 @@ impl Row for VolumeRow {
         ("QoS Adaptive Policy Group Name", "qos-adaptive-policy-group"),
     ];
 
-    const MEASURED: &'static [&'static str] = &["used", "available", "percent-used"];
+    const MEASURED: &'static [&'static str] =
+        &["used", "available", "percent-used", "user", "group", "unix-permissions"];
 
     fn cell(&self, field: &str) -> Option<Cell> {
         Some(match field {
@@ -76,6 +83,9 @@ impl Row for VolumeRow {
             "used" => Cell::Bytes(self.used),
             "percent-used" => Cell::Percent(self.percent_used()),
             "junction-path" => Cell::maybe(self.junction_path.as_ref()),
+            "user" => Cell::maybe(self.top.map(|(user, ..)| user.to_string()).as_ref()),
+            "group" => Cell::maybe(self.top.map(|(_, group, _)| group.to_string()).as_ref()),
+            "unix-permissions" => Cell::maybe(self.top.map(|(.., mode)| mode.to_string()).as_ref()),
             "qos-policy-group" => Cell::maybe(self.qos_policy_group.as_ref()),
             "qos-adaptive-policy-group" => Cell::maybe(self.qos_adaptive_policy_group.as_ref()),
             _ => return None,

@@ -24,6 +24,9 @@ fn volume_modify(vserver: Option<&str>, volume: &str) -> VolumeModify {
         volume: volume.parse().unwrap(),
         vserver: vserver.map(|v| v.parse().unwrap()),
         size: None,
+        user: None,
+        group: None,
+        unix_permissions: None,
         qos_policy_group: None,
         qos_adaptive_policy_group: None,
     }

@@ -2,6 +2,7 @@
 
 use super::Size;
 use crate::link_meter::LinkSettings;
+use crate::portmap::Portmap;
 use crate::starting::Latency;
 use block::BytesPerSecond;
 use qos::CreditLimit;
@@ -16,6 +17,7 @@ pub(super) struct ServerTable {
     network: Option<ByteRate>,
     network_burst: Option<ByteRate>,
     network_credit: Option<Size>,
+    pub(super) portmap: Option<Portmap>,
 }
 
 impl ServerTable {

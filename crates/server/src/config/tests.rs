@@ -2,6 +2,7 @@
 //! line.
 
 use super::*;
+use crate::access::{AccessRule, Network, Squash, Squashed};
 use store::SecondPlace;
 
 fn read(text: &str) -> Result<ServeConfig, String> {
@@ -21,6 +22,7 @@ fn everything_that_can_be_said_is_read() {
         cpu = 1
         server.latency = "low"
         server.flow_limit = "5Gb/s"
+        server.portmap = "serve"
         server.network = "150MB/s"
         server.network_burst = "1250MB/s"
         server.network_credit = "100GiB"
@@ -41,6 +43,9 @@ fn everything_that_can_be_said_is_read() {
         certificates = ["CN=db1"]
         psk = ["backup"]
         read_only = true
+        squash = "all"
+        anonymous_uid = 99
+        anonymous_gid = 98
         [limits]
         connections = 100
         connections_per_address = 10
@@ -79,6 +84,7 @@ fn everything_that_can_be_said_is_read() {
         cpu: Some(1),
         listen: vec![Listen::Unix("/run/s.sock".into()), Listen::Tcp("0.0.0.0:10809".into())],
         nfs: Some(Listen::Tcp("127.0.0.1:2049".into())),
+        portmap: Some(Portmap::Serve),
         tls_mode: Some(TlsMode::Required),
         tls: Some(TlsSource::Certificates(TlsFiles {
             certificate: "/t/cert.pem".into(),
@@ -93,6 +99,7 @@ fn everything_that_can_be_said_is_read() {
             certificates: vec!["CN=db1".into()],
             keys: vec!["backup".into()],
             read_only: true,
+            squash: Squash { whom: Squashed::Everybody, uid: 99, gid: 98 },
         }]),
         default_export: Some("/vol/v/l".into()),
         limits: ServerLimits {
@@ -173,6 +180,12 @@ fn what_is_wrong_is_named_in_one_line() {
         ("listen = \"a\"", &["line 1: listen: must be a list in brackets, got \"a\""]),
         ("[limits]\n\nconnections = \"9\"", &["line 3: limits.connections: must be a whole number", "got \"9\""]),
         ("[[access]]\nexports = [\"*\"]\nread_only = 1", &["access.read_only: must be true or false, got 1"]),
+        (
+            "[[access]]\nexports = [\"*\"]\nsquash = \"no\"",
+            &["access.squash: must be one of none, root, all, got \"no\""],
+        ),
+        ("[[access]]\nexports = [\"*\"]\nanonymous_uid = 0", &["rule 1: anonymous_uid: must be at least 1", "squash"]),
+        ("[[access]]\nexports = [\"*\"]\nanonymous_gid = -1", &["access.anonymous_gid: must be a whole number"]),
         ("[rest]\ncertificate = \"c\"", &["rest.certificate", "rest.key"]),
         ("[statistics]\nmemory = \"100KiB\"", &["statistics.memory", "at least 1 MiB", "102400"]),
         ("[rest]\nlisten = \"8443\"", &["rest.listen: \"8443\"", "HOST:PORT"]),

@@ -11,7 +11,7 @@ use map::What;
 use qos::ObjectKind;
 use std::collections::BTreeSet;
 use store::StoreError;
-use tree::FileTree;
+use tree::{FileTree, SetNode};
 
 impl Control {
     /// Does what must be there before the catalogue names it; nothing is left when it fails.
@@ -24,7 +24,7 @@ impl Control {
             // These are done at one moment, when all else is prepared.
             Effect::Share { .. } | Effect::Restore { .. } => Ok(()),
             Effect::Rename { .. } | Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
-            Effect::Divide | Effect::Place { .. } | Effect::Junction { .. } => Ok(()),
+            Effect::Divide | Effect::Place { .. } | Effect::Junction { .. } | Effect::Permit { .. } => Ok(()),
         }
     }
 
@@ -113,6 +113,11 @@ impl Control {
             Effect::Divide => Ok(self.divide_cache()?),
             Effect::Place { object, partition } => Ok(self.shard.order(Order::Place { object, partition })?),
             Effect::Junction { object } => Ok(self.join(object)?),
+            Effect::Permit { object, user: uid, group: gid, mode } => {
+                let set = SetNode { mode, uid, gid, ..SetNode::default() };
+                self.shard.order(Order::SetTop { volume: object, set })?;
+                Ok(self.shard.settle_files(object)?)
+            }
         };
         let mut followed = effects.iter().map(follow).fold(Ok(()), Result::and);
         self.offer(effects)?;

@@ -15,7 +15,7 @@ pub(super) fn touched(effects: &[Effect]) -> BTreeSet<u32> {
         | Effect::Restore { object, .. }
         | Effect::Remove { object } => Some(object.0),
         Effect::Rename { .. } | Effect::Offer { .. } | Effect::Divide | Effect::Place { .. } => None,
-        Effect::Junction { .. } => None,
+        Effect::Junction { .. } | Effect::Permit { .. } => None,
     };
     let before = Together::of(effects).before.into_iter().map(|tree| tree.0);
     effects.iter().filter_map(of).chain(before).collect()
@@ -54,7 +54,8 @@ impl Together {
                 | Effect::Offer { .. }
                 | Effect::Divide
                 | Effect::Place { .. }
-                | Effect::Junction { .. } => {}
+                | Effect::Junction { .. }
+                | Effect::Permit { .. } => {}
             }
         }
         all

@@ -12,8 +12,15 @@ use tree::FileTree;
 
 const _: () = assert!(admin::FILES_BYTES == tree::limits::TREE_BYTES, "a volume's tree is as large as its files need");
 
-/// What the shard was told of a volume: its SVM, its name, and the room for its files, in bytes.
-pub(super) type VolumeTold = (String, String, u64);
+/// What the shard was told of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct VolumeTold {
+    svm: String,
+    name: String,
+    /// The room for its files, in bytes.
+    limit: u64,
+    qtrees: Vec<(ObjectId, String)>,
+}
 
 impl Control {
     /// Tells the shard of volumes that are new, or have another name or other room: of all, or of
@@ -30,8 +37,8 @@ impl Control {
         for object in volumes {
             let now = self.volume_told(object);
             if told.get(&object) != Some(&now) {
-                let (svm, volume, limit) = now.clone();
-                self.shard.order(Order::Volume { object, svm, volume, limit })?;
+                let VolumeTold { svm, name: volume, limit, qtrees } = now.clone();
+                self.shard.order(Order::Volume { object, svm, volume, limit, qtrees })?;
                 told.insert(object, now);
             }
         }
@@ -58,7 +65,11 @@ impl Control {
         };
         let room = |volume: &Object| volume.size().allocated.0.saturating_sub(taken(registry, volume));
         let left = registry.object(volume).map_or(0, room);
-        (name(registry.svm_of(volume)), name(Some(volume)), left)
+        let children = registry.object(volume).into_iter().flat_map(Object::children);
+        let children = children.filter_map(|child| registry.object(child));
+        let qtrees = children.filter(|child| child.kind() == ObjectKind::Qtree);
+        let qtrees = qtrees.map(|qtree| (qtree.id(), qtree.name().to_owned())).collect();
+        VolumeTold { svm: name(registry.svm_of(volume)), name: name(Some(volume)), limit: left, qtrees }
     }
 
     pub(super) fn is_volume(&self, object: ObjectId) -> bool {

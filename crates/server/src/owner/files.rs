@@ -49,12 +49,19 @@ impl Owner {
     /// Orders about them.
     pub(super) fn order_files(&mut self, now: Time, order: Order) {
         match order {
-            Order::Volume { object, svm, volume, limit } => {
+            Order::Volume { object, svm, volume, limit, qtrees } => {
+                let date = self.exports.since_1970(now);
                 self.gate.inner_mut().open(object);
+                qtrees.iter().for_each(|(qtree, _)| self.gate.inner_mut().open_within(*qtree, object));
                 self.exports.place_volume(&svm, &volume, object);
-                self.files.place(object, format!("{svm}:/vol/{volume}/."), limit);
+                self.files.place(date, object, (format!("{svm}:/vol/{volume}/."), limit), qtrees);
+                self.exports.place_qtrees(object, &self.files.qtrees(object));
             }
-            Order::Files { object, tree } => self.files.begin(object, tree),
+            Order::Files { object, tree } => {
+                self.files.begin(self.exports.since_1970(now), object, tree);
+                self.exports.place_qtrees(object, &self.files.qtrees(object));
+            }
+            Order::SetTop { volume, set } => self.files.set_top(self.exports.since_1970(now), volume, &set),
             Order::ReadTree { volume, at, len, answer } => {
                 self.files.read(now, (volume, at, len), answer, &mut self.gate);
             }

@@ -90,7 +90,9 @@ impl Owner {
             Order::Volume { .. } | Order::Files { .. } | Order::ReadTree { .. } | Order::SettleFiles { .. } => {
                 self.order_files(now, order);
             }
-            Order::FilesSeen { .. } | Order::HasFiles { .. } | Order::HasFile { .. } => self.order_files(now, order),
+            Order::FilesSeen { .. } | Order::HasFiles { .. } | Order::HasFile { .. } | Order::SetTop { .. } => {
+                self.order_files(now, order);
+            }
             Order::Resize { object, size } => self.exports.resize(object, size),
             Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Join(volume, junction) => self.exports.join(volume, junction),

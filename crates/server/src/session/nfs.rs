@@ -12,6 +12,7 @@ mod answer;
 mod changing;
 mod listing;
 mod made;
+mod mounting;
 mod nodes;
 mod placing;
 
@@ -68,8 +69,11 @@ pub(super) struct Asked {
     what: What,
     /// What it is refused for; a write's bytes are taken off the stream all the same.
     refused: Option<Status>,
-    /// The file of a client that it is about; `object` is its volume then.
-    node: Option<NodeId>,
+    /// The file of a client that it is about, and its volume; `object` is the qtree that it is in
+    /// then, or the volume.
+    made: Option<(ObjectId, NodeId)>,
+    /// Root writes it, who may.
+    by_root: bool,
     /// Where it goes, once that is known: `at` and `len` are in the volume's tree from then on.
     spot: Option<placing::Spot>,
 }
@@ -179,7 +183,7 @@ impl Session {
         let scratch = &mut *around.scratch;
         let now = around.exports.since_1970(around.now);
         let (exports, access, files) = (around.exports, around.access, &mut *around.files);
-        let mut answer = answer::Service { exports, access, caller: &self.caller, files, now };
+        let mut answer = answer::Service { exports, access, caller: &self.caller, files, said: None, now };
         self.rx.unread(around.io, |bytes| match see(bytes, &mut answer, scratch) {
             Ok((seen, taken)) => (taken, seen),
             Err(error) => (0, Seen::Broken(error.to_string())),
@@ -246,7 +250,7 @@ impl Session {
             let thrown_away = Payload { request: asked, buf: None, filled: 0, claim: 0, since: around.now };
             return !is_write || self.fill_nfs(thrown_away, around);
         }
-        self.use_object(asked.object);
+        self.use_object(asked.made.map_or(asked.object, |(volume, _)| volume));
         if !is_write {
             self.take_on(claim, around);
             let op = if let What::Read { .. } = asked.what { Op::Read } else { Op::Flush };
@@ -395,7 +399,7 @@ fn see(bytes: &[u8], service: &mut answer::Service<'_>, out: &mut Vec<u8>) -> Re
     let record = &record[..record.len().min(mark.len as usize)];
     let is_whole = record.len() == mark.len as usize;
     let mut reader = Reader::new(record);
-    let seen = match head(&mut reader, is_whole, service, out) {
+    let seen = match head(&mut reader, record, is_whole, service, out) {
         Err(XdrError::Short) if !is_whole && record.len() < HEAD_BYTES_MAX => return Ok((Seen::More, 0)),
         seen => seen?,
     };
@@ -416,6 +420,7 @@ const HEAD_BYTES_MAX: usize = 4000;
 
 fn head(
     reader: &mut Reader<'_>,
+    record: &[u8],
     is_whole: bool,
     service: &mut answer::Service<'_>,
     out: &mut Vec<u8>,
@@ -426,7 +431,7 @@ fn head(
         Called::BadCredential { xid } => return Ok(said(out, xid, CallOutcome::AuthError(AUTH_BAD_CREDENTIAL))),
     };
     // Arguments that are not here whole are waited for; those that break a rule are answered.
-    match service.answer(&head, reader, out) {
+    match service.answer(&head, reader, record, out) {
         Err(XdrError::Short) if !is_whole => Err(XdrError::Short),
         Err(_) => Ok(said(out, head.xid, CallOutcome::GarbageArguments)),
         Ok(answered) => Ok(answered),

@@ -3,12 +3,12 @@
 
 use super::{AllFiles, Job};
 use crate::shard::{Order, Shard};
-use admin::FilesSeen;
-use block::{Fault, ObjectId, Op, Request, Time};
+use admin::{FilesSeen, Top};
+use block::{Fault, ObjectId, Op, Request, Span, Time};
 use qos::Gate;
 use std::sync::mpsc::{Sender, channel};
 use store::Served;
-use tree::{NodeId, TreeMedia};
+use tree::{NodeId, NodeInfo, SetNode, TreeMedia};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
@@ -72,16 +72,26 @@ impl AllFiles {
         });
     }
 
-    /// What clients made on a volume.
+    /// What clients made on a volume; of a qtree as much as tells whether there is something.
     pub(crate) fn seen(&self, volume: ObjectId) -> FilesSeen {
+        if let Some(count) = self.in_qtree(volume) {
+            return FilesSeen { count, ..FilesSeen::default() };
+        }
+        let qtrees = self.qtrees(volume).len() as u64;
         let tree = self.get(volume).and_then(|found| found.tree.as_ref());
-        // The folder at the top is not theirs.
-        tree.map_or_else(FilesSeen::default, |tree| FilesSeen { count: tree.nodes() - 1, bytes: tree.space().1 })
+        tree.map_or_else(FilesSeen::default, |tree| {
+            let top = tree.info(NodeId::ROOT).ok();
+            let top = top.map(|NodeInfo { uid: user, gid: group, mode, .. }| Top { user, group, mode });
+            // The folder at the top is not theirs, nor are those of qtrees.
+            FilesSeen { count: tree.nodes() - 1 - qtrees, bytes: tree.space().1, top }
+        })
     }
 
-    /// Whether clients made something of that name at the top of a volume.
-    pub(crate) fn has(&self, volume: ObjectId, name: &str) -> bool {
-        let tree = self.get(volume).and_then(|found| found.tree.as_ref());
-        tree.is_some_and(|tree| tree.look_up(NodeId::ROOT, name.as_bytes()).is_ok())
+    /// Sets whose the folder at a volume's top is.
+    pub(crate) fn set_top(&mut self, now: Span, volume: ObjectId, set: &SetNode) {
+        let done = self.tree_mut(volume).and_then(|tree| tree.set(now, NodeId::ROOT, set).map_err(super::status_of));
+        if let Err(error) = done {
+            tracing::error!(volume = volume.0, %error, "the permissions of a volume's top were not changed");
+        }
     }
 }

@@ -5,6 +5,7 @@
 mod files;
 mod link;
 mod names;
+mod portmap;
 
 use crate::support::{BACKENDS, LUN, LUN_BYTES, Server, limits};
 use ::nfs::mount::{self, Exported, MountCall, MountStatus};
@@ -15,6 +16,7 @@ use ::nfs::{
 };
 use block::Span;
 use server::{Access, AccessRule, Front, Listen, ServerLimits};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -55,21 +57,34 @@ struct Client {
     stream: TcpStream,
     xid: u32,
     uid: u32,
+    /// The first, then the others.
+    groups: Vec<u32>,
     came: Vec<u8>,
 }
 
 impl Client {
     fn connect(server: &Server) -> Client {
-        let stream = TcpStream::connect(("127.0.0.1", port(server))).unwrap();
+        Client::to(("127.0.0.1", port(server)))
+    }
+
+    fn to(address: (&str, u16)) -> Client {
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
-        Client { stream, xid: 0, uid: 1000, came: Vec::new() }
+        // Another one than any client before began with.
+        let xid = RandomState::new().build_hasher().finish() as u32;
+        Client { stream, xid, uid: 1000, groups: vec![1000], came: Vec::new() }
+    }
+
+    /// As another user, in these groups.
+    fn of(server: &Server, uid: u32, groups: &[u32]) -> Client {
+        Client { uid, groups: groups.to_vec(), ..Client::connect(server) }
     }
 
     /// Sends a call with what follows it.
     fn send(&mut self, (program, version, procedure): (u32, u32, u32), data: &[u8], put: impl FnOnce(&mut Vec<u8>)) {
-        self.xid += 1;
-        let groups = Groups::default();
-        let sys = SysCredential { stamp: 0, machine: b"test", uid: self.uid, gid: self.uid, groups };
+        self.xid = self.xid.wrapping_add(1);
+        let (gid, groups) = (self.groups[0], Groups::of(&self.groups[1..]));
+        let sys = SysCredential { stamp: 0, machine: b"test", uid: self.uid, gid, groups };
         let credential = Credential::Sys(sys);
         let mut out = Vec::new();
         let start = record::begin(&mut out);
@@ -274,6 +289,9 @@ fn what_cannot_be_is_answered_and_disturbs_nothing() {
     for (name, how, status) in [
         (&b"new/er"[..], CreateHow::Unchecked(SetAttributes::default()), Status::Invalid),
         (b"lun1", CreateHow::Guarded(SetAttributes::default()), Status::Exists),
+        (b".", CreateHow::Guarded(SetAttributes::default()), Status::Exists),
+        (b"..", CreateHow::Exclusive([1; 8]), Status::Exists),
+        (b"zero\0byte", CreateHow::Exclusive([1; 8]), Status::Invalid),
     ] {
         let entry = Entry { directory: volume, name };
         let made = client.call(&Call::Create { entry, how }, &[], |reply| match reply {
@@ -462,12 +480,17 @@ fn libnfs_reads_and_writes() {
     server.until_empty();
 }
 
-/// A program, or the test is skipped with its reason; where nothing may be skipped it fails.
+/// A program, or the test is skipped with its reason.
 fn program_or_skip(find: &impl Fn(&str) -> Option<PathBuf>, program: &str) -> Option<PathBuf> {
     let found = find(program);
     if found.is_none() {
-        println!("skipped: {program} is not installed");
-        assert!(!std::env::var("CI").is_ok_and(|value| matches!(value.as_str(), "true" | "1")), "{program}");
+        skip(&format!("{program} is not installed"));
     }
     found
+}
+
+/// Says why a test is skipped; where nothing may be skipped it fails.
+fn skip(reason: &str) {
+    println!("skipped: {reason}");
+    assert!(!std::env::var("CI").is_ok_and(|value| matches!(value.as_str(), "true" | "1")), "{reason}");
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod by_hand;
+pub mod ganesha;
 pub mod pools;
 
 use block::{Bytes, Span};

@@ -14,6 +14,7 @@ use nfs::{
     Attributes, Call, CreateHow, Entry, FileHandle, FileKind, FsInfo, Post, Reader, Reply, SetAttributes, Status,
     XdrError,
 };
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -382,7 +383,10 @@ impl Rpc {
         stream.set_nodelay(true).map_err(socket)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(socket)?;
         let (joiner, came) = (Joiner::new(), Vec::new());
-        Ok(Rpc { address, name, program, version, credential, stream, xid: 0, joiner, came })
+        // Where a client before began cannot be known: a server answers the same call by the same
+        // number as it did before.
+        let xid = RandomState::new().build_hasher().finish() as u32;
+        Ok(Rpc { address, name, program, version, credential, stream, xid, joiner, came })
     }
 
     fn call<T>(
@@ -391,7 +395,7 @@ impl Rpc {
         put: impl FnOnce(&mut Vec<u8>),
         read: impl FnOnce(&mut Reader<'_>) -> Result<T, XdrError>,
     ) -> Result<T, NfsError> {
-        self.xid += 1;
+        self.xid = self.xid.wrapping_add(1);
         let Rpc { xid, program, version, credential, .. } = *self;
         let mut out = Vec::new();
         let start = record::begin(&mut out);

@@ -1,27 +1,28 @@
 //! Calls that are answered at once: names, attributes, what the server takes; and what is asked by
 //! the others.
 //!
-//! What is offered is what NBD clients see, by the same rules of access ([`crate::access`]): who is
-//! called what (`AUTH_SYS`) anybody can say, so it decides nothing. LUNs and administrators' files
-//! stand at the top of their volume beside what clients made there (`changing`).
+//! What is offered is what NBD clients see, by the same rules of access ([`crate::access`]). LUNs
+//! and administrators' files, whose modes are 0666, stand at the top of their volume beside what
+//! clients made there (`changing`). Of that a user may what its mode says ([`tree::permission`]):
+//! the user that the client names (`AUTH_SYS`), as far as the rules take its word.
 
 use super::made::KeptFor;
 use super::nodes::{handle_of, node_of};
 use super::{ANSWER, Asked, What, said};
-use crate::access::{Access, Caller, Grant};
+use crate::access::{Access, Caller, Grant, Squash};
 use crate::exports::{Export, Exports};
 use crate::folders::Node;
+use crate::repeats::{self, CallMark};
 use crate::volume_files::{AllFiles, Until, status_of};
 use ::nfs::limits::DATA_BYTES_MAX;
 use ::nfs::listing::Pager;
-use ::nfs::mount::{self, Exported, MountCall, MountStatus};
-use ::nfs::record;
 use ::nfs::rpc::{self, CallHead, CallOutcome, Credential};
 use ::nfs::{
     Call, Entry, FileHandle, FsInfo, FsStat, Moment, PathConf, Procedure, Reader, Reply, Stable, Status, Wcc, XdrError,
 };
+use ::nfs::{mount, portmap, record};
 use block::{ObjectId, Span};
-use tree::{NodeId, NodeKind};
+use tree::{NodeId, NodeKind, Ownership, Who};
 
 /// What a call led to.
 pub(super) enum Answered {
@@ -39,6 +40,8 @@ pub(super) struct Service<'a> {
     pub access: &'a Access,
     pub caller: &'a Caller,
     pub files: &'a mut AllFiles,
+    /// Who calls, as the client says; `None` where it does not say.
+    pub said: Option<Who>,
     /// Since 1970.
     pub now: Span,
 }
@@ -54,16 +57,22 @@ pub(super) enum Outcome<'a> {
 }
 
 impl Service<'_> {
-    /// Answers a call, or says what it asks of the store. Its arguments are read.
+    /// Answers a call, or says what it asks of the store. Its arguments are read; `record` has them
+    /// and all before.
     pub(super) fn answer(
         &mut self,
         head: &CallHead<'_>,
         reader: &mut Reader<'_>,
+        record: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Answered, XdrError> {
         match (head.program, head.version) {
             (::nfs::PROGRAM, ::nfs::VERSION) => {}
             (mount::PROGRAM, mount::VERSION) => return self.mount(head, reader, out),
+            (portmap::PROGRAM, portmap::VERSION) => return self.map_port(head, reader, out),
+            (portmap::PROGRAM, _) => {
+                return Ok(said(out, head.xid, CallOutcome::ProgramMismatch { low: 2, high: 2 }));
+            }
             (::nfs::PROGRAM | mount::PROGRAM, _) => {
                 return Ok(said(out, head.xid, CallOutcome::ProgramMismatch { low: 3, high: 3 }));
             }
@@ -73,14 +82,18 @@ impl Service<'_> {
             return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
         };
         let call = Call::read(procedure, reader)?;
-        let owner = owner_of(head);
+        let mark = must_not_repeat(procedure).then(|| CallMark::of(head.xid, &record[..reader.taken()]));
+        if let Some(kept) = mark.and_then(|mark| self.done_before(head.xid, procedure, mark, out)) {
+            return Ok(Answered::Kept(kept));
+        }
+        self.said = said_by(head);
         let mut write = |reply: &Reply<'_>| {
             let start = record::begin(out);
             rpc::put_reply(out, head.xid, CallOutcome::Success);
             reply.put(out);
             record::end(out, start, 0);
         };
-        match self.outcome(&call, head.xid, owner) {
+        match self.outcome(&call, head.xid) {
             Outcome::Asked(asked) => Ok(Answered::Asked(asked)),
             Outcome::Reply(reply) => {
                 write(&reply);
@@ -88,17 +101,29 @@ impl Service<'_> {
             }
             Outcome::Later(reply, volume, until) => {
                 write(&reply);
+                if let (Some(mark), Until::Record(record)) = (mark, until) {
+                    let (reading, reply) = (self.files.reading(volume), out.as_slice().into());
+                    let answered = repeats::Answered { volume, record, reading, reply };
+                    self.files.repeats.keep(self.now, self.caller.address, mark, answered);
+                }
                 Ok(Answered::Kept(KeptFor { volume, until, xid: head.xid, procedure }))
             }
         }
     }
 
-    fn outcome(&mut self, call: &Call<'_>, xid: u32, owner: (u32, u32)) -> Outcome<'_> {
+    /// The answer of a call that was done when it came before; it goes when that is durable.
+    fn done_before(&self, xid: u32, procedure: Procedure, mark: CallMark, out: &mut Vec<u8>) -> Option<KeptFor> {
+        let done = self.files.done_before(self.now, self.caller.address, mark)?;
+        out.extend_from_slice(&done.reply);
+        Some(KeptFor { volume: done.volume, until: Until::Record(done.record), xid, procedure })
+    }
+
+    fn outcome(&mut self, call: &Call<'_>, xid: u32) -> Outcome<'_> {
         match *call {
             Call::SetAttr { handle, set, guard } => self.set_attributes(&handle, &set, guard),
-            Call::Create { entry, how } => self.create(&entry, how, owner),
-            Call::MakeDir { entry, set } => self.make(&entry, NodeKind::Folder, &set, owner, b""),
-            Call::SymLink { entry, set, path } => self.make(&entry, NodeKind::Link, &set, owner, path),
+            Call::Create { entry, how } => self.create(&entry, how),
+            Call::MakeDir { entry, set } => self.make(&entry, NodeKind::Folder, &set, b""),
+            Call::SymLink { entry, set, path } => self.make(&entry, NodeKind::Link, &set, path),
             Call::Remove(entry) => self.remove(&entry, false),
             Call::RemoveDir(entry) => self.remove(&entry, true),
             Call::Rename { from, to } => self.rename(&from, &to),
@@ -140,48 +165,11 @@ impl Service<'_> {
         })
     }
 
-    fn mount(&self, head: &CallHead<'_>, reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<Answered, XdrError> {
-        let Some(call) = MountCall::read(head.procedure, reader)? else {
-            return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
-        };
-        let start = record::begin(out);
-        rpc::put_reply(out, head.xid, CallOutcome::Success);
-        match call {
-            MountCall::Mount(path) => {
-                let found = std::str::from_utf8(path).ok().and_then(|path| self.exports.folders().mount(path));
-                let seen = found.filter(|folder| self.sees(Node::Folder(*folder)));
-                let mounted = seen.map(|folder| (handle_of(Node::Folder(folder)), vec![mount::FLAVOUR_SYS]));
-                tracing::info!(client = %self.caller, path = %String::from_utf8_lossy(path), done = mounted.is_some(), "mount");
-                mount::put_mounted(out, &mounted.ok_or(MountStatus::NoEntry));
-            }
-            MountCall::Exports => mount::put_exports(out, &self.exported()),
-            // Nobody is remembered.
-            MountCall::Dump => ::nfs::xdr::put_flag(out, false),
-            MountCall::Null | MountCall::Unmount(_) | MountCall::UnmountAll => {}
-        }
-        record::end(out, start, 0);
-        Ok(Answered::Reply)
-    }
-
-    /// The volumes that the client sees: by their junction paths or their names, with the SVM where
-    /// another one has the same.
-    fn exported(&self) -> Vec<Exported> {
-        let folders = self.exports.folders();
-        let mut all = Vec::new();
-        for (svm, top) in folders.tops() {
-            let entries = folders.get(top).into_iter().flat_map(|folder| folder.entries.values());
-            for (name, node) in entries.filter(|(_, node)| self.sees(*node)) {
-                let short = folders.junction(svm, name).map_or_else(|| format!("/{name}"), str::to_owned);
-                let is_alone = matches!(node, Node::Folder(id) if folders.mount(&short) == Some(*id));
-                let path = if is_alone { short } else { format!("/{svm}:{short}") };
-                // What does not fit into an answer can be mounted all the same.
-                if all.len() < 64 {
-                    all.push(Exported { path: path.into_bytes(), groups: Vec::new() });
-                }
-            }
-        }
-        all.sort_by(|one, other| one.path.cmp(&other.path));
-        all
+    /// Whom the caller is taken for on a volume.
+    pub(super) fn who(&self, volume: ObjectId) -> Who {
+        let found = self.files.get(volume);
+        let squash = found.map_or_else(Squash::default, |found| self.access.squash(self.caller, &found.name));
+        squash.of(self.said.as_ref())
     }
 
     pub(super) fn grant(&self, object: ObjectId) -> Grant {
@@ -236,13 +224,29 @@ impl Service<'_> {
 
     fn read_made(&self, xid: u32, (volume, id): (ObjectId, NodeId), at: u64, count: u32) -> Result<Reply<'_>, Asked> {
         let len = count.min(DATA_BYTES_MAX);
-        let placed = if self.sees(Node::Made(volume, id)) { self.files.tree(volume) } else { Err(Status::Stale) };
-        match placed.and_then(|tree| tree.place_read(id, at, len.into()).map_err(status_of)) {
+        let tree = if self.sees(Node::Made(volume, id)) { self.files.tree(volume) } else { Err(Status::Stale) };
+        let placed = tree.and_then(|tree| {
+            let info = tree.info(id).map_err(status_of)?;
+            let may = info.kind != NodeKind::File || Ownership::from(&info).may_be_read(&self.who(volume));
+            if may { tree.place_read(id, at, len.into()).map_err(status_of) } else { Err(Status::Access) }
+        });
+        match placed {
             Err(status) => Ok(Reply::Read(None, Err(status))),
             Ok(piece) if piece.len == 0 => Ok(Reply::Read(None, Ok(::nfs::ReadDone { count: 0, eof: true, len: 0 }))),
             Ok(piece) => {
                 let (what, len) = (What::Read { eof: false }, piece.len as u32);
-                Err(Asked { xid, object: volume, at, len, what, refused: None, node: Some(id), spot: None })
+                let object = self.files.accounted(volume, id);
+                Err(Asked {
+                    xid,
+                    object,
+                    at,
+                    len,
+                    what,
+                    refused: None,
+                    made: Some((volume, id)),
+                    by_root: false,
+                    spot: None,
+                })
             }
         }
     }
@@ -261,10 +265,17 @@ impl Service<'_> {
             Err(status) => Err(status),
             Ok(info) if info.kind == NodeKind::Folder => Err(Status::IsDirectory),
             Ok(_) if count != len || len == 0 => Err(Status::Invalid),
-            Ok(_) => self.may_write(volume),
+            Ok(info) => {
+                self.may_write(volume).and_then(|()| match Ownership::from(&info).may_be_written(&self.who(volume)) {
+                    true => Ok(()),
+                    false => Err(Status::Access),
+                })
+            }
         };
         let (what, refused) = (What::Write(stable), judged.err());
-        Asked { xid, object: volume, at, len, what, refused, node: Some(id), spot: None }
+        let object = self.files.accounted(volume, id);
+        let by_root = self.who(volume).uid == 0;
+        Asked { xid, object, at, len, what, refused, made: Some((volume, id)), by_root, spot: None }
     }
 
     fn read(&self, xid: u32, handle: &FileHandle, at: u64, count: u32) -> Result<Reply<'_>, Asked> {
@@ -288,7 +299,8 @@ impl Service<'_> {
             len,
             what: What::Read { eof },
             refused: None,
-            node: None,
+            made: None,
+            by_root: false,
             spot: None,
         })
     }
@@ -314,13 +326,13 @@ impl Service<'_> {
             Ok(object) => (object, None),
             Err(status) => (ObjectId(0), Some(status)),
         };
-        Asked { xid, object, at, len, what: What::Write(stable), refused, node: None, spot: None }
+        Asked { xid, object, at, len, what: What::Write(stable), refused, made: None, by_root: false, spot: None }
     }
 
     fn commit(&self, xid: u32, handle: &FileHandle) -> Result<Reply<'_>, Asked> {
-        if let (Some((object, id)), Ok(_)) = (self.made_file(handle), self.node(handle)) {
-            let what = What::Commit;
-            return Err(Asked { xid, object, at: 0, len: 0, what, refused: None, node: Some(id), spot: None });
+        if let (Some((volume, id)), Ok(_)) = (self.made_file(handle), self.node(handle)) {
+            let (object, what, made) = (self.files.accounted(volume, id), What::Commit, Some((volume, id)));
+            return Err(Asked { xid, object, at: 0, len: 0, what, refused: None, made, by_root: false, spot: None });
         }
         match self.file(handle) {
             Ok(file) => Err(Asked {
@@ -330,7 +342,8 @@ impl Service<'_> {
                 len: 0,
                 what: What::Commit,
                 refused: None,
-                node: None,
+                made: None,
+                by_root: false,
                 spot: None,
             }),
             Err(status) => Ok(Reply::Commit(Wcc::default(), Err(status))),
@@ -373,7 +386,7 @@ impl Service<'_> {
     fn space(&self, node: Node) -> FsStat {
         let volume = match node {
             Node::Made(volume, _) => Some(volume),
-            Node::Folder(id) => self.volume_at(id),
+            Node::Folder(id) => self.made_at(id).map(|(volume, _)| volume),
             Node::File(_) => None,
         };
         if let Some(found) = volume.and_then(|volume| self.space_of(volume)) {
@@ -414,16 +427,22 @@ impl Service<'_> {
     }
 }
 
-/// Who a caller says to be: user and group.
-fn owner_of(head: &CallHead<'_>) -> (u32, u32) {
-    match &head.credential {
-        Credential::Sys(sys) => (sys.uid, sys.gid),
-        _ => (NOBODY, NOBODY),
-    }
+/// Whether a call does something else when it is done twice. Of WRITE the same data is written.
+fn must_not_repeat(procedure: Procedure) -> bool {
+    use Procedure as P;
+    matches!(
+        procedure,
+        P::SetAttr | P::Create | P::MakeDir | P::SymLink | P::MakeNode | P::Remove | P::RemoveDir | P::Rename | P::Link
+    )
 }
 
-/// Who a file is whose maker says nothing.
-const NOBODY: u32 = 65_534;
+/// Who a caller says to be.
+fn said_by(head: &CallHead<'_>) -> Option<Who> {
+    match &head.credential {
+        Credential::Sys(sys) => Some(Who::new(sys.uid, sys.gid, sys.groups.as_slice())),
+        Credential::None | Credential::Other(_) => None,
+    }
+}
 
 fn path_conf() -> PathConf {
     PathConf {

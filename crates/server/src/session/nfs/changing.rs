@@ -7,27 +7,49 @@ use crate::folders::Node;
 use crate::volume_files::{Until, status_of};
 use ::nfs::{CreateHow, Entry, FileHandle, Moment, Post, Reply, SetAttributes, SetMoment, Status, Wcc, WccAttributes};
 use block::{ObjectId, Span};
-use tree::{FileTree, NewNode, NodeId, NodeKind, SetDone, SetNode, TreeRefusal};
+use tree::permission::{EXECUTE, WRITE};
+use tree::{FileTree, NewNode, NodeId, NodeKind, Ownership, SetDone, SetNode, TreeRefusal};
 
 /// A folder that clients may make something in.
 type Place = (ObjectId, NodeId);
 
 impl Service<'_> {
-    /// Where an entry is that a client wants to change. What administrators made there it may not.
+    /// Where an entry is that a client wants to change, in a folder that it may change. What
+    /// administrators made there it may not.
     fn place_of(&self, entry: &Entry<'_>, taken: Status) -> Result<Place, Status> {
-        let place = match self.node(&entry.directory)? {
+        let folder = self.node(&entry.directory)?;
+        let (place, is_taken) = match folder {
             Node::File(_) => return Err(Status::NotDirectory),
-            Node::Made(volume, id) => (volume, id),
-            Node::Folder(id) => {
-                let volume = self.volume_at(id).ok_or(Status::Access)?;
-                if self.own_entry(id, entry.name).is_some() {
-                    return Err(taken);
-                }
-                (volume, NodeId::ROOT)
-            }
+            Node::Made(volume, id) => ((volume, id), false),
+            Node::Folder(id) => (self.made_at(id).ok_or(Status::Access)?, self.own_entry(id, entry.name).is_some()),
         };
         self.may_write(place.0)?;
-        Ok(place)
+        match self.check(folder, WRITE | EXECUTE) {
+            _ if is_taken => Err(taken),
+            Err(status) => Err(status),
+            Ok(()) => Ok(place),
+        }
+    }
+
+    /// The same for a new entry. Who makes something that is there is told so, whether he might or
+    /// not: `mkdir -p`.
+    fn place_of_new(&self, entry: &Entry<'_>) -> Result<Place, Status> {
+        match self.place_of(entry, Status::Exists) {
+            Err(Status::Access) if self.entry(entry).is_ok() => Err(Status::Exists),
+            place => place,
+        }
+    }
+
+    /// Whether the caller may take a name out of a folder that it may change: a sticky one keeps
+    /// what is others'. Where there is no such name, that is found later.
+    fn check_gives_up(&self, (volume, folder): Place, name: &[u8]) -> Result<(), Status> {
+        let tree = self.files.tree(volume)?;
+        let owned = Ownership::from(&tree.info(folder).map_err(status_of)?);
+        let owner = tree.look_up(folder, name).and_then(|id| tree.info(id)).map(|info| info.uid);
+        match owner {
+            Ok(owner) if !owned.gives_up(&self.who(volume), owner) => Err(Status::Access),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// What a folder or file was, for whoever keeps what it knows of it.
@@ -64,27 +86,29 @@ impl Service<'_> {
         entry: &Entry<'_>,
         kind: NodeKind,
         set: &SetAttributes,
-        owner: (u32, u32),
         target: &[u8],
     ) -> Outcome<'_> {
-        let place = match self.place_of(entry, Status::Exists) {
+        let place = match self.place_of_new(entry) {
             Ok(place) => place,
             Err(status) => return Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
         };
-        let usual = if kind == NodeKind::File { 0o644 } else { 0o755 };
-        let (mode, uid, gid) = (set.mode.unwrap_or(usual), set.uid.unwrap_or(owner.0), set.gid.unwrap_or(owner.1));
-        self.made_at(place, entry.name, &NewNode { kind, mode, uid, gid, verifier: 0, target }, set)
+        let mode = if kind == NodeKind::File { 0o644 } else { 0o755 };
+        self.make_at(place, entry.name, NewNode { kind, mode, uid: 0, gid: 0, verifier: 0, target }, set)
     }
 
-    fn made_at(&mut self, place: Place, name: &[u8], new: &NewNode<'_>, set: &SetAttributes) -> Outcome<'_> {
-        let (before, now) = (self.before(place), self.now);
+    /// Makes it as its maker's.
+    fn make_at(&mut self, place: Place, name: &[u8], new: NewNode<'_>, set: &SetAttributes) -> Outcome<'_> {
+        let (before, now, who) = (self.before(place), self.now, self.who(place.0));
+        let set = set_of(set, now);
         let made = self.tree(place.0).and_then(|tree| {
-            let node = tree.make(now, place.1, name, new).map_err(status_of)?;
-            let times = SetNode { size: None, mode: None, uid: None, gid: None, ..set_of(set, now) };
+            let folder = Ownership::from(&tree.info(place.1).map_err(status_of)?);
+            let new = folder.endow(&who, new, &set);
+            let node = tree.make(now, place.1, name, &new).map_err(status_of)?;
+            let times = SetNode { size: None, mode: None, uid: None, gid: None, ..set };
             let size = set.size.filter(|_| new.kind == NodeKind::File);
             if times != SetNode::default() || size.is_some_and(|size| size > 0) {
-                // It has no data, so nothing has to wait.
-                tree.set(now, node, &SetNode { size, ..times }).map_err(status_of)?;
+                // It has no data, so nothing has to wait; and it was not written.
+                tree.set(now, node, &SetNode { size, mode: Some(new.mode), ..times }).map_err(status_of)?;
             }
             Ok(node)
         });
@@ -99,7 +123,7 @@ impl Service<'_> {
         }
     }
 
-    pub(super) fn create(&mut self, entry: &Entry<'_>, how: CreateHow, owner: (u32, u32)) -> Outcome<'_> {
+    pub(super) fn create(&mut self, entry: &Entry<'_>, how: CreateHow) -> Outcome<'_> {
         let found = self.entry(entry).map(|(_, node)| node);
         match (found, how) {
             (Ok(node @ Node::File(_)), CreateHow::Unchecked(_)) => {
@@ -119,14 +143,13 @@ impl Service<'_> {
             }
             (Ok(_), _) => Outcome::Reply(Reply::Made(Wcc::default(), Err(Status::Exists))),
             (Err(Status::NoEntry), CreateHow::Unchecked(set) | CreateHow::Guarded(set)) => {
-                self.make(entry, NodeKind::File, &set, owner, b"")
+                self.make(entry, NodeKind::File, &set, b"")
             }
-            (Err(Status::NoEntry), CreateHow::Exclusive(verifier)) => match self.place_of(entry, Status::Exists) {
+            (Err(Status::NoEntry), CreateHow::Exclusive(verifier)) => match self.place_of_new(entry) {
                 Ok(place) => {
-                    let (kind, mode, (uid, gid), target) = (NodeKind::File, 0o600, owner, b"");
-                    let verifier = u64::from_be_bytes(verifier);
-                    let new = NewNode { kind, mode, uid, gid, verifier, target };
-                    self.made_at(place, entry.name, &new, &SetAttributes::default())
+                    let (kind, verifier) = (NodeKind::File, u64::from_be_bytes(verifier));
+                    let new = NewNode { kind, mode: 0o600, uid: 0, gid: 0, verifier, target: b"" };
+                    self.make_at(place, entry.name, new, &SetAttributes::default())
                 }
                 Err(status) => Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
             },
@@ -136,16 +159,12 @@ impl Service<'_> {
 
     /// A CREATE of a file that is there: it is opened, and has the size that is asked for.
     fn open(&mut self, node: Node, (volume, id): Place, set: &SetAttributes) -> Outcome<'_> {
-        let now = self.now;
         let is_file =
             self.files.tree(volume).is_ok_and(|tree| tree.info(id).is_ok_and(|info| info.kind == NodeKind::File));
         let opened = match set.size {
             _ if !is_file => Err(Status::Exists),
             None => Ok(SetDone::Now),
-            Some(size) => self.may_write(volume).and_then(|()| {
-                let set = SetNode { size: Some(size), ..SetNode::default() };
-                self.tree(volume)?.set(now, id, &set).map_err(status_of)
-            }),
+            size => self.set_node((volume, id), &SetNode { size, ..SetNode::default() }, true),
         };
         match opened {
             Err(status) => Outcome::Reply(Reply::Made(Wcc::default(), Err(status))),
@@ -169,8 +188,8 @@ impl Service<'_> {
         let refuse = |status| Outcome::Reply(Reply::Done(Wcc::default(), Err(status)));
         let place = match self.node(handle) {
             Ok(Node::Made(volume, id)) => (volume, id),
-            Ok(Node::Folder(id)) => match self.volume_at(id) {
-                Some(volume) => (volume, NodeId::ROOT),
+            Ok(Node::Folder(id)) => match self.made_at(id) {
+                Some(place) => place,
                 None => return refuse(Status::Access),
             },
             Ok(Node::File(object)) => {
@@ -182,7 +201,10 @@ impl Service<'_> {
         let (before, now) = (self.before(place), self.now);
         let done = self.may_write(place.0).and_then(|()| match guard {
             Some(guard) if before.is_none_or(|before| before.changed != guard) => Err(Status::NotSync),
-            _ => self.tree(place.0)?.set(now, place.1, &set_of(set, now)).map_err(status_of),
+            _ => {
+                let is_now = |time: SetMoment| !matches!(time, SetMoment::To(_));
+                self.set_node(place, &set_of(set, now), is_now(set.accessed) && is_now(set.modified))
+            }
         });
         match done {
             Err(status) => Outcome::Reply(Reply::Done(self.wcc(place, before), Err(status))),
@@ -195,6 +217,20 @@ impl Service<'_> {
                 Outcome::Later(Reply::Done(Wcc::default(), Ok(())), place.0, Until::Tail(number))
             }
         }
+    }
+
+    /// Sets what the caller may.
+    fn set_node(&mut self, (volume, id): Place, set: &SetNode, times_are_now: bool) -> Result<SetDone, Status> {
+        self.may_write(volume)?;
+        let (now, who) = (self.now, self.who(volume));
+        let tree = self.tree(volume)?;
+        let info = tree.info(id).map_err(status_of)?;
+        let mut set = Ownership::from(&info).judge(&who, set, times_are_now).map_err(status_of)?;
+        if info.kind == NodeKind::Link {
+            // It may be asked for, and does not matter.
+            set.mode = None;
+        }
+        tree.set(now, id, &set).map_err(status_of)
     }
 
     /// Of a LUN nothing is kept but the size, which is an administrator's.
@@ -215,7 +251,7 @@ impl Service<'_> {
             Err(status) => return Outcome::Reply(Reply::Done(Wcc::default(), Err(status))),
         };
         let (before, now) = (self.before(place), self.now);
-        let done = self.tree(place.0).and_then(|tree| {
+        let done = self.check_gives_up(place, entry.name).and_then(|()| self.tree(place.0)).and_then(|tree| {
             let done = match is_folder {
                 true => tree.remove_folder(now, place.1, entry.name),
                 false => tree.remove(now, place.1, entry.name),
@@ -237,7 +273,8 @@ impl Service<'_> {
             Err(status) => return Outcome::Reply(Reply::Rename(none, none, Err(status))),
         };
         let (before, now) = ((self.before(old), self.before(new)), self.now);
-        let done = self.tree(old.0).and_then(|tree| {
+        let may = self.may_move((old, from.name), (new, to.name));
+        let done = may.and_then(|()| self.tree(old.0)).and_then(|tree| {
             tree.rename(now, (old.1, from.name), (new.1, to.name)).map_err(|refusal| match refusal {
                 // RFC 1813: what cannot go for the other exists.
                 TreeRefusal::IsFolder | TreeRefusal::NotFolder => Status::Exists,
@@ -248,6 +285,21 @@ impl Service<'_> {
         if done.is_ok() { self.durable(old.0, reply) } else { Outcome::Reply(reply) }
     }
 
+    /// Whether the caller may move it: out of the one folder, in place of what is in the other, and
+    /// what a folder calls its parent.
+    fn may_move(&self, from: (Place, &[u8]), to: (Place, &[u8])) -> Result<(), Status> {
+        self.check_gives_up(from.0, from.1)?;
+        self.check_gives_up(to.0, to.1)?;
+        let (volume, old) = from.0;
+        let tree = self.files.tree(volume)?;
+        match tree.look_up(old, from.1).and_then(|id| tree.info(id)) {
+            Ok(info) if info.kind == NodeKind::Folder && old != to.0.1 => {
+                if Ownership::from(&info).may(&self.who(volume), WRITE) { Ok(()) } else { Err(Status::Access) }
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     pub(super) fn link(&mut self, handle: &FileHandle, to: &Entry<'_>) -> Outcome<'_> {
         let refuse = |status| Outcome::Reply(Reply::Link(None, Wcc::default(), Err(status)));
         let node = match self.node(handle) {
@@ -256,7 +308,7 @@ impl Service<'_> {
             Ok(Node::File(_)) => return refuse(Status::Access),
             Err(status) => return refuse(status),
         };
-        let place = match self.place_of(to, Status::Exists) {
+        let place = match self.place_of_new(to) {
             Ok(place) if place.0 != node.0 => return refuse(Status::CrossDevice),
             Ok(place) => place,
             Err(status) => return refuse(status),

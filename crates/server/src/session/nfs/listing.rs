@@ -7,6 +7,7 @@ use ::nfs::listing::{Listed, Pager};
 use ::nfs::{FileHandle, Reply, Status};
 use block::ObjectId;
 use tree::NodeId;
+use tree::permission::READ;
 
 /// A page on its way.
 struct Page {
@@ -24,11 +25,11 @@ impl Service<'_> {
         };
         let post = Some(self.attributes(node));
         let mut page = Page { pager, eof: true, count: 0 };
-        let filled = match node {
+        let filled = self.check(node, READ).and_then(|()| match node {
             Node::File(_) => Err(Status::NotDirectory),
             Node::Folder(id) => self.list_folder(id, cookie, &mut page),
             Node::Made(volume, id) => self.list_made_folder(volume, id, cookie, &mut page),
-        };
+        });
         match filled {
             Err(status) => Reply::Listing(post, Err(status)),
             Ok(()) if page.count == 0 && !page.eof => Reply::Listing(post, Err(Status::TooSmall)),
@@ -39,11 +40,11 @@ impl Service<'_> {
     fn list_folder(&self, id: FolderId, cookie: u64, page: &mut Page) -> Result<(), Status> {
         let folder = self.exports.folders().get(id).ok_or(Status::Stale)?;
         self.list_dots((Node::Folder(id), Node::Folder(folder.parent.unwrap_or(id))), cookie, page);
-        if let Some(volume) = folder.volume.filter(|volume| self.files.tree(*volume).is_ok())
+        if let Some((volume, node)) = folder.made.filter(|(volume, _)| self.files.tree(*volume).is_ok())
             && cookie < OWN_COOKIES
             && page.eof
         {
-            self.list_made(volume, NodeId::ROOT, cookie, page)?;
+            self.list_made(volume, node, cookie, page)?;
         }
         if !page.eof {
             return Ok(());
@@ -75,7 +76,7 @@ impl Service<'_> {
     /// it.
     fn list_made(&self, volume: ObjectId, folder: NodeId, cookie: u64, page: &mut Page) -> Result<(), Status> {
         let tree = self.files.tree(volume)?;
-        let top = self.exports.folders().top_of(volume).filter(|_| folder == NodeId::ROOT);
+        let top = self.exports.folders().folder_of(volume, folder);
         for entry in tree.list(folder, cookie.max(2)).map_err(crate::volume_files::status_of)? {
             if top.is_some_and(|top| self.own_entry(top, entry.name).is_some()) {
                 continue;

@@ -6,14 +6,16 @@ use crate::folders::{FolderId, Node};
 use crate::volume_files::status_of;
 use ::nfs::{Attributes, Entry, FileHandle, FileKind, Moment, Status};
 use block::ObjectId;
-use tree::NodeId;
+use tree::permission::{EXECUTE, READ, WRITE};
+use tree::{NodeId, Ownership};
 
 /// Bits of RFC 1813, `ACCESS3_*`.
 const MAY_READ: u32 = 1;
 const MAY_LOOK_UP: u32 = 2;
+/// Modify and extend.
 const MAY_CHANGE: u32 = 4 | 8;
-/// And to take away, and to execute: for what clients made.
-const MAY_MORE: u32 = 16 | 32;
+const MAY_DELETE: u32 = 16;
+const MAY_EXECUTE: u32 = 32;
 
 /// Handles begin with this; then the kind, and who it is.
 const MAGIC: [u8; 4] = *b"SWN1";
@@ -38,8 +40,8 @@ impl Service<'_> {
                 return found.unwrap_or_else(|| self.attributes(Node::Folder(FolderId(0))));
             }
             Node::Folder(id) => {
-                let top = self.exports.folders().get(id).and_then(|folder| folder.volume);
-                if let Some(top) = top.and_then(|volume| self.files.attributes(volume, NodeId::ROOT)) {
+                let top = self.made_at(id).and_then(|(volume, node)| self.files.attributes(volume, node));
+                if let Some(top) = top {
                     let written = self.exports.written(None);
                     let known = |moment: Moment| if moment == Moment::default() { written } else { moment };
                     let (accessed, modified, changed) = (known(top.accessed), known(top.modified), known(top.changed));
@@ -70,26 +72,54 @@ impl Service<'_> {
         }
     }
 
+    /// What ACCESS says of a node.
     pub(super) fn may(&self, node: Node) -> u32 {
-        let of = |volume: ObjectId| match self.grant(volume) {
-            Grant::Write => MAY_READ | MAY_LOOK_UP | MAY_CHANGE | MAY_MORE,
-            Grant::Read => MAY_READ | MAY_LOOK_UP | 32,
-            Grant::Nothing => 0,
-        };
-        match node {
-            Node::Made(volume, _) => of(volume),
-            Node::Folder(id) => match self.exports.folders().get(id).and_then(|folder| folder.volume) {
-                Some(volume) => of(volume) | MAY_READ | MAY_LOOK_UP,
-                None => MAY_READ | MAY_LOOK_UP,
+        let volume = match node {
+            Node::Made(volume, _) => volume,
+            Node::Folder(id) => match self.made_at(id) {
+                Some((volume, _)) => volume,
+                None => return MAY_READ | MAY_LOOK_UP,
             },
-            Node::File(object) if self.grant(object) == Grant::Write => MAY_READ | MAY_CHANGE,
-            Node::File(_) => MAY_READ,
-        }
+            Node::File(object) if self.grant(object) == Grant::Write => return MAY_READ | MAY_CHANGE,
+            Node::File(_) => return MAY_READ,
+        };
+        let (owned, who) = (self.owned(node), self.who(volume));
+        let asked = match owned.is_folder {
+            true => [(MAY_READ, READ), (MAY_LOOK_UP, EXECUTE), (MAY_CHANGE | MAY_DELETE, WRITE | EXECUTE)],
+            false => [(MAY_READ, READ), (MAY_EXECUTE, EXECUTE), (MAY_CHANGE, WRITE)],
+        };
+        let given = asked.iter().filter(|(_, wanted)| owned.may(&who, *wanted)).fold(0, |all, (bits, _)| all | bits);
+        if self.grant(volume) == Grant::Write { given } else { given & !(MAY_CHANGE | MAY_DELETE) }
+    }
+
+    /// What permissions for a node go by.
+    pub(super) fn owned(&self, node: Node) -> Ownership {
+        let Attributes { mode, uid, gid, kind, .. } = self.attributes(node);
+        Ownership { mode, uid, gid, is_folder: kind == FileKind::Directory }
+    }
+
+    /// Whether it is a folder, and the caller may do that with it, by its mode.
+    pub(super) fn check(&self, folder: Node, wanted: u32) -> Result<(), Status> {
+        let may = match folder {
+            Node::Made(volume, _) => {
+                let owned = self.owned(folder);
+                if !owned.is_folder {
+                    return Err(Status::NotDirectory);
+                }
+                owned.may(&self.who(volume), wanted)
+            }
+            Node::Folder(id) => {
+                self.made_at(id).is_none_or(|(volume, _)| self.owned(folder).may(&self.who(volume), wanted))
+            }
+            Node::File(_) => return Err(Status::NotDirectory),
+        };
+        if may { Ok(()) } else { Err(Status::Access) }
     }
 
     /// What a folder has of that name: what administrators made, then what clients did.
     pub(super) fn entry(&self, entry: &Entry<'_>) -> Result<(Node, Node), Status> {
         let folder = self.node(&entry.directory)?;
+        self.check(folder, EXECUTE)?;
         let found = match (folder, entry.name) {
             (Node::File(_), _) => return Err(Status::NotDirectory),
             (Node::Made(volume, id), b"" | b".") => {
@@ -106,9 +136,9 @@ impl Service<'_> {
                 let folders = self.exports.folders();
                 folders.get(id).map(|folder| Node::Folder(folder.parent.unwrap_or(id)))
             }
-            (Node::Folder(id), name) => match (self.own_entry(id, name), self.volume_at(id)) {
+            (Node::Folder(id), name) => match (self.own_entry(id, name), self.made_at(id)) {
                 (Some(own), _) => Some(own),
-                (None, Some(volume)) => Some(self.made_of(volume, NodeId::ROOT, name)?),
+                (None, Some((volume, node))) => Some(self.made_of(volume, node, name)?),
                 (None, None) => None,
             },
         };
@@ -121,9 +151,9 @@ impl Service<'_> {
         std::str::from_utf8(name).ok().and_then(|name| self.exports.folders().look_up(id, name))
     }
 
-    /// The volume whose top a folder is.
-    pub(super) fn volume_at(&self, id: FolderId) -> Option<ObjectId> {
-        self.exports.folders().get(id)?.volume
+    /// The folder of a volume's files that a folder is, too.
+    pub(super) fn made_at(&self, id: FolderId) -> Option<(ObjectId, NodeId)> {
+        self.exports.folders().get(id)?.made
     }
 
     fn made_of(&self, volume: ObjectId, folder: NodeId, name: &[u8]) -> Result<Node, Status> {
@@ -131,12 +161,9 @@ impl Service<'_> {
         Ok(self.made(volume, id))
     }
 
-    /// A node of a volume: its top is a folder like others.
+    /// A node of a volume: its top is a folder like others, and so are its qtrees.
     pub(super) fn made(&self, volume: ObjectId, id: NodeId) -> Node {
-        match self.exports.folders().top_of(volume) {
-            Some(top) if id == NodeId::ROOT => Node::Folder(top),
-            _ => Node::Made(volume, id),
-        }
+        self.exports.folders().folder_of(volume, id).map_or(Node::Made(volume, id), Node::Folder)
     }
 }
 

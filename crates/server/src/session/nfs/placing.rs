@@ -8,13 +8,12 @@ use crate::session::{Around, Load};
 use crate::volume_files::{Until, status_of};
 use crate::waiting::Wait;
 use ::nfs::{Procedure, Reply, Stable, Status, Wcc};
-use block::Op;
+use block::{ObjectId, Op};
 use tree::{FilePiece, NodeId, TreeRefusal};
 
 /// Where a request for a file's data goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
-    node: NodeId,
     /// First byte of the file.
     at: u64,
     piece: FilePiece,
@@ -34,8 +33,8 @@ impl Session {
         claim: u64,
         around: &mut Around<'_>,
     ) -> Result<(Asked, Op), bool> {
-        let Some(node) = asked.node else { return Ok((asked, op)) };
-        let tree = around.files.tree_mut(asked.object);
+        let Some((volume, node)) = asked.made else { return Ok((asked, op)) };
+        let tree = around.files.tree_mut(volume);
         let (at, len) = (asked.at, u64::from(asked.len));
         let placed = match (tree, asked.what) {
             (Err(status), _) => Err(Ok(status)),
@@ -44,7 +43,7 @@ impl Session {
             (Ok(_), What::Commit) => Ok(FilePiece { at: 0, len: 0 }),
         };
         match placed {
-            Ok(piece) => self.placed(asked, (node, piece), op, claim, around),
+            Ok(piece) => self.placed(asked, (volume, node, piece), op, claim, around),
             Err(Err(TreeRefusal::Busy)) if self.load.requests > 1 || around.files.is_busy() => {
                 self.waits = Some(Wait::Room { starving: false });
                 let buf = if let Op::Write(buf) = op { Some(buf) } else { None };
@@ -65,13 +64,13 @@ impl Session {
     fn placed(
         &mut self,
         asked: Asked,
-        (node, piece): (NodeId, FilePiece),
+        (volume, node, piece): (ObjectId, NodeId, FilePiece),
         op: Op,
         claim: u64,
         around: &mut Around<'_>,
     ) -> Result<(Asked, Op), bool> {
         let at = asked.at;
-        let what = match (asked.what, around.files.tree(asked.object)) {
+        let what = match (asked.what, around.files.tree(volume)) {
             (What::Read { .. }, Ok(tree)) => {
                 What::Read { eof: tree.info(node).is_ok_and(|info| at + piece.len >= info.size) }
             }
@@ -87,9 +86,9 @@ impl Session {
             return Err(true);
         }
         let op = if let Op::Write(buf) = op { Op::Write(buf.window(0, len)) } else { op };
-        let ticket = around.files.tree_mut(asked.object).map_or(0, tree::FileTree::begin_request);
-        let reading = around.files.reading(asked.object);
-        Ok((Asked { spot: Some(Spot { node, at, piece, ticket, reading }), ..asked }, op))
+        let ticket = around.files.tree_mut(volume).map_or(0, tree::FileTree::begin_request);
+        let reading = around.files.reading(volume);
+        Ok((Asked { spot: Some(Spot { at, piece, ticket, reading }), ..asked }, op))
     }
 
     fn answer_asked(&mut self, asked: &Asked, status: Status, claim: u64, around: &mut Around<'_>) {
@@ -108,27 +107,28 @@ impl Session {
     /// Replies to a WRITE or COMMIT of a client's file that was done, perhaps when what is known of
     /// the file is durable.
     pub(super) fn reply_placed(&mut self, asked: &Asked, spot: &Spot, claim: u64, around: &mut Around<'_>) {
+        let Some((volume, node)) = asked.made else { return self.answer_asked(asked, Status::Stale, claim, around) };
         let now = around.exports.since_1970(around.now);
-        let life = around.files.life(asked.object, around.exports.life());
-        let is_same = around.files.reading(asked.object) == spot.reading;
-        let tree = match around
-            .files
-            .tree_mut(asked.object)
-            .and_then(|tree| if is_same { Ok(tree) } else { Err(Status::Stale) })
-        {
-            Ok(tree) => tree,
-            Err(status) => return self.answer_asked(asked, status, claim, around),
-        };
+        let life = around.files.life(volume, around.exports.life());
+        let is_same = around.files.reading(volume) == spot.reading;
+        let tree =
+            match around.files.tree_mut(volume).and_then(|tree| if is_same { Ok(tree) } else { Err(Status::Stale) }) {
+                Ok(tree) => tree,
+                Err(status) => return self.answer_asked(asked, status, claim, around),
+            };
         let is_durable = match asked.what {
             What::Write(stable) => {
-                tree.written(now, spot.node, spot.at, spot.piece);
+                tree.written(now, node, spot.at, spot.piece);
+                if !asked.by_root {
+                    tree.drop_privilege(node);
+                }
                 stable != Stable::Unstable
             }
             What::Commit | What::Read { .. } => true,
         };
-        let record = if is_durable { tree.sync(spot.node).map(Some) } else { Ok(None) };
+        let record = if is_durable { tree.sync(node).map(Some) } else { Ok(None) };
         let durable = tree.durable();
-        let after = around.files.attributes(asked.object, spot.node);
+        let after = around.files.attributes(volume, node);
         around.scratch.clear();
         match record {
             // One that is not there any more was removed meanwhile.
@@ -144,7 +144,7 @@ impl Session {
                         };
                         let reply = around.scratch.clone();
                         let kept = Kept { xid: asked.xid, procedure, reply };
-                        self.wait_for(asked.object, Until::Record(record), kept, claim, around);
+                        self.wait_for(volume, Until::Record(record), kept, claim, around);
                     }
                 }
             }
@@ -155,9 +155,9 @@ impl Session {
 impl Asked {
     /// Its request has ended.
     pub(in crate::session) fn end(&self, around: &mut Around<'_>) {
-        if let Some(spot) = &self.spot
-            && spot.reading == around.files.reading(self.object)
-            && let Ok(tree) = around.files.tree_mut(self.object)
+        if let (Some(spot), Some((volume, _))) = (&self.spot, self.made)
+            && spot.reading == around.files.reading(volume)
+            && let Ok(tree) = around.files.tree_mut(volume)
         {
             tree.end_request(spot.ticket);
         }
@@ -173,7 +173,7 @@ impl Asked {
                 const BLOCK: u64 = 4096;
                 let from = self.at - self.at % BLOCK;
                 // Where a file of a client lies is not known yet.
-                let more = if self.node.is_some() { BLOCK } else { 0 };
+                let more = if self.made.is_some() { BLOCK } else { 0 };
                 claim_of((self.at + u64::from(self.len)).next_multiple_of(BLOCK) - from + more)
             }
             What::Write(_) => claim_of(self.len.into()),

@@ -1,0 +1,104 @@
+//! Before a client has a handle: where NFS is spoken, what can be mounted, and a mount.
+
+use super::answer::{Answered, Service};
+use super::nodes::handle_of;
+use super::{ANSWER, said};
+use crate::folders::{FolderId, Node};
+use crate::portmap::put_result;
+use ::nfs::mount::{self, Exported, MountCall, MountStatus};
+use ::nfs::rpc::{self, CallHead, CallOutcome};
+use ::nfs::{Reader, XdrError, record};
+
+/// Bytes of a list that may be told, each member with its lengths: what an answer has room for.
+const LISTED: usize = ANSWER as usize - 1024;
+
+impl Service<'_> {
+    pub(super) fn mount(
+        &mut self,
+        head: &CallHead<'_>,
+        reader: &mut Reader<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Answered, XdrError> {
+        let Some(call) = MountCall::read(head.procedure, reader)? else {
+            return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
+        };
+        let start = record::begin(out);
+        rpc::put_reply(out, head.xid, CallOutcome::Success);
+        match call {
+            MountCall::Mount(path) => {
+                let found = std::str::from_utf8(path).ok().and_then(|path| self.exports.folders().mount(path));
+                let seen = found.filter(|folder| self.sees(Node::Folder(*folder)));
+                let mounted = seen.map(|folder| (handle_of(Node::Folder(folder)), vec![mount::FLAVOUR_SYS]));
+                tracing::info!(client = %self.caller, path = %String::from_utf8_lossy(path), done = mounted.is_some(), "mount");
+                if mounted.is_some() {
+                    self.files.mounts.add(self.caller.to_string(), path);
+                }
+                mount::put_mounted(out, &mounted.ok_or(MountStatus::NoEntry));
+            }
+            MountCall::Exports => mount::put_exports(out, &self.exported()),
+            MountCall::Dump => mount::put_mounts(
+                out,
+                up_to(LISTED, self.files.mounts.all(), |(client, path)| client.len() + path.len()),
+            ),
+            MountCall::Unmount(path) => self.files.mounts.remove(&self.caller.to_string(), Some(path)),
+            MountCall::UnmountAll => self.files.mounts.remove(&self.caller.to_string(), None),
+            MountCall::Null => {}
+        }
+        record::end(out, start, 0);
+        Ok(Answered::Reply)
+    }
+
+    /// The volumes that the client sees: by their junction paths or their names, with the SVM where
+    /// another one has the same; and where others may come from. What does not fit into an answer
+    /// can be mounted all the same.
+    fn exported(&self) -> Vec<Exported> {
+        let folders = self.exports.folders();
+        let mut all = Vec::new();
+        for (svm, top) in folders.tops() {
+            let entries = folders.get(top).into_iter().flat_map(|folder| folder.entries.values());
+            for (name, node) in entries.filter(|(_, node)| self.sees(*node)) {
+                let short = folders.junction(svm, name).map_or_else(|| format!("/{name}"), str::to_owned);
+                let is_alone = matches!(node, Node::Folder(id) if folders.mount(&short) == Some(*id));
+                let path = if is_alone { short } else { format!("/{svm}:{short}") };
+                let groups = if let Node::Folder(id) = node { self.networks(*id) } else { Vec::new() };
+                all.push(Exported { path: path.into_bytes(), groups });
+            }
+        }
+        all.sort_by(|one, other| one.path.cmp(&other.path));
+        let size = |exported: &Exported| {
+            exported.path.len() + exported.groups.iter().map(|group| group.len() + 12).sum::<usize>()
+        };
+        up_to(LISTED, all, size).collect()
+    }
+
+    /// Where clients may come from that a volume is given to.
+    fn networks(&self, id: FolderId) -> Vec<Vec<u8>> {
+        let volume = self.made_at(id).and_then(|(volume, _)| self.files.get(volume));
+        let networks = volume.map_or_else(Vec::new, |volume| self.access.networks(&volume.name));
+        networks.into_iter().map(String::into_bytes).collect()
+    }
+
+    /// What a port mapper answers.
+    pub(super) fn map_port(
+        &self,
+        head: &CallHead<'_>,
+        reader: &mut Reader<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Answered, XdrError> {
+        let start = record::begin(out);
+        rpc::put_reply(out, head.xid, CallOutcome::Success);
+        if put_result(head.procedure, reader, self.exports.nfs_port(), out)?.is_none() {
+            return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
+        }
+        record::end(out, start, 0);
+        Ok(Answered::Reply)
+    }
+}
+
+/// As many of a list as take that many bytes, with 16 more for each.
+fn up_to<T>(most: usize, all: impl IntoIterator<Item = T>, size: impl Fn(&T) -> usize) -> impl Iterator<Item = T> {
+    all.into_iter().scan(most, move |left, one| {
+        *left = left.checked_sub(size(&one) + 16)?;
+        Some(one)
+    })
+}

@@ -1,0 +1,109 @@
+//! How NFS clients find a server whose port nobody told them: `showmount`, and libnfs without
+//! ports, in a network of their own, with a port mapper and without.
+
+use super::*;
+use crate::support::ganesha::{OWN, may_have_a_network};
+use server::Portmap;
+
+/// In the environment of this test's own process within the network: whether a port mapper runs.
+const MAPPER: &str = "SEAWALL_TEST_MAPPER";
+
+/// A network with a loopback alone, and a port mapper if one is asked for; then what is to run
+/// there.
+const SCRIPT: &str = r#"
+set -e
+mount -t tmpfs none /run
+mkdir /run/rpcbind
+ip link set lo up
+if [ "$SEAWALL_TEST_MAPPER" = rpcbind ]; then
+    rpcbind -w -f &
+    until rpcinfo -p 127.0.0.1 >/dev/null 2>&1; do :; done
+fi
+"$@"
+"#;
+
+/// What a program prints that must succeed.
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new("timeout").arg("60").arg(program).args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{program} {arguments:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The part that runs in the network.
+#[test]
+#[ignore = "it is run by the tests below, in a network of its own"]
+fn within_a_network() {
+    let has_mapper = std::env::var(MAPPER).expect("the tests below say what runs") == "rpcbind";
+    let portmap = if has_mapper { Portmap::Register } else { Portmap::Serve };
+    let rule = |exports: &str, addresses: &[&str]| AccessRule {
+        exports: vec![exports.into()],
+        addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
+        ..AccessRule::default()
+    };
+    let rules = vec![rule("svm01:/vol/vol1/*", &["10.0.0.0/8", "127.0.0.1"]), rule("svm01:/vol/vol2/*", &[])];
+    let front = Front { portmap, ..front(Access::by_rules(rules)) };
+    let mut server = Server::start_behind(BACKENDS[0], limits(), front);
+    for line in ["volume create -volume vol2 -size 10MB", "volume mount vol1 -junction-path /db"] {
+        server.control.execute(line).unwrap();
+    }
+    let exports = said("showmount", &["--no-headers", "-e", "127.0.0.1"]);
+    let words: Vec<&str> = exports.split_whitespace().collect();
+    assert_eq!(words, ["/db", "10.0.0.0/8,127.0.0.1", "/vol2", "(everyone)"], "{exports}");
+    let mounted = || said("showmount", &["--no-headers", "-a", "127.0.0.1"]);
+    assert_eq!(mounted(), "");
+    let mut client = Client::connect(&server);
+    client.mount("/vol2").unwrap();
+    assert_eq!(mounted().trim(), "127.0.0.1:/vol2");
+    let call = MountCall::Unmount(b"/vol2");
+    client.send((mount::PROGRAM, 3, call.procedure()), &[], |out| call.put(out));
+    assert!(client.results().is_empty() && mounted().is_empty());
+    assert_eq!(said("nfs-ls", &["nfs://127.0.0.1/vol2?version=3"]), "", "it is empty");
+    let known = || said("rpcinfo", &["-p", "127.0.0.1"]);
+    let told = known();
+    let port = port(&server).to_string();
+    for program in ["100003", "100005"] {
+        let is_it = |line: &str| line.split_whitespace().take(4).eq([program, "3", "tcp", &port]);
+        assert!(told.lines().any(is_it), "{program}: {told}");
+    }
+    drop(client);
+    server.until_empty();
+    drop(server);
+    if has_mapper {
+        let after = known();
+        assert!(after.contains("100000") && !after.contains("100003") && !after.contains("100005"), "{after}");
+    }
+}
+
+fn run(mapper: &str) {
+    let find = |program: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file: &PathBuf| file.is_file())
+    };
+    for program in ["rpcbind", "rpcinfo", "showmount", "nfs-ls", "ip", "unshare"] {
+        if program_or_skip(&find, program).is_none() {
+            return;
+        }
+    }
+    if !may_have_a_network() {
+        return skip("a network of one's own takes root");
+    }
+    let mut command = Command::new("unshare");
+    command.args(OWN).args(["sh", "-c", SCRIPT, "sh"]).arg(std::env::current_exe().unwrap());
+    command.args(["nfs::portmap::within_a_network", "--exact", "--ignored", "--nocapture"]);
+    let ended = command.env(MAPPER, mapper).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// The port mapper of the machine tells clients where we are, as long as we are there.
+#[test]
+fn the_port_mapper_of_the_machine_is_told() {
+    run("rpcbind");
+}
+
+/// Where there is no port mapper we answer for one.
+#[test]
+fn the_port_of_a_port_mapper_is_answered() {
+    run("none");
+}
