@@ -22,7 +22,7 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
 
 /// All of them: standard NBD clients, an NFS server and its clients, what makes file systems and
 /// volumes, databases, and a browser for the page.
-pub const TOOLS: [Tool; 35] = [
+pub const TOOLS: [Tool; 36] = [
     tool("fio", "fio"),
     // Its example job files, of which one stands for all.
     tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),
@@ -49,6 +49,8 @@ pub const TOOLS: [Tool; 35] = [
     tool("rpcbind", "rpcbind"),
     tool("rpcinfo", "rpcbind"),
     tool("nfs-ls", "libnfs-utils"),
+    // What the bench of the NFS client is built with.
+    tool("/usr/include/nfsc/libnfs.h", "libnfs-dev"),
     tool("ip", "iproute2"),
     tool("nsenter", "util-linux"),
     tool("unshare", "util-linux"),

@@ -6,7 +6,7 @@ use crate::requires::{client, requires, skip};
 use crate::running::{Ended, Running, run};
 use crate::scratch::Scratch;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The server, in its network.
@@ -14,17 +14,6 @@ struct Ganesha {
     running: Running,
     scratch: Scratch,
 }
-
-/// What runs in the network: its loopback, a port mapper with a `/run` of its own, the server.
-const SCRIPT: &str = r#"
-set -e
-mount -t tmpfs none /run
-mkdir /run/rpcbind
-ip link set lo up
-rpcbind -w -f &
-until rpcinfo -p 127.0.0.1 >/dev/null 2>&1; do :; done
-exec ganesha.nfsd -F -f "$1/ganesha.conf" -p "$1/pid" -L "$1/log" -N NIV_WARN
-"#;
 
 impl Ganesha {
     /// Starts it, and waits until it answers; `None` where it may not be.
@@ -34,41 +23,13 @@ impl Ganesha {
             skip("a network of one's own takes root");
             return None;
         }
-        let scratch = Scratch::new();
-        for folder in ["export", "recovery"] {
-            std::fs::create_dir(scratch.join(folder)).unwrap();
+        if !Path::new("/usr/share/doc/nfs-ganesha-vfs").exists() {
+            skip("nfs-ganesha-vfs is not installed");
+            return None;
         }
-        let (export, recovery) = (scratch.join("export"), scratch.join("recovery"));
-        let plugins = find_plugins()?;
-        let configuration = format!(
-            r#"
-NFS_CORE_PARAM {{
-    Protocols = 3, 4;
-    Enable_NLM = false;
-    Enable_RQUOTA = false;
-    Plugins_Dir = "{}";
-}}
-NFSV4 {{ RecoveryRoot = "{}"; Graceless = true; }}
-EXPORT {{
-    Export_Id = 1;
-    Path = "{}";
-    Pseudo = "/export";
-    Access_Type = RW;
-    Squash = No_Root_Squash;
-    SecType = sys;
-    Protocols = 3, 4;
-    Transports = TCP;
-    FSAL {{ Name = VFS; }}
-}}
-"#,
-            plugins.display(),
-            recovery.display(),
-            export.display()
-        );
-        std::fs::write(scratch.join("ganesha.conf"), configuration).unwrap();
-        let mut command = Command::new("unshare");
-        command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", SCRIPT, "sh"]);
-        command.arg(scratch.path());
+        let scratch = Scratch::new();
+        let mut command = Command::new("sh");
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/ganesha.sh")).arg(scratch.path());
         let mut server = Ganesha { running: Running::start(command), scratch };
         #[allow(clippy::disallowed_methods, reason = "a bound for a server that never comes up")]
         let began = std::time::Instant::now();
@@ -119,16 +80,6 @@ EXPORT {{
         assert_eq!(ended.code, Some(0), "{ended:?}");
         serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {}", ended.out))
     }
-}
-
-/// Where the server has what it loads.
-fn find_plugins() -> Option<PathBuf> {
-    let all = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path().join("ganesha"));
-    let found = all.into_iter().find(|folder| folder.join("libfsalvfs.so").is_file());
-    if found.is_none() {
-        skip("nfs-ganesha-vfs is not installed");
-    }
-    found
 }
 
 /// Random writes at depth 16 over four connections, with a flush each 64, are read back and

@@ -7,7 +7,7 @@
 //! the exports take turns. That is what the bound is about.
 
 use super::super::{fio_json, median};
-use super::contender::Ours;
+use super::super::contender::Ours;
 use anyhow::{Context as _, Result, bail};
 use std::fmt;
 use std::path::Path;

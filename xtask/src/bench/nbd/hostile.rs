@@ -8,7 +8,7 @@
 
 use super::super::fio::Load;
 use super::super::median;
-use super::contender::Ours;
+use super::super::contender::Ours;
 use super::{load, make_data, succeed};
 use crate::step::Watch;
 use anyhow::{Context as _, Result, bail};
