@@ -7,12 +7,13 @@ pub mod device;
 mod linked;
 pub mod modelled;
 mod places;
+mod processors;
 pub mod real;
 mod seen;
 pub mod served;
 pub mod simulated;
 
-pub use places::Places;
+pub use places::{Elsewhere, Places};
 
 use qos::{CreditLimit, RegistrySettings};
 use server::LinkSettings;

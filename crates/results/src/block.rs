@@ -145,7 +145,7 @@ pub(crate) fn unpack_minute(bytes: &[u8]) -> Option<Minute> {
 }
 
 /// By number in the block; new ones go to the end.
-const HELD_BY: [HeldBy; 12] = [
+const HELD_BY: [HeldBy; 14] = [
     HeldBy::Nothing,
     HeldBy::CeilingIops,
     HeldBy::CeilingThroughput,
@@ -158,6 +158,8 @@ const HELD_BY: [HeldBy; 12] = [
     HeldBy::Pace,
     HeldBy::Stalled,
     HeldBy::Link,
+    HeldBy::Flow,
+    HeldBy::Burst,
 ];
 
 /// By number in the block; new ones go to the end.

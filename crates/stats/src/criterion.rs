@@ -1,5 +1,6 @@
 //! A bound on a recorded figure, and what a run says about it.
 
+use crate::recording::HeldBy;
 use block::{Bytes, Iops, Span};
 
 /// What is asked of a run.
@@ -88,6 +89,16 @@ pub enum Criterion {
         rate: Rate,
         /// Part of the rate by which it may be off.
         tolerance: f64,
+    },
+    /// Each of the workloads is held back by that in most seconds of a phase. The first second is
+    /// left out.
+    HeldBy {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase.
+        phase: String,
+        /// What holds them.
+        cause: HeldBy,
     },
     /// Each of the workloads finds as large a share of its pages in the cache as in the phase
     /// `baseline`, less so many points. The first second of a phase is left out.

@@ -299,8 +299,12 @@ pub enum HeldBy {
     Pace,
     /// The server did not run: its processor was away while requests waited that might have gone.
     Stalled,
-    /// What the server's link may carry: of its connection, or of all of them.
+    /// What the server's link may carry of all connections.
     Link,
+    /// What the server's link may carry of one connection.
+    Flow,
+    /// What the server's link may carry of all connections while it has credit.
+    Burst,
 }
 
 /// How a floor fared over an interval.
@@ -397,6 +401,8 @@ impl std::fmt::Display for HeldBy {
             HeldBy::Pace => "its own pace",
             HeldBy::Stalled => "server stalled",
             HeldBy::Link => "the network",
+            HeldBy::Flow => "its connection",
+            HeldBy::Burst => "network burst",
         })
     }
 }
