@@ -136,7 +136,8 @@ impl std::fmt::Display for Rate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Rate::Iops(rate) => write!(f, "{} IOPS", rate.0),
-            Rate::Bytes(rate) => write!(f, "{rate}/s"),
+            // As rates are printed everywhere else.
+            Rate::Bytes(rate) => write!(f, "{} MB/s", rate.0 as f64 / 1e6),
         }
     }
 }

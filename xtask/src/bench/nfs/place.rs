@@ -71,7 +71,7 @@ impl Tools {
 pub(super) fn serve(tools: &Tools, name: &str, config: &str, server: &str, data: &Path) -> Result<(Ours, [Place; 2])> {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|any| any.local_addr()).context("a free port")?.port();
     let pool = tools.folder.join(format!("pool-{name}"));
-    let config = format!("{config}[server]\nnfs = \"127.0.0.1:{port}\"\n{server}");
+    let config = format!("nfs = \"127.0.0.1:{port}\"\n{config}[server]\n{server}");
     let ours = Ours::start(&tools.seawall, &pool, "cache = \"page\"\n", &config)?;
     ours.make_lun("lun1", tools.bytes)?;
     succeed(Command::new("nbdcopy").arg("--flush").arg(data).arg(ours.uri("lun1")))?;
