@@ -207,7 +207,13 @@ impl<'a> Conductor<'a> {
             let at = run::Second { point, actor, start, length, outstanding, settled };
             run.add_second(&seen.tape, at, served);
             let waits = server.map(|object| object.waits).unwrap_or_default();
-            let floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
+            let mut floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
+            // The gate sees few requests, as the others wait before it.
+            if matches!(floor, FloorFared::NeedsOutstanding(_))
+                && matches!(held_by, HeldBy::Flow | HeldBy::Burst | HeldBy::Link)
+            {
+                floor = FloorFared::LinkAbove;
+            }
             let cached = server.map(|object| object.cached).unwrap_or_default();
             run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor, cached });
         }

@@ -163,7 +163,7 @@ const HELD_BY: [HeldBy; 14] = [
 ];
 
 /// By number in the block; new ones go to the end.
-const FLOORS: [&str; 8] = [
+const FLOORS: [&str; 9] = [
     "not_set",
     "met",
     "needs_outstanding",
@@ -172,6 +172,7 @@ const FLOORS: [&str; 8] = [
     "adjusting",
     "takes_at_best",
     "not_helped",
+    "link_above",
 ];
 
 /// Packs the columns of a block.
