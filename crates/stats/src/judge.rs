@@ -69,9 +69,10 @@ impl Criterion {
                 format!("{} at {rate} (±{}) in {phase}", names(workloads), percent(*tolerance)),
                 bounds::exactly(recording, workloads, phase, *rate, *tolerance),
             ),
-            Criterion::HeldBy { workloads, phase, cause } => {
-                (format!("{} held by {cause} in {phase}", names(workloads)), held::by(recording, workloads, phase, *cause))
-            }
+            Criterion::HeldBy { workloads, phase, cause } => (
+                format!("{} held by {cause} in {phase}", names(workloads)),
+                held::by(recording, workloads, phase, *cause),
+            ),
             Criterion::HitShareKept { workloads, phase, baseline, points } => (
                 format!("{} within {points} points of {baseline}'s share of hits in {phase}", names(workloads)),
                 hits::kept(recording, workloads, [phase, baseline], *points),

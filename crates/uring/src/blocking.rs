@@ -51,12 +51,9 @@ pub(crate) unsafe fn attempt(operation: &Operation) -> i32 {
             Operation::Receive { file, memory } => {
                 outcome(libc::recv(file.fd, memory.start.as_ptr().cast(), memory.len as usize, libc::MSG_DONTWAIT))
             }
-            Operation::Discard { file, len } => outcome(libc::recv(
-                file.fd,
-                std::ptr::null_mut(),
-                len as usize,
-                libc::MSG_TRUNC | libc::MSG_DONTWAIT,
-            )),
+            Operation::Discard { file, len } => {
+                outcome(libc::recv(file.fd, std::ptr::null_mut(), len as usize, libc::MSG_TRUNC | libc::MSG_DONTWAIT))
+            }
             Operation::Send { file, memory, .. } => outcome(libc::send(
                 file.fd,
                 memory.start.as_ptr().cast(),

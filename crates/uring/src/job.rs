@@ -135,7 +135,10 @@ impl Job {
             | Job::Zero { file, .. }
             | Job::PollIn { file } => *file,
             Job::Accept { listener } => *listener,
-            Job::Discard { socket, .. } | Job::Receive { socket, .. } | Job::Send { socket, .. } | Job::Shutdown { socket, .. } => *socket,
+            Job::Discard { socket, .. }
+            | Job::Receive { socket, .. }
+            | Job::Send { socket, .. }
+            | Job::Shutdown { socket, .. } => *socket,
         }
     }
 
@@ -145,11 +148,7 @@ impl Job {
     pub(crate) fn waits_for_a_peer(&self) -> bool {
         matches!(
             self,
-            Job::Accept { .. }
-                | Job::Receive { .. }
-                | Job::Discard { .. }
-                | Job::Send { .. }
-                | Job::PollIn { .. }
+            Job::Accept { .. } | Job::Receive { .. } | Job::Discard { .. } | Job::Send { .. } | Job::PollIn { .. }
         )
     }
 }

@@ -93,16 +93,8 @@ const SERVER: [Line; 3] = [
         SMALL_READS,
         bounds([Bound::most(Figure::Cpu, 0.3), Bound::least(Figure::Iops, 2.5)]),
     ),
-    line(
-        "1 MiB read, depth 8",
-        LARGE_READS,
-        bounds([Bound::most(Figure::Cpu, 0.6), Bound::least(Figure::Iops, 1.0)]),
-    ),
-    line(
-        "4 KiB random write, COMMIT each 64, depth 32",
-        SMALL_WRITES,
-        bounds([Bound::least(Figure::Iops, 1.0)]),
-    ),
+    line("1 MiB read, depth 8", LARGE_READS, bounds([Bound::most(Figure::Cpu, 0.6), Bound::least(Figure::Iops, 1.0)])),
+    line("4 KiB random write, COMMIT each 64, depth 32", SMALL_WRITES, bounds([Bound::least(Figure::Iops, 1.0)])),
 ];
 
 /// What the client is to reach beside a loop over libnfs.
@@ -177,11 +169,19 @@ impl Nfs {
     /// Our server beside theirs.
     fn servers(&self, table: Table, tools: &Tools, theirs: &Ganesha, data: &Path) -> Result<(u32, u32)> {
         let is_cached = table == Table::Cached;
-        let cache = if is_cached { format!("[cache]\nmemory = \"{}MiB\"\n", self.data.mib + 64) } else { String::new() };
+        let cache =
+            if is_cached { format!("[cache]\nmemory = \"{}MiB\"\n", self.data.mib + 64) } else { String::new() };
         let (ours, places) = place::serve(tools, &format!("{table:?}"), &cache, "", data)?;
         println!("\nserver: seawall against nfs-ganesha, both loaded by seawall; processor time is the server's");
-        println!("  {}", if is_cached { "all data in our cache, theirs in the page cache" } else { "through the page cache" });
-        println!("  ours:   {}\n  client: {}", ours.line, line_of(&tools.fio(&places[0], SMALL_READS, self.turns.seconds)));
+        println!(
+            "  {}",
+            if is_cached { "all data in our cache, theirs in the page cache" } else { "through the page cache" }
+        );
+        println!(
+            "  ours:   {}\n  client: {}",
+            ours.line,
+            line_of(&tools.fio(&places[0], SMALL_READS, self.turns.seconds))
+        );
         let mut counts = (0, 0);
         for place in &places {
             println!("\n  {} against a file of nfs-ganesha", place.what);
@@ -214,7 +214,9 @@ impl Nfs {
         let (limited, with) = place::serve(tools, "limited", "", FLOW_LIMITS, data)?;
         let (free, without) = place::serve(tools, "free", "", "", data)?;
         free.order("volume modify -vserver svm01 -volume vol1 -qos-policy-group none")?;
-        println!("\nlimits: seawall with a ceiling, a flow limit and a network limit that are never reached, and without");
+        println!(
+            "\nlimits: seawall with a ceiling, a flow limit and a network limit that are never reached, and without"
+        );
         println!("  with: {}, {}", limited.line, FLOW_LIMITS.trim().replace('\n', ", "));
         let mut counts = (0, 0);
         for (with, without) in with.iter().zip(&without) {

@@ -12,7 +12,7 @@
 
 use admin::{Administration, CacheMemory, CacheSeen, Effect};
 use block::{Bytes, Completion, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
-use cache::{Cache, Eviction, Key, PartitionId, SecondLevel, SecondSettings, Evicted};
+use cache::{Cache, Evicted, Eviction, Key, PartitionId, SecondLevel, SecondSettings};
 use stats::run::Hits;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};

@@ -1,8 +1,8 @@
 //! The server's model in virtual time: its commands and its gate, over a plan's simulated device.
 
 use super::cached::{Cached, Memory};
-use super::processors::{Busy, Processors};
 use super::device::built_for;
+use super::processors::{Busy, Processors};
 use super::seen;
 use admin::{Administration, CacheSeen};
 use anyhow::{Context as _, Result, bail};

@@ -39,7 +39,8 @@ impl Elsewhere<'_> {
             })?;
             let names = || plan.volumes.iter().map(|volume| volume.name.as_str()).collect::<Vec<_>>().join(", ");
             let index = plan.volumes.iter().position(|volume| volume.name == name);
-            let index = index.with_context(|| format!("--place {given}: the plan has no volume {name}, but {}", names()))?;
+            let index =
+                index.with_context(|| format!("--place {given}: the plan has no volume {name}, but {}", names()))?;
             let used = plan.used(index);
             let volume = &mut plan.volumes[index];
             volume.places = vec![place.to_owned()];
@@ -48,7 +49,9 @@ impl Elsewhere<'_> {
         }
         let line = plan.phases.iter().flat_map(|phase| &phase.commands).next();
         match line.filter(|_| !plan.volumes.iter().any(Volume::is_served)) {
-            Some(line) => bail!("--place: no volume of the plan's own server is left, which its command {line:?} is for"),
+            Some(line) => {
+                bail!("--place: no volume of the plan's own server is left, which its command {line:?} is for")
+            }
             None => Ok(()),
         }
     }

@@ -7,7 +7,8 @@ use crate::command::serve::io_settings;
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Target, Time};
 use engine::{
-    Lane, Late, LinkWaits, Managed, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond,
+    Lane, Late, LinkWaits, Managed, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker,
+    WorkloadSecond,
 };
 use stats::{Histogram, Tape};
 use std::collections::HashSet;

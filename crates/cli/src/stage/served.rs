@@ -45,10 +45,14 @@ impl Server {
         let socket = folder.join("nbd.sock");
         let control_socket = pool.control_socket();
         let limits = ServerLimits::default();
-        let cache =
-            said.cache.map(|memory| CacheSettings { memory, page: CACHE_PAGE as u32, policy: cache::Eviction::default() });
+        let cache = said.cache.map(|memory| CacheSettings {
+            memory,
+            page: CACHE_PAGE as u32,
+            policy: cache::Eviction::default(),
+        });
         // It lasts as long as the run: no day's bound.
-        let second = |size| SecondPlace { path: folder.join("second-level"), size, writes_per_day: Bytes(u64::MAX / 4) };
+        let second =
+            |size| SecondPlace { path: folder.join("second-level"), size, writes_per_day: Bytes(u64::MAX / 4) };
         let nfs = match said.protocol {
             PlanProtocol::Nbd => Vec::new(),
             PlanProtocol::Nfs => vec!["127.0.0.1:0".parse().context("where NFS is spoken")?],

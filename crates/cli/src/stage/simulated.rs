@@ -59,7 +59,15 @@ impl Simulated {
         let link = Link::new(link_settings(plan));
         let lanes = early.map(|workload| clients(plan, &server, &link, workload)).collect::<Result<Vec<_>>>()?;
         let worker = Worker::new(plan.workloads.len(), lanes.into_iter().flatten().collect());
-        Ok(Simulated { plan: plan.clone(), server, worker, link, link_waits: LinkWaits::default(), last: Time::ZERO, late })
+        Ok(Simulated {
+            plan: plan.clone(),
+            server,
+            worker,
+            link,
+            link_waits: LinkWaits::default(),
+            last: Time::ZERO,
+            late,
+        })
     }
 }
 

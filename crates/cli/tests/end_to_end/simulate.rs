@@ -67,7 +67,9 @@ fn the_workshop_comes_to_what_was_published() {
     let spec = ["spec", "fsx", "--throughput", "128", "--ssd", "1024GiB", "--compare", "1"];
     let spec = run(seawall(scratch.path()).args(spec).env(RESULTS, "out.sqlite"));
     assert_eq!(spec.code, Some(0), "{spec:?}");
-    for (phase, held) in [("memory, one connection", "its connection"), ("4 KiB reads", "the CPU"), ("baseline", "the network")] {
+    for (phase, held) in
+        [("memory, one connection", "its connection"), ("4 KiB reads", "the CPU"), ("baseline", "the network")]
+    {
         let line = spec.out.lines().find(|line| line.starts_with(phase)).unwrap_or_default();
         assert!(line.ends_with(held), "{phase}: {}", spec.out);
     }

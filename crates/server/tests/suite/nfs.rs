@@ -458,6 +458,12 @@ fn libnfs_reads_and_writes() {
     let listed = String::from_utf8(run(&list, "/vol1/")).unwrap();
     assert!(listed.contains("lun1") && listed.contains(&LUN_BYTES.to_string()), "{listed}");
     assert!(run(&show, "/vol1/lun1") == data);
+    // Who speaks version 4 is told at once which version there is, and that is no answer to wait for.
+    let uri = format!("nfs://127.0.0.1/vol1/?version=4&nfsport={}", port(&server));
+    let output = Command::new("timeout").arg("60").arg(&list).arg(&uri).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some_and(|code| code != 0 && code != 124), "{output:?}");
+    assert!(said.contains("Failed to mount"), "{said}");
     drop(client);
     server.until_empty();
 }

@@ -88,7 +88,8 @@ fn held_by(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     table.only(&["kind", "workloads", "phase", "cause"]);
     table.missing("cause", "say what holds it back, such as flow, burst, link, disk or cpu");
     let words = HeldBy::ALL.map(|cause| (cause.key(), cause));
-    let (workloads, phase, cause) = (workloads(table, names), phase(table, "phase", names), table.choice("cause", &words));
+    let (workloads, phase, cause) =
+        (workloads(table, names), phase(table, "phase", names), table.choice("cause", &words));
     Some(Criterion::HeldBy { workloads: workloads?, phase: phase?, cause: cause? })
 }
 

@@ -1,6 +1,6 @@
 //! What a connection brings: bytes are taken in, and read as replies.
 
-use super::{Link, RECEIVE_TOKEN, SLOTS};
+use super::{DISCARD, Link, RECEIVE_TOKEN, SLOTS};
 use crate::connections::Carrier as _;
 use crate::inbox::RECEIVE;
 use block::{Fault, Op, Time};
@@ -8,8 +8,8 @@ use nfs::limits::HEAD_BYTES_MAX;
 use nfs::record::{MARK_BYTES, Mark, RecordError};
 use nfs::rpc::{self, CallOutcome};
 use nfs::xdr::filling;
-use uring::Job;
 use nfs::{Procedure, Reader, Reply, Stable, Status, Verifier, XdrError};
+use uring::Job;
 
 /// The answer to a call.
 #[derive(Clone, Copy, Debug)]
