@@ -73,7 +73,9 @@ impl Target for Processors {
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
         self.is_stuck = false;
-        while let Some((end, came, request)) = self.working.pop_front_if(|(end, ..)| *end <= now) {
+        while self.working.front().is_some_and(|(end, ..)| *end <= now)
+            && let Some((end, came, request)) = self.working.pop_front()
+        {
             let tag = request.tag;
             if let Submitted::Full(request) = self.inner.submit(now, request) {
                 self.working.push_front((end, came, request));
