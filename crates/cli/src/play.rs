@@ -4,7 +4,7 @@ use crate::dataset::{self, Filling as _};
 use crate::live::{Live, Progress, Stream, Unit};
 use crate::memory::{Keeping, Kept, Memory};
 use crate::stage::simulated::{Simulated, idle_service};
-use crate::stage::{Elsewhere, Places, alone, clones, first_there, real::Real, silent};
+use crate::stage::{Elsewhere, Places, alone, clones, first_there, real::Real, silent, space_needed};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
 use crate::{Answer, beside, date, hosts, interrupt, machine, memory, scale, terminal};
@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use workload::Plan;
-use workload::plan::{DatabasePlan, Device, HostsPlan, PlanUnits, Volume, Workload, parse_space};
+use workload::plan::{DatabasePlan, Device, HostsPlan, PlanUnits, Workload, parse_space};
 
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
@@ -206,18 +206,6 @@ pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>, times: f6
     let recording = run.recording();
     let verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
     Ok(Recording { verdicts, ..recording })
-}
-
-/// The bytes that a run may take of the pool's file system: what is written before it, and what
-/// loads write to clones.
-fn space_needed(plan: &Plan) -> u64 {
-    let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served());
-    let takes = |(index, volume): (usize, &Volume)| match volume {
-        Volume { clone_of: Some(_), .. } if !plan.writes(index) => 0,
-        Volume { clone_of: None, thin: false, size, .. } => size.unwrap_or_default().0,
-        _ => plan.used(index).size.unwrap_or_default().0,
-    };
-    served.map(takes).sum()
 }
 
 /// The plan, read and checked with every command in it: nothing was made yet.

@@ -86,3 +86,15 @@ pub fn alone(spec: &Spec) -> Spec {
 pub fn first_there(plan: &Plan) -> Option<usize> {
     (0..plan.workloads.len()).find(|workload| !plan.is_late(*workload))
 }
+
+/// The bytes that a run may take of the pool's file system: what is written before it, and what
+/// loads write to clones.
+pub fn space_needed(plan: &Plan) -> u64 {
+    let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served());
+    let takes = |(index, volume): (usize, &Volume)| match volume {
+        Volume { clone_of: Some(_), .. } if !plan.writes(index) => 0,
+        Volume { clone_of: None, thin: false, size, .. } => size.unwrap_or_default().0,
+        _ => plan.used(index).size.unwrap_or_default().0,
+    };
+    served.map(takes).sum()
+}
