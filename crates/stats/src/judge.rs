@@ -53,11 +53,9 @@ impl Criterion {
                 (asked, floor_held(recording, workloads, phase, *part))
             }
             Criterion::ResponseWithin { workloads, phase, percentile, at_most } => {
-                let whose = names(workloads);
-                let part =
-                    if *percentile < 100.0 { format!("{percentile} % of the requests") } else { "all requests".into() };
+                let part = part_of_requests(*percentile);
                 (
-                    format!("{part} of {whose} within {at_most} in {phase}"),
+                    format!("{part} of {} within {at_most} in {phase}", names(workloads)),
                     bounds::response(recording, workloads, phase, *percentile, *at_most),
                 )
             }
@@ -387,6 +385,10 @@ fn intervals<'a>(record: &'a WorkloadRecord, phase: &'a Phase) -> impl Iterator<
 
 fn time(span: Span) -> Time {
     Time::ZERO + span
+}
+
+fn part_of_requests(percentile: f64) -> String {
+    if percentile < 100.0 { format!("{percentile} % of the requests") } else { "all requests".into() }
 }
 
 fn names(workloads: &[String]) -> String {

@@ -20,16 +20,16 @@ pub struct NfsMount {
 }
 
 impl NfsMount {
-    /// The mount that a path lies on, if that is one of NFS. What is not there yet is looked for in
-    /// its folder.
+    /// The mount that a path lies on, if that is one of NFS. What is not there yet is looked for
+    /// in its folder.
     pub fn of(path: &Path) -> Option<NfsMount> {
         let folder = || path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
         let path = std::fs::canonicalize(path).or_else(|_| std::fs::canonicalize(folder().unwrap_or(path))).ok()?;
         NfsMount::among(&std::fs::read_to_string("/proc/self/mountinfo").ok()?, &path)
     }
 
-    /// The same by the text of `mountinfo` (proc(5)): of the mounts above a path the deepest, and of
-    /// those the last, which hides the others.
+    /// The same by the text of `mountinfo` (proc(5)): of the mounts above a path the deepest, and
+    /// of those the last, which hides the others.
     fn among(text: &str, path: &Path) -> Option<NfsMount> {
         let mut found: Option<(usize, &str)> = None;
         for line in text.lines() {

@@ -92,8 +92,8 @@ pub enum Job {
         /// Where to.
         buf: Buf,
     },
-    /// Takes bytes that a TCP peer sent off the stream without looking at them, at most so many; the
-    /// result is how many. Nothing is copied (`MSG_TRUNC`, tcp(7)).
+    /// Takes bytes that a TCP peer sent off the stream without looking at them, at most so many;
+    /// the result is how many. Nothing is copied (`MSG_TRUNC`, tcp(7)).
     Discard {
         /// A connected TCP socket.
         socket: FileId,
@@ -142,9 +142,9 @@ impl Job {
         }
     }
 
-    /// Whether it may wait for a peer without end, so that closing its file or port must cancel it.
-    /// Disk requests end by themselves, and ending them early would leave unknown what reached the
-    /// disk.
+    /// Whether it may wait for a peer without end, so that closing its file or port must cancel
+    /// it. Disk requests end by themselves, and ending them early would leave unknown what reached
+    /// the disk.
     pub(crate) fn waits_for_a_peer(&self) -> bool {
         matches!(
             self,
@@ -203,8 +203,8 @@ impl Message {
         self.len() == 0
     }
 
-    /// Appends header bytes as a part of their own, or to the last part when that is the end of the
-    /// headers already.
+    /// Appends header bytes as a part of their own, or to the last part when that is the end of
+    /// the headers already.
     ///
     /// # Panics
     /// When the headers of one message would pass 4 GiB.

@@ -1,11 +1,11 @@
-//! `cargo xtask bench nfs`: the NFS server beside nfs-ganesha, and the NFS client beside a loop over
-//! libnfs, like for like.
+//! `cargo xtask bench nfs`: the NFS server beside nfs-ganesha, and the NFS client beside a loop
+//! over libnfs, like for like.
 //!
-//! nfs-ganesha (VFS) serves a copy of the same data on the same disk, in a network of its own beside
-//! a port mapper. Our client loads both over TCP on a loopback; ours with its QoS gate on and a
-//! ceiling that is never reached. Of ours both kinds of files are measured: LUNs, and what clients
-//! made on the volume. Runs alternate (ours, theirs, ours, …); a ratio is the median of the ratios of
-//! neighbouring runs.
+//! nfs-ganesha (VFS) serves a copy of the same data on the same disk, in a network of its own
+//! beside a port mapper. Our client loads both over TCP on a loopback; ours with its QoS gate on
+//! and a ceiling that is never reached. Of ours both kinds of files are measured: LUNs, and what
+//! clients made on the volume. Runs alternate (ours, theirs, ours, …); a ratio is the median of
+//! the ratios of neighbouring runs.
 
 mod peer;
 mod place;

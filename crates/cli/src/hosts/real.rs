@@ -17,7 +17,7 @@ use ramp::{RampSettings, RunOutcome};
 use std::path::Path;
 use storage::Place;
 use uring::Clock;
-use workload::plan::{HostsPlan, PlannedHost, Settings};
+use workload::plan::{HostsPlan, PlanSettings, PlannedHost};
 
 /// The server and its hosts.
 pub struct Real {
@@ -51,7 +51,7 @@ impl Real {
         let server = Server::start(
             workspace.path(),
             real.no_io_uring,
-            (registry_settings(plan), &Settings::default()),
+            (registry_settings(plan), &PlanSettings::default()),
             &set_up(plan),
         )?;
         say(options, &format!("I/O: {}", server.backend()));

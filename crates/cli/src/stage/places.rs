@@ -27,11 +27,12 @@ pub struct Elsewhere<'a> {
 }
 
 impl Elsewhere<'_> {
-    /// Gives the plan's volumes those places. A file that is not there is made as long as loads use
-    /// it.
+    /// Gives the plan's volumes those places. A file that is not there is made as long as loads
+    /// use it.
     ///
     /// # Errors
-    /// A name that the plan has not, or commands for a server that nothing is on any more; one line.
+    /// A name that the plan has not, or commands for a server that nothing is on any more; one
+    /// line.
     pub fn change(&self, plan: &mut Plan) -> Result<()> {
         for given in self.places {
             let (name, place) = given.split_once('=').filter(|(_, place)| !place.is_empty()).with_context(|| {
@@ -112,8 +113,8 @@ impl Places {
         self.permits().filter_map(Permit::path).map(|path| path.as_path())
     }
 
-    /// What each workload loads: a LUN of the plan's own server by its path, or places as they were
-    /// named.
+    /// What each workload loads: a LUN of the plan's own server by its path, or places as they
+    /// were named.
     pub fn loaded(&self, plan: &Plan) -> Vec<run::RunPlace> {
         let loaded = |load: &Workload| {
             let volume = load.volumes[0];

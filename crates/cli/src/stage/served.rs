@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storage::Address;
 use store::{CacheSettings, Pool, SecondPlace};
-use workload::plan::{CACHE_PAGE, PlanProtocol, Settings};
+use workload::plan::{CACHE_PAGE, PlanProtocol, PlanSettings};
 
 /// A server of a run. It is closed when this goes.
 pub struct Server {
@@ -38,7 +38,7 @@ impl Server {
     pub fn start(
         folder: &Path,
         no_io_uring: bool,
-        (registry, said): (RegistrySettings, &Settings),
+        (registry, said): (RegistrySettings, &PlanSettings),
         set_up: &[String],
     ) -> Result<Server> {
         let pool = Pool::create(folder)?;

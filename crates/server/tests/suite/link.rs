@@ -59,8 +59,8 @@ fn each_connection_has_its_own_limit() {
     server.until_empty();
 }
 
-/// What requests wait for the link is time in the network of their LUN: here, of sixteen requests at
-/// once, all that the connection was closed for.
+/// What requests wait for the link is time in the network of their LUN: here, of sixteen requests
+/// at once, all that the connection was closed for.
 #[test]
 fn waiting_for_the_link_is_time_in_the_network() {
     const RATE: u64 = 8 << 20;

@@ -49,7 +49,7 @@ pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
 pub use hosts::{HostsPlan, PlannedHost};
-pub use server::{Burst, CACHE_PAGE, Peak, PlanLink, PlanNesting, PlanProcessors, PlanProtocol, Settings};
+pub use server::{Burst, CACHE_PAGE, Peak, PlanLink, PlanNesting, PlanProcessors, PlanProtocol, PlanSettings};
 pub use space::{ParseSpaceError, PlanUnits, parse_space};
 pub use unfold::unfold;
 
@@ -83,7 +83,7 @@ pub struct Plan {
     /// The SVM that owns the volumes.
     pub svm: String,
     /// How its server takes sizes and policies.
-    pub settings: Settings,
+    pub settings: PlanSettings,
     /// The volumes, in the file's order.
     pub volumes: Vec<Volume>,
     /// The workloads, in the file's order.

@@ -12,7 +12,7 @@ const SVM: &str = "svm1";
 /// How a plan's server takes policies; each is as for a pool that says nothing where the plan says
 /// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct PlanSettings {
     /// How it counts a GB, in sizes and in rates per size.
     pub units: PlanUnits,
     /// Which levels may carry a policy at the same time.
@@ -25,8 +25,8 @@ pub struct Settings {
     pub fair: bool,
     /// Its cache: memory for pages of 4 KiB; none without.
     pub cache: Option<Bytes>,
-    /// What memory evicts goes to a faster device, of which so much is used; in a run that is a file
-    /// beside the pool.
+    /// What memory evicts goes to a faster device, of which so much is used; in a run that is a
+    /// file beside the pool.
     pub second_level: Option<Bytes>,
     /// What connections may carry.
     pub link: PlanLink,
@@ -101,8 +101,8 @@ pub enum Peak {
 }
 
 /// The SVM's name and the settings; all sizes read later go by their units.
-pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
-    let Some(table) = root.table("server", "[server]") else { return (SVM.into(), Settings::default()) };
+pub(super) fn read(root: &Table<'_>) -> (String, PlanSettings) {
+    let Some(table) = root.table("server", "[server]") else { return (SVM.into(), PlanSettings::default()) };
     table.only(&[
         "svm",
         "units",
@@ -125,7 +125,7 @@ pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
     let units =
         table.choice("units", &[("decimal", PlanUnits::Decimal), ("binary", PlanUnits::Binary)]).unwrap_or_default();
     table.count_in(units);
-    let settings = Settings {
+    let settings = PlanSettings {
         units,
         nesting: table
             .choice("nesting", &[("ontap", PlanNesting::Ontap), ("free", PlanNesting::Free)])
@@ -204,7 +204,7 @@ fn link(table: &Table<'_>) -> PlanLink {
     link
 }
 
-impl Settings {
+impl PlanSettings {
     /// What differs from a pool that says nothing, in words.
     pub(super) fn describe(&self) -> Vec<&'static str> {
         let said = [

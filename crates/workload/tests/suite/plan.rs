@@ -3,7 +3,7 @@
 
 use block::{Bytes, BytesPerSecond, Iops, Span};
 use stats::{Criterion, Rate};
-use workload::plan::{Burst, PHASE_DEFAULT, Peak, PlanLink, PlanNesting, PlanUnits, Settings};
+use workload::plan::{Burst, PHASE_DEFAULT, Peak, PlanLink, PlanNesting, PlanSettings, PlanUnits};
 use workload::{Arrival, BlockShare, Blocks, Pattern, Plan, Range, Spacing};
 
 /// A plan of one volume and `rest`.
@@ -180,13 +180,13 @@ fn the_server_takes_policies_as_the_plan_says() {
         Plan::read(&text, "p.toml").unwrap_or_else(|errors| panic!("{errors}"))
     };
     let silent = plan("");
-    assert_eq!(silent.settings, Settings::default());
+    assert_eq!(silent.settings, PlanSettings::default());
     assert!(!silent.describe().iter().any(|line| line.starts_with("the server")));
     let said = plan(
         "units = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\nfair = true\ncache = \"32MiB\"\n\
          flow_limit = \"5Gb/s\"\nnetwork = \"150MB/s\"\nnetwork_burst = \"1250MB/s\"\nnetwork_credit = \"2GiB\"",
     );
-    let expected = Settings {
+    let expected = PlanSettings {
         units: PlanUnits::Binary,
         nesting: PlanNesting::Free,
         burst: Burst::Ontap,

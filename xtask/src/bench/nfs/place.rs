@@ -66,8 +66,8 @@ impl Tools {
     }
 }
 
-/// Our server on a new pool, with `config` and more lines for `[server]`, and `data` in a LUN and in
-/// a file that a client made.
+/// Our server on a new pool, with `config` and more lines for `[server]`, and `data` in a LUN and
+/// in a file that a client made.
 pub(super) fn serve(tools: &Tools, name: &str, config: &str, server: &str, data: &Path) -> Result<(Ours, [Place; 2])> {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|any| any.local_addr()).context("a free port")?.port();
     let pool = tools.folder.join(format!("pool-{name}"));
