@@ -8,15 +8,18 @@ mod api;
 mod array;
 mod before;
 mod classics;
+mod contender;
 mod demo;
 mod engine;
 mod fio;
 mod nbd;
+mod nfs;
 mod oltp;
 mod orders;
 mod qos;
 mod ramp;
 mod results;
+mod row;
 mod served;
 mod store;
 mod turns;
@@ -37,6 +40,8 @@ pub enum Bench {
     Before(before::Before),
     /// `seawall serve` with nbdkit's file plugin and qemu-nbd, all driven by fio's NBD engine
     Nbd(nbd::Nbd),
+    /// The NFS server with nfs-ganesha, the client with a loop over libnfs, versions 3 and 4
+    Nfs(nfs::Nfs),
     /// `seawall fio` with fio, the same command lines
     Engine(engine::Engine),
     /// What quality of service costs a request and keeps on a server, QEMU's and nbdkit's limits
@@ -74,6 +79,7 @@ impl Bench {
         match self {
             Bench::Before(before) => before.run(),
             Bench::Nbd(nbd) => nbd.run(),
+            Bench::Nfs(nfs) => nfs.run(),
             Bench::Engine(engine) => engine.run(),
             Bench::Qos(qos) => qos.run(),
             Bench::Classics(classics) => classics.run(),

@@ -50,6 +50,8 @@ pub const TOOLS: [Tool; 36] = [
     tool("rpcinfo", "rpcbind"),
     tool("showmount", "nfs-common"),
     tool("nfs-ls", "libnfs-utils"),
+    // What the bench of the NFS client is built with.
+    tool("/usr/include/nfsc/libnfs.h", "libnfs-dev"),
     tool("ip", "iproute2"),
     tool("nsenter", "util-linux"),
     tool("unshare", "util-linux"),

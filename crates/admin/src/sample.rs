@@ -20,6 +20,8 @@ pub struct LinkSeen {
     pub flow_waits: u64,
     /// How often one had to wait for the limit of all.
     pub whole_waits: u64,
+    /// How often that was so while there was credit.
+    pub burst_waits: u64,
     /// Credit that is left, in bytes.
     pub credit: u64,
 }

@@ -15,6 +15,8 @@ mod array_file;
 use block::Bytes;
 use qos::CreditLimit;
 use stats::run::Run;
+use stats::{HeldBy, Interval, Phase};
+use std::collections::BTreeMap;
 
 /// Where the file servers stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,6 +332,36 @@ fn verdict(resources: &[Resource], used: &[Used]) -> String {
         ),
         (None, None) => "below every baseline: bound by the client or by latency".into(),
     }
+}
+
+/// A phase of a recorded run.
+pub struct PhaseDone {
+    /// Its name.
+    pub name: String,
+    /// What all workloads did by second: operations and bytes.
+    pub seconds: Vec<(f64, f64)>,
+    /// What held workloads back in most seconds, as the run found it.
+    pub held_by: HeldBy,
+}
+
+/// The phases of a recorded run, each without its first second, in which the queues of the one
+/// before drain; all rates over the factor that the run was scaled by.
+pub fn phases(run: &Run) -> Vec<PhaseDone> {
+    let recording = run.recording();
+    let factor = recording.scale.map_or(1.0, |scale| scale.factor);
+    let phase = |phase: &Phase| {
+        let mut seconds: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+        let mut held: BTreeMap<HeldBy, usize> = BTreeMap::new();
+        let inside = |interval: &&Interval| interval.start > phase.start && interval.start < phase.end;
+        for interval in recording.workloads.iter().flat_map(|workload| workload.intervals.iter().filter(inside)) {
+            let second = seconds.entry(interval.start.as_nanos()).or_default();
+            *second = (second.0 + interval.iops() / factor, second.1 + interval.bytes_per_second() / factor);
+            *held.entry(interval.held_by).or_default() += 1;
+        }
+        let held_by = held.into_iter().max_by_key(|(_, count)| *count).map_or(HeldBy::Nothing, |(held_by, _)| held_by);
+        PhaseDone { name: phase.name.clone(), seconds: seconds.into_values().collect(), held_by }
+    };
+    recording.phases.iter().map(phase).collect()
 }
 
 /// What all workloads of a recorded run did by second: operations and bytes.

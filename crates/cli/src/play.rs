@@ -4,7 +4,7 @@ use crate::dataset::{self, Filling as _};
 use crate::live::{Live, Progress, Stream, Unit};
 use crate::memory::{Keeping, Kept, Memory};
 use crate::stage::simulated::{Simulated, idle_service};
-use crate::stage::{Places, alone, clones, first_there, real::Real, silent};
+use crate::stage::{Elsewhere, Places, alone, clones, first_there, real::Real, silent, space_needed};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
 use crate::{Answer, beside, date, hosts, interrupt, machine, memory, scale, terminal};
@@ -17,9 +17,8 @@ use stats::{Outcome, Recording, Scale, Verdict};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use storage::Consent;
 use workload::Plan;
-use workload::plan::{DatabasePlan, Device, HostsPlan, PlanUnits, Volume, Workload, parse_space};
+use workload::plan::{DatabasePlan, Device, HostsPlan, PlanUnits, Workload, parse_space};
 
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
@@ -85,13 +84,13 @@ pub(crate) fn now_unix_ms() -> u64 {
     date::since_1970().as_millis() as u64
 }
 
-/// Plays a plan on real storage; what is there already may be written where `consent` says so.
+/// Plays a plan on real storage, each volume where `elsewhere` has it.
 pub fn on_real_storage(
     text: &str,
     file: &str,
     options: &Options,
     real: &RealOptions,
-    consent: &Consent,
+    elsewhere: &Elsewhere<'_>,
 ) -> Result<Answer> {
     if HostsPlan::is_meant(text) {
         return hosts::on_real_storage(text, file, options, real);
@@ -101,8 +100,9 @@ pub fn on_real_storage(
     }
     let started = now_unix_ms();
     let mut plan = read(text, file, options)?;
-    let places = Places::ask(&mut plan, consent)?;
-    consent.idle(&places.named(), &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
+    elsewhere.change(&mut plan)?;
+    let places = Places::ask(&mut plan, &elsewhere.consent)?;
+    elsewhere.consent.idle(&places.named(), &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
     let plan = plan.sized(options.size)?;
     places.check_loads(&plan)?;
     let factor_given = options.scale.or(plan.published_iops.is_none().then_some(1.0));
@@ -128,9 +128,11 @@ pub fn on_real_storage(
         bail!("stopped before the first phase; nothing was measured");
     }
     let (plan, commands) = scaled(&plan, scaling.factor)?;
+    stage.limit_link(&plan)?;
     let run = Run {
         machine: machine::look(pool.or(places.paths().next()), &backend),
         scale: plan.published_iops.map(|_| scaling),
+        notes: places.mounts(&plan),
         ..begun(&plan, started, false, options)
     };
     let course = Course { places: places.loaded(&plan), commands, idle };
@@ -206,18 +208,6 @@ pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>, times: f6
     Ok(Recording { verdicts, ..recording })
 }
 
-/// The bytes that a run may take of the pool's file system: what is written before it, and what
-/// loads write to clones.
-fn space_needed(plan: &Plan) -> u64 {
-    let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served());
-    let takes = |(index, volume): (usize, &Volume)| match volume {
-        Volume { clone_of: Some(_), .. } if !plan.writes(index) => 0,
-        Volume { clone_of: None, thin: false, size, .. } => size.unwrap_or_default().0,
-        _ => plan.used(index).size.unwrap_or_default().0,
-    };
-    served.map(takes).sum()
-}
-
 /// The plan, read and checked with every command in it: nothing was made yet.
 fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     let mut plan = Plan::read(text, file)?;
@@ -263,7 +253,7 @@ fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options
                 bail!("the storage did nothing for {} s; is the disk stuck?", MEASURE.as_secs_f64());
             }
             // Three digits: enough, and the scaled figures stay readable.
-            (rounded(iops / published), Some(iops))
+            (plan.scale_most.unwrap_or(f64::INFINITY).min(rounded(iops / published)), Some(iops))
         }
     };
     let scaling = Scale { factor, published_iops: published, measured_iops: measured };

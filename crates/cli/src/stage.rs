@@ -7,12 +7,13 @@ pub mod device;
 mod linked;
 pub mod modelled;
 mod places;
+mod processors;
 pub mod real;
 mod seen;
 pub mod served;
 pub mod simulated;
 
-pub use places::Places;
+pub use places::{Elsewhere, Places};
 
 use qos::{CreditLimit, RegistrySettings};
 use server::LinkSettings;
@@ -84,4 +85,16 @@ pub fn alone(spec: &Spec) -> Spec {
 /// The first workload whose storage is there before any phase.
 pub fn first_there(plan: &Plan) -> Option<usize> {
     (0..plan.workloads.len()).find(|workload| !plan.is_late(*workload))
+}
+
+/// The bytes that a run may take of the pool's file system: what is written before it, and what
+/// loads write to clones.
+pub fn space_needed(plan: &Plan) -> u64 {
+    let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served());
+    let takes = |(index, volume): (usize, &Volume)| match volume {
+        Volume { clone_of: Some(_), .. } if !plan.writes(index) => 0,
+        Volume { clone_of: None, thin: false, size, .. } => size.unwrap_or_default().0,
+        _ => plan.used(index).size.unwrap_or_default().0,
+    };
+    served.map(takes).sum()
 }

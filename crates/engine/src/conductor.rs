@@ -53,9 +53,35 @@ pub struct Second {
     /// Time in which the server's thread was kept from the processor, see [`Point::stalled`].
     pub stalled: Span,
     /// How often connections began to wait for the server's link, where it has limits.
-    pub link_waits: u64,
+    pub link: LinkWaits,
     /// What the server has to say about its policies, one line; empty when nothing.
     pub advice: String,
+}
+
+/// How often connections began to wait for a limit of the server's link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkWaits {
+    /// For their own.
+    pub flow: u64,
+    /// For that of all, while it had credit.
+    pub burst: u64,
+    /// For that of all, without credit.
+    pub whole: u64,
+}
+
+impl LinkWaits {
+    /// What came since it was as `before`, which then is as it is now.
+    #[must_use]
+    pub fn since(self, before: &mut LinkWaits) -> LinkWaits {
+        let was = std::mem::replace(before, self);
+        LinkWaits { flow: self.flow - was.flow, burst: self.burst - was.burst, whole: self.whole - was.whole }
+    }
+
+    /// What was waited for most.
+    fn most(self) -> Option<HeldBy> {
+        let all = [(self.flow, HeldBy::Flow), (self.burst, HeldBy::Burst), (self.whole, HeldBy::Link)];
+        all.into_iter().filter(|(waits, _)| *waits > 0).max_by_key(|(waits, _)| *waits).map(|(_, held_by)| held_by)
+    }
 }
 
 /// A storage object or shared group as the server saw it.
@@ -181,7 +207,13 @@ impl<'a> Conductor<'a> {
             let at = run::Second { point, actor, start, length, outstanding, settled };
             run.add_second(&seen.tape, at, served);
             let waits = server.map(|object| object.waits).unwrap_or_default();
-            let floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
+            let mut floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
+            // The gate sees few requests, as the others wait before it.
+            if matches!(floor, FloorFared::NeedsOutstanding(_))
+                && matches!(held_by, HeldBy::Flow | HeldBy::Burst | HeldBy::Link)
+            {
+                floor = FloorFared::LinkAbove;
+            }
             let cached = server.map(|object| object.cached).unwrap_or_default();
             run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor, cached });
         }
@@ -246,8 +278,8 @@ impl<'a> Conductor<'a> {
         // A request is let in when the link has carried those before it: only then it is the
         // gate's.
         let inside = server.map_or(device, |object| object.queued.mean() + device);
-        if second.link_waits > 0 && inside * 2 < service.mean() {
-            return HeldBy::Link;
+        if let Some(held_by) = second.link.most().filter(|_| inside * 2 < service.mean()) {
+            return held_by;
         }
         if second.server_busy.max(second.client_busy) > BUSY_LIMIT {
             return HeldBy::Cpu;

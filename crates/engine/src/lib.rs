@@ -23,7 +23,7 @@ mod memory;
 mod remote;
 mod worker;
 
-pub use conductor::{Conductor, ObjectSecond, RunWatcher, Second, Stage};
+pub use conductor::{Conductor, LinkWaits, ObjectSecond, RunWatcher, Second, Stage};
 pub use course::{Managed, Scene, StageError, passed, play};
 pub use host::HostWatch;
 pub use hub::{Hub, Socket};

@@ -63,6 +63,11 @@ impl CreditMeter {
         Some(self.base.opens(now)?.max(self.peak.opens(now)?))
     }
 
+    /// Whether the peak rate alone holds back what waits at `now`: there is credit.
+    pub fn is_bursting(&self, now: Time) -> bool {
+        self.spec.peak > self.spec.base && self.base.opens(now) == Some(now) && self.peak.opens(now) != Some(now)
+    }
+
     /// Something of this many operations or bytes passes at `now`.
     pub fn charge(&mut self, now: Time, amount: u64) {
         self.base.charge(now, amount);

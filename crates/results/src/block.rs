@@ -145,7 +145,7 @@ pub(crate) fn unpack_minute(bytes: &[u8]) -> Option<Minute> {
 }
 
 /// By number in the block; new ones go to the end.
-const HELD_BY: [HeldBy; 12] = [
+const HELD_BY: [HeldBy; 14] = [
     HeldBy::Nothing,
     HeldBy::CeilingIops,
     HeldBy::CeilingThroughput,
@@ -158,10 +158,12 @@ const HELD_BY: [HeldBy; 12] = [
     HeldBy::Pace,
     HeldBy::Stalled,
     HeldBy::Link,
+    HeldBy::Flow,
+    HeldBy::Burst,
 ];
 
 /// By number in the block; new ones go to the end.
-const FLOORS: [&str; 8] = [
+const FLOORS: [&str; 9] = [
     "not_set",
     "met",
     "needs_outstanding",
@@ -170,6 +172,7 @@ const FLOORS: [&str; 8] = [
     "adjusting",
     "takes_at_best",
     "not_helped",
+    "link_above",
 ];
 
 /// Packs the columns of a block.

@@ -44,8 +44,10 @@ pub struct LinkMeter {
 #[derive(Clone, Debug, Default)]
 struct Flow {
     meter: Option<CreditMeter>,
-    /// Since which wait it has waited, if it waits.
-    turn: Option<u64>,
+    /// Since which wait it has waited, and when that was, if it waits.
+    turn: Option<(u64, Time)>,
+    /// How long the request waited that was let in last and is not charged yet.
+    waited: Span,
 }
 
 impl LinkMeter {
@@ -63,7 +65,8 @@ impl LinkMeter {
         if self.flows.len() <= place {
             self.flows.resize(place + 1, Flow::default());
         }
-        self.flows[place] = Flow { meter: self.flow.map(|flow| CreditMeter::tolerant(flow, TOLERANCE)), turn: None };
+        let meter = self.flow.map(|flow| CreditMeter::tolerant(flow, TOLERANCE));
+        self.flows[place] = Flow { meter, ..Flow::default() };
     }
 
     /// A connection has ended.
@@ -85,7 +88,11 @@ impl LinkMeter {
         if until > now || !self.is_next(now, connection) {
             return Some(until);
         }
-        self.end(connection);
+        if let Some(flow) = self.flows.get_mut(connection as usize)
+            && let Some((_, since)) = flow.turn.take()
+        {
+            flow.waited = now.since(since);
+        }
         None
     }
 
@@ -95,17 +102,22 @@ impl LinkMeter {
         let (flow, whole) = self.both(now, connection);
         let turns = self.turns;
         let Some(waits) = self.flows.get_mut(connection as usize) else { return turns };
-        if let Some(turn) = waits.turn {
+        if let Some((turn, _)) = waits.turn {
             return turn;
         }
-        (waits.turn, self.turns) = (Some(turns), turns + 1);
-        *if flow >= whole { &mut self.seen.flow_waits } else { &mut self.seen.whole_waits } += 1;
+        (waits.turn, self.turns) = (Some((turns, now)), turns + 1);
+        if flow >= whole {
+            self.seen.flow_waits += 1;
+        } else {
+            self.seen.whole_waits += 1;
+            self.seen.burst_waits += u64::from(self.whole.as_ref().is_some_and(|whole| whole.is_bursting(now)));
+        }
         turns
     }
 
     /// Whether nobody who could go on now has waited longer.
     fn is_next(&self, now: Time, connection: u32) -> bool {
-        let turn = |flow: &Flow| flow.turn.unwrap_or(u64::MAX);
+        let turn = |flow: &Flow| flow.turn.map_or(u64::MAX, |(turn, _)| turn);
         let own = self.flows.get(connection as usize).map_or(u64::MAX, turn);
         let is_open = |flow: &Flow| flow.meter.as_ref().is_none_or(|meter| meter.opens(now) == Some(now));
         self.whole.is_none() || !self.flows.iter().any(|other| turn(other) < own && is_open(other))
@@ -118,11 +130,14 @@ impl LinkMeter {
         (flow.map_or(now, opens), self.whole.as_ref().map_or(now, opens))
     }
 
-    /// A connection's request with so many bytes of data has come in.
-    pub fn charge(&mut self, now: Time, connection: u32, bytes: u64) {
+    /// A connection's request with so many bytes of data has come in; how long it waited for that,
+    /// since those before it had.
+    pub fn charge(&mut self, now: Time, connection: u32, bytes: u64) -> Span {
         self.seen.bytes += bytes;
-        let flow = self.flows.get_mut(connection as usize).and_then(|flow| flow.meter.as_mut());
-        flow.into_iter().chain(&mut self.whole).for_each(|meter| meter.charge(now, bytes));
+        self.whole.iter_mut().for_each(|meter| meter.charge(now, bytes));
+        let Some(flow) = self.flows.get_mut(connection as usize) else { return Span::ZERO };
+        flow.meter.iter_mut().for_each(|meter| meter.charge(now, bytes));
+        std::mem::take(&mut flow.waited)
     }
 
     /// What there was of it.
@@ -180,7 +195,7 @@ mod tests {
         let many = carried(&mut link, 16, 9);
         assert!(near(&many[..5], 1_250_000_000) && near(&many[6..], 150_000_000), "{many:?}");
         let seen = link.seen(Time::ZERO + Span::from_secs(9));
-        assert!(seen.whole_waits > 0 && seen.credit < 20_000_000, "{seen:?}");
+        assert!(seen.whole_waits > seen.burst_waits && seen.burst_waits > 0 && seen.credit < 20_000_000, "{seen:?}");
         assert_eq!(seen.bytes, many.iter().sum::<u64>());
     }
 
@@ -193,5 +208,20 @@ mod tests {
         assert_eq!(link.let_in(Time::ZERO, 3), Some(Time::ZERO + Span::from_millis(4990)));
         link.begin(3);
         assert_eq!(link.let_in(Time::ZERO, 3), None);
+    }
+
+    /// A request waits from when it is the first that does not pass until it does; the next one
+    /// from then on.
+    #[test]
+    fn what_a_request_waited_is_told_once() {
+        let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
+        let mut link = LinkMeter::new(LinkSettings { flow: Some(BytesPerSecond(1000)), whole: None });
+        link.begin(0);
+        // 110 bytes at 1000 a second, 10 ms of which the tolerance gives.
+        assert_eq!((link.let_in(at(0), 0), link.charge(at(0), 0, 110)), (None, Span::ZERO));
+        assert_eq!(link.let_in(at(20), 0), Some(at(100)));
+        link.wait(at(20), 0);
+        assert_eq!((link.let_in(at(100), 0), link.charge(at(100), 0, 50)), (None, Span::from_millis(80)));
+        assert_eq!(link.charge(at(100), 0, 50), Span::ZERO);
     }
 }

@@ -1,5 +1,6 @@
 //! How long replies are on their way into the network: from when one is written until the kernel
 //! has taken its last byte. Counted a send and not a reply, so that a request costs one addition.
+//! What a request waited for limits of the link is added: both are time in the network.
 
 use block::{ObjectId, Span};
 

@@ -228,7 +228,7 @@ pub(crate) enum Order {
     Cache(Sender<BTreeMap<u32, CacheSeen>>),
     /// Tell of the second level of the cache.
     SecondLevel(Sender<Option<SecondSeen>>),
-    /// Limit connections that begin from now on, and all together, with full credit.
+    /// Limit each connection, and all together, with full credit.
     LimitLink(LinkSettings),
     /// Tell of the limits of connections.
     Link(Sender<LinkSeen>),
@@ -348,7 +348,7 @@ impl Shard {
         self.asked(Order::SecondLevel)
     }
 
-    /// Limits connections that begin from now on, and all together, with full credit.
+    /// Limits each connection, and all together, with full credit.
     ///
     /// # Errors
     /// The thread is gone.

@@ -1,5 +1,6 @@
 //! A bound on a recorded figure, and what a run says about it.
 
+use crate::recording::HeldBy;
 use block::{Bytes, Iops, Span};
 
 /// What is asked of a run.
@@ -89,6 +90,16 @@ pub enum Criterion {
         /// Part of the rate by which it may be off.
         tolerance: f64,
     },
+    /// Each of the workloads is held back by that in most seconds of a phase. The first second is
+    /// left out.
+    HeldBy {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase.
+        phase: String,
+        /// What holds them.
+        cause: HeldBy,
+    },
     /// Each of the workloads finds as large a share of its pages in the cache as in the phase
     /// `baseline`, less so many points. The first second of a phase is left out.
     HitShareKept {
@@ -125,7 +136,8 @@ impl std::fmt::Display for Rate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Rate::Iops(rate) => write!(f, "{} IOPS", rate.0),
-            Rate::Bytes(rate) => write!(f, "{rate}/s"),
+            // As rates are printed everywhere else.
+            Rate::Bytes(rate) => write!(f, "{} MB/s", rate.0 as f64 / 1e6),
         }
     }
 }

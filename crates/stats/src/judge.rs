@@ -5,6 +5,7 @@
 //! because a pass that chance made is worth nothing.
 
 mod bounds;
+mod held;
 mod hits;
 
 use crate::criterion::{Criterion, Measured, Outcome, Verdict};
@@ -52,11 +53,9 @@ impl Criterion {
                 (asked, floor_held(recording, workloads, phase, *part))
             }
             Criterion::ResponseWithin { workloads, phase, percentile, at_most } => {
-                let whose = names(workloads);
-                let part =
-                    if *percentile < 100.0 { format!("{percentile} % of the requests") } else { "all requests".into() };
+                let part = part_of_requests(*percentile);
                 (
-                    format!("{part} of {whose} within {at_most} in {phase}"),
+                    format!("{part} of {} within {at_most} in {phase}", names(workloads)),
                     bounds::response(recording, workloads, phase, *percentile, *at_most),
                 )
             }
@@ -67,6 +66,10 @@ impl Criterion {
             Criterion::RateIs { workloads, phase, rate, tolerance } => (
                 format!("{} at {rate} (±{}) in {phase}", names(workloads), percent(*tolerance)),
                 bounds::exactly(recording, workloads, phase, *rate, *tolerance),
+            ),
+            Criterion::HeldBy { workloads, phase, cause } => (
+                format!("{} held by {cause} in {phase}", names(workloads)),
+                held::by(recording, workloads, phase, *cause),
             ),
             Criterion::HitShareKept { workloads, phase, baseline, points } => (
                 format!("{} within {points} points of {baseline}'s share of hits in {phase}", names(workloads)),
@@ -382,6 +385,10 @@ fn intervals<'a>(record: &'a WorkloadRecord, phase: &'a Phase) -> impl Iterator<
 
 fn time(span: Span) -> Time {
     Time::ZERO + span
+}
+
+fn part_of_requests(percentile: f64) -> String {
+    if percentile < 100.0 { format!("{percentile} % of the requests") } else { "all requests".into() }
 }
 
 fn names(workloads: &[String]) -> String {

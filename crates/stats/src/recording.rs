@@ -299,8 +299,12 @@ pub enum HeldBy {
     Pace,
     /// The server did not run: its processor was away while requests waited that might have gone.
     Stalled,
-    /// What the server's link may carry: of its connection, or of all of them.
+    /// What the server's link may carry of all connections.
     Link,
+    /// What the server's link may carry of one connection.
+    Flow,
+    /// What the server's link may carry of all connections while it has credit.
+    Burst,
 }
 
 /// How a floor fared over an interval.
@@ -318,6 +322,8 @@ pub enum FloorFared {
     Overcommitted(u32),
     /// Missed: a ceiling is in the way.
     CeilingAbove,
+    /// Missed: the server's link does not carry as much.
+    LinkAbove,
     /// Missed: the scheduler is still making room.
     Adjusting,
     /// Missed: half of its requests take so many nanoseconds where the others are held back most.
@@ -397,6 +403,8 @@ impl std::fmt::Display for HeldBy {
             HeldBy::Pace => "its own pace",
             HeldBy::Stalled => "server stalled",
             HeldBy::Link => "the network",
+            HeldBy::Flow => "its connection",
+            HeldBy::Burst => "network burst",
         })
     }
 }
@@ -418,6 +426,7 @@ impl std::fmt::Display for FloorFared {
                 f.pad(&format!("more than the storage can do, all floors held at {} %", thousandths / 10))
             }
             FloorFared::CeilingAbove => f.pad("a ceiling is in its way"),
+            FloorFared::LinkAbove => f.pad("the network is in its way"),
             FloorFared::Adjusting => f.pad("room is still being made"),
             FloorFared::TakesAtBest(ns) => {
                 f.pad(&format!("its requests take {} with the others held back", Span::from_nanos(*ns)))

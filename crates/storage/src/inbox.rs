@@ -42,6 +42,11 @@ impl Inbox {
         self.start += count;
     }
 
+    /// Whether the kernel was not asked for more.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.buf.is_some()
+    }
+
     /// Asks the kernel for more, if it was not asked. What is unread must be less than [`RECEIVE`].
     pub(crate) fn receive(&mut self, port: &Port, token: u64, socket: FileId) {
         let Some(mut buf) = self.buf.take() else { return };

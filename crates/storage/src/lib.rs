@@ -17,6 +17,7 @@ mod joined;
 mod layout;
 pub mod local;
 mod nbd_target;
+mod nfs_mount;
 mod nfs_target;
 mod open;
 mod peek;
@@ -33,8 +34,11 @@ pub use error::{OpenError, Refusal, words};
 pub use joined::{Copies, Joined, Member};
 pub use layout::{Contents, LayoutPlan, read_ahead};
 pub use nbd_target::{Address, ConnectError, Connection, Export, NbdTarget, TlsChoice, TlsError};
+pub use nfs_mount::NfsMount;
 pub use nfs_target::{NfsError, NfsFile, NfsTarget};
-pub use open::{Calls, Exclusion, How, LossCounts, Opened, open, open_files, open_joined, own_connection, own_export};
+pub use open::{
+    Calls, Exclusion, How, LossCounts, Opened, open, open_files, open_joined, own_connection, own_export, own_file,
+};
 pub use permit::{Intent, Permit, PlaceKind};
 pub use place::Place;
 pub use safety::EDGE;

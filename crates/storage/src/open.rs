@@ -5,7 +5,7 @@ use crate::error::of_system;
 use crate::joined::{self, Copies, Joined, Member};
 use crate::local::{CallTarget, LocalFile, Lock, NullTarget, RingTarget};
 use crate::nbd_target::{ConnectError, Connection, Export, NbdTarget};
-use crate::nfs_target::NfsTarget;
+use crate::nfs_target::{NfsError, NfsFile, NfsTarget};
 use crate::permit::{Intent, Permit, PlaceKind, of_disk};
 use crate::place::Place;
 use block::{Bytes, ObjectId, Target};
@@ -198,6 +198,14 @@ pub fn own_export(io: &Io, export: &Export, keep_data: bool) -> Result<NbdTarget
 /// The slab has no room for the receive buffer; the connection is closed.
 pub fn own_connection(io: &Io, connection: Connection, keep_data: bool) -> Result<NbdTarget, ConnectError> {
     NbdTarget::new(io, connection, keep_data)
+}
+
+/// The same over NFS, for a file that is there and may be written.
+///
+/// # Errors
+/// There is none, no connection is to be had, or the slab has no room.
+pub fn own_file(io: &Io, file: &NfsFile, keep_data: bool) -> Result<NfsTarget, NfsError> {
+    NfsTarget::open(io, file, true, keep_data)
 }
 
 impl Permit {

@@ -20,9 +20,10 @@ pub(crate) fn readiness(operation: &Operation) -> (RawFd, i16) {
         Operation::Send { file, .. } | Operation::SendMany { file, .. } | Operation::PollOut { file } => {
             (file.fd, libc::POLLOUT)
         }
-        Operation::Accept { file } | Operation::Receive { file, .. } | Operation::PollIn { file } => {
-            (file.fd, libc::POLLIN)
-        }
+        Operation::Accept { file }
+        | Operation::Receive { file, .. }
+        | Operation::Discard { file, .. }
+        | Operation::PollIn { file } => (file.fd, libc::POLLIN),
         _ => unreachable!("{operation:?} does not wait"),
     }
 }
@@ -49,6 +50,9 @@ pub(crate) unsafe fn attempt(operation: &Operation) -> i32 {
             Operation::Accept { file } => accept(file.fd),
             Operation::Receive { file, memory } => {
                 outcome(libc::recv(file.fd, memory.start.as_ptr().cast(), memory.len as usize, libc::MSG_DONTWAIT))
+            }
+            Operation::Discard { file, len } => {
+                outcome(libc::recv(file.fd, std::ptr::null_mut(), len as usize, libc::MSG_TRUNC | libc::MSG_DONTWAIT))
             }
             Operation::Send { file, memory, .. } => outcome(libc::send(
                 file.fd,

@@ -105,6 +105,7 @@ impl Flight {
             }
             Job::Accept { .. } => Operation::Accept { file },
             Job::Receive { buf, .. } => Operation::Receive { file, memory: slab.memory(buf, 0) },
+            Job::Discard { len, .. } => Operation::Discard { file, len: *len },
             Job::Send { message, .. } => {
                 if message.len() == u64::from(self.moved) {
                     return Err(Ok(self.moved));
@@ -148,7 +149,7 @@ impl Flight {
             Job::Write { buf, .. } => (buf.len(), Failure::Os(Errno(libc::EIO))),
             // The length was checked when the message was gathered first.
             Job::Send { message, .. } => (message.len() as u32, Failure::Os(Errno(libc::EIO))),
-            Job::Receive { .. } | Job::PollIn { .. } => return Next::End(Ok(moved)),
+            Job::Receive { .. } | Job::Discard { .. } | Job::PollIn { .. } => return Next::End(Ok(moved)),
             _ => return Next::End(Ok(0)),
         };
         if moved == 0 {

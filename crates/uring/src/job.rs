@@ -92,6 +92,14 @@ pub enum Job {
         /// Where to.
         buf: Buf,
     },
+    /// Takes bytes that a TCP peer sent off the stream without looking at them, at most so many;
+    /// the result is how many. Nothing is copied (`MSG_TRUNC`, tcp(7)).
+    Discard {
+        /// A connected TCP socket.
+        socket: FileId,
+        /// How many, 1 or more.
+        len: u32,
+    },
     /// Sends the whole message.
     Send {
         /// A connected stream socket.
@@ -127,15 +135,21 @@ impl Job {
             | Job::Zero { file, .. }
             | Job::PollIn { file } => *file,
             Job::Accept { listener } => *listener,
-            Job::Receive { socket, .. } | Job::Send { socket, .. } | Job::Shutdown { socket, .. } => *socket,
+            Job::Discard { socket, .. }
+            | Job::Receive { socket, .. }
+            | Job::Send { socket, .. }
+            | Job::Shutdown { socket, .. } => *socket,
         }
     }
 
-    /// Whether it may wait for a peer without end, so that closing its file or port must cancel it.
-    /// Disk requests end by themselves, and ending them early would leave unknown what reached the
-    /// disk.
+    /// Whether it may wait for a peer without end, so that closing its file or port must cancel
+    /// it. Disk requests end by themselves, and ending them early would leave unknown what reached
+    /// the disk.
     pub(crate) fn waits_for_a_peer(&self) -> bool {
-        matches!(self, Job::Accept { .. } | Job::Receive { .. } | Job::Send { .. } | Job::PollIn { .. })
+        matches!(
+            self,
+            Job::Accept { .. } | Job::Receive { .. } | Job::Discard { .. } | Job::Send { .. } | Job::PollIn { .. }
+        )
     }
 }
 
@@ -189,8 +203,8 @@ impl Message {
         self.len() == 0
     }
 
-    /// Appends header bytes as a part of their own, or to the last part when that is the end of the
-    /// headers already.
+    /// Appends header bytes as a part of their own, or to the last part when that is the end of
+    /// the headers already.
     ///
     /// # Panics
     /// When the headers of one message would pass 4 GiB.

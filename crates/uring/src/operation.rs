@@ -57,6 +57,10 @@ pub(crate) enum Operation {
         file: Handle,
         memory: Memory,
     },
+    Discard {
+        file: Handle,
+        len: u32,
+    },
     /// `attempt`: it may end without having sent all, and is told so then. `stays`: an engine that
     /// can wait for room by itself must not.
     Send {

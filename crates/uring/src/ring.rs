@@ -199,7 +199,7 @@ impl Ring {
         }
         let prepared = entry(&operation).user_data(key.into()).flags(flags);
         match operation {
-            Operation::Receive { .. } => self.late.push(prepared),
+            Operation::Receive { .. } | Operation::Discard { .. } => self.late.push(prepared),
             _ => self.push(prepared),
         }
     }

@@ -82,12 +82,13 @@ impl Load {
     pub fn run_command(&self, mut command: Command) -> Result<Done> {
         let output = command.stdin(Stdio::null()).output().context("run fio")?;
         if !output.status.success() {
-            bail!("fio: {}", String::from_utf8_lossy(&output.stderr).trim());
+            bail!("{}: {}", super::line_of(&command), String::from_utf8_lossy(&output.stderr).trim());
         }
         done_of(&String::from_utf8_lossy(&output.stdout)).context("fio's JSON")
     }
 }
 
+/// What fio's JSON says of its one job.
 fn done_of(output: &str) -> Result<Done> {
     let json: Value = serde_json::from_str(&output[output.find('{').context("there is none")?..])?;
     let job = &json["jobs"][0];

@@ -8,18 +8,16 @@
 //! median of the ratios of neighbouring runs. The disk itself runs the same load beside them,
 //! without any server.
 
-mod contender;
 mod crowd;
 mod hostile;
-mod row;
 
+use super::contender::{Contender, MEMORY, Ours};
 use super::fio::Load;
+use super::row::{self, Bound, Figure, Row, Sample, bounds, load};
 use super::turns::{Data, Turns};
 use super::{Folder, line_of, load_average, make_data, need, release_build, succeed};
 use crate::root;
 use anyhow::{Context as _, Result};
-use contender::{Contender, MEMORY, Ours};
-use row::{Bound, Figure, Row, Sample};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -92,16 +90,6 @@ impl Config {
         let cache = if self.is_cached { format!("[cache]\nmemory = \"{}MiB\"\n", mib + 64) } else { String::new() };
         cache + if self.is_low { "[server]\nlatency = \"low\"\n" } else { "" }
     }
-}
-
-const fn load(pattern: &'static str, block: &'static str, depth: u32) -> Load {
-    Load { pattern, block, depth, once: false }
-}
-
-const fn bounds<const N: usize>(bounds: [Bound; N]) -> [Option<Bound>; 2] {
-    let first = if N > 0 { Some(bounds[0]) } else { None };
-    let second = if N > 1 { Some(bounds[N - 1]) } else { None };
-    [first, second]
 }
 
 const MATCHES: [Match; 5] = [
@@ -299,7 +287,7 @@ impl Nbd {
                 };
                 runs.push(row::Run { ours, theirs, disk });
             }
-            let (text, (met, missed)) = row.report(game.rival, &runs);
+            let (text, (met, missed)) = row.report(["seawall", game.rival], &runs);
             print!("{text}");
             counts.0 += met;
             counts.1 += missed;

@@ -1,5 +1,6 @@
 //! A server under test: started, ready, its processor time read, ended.
 
+use super::line_of;
 use crate::step::Watch;
 use anyhow::{Context as _, Result, bail};
 use std::os::unix::net::UnixStream;
@@ -19,18 +20,26 @@ impl Served {
     ///
     /// # Errors
     /// It cannot be started, or ends before it accepts.
-    pub fn start(mut command: Command, socket: &Path) -> Result<Served> {
-        let program = command.get_program().to_string_lossy().into_owned();
+    pub fn start(command: Command, socket: &Path) -> Result<Served> {
+        Served::start_until(command, |_| UnixStream::connect(socket).is_ok())
+    }
+
+    /// Starts it and waits until it is ready.
+    ///
+    /// # Errors
+    /// It cannot be started, or ends before it is ready.
+    pub fn start_until(mut command: Command, mut is_ready: impl FnMut(&Served) -> bool) -> Result<Served> {
+        let line = line_of(&command);
         // Calling it to see whether it listens makes some complain of a caller who says nothing.
         let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut served = Served(quiet.spawn().with_context(|| format!("start {program}"))?);
+        let mut served = Served(quiet.spawn().with_context(|| format!("start {line}"))?);
         let watch = Watch::start();
-        while UnixStream::connect(socket).is_err() {
+        while !is_ready(&served) {
             if let Some(status) = served.0.try_wait()? {
-                bail!("{program} ended before it listened: {status}");
+                bail!("{line}: it ended before it listened: {status}");
             }
             if watch.elapsed() > PATIENCE {
-                bail!("{program} does not listen at {}", socket.display());
+                bail!("{line}: it does not listen");
             }
             std::thread::yield_now();
         }
@@ -42,18 +51,24 @@ impl Served {
     /// # Errors
     /// The process is gone.
     pub fn cpu_seconds(&self) -> Result<f64> {
-        let path = format!("/proc/{}/stat", self.0.id());
-        let stat = std::fs::read_to_string(&path).with_context(|| path.clone())?;
-        let ticks = ticks_of(&stat).with_context(|| format!("{path}: {stat}"))?;
-        Ok(ticks as f64 / TICKS_PER_SECOND)
+        cpu_seconds_of(self.0.id())
     }
-}
 
-impl Served {
     /// Its process.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
+}
+
+/// Processor time that all threads of a process used so far, in seconds.
+///
+/// # Errors
+/// There is no such process.
+pub fn cpu_seconds_of(process: u32) -> Result<f64> {
+    let path = format!("/proc/{process}/stat");
+    let stat = std::fs::read_to_string(&path).with_context(|| path.clone())?;
+    let ticks = ticks_of(&stat).with_context(|| format!("{path}: {stat}"))?;
+    Ok(ticks as f64 / TICKS_PER_SECOND)
 }
 
 /// Processor time of processes that ended.

@@ -3,8 +3,8 @@
 use crate::Answer;
 use crate::memory::Memory;
 use crate::play::{self, Options, RealOptions};
+use crate::stage::Elsewhere;
 use anyhow::Result;
-use storage::Consent;
 
 /// Watch a noisy neighbour starve two volumes, and a policy give them back what they had
 ///
@@ -26,7 +26,7 @@ pub const PLAN: &str = include_str!("../../../../plans/noisy-neighbour.toml");
 impl Demo {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         let options = self.options.kept_by("demo", memory);
-        play::on_real_storage(PLAN, "plans/noisy-neighbour.toml", &options, &self.real, &Consent::default())
+        play::on_real_storage(PLAN, "plans/noisy-neighbour.toml", &options, &self.real, &Elsewhere::default())
     }
 }
 

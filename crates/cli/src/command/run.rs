@@ -4,6 +4,7 @@ use crate::Answer;
 use crate::dataset;
 use crate::memory::Memory;
 use crate::play::{self, Options, RealOptions};
+use crate::stage::Elsewhere;
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 
@@ -21,6 +22,10 @@ pub struct Run {
     options: Options,
     #[command(flatten)]
     real: RealOptions,
+    /// Load a volume where this is, in place of the plan's: a file of a folder that is mounted, a
+    /// device, nfs://HOST/EXPORT/FILE
+    #[arg(long, value_name = "VOLUME=PLACE")]
+    place: Vec<String>,
     /// A volume's place that may be overwritten although it holds something; a name, a pattern or a
     /// folder
     #[arg(long, value_name = "PLACE")]
@@ -35,6 +40,7 @@ impl Run {
         let name = self.plan.display().to_string();
         let text = std::fs::read_to_string(&self.plan).with_context(|| format!("PLAN {name}: cannot be read"))?;
         let consent = dataset::consent(&self.destroy_data, &self.even_in_use);
-        play::on_real_storage(&text, &name, &self.options.kept_by("run", memory), &self.real, &consent)
+        let options = &self.options.kept_by("run", memory);
+        play::on_real_storage(&text, &name, options, &self.real, &Elsewhere { places: &self.place, consent })
     }
 }

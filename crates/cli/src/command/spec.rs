@@ -8,7 +8,7 @@ use crate::watch::REPORT_COLUMNS;
 use crate::{Answer, terminal};
 use anyhow::{Result, anyhow};
 use block::Bytes;
-use capacity::{Deployment, FileSystem, Resource};
+use capacity::{Deployment, FileSystem, PhaseDone, Resource};
 use report::text;
 
 /// Print what a file system may do by its documents
@@ -69,6 +69,11 @@ impl Spec {
         if let Some(number) = compare {
             let run = results::looked_at(&results::open(memory)?, number)?;
             terminal::print(&beside(number, &resources, &capacity::seconds(&run)));
+            // A run of fio or the like has one, which is all of it.
+            let phases = capacity::phases(&run);
+            if phases.len() > 1 {
+                terminal::print(&by_phase(&resources, &phases));
+            }
         }
         Ok(Answer::Yes)
     }
@@ -99,6 +104,20 @@ fn table(resources: &[Resource]) -> String {
         }
     }
     out + "\n"
+}
+
+/// Each phase of a plan: its rates, what is near them by the documents, and what held it as the run
+/// found it.
+fn by_phase(resources: &[Resource], phases: &[PhaseDone]) -> String {
+    let mut out = format!("\n{:<24} {:>10} {:>10}  held by\n", "", "MB/s", "IOPS");
+    for PhaseDone { name, seconds, held_by } in phases {
+        let (used, verdict) = capacity::compare(resources, seconds);
+        let mean = |name: &str| used.iter().find(|one| one.name == name).map_or(0.0, |one| one.mean);
+        let (bytes, ops) = (text::significant(mean("network")), text::significant(mean("disk IOPS")));
+        out += &format!("{name:<24} {bytes:>10} {ops:>10}  {held_by}\n");
+        text::wrap(&verdict, REPORT_COLUMNS - 2).iter().for_each(|line| out += &format!("  {line}\n"));
+    }
+    out
 }
 
 fn beside(number: i64, resources: &[Resource], seconds: &[(f64, f64)]) -> String {

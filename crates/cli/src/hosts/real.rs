@@ -17,7 +17,7 @@ use ramp::{RampSettings, RunOutcome};
 use std::path::Path;
 use storage::Place;
 use uring::Clock;
-use workload::plan::{HostsPlan, PlannedHost};
+use workload::plan::{HostsPlan, PlanSettings, PlannedHost};
 
 /// The server and its hosts.
 pub struct Real {
@@ -48,7 +48,12 @@ impl Real {
         let stop = interrupt::watch()?;
         let pool = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{}", stamp(now_unix_ms())).into());
         let workspace = Workspace::make(pool, Bytes(needed), real.keep)?;
-        let server = Server::start(workspace.path(), real.no_io_uring, (registry_settings(plan), None), &set_up(plan))?;
+        let server = Server::start(
+            workspace.path(),
+            real.no_io_uring,
+            (registry_settings(plan), &PlanSettings::default()),
+            &set_up(plan),
+        )?;
         say(options, &format!("I/O: {}", server.backend()));
         let socket = std::path::absolute(workspace.path().join("nbd.sock")).context("--dir")?;
         let hosts: Vec<Host> = plan.hosts.iter().map(|host| connected(plan, host, &socket)).collect();

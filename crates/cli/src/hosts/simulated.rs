@@ -37,7 +37,7 @@ impl Simulated {
         let size = journals.chain([plan.volume_size.0]).max().unwrap_or(0);
         let luns: usize = plan.hosts.iter().map(|host| host.volumes.len() + 1).sum();
         let (device, luns) = (plan.device.as_ref(), luns as u32);
-        let of = Modelled { device, file: &plan.file, size, luns, seed: plan.seed, cache: None };
+        let of = Modelled { device, file: &plan.file, size, luns, seed: plan.seed, ..Modelled::default() };
         let mut server = Model::start(&of, registry_settings(plan), &set_up(plan), Accounts::default())?;
         let (mut layouts, mut journals) = (Vec::new(), Vec::new());
         for host in &plan.hosts {

@@ -3,14 +3,16 @@
 //!
 //! ```text
 //!   read ──► all pages there? ── yes ──► ends after HIT
-//!                            └── no ───► the device; they are there for the next that asks
+//!                 │ no       └── in memory or on the second level ──► ends after SECOND_HIT
+//!                 └────────────► the device; they are there for the next that asks
 //! ```
+//! What memory evicts goes to the second level by its rules, without the time that writing takes.
 //! Writes, trims and zeroes go to the device and change nothing of what is there, as in the server,
 //! where they update it.
 
 use admin::{Administration, CacheMemory, CacheSeen, Effect};
 use block::{Bytes, Completion, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
-use cache::{Cache, Eviction, Key, PartitionId};
+use cache::{Cache, Evicted, Eviction, Key, PartitionId, SecondLevel, SecondSettings};
 use stats::run::Hits;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -19,6 +21,9 @@ use workload::plan::CACHE_PAGE;
 
 /// A read of pages in memory takes so long: some turns of a server's thread.
 const HIT: Span = Span::from_micros(20);
+
+/// A read from the second level: of a fast flash device.
+const SECOND_HIT: Span = Span::from_micros(120);
 
 /// Tickets of reads that are answered from memory have this bit.
 const OURS: u64 = 1 << 63;
@@ -29,6 +34,7 @@ pub struct Memory(Rc<RefCell<State>>);
 
 struct State {
     cache: Cache,
+    second: Option<SecondLevel>,
     /// Where an object's pages belong, and the number that they go by.
     places: HashMap<ObjectId, (PartitionId, u64)>,
     next_view: u64,
@@ -36,12 +42,16 @@ struct State {
 }
 
 impl Memory {
-    /// Of so many bytes.
-    pub fn new(memory: Bytes) -> Memory {
+    /// Of so many bytes, above a second level.
+    pub fn new(memory: Bytes, second: Option<Bytes>) -> Memory {
         let slots = u32::try_from(memory.0 / CACHE_PAGE).unwrap_or(u32::MAX - 1);
         let cache = Cache::new(slots, Eviction::default());
         let (places, asked) = Default::default();
-        Memory(Rc::new(RefCell::new(State { cache, places, next_view: 0, asked })))
+        let second = second.map(|size| {
+            let settings = SecondSettings { size, page: CACHE_PAGE as u32, writes_per_day: Bytes(u64::MAX / 4) };
+            SecondLevel::new(Time::ZERO, settings)
+        });
+        Memory(Rc::new(RefCell::new(State { cache, second, places, next_view: 0, asked })))
     }
 
     /// What its administration knows of it.
@@ -88,8 +98,9 @@ impl Memory {
         seen.collect()
     }
 
-    /// Whether all pages of a read are there; from now on they are.
-    fn read(&self, request: &Request) -> bool {
+    /// How long a read of pages takes that are all there, `None` where one is not; from now on they
+    /// are.
+    fn read(&self, now: Time, request: &Request) -> Option<Span> {
         let state = &mut *self.0.borrow_mut();
         let (partition, view) = match state.places.get(&request.object) {
             Some(place) => *place,
@@ -100,28 +111,52 @@ impl Memory {
             }
         };
         let pages = request.at / CACHE_PAGE..(request.at + request.len).div_ceil(CACHE_PAGE);
-        let asked = state.asked.entry(request.object).or_default();
-        let mut is_whole = true;
+        let (mut found, mut missed, mut takes) = (0, 0, Some(HIT));
         for page in pages {
             let key = Key { object: view, page };
             if state.cache.get(partition, key).is_some() {
-                asked.found += 1;
-            } else {
-                asked.missed += 1;
-                is_whole = false;
-                state.cache.insert(partition, key);
+                found += 1;
+                continue;
+            }
+            missed += 1;
+            takes = takes.and(state.find_second(partition, key));
+            let inserted = state.cache.insert(partition, key);
+            if let Some(evicted) = inserted.and_then(|inserted| inserted.evicted) {
+                state.offer(now, partition, evicted);
             }
         }
-        is_whole
+        let asked = state.asked.entry(request.object).or_default();
+        (asked.found, asked.missed) = (asked.found + found, asked.missed + missed);
+        takes
     }
 }
 
 impl State {
+    /// How long a read takes of a page that the second level has.
+    fn find_second(&mut self, partition: PartitionId, key: Key) -> Option<Span> {
+        let second = self.second.as_mut()?;
+        let slot = second.find(key)?;
+        second.hold(partition, slot);
+        second.release(slot);
+        Some(SECOND_HIT)
+    }
+
+    /// Memory has evicted a page.
+    fn offer(&mut self, now: Time, partition: PartitionId, evicted: Evicted) {
+        let Some(second) = &mut self.second else { return };
+        if second.offer(now, partition, evicted).is_some()
+            && let Some(sealed) = second.seal()
+        {
+            second.written(sealed.segment);
+        }
+    }
+
     /// Another number for an object's pages: those that went by the one before are taken out.
     fn renewed(&mut self, object: ObjectId) -> u64 {
         if let Some((_, was)) = self.places.get(&object) {
             let (was, mut freed) = (*was, Vec::new());
             while !self.cache.sweep(u32::MAX, |view| view == was, &mut freed) {}
+            self.second.iter_mut().for_each(|second| while !second.sweep(u32::MAX, |view| view == was) {});
         }
         self.next_view += 1;
         self.next_view
@@ -150,11 +185,11 @@ impl Target for Cached {
     }
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
-        if request.op.kind() != OpKind::Read || !self.memory.read(&request) {
-            return self.inner.submit(now, request);
-        }
-        let end = now + HIT;
-        self.ready.push_back((end, Completion { service: HIT, ..Completion::of(&request, end, Ok(())) }));
+        let takes = if request.op.kind() == OpKind::Read { self.memory.read(now, &request) } else { None };
+        let Some(takes) = takes else { return self.inner.submit(now, request) };
+        let end = now + takes;
+        let place = self.ready.partition_point(|(other, _)| *other <= end);
+        self.ready.insert(place, (end, Completion { service: takes, ..Completion::of(&request, end, Ok(())) }));
         self.tickets += 1;
         Submitted::Taken(Ticket(self.tickets))
     }

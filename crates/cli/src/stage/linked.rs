@@ -1,7 +1,9 @@
 //! A connection of a simulated client, of which its server's link carries only so much: the rules
 //! are the server's own, on the virtual clock.
 
+use admin::LinkSeen;
 use block::{Completion, Op, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use engine::LinkWaits;
 use server::{LinkMeter, LinkSettings};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -26,9 +28,8 @@ impl Link {
     }
 
     /// How often connections began to wait so far.
-    pub fn waits(&self, now: Time) -> u64 {
-        let seen = self.0.borrow().meter.seen(now);
-        seen.flow_waits + seen.whole_waits
+    pub fn waits(&self, now: Time) -> LinkWaits {
+        waits(&self.0.borrow().meter.seen(now))
     }
 
     /// A new connection to that target.
@@ -47,6 +48,12 @@ impl Link {
             until: None,
         }
     }
+}
+
+/// How often connections began to wait for each limit.
+pub fn waits(seen: &LinkSeen) -> LinkWaits {
+    let whole = seen.whole_waits - seen.burst_waits;
+    LinkWaits { flow: seen.flow_waits, burst: seen.burst_waits, whole }
 }
 
 /// A connection.

@@ -2,18 +2,19 @@
 
 use super::cached::{Cached, Memory};
 use super::device::built_for;
+use super::processors::{Busy, Processors};
 use super::seen;
 use admin::{Administration, CacheSeen};
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
-use block::{Bytes, Completion, Driver as _, ObjectId, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use block::{Bytes, Completion, Driver as _, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use engine::{Hub, Managed, StageError};
 use qos::{Gate, RegistrySettings};
 use server::Accounts;
 use stats::LimitsInForce;
 use stats::run::{Hits, PartitionRecord};
 use std::collections::{BTreeMap, HashMap};
-use workload::plan::Device;
+use workload::plan::{Device, PlanProcessors};
 
 /// A server without sockets and disks.
 pub struct Model {
@@ -27,6 +28,8 @@ pub struct Model {
     used: HashMap<ObjectId, u64>,
     /// Its cache.
     memory: Option<Memory>,
+    /// Its processors.
+    busy: Busy,
     /// What the partitions of its cache had done when that was last asked.
     cached: BTreeMap<u32, CacheSeen>,
 }
@@ -41,6 +44,7 @@ pub struct Gated {
 
 /// The device of a plan: which it has, the plan's file, its seed and the size of the largest object
 /// on it.
+#[derive(Default)]
 pub struct Modelled<'p> {
     /// What stands in for the disk.
     pub device: Option<&'p Device>,
@@ -54,6 +58,10 @@ pub struct Modelled<'p> {
     pub seed: u64,
     /// The server's cache before it.
     pub cache: Option<Bytes>,
+    /// What is below the cache's memory.
+    pub second_level: Option<Bytes>,
+    /// The server's processors before that.
+    pub processors: Option<PlanProcessors>,
 }
 
 impl Model {
@@ -71,9 +79,14 @@ impl Model {
             bail!("{}: has no [device]; say what stands in for the disk in a simulation", of.file);
         };
         let device = built_for(device, Bytes(of.size), of.luns.max(1), of.seed)?;
-        let memory = of.cache.map(Memory::new);
+        let memory = of.cache.map(|memory| Memory::new(memory, of.second_level));
         let device = match &memory {
             Some(memory) => Box::new(Cached::new(device, memory.clone())),
+            None => device,
+        };
+        let busy = Busy::default();
+        let device = match of.processors {
+            Some(processors) => Box::new(Processors::new(device, processors, busy.clone())),
             None => device,
         };
         let gate = Gate::new(device, qos::Settings::default());
@@ -84,6 +97,7 @@ impl Model {
             used: HashMap::new(),
             memory,
             cached: BTreeMap::new(),
+            busy,
         };
         model.administration.partitions.memory = of.cache.map(Memory::told);
         for line in set_up {
@@ -105,6 +119,11 @@ impl Model {
     /// What each object's reads asked of the cache since this was last called.
     pub fn take_asked(&self) -> Vec<(ObjectId, Hits)> {
         self.memory.as_ref().map(Memory::take_asked).unwrap_or_default()
+    }
+
+    /// The part of the time since this was last called that its processors worked.
+    pub fn take_busy(&self, length: Span) -> f64 {
+        self.busy.take(length)
     }
 
     /// At least so many bytes of a LUN are used from now on.

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use stats::run;
 use std::path::Path;
-use storage::{Consent, Contents, How, Intent, Opened, Permit, Place, PlaceKind};
+use storage::{Consent, Contents, How, Intent, NfsMount, Opened, Permit, Place, PlaceKind};
 use uring::Io;
 use uring::disk::Caching;
 use workload::plan::{Volume, Workload};
@@ -17,7 +17,57 @@ use workload::{Plan, Spec};
 #[derive(Clone, Debug, Default)]
 pub struct Places(Vec<Option<Permit>>);
 
+/// Where else than in its plan a run finds volumes.
+#[derive(Clone, Debug, Default)]
+pub struct Elsewhere<'a> {
+    /// Each as `VOLUME=PLACE`.
+    pub places: &'a [String],
+    /// What may be written although something is there.
+    pub consent: Consent,
+}
+
+impl Elsewhere<'_> {
+    /// Gives the plan's volumes those places. A file that is not there is made as long as loads
+    /// use it.
+    ///
+    /// # Errors
+    /// A name that the plan has not, or commands for a server that nothing is on any more; one
+    /// line.
+    pub fn change(&self, plan: &mut Plan) -> Result<()> {
+        for given in self.places {
+            let (name, place) = given.split_once('=').filter(|(_, place)| !place.is_empty()).with_context(|| {
+                format!("--place: must be VOLUME=PLACE, such as vol1=/mnt/fsx/seawall.dat, got {given:?}")
+            })?;
+            let names = || plan.volumes.iter().map(|volume| volume.name.as_str()).collect::<Vec<_>>().join(", ");
+            let index = plan.volumes.iter().position(|volume| volume.name == name);
+            let index =
+                index.with_context(|| format!("--place {given}: the plan has no volume {name}, but {}", names()))?;
+            let used = plan.used(index);
+            let volume = &mut plan.volumes[index];
+            volume.places = vec![place.to_owned()];
+            volume.size = volume.size.and(used.size).map(|size| Bytes(used.offset.0 + size.0));
+            (volume.thin, volume.stripe) = (false, None);
+        }
+        let line = plan.phases.iter().flat_map(|phase| &phase.commands).next();
+        match line.filter(|_| !plan.volumes.iter().any(Volume::is_served)) {
+            Some(line) => {
+                bail!("--place: no volume of the plan's own server is left, which its command {line:?} is for")
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 impl Places {
+    /// How the kernel mounted what the plan's files lie on, where that is NFS: a line a volume.
+    pub fn mounts(&self, plan: &Plan) -> Vec<String> {
+        let lines = self.0.iter().zip(&plan.volumes).filter_map(|(permit, volume)| {
+            let path = permit.iter().flat_map(Permit::parts).find_map(Permit::path)?;
+            Some(format!("volume {}: {}", volume.name, NfsMount::of(path.as_path())?))
+        });
+        lines.collect()
+    }
+
     /// Asks for leave at each place, and gives the plan's volumes without a size that of their
     /// places. A file that is not there yet is going to be made, and so needs leave to be written.
     ///
@@ -63,8 +113,8 @@ impl Places {
         self.permits().filter_map(Permit::path).map(|path| path.as_path())
     }
 
-    /// What each workload loads: a LUN of the plan's own server by its path, or places as they were
-    /// named.
+    /// What each workload loads: a LUN of the plan's own server by its path, or places as they
+    /// were named.
     pub fn loaded(&self, plan: &Plan) -> Vec<run::RunPlace> {
         let loaded = |load: &Workload| {
             let volume = load.volumes[0];

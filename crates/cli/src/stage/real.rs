@@ -2,17 +2,18 @@
 //! plan has volumes of it, joined by NBD over a Unix socket, and the plan's other places.
 
 use super::served::Server;
-use super::{Places, link_settings, path, registry_settings, seen, set_up, silent};
+use super::{Places, link_settings, linked, path, registry_settings, seen, set_up, silent};
 use crate::command::serve::io_settings;
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Target, Time};
 use engine::{
-    Lane, Late, Managed, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond,
+    Lane, Late, LinkWaits, Managed, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker,
+    WorkloadSecond,
 };
 use stats::{Histogram, Tape};
 use std::collections::HashSet;
 use std::path::Path;
-use storage::{Address, Connection, LossCounts};
+use storage::{Address, Connection, LossCounts, NfsFile};
 use uring::{Clock, Io, IoSettings, usage};
 use workload::plan::Volume;
 use workload::{Plan, Range, Spec, Stream};
@@ -29,7 +30,7 @@ pub struct Real {
     clock: Clock,
     last: Time,
     /// How often connections had begun to wait for the server's link by then.
-    link_waits: u64,
+    link_waits: LinkWaits,
 }
 
 impl Real {
@@ -48,7 +49,7 @@ impl Real {
     ) -> Result<Real> {
         let served = plan.volumes.iter().filter(|volume| volume.is_served());
         let lines = set_up(plan, served);
-        let settings = || (registry_settings(plan), plan.settings.cache);
+        let settings = || (registry_settings(plan), &plan.settings);
         let start = |folder| Server::start(folder, no_io_uring, settings(), &lines);
         let server = folder.map(start).transpose()?;
         server.iter().try_for_each(|server| server.control().record())?;
@@ -56,15 +57,27 @@ impl Real {
         if let Some(address) = &address {
             fill(plan, address, no_io_uring, &mut filled)?;
         }
-        // What fills the volumes is no part of the run.
-        server.iter().try_for_each(|server| server.control().shard().limit_link(link_settings(plan)))?;
         let backend = match &server {
             Some(server) => server.backend(),
             None => client_io(no_io_uring)?.backend().to_string(),
         };
-        let worker = hosts(plan, places, address, no_io_uring)?;
+        let own = server.as_ref().map(|server| match server.nfs() {
+            Some(port) => Own::Nfs(port),
+            None => Own::Nbd(server.address().clone()),
+        });
+        let worker = hosts(plan, places, own, no_io_uring)?;
         let clock = Clock::new();
-        Ok(Real { worker, server, backend, clock, last: clock.now(), link_waits: 0 })
+        Ok(Real { worker, server, backend, clock, last: clock.now(), link_waits: LinkWaits::default() })
+    }
+
+    /// Limits what connections to the server carry: what fills the volumes and measures the machine
+    /// before is no part of the run.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn limit_link(&self, plan: &Plan) -> Result<()> {
+        self.server.iter().try_for_each(|server| server.control().shard().limit_link(link_settings(plan)))?;
+        Ok(())
     }
 
     /// What the server's I/O runs on, or without a server the hosts'.
@@ -134,15 +147,14 @@ impl Stage for Real {
         objects.extend(groups);
         let link = control.look(|_, at| at.world.link()).ok().flatten().unwrap_or_default();
         drop(control);
-        let waits = link.flow_waits + link.whole_waits;
-        let link_waits = waits - std::mem::replace(&mut self.link_waits, waits);
+        let link = linked::waits(&link).since(&mut self.link_waits);
         Ok(Second {
             workloads,
             objects,
             server_busy: account.cpu.as_secs_f64() / length,
             client_busy,
             stalled: account.stalled,
-            link_waits,
+            link,
             advice: admin::advice(&account.gate).unwrap_or_default(),
         })
     }
@@ -162,7 +174,7 @@ fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
 
 /// All hosts' clients on one thread, connected as often as any phase needs, silent for now. Those
 /// of storage that a phase makes connect when they are first asked for something.
-fn hosts(plan: &Plan, places: Places, server: Option<Address>, no_io_uring: bool) -> Result<RemoteWorker> {
+fn hosts(plan: &Plan, places: Places, server: Option<Own>, no_io_uring: bool) -> Result<RemoteWorker> {
     let plan = plan.clone();
     RemoteWorker::start("hosts", move || {
         let io = client_io(no_io_uring)?;
@@ -185,11 +197,34 @@ fn hosts(plan: &Plan, places: Places, server: Option<Address>, no_io_uring: bool
     })
 }
 
+/// How hosts reach the plan's own server.
+enum Own {
+    Nbd(Address),
+    /// On loopback, at that port.
+    Nfs(u16),
+}
+
+impl Own {
+    /// A connection to a volume, and the volume's size.
+    fn open(&self, io: &Io, plan: &Plan, volume: &Volume) -> Result<(Box<dyn Target>, Bytes)> {
+        match self {
+            Own::Nbd(address) => own(io, address, &path(plan, volume)),
+            Own::Nfs(port) => {
+                let uri = format!("nfs://127.0.0.1:{port}/{}/{}", volume.name, volume.lun);
+                let file = NfsFile::parse(&uri).map_err(|line| anyhow!("{line}"))?;
+                let target = storage::own_file(io, &file, false).with_context(|| uri)?;
+                let size = target.traits().size;
+                Ok((Box::new(target), size))
+            }
+        }
+    }
+}
+
 /// Connects the hosts to what they use.
 struct Clients {
     plan: Plan,
     places: Places,
-    server: Option<Address>,
+    server: Option<Own>,
     io: Io,
     /// The workloads whose storage is made by a phase, and is not asked for yet.
     late: HashSet<usize>,
@@ -205,8 +240,8 @@ impl Clients {
             let volume = &plan.volumes[index];
             let (target, size, losses) = match (places.open(io, index)?, server) {
                 (Some(opened), _) => (opened.target, volume.size.unwrap_or_default(), opened.losses),
-                (None, Some(address)) => {
-                    let (target, size) = own(io, address, &path(plan, volume))?;
+                (None, Some(own)) => {
+                    let (target, size) = own.open(io, plan, volume)?;
                     (target, size, LossCounts::default())
                 }
                 (None, None) => bail!("volume {}: is of the plan's own server, which does not run", volume.name),

@@ -15,45 +15,67 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storage::Address;
-use store::{CacheSettings, Pool};
-use workload::plan::CACHE_PAGE;
+use store::{CacheSettings, Pool, SecondPlace};
+use workload::plan::{CACHE_PAGE, PlanProtocol, PlanSettings};
 
 /// A server of a run. It is closed when this goes.
 pub struct Server {
     control: Arc<Mutex<Control>>,
     _socket: ControlSocket,
     address: Address,
+    /// Where its volumes are served by NFS, on loopback.
+    nfs: Option<u16>,
     /// What the partitions of its cache had done when that was last asked.
     cached: BTreeMap<u32, CacheSeen>,
 }
 
 impl Server {
-    /// Makes a pool in `folder`, starts the server, with so much memory for a cache, and makes what
-    /// the lines say.
+    /// Makes a pool in `folder`, starts the server as the plan has it, but for limits of the link,
+    /// and makes what the lines say.
     ///
     /// # Errors
     /// Whatever kept it from being ready, in one line.
     pub fn start(
         folder: &Path,
         no_io_uring: bool,
-        (settings, cache): (RegistrySettings, Option<Bytes>),
+        (registry, said): (RegistrySettings, &PlanSettings),
         set_up: &[String],
     ) -> Result<Server> {
         let pool = Pool::create(folder)?;
         let socket = folder.join("nbd.sock");
         let control_socket = pool.control_socket();
         let limits = ServerLimits::default();
-        let cache =
-            cache.map(|memory| CacheSettings { memory, page: CACHE_PAGE as u32, policy: cache::Eviction::default() });
-        let front = Front { listen: vec![Listen::Unix(socket.clone())], cache, ..Front::default() };
+        let cache = said.cache.map(|memory| CacheSettings {
+            memory,
+            page: CACHE_PAGE as u32,
+            policy: cache::Eviction::default(),
+        });
+        // It lasts as long as the run: no day's bound.
+        let second =
+            |size| SecondPlace { path: folder.join("second-level"), size, writes_per_day: Bytes(u64::MAX / 4) };
+        let nfs = match said.protocol {
+            PlanProtocol::Nbd => Vec::new(),
+            PlanProtocol::Nfs => vec!["127.0.0.1:0".parse().context("where NFS is spoken")?],
+        };
+        let front = Front {
+            listen: vec![Listen::Unix(socket.clone())],
+            cache,
+            second_level: said.second_level.map(second),
+            nfs,
+            ..Front::default()
+        };
         let shard = Shard::start_behind(front, limits, io_settings(no_io_uring, limits.memory))?;
-        let mut control = Control::open(pool, shard, settings)?;
+        let nfs = shard.listening().iter().find_map(|line| {
+            let address = line.strip_suffix(" (NFS)")?;
+            address.rsplit_once(':')?.1.parse().ok()
+        });
+        let mut control = Control::open(pool, shard, registry)?;
         for line in set_up {
             control.execute(line).with_context(|| format!("plan: {line}"))?;
         }
         let control = Arc::new(Mutex::new(control));
         let commands = ControlSocket::open(&control_socket, Arc::clone(&control)).context("control socket")?;
-        Ok(Server { control, _socket: commands, address: Address::Unix(socket), cached: BTreeMap::new() })
+        Ok(Server { control, _socket: commands, address: Address::Unix(socket), nfs, cached: BTreeMap::new() })
     }
 
     /// Its administration, for as long as this is held.
@@ -64,6 +86,11 @@ impl Server {
     /// Where its volumes are served.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// The port on loopback where hosts speak NFS with it, if they do.
+    pub fn nfs(&self) -> Option<u16> {
+        self.nfs
     }
 
     /// What its I/O runs on.

@@ -6,7 +6,7 @@ use super::modelled::{Gated, Model, Modelled};
 use super::{alone, first_there, link_settings, registry_settings, seen, set_up, silent};
 use anyhow::Result;
 use block::{Actor, Driver as _, ObjectId, Span, Time, Wait, drive};
-use engine::{Lane, Managed, NoMemory, Second, Socket, Stage, StageError, Worker};
+use engine::{Lane, LinkWaits, Managed, NoMemory, Second, Socket, Stage, StageError, Worker};
 use server::{Accounts, trace_of};
 use std::collections::HashSet;
 use storage::LossCounts;
@@ -20,7 +20,9 @@ pub struct Simulated {
     worker: Worker,
     link: Link,
     /// How often connections had begun to wait for it when that was last asked.
-    link_waits: u64,
+    link_waits: LinkWaits,
+    /// When the last second ended.
+    last: Time,
     /// The workloads whose storage is made by a phase, and is not asked for yet.
     late: HashSet<usize>,
 }
@@ -41,6 +43,8 @@ impl Simulated {
             luns,
             seed: plan.seed,
             cache: plan.settings.cache,
+            second_level: plan.settings.second_level,
+            processors: plan.settings.processors,
         };
         let lines = set_up(plan, &plan.volumes);
         let mut server = Model::start(&of, registry_settings(plan), &lines, Accounts::recording())?;
@@ -55,7 +59,15 @@ impl Simulated {
         let link = Link::new(link_settings(plan));
         let lanes = early.map(|workload| clients(plan, &server, &link, workload)).collect::<Result<Vec<_>>>()?;
         let worker = Worker::new(plan.workloads.len(), lanes.into_iter().flatten().collect());
-        Ok(Simulated { plan: plan.clone(), server, worker, link, link_waits: 0, late })
+        Ok(Simulated {
+            plan: plan.clone(),
+            server,
+            worker,
+            link,
+            link_waits: LinkWaits::default(),
+            last: Time::ZERO,
+            late,
+        })
     }
 }
 
@@ -126,9 +138,9 @@ impl Stage for Simulated {
         let mut objects = seen::objects(&self.server.administration, counted, &said, &self.server.take_asked());
         objects.extend(groups.iter().map(|g| seen::group(&self.server.administration, g.group, trace_of(&g.passed))));
         let advice = admin::advice(&gate).unwrap_or_default();
-        let waits = self.link.waits(now);
-        let link_waits = waits - std::mem::replace(&mut self.link_waits, waits);
-        Ok(Second { workloads: self.worker.collect(), objects, advice, link_waits, ..Second::default() })
+        let link = self.link.waits(now).since(&mut self.link_waits);
+        let server_busy = self.server.take_busy(now.since(std::mem::replace(&mut self.last, now)));
+        Ok(Second { workloads: self.worker.collect(), objects, advice, link, server_busy, ..Second::default() })
     }
 
     fn now(&self) -> Time {

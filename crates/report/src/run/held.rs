@@ -7,10 +7,12 @@ use crate::{relation, text};
 use stats::{HeldBy, Interval, Recording, WorkloadRecord};
 
 /// The causes as the legend lists them: the class of their cells, and their name.
-const CAUSES: [(&str, &str); 10] = [
+const CAUSES: [(&str, &str); 12] = [
     ("cause by-ceiling", "a ceiling"),
     ("cause by-shared", "a shared ceiling"),
     ("cause by-floors", "others' floors"),
+    ("cause by-flow", "its connection"),
+    ("cause by-burst", "network burst"),
     ("cause by-link", "the network"),
     ("cause by-disk", "the disk"),
     ("cause by-cpu", "the processor"),
@@ -80,6 +82,8 @@ fn class(held_by: HeldBy) -> &'static str {
         HeldBy::Pace => "cause by-pace",
         HeldBy::Stalled => "cause by-stalled",
         HeldBy::Link => "cause by-link",
+        HeldBy::Flow => "cause by-flow",
+        HeldBy::Burst => "cause by-burst",
         HeldBy::Nothing => "cause by-nothing",
     }
 }

@@ -98,7 +98,11 @@ impl Owner {
             Order::Join(volume, junction) => self.exports.join(volume, junction),
             Order::Divide { .. } | Order::Limit(_) | Order::Place { .. } => self.divide(order, steps),
             Order::Cache(answer) => drop(answer.send(self.cached())),
-            Order::LimitLink(settings) => self.link = LinkMeter::new(settings),
+            Order::LimitLink(settings) => {
+                steps.spend(self.sessions.len() as u32 / SESSIONS);
+                self.link = LinkMeter::new(settings);
+                (0..self.sessions.len()).for_each(|index| self.link.begin(index as u32));
+            }
             Order::Link(answer) => drop(answer.send(self.link.seen(now))),
             Order::SecondLevel(answer) => drop(answer.send(self.second_seen())),
             Order::Memory(answer) => drop(answer.send(self.memory())),

@@ -1,7 +1,7 @@
 //! A connection in transmission: what was agreed, and the request that could not go on.
 
 use super::{Around, Filling, Phase, Session};
-use block::{Buf, ObjectId, Op, Time};
+use block::{Buf, ObjectId, Op, Span, Time};
 use nbd::{Admitted, NbdRequest, Rules};
 
 /// A connection in transmission.
@@ -52,6 +52,15 @@ impl Link {
         match &self.held {
             Some(Held::Payload(payload)) => Some(payload),
             _ => None,
+        }
+    }
+}
+
+impl Around<'_> {
+    /// A request waited so long for the link, which is time in the network.
+    pub(super) fn tell_wait(&mut self, object: ObjectId, waited: Span) {
+        if waited > Span::ZERO {
+            self.replies.add(object, waited);
         }
     }
 }

@@ -239,7 +239,8 @@ impl Session {
             }
         }
         if !matches!(asked.what, What::Commit) && asked.refused.is_none() {
-            around.link.charge(around.now, self.index, asked.len.into());
+            let waited = around.link.charge(around.now, self.index, asked.len.into());
+            around.tell_wait(asked.object, waited);
         }
         let is_write = matches!(asked.what, What::Write(_));
         if let Some(status) = asked.refused {

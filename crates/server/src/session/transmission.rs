@@ -101,7 +101,8 @@ impl Session {
             Claim::Never => return self.refuse(request, NbdErrno::NoMemory, around),
         }
         if matches!(request.command, Command::Read | Command::Write) {
-            around.link.charge(around.now, self.index, request.length);
+            let waited = around.link.charge(around.now, self.index, request.length);
+            around.tell_wait(self.link().object, waited);
         }
         if request.command != Command::Write {
             self.take_on(claim, around);

@@ -59,6 +59,23 @@ fn each_connection_has_its_own_limit() {
     server.until_empty();
 }
 
+/// What requests wait for the link is time in the network of their LUN: here, of sixteen requests
+/// at once, all that the connection was closed for.
+#[test]
+fn waiting_for_the_link_is_time_in_the_network() {
+    const RATE: u64 = 8 << 20;
+    let server = start(LinkSettings { flow: Some(BytesPerSecond(RATE)), whole: None });
+    let pieces = 16;
+    seconds(&server, 1, pieces);
+    let account = server.control.account().unwrap();
+    let waited: f64 = account.replies.iter().map(|(_, took)| took.as_secs_f64()).sum();
+    // What the tolerance lets pass twice over is no wait: the first 10 ms, and where the thread is
+    // late.
+    let least = 0.5 * ((pieces - 1) * PIECE) as f64 / RATE as f64;
+    assert!(waited >= least, "{waited} s, {least} s at least");
+    server.until_empty();
+}
+
 /// All connections together have the limit of all: at first what credit allows, then the rate for
 /// ever. What has no limit does not wait.
 #[test]

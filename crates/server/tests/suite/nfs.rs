@@ -220,8 +220,8 @@ impl Client {
     }
 }
 
-/// What is written over NFS is read over NFS and over NBD, at any place and of any length; a COMMIT
-/// and a durable write have the verifier of this life, and the next life has another.
+/// What is written over NFS is read over NFS and over NBD, at any place and of any length; a
+/// COMMIT and a durable write have the verifier of this life, and the next life has another.
 #[test]
 fn what_is_written_is_read_by_both_protocols() {
     for backend in BACKENDS {
@@ -386,8 +386,8 @@ fn handles_outlive_a_restart_and_stand_for_one_lun_only() {
     assert_eq!(client.read(new, 0, 512), Ok((vec![0; 512], false)));
 }
 
-/// Calls pass the gate: a ceiling holds them back, those that wait are seen, and what a client asks
-/// without reading its answers is bounded.
+/// Calls pass the gate: a ceiling holds them back, those that wait are seen, and what a client
+/// asks without reading its answers is bounded.
 #[test]
 fn a_ceiling_holds_calls_back_and_a_client_that_does_not_read_is_bounded() {
     let mut server = start(BACKENDS[0], limits());
@@ -476,6 +476,13 @@ fn libnfs_reads_and_writes() {
     let listed = String::from_utf8(run(&list, "/vol1/")).unwrap();
     assert!(listed.contains("lun1") && listed.contains(&LUN_BYTES.to_string()), "{listed}");
     assert!(run(&show, "/vol1/lun1") == data);
+    // Who speaks version 4 is told at once which version there is, and that is no answer to wait
+    // for.
+    let uri = format!("nfs://127.0.0.1/vol1/?version=4&nfsport={}", port(&server));
+    let output = Command::new("timeout").arg("60").arg(&list).arg(&uri).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some_and(|code| code != 0 && code != 124), "{output:?}");
+    assert!(said.contains("Failed to mount"), "{said}");
     drop(client);
     server.until_empty();
 }

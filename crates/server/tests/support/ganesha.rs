@@ -11,16 +11,8 @@ pub struct Ganesha {
     folder: TempDir,
 }
 
-/// What runs in the network: its loopback, a port mapper with a `/run` of its own, the server.
-const SCRIPT: &str = r#"
-set -e
-mount -t tmpfs none /run
-mkdir /run/rpcbind
-ip link set lo up
-rpcbind -w -f &
-until rpcinfo -p 127.0.0.1 >/dev/null 2>&1; do :; done
-exec ganesha.nfsd -F -f "$1/ganesha.conf" -p "$1/pid" -L "$1/log" -N NIV_WARN
-"#;
+/// What starts it, for the bench too.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/tests/support/ganesha.sh");
 
 /// A network, mounts and processes of one's own.
 pub const OWN: [&str; 6] = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
@@ -37,40 +29,11 @@ impl Ganesha {
         if !may_have_a_network() {
             return Err("a network of one's own takes root");
         }
-        let plugins = find_plugins().ok_or("nfs-ganesha-vfs is not installed")?;
-        for name in ["export", "recovery"] {
-            std::fs::create_dir(folder.path().join(name)).unwrap();
+        if !Path::new("/usr/share/doc/nfs-ganesha-vfs").exists() {
+            return Err("nfs-ganesha-vfs is not installed");
         }
-        let (export, recovery) = (folder.path().join("export"), folder.path().join("recovery"));
-        let configuration = format!(
-            r#"
-NFS_CORE_PARAM {{
-    Protocols = 3, 4;
-    Enable_NLM = false;
-    Enable_RQUOTA = false;
-    Mnt_Port = 20048;
-    Plugins_Dir = "{}";
-}}
-NFSV4 {{ RecoveryRoot = "{}"; Graceless = true; }}
-EXPORT {{
-    Export_Id = 1;
-    Path = "{}";
-    Pseudo = "/export";
-    Access_Type = RW;
-    Squash = No_Root_Squash;
-    SecType = sys;
-    Protocols = 3, 4;
-    Transports = TCP;
-    FSAL {{ Name = VFS; }}
-}}
-"#,
-            plugins.display(),
-            recovery.display(),
-            export.display()
-        );
-        std::fs::write(folder.path().join("ganesha.conf"), configuration).unwrap();
-        let mut command = Command::new("unshare");
-        command.args(OWN).args(["sh", "-c", SCRIPT, "sh"]).arg(folder.path());
+        let mut command = Command::new("sh");
+        command.arg(SCRIPT).arg(folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Ganesha { child: command.spawn().unwrap(), folder })
     }
@@ -99,10 +62,4 @@ impl Drop for Ganesha {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Where the server has what it loads.
-fn find_plugins() -> Option<PathBuf> {
-    let all = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path().join("ganesha"));
-    all.into_iter().find(|folder| folder.join("libfsalvfs.so").is_file())
 }

@@ -66,15 +66,15 @@ struct Had<'r> {
 }
 
 fn rates<'r>(recording: &'r Recording, workloads: &[String], phase: &str, rate: Rate) -> Result<Vec<Had<'r>>, String> {
-    let (asked, unit, of): (u64, _, fn(&Tally) -> f64) = match rate {
-        Rate::Iops(rate) => (rate.0, "IOPS", Tally::iops),
-        Rate::Bytes(rate) => (rate.0, "bytes/s", Tally::bytes_per_second),
+    let (asked, unit, of): (f64, _, fn(&Tally) -> f64) = match rate {
+        Rate::Iops(rate) => (rate.0 as f64, "IOPS", Tally::iops),
+        Rate::Bytes(rate) => (rate.0 as f64 / 1e6, "MB/s", |tally| tally.bytes_per_second() / 1e6),
     };
     let index = phase_named(recording, phase)?.0;
     let records = find_all(recording, workloads)?;
     let had = |record: &'r WorkloadRecord| {
         let got = record.tallies.get(index).map_or(0.0, of);
-        Had { record, got, asked: asked as f64, unit }
+        Had { record, got, asked, unit }
     };
     Ok(records.into_iter().map(had).collect())
 }
@@ -102,7 +102,9 @@ impl Had<'_> {
 impl std::fmt::Display for Had<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Had { record, got, asked, unit } = self;
-        write!(f, "{} {got:.0} {unit} ({:.1} %)", record.name, 100.0 * got / asked.max(1.0))
+        let part = 100.0 * got / asked.max(1e-9);
+        let digits = if *unit == "IOPS" { 0 } else { 1 };
+        write!(f, "{} {got:.digits$} {unit} ({part:.1} %)", record.name)
     }
 }
 

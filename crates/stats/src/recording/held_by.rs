@@ -3,22 +3,25 @@
 
 use super::HeldBy;
 
-const ALL: [HeldBy; 12] = [
-    HeldBy::Nothing,
-    HeldBy::CeilingIops,
-    HeldBy::CeilingThroughput,
-    HeldBy::SharedIops,
-    HeldBy::SharedThroughput,
-    HeldBy::Floors,
-    HeldBy::Disk,
-    HeldBy::Cpu,
-    HeldBy::Depth,
-    HeldBy::Pace,
-    HeldBy::Stalled,
-    HeldBy::Link,
-];
-
 impl HeldBy {
+    /// Every cause.
+    pub const ALL: [HeldBy; 14] = [
+        HeldBy::Nothing,
+        HeldBy::CeilingIops,
+        HeldBy::CeilingThroughput,
+        HeldBy::SharedIops,
+        HeldBy::SharedThroughput,
+        HeldBy::Floors,
+        HeldBy::Disk,
+        HeldBy::Cpu,
+        HeldBy::Depth,
+        HeldBy::Pace,
+        HeldBy::Stalled,
+        HeldBy::Link,
+        HeldBy::Flow,
+        HeldBy::Burst,
+    ];
+
     /// Its name in files.
     pub fn key(self) -> &'static str {
         match self {
@@ -34,12 +37,14 @@ impl HeldBy {
             HeldBy::Pace => "pace",
             HeldBy::Stalled => "stalled",
             HeldBy::Link => "link",
+            HeldBy::Flow => "flow",
+            HeldBy::Burst => "burst",
         }
     }
 
     /// What has that name in files.
     pub fn from_key(wanted: &str) -> Option<HeldBy> {
-        ALL.into_iter().find(|held_by| held_by.key() == wanted)
+        HeldBy::ALL.into_iter().find(|held_by| held_by.key() == wanted)
     }
 }
 
@@ -49,7 +54,7 @@ mod tests {
 
     #[test]
     fn every_name_leads_back() {
-        for held_by in ALL {
+        for held_by in HeldBy::ALL {
             assert_eq!(HeldBy::from_key(held_by.key()), Some(held_by));
         }
         assert_eq!(HeldBy::from_key("the moon"), None);

@@ -28,6 +28,7 @@ use uring::{Done, FileId, Io, Port};
 
 const SEND: u64 = 0;
 const RECEIVE_TOKEN: u64 = 1;
+const DISCARD: u64 = 2;
 
 /// Low bits of a call's number that are its place in the table; the others count. A server knows
 /// repeated calls by their numbers, so the same must not come again soon.
@@ -93,6 +94,8 @@ pub(super) struct Link {
     inbox: Inbox,
     /// Data of a READ that is being taken off the stream.
     data: Option<Data>,
+    /// The kernel is taking bytes off the stream that nobody wants.
+    discarding: bool,
     /// Bytes of the present record that say nothing any more.
     skip: u32,
     joiner: Joiner,
@@ -134,6 +137,7 @@ impl Link {
             sending: false,
             inbox,
             data: None,
+            discarding: false,
             skip: 0,
             joiner: Joiner::new(),
             lost: false,
@@ -216,6 +220,14 @@ impl Link {
             }
             if done.result.is_err() {
                 self.lose();
+            }
+            return;
+        }
+        if done.token == DISCARD {
+            self.discarding = false;
+            match (done.result, &mut self.data) {
+                (Ok(got @ 1..), Some(data)) => data.came(got),
+                _ => self.lose(),
             }
             return;
         }

@@ -52,6 +52,11 @@ pub(super) fn entry(operation: &Operation) -> Entry {
         Operation::Receive { file, memory } => {
             entry_on!(file, |fd| opcode::Recv::new(fd, memory.start.as_ptr(), memory.len))
         }
+        // Nothing is written where it says: that is what the flag means for TCP, and on any other
+        // socket the kernel finds no memory there.
+        Operation::Discard { file, len } => {
+            entry_on!(file, |fd| opcode::Recv::new(fd, std::ptr::null_mut(), len).flags(libc::MSG_TRUNC))
+        }
         Operation::Send { file, memory, attempt, stays } => {
             let flags = send_flags(attempt || stays);
             entry_on!(file, |fd| opcode::Send::new(fd, memory.start.as_ptr(), memory.len).flags(flags))

@@ -7,6 +7,38 @@ use crate::backends::{on_each, reap, run};
 use block::Driver;
 use uring::{Failure, Io, Job, Message, Part};
 
+/// What is discarded is off the stream and nowhere else: what follows it is received.
+#[test]
+fn bytes_of_a_tcp_peer_are_discarded() {
+    on_each(|io| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = io.register(listener.accept().unwrap().0);
+        let port = io.port();
+        let mut sent = vec![7; 100_000];
+        sent.extend(b"behind");
+        let sending = std::thread::spawn(move || sender.write_all(&sent).map(|()| sender));
+        let mut left = 100_000;
+        while left > 0 {
+            let done = run(io, &port, Job::Discard { socket, len: left });
+            let got = done.result.unwrap();
+            assert!((1..=left).contains(&got) && done.buf.is_none());
+            left -= got;
+        }
+        let sender = sending.join().unwrap().unwrap();
+        let mut behind = Vec::new();
+        while behind.len() < 6 {
+            let done = run(io, &port, Job::Receive { socket, buf: io.take(64).unwrap() });
+            let buf = done.buf.unwrap();
+            io.with(&buf, |bytes| behind.extend_from_slice(&bytes[..done.result.unwrap() as usize]));
+            io.give(buf);
+        }
+        assert_eq!(behind, b"behind");
+        drop(sender);
+        assert_eq!(run(io, &port, Job::Discard { socket, len: 9 }).result, Ok(0), "the end of the stream");
+    });
+}
+
 /// Receives until the stream ends.
 fn receive_all(io: &mut Io, port: &uring::Port, socket: uring::FileId) -> Vec<u8> {
     let mut all = Vec::new();

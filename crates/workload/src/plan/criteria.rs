@@ -4,7 +4,7 @@ use super::advice;
 use super::error::Problem;
 use super::table::{Found, Table};
 use block::Iops;
-use stats::{Criterion, Rate};
+use stats::{Criterion, HeldBy, Rate};
 
 /// What criteria may name.
 pub(super) struct Names<'n> {
@@ -14,7 +14,7 @@ pub(super) struct Names<'n> {
 
 /// How each kind is read. A new kind is a new row, and a variant of [`Criterion`].
 type Reader = fn(&Table<'_>, &Names<'_>) -> Option<Criterion>;
-const KINDS: [(&str, Reader); 10] = [
+const KINDS: [(&str, Reader); 11] = [
     ("ceiling-held", ceiling_held),
     ("shared-sum", shared_sum),
     ("starved", starved),
@@ -23,6 +23,7 @@ const KINDS: [(&str, Reader); 10] = [
     ("response-within", response_within),
     ("rate-reached", rate_reached),
     ("rate-is", rate_is),
+    ("held-by", held_by),
     ("hit-share-kept", hit_share_kept),
     ("hit-share-below", hit_share_below),
 ];
@@ -81,6 +82,15 @@ fn rate_is(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     let (rated, tolerance) = (rated(table, names), tolerance(table));
     let (workloads, phase, rate) = rated?;
     Some(Criterion::RateIs { workloads, phase, rate, tolerance: tolerance? })
+}
+
+fn held_by(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    table.only(&["kind", "workloads", "phase", "cause"]);
+    table.missing("cause", "say what holds it back, such as flow, burst, link, disk or cpu");
+    let words = HeldBy::ALL.map(|cause| (cause.key(), cause));
+    let (workloads, phase, cause) =
+        (workloads(table, names), phase(table, "phase", names), table.choice("cause", &words));
+    Some(Criterion::HeldBy { workloads: workloads?, phase: phase?, cause: cause? })
 }
 
 fn hit_share_kept(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {

@@ -150,6 +150,7 @@ fn plan(root: &Table<'_>, text: &str, file: &str) -> DatabasePlan {
         about: owned(root.text("about")),
         seed,
         published_iops: sections.published_iops(),
+        scale_most: sections.scale_most(),
         svm,
         settings,
         phase_length: database.window,

@@ -4,7 +4,7 @@
 //! | table | keys |
 //! | --- | --- |
 //! | the plan | `title`, `about`, `seed` (1), `phase_seconds` (8) |
-//! | `[scale]` | `published_iops`; without the table, the plan runs as it stands |
+//! | `[scale]` | `published_iops`, `most`; without the table, the plan runs as it stands |
 //! | `[server]` | `svm`, `units` (`decimal`; what a GB is, here and in commands) |
 //! | `[[volume]]` | `name`, `size` (said when the plan is run), and `lun` (`lun1`) and `thin`, or `clone_of`, or `place` (storage that is there already, one or several) and `stripe` |
 //! | `[[workload]]` | `name`, `host` (its name), `volume` or `lun` (`/vol/VOLUME/LUN`), `seed` (from the plan's), and a load |
@@ -49,13 +49,13 @@ pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
 pub use hosts::{HostsPlan, PlannedHost};
-pub use server::{Burst, CACHE_PAGE, Peak, PlanLink, PlanNesting, Settings};
+pub use server::{Burst, CACHE_PAGE, Peak, PlanLink, PlanNesting, PlanProcessors, PlanProtocol, PlanSettings};
 pub use space::{ParseSpaceError, PlanUnits, parse_space};
 pub use unfold::unfold;
 
 use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Range, Spec};
 use block::{Bytes, Iops, Span};
-use stats::Criterion;
+use stats::{Criterion, Rate};
 
 /// How long a phase lasts where nothing else is said: long enough for per-second figures to settle
 /// and be believed.
@@ -78,10 +78,12 @@ pub struct Plan {
     /// machine's figure over it is the factor for [`Plan::scaled`]. `None` is a plan that runs as
     /// it stands.
     pub published_iops: Option<Iops>,
+    /// The largest factor: a machine that can do more is not asked for more.
+    pub scale_most: Option<f64>,
     /// The SVM that owns the volumes.
     pub svm: String,
     /// How its server takes sizes and policies.
-    pub settings: Settings,
+    pub settings: PlanSettings,
     /// The volumes, in the file's order.
     pub volumes: Vec<Volume>,
     /// The workloads, in the file's order.
@@ -241,13 +243,27 @@ impl Plan {
     }
 
     /// The plan with depths, paces, rates and caps on outstanding requests multiplied by `factor`,
-    /// rounded, at least 1. Connections stay. Figures within commands are the caller's to scale.
+    /// rounded, at least 1, and what its link carries and the rates that its criteria ask for.
+    /// Connections stay. Figures within commands are the caller's to scale.
     pub fn scaled(&self, factor: f64) -> Plan {
         let mut plan = self.clone();
         let base = plan.workloads.iter_mut().map(|workload| &mut workload.spec);
         for spec in base.chain(plan.phases.iter_mut().flat_map(|phase| &mut phase.specs)) {
             spec.arrival = scaled(spec.arrival, factor);
             spec.pace = spec.pace.map(|pace| times(pace, factor));
+        }
+        let link = &mut plan.settings.link;
+        let rates = [&mut link.flow, &mut link.network, &mut link.burst];
+        rates.into_iter().flatten().for_each(|rate| rate.0 = scaled_bytes(rate.0, factor));
+        link.credit.0 = scaled_bytes(link.credit.0, factor);
+        for criterion in &mut plan.criteria {
+            let (Criterion::RateIs { rate, .. } | Criterion::RateReached { at_least: rate, .. }) = criterion else {
+                continue;
+            };
+            match rate {
+                Rate::Iops(rate) => *rate = times(*rate, factor),
+                Rate::Bytes(rate) => rate.0 = scaled_bytes(rate.0, factor),
+            }
         }
         plan
     }
@@ -282,6 +298,10 @@ impl Volume {
     pub fn path(&self) -> String {
         format!("/vol/{}/{}", self.name, self.lun)
     }
+}
+
+fn scaled_bytes(bytes: u64, factor: f64) -> u64 {
+    (bytes as f64 * factor).round() as u64
 }
 
 fn times(rate: Iops, factor: f64) -> Iops {

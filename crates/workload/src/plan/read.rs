@@ -95,6 +95,7 @@ impl Sections<'_> {
             about: owned(root.text("about")),
             seed,
             published_iops: self.published_iops(),
+            scale_most: self.scale_most(),
             svm,
             settings,
             phase_length: seconds(root, "phase_seconds").unwrap_or(PHASE_DEFAULT),
@@ -106,9 +107,14 @@ impl Sections<'_> {
         }
     }
 
+    /// The largest factor.
+    pub(super) fn scale_most(&self) -> Option<f64> {
+        self.root.table("scale", "[scale]")?.number("most", 0.0, 1000.0)
+    }
+
     pub(super) fn published_iops(&self) -> Option<Iops> {
         let table = self.root.table("scale", "[scale]")?;
-        table.only(&["published_iops"]);
+        table.only(&["published_iops", "most"]);
         table.missing("published_iops", "say what the published machine did, or leave [scale] out");
         let iops = table.whole("published_iops")?;
         if iops == 0 {

@@ -4,7 +4,7 @@
 use super::read::owned;
 use super::space::PlanUnits;
 use super::table::Table;
-use block::{Bytes, BytesPerSecond};
+use block::{Bytes, BytesPerSecond, Span};
 
 /// The SVM of a plan that needs no server of its own, in a simulation.
 const SVM: &str = "svm1";
@@ -12,7 +12,7 @@ const SVM: &str = "svm1";
 /// How a plan's server takes policies; each is as for a pool that says nothing where the plan says
 /// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct PlanSettings {
     /// How it counts a GB, in sizes and in rates per size.
     pub units: PlanUnits,
     /// Which levels may carry a policy at the same time.
@@ -25,8 +25,36 @@ pub struct Settings {
     pub fair: bool,
     /// Its cache: memory for pages of 4 KiB; none without.
     pub cache: Option<Bytes>,
+    /// What memory evicts goes to a faster device, of which so much is used; in a run that is a
+    /// file beside the pool.
+    pub second_level: Option<Bytes>,
     /// What connections may carry.
     pub link: PlanLink,
+    /// What the hosts speak with it.
+    pub protocol: PlanProtocol,
+    /// Its processors in a simulation; without, they take no time.
+    pub processors: Option<PlanProcessors>,
+}
+
+/// What hosts speak with a plan's server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlanProtocol {
+    /// NBD, over a Unix socket.
+    #[default]
+    Nbd,
+    /// NFS version 3, over TCP.
+    Nfs,
+}
+
+/// Processors of a simulated server: each request takes one of them for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanProcessors {
+    /// How many.
+    pub count: u32,
+    /// For how long a read takes one.
+    pub read: Span,
+    /// For how long anything else does.
+    pub write: Span,
 }
 
 /// What connections to a plan's server may carry.
@@ -73,8 +101,8 @@ pub enum Peak {
 }
 
 /// The SVM's name and the settings; all sizes read later go by their units.
-pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
-    let Some(table) = root.table("server", "[server]") else { return (SVM.into(), Settings::default()) };
+pub(super) fn read(root: &Table<'_>) -> (String, PlanSettings) {
+    let Some(table) = root.table("server", "[server]") else { return (SVM.into(), PlanSettings::default()) };
     table.only(&[
         "svm",
         "units",
@@ -83,6 +111,11 @@ pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
         "peak",
         "fair",
         "cache",
+        "second_level",
+        "protocol",
+        "processors",
+        "read_time",
+        "write_time",
         "flow_limit",
         "network",
         "network_burst",
@@ -92,7 +125,7 @@ pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
     let units =
         table.choice("units", &[("decimal", PlanUnits::Decimal), ("binary", PlanUnits::Binary)]).unwrap_or_default();
     table.count_in(units);
-    let settings = Settings {
+    let settings = PlanSettings {
         units,
         nesting: table
             .choice("nesting", &[("ontap", PlanNesting::Ontap), ("free", PlanNesting::Free)])
@@ -101,7 +134,12 @@ pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
         peak: table.choice("peak", &[("ceiling", Peak::Ceiling), ("credits", Peak::Credits)]).unwrap_or_default(),
         fair: table.flag("fair").unwrap_or_default(),
         cache: cache(&table),
+        second_level: second_level(&table),
         link: link(&table),
+        protocol: table
+            .choice("protocol", &[("nbd", PlanProtocol::Nbd), ("nfs", PlanProtocol::Nfs)])
+            .unwrap_or_default(),
+        processors: processors(&table),
     };
     (owned(table.name("svm")), settings)
 }
@@ -115,6 +153,35 @@ fn cache(table: &Table<'_>) -> Option<Bytes> {
         table.wrong("cache", "1 MiB or more", "say how much memory the server keeps pages in, or leave it out");
     }
     Some(memory)
+}
+
+/// The least that a second level may be: what one of the server is at least.
+const SECOND_LEVEL_MIN: u64 = 2 << 20;
+
+fn second_level(table: &Table<'_>) -> Option<Bytes> {
+    let size = table.space("second_level")?;
+    if size.0 < SECOND_LEVEL_MIN {
+        table.wrong("second_level", "2 MiB or more", "say how much of what memory evicts is kept, or leave it out");
+    }
+    table.missing("cache", "say how much memory is above the second level, such as 256MiB");
+    Some(size)
+}
+
+/// As many as a simulated device has servers at most.
+const PROCESSORS_MAX: u32 = 65_536;
+
+fn processors(table: &Table<'_>) -> Option<PlanProcessors> {
+    if !["processors", "read_time", "write_time"].into_iter().any(|key| table.has(key)) {
+        return None;
+    }
+    table.missing("processors", "say how many processors a simulated server has, such as 2");
+    table.missing("read_time", "say how long a read takes a processor, such as 30us");
+    table.missing("write_time", "say how long a write takes a processor, such as 60us");
+    let (read, write) = (table.duration("read_time"), table.duration("write_time"));
+    if table.count("processors").is_some_and(|count| !(1..=PROCESSORS_MAX).contains(&count)) {
+        table.wrong("processors", "from 1 to 65 536", "say how many requests are worked on at a time");
+    }
+    Some(PlanProcessors { count: table.count("processors")?, read: read?, write: write? })
 }
 
 fn link(table: &Table<'_>) -> PlanLink {
@@ -137,7 +204,7 @@ fn link(table: &Table<'_>) -> PlanLink {
     link
 }
 
-impl Settings {
+impl PlanSettings {
     /// What differs from a pool that says nothing, in words.
     pub(super) fn describe(&self) -> Vec<&'static str> {
         let said = [
@@ -147,6 +214,8 @@ impl Settings {
             (self.peak == Peak::Credits, "peaks of adaptive policies are reached on credit"),
             (self.fair, "SVMs take turns"),
             (self.cache.is_some(), "pages are kept in memory"),
+            (self.second_level.is_some(), "what memory evicts goes to a second level"),
+            (self.protocol == PlanProtocol::Nfs, "hosts speak NFS version 3"),
             (self.link.flow.is_some(), "a connection carries so much a second"),
             (self.link.network.is_some(), "all connections carry so much a second together"),
         ];

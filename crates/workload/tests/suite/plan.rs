@@ -3,7 +3,9 @@
 
 use block::{Bytes, BytesPerSecond, Iops, Span};
 use stats::{Criterion, Rate};
-use workload::plan::{Burst, PHASE_DEFAULT, Peak, PlanLink, PlanNesting, PlanUnits, Settings};
+use workload::plan::{
+    Burst, PHASE_DEFAULT, Peak, PlanLink, PlanNesting, PlanProcessors, PlanProtocol, PlanSettings, PlanUnits,
+};
 use workload::{Arrival, BlockShare, Blocks, Pattern, Plan, Range, Spacing};
 
 /// A plan of one volume and `rest`.
@@ -180,19 +182,23 @@ fn the_server_takes_policies_as_the_plan_says() {
         Plan::read(&text, "p.toml").unwrap_or_else(|errors| panic!("{errors}"))
     };
     let silent = plan("");
-    assert_eq!(silent.settings, Settings::default());
+    assert_eq!(silent.settings, PlanSettings::default());
     assert!(!silent.describe().iter().any(|line| line.starts_with("the server")));
     let said = plan(
         "units = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\nfair = true\ncache = \"32MiB\"\n\
+         second_level = \"64MiB\"\nprotocol = \"nfs\"\nprocessors = 2\nread_time = \"33us\"\nwrite_time = \"68us\"\n\
          flow_limit = \"5Gb/s\"\nnetwork = \"150MB/s\"\nnetwork_burst = \"1250MB/s\"\nnetwork_credit = \"2GiB\"",
     );
-    let expected = Settings {
+    let expected = PlanSettings {
         units: PlanUnits::Binary,
         nesting: PlanNesting::Free,
         burst: Burst::Ontap,
         peak: Peak::Credits,
         fair: true,
         cache: Some(Bytes::mib(32)),
+        second_level: Some(Bytes::mib(64)),
+        protocol: PlanProtocol::Nfs,
+        processors: Some(PlanProcessors { count: 2, read: Span::from_micros(33), write: Span::from_micros(68) }),
         link: PlanLink {
             flow: Some(BytesPerSecond(625_000_000)),
             network: Some(BytesPerSecond(150_000_000)),
@@ -202,7 +208,8 @@ fn the_server_takes_policies_as_the_plan_says() {
     };
     assert_eq!(said.settings, expected);
     let line = "the server: a GB is 2^30 bytes; every level may carry a policy; a policy without a burst has ONTAP's, \
-                50 % for 1 s; peaks of adaptive policies are reached on credit; SVMs take turns; pages are kept in memory; a connection carries so much a second; \
+                50 % for 1 s; peaks of adaptive policies are reached on credit; SVMs take turns; pages are kept in memory; \
+                what memory evicts goes to a second level; hosts speak NFS version 3; a connection carries so much a second; \
                 all connections carry so much a second together";
     assert!(said.describe().contains(&line.to_owned()), "{:?}", said.describe());
 }

@@ -112,7 +112,7 @@ fn unknown_keys_name_the_nearest_known_one() {
         (
             "published_iops = 21000",
             "published_iops = 21000\niops = 1",
-            "p.toml:7: iops: no such key in [scale]; known here: published_iops",
+            "p.toml:7: iops: no such key in [scale]; known here: published_iops, most",
         ),
         ("part = 0.7", "part = 0.7\npat = 1", "p.toml:37: pat: no such key in [[criterion]]; did you mean part?"),
         ("servers = 8", "servers = 8\nserver = 8", "p.toml:40: server: no such key in [device]; did you mean servers?"),
@@ -345,7 +345,7 @@ fn words_that_are_no_choice() {
         (
             "kind = \"starved\"",
             "kind = \"starve\"",
-            "p.toml:32: kind: must be ceiling-held or shared-sum or starved or restored or floor-held or response-within or rate-reached or rate-is or hit-share-kept or \
+            "p.toml:32: kind: must be ceiling-held or shared-sum or starved or restored or floor-held or response-within or rate-reached or rate-is or held-by or hit-share-kept or \
              hit-share-below, got \"starve\"; \
              did you mean starved?",
         ),

@@ -6,8 +6,8 @@
 //! doing, and shows without a server too. With `qos fairness` what waits is held in the gate, and
 //! the exports take turns. That is what the bound is about.
 
+use super::super::contender::Ours;
 use super::super::{fio_json, median};
-use super::contender::Ours;
 use anyhow::{Context as _, Result, bail};
 use std::fmt;
 use std::path::Path;

@@ -6,9 +6,9 @@
 //! gets, as long as it asks for as much. Its runs alone and beside them alternate, as does which of
 //! them comes first, and a ratio is the median of the ratios of neighbouring runs.
 
+use super::super::contender::Ours;
 use super::super::fio::Load;
 use super::super::median;
-use super::contender::Ours;
 use super::{load, make_data, succeed};
 use crate::step::Watch;
 use anyhow::{Context as _, Result, bail};

@@ -1,6 +1,6 @@
 //! What a connection brings: bytes are taken in, and read as replies.
 
-use super::{Link, RECEIVE_TOKEN, SLOTS};
+use super::{DISCARD, Link, RECEIVE_TOKEN, SLOTS};
 use crate::connections::Carrier as _;
 use crate::inbox::RECEIVE;
 use block::{Fault, Op, Time};
@@ -9,6 +9,7 @@ use nfs::record::{MARK_BYTES, Mark, RecordError};
 use nfs::rpc::{self, CallOutcome};
 use nfs::xdr::filling;
 use nfs::{Procedure, Reader, Reply, Stable, Status, Verifier, XdrError};
+use uring::Job;
 
 /// The answer to a call.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,17 @@ pub(super) struct Data {
     left: u32,
     answer: Answer,
 }
+
+impl Data {
+    /// So many of its bytes are off the stream.
+    pub(super) fn came(&mut self, got: u32) {
+        self.to += got;
+        self.left -= got;
+    }
+}
+
+/// Of more bytes than this that nobody wants none is copied; fewer come with what follows them.
+const DISCARD_LEAST: u32 = 32 << 10;
 
 /// A stream that cannot be followed any more: what it holds is no reply to a call of ours.
 #[derive(Debug)]
@@ -204,8 +216,7 @@ impl Link {
             flying.asked.buf = buf;
         }
         self.inbox.consume(here);
-        data.to += here;
-        data.left -= here;
+        data.came(here);
         if data.left > 0 {
             self.data = Some(data);
             return false;
@@ -215,9 +226,22 @@ impl Link {
     }
 
     pub(super) fn receive(&mut self) {
-        if !self.is_lost() && self.outstanding() > 0 {
+        if self.is_lost() || self.outstanding() == 0 || self.discarding {
+            return;
+        }
+        if let Some(len) = self.unwanted() {
+            let pushed = self.port.push(DISCARD, Job::Discard { socket: self.socket, len });
+            self.discarding = pushed.is_ok();
+        } else {
             self.inbox.receive(&self.port, RECEIVE_TOKEN, self.socket);
         }
+    }
+
+    /// How many bytes come next that are forgotten, if they are many.
+    fn unwanted(&self) -> Option<u32> {
+        let data = self.data.as_ref().filter(|data| data.left >= DISCARD_LEAST && self.inbox.is_idle())?;
+        let is_kept = self.flying.get(data.slot as usize).is_none_or(|flying| flying.asked.buf.is_some());
+        (!is_kept && self.inbox.len() == 0).then_some(data.left)
     }
 }
 

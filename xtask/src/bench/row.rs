@@ -1,8 +1,8 @@
 //! A row of a table: a load, what ours is to reach beside the rival's, and what the runs showed.
 
-use super::super::fio::{Done, Load};
-use super::super::median;
-use super::super::served::Served;
+use super::fio::{Done, Load};
+use super::median;
+use super::served::Served;
 use anyhow::Result;
 use std::path::Path;
 
@@ -57,6 +57,18 @@ impl Bound {
     }
 }
 
+/// A load without end.
+pub(super) const fn load(pattern: &'static str, block: &'static str, depth: u32) -> Load {
+    Load { pattern, block, depth, once: false }
+}
+
+/// At most two of them.
+pub(super) const fn bounds<const N: usize>(bounds: [Bound; N]) -> [Option<Bound>; 2] {
+    let first = if N > 0 { Some(bounds[0]) } else { None };
+    let second = if N > 1 { Some(bounds[N - 1]) } else { None };
+    [first, second]
+}
+
 /// Such a part of what the disk does without a server is its own limit; what is left is the noise
 /// of runs.
 const DISKS_OWN: f64 = 0.95;
@@ -83,8 +95,12 @@ impl Sample {
     pub(super) fn take(served: &Served, load: &Load, uri: &str, seconds: u64, folder: &Path) -> Result<Sample> {
         let before = served.cpu_seconds()?;
         let done = load.run(uri, seconds, folder)?;
-        let used = served.cpu_seconds()? - before;
-        Ok(Sample { cpu_us: used * 1e6 / done.operations as f64, done })
+        Ok(Sample::of(served.cpu_seconds()? - before, done))
+    }
+
+    /// So many seconds of processor time went into what was done.
+    pub(super) fn of(cpu_seconds: f64, done: Done) -> Sample {
+        Sample { cpu_us: cpu_seconds * 1e6 / done.operations as f64, done }
     }
 
     fn figure(&self, figure: Figure) -> f64 {
@@ -97,21 +113,25 @@ impl Sample {
 }
 
 impl Row {
-    /// The row as text, and how many bounds were met and missed.
-    pub(super) fn report(&self, rival: &str, runs: &[Run]) -> (String, (u32, u32)) {
-        let mut text = format!("\n  {:<46} {:>9} {:>9} {:>6}\n", self.name, "seawall", rival, "ratio");
+    /// The row as text under these names, and how many bounds were met and missed.
+    pub(super) fn report(&self, names: [&str; 2], runs: &[Run]) -> (String, (u32, u32)) {
+        let mut text = format!("\n  {:<46} {:>9} {:>9} {:>6}\n", self.name, names[0], names[1], "ratio");
         let (mut met, mut missed) = (0, 0);
         let is_large = self.load.block == "1m";
-        let names = [
+        let figures = [
             (Figure::Cpu, if is_large { "CPU µs per MiB" } else { "CPU µs per I/O" }),
             (Figure::Iops, if is_large { "MiB/s" } else { "IOPS" }),
             (Figure::P50, "p50 µs"),
         ];
         let disk_iops = median(runs.iter().filter_map(|run| Some(run.disk?.iops())));
-        for (figure, name) in names {
+        for (figure, name) in figures {
             let ours = median(runs.iter().map(|run| run.ours.figure(figure)));
             let theirs = median(runs.iter().map(|run| run.theirs.figure(figure)));
             let ratio = median(runs.iter().map(|run| run.ours.figure(figure) / run.theirs.figure(figure)));
+            // Not everybody tells every figure.
+            if !ratio.is_finite() {
+                continue;
+            }
             text += &format!("    {name:<44} {:>9} {:>9} {ratio:>6.2}", short(ours), short(theirs));
             if let Some(bound) = self.bounds.iter().flatten().find(|bound| bound.figure == figure) {
                 let of_disk = (figure == Figure::Iops && disk_iops > 0.0).then(|| ours / disk_iops);
@@ -152,7 +172,7 @@ mod tests {
         // The median of the ratios 0.4, 0.6 and 0.8 is above 0.5; 1000 are no 1.3 times, yet 0.96
         // of what the disk does.
         let run = |cpu| Run { ours: sample(cpu, 1000, 5.0), theirs: sample(10.0, 900, 10.0), disk };
-        let (text, counts) = row.report("them", &[run(4.0), run(8.0), run(6.0)]);
+        let (text, counts) = row.report(["us", "them"], &[run(4.0), run(8.0), run(6.0)]);
         assert_eq!(counts, (1, 1), "{text}");
         assert!(text.contains("6.0      10.0   0.60  ≤ 0.5 MISSED"), "{text}");
         assert!(text.contains("1.11  ≥ 1.3 met") && text.contains("without a server: 1040 IOPS"), "{text}");

@@ -1,7 +1,7 @@
 //! The servers of a comparison, started with data behind them.
 
-use super::super::served::Served;
-use super::super::{line_of, succeed};
+use super::served::Served;
+use super::{line_of, succeed};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
