@@ -75,7 +75,7 @@ pub enum DeviceError {
         field: &'static str,
     },
     /// A field must not be larger than another.
-    #[error("{device}: {smaller} must not be more than {larger}")]
+    #[error("{device}: {smaller} must not be more than {larger}, got {low} and {high}")]
     Order {
         /// The model's name.
         device: &'static str,
@@ -83,9 +83,13 @@ pub enum DeviceError {
         smaller: &'static str,
         /// The field that bounds it.
         larger: &'static str,
+        /// What was given for the first.
+        low: String,
+        /// What was given for the other.
+        high: String,
     },
     /// A RAID group has too few or too many members for its level, or an odd number of halves.
-    #[error("raid: level {level} needs {rule}, got {members} members")]
+    #[error("raid: members: level {level} needs {rule}, got {members}")]
     Members {
         /// Its level.
         level: &'static str,
@@ -210,12 +214,13 @@ pub(crate) fn none_zero(device: &'static str, fields: &[(&'static str, u64)]) ->
     }
 }
 
-fn in_order<T: PartialOrd>(
+pub(crate) fn in_order<T: PartialOrd + std::fmt::Display>(
     device: &'static str,
     (smaller, low): (&'static str, T),
     (larger, high): (&'static str, T),
 ) -> Result<(), DeviceError> {
-    if low > high { Err(DeviceError::Order { device, smaller, larger }) } else { Ok(()) }
+    let found = || DeviceError::Order { device, smaller, larger, low: low.to_string(), high: high.to_string() };
+    if low > high { Err(found()) } else { Ok(()) }
 }
 
 impl ParallelServers {
