@@ -239,6 +239,9 @@ impl Disk {
         let fields =
             [("rotation", self.rotation.as_nanos()), ("track", self.track.0), ("window", u64::from(self.window))];
         none_zero(device, &fields)?;
+        let inner = self.track_inner.unwrap_or(self.track);
+        none_zero(device, &[("track_inner", inner.0)])?;
+        in_order(device, ("track_inner", inner), ("track", self.track))?;
         in_order(device, ("seek_shortest", self.seek_shortest), ("seek_longest", self.seek_longest))
     }
 }
@@ -305,6 +308,7 @@ impl Default for Disk {
             seek_longest: Span::from_millis(18),
             rotation: Span::from_nanos(8_333_333),
             track: Bytes::mib(1),
+            track_inner: None,
             window: 32,
             patience: 64,
             flush: Span::from_millis(4),

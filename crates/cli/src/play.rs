@@ -4,7 +4,7 @@ use crate::dataset::{self, Filling as _};
 use crate::live::{Live, Progress, Stream, Unit};
 use crate::memory::{Keeping, Kept, Memory};
 use crate::stage::simulated::{Simulated, idle_service};
-use crate::stage::{Places, alone, clones, first_there, real::Real, silent};
+use crate::stage::{Places, alone, beyond, clones, first_there, real::Real, silent};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
 use crate::{Answer, beside, date, hosts, interrupt, machine, memory, scale, terminal};
@@ -169,6 +169,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let run = Run {
         machine: machine::look(None, "virtual time"),
         scale: (factor != 1.0).then_some(Scale { factor, published_iops: published, measured_iops: None }),
+        notes: beyond::loads(&plan)?,
         ..begun(&plan, started, true, options)
     };
     // It is over before anybody could read along.
