@@ -64,8 +64,9 @@ pub fn device(option: &str, word: &str) -> Result<Device> {
         }
         None => {
             let names = names();
-            let known = Device::kinds().chain(names.iter().map(String::as_str));
-            let meant = nearest::to(word, known).map(|near| format!("; did you mean {near}?"));
+            let mut known: Vec<&str> = Device::kinds().collect();
+            known.extend(names.iter().map(String::as_str));
+            let meant = nearest::to(word, known.iter().copied()).map(|near| format!("; did you mean {near}?"));
             let kinds = Device::kinds().filter(|kind| *kind != "array").collect::<Vec<_>>().join(", ");
             bail!(
                 "{option}: must be one of {kinds}, an array of seawall arrays list, or a file with a table [device], \

@@ -310,8 +310,9 @@ mod tests {
         let alone = longest(false, 150_000);
         let (floors, free) = (longest(false, 1_500_000), longest(true, 1_500_000));
         assert!((longest(true, 150_000) / alone - 1.0).abs() < 0.01, "there is room for all");
-        assert!((floors / alone - 1.0).abs() < 0.05, "{floors} s with floors, {alone} s beside a small bully");
-        assert!(free > 1.2 * floors, "{free} s without, {floors} s with floors");
+        // A floor of 120 000 is less than a burst beside its reads would take where there is room.
+        assert!((1.0..1.15).contains(&(floors / alone)), "{floors} s with floors, {alone} s beside a small bully");
+        assert!((1.9..2.5).contains(&(free / floors)), "{free} s without, {floors} s with floors");
     }
 
     #[test]
