@@ -22,7 +22,7 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
 
 /// All of them: standard NBD clients, an NFS server and its clients, what makes file systems and
 /// volumes, databases, and a browser for the page.
-pub const TOOLS: [Tool; 36] = [
+pub const TOOLS: [Tool; 37] = [
     tool("fio", "fio"),
     // Its example job files, of which one stands for all.
     tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),

@@ -75,7 +75,7 @@ pub enum DeviceError {
         field: &'static str,
     },
     /// A field must not be larger than another.
-    #[error("{device}: {smaller} must not be more than {larger}")]
+    #[error("{device}: {smaller} must not be more than {larger}, got {low} and {high}")]
     Order {
         /// The model's name.
         device: &'static str,
@@ -83,9 +83,13 @@ pub enum DeviceError {
         smaller: &'static str,
         /// The field that bounds it.
         larger: &'static str,
+        /// What was given for the first.
+        low: String,
+        /// What was given for the other.
+        high: String,
     },
     /// A RAID group has too few or too many members for its level, or an odd number of halves.
-    #[error("raid: level {level} needs {rule}, got {members} members")]
+    #[error("raid: members: level {level} needs {rule}, got {members}")]
     Members {
         /// Its level.
         level: &'static str,
@@ -210,12 +214,13 @@ pub(crate) fn none_zero(device: &'static str, fields: &[(&'static str, u64)]) ->
     }
 }
 
-fn in_order<T: PartialOrd>(
+pub(crate) fn in_order<T: PartialOrd + std::fmt::Display>(
     device: &'static str,
     (smaller, low): (&'static str, T),
     (larger, high): (&'static str, T),
 ) -> Result<(), DeviceError> {
-    if low > high { Err(DeviceError::Order { device, smaller, larger }) } else { Ok(()) }
+    let found = || DeviceError::Order { device, smaller, larger, low: low.to_string(), high: high.to_string() };
+    if low > high { Err(found()) } else { Ok(()) }
 }
 
 impl ParallelServers {
@@ -234,6 +239,9 @@ impl Disk {
         let fields =
             [("rotation", self.rotation.as_nanos()), ("track", self.track.0), ("window", u64::from(self.window))];
         none_zero(device, &fields)?;
+        let inner = self.track_inner.unwrap_or(self.track);
+        none_zero(device, &[("track_inner", inner.0)])?;
+        in_order(device, ("track_inner", inner), ("track", self.track))?;
         in_order(device, ("seek_shortest", self.seek_shortest), ("seek_longest", self.seek_longest))
     }
 }
@@ -300,6 +308,7 @@ impl Default for Disk {
             seek_longest: Span::from_millis(18),
             rotation: Span::from_nanos(8_333_333),
             track: Bytes::mib(1),
+            track_inner: None,
             window: 32,
             patience: 64,
             flush: Span::from_millis(4),

@@ -10,6 +10,11 @@
 //! 27(3), 1994). The platter never stops, so the rotational wait follows from the instant at which
 //! the arm arrives. A request that begins where the last one ended costs its transfer alone: the
 //! track buffer read ahead, or the write was joined to the last.
+//!
+//! Tracks further in are shorter and hold less, while the platter turns as fast: with `track_inner`
+//! the platter has sixteen zones of equally many tracks, each of whose tracks hold the same, from
+//! `track` at the outside, where addresses begin, to `track_inner` (zoned recording, the same
+//! paper).
 
 use std::collections::VecDeque;
 
@@ -30,6 +35,9 @@ pub struct Disk {
     pub rotation: Span,
     /// Bytes on a track; one turn transfers them.
     pub track: Bytes,
+    /// Bytes on the innermost track, at most `track`, which is the outermost then; `None` for
+    /// tracks that are all alike.
+    pub track_inner: Option<Bytes>,
     /// How many waiting requests, oldest first, the disk chooses from: it takes the one it can
     /// begin to transfer soonest. 1 serves in the order of arrival.
     pub window: u32,
@@ -47,6 +55,8 @@ pub struct Disk {
 pub(crate) struct Arm {
     spec: Disk,
     tracks: u64,
+    /// From the outside in; one where all tracks are alike.
+    zones: Vec<Zone>,
     /// Where the platter stood at the epoch, as time within a turn.
     phase: Span,
     /// The byte after the last one transferred: where the arm is.
@@ -58,12 +68,53 @@ pub(crate) struct Arm {
     percent: u32,
 }
 
+/// Tracks that hold the same.
+#[derive(Clone, Copy, Debug)]
+struct Zone {
+    /// Its first byte, and its first track.
+    byte: u64,
+    number: u64,
+    /// Bytes on each of its tracks.
+    track: u64,
+}
+
+/// Zones of a platter whose tracks are not all alike.
+const ZONES: u64 = 16;
+
+/// The zones of so many bytes, and their tracks together.
+fn zones(spec: &Disk, size: u64) -> (Vec<Zone>, u64) {
+    let outer = spec.track.0;
+    let Some(Bytes(inner)) = spec.track_inner.filter(|inner| inner.0 < outer) else {
+        return (vec![Zone { byte: 0, number: 0, track: outer }], size.div_ceil(outer).max(1));
+    };
+    let length = |zone: u64| outer - (outer - inner) * zone / (ZONES - 1);
+    let all: u64 = (0..ZONES).map(length).sum();
+    let each = size.div_ceil(all).max(1);
+    let mut byte = 0;
+    let zone = |number: u64| {
+        let zone = Zone { byte, number: number * each, track: length(number) };
+        byte += each * zone.track;
+        zone
+    };
+    ((0..ZONES).map(zone).collect(), each * ZONES)
+}
+
 impl Arm {
     pub(crate) fn new(spec: Disk, size: Bytes, seed: u64) -> Arm {
         let turn = spec.rotation.as_nanos();
         let phase = Span::from_nanos(Xoshiro256PlusPlus::seed_from_u64(seed).next_u64() % turn);
-        let tracks = size.0.div_ceil(spec.track.0).max(1);
-        Arm { spec, tracks, phase, head: 0, waiting: VecDeque::new(), passed_over: 0, serving: None, percent: 100 }
+        let (zones, tracks) = zones(&spec, size.0);
+        Arm {
+            spec,
+            tracks,
+            zones,
+            phase,
+            head: 0,
+            waiting: VecDeque::new(),
+            passed_over: 0,
+            serving: None,
+            percent: 100,
+        }
     }
 
     /// Begins the next request if the arm is free.
@@ -75,7 +126,9 @@ impl Arm {
         self.passed_over = if place == 0 { 0 } else { self.passed_over + 1 };
         let Some(job) = self.waiting.remove(place) else { return };
         let takes = match job.kind {
-            OpKind::Read | OpKind::Write | OpKind::Cache => self.reach(now, &job) + self.transfer(job.len),
+            OpKind::Read | OpKind::Write | OpKind::Cache => {
+                self.reach(now, &job) + self.transfer(job.len, self.zone(job.at))
+            }
             OpKind::Flush => self.spec.flush,
             OpKind::Trim | OpKind::Zero | OpKind::Status => self.spec.trim,
         };
@@ -99,7 +152,7 @@ impl Arm {
         if !matches!(job.kind, OpKind::Read | OpKind::Write | OpKind::Cache) || job.at == self.head {
             return Span::ZERO;
         }
-        let distance = (job.at / self.spec.track.0).abs_diff(self.head / self.spec.track.0);
+        let distance = self.track(job.at).abs_diff(self.track(self.head));
         let seek = self.seek(distance);
         seek + self.rotational_wait(now + seek, job.at)
     }
@@ -120,12 +173,25 @@ impl Arm {
     fn rotational_wait(&self, now: Time, at: u64) -> Span {
         let turn = self.spec.rotation.as_nanos();
         let stands = (now.as_nanos() + self.phase.as_nanos()) % turn;
-        let wanted = self.transfer(at % self.spec.track.0).as_nanos() % turn;
+        let zone = self.zone(at);
+        let wanted = self.transfer((at - zone.byte) % zone.track, zone).as_nanos() % turn;
         Span::from_nanos((wanted + turn - stands) % turn)
     }
 
-    fn transfer(&self, len: u64) -> Span {
-        let ns = u128::from(len) * u128::from(self.spec.rotation.as_nanos()) / u128::from(self.spec.track.0);
+    /// The zone that a byte lies in.
+    fn zone(&self, at: u64) -> &Zone {
+        self.zones.iter().rfind(|zone| zone.byte <= at).unwrap_or(&self.zones[0])
+    }
+
+    /// The number of the track that a byte lies on, from the outside.
+    fn track(&self, at: u64) -> u64 {
+        let zone = self.zone(at);
+        zone.number + (at - zone.byte) / zone.track
+    }
+
+    /// So many bytes that begin in a zone.
+    fn transfer(&self, len: u64, zone: &Zone) -> Span {
+        let ns = u128::from(len) * u128::from(self.spec.rotation.as_nanos()) / u128::from(zone.track);
         Span::from_nanos(ns as u64)
     }
 }

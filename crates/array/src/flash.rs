@@ -23,6 +23,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::agenda::Agenda;
 use crate::simulated::{Job, Medium};
+use crate::work::{share, split};
 
 /// A solid-state drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +72,9 @@ pub struct Pause {
 pub(crate) struct Channels {
     spec: Flash,
     channels: Vec<Channel>,
+    /// By channel the work in its queue and under way, side by side: what a write looks at to
+    /// choose its channel.
+    loads: Vec<Span>,
     /// By the job's slot: how many of its parts have not ended. 0 is no job.
     parts_left: Vec<u32>,
     agenda: Agenda<Event>,
@@ -83,8 +87,6 @@ pub(crate) struct Channels {
 struct Channel {
     queue: VecDeque<Part>,
     busy: bool,
-    /// The work in the queue and under way: what a write looks at to choose its channel.
-    load: Span,
     /// Bytes programmed since the last collection.
     debt: u64,
 }
@@ -108,21 +110,23 @@ impl Channels {
         let debt = spec.collection.map_or(1, |collection| collection.every.0);
         let channels = (0..spec.channels).map(|_| Channel { debt: chance.next_u64() % debt, ..Channel::default() });
         let channels = channels.collect();
+        let loads = vec![Span::ZERO; spec.channels as usize];
         let phase = Span::from_nanos(spec.pause.map_or(0, |pause| chance.next_u64() % pause.every.as_nanos()));
-        Channels { spec, channels, parts_left: Vec::new(), agenda: Agenda::new(), phase, percent: 100 }
+        Channels { spec, channels, loads, parts_left: Vec::new(), agenda: Agenda::new(), phase, percent: 100 }
     }
 
     /// Reads `len` bytes where their address says.
     fn read(&mut self, now: Time, job: &Job) {
-        let first = job.at / self.spec.page.0;
-        let pages = (job.at + job.len).div_ceil(self.spec.page.0).saturating_sub(first).max(1);
+        let (first, into) = split(job.at, self.spec.page.0);
+        let (whole, over) = split(into + job.len, self.spec.page.0);
+        let pages = (whole + u64::from(over > 0)).max(1);
         let channels = self.channels.len() as u64;
         for k in 0..pages.min(channels) {
             // Pages k, k + channels, k + 2 × channels … of the request lie on the same channel: one
             // part.
-            let on_it = (pages - k).div_ceil(channels);
+            let on_it = if pages <= channels { 1 } else { (pages - k).div_ceil(channels) };
             let time = self.spec.read * on_it;
-            self.queue(now, ((first + k) % channels) as usize, Part { slot: job.slot, time, programs: 0 });
+            self.queue(now, split(first + k, channels).1 as usize, Part { slot: job.slot, time, programs: 0 });
         }
     }
 
@@ -135,19 +139,32 @@ impl Channels {
             // Even shares of whole bytes: the differences of the running totals add up to len.
             let programs = job.len * (k + 1) / parts - job.len * k / parts;
             let time = self.program(programs) + extra;
-            let idlest = (0..self.channels.len()).min_by_key(|&channel| self.channels[channel].load);
-            self.queue(now, idlest.expect("there is a channel"), Part { slot: job.slot, time, programs });
+            let idlest = self.idlest();
+            self.queue(now, idlest, Part { slot: job.slot, time, programs });
         }
     }
 
     fn program(&self, bytes: u64) -> Span {
-        let ns = (u128::from(self.spec.program.as_nanos()) * u128::from(bytes)).div_ceil(u128::from(self.spec.page.0));
-        Span::from_nanos(ns as u64)
+        share(self.spec.program, bytes, self.spec.page)
+    }
+
+    /// The channel with the least to do, the first of several.
+    fn idlest(&self) -> usize {
+        let mut least = (Span::MAX, 0);
+        for (channel, load) in self.loads.iter().enumerate() {
+            if *load == Span::ZERO {
+                return channel;
+            }
+            if *load < least.0 {
+                least = (*load, channel);
+            }
+        }
+        least.1
     }
 
     fn queue(&mut self, now: Time, channel: usize, part: Part) {
         self.parts_left[part.slot as usize] += 1;
-        self.channels[channel].load += part.time;
+        self.loads[channel] += part.time;
         self.channels[channel].queue.push_back(part);
         self.begin(now, channel);
     }
@@ -178,8 +195,8 @@ impl Channels {
         if *left == 0 {
             ended.push(part.slot);
         }
+        self.loads[channel] = self.loads[channel].saturating_sub(part.time);
         let at = &mut self.channels[channel];
-        at.load = at.load.saturating_sub(part.time);
         at.debt += part.programs;
         let collects = self.spec.collection.filter(|collection| at.debt >= collection.every.0);
         match collects {
@@ -241,9 +258,9 @@ impl Medium for Channels {
         if waiting < left {
             return false;
         }
-        for channel in &mut self.channels {
+        for (channel, load) in self.channels.iter_mut().zip(&mut self.loads) {
             let gone: Span = channel.queue.iter().filter(|part| part.slot == slot).map(|part| part.time).sum();
-            channel.load = channel.load.saturating_sub(gone);
+            *load = load.saturating_sub(gone);
             channel.queue.retain(|part| part.slot != slot);
         }
         self.parts_left[slot as usize] = 0;

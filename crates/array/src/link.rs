@@ -87,7 +87,7 @@ impl Direction {
 
 /// Nanoseconds of `len` bytes at this percentage of a rate a second, cut. Where everything has room
 /// in 64 bits, which is below 184 MB, the division is an instruction and no call.
-fn nanos(len: u64, rate: u64, percent: u32) -> u64 {
+pub(crate) fn nanos(len: u64, rate: u64, percent: u32) -> u64 {
     const SECOND_PERCENT: u64 = 100_000_000_000;
     if len == 0 {
         return 0;
@@ -119,7 +119,7 @@ impl Wires {
 
     /// The next flow in turn; what goes up takes turns with what goes down.
     fn flow(&mut self) -> u32 {
-        self.turn = (self.turn + 1) % self.down.spec.flows;
+        self.turn = if self.turn + 1 < self.down.spec.flows { self.turn + 1 } else { 0 };
         self.turn
     }
 }

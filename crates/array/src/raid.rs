@@ -21,6 +21,7 @@ use slab::Slab;
 
 use crate::device::{DeviceError, none_zero};
 use crate::simulated::{Job, Medium};
+use crate::work::split;
 
 /// A group of equal members.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,16 +205,18 @@ impl Group {
 
     /// The stripe, the column and the byte on the member.
     fn place(&self, at: u64) -> (u64, u64, u64) {
-        let (unit, data) = (self.spec.unit.0, self.spec.data());
-        let chunk = at / unit;
-        (chunk / data, chunk % data, chunk / data * unit + at % unit)
+        let unit = self.spec.unit.0;
+        let (chunk, into) = split(at, unit);
+        let (stripe, column) = split(chunk, self.spec.data());
+        (stripe, column, stripe * unit + into)
     }
 
     fn cut_read(&mut self, job: &Job) {
         let mut at = job.at;
         let end = job.at + job.len;
         loop {
-            let len = (self.spec.unit.0 - at % self.spec.unit.0).min(end - at);
+            let unit = self.spec.unit.0;
+            let len = (unit - split(at, unit).1).min(end - at);
             let (stripe, column, on) = self.place(at);
             let member = self.copy(self.spec.member(stripe, column));
             extend(&mut self.first, Part { member, kind: job.kind, at: on, len, fua: false });

@@ -22,9 +22,10 @@ use block::{Bytes, OpKind, Span, Time};
 use cache::{Cache, Eviction, Key, PartitionId};
 
 use crate::agenda::Agenda;
-use crate::device::{DeviceError, none_zero};
+use crate::device::{DeviceError, in_order, none_zero};
 use crate::simulated::{Job, Medium, sooner};
 use crate::stage::Below;
+use crate::work::split;
 
 /// A cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,16 +54,12 @@ impl ReadCache {
 
     pub(crate) fn check(&self) -> Result<(), DeviceError> {
         none_zero("cache", &[("size", self.size.0), ("page", self.page.0)])?;
-        if self.memory.is_some_and(|memory| memory < self.size) {
-            return Err(DeviceError::Order { device: "cache", smaller: "size", larger: "memory" });
-        }
+        let memory = self.memory.unwrap_or(Bytes(u64::MAX));
+        in_order("cache", ("size", self.size), ("memory", memory))?;
         if self.size.max(self.second).0 / self.page.0 > ReadCache::PAGES_MAX {
             return Err(DeviceError::Stages("a cache has more than 16 777 216 pages; make its pages larger"));
         }
-        if self.size < self.page {
-            return Err(DeviceError::Order { device: "cache", smaller: "page", larger: "size" });
-        }
-        Ok(())
+        in_order("cache", ("page", self.page), ("size", self.size))
     }
 }
 
@@ -125,7 +122,7 @@ impl Pages {
 
     fn pages(&self, job: &Job) -> std::ops::RangeInclusive<u64> {
         let page = self.spec.page.0;
-        job.at / page..=(job.at + job.len.max(1) - 1) / page
+        split(job.at, page).0..=split(job.at + job.len.max(1) - 1, page).0
     }
 
     fn key(page: u64) -> Key {

@@ -17,15 +17,19 @@
 //! A range written twice before its point goes down once; ranges that overlap but begin at
 //! different bytes go down both. A read of what is in the log is answered from it.
 
-use std::collections::{BTreeMap, VecDeque};
+mod ranges;
+
+use std::collections::VecDeque;
 
 use block::{Bytes, OpKind, Span, Time};
 use slab::Slab;
 
 use crate::agenda::Agenda;
 use crate::device::{DeviceError, none_zero};
+use crate::link::nanos;
 use crate::simulated::{Job, Medium, sooner, withdraw};
 use crate::stage::Below;
+use ranges::Ranges;
 
 /// A log of writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,10 +106,7 @@ pub(crate) struct Halves {
 
 #[derive(Debug, Default)]
 struct Half {
-    /// Written ranges by their first byte.
-    ranges: BTreeMap<u64, u64>,
-    /// Where none of them lies.
-    filter: Filter,
+    ranges: Ranges,
     bytes: u64,
     /// When the first of them came.
     since: Option<Time>,
@@ -113,58 +114,16 @@ struct Half {
 
 #[derive(Debug)]
 struct Flush {
-    ranges: BTreeMap<u64, u64>,
-    filter: Filter,
+    ranges: Ranges,
     left: VecDeque<(u64, u64)>,
     under_way: u32,
 }
 
 impl Half {
     fn write(&mut self, now: Time, at: u64, len: u64) {
-        let known = if self.filter.may_have(at) { self.ranges.get(&at).copied().unwrap_or(0) } else { 0 };
-        if len > known {
-            self.bytes += len - known;
-            self.ranges.insert(at, len);
-            self.filter.add(at, len);
-        }
+        self.bytes += self.ranges.write(at, len);
         self.since.get_or_insert(now);
     }
-}
-
-/// A bit for each piece of the media, by hash: where it is not set nothing was written. Few reads
-/// are of what was just written, and to look for each in the ranges was a quarter of what a request
-/// cost.
-#[derive(Debug, Default)]
-struct Filter(Vec<u64>);
-
-impl Filter {
-    /// Bytes of a piece, and words of bits: half a MiB, so that a million writes leave most reads
-    /// out.
-    const PIECE: u64 = 8192;
-    const WORDS: usize = 1 << 16;
-
-    fn add(&mut self, at: u64, len: u64) {
-        self.0.resize(Filter::WORDS, 0);
-        for piece in at / Filter::PIECE..=(at + len.max(1) - 1) / Filter::PIECE {
-            let (word, bit) = Filter::place(piece);
-            self.0[word] |= bit;
-        }
-    }
-
-    fn may_have(&self, at: u64) -> bool {
-        let (word, bit) = Filter::place(at / Filter::PIECE);
-        self.0.get(word).is_some_and(|bits| bits & bit != 0)
-    }
-
-    /// The high bits of a product with 2^64 over the golden ratio (Knuth).
-    fn place(piece: u64) -> (usize, u64) {
-        let hash = piece.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 42;
-        ((hash >> 6) as usize, 1 << (hash & 63))
-    }
-}
-
-fn holds(ranges: &BTreeMap<u64, u64>, filter: &Filter, at: u64, len: u64) -> bool {
-    filter.may_have(at) && ranges.range(..=at).next_back().is_some_and(|(start, long)| start + long >= at + len)
 }
 
 impl Halves {
@@ -189,8 +148,8 @@ impl Halves {
     fn log(&mut self, now: Time, job: &Job) {
         self.filling.write(now, job.at, job.len);
         let bandwidth = self.spec.bandwidth;
-        let takes = bandwidth.map_or(0, |rate| u128::from(job.len) * 1_000_000_000 / u128::from(rate.0));
-        self.taken = self.taken.max(now) + Span::from_nanos(takes as u64);
+        let takes = bandwidth.map_or(0, |rate| nanos(job.len, rate.0, 100));
+        self.taken = self.taken.max(now) + Span::from_nanos(takes);
         self.answering.note(self.taken + self.spec.latency, job.slot);
         if self.filling.bytes >= self.spec.half.0 {
             self.begin_point(now);
@@ -202,16 +161,16 @@ impl Halves {
         if self.flushing.is_some() || self.filling.ranges.is_empty() {
             return;
         }
-        let Half { ranges, filter, .. } = std::mem::take(&mut self.filling);
-        let left = if self.spec.anywhere { self.anywhere(&ranges) } else { self.in_place(&ranges) };
-        self.flushing = Some(Flush { ranges, filter, left, under_way: 0 });
+        let Half { ranges, bytes, .. } = std::mem::take(&mut self.filling);
+        let left = if self.spec.anywhere { self.anywhere(bytes) } else { self.in_place(&ranges) };
+        self.flushing = Some(Flush { ranges, left, under_way: 0 });
         self.send(now);
     }
 
     /// Neighbours joined, cut at `unit`.
-    fn in_place(&self, ranges: &BTreeMap<u64, u64>) -> VecDeque<(u64, u64)> {
+    fn in_place(&self, ranges: &Ranges) -> VecDeque<(u64, u64)> {
         let mut pieces: VecDeque<(u64, u64)> = VecDeque::new();
-        for (&at, &len) in ranges {
+        for (at, len) in ranges.in_order() {
             match pieces.back_mut() {
                 Some((last, long)) if *last + *long == at && *long + len <= self.spec.unit.0 => *long += len,
                 _ => pieces.push_back((at, len)),
@@ -221,9 +180,8 @@ impl Halves {
     }
 
     /// As many bytes, from where the last point ended.
-    fn anywhere(&mut self, ranges: &BTreeMap<u64, u64>) -> VecDeque<(u64, u64)> {
+    fn anywhere(&mut self, bytes: u64) -> VecDeque<(u64, u64)> {
         let unit = self.spec.unit.0.min(self.size);
-        let bytes: u64 = ranges.values().sum();
         let piece = |_| {
             if self.cursor + unit > self.size {
                 self.cursor = 0;
@@ -281,17 +239,16 @@ impl Medium for Halves {
             self.below_slot.resize(slot + 1, None);
         }
         self.below_slot[slot] = None;
-        let logged = |ranges: &BTreeMap<u64, u64>, filter: &Filter| holds(ranges, filter, job.at, job.len);
         match job.kind {
             OpKind::Write if self.filling.bytes >= self.spec.half.0 || !self.stalled.is_empty() => {
                 self.stalled.push_back(job);
             }
             OpKind::Write => self.log(now, &job),
             OpKind::Flush => self.answering.note(self.taken.max(now) + self.spec.latency, job.slot),
-            OpKind::Read if logged(&self.filling.ranges, &self.filling.filter) => {
+            OpKind::Read if self.filling.ranges.holds(job.at, job.len) => {
                 self.answering.note(now + self.spec.latency, job.slot);
             }
-            OpKind::Read if self.flushing.as_ref().is_some_and(|flush| logged(&flush.ranges, &flush.filter)) => {
+            OpKind::Read if self.flushing.as_ref().is_some_and(|flush| flush.ranges.holds(job.at, job.len)) => {
                 self.answering.note(now + self.spec.latency, job.slot);
             }
             OpKind::Read | OpKind::Cache | OpKind::Trim | OpKind::Zero | OpKind::Status => self.pass(now, job),

@@ -295,9 +295,9 @@ fn a_control_group_lets_a_slice_go_at_once() {
 #[test]
 fn arrays_that_cannot_be_are_refused_in_one_line() {
     for (stage, words) in [
-        (raid(Level::Five, 2), "raid: level 5 needs at least 3, got 2 members"),
-        (raid(Level::Ten, 5), "raid: level 10 needs an even number, got 5 members"),
-        (raid(Level::Six, 3), "raid: level 6 needs at least 4, got 3 members"),
+        (raid(Level::Five, 2), "raid: members: level 5 needs at least 3, got 2"),
+        (raid(Level::Ten, 5), "raid: members: level 10 needs an even number, got 5"),
+        (raid(Level::Six, 3), "raid: members: level 6 needs at least 4, got 3"),
         (ArrayStage::Link(Link { bandwidth: Bytes(0), ..Link::default() }), "link: bandwidth must be at least 1"),
         (
             ArrayStage::Controller(Controller { cores: 0, ..Controller::default() }),
@@ -313,7 +313,7 @@ fn arrays_that_cannot_be_are_refused_in_one_line() {
         ),
         (
             ArrayStage::Cache(ReadCache { size: Bytes::gib(8), memory: Some(Bytes::gib(4)), ..ReadCache::default() }),
-            "cache: size must not be more than memory",
+            "cache: size must not be more than memory, got 8 GiB and 4 GiB",
         ),
     ] {
         let refused: DeviceError = array(vec![stage], thousand()).check().expect_err(words);

@@ -94,6 +94,26 @@ fn a_disk_streams_at_the_track_rate_and_scatters_far_below() {
     assert!(chosen > alone * 3 / 2 && chosen < alone * 4, "{chosen} of 32 against {alone} alone");
 }
 
+/// Tracks of 1 MiB outside and of half a MiB inside: the first bytes stream at 120 MiB/s, the last
+/// at 60, and what lies between at what the tracks of its zone hold.
+#[test]
+fn a_disk_streams_faster_outside_than_inside() {
+    let mut spec = DeviceSpec::named("disk").unwrap();
+    spec.size = Bytes::gib(120);
+    let Model::Disk(disk) = &mut spec.model else { panic!("the name says disk") };
+    disk.track_inner = Some(Bytes::kib(512));
+    let streamed = |from: u64| {
+        let done = closed_loop(&spec, 5, 2, second(3), |tag| Ask::Read { at: from + (tag << 18), len: 1 << 18 });
+        ended_within(&done, second(1), second(3)) as f64 / 2.0
+    };
+    let (outside, inside) = (streamed(0), streamed(Bytes::gib(119).0));
+    assert!((outside - 480.0).abs() <= 1.0 && (inside - 240.0).abs() <= 1.0, "{outside} and {inside} in a second");
+    // Zones of equally many tracks, each zone's a thirtieth shorter than the last one's: the eighth
+    // holds the bytes from 63 GiB to 70.7.
+    let middle = streamed(Bytes::gib(70).0);
+    assert!((middle / 480.0 - 23.0 / 30.0).abs() < 0.01, "{middle} in a second");
+}
+
 #[test]
 fn a_window_of_one_serves_in_order_and_patience_bounds_the_wait() {
     let mut spec = DeviceSpec::named("disk").unwrap();

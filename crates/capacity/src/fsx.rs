@@ -140,6 +140,24 @@ const SSD_MAX_TIB: [u64; 2] = [192, 512];
 const IOPS_MAX: [u64; 2] = [160_000, 200_000];
 
 impl FileSystem {
+    /// One of each throughput capacity, by the name that the catalogue of arrays has for it: with
+    /// the least SSD that it may have, in two zones, and what is provisioned by itself.
+    pub fn smallest() -> impl Iterator<Item = (String, FileSystem)> {
+        let one = |generation: u8, row: &Row| {
+            // The largest of the first generation may not have less of either.
+            let (gib, iops) = match (generation, row.throughput) {
+                (1, 4096) => (5120, Some(160_000)),
+                _ => (1024, None),
+            };
+            let name = if generation == 1 { "fsx" } else { "fsx2" };
+            let (throughput, ssd, deployment) = (row.throughput, Bytes::gib(gib), Deployment::MultiAz);
+            let of = FileSystem { generation, throughput, ssd, iops, deployment, pairs: 1 };
+            (format!("{name}-{throughput}"), of)
+        };
+        let first = GENERATION_1.iter().map(move |row| one(1, row));
+        first.chain(GENERATION_2.iter().map(move |row| one(2, row)))
+    }
+
     /// What it may do, resource by resource.
     ///
     /// # Errors

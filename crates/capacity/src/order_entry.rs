@@ -15,7 +15,8 @@ use array::{Array, ArrayStage, Flow, VirtualClock};
 use block::{Bytes, Driver as _, OpKind, Span, Target, Wait, drive};
 use oltp::{Ledger, Shop, Shopping};
 
-/// Users of a shop on a target in virtual time, measured for `window` behind `warm_up`; what they did.
+/// Users of a shop on a target in virtual time, measured for `window` behind `warm_up`: what they
+/// did.
 pub fn play_shop(shop: &Shop, target: Box<dyn Target>, seed: u64, [warm_up, window]: [Span; 2]) -> Ledger {
     let mut clock = VirtualClock::new();
     let mut users = Shopping::new(*shop, target, seed, clock.now(), [warm_up, window]);

@@ -306,8 +306,8 @@ mod tests {
         run
     }
 
-    /// Runs of known numbers give these numbers back, on another seed, and predict each other; where
-    /// the other has a third of its pages elsewhere, it says so.
+    /// Runs of known numbers give these numbers back, on another seed, and predict each other;
+    /// where the other is slower, it says so.
     #[test]
     fn known_numbers_are_found_and_predict_other_buffers() {
         let known = ShopCalibration { host: 0.5e-3, factor: 0.7, read: 0.4e-3, commit: 0.8e-3 };

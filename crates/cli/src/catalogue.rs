@@ -1,12 +1,15 @@
 //! The arrays that come with the program: files of `arrays/`, each a table `[device]` with a source
-//! for every figure.
+//! for every figure, and file systems by the tables of their documents.
 
-use anyhow::{Result, anyhow, bail};
+use crate::stage::device::spec_of;
+use anyhow::{Context as _, Result, anyhow, bail};
+use block::Bytes;
+use capacity::FileSystem;
 use std::path::Path;
 use workload::plan::Device;
 
-/// All, by name.
-pub const ARRAYS: [(&str, &str); 14] = [
+/// The files, by name.
+const ARRAYS: [(&str, &str); 14] = [
     ("aff-a300", include_str!("../../../arrays/aff-a300.toml")),
     ("aff-a700", include_str!("../../../arrays/aff-a700.toml")),
     ("ams-sata-raid5", include_str!("../../../arrays/ams-sata-raid5.toml")),
@@ -23,8 +26,24 @@ pub const ARRAYS: [(&str, &str); 14] = [
     ("usp-v-ssd-raid5-512", include_str!("../../../arrays/usp-v-ssd-raid5-512.toml")),
 ];
 
+/// The names of all: the files', and the file systems that have none.
+pub fn names() -> Vec<String> {
+    let systems = FileSystem::smallest().map(|(name, _)| name).filter(|name| file(name).is_none());
+    let mut names: Vec<String> = ARRAYS.iter().map(|(name, _)| name.to_string()).chain(systems).collect();
+    names.sort_by_key(|name| {
+        let (kind, number) = name.rsplit_once('-').unwrap_or((name, ""));
+        (kind.to_string(), number.parse::<u64>().unwrap_or(0), name.clone())
+    });
+    names
+}
+
 /// The text of the array of that name.
-pub fn text(name: &str) -> Option<&'static str> {
+pub fn text(name: &str) -> Option<String> {
+    let made = || FileSystem::smallest().find(|(known, _)| known == name)?.1.array_file().ok();
+    file(name).map(String::from).or_else(made)
+}
+
+fn file(name: &str) -> Option<&'static str> {
     ARRAYS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
@@ -37,14 +56,16 @@ pub fn device(option: &str, word: &str) -> Result<Device> {
     let is_kind = word != "array" && Device::kinds().any(|kind| kind == word);
     let path = Path::new(word);
     let (text, file) = match text(word) {
-        Some(text) => (text.to_string(), word),
+        Some(text) => (text, word),
         None if is_kind => (format!("[device]\nkind = \"{word}\"\n"), option),
         None if path.is_file() => {
             let text = std::fs::read_to_string(path);
             (text.map_err(|error| anyhow!("{option} {word}: cannot be read: {error}"))?, word)
         }
         None => {
-            let known: Vec<&str> = Device::kinds().chain(ARRAYS.map(|(name, _)| name)).collect();
+            let names = names();
+            let mut known: Vec<&str> = Device::kinds().collect();
+            known.extend(names.iter().map(String::as_str));
             let meant = nearest::to(word, known.iter().copied()).map(|near| format!("; did you mean {near}?"));
             let kinds = Device::kinds().filter(|kind| *kind != "array").collect::<Vec<_>>().join(", ");
             bail!(
@@ -54,22 +75,23 @@ pub fn device(option: &str, word: &str) -> Result<Device> {
             );
         }
     };
-    Device::read(&text, file).map_err(|errors| anyhow!("{errors}"))
+    let device = Device::read(&text, file).map_err(|errors| anyhow!("{errors}"))?;
+    // An array that cannot be is told with its file; how large it is matters to none of the rules.
+    spec_of(&device, Bytes::gib(1)).with_context(|| file.to_string())?;
+    Ok(device)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stage::device::spec_of;
-    use block::Bytes;
-    use capacity::{Deployment, FileSystem};
 
     /// Every array can be built, and says of each figure where it comes from, by one of the words
     /// that tell how sure it is.
     #[test]
     fn every_figure_of_the_catalogue_has_its_source() {
-        for (name, text) in ARRAYS {
-            let array = Device::read(text, name).expect(name);
+        for name in names() {
+            let name = name.as_str();
+            let array = Device::read(&text(name).expect(name), name).expect(name);
             assert!(array.about.is_some(), "{name} says what it is");
             for stage in &array.stages {
                 for (key, _) in &stage.said {
@@ -83,21 +105,14 @@ mod tests {
         }
     }
 
-    /// File systems of both generations are arrays that can be built, every figure with its source.
+    /// Both generations are there, each size once, under names by which people look for them.
     #[test]
     fn file_systems_of_every_size_are_arrays() {
-        let sizes = [(1, [128, 256, 512, 1024, 2048, 4096].as_slice()), (2, [384, 768, 1536, 3072, 6144].as_slice())];
-        for (generation, throughputs) in sizes {
-            for throughput in throughputs {
-                let (ssd, deployment) = (Bytes::gib(60 << 10), Deployment::MultiAz);
-                let of = FileSystem { generation, throughput: *throughput, ssd, iops: None, deployment, pairs: 1 };
-                let text = of.array_file().expect("there is such a one");
-                let array = Device::read(&text, "fsx").unwrap_or_else(|errors| panic!("{errors}\n{text}"));
-                for stage in &array.stages {
-                    assert_eq!(stage.said.len(), stage.sources.len(), "{text}");
-                }
-                spec_of(&array, Bytes::gib(100)).expect("an array").build(1).expect("an array");
-            }
+        let names = names();
+        for (generation, sizes) in [("fsx", "128 256 512 1024 2048 4096"), ("fsx2", "384 768 1536 3072 6144")] {
+            let named: Vec<String> = sizes.split(' ').map(|size| format!("{generation}-{size}")).collect();
+            let found: Vec<&String> = names.iter().filter(|name| name.split('-').next() == Some(generation)).collect();
+            assert_eq!(found, named.iter().collect::<Vec<_>>());
         }
     }
 

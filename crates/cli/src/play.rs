@@ -1,10 +1,14 @@
 //! From a plan to a verdict: what `demo`, `run` and `simulate` have in common.
 
+mod quiet;
+
+pub(crate) use quiet::quietly;
+
 use crate::dataset::{self, Filling as _};
 use crate::live::{Live, Progress, Stream, Unit};
 use crate::memory::{Keeping, Kept, Memory};
 use crate::stage::simulated::{Simulated, idle_service};
-use crate::stage::{Elsewhere, Places, alone, clones, first_there, real::Real, silent, space_needed};
+use crate::stage::{Elsewhere, Places, alone, beyond, clones, first_there, real::Real, silent, space_needed};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
 use crate::{Answer, beside, date, hosts, interrupt, machine, memory, scale, terminal};
@@ -171,6 +175,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let run = Run {
         machine: machine::look(None, "virtual time"),
         scale: (factor != 1.0).then_some(Scale { factor, published_iops: published, measured_iops: None }),
+        notes: beyond::loads(&plan)?,
         ..begun(&plan, started, true, options)
     };
     // It is over before anybody could read along.
@@ -178,34 +183,6 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let idle = idle_service(&plan)?;
     let course = Course { places: Places::default().loaded(&plan), commands, idle };
     play(&plan, course, run, &mut stage, stop, &options)
-}
-
-/// Plays a plan in virtual time at `times` its load, without a word: nothing is printed or kept.
-///
-/// # Errors
-/// The plan is wrong or cannot be simulated.
-pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>, times: f64) -> Result<Recording> {
-    struct Unseen(interrupt::Stop);
-    impl engine::RunWatcher for Unseen {
-        fn second(&mut self, _run: &Run, _phase: usize, _passed: Span, _whole: Span) -> bool {
-            !self.0.is_asked()
-        }
-    }
-    let mut plan = Plan::read(text, file)?;
-    plan.device = device.cloned().or(plan.device);
-    let plan = plan.sized(Bytes::gib(1))?;
-    let (plan, commands) = scaled(&plan, times)?;
-    let mut stage = Simulated::start(&plan)?;
-    let mut unseen = Unseen(interrupt::watch()?);
-    let (places, idle) = (Places::default().loaded(&plan), idle_service(&plan)?);
-    let (run, played) = Conductor::new(&plan, &mut stage, &mut unseen, places, idle).play(commands, Run::default());
-    played?;
-    if unseen.0.is_asked() {
-        bail!("stopped by hand");
-    }
-    let recording = run.recording();
-    let verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
-    Ok(Recording { verdicts, ..recording })
 }
 
 /// The plan, read and checked with every command in it: nothing was made yet.

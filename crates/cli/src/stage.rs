@@ -1,6 +1,7 @@
 //! What plays a plan: the real server with its clients, or the simulator. Both make the plan's
 //! volumes with the same administrators' lines.
 
+pub mod beyond;
 mod cached;
 pub mod clones;
 pub mod device;

@@ -349,6 +349,8 @@ const TRACED: Span = Span::from_secs(600);
 const FOLDED_EVERY: Span = Span::from_secs(60);
 /// but for what windows need that reach over its ends.
 const ENDS: Span = Span::from_secs(2);
+/// Slices are folded so many minutes at a time: each time moves the hour behind them.
+const FOLDED_MINUTES: u64 = 5;
 
 /// Keeps the memory of a long run from growing with its seconds.
 fn fold(run: &mut Run) {
@@ -362,7 +364,8 @@ fn fold(run: &mut Run) {
         let times = [begun + ENDS, now.saturating_sub(ENDS)].map(|span| Time::ZERO + span);
         run.objects.iter_mut().for_each(|object| object.trace.fold(times[0], times[1]));
     }
-    if run.slices() > SLICES_MOST {
+    let whole = now.as_nanos() / minute;
+    if whole.is_multiple_of(FOLDED_MINUTES) && run.slices() > SLICES_MOST {
         run.fold(now.saturating_sub(BY_SECONDS));
     }
 }

@@ -22,6 +22,9 @@ const LINE: f64 = 18.0;
 const GAP: f64 = 30.0;
 /// Characters that fit a line of a box.
 const COLUMNS: usize = 78;
+/// Characters that fit a line of the heading, and its height.
+const HEADING_COLUMNS: usize = 70;
+const HEADING_LINE: f64 = 20.0;
 /// How far the boxes of a pile stand out.
 const STEP: f64 = 5.0;
 
@@ -30,7 +33,9 @@ pub fn render(title: &str, parts: &[Part]) -> String {
     let laid: Vec<(&Part, Vec<String>)> =
         parts.iter().map(|part| (part, text::wrap(&part.lines.join("  ·  "), COLUMNS))).collect();
     let heights: Vec<f64> = laid.iter().map(|(_, lines)| 34.0 + LINE * lines.len() as f64).collect();
-    let height = 56.0 + heights.iter().map(|height| height + GAP).sum::<f64>();
+    let heading = text::wrap(title, HEADING_COLUMNS);
+    let head = 32.0 + HEADING_LINE * heading.len() as f64;
+    let height = head + heights.iter().map(|height| height + GAP).sum::<f64>();
     let mut svg = Markup::default();
     let view = format!("0 0 {} {}", place(WIDTH), place(height));
     svg.open(
@@ -47,12 +52,11 @@ pub fn render(title: &str, parts: &[Part]) -> String {
     );
     svg.text("title", &[], title);
     svg.element("rect", &[("width", "100%"), ("height", "100%"), ("fill", LIGHT.paper)]);
-    svg.text(
-        "text",
-        &[("x", &place(LEFT)), ("y", "30"), ("font-size", "15"), ("fill", LIGHT.ink)],
-        &text::fit(title, 84),
-    );
-    let mut top = 50.0;
+    for (row, words) in heading.iter().enumerate() {
+        let y = place(30.0 + HEADING_LINE * row as f64);
+        svg.text("text", &[("x", &place(LEFT)), ("y", &y), ("font-size", "15"), ("fill", LIGHT.ink)], words);
+    }
+    let mut top = head - 2.0;
     for (index, ((part, lines), height)) in laid.iter().zip(&heights).enumerate() {
         if index > 0 {
             arrow(&mut svg, top - GAP + 2.0, top - 3.0);

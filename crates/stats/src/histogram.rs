@@ -7,6 +7,7 @@
 //! buckets (34 KiB) are allocated with the first value and never again.
 
 use block::Span;
+use std::ops::Range;
 
 const SUB_BITS: u32 = 7;
 const SUB: usize = 1 << SUB_BITS;
@@ -118,13 +119,20 @@ impl Histogram {
             return;
         }
         self.allocate();
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+        let reach = other.reach();
+        for (mine, theirs) in self.buckets[reach.clone()].iter_mut().zip(&other.buckets[reach]) {
             *mine += theirs;
         }
         self.count += other.count;
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// The buckets from that of the least value to that of the largest: all that are filled, and a
+    /// small part of the whole in most seconds of a run.
+    fn reach(&self) -> Range<usize> {
+        if self.count == 0 { 0..0 } else { bucket_of(self.min_ns)..bucket_of(self.max_ns) + 1 }
     }
 
     /// What was counted since this one was `earlier`. Sum and mean are exact; the least and the
@@ -150,7 +158,8 @@ impl Histogram {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.buckets.fill(0);
+        let reach = self.reach();
+        self.buckets[reach].fill(0);
         (self.count, self.sum_ns, self.min_ns, self.max_ns) = (0, 0, u64::MAX, 0);
     }
 
@@ -188,8 +197,8 @@ impl Histogram {
         }
         let wanted = ((part * self.count as f64).ceil() as u64).clamp(1, self.count);
         let mut seen = 0;
-        for (index, &n) in self.buckets.iter().enumerate() {
-            seen += n;
+        for index in self.reach() {
+            seen += self.buckets[index];
             if seen >= wanted {
                 return Span::from_nanos(middle_of(index).clamp(self.min_ns, self.max_ns));
             }
@@ -256,7 +265,8 @@ impl Histogram {
 
     /// The filled buckets as (bucket number, count), for storing.
     pub fn filled(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.buckets.iter().enumerate().filter(|&(_, &n)| n > 0).map(|(index, &n)| (index as u32, n))
+        let filled = self.reach().map(|index| (index as u32, self.buckets[index]));
+        filled.filter(|(_, n)| *n > 0)
     }
 
     /// The histogram that [`Histogram::filled`], [`Histogram::sum`], [`Histogram::min`] and
@@ -267,9 +277,13 @@ impl Histogram {
             *histogram.allocate().get_mut(index as usize)? += n;
             histogram.count += n;
         }
-        if histogram.count > 0 {
+        let counted = || filled.iter().filter(|(_, n)| *n > 0).map(|(index, _)| *index as usize);
+        if let Some((least, most)) = counted().min().zip(counted().max()) {
             histogram.sum_ns = u128::from(sum.as_nanos());
-            (histogram.min_ns, histogram.max_ns) = (min.as_nanos(), max.as_nanos());
+            // Ends that leave out what was counted are no ends.
+            let (low, high) = (min.as_nanos(), max.as_nanos());
+            histogram.min_ns = if bucket_of(low) > least { middle_of(least) } else { low };
+            histogram.max_ns = if bucket_of(high) < most { middle_of(most) } else { high };
         }
         Some(histogram)
     }

@@ -306,8 +306,11 @@ impl Path {
                 let reach = seconds(of.seek_longest) - seconds(of.seek_shortest);
                 let seek = seconds(of.seek_shortest) + reach * (8.0 / 15.0 + 1.0 / 3.0) / 2.0;
                 let turn = seconds(of.rotation);
+                // Of a place anywhere: bytes lie where tracks are long, so that the mean of turns
+                // by byte is one over the mean track.
+                let track = of.track.0.midpoint(of.track_inner.unwrap_or(of.track).0) as f64;
                 self.station("disks", 1.0, 1.0, |asked| {
-                    let time = seek + turn / 2.0 + turn * asked.len / of.track.0 as f64;
+                    let time = seek + turn / 2.0 + turn * asked.len / track;
                     (time, time)
                 });
             }

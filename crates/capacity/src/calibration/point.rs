@@ -143,31 +143,29 @@ fn setting<'r>(run: &'r Run, point: u32, actor: u32, key: &str) -> Option<&'r Va
     closest.map(|setting| &setting.value)
 }
 
-/// Points in the order of their loads, those of equal load as one with their mean.
+/// Points in the order of their loads, those of equal load as one with their median: of three, one
+/// that something else on the machine disturbed is worth nothing.
 pub(super) fn together(mut points: Vec<CalibrationPoint>) -> Vec<CalibrationPoint> {
-    points.sort_by(|one, other| one.lanes.cmp(&other.lanes));
-    let mut all: Vec<CalibrationPoint> = Vec::new();
-    for point in points {
-        match all.last_mut().filter(|last| last.lanes == point.lanes) {
-            Some(last) => last.add(&point),
-            None => all.push(point),
-        }
-    }
-    all
+    points.sort_by(|one, other| one.lanes.cmp(&other.lanes).then(one.rate.total_cmp(&other.rate)));
+    points.chunk_by(|one, other| one.lanes == other.lanes).map(CalibrationPoint::median).collect()
 }
 
 impl CalibrationPoint {
-    /// Takes another recording of the same load in.
-    fn add(&mut self, other: &CalibrationPoint) {
-        let (own, new) = (f64::from(self.recordings), f64::from(other.recordings));
-        let mean = |one: f64, two: f64| (one * own + two * new) / (own + new);
-        self.rate = mean(self.rate, other.rate);
-        self.rates = [self.rates[0].min(other.rates[0]), self.rates[1].max(other.rates[1])];
-        self.responses = self.responses.zip(other.responses).map(|([a, b], [c, d])| [mean(a, c), mean(b, d)]);
-        self.recordings += other.recordings;
+    /// The middle one of recordings of one load in the order of their rates; the mean of both where
+    /// there are two in the middle.
+    fn median(all: &[CalibrationPoint]) -> CalibrationPoint {
+        let [low, high] = [&all[(all.len() - 1) / 2], &all[all.len() / 2]];
+        let mean = f64::midpoint;
+        CalibrationPoint {
+            lanes: low.lanes.clone(),
+            rate: mean(low.rate, high.rate),
+            rates: [all[0].rates[0], all[all.len() - 1].rates[1]],
+            responses: low.responses.zip(high.responses).map(|([a, b], [c, d])| [mean(a, c), mean(b, d)]),
+            recordings: all.iter().map(|one| one.recordings).sum(),
+        }
     }
 
-    /// How far its recordings lie apart, as a part of their mean; `None` of a single one.
+    /// How far its recordings lie apart, as a part of their median; `None` of a single one.
     pub(super) fn spread(&self) -> Option<f64> {
         (self.recordings > 1).then(|| (self.rates[1] - self.rates[0]) / self.rate)
     }
@@ -257,12 +255,13 @@ mod tests {
     }
 
     #[test]
-    fn points_of_one_load_are_one_with_their_mean() {
+    fn points_of_one_load_are_one_with_their_median() {
         let one = calibration_points(&run()).expect("no cache").0.remove(0);
         let other = CalibrationPoint { rate: 130.0, rates: [130.0; 2], ..one.clone() };
-        let third = CalibrationPoint { rate: 100.0, ..one.clone() };
-        let all = together(vec![one, other, third]);
-        assert_eq!((all.len(), all[0].rate, all[0].recordings), (1, 110.0, 3));
-        assert!((all[0].spread().expect("three") - 30.0 / 110.0).abs() < 1e-12, "{all:?}");
+        let third = CalibrationPoint { rate: 104.0, rates: [104.0; 2], ..one.clone() };
+        let all = together(vec![one.clone(), other.clone(), third]);
+        assert_eq!((all.len(), all[0].rate, all[0].recordings), (1, 104.0, 3));
+        assert!((all[0].spread().expect("three") - 30.0 / 104.0).abs() < 1e-12, "{all:?}");
+        assert_eq!(together(vec![other, one])[0].rate, 115.0);
     }
 }

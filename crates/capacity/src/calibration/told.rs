@@ -107,7 +107,7 @@ impl Calibrated {
         let mean = spreads.iter().sum::<f64>() / spreads.len() as f64;
         let loads = report::text::count(spreads.len(), "load has", "loads have");
         let apart = 100.0 * mean;
-        format!("{loads} several recordings and their mean; those of one lie {apart:.1} % apart on average.")
+        format!("{loads} several recordings and their median; those of one lie {apart:.1} % apart on average.")
     }
 
     /// Requests a second against depth, a pair of curves for each kind of work with two points or

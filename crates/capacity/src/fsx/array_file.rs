@@ -1,9 +1,11 @@
 //! A file system as an array for simulations: what its documents say, in stages.
 //!
 //! ```text
-//!   ──► link: flows of 5 Gb/s ──► credits: network ──► cache: memory, NVMe ──► credits: disks ──► media
+//!   ──► link: flows of 5 Gb/s ──► credits: network ──► cache: memory, NVMe ──► log ──► credits: disks ──► media
 //! ```
-//! So data in a cache costs network alone, and disks are asked for what is in none. What an
+//! So data in a cache costs network alone, and disks are asked for what is in none. Small writes
+//! are answered from the log and go to the disks together, as WAFL writes: they cost what disks
+//! may do in bytes, and hardly any of their operations. What an
 //! operation costs a file server's processors is printed nowhere, and is not in it: rates of small
 //! operations that a cache answers come out too high.
 
@@ -59,6 +61,7 @@ impl FileSystem {
             cache.push(("second_latency", "\"100us\"".into(), "assumed: published as lower than that of SSD".into()));
         }
         stages.push(Stage { kind: "cache", about: "memory and NVMe", figures: cache });
+        stages.push(Stage { kind: "write-log", about: "NVRAM", figures: log() });
         let operations = limited(iops, ["iops", "iops_peak", "iops_credit"]);
         let bytes = limited(disk, ["bytes", "bytes_peak", "bytes_credit"]);
         stages.push(Stage { kind: "credits", about: "disks", figures: [operations, bytes].concat() });
@@ -87,6 +90,17 @@ fn limited<'k>((limit, source): &(CreditLimit, String), keys: [&'k str; 3]) -> V
         figures.push((credit, limit.credit.to_string(), assumed.into()));
     }
     figures
+}
+
+fn log() -> Vec<(&'static str, String, String)> {
+    vec![
+        ("half", "\"512MiB\"".into(), "assumed: printed nowhere".into()),
+        ("latency", "\"100us\"".into(), "assumed".into()),
+        ("every", "\"10s\"".into(), "published: Hitz, Lau, Malcolm, 10 s".into()),
+        ("depth", "64".into(), "assumed".into()),
+        ("unit", "\"1MiB\"".into(), "assumed: so many full stripes".into()),
+        ("anywhere", "true".into(), "published: WAFL writes anywhere".into()),
+    ]
 }
 
 fn media() -> Vec<(&'static str, String, String)> {

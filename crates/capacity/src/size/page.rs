@@ -16,14 +16,14 @@ fn words(need: &Need, sized: &[Sized]) -> Vec<String> {
         None => lines.push("No array of these carries it.".into()),
         Some(one) => {
             lines.push(format!(
-                "{} carries it: {} gives out first, at {} IOPS, {:.1} times what is asked; with one of two controllers {} at {} \
-                 IOPS.",
+                "{} carries it: {} gives out first, at {} IOPS, {:.1} times what is asked; with one of two controllers at {} \
+                 IOPS ({}).",
                 one.name,
                 one.all.limit,
                 thousands(one.all.full_at as u64),
                 one.all.full_at / whole,
-                one.one_down.limit,
                 thousands(one.one_down.full_at as u64),
+                one.one_down.limit,
             ));
             let last =
                 one.years.iter().take_while(|(all, down)| *all <= need.most && *down <= need.most_one_down).count();
@@ -81,9 +81,13 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
     );
     for one in sized {
         let [read, write] = one.all.response;
+        // A name that has no room stands above its row.
+        let name = if one.name.chars().count() > 20 { "" } else { &one.name };
+        if name.is_empty() {
+            out += &format!("{}\n", fit(&one.name, COLUMNS));
+        }
         out += &format!(
-            "{:<20} {:<17} {:>6} {:>9} {:>9} {:>6} {:>6}\n",
-            fit(&one.name, 20),
+            "{name:<20} {:<17} {:>6} {:>9} {:>9} {:>6} {:>6}\n",
             fit(&one.all.limit, 17),
             percent(highest(&one.all)),
             thousands(one.all.full_at as u64),

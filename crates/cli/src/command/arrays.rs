@@ -1,6 +1,6 @@
 //! `seawall arrays`: the arrays that come with the program.
 
-use crate::catalogue::{self, ARRAYS};
+use crate::catalogue;
 use crate::watch::REPORT_COLUMNS;
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result};
@@ -47,14 +47,10 @@ impl Arrays {
     pub fn run(self) -> Result<Answer> {
         match self.act {
             Act::List => list()?,
-            Act::Show { array, toml: true } if catalogue::text(&array).is_some() => {
-                terminal::print(catalogue::text(&array).unwrap_or_default());
-            }
             Act::Show { array, toml: true } => {
-                let text = std::fs::read_to_string(&array);
-                terminal::print(
-                    &text.with_context(|| format!("{array}: no array of seawall arrays list, and no file"))?,
-                );
+                let about = || format!("{array}: no array of seawall arrays list, and no file");
+                let text = catalogue::text(&array).map_or_else(|| std::fs::read_to_string(&array), Ok);
+                terminal::print(&text.with_context(about)?);
             }
             Act::Show { array, toml: false } => terminal::print(&shown(&catalogue::device("NAME", &array)?)),
             Act::Diagram { array, output } => {
@@ -70,8 +66,9 @@ impl Arrays {
 }
 
 fn list() -> Result<()> {
-    let longest = ARRAYS.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    for (name, _) in ARRAYS {
+    let names = catalogue::names();
+    let longest = names.iter().map(String::len).max().unwrap_or(0);
+    for name in &names {
         let device = catalogue::device("NAME", name)?;
         let about = text::wrap(&device.about.unwrap_or_default(), REPORT_COLUMNS - longest - 2);
         for (index, line) in about.iter().enumerate() {

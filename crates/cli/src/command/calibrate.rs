@@ -32,8 +32,11 @@ pub struct Calibrate {
     /// With --place: how large the file is made
     #[arg(long, value_name = "SIZE", value_parser = play::size, default_value = "1GiB", requires = "place")]
     size: Bytes,
+    /// With --place: how often the ladder is run; of each point the median counts
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100), requires = "place")]
+    rounds: u32,
     /// With --place: seconds of each of its points
-    #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "place")]
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "place")]
     seconds: u32,
     /// With --place: write too, where the file is made by this command
     #[arg(long, requires = "place")]
@@ -66,7 +69,10 @@ impl Calibrate {
             bail!("--output {}: is there already; name another file", self.output.display());
         }
         let recordings = match &self.place {
-            Some(place) => ladder::record(place, self.size, self.seconds, self.writes, memory)?,
+            Some(place) => {
+                let times = ladder::Times { seconds: self.seconds, rounds: self.rounds };
+                ladder::record(place, self.size, times, self.writes, memory)?
+            }
             None => Recordings::of(&self.runs, memory)?,
         };
         let Recordings { points, from, about, notes } = recordings;

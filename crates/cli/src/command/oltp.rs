@@ -19,9 +19,9 @@ use std::path::PathBuf;
 /// Put an order-entry load on a real database, and say what users feel and what limited it
 ///
 /// setup makes and loads eleven tables, run lets users place orders, sweep looks for the number of
-/// users from which on more bring little, check proves the database's contents, drop removes what setup
-/// made, calibrate holds users in virtual time against kept runs. Called as charbench it takes that tool's options. docs/oltp.md says what is
-/// measured.
+/// users from which on more bring little, check proves the database's contents, drop removes what
+/// setup made, calibrate holds users in virtual time against kept runs. Called as charbench it
+/// takes that tool's options. docs/oltp.md says what is measured.
 #[derive(clap::Args)]
 pub struct Oltp {
     #[command(subcommand)]

@@ -1,10 +1,10 @@
 //! `seawall size`: which array carries a load, and what gives out first.
 
 use super::reproduce::array_of;
-use crate::catalogue::{self, ARRAYS};
+use crate::catalogue;
 use crate::play::{self, check_out, now_unix_ms, stamp, write_page};
 use crate::{Answer, machine, terminal};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use capacity::{Candidate, Need, choice, size, size_page, size_text};
 use ramp::Constants;
@@ -47,6 +47,10 @@ pub struct Size {
     /// An array to look at, and its price: NAME, FILE or NAME=PRICE; all of the list without any
     #[arg(long = "array", value_name = "NAME|FILE[=PRICE]")]
     arrays: Vec<String>,
+    /// Look at the arrays with these figures of a stage too, such as controller.cores=16,32 or
+    /// raid.members=8,16; several ranges are combined. Without the array's price
+    #[arg(long = "vary", value_name = "STAGE.KEY=A,B", value_parser = range)]
+    ranges: Vec<Range>,
     /// A plan that must hold on the array, with its criteria
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["iops", "global_references", "growth"])]
     require: Option<PathBuf>,
@@ -54,6 +58,17 @@ pub struct Size {
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
 }
+
+/// Values of a figure of a stage.
+#[derive(Clone, Debug)]
+struct Range {
+    stage: String,
+    key: String,
+    values: Vec<String>,
+}
+
+/// More arrays than this are not looked at: each is a row of the table.
+const ARRAYS_MAX: usize = 500;
 
 impl Size {
     pub fn run(self) -> Result<Answer> {
@@ -96,8 +111,33 @@ impl Size {
         Ok(if choice(&sized).is_some() { Answer::Yes } else { Answer::No })
     }
 
-    /// Name, device and price of each; of the list those that have stages.
+    /// Name, device and price of each, and each with what is varied in it.
     fn arrays(&self) -> Result<Vec<(String, Device, Option<f64>)>> {
+        let mut arrays = self.named()?;
+        for Range { stage, key, values } in &self.ranges {
+            let has = |device: &Device| device.stages.iter().any(|of| of.kind == stage);
+            if !arrays.iter().any(|(_, device, _)| has(device)) {
+                bail!("--vary {stage}.{key}: no array that is looked at has a stage of this kind");
+            }
+            for (name, device, _) in arrays.clone().iter().filter(|(_, device, _)| has(device)) {
+                for value in values {
+                    let varied = device.with(stage, key, value).map_err(|rule| anyhow!("--vary {rule}"))?;
+                    array_of(&varied).with_context(|| format!("--vary {stage}.{key}={value}: {name}"))?;
+                    arrays.push((format!("{name} {key}={value}"), varied, None));
+                }
+            }
+            if arrays.len() > ARRAYS_MAX {
+                bail!(
+                    "--vary: at most {ARRAYS_MAX} arrays are looked at, got {} and more; give fewer values",
+                    arrays.len()
+                );
+            }
+        }
+        Ok(arrays)
+    }
+
+    /// Name, device and price of each that was named; of the list those that have stages.
+    fn named(&self) -> Result<Vec<(String, Device, Option<f64>)>> {
         let one = |given: &String| {
             let (name, price) = match given.rsplit_once('=') {
                 Some((name, price)) => match price.parse::<f64>() {
@@ -109,7 +149,7 @@ impl Size {
             Ok((name.to_string(), catalogue::device("--array", name)?, price))
         };
         if self.arrays.is_empty() {
-            let all = ARRAYS.map(|(name, _)| name.to_string());
+            let all = catalogue::names();
             return all
                 .iter()
                 .map(one)
@@ -125,6 +165,22 @@ fn write(out: &Path, page: Page) -> Result<PathBuf> {
     let facts = report::text::facts(now, &machine::look(None, "computed"));
     let page = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
     write_page(out, &format!("size-{}", stamp(now)), &page)
+}
+
+/// `controller.cores=16,32`
+fn range(given: &str) -> Result<Range, String> {
+    let split = || {
+        let (place, values) = given.split_once('=')?;
+        let (stage, key) = place.split_once('.')?;
+        let values: Vec<String> = values.split(',').map(str::to_string).collect();
+        let all = [stage, key].into_iter().chain(values.iter().map(String::as_str));
+        all.clone().all(|word| !word.is_empty()).then(|| Range {
+            stage: stage.into(),
+            key: key.into(),
+            values: values.clone(),
+        })
+    };
+    split().ok_or_else(|| "must be a stage, a key and its values, such as controller.cores=16,32".into())
 }
 
 /// `10M`

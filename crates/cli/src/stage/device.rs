@@ -89,6 +89,7 @@ fn disk(model: &mut Disk, device: &Device) {
     set_time(device, "seek_longest", &mut model.seek_longest);
     set_time(device, "rotation", &mut model.rotation);
     set_size(device, "track", &mut model.track);
+    model.track_inner = device.figure("track_inner").map(size);
     set_count(device, "window", &mut model.window);
     set_count(device, "patience", &mut model.patience);
     set_time(device, "flush", &mut model.flush);
@@ -298,6 +299,7 @@ mod tests {
                     "seek_longest = \"9ms\"",
                     "rotation = \"9ms\"",
                     "track = 4096",
+                    "track_inner = 4096",
                     "window = 7",
                     "patience = 7",
                     "flush = \"9us\"",
@@ -420,7 +422,7 @@ mod tests {
             }
         }
         for (stage, words) in [
-            ("kind = \"raid\"\nlevel = \"5\"\nmembers = 2", "raid: level 5 needs at least 3, got 2 members"),
+            ("kind = \"raid\"\nlevel = \"5\"\nmembers = 2", "raid: members: level 5 needs at least 3, got 2"),
             ("kind = \"raid\"\nlevel = \"7\"\nmembers = 3", "level"),
             ("kind = \"disk\"", "kind"),
             ("kind = \"link\"\nflush = \"9us\"", "flush: no such key in [[device.stage]]"),

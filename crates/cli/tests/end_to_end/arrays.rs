@@ -126,6 +126,20 @@ fn what_carries_a_load_is_named_with_what_gives_out_first() {
     assert_eq!(found.code, Some(0), "{found:?}");
     assert!(found.out.contains("gives out first, at") && found.out.contains("15000 IOPS/TB"), "{}", found.out);
     assert!(found.out.lines().all(|line| line.chars().count() <= 80), "{}", found.out);
+    // Cores alone are varied: the first that carries it has twice those of the array that does not.
+    let varied = size("size --iops 200000 --array aff-a300 --vary controller.cores=64,128 --vary link.latency=20us");
+    assert!(varied.code == Some(0) && varied.out.contains("aff-a300 cores=64 latency=20us\n"), "{varied:?}");
+    assert!(varied.out.contains("aff-a300 cores=64 carries it"), "{}", varied.out);
+    for (vary, words) in [
+        ("controller.cors=8", "--vary controller.cors: no such key; there are cores, read"),
+        ("tape.speed=8", "--vary tape.speed: no array that is looked at has a stage of this kind"),
+        ("controller.cores=many", "controller.cores"),
+        ("raid.members=2", "raid: members: level dp needs at least 4, got 2"),
+        ("cores=8", "must be a stage, a key and its values"),
+    ] {
+        let wrong = size(&format!("size --iops 1000 --array aff-a300 --vary {vary}"));
+        assert!(wrong.code == Some(2) && wrong.err.contains(words), "{vary}: {wrong:?}");
+    }
     let beyond = size("size --iops 5000000 --array aff-a300");
     assert!(beyond.code == Some(1) && beyond.out.contains("No array of these carries it."), "{beyond:?}");
     let wrong = size("size --iops 0 --array aff-a300");
@@ -156,4 +170,67 @@ fn a_file_system_is_an_array() {
     assert!((3000.0..=3300.0).contains(&cold), "{cold}");
     let warm = rate("--size=1g --rw=read --bs=1m --iodepth=64 --ramp_time=30 --runtime=20", "bw_bytes");
     assert!((1.1e9..=1.26e9).contains(&warm), "{warm}");
+}
+
+/// Arrays that cannot be, each in one line that names the file, the key, the rule and what was
+/// given, wherever an array is taken.
+#[test]
+fn impossible_arrays_are_refused_in_one_line() {
+    let scratch = Scratch::new();
+    for (stage, words) in [
+        ("kind = \"raid\"\nlevel = \"5\"\nmembers = 2", "raid: members: level 5 needs at least 3, got 2"),
+        ("kind = \"link\"\nbandwidth = 0", "bandwidth: must be above zero, got 0"),
+        (
+            "kind = \"cache\"\nsize = \"8GiB\"\nmemory = \"4GiB\"",
+            "cache: size must not be more than memory, got 8 GiB and 4 GiB",
+        ),
+    ] {
+        let text =
+            format!("[device]\nkind = \"array\"\n[[device.stage]]\n{stage}\n[[device.stage]]\nkind = \"flash\"\n");
+        std::fs::write(scratch.join("bad.toml"), text).expect("written");
+        let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/floor.toml");
+        for line in [
+            "arrays show bad.toml".to_string(),
+            format!("simulate {plan} --array bad.toml"),
+            "simulate fio --device bad.toml --name=a --size=1g --rw=read".into(),
+            "reproduce a300 --array bad.toml".into(),
+            "size --iops 1000 --array bad.toml".into(),
+        ] {
+            let said = run(seawall(scratch.path()).args(line.split(' ')));
+            assert_eq!(said.code, Some(2), "{line}: {said:?}");
+            assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
+            assert!(said.err.contains("bad.toml") && said.err.contains(words), "{line}: {}", said.err);
+        }
+    }
+}
+
+/// What asks for what an array lacks is refused in one line: a device without stages where a table
+/// needs them, and data where none is kept.
+#[test]
+fn what_an_array_lacks_is_not_asked_of_it() {
+    let scratch = Scratch::new();
+    for (line, words) in [
+        ("reproduce aqos --array flash", "--array: must be an array with stages, got the kind flash"),
+        ("size --iops 1000 --array disk", "--array: must be an array with stages, got the kind disk"),
+        ("simulate fio --device laptop-nvme --name=a --size=1m --rw=write --ioengine=libaio --verify=crc32c", "verify"),
+    ] {
+        let said = run(seawall(scratch.path()).args(line.split(' ')));
+        assert!(said.code == Some(2) && said.err.contains(words), "{line}: {said:?}");
+        assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
+    }
+}
+
+/// An open load of 900 000 reads a second on an array that does a fifth of it ends, and says how
+/// much of what it uses.
+#[test]
+fn a_load_beyond_capacity_is_told_with_its_utilisation() {
+    let scratch = Scratch::new();
+    let plan = "title = \"Too much\"\nphase_seconds = 2\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"v\"\nlun = \"l\"\n\
+                size = \"1GiB\"\n[[workload]]\nname = \"w\"\nlun = \"/vol/v/l\"\npattern = \"random\"\nblock = \"8k\"\n\
+                rate = 900000\n[[phase]]\nname = \"all\"\n";
+    std::fs::write(scratch.join("much.toml"), plan).expect("written");
+    let said = run(seawall(scratch.path()).args(["simulate", "much.toml", "--array", "aff-a300"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("phase all: its open loads ask for 900000 IOPS, "), "{}", said.out);
+    assert!(said.out.contains("its queue grows"), "{}", said.out);
 }

@@ -216,8 +216,8 @@ fn a_server_of_its_own_lives_in_a_folder() {
     assert!(worked.code == Some(0) && worked.out.contains("failed     none"), "{worked:?}");
     let proved = private("check");
     assert_eq!(proved.code, Some(0), "{proved:?}");
-    // Users in virtual time, fitted to one run and held against another. How far off that comes out on a
-    // busy machine is nobody's fault; what it says is.
+    // Users in virtual time, fitted to one run and held against another. How far off that comes out
+    // is the machine's matter here; what it says is ours.
     for buffers in ["1MiB", "4MiB"] {
         let worked = private(&format!("run --users 2 --warm-up 1 --time 3 --buffers {buffers}"));
         assert_eq!(worked.code, Some(0), "{worked:?}");

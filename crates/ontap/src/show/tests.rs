@@ -154,6 +154,7 @@ fn partitions() -> Vec<CachePartitionRow> {
             second_hits: misses / 3,
             second_resident: size * 2,
         }),
+        memory_only: false,
     };
     vec![
         row("default", 3 * GIB, None, 1_000_000, 9_000_000),

@@ -4,6 +4,7 @@ mod accounts;
 mod bad_input;
 mod bed;
 mod ceilings;
+mod credit;
 mod edits;
 mod floors;
 mod properties;

@@ -9,7 +9,7 @@
 //! an order that takes several turns, each part at its own.
 
 use super::Owner;
-use crate::link_meter::LinkMeter;
+use crate::link_meter::{LinkMeter, LinkSettings};
 use crate::shard::{Account, Accounting, Order};
 use block::{Bytes, ObjectId, Time};
 use map::{Owned, Steps};
@@ -98,11 +98,7 @@ impl Owner {
             Order::Join(volume, junction) => self.exports.join(volume, junction),
             Order::Divide { .. } | Order::Limit(_) | Order::Place { .. } => self.divide(order, steps),
             Order::Cache(answer) => drop(answer.send(self.cached())),
-            Order::LimitLink(settings) => {
-                steps.spend(self.sessions.len() as u32 / SESSIONS);
-                self.link = LinkMeter::new(settings);
-                (0..self.sessions.len()).for_each(|index| self.link.begin(index as u32));
-            }
+            Order::LimitLink(settings) => self.limit_link(settings, steps),
             Order::Link(answer) => drop(answer.send(self.link.seen(now))),
             Order::SecondLevel(answer) => drop(answer.send(self.second_seen())),
             Order::Memory(answer) => drop(answer.send(self.memory())),
@@ -127,6 +123,13 @@ impl Owner {
             }
         }
         None
+    }
+
+    /// Those who are connected are limited, too.
+    fn limit_link(&mut self, settings: LinkSettings, steps: &mut Steps) {
+        steps.spend(self.sessions.len() as u32 / SESSIONS);
+        self.link = LinkMeter::new(settings);
+        (0..self.sessions.len()).for_each(|index| self.link.begin(index as u32));
     }
 
     fn begin_maps(&mut self, pool: store::MappedPool) {

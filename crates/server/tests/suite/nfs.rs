@@ -7,7 +7,7 @@ mod link;
 mod names;
 mod portmap;
 
-use crate::support::{BACKENDS, LUN, LUN_BYTES, Server, limits};
+use crate::support::{BACKENDS, LUN, LUN_BYTES, Server, limits, program_or_skip, skip};
 use ::nfs::mount::{self, Exported, MountCall, MountStatus};
 use ::nfs::record::{self, Joiner};
 use ::nfs::rpc::{self, CallHead, CallOutcome, Credential, Groups, SysCredential};
@@ -485,19 +485,4 @@ fn libnfs_reads_and_writes() {
     assert!(said.contains("Failed to mount"), "{said}");
     drop(client);
     server.until_empty();
-}
-
-/// A program, or the test is skipped with its reason.
-fn program_or_skip(find: &impl Fn(&str) -> Option<PathBuf>, program: &str) -> Option<PathBuf> {
-    let found = find(program);
-    if found.is_none() {
-        skip(&format!("{program} is not installed"));
-    }
-    found
-}
-
-/// Says why a test is skipped; where nothing may be skipped it fails.
-fn skip(reason: &str) {
-    println!("skipped: {reason}");
-    assert!(!std::env::var("CI").is_ok_and(|value| matches!(value.as_str(), "true" | "1")), "{reason}");
 }

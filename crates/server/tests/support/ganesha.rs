@@ -19,7 +19,7 @@ pub const OWN: [&str; 6] = ["--net", "--mount", "--pid", "--fork", "--kill-child
 
 /// Whether this process may have a network of its own.
 pub fn may_have_a_network() -> bool {
-    let may = Command::new("unshare").args(["--net", "--mount", "true"]).output();
+    let may = Command::new("unshare").args(OWN).arg("true").output();
     may.is_ok_and(|may| may.status.success())
 }
 

@@ -375,3 +375,18 @@ pub fn secret(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
+
+/// A program, or the test is skipped with its reason.
+pub fn program_or_skip(find: &impl Fn(&str) -> Option<PathBuf>, program: &str) -> Option<PathBuf> {
+    let found = find(program);
+    if found.is_none() {
+        skip(&format!("{program} is not installed"));
+    }
+    found
+}
+
+/// Says why a test is skipped; where nothing may be skipped it fails.
+pub fn skip(reason: &str) {
+    println!("skipped: {reason}");
+    assert!(!std::env::var("CI").is_ok_and(|value| matches!(value.as_str(), "true" | "1")), "{reason}");
+}

@@ -33,10 +33,18 @@ impl Run {
         for gate in &mut self.gates {
             let over = until.as_nanos() / MINUTE * MINUTE;
             let end = gate.rows.partition_point(|row| row.start.as_nanos() < over);
-            let minutes = gate.rows[..end].chunk_by(|a, b| a.start.as_nanos() / MINUTE == b.start.as_nanos() / MINUTE);
-            let mut rows: Vec<GateRow> = minutes.filter_map(GateRow::together).collect();
-            rows.extend_from_slice(&gate.rows[end..]);
-            gate.rows = rows;
+            let minute = |row: &GateRow| row.start.as_nanos() / MINUTE;
+            let (mut folded, mut at) = (0, 0);
+            while at < end {
+                let this = minute(&gate.rows[at]);
+                let to = at + gate.rows[at..end].partition_point(|row| minute(row) == this);
+                if let Some(row) = GateRow::together(&gate.rows[at..to]) {
+                    gate.rows[folded] = row;
+                    folded += 1;
+                }
+                at = to;
+            }
+            gate.rows.drain(folded..end);
         }
     }
 }
@@ -47,21 +55,27 @@ impl Series {
         let over = minutes.partition_point(|minute| minute.start <= until).saturating_sub(1);
         let Some(end) = minutes.get(over).filter(|_| over > 0).map(|next| next.start) else { return };
         let end = slices.partition_point(|slice| slice.start < end);
-        let mut folded = Vec::with_capacity(over + slices.len() - end);
-        let mut at = 0;
-        for minute in 0..over {
+        // Minutes that were folded before are a slice each. All stays in its place in memory: room
+        // made anew each time is never as large as what was given back.
+        let is_one = |minute: &usize| {
+            let starts = [*minute, minute + 1].map(|at| slices.get(at).map(|slice| slice.start));
+            starts == [*minute, minute + 1].map(|at| minutes.get(at).map(|minute| minute.start))
+        };
+        let before = (0..over).take_while(is_one).count();
+        let (mut folded, mut at) = (before, before);
+        for minute in before..over {
             let next = minutes[minute + 1].start;
             let to = at + slices[at..end].partition_point(|slice| slice.start < next);
             if let Some(whole) = slices[at..to].iter().copied().reduce(|whole, slice| whole.then(&slice)) {
                 let known = minutes[minute].spread();
                 let response = whole.response.map(|times| super::Times { spread: known.or(times.spread), ..times });
-                folded.push(Slice { response, ..whole });
+                slices[folded] = Slice { response, ..whole };
+                folded += 1;
             }
             minutes[minute].response = Default::default();
             at = to;
         }
-        folded.extend_from_slice(&slices[end..]);
-        *slices = folded;
+        slices.drain(folded..end);
     }
 }
 

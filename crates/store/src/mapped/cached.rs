@@ -232,7 +232,8 @@ impl Cached {
         self.kept.forget(tree);
     }
 
-    /// Has these partitions be there and no others; nothing of `memory_only` goes to a second level.
+    /// Has these partitions be there and no others; nothing of `memory_only` goes to a second
+    /// level.
     pub(super) fn divide(
         &mut self,
         parts: &[(PartitionId, Bytes)],
@@ -284,8 +285,8 @@ impl Cached {
         self.second.iter_mut().for_each(|second| second.sweep(STEPS, |view| self.kept.is_dead(view)));
     }
 
-    /// What was evicted, and is in its slot still, goes to the second level, where its partition has
-    /// one.
+    /// What was evicted, and is in its slot still, goes to the second level, where its partition
+    /// has one.
     fn hand_on(&mut self, at: (&Io, Time), partition: PartitionId, evicted: Evicted, slot: Slot) {
         if let Some(second) = &mut self.second
             && self.kept.is_settled(evicted.key)

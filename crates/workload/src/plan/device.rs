@@ -113,6 +113,7 @@ const KINDS: [(&str, &[Key]); 6] = [
             key("seek_longest", Form::TimeOrNone),
             key("rotation", Form::Time),
             key("track", Form::Size),
+            key("track_inner", Form::Size),
             key("window", Form::Count(PLACES_MAX)),
             key("patience", Form::Count(PLACES_MAX)),
         ],
@@ -234,6 +235,44 @@ impl Device {
             Some(device) => Ok(device),
             None => Err(report.into_errors()),
         }
+    }
+
+    /// The same array with another figure in its stages of this kind, written as in a file but
+    /// without quotes.
+    ///
+    /// # Errors
+    /// It has no such stage, the stage no such key, or the key no such value: a line.
+    pub fn with(&self, kind: &str, key: &str, value: &str) -> Result<Device, String> {
+        let has = |stages: &[Device]| stages.iter().map(|stage| stage.kind).collect::<Vec<_>>().join(", ");
+        if !self.stages.iter().any(|stage| stage.kind == kind) {
+            return Err(format!("{kind}.{key}: no such stage; there are {}", has(&self.stages)));
+        }
+        let mut changed = self.clone();
+        for stage in changed.stages.iter_mut().filter(|stage| stage.kind == kind) {
+            let rows = STAGES.iter().chain(&KINDS);
+            let keys = rows.filter(|(known, _)| *known == kind).flat_map(|(_, keys)| *keys).chain(serves(kind));
+            let Some(found) = keys.clone().find(|known| known.name == key) else {
+                let known: Vec<&str> = keys.map(|known| known.name).collect();
+                return Err(format!("{kind}.{key}: no such key; there are {}", known.join(", ")));
+            };
+            let bare = match found.form {
+                Form::Word(_) => false,
+                Form::Flag => true,
+                _ => value.parse::<i64>().is_ok(),
+            };
+            let text = if bare { format!("{key} = {value}\n") } else { format!("{key} = {value:?}\n") };
+            let file = format!("{kind}.{key}");
+            let report = Report::new(&text, &file);
+            let document = document(&text, &report);
+            let figure =
+                document.as_ref().and_then(|document| figure(&Table::root(&report, document.get_ref()), found));
+            let Some(figure) = figure.filter(|_| report.is_clean()) else {
+                return Err(report.into_errors().to_string());
+            };
+            stage.said.retain(|(known, _)| *known != key);
+            stage.said.push((found.name, figure));
+        }
+        Ok(changed)
     }
 
     /// The names of the kinds.

@@ -12,11 +12,18 @@ use std::path::Path;
 const BLOCKS: [&str; 2] = ["4k", "64k"];
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
+/// How long each point lasts, and how often the whole ladder is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    pub seconds: u32,
+    pub rounds: u32,
+}
+
 /// Runs the ladder and keeps it as a run of fio. A file that was not there is removed again.
 ///
 /// # Errors
 /// The place cannot be loaded, or says nothing of storage.
-pub fn record(place: &Path, size: Bytes, seconds: u32, writes: bool, memory: &Memory) -> Result<Recordings> {
+pub fn record(place: &Path, size: Bytes, times: Times, writes: bool, memory: &Memory) -> Result<Recordings> {
     let made = !place.exists();
     if writes && !made {
         bail!(
@@ -24,9 +31,10 @@ pub fn record(place: &Path, size: Bytes, seconds: u32, writes: bool, memory: &Me
             place.display()
         );
     }
-    let words = words(place, made.then_some(size), seconds, writes);
+    let words = words(place, made.then_some(size), times, writes);
+    let Times { seconds, rounds } = times;
     let points = BLOCKS.len() * DEPTHS.len() * if writes { 2 } else { 1 };
-    terminal::complain(&format!("{points} points of {seconds} s each on {}", place.display()));
+    terminal::complain(&format!("{points} points of {seconds} s each on {}, {rounds} times", place.display()));
     let memory = memory.labelled(vec![("ladder".into(), "calibrate".into())]);
     let recorded = fio::recorded(&words, &memory);
     if made && place.is_file() {
@@ -38,7 +46,7 @@ pub fn record(place: &Path, size: Bytes, seconds: u32, writes: bool, memory: &Me
     Recordings::of_one(&run, from)
 }
 
-fn words(place: &Path, size: Option<Bytes>, seconds: u32, writes: bool) -> Vec<String> {
+fn words(place: &Path, size: Option<Bytes>, Times { seconds, rounds }: Times, writes: bool) -> Vec<String> {
     let mut words = vec![
         format!("--filename={}", place.display()),
         format!("--runtime={seconds}"),
@@ -51,12 +59,15 @@ fn words(place: &Path, size: Option<Bytes>, seconds: u32, writes: bool) -> Vec<S
     ];
     words.extend(size.map(|size| format!("--size={}", size.0)));
     let kinds: &[&str] = if writes { &["randread", "randwrite"] } else { &["randread"] };
-    for kind in kinds {
-        for block in BLOCKS {
-            for depth in DEPTHS {
-                words.push(format!("--name={kind}-{block}-{depth}"));
-                words.extend([format!("--rw={kind}"), format!("--bs={block}"), format!("--iodepth={depth}")]);
-                words.push("--stonewall".into());
+    // Round by round: what disturbs the machine for a while disturbs no point in all of them.
+    for round in 1..=rounds {
+        for kind in kinds {
+            for block in BLOCKS {
+                for depth in DEPTHS {
+                    words.push(format!("--name={kind}-{block}-{depth}-{round}"));
+                    words.extend([format!("--rw={kind}"), format!("--bs={block}"), format!("--iodepth={depth}")]);
+                    words.push("--stonewall".into());
+                }
             }
         }
     }

@@ -29,8 +29,26 @@ fn arrays(setting: &Setting) -> Result<Vec<(&'static str, Array)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use capacity::fit_tiers;
+    use crate::catalogue;
+    use capacity::{carried, fit_tiers};
     use std::collections::HashMap;
+    use workload::plan::Device;
+
+    /// Test 10's partition of 512 GB holds the whole database; cut to 4 GB it holds 13 % of it, so
+    /// about as much of the gain over no cache (test 8) is left.
+    #[test]
+    fn a_partition_that_is_cut_gives_as_much_less() {
+        let text = catalogue::text("usp-v-fc-raid10-512").expect("it is there");
+        let cut = text.replace("512_000_000_000", "4_000_000_000");
+        assert_ne!(cut, text);
+        let tps = |text: &str| {
+            let array = array_of(&Device::read(text, "array").expect("an array")).expect("stages");
+            carried(&array, &TIER_SHOP).tps
+        };
+        let none = tps(&catalogue::text("usp-v-fc-raid10").expect("it is there"));
+        let left = (tps(&cut) - none) / (tps(&text) - none);
+        assert!((0.08..0.25).contains(&left), "{left} of the gain is left; {none} without");
+    }
 
     /// The numbers that the simulation uses are those that a fit to tests 7 and 8 gives, within
     /// half a percent.
