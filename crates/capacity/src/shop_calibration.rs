@@ -208,14 +208,14 @@ impl ShopCalibration {
 
     /// The storage as a file that `--array` takes. `from` says which run the figures are from.
     pub fn file(&self, from: &str) -> String {
-        let micros = |seconds: f64| format!("\"{:.3}us\"", (seconds * 1e6).max(0.001));
+        let nanos = |seconds: f64| format!("\"{}ns\"", (seconds * 1e9).round().max(1.0));
         format!(
             "# Times that a database saw of its storage, from {from}; they know no queue.\n\n[device]\nkind = \"array\"\n\
              about = \"storage as a database saw it\"\n\n[[device.stage]]\nkind = \"controller\"\ncores = {AT_ONCE}\n\
              read = {}\nwrite = {}\nsource = {{ read = \"fitted: {from}\", write = \"fitted: {from}\" }}\n\n\
-             [[device.stage]]\nkind = \"parallel-servers\"\nservers = {AT_ONCE}\nservice = \"0.001us\"\n",
-            micros(self.read),
-            micros(self.commit)
+             [[device.stage]]\nkind = \"parallel-servers\"\nservers = {AT_ONCE}\nservice = \"1ns\"\n",
+            nanos(self.read),
+            nanos(self.commit)
         )
     }
 }
