@@ -349,8 +349,8 @@ fn the_trail_tells_of_partitions() {
     run(&mut server, "cache partition delete one -force");
     let trail = std::fs::read_to_string(path).unwrap();
     let lines: Vec<&str> = trail.lines().collect();
-    let made = r#"{"name":"one","size":1048576,"volumes":["svm01:/vol/vol1"]}"#;
-    let small = r#"{"name":"one","size":65536,"volumes":["svm01:/vol/vol1"]}"#;
+    let made = r#"{"name":"one","second_level":true,"size":1048576,"volumes":["svm01:/vol/vol1"]}"#;
+    let small = r#"{"name":"one","second_level":true,"size":65536,"volumes":["svm01:/vol/vol1"]}"#;
     for (line, before, after) in [(lines[0], "null", made), (lines[1], made, small), (lines[2], small, "null")] {
         let change = format!(r#""kind":"cache partition","name":"one","before":{before},"after":{after}"#);
         assert!(line.contains(&change), "{line}");
@@ -414,7 +414,7 @@ fn a_partition_may_keep_to_memory() {
     };
     pass(&mut server);
     let shown = run(&mut server, "cache partition show db -fields evicted,second-resident,second-level -output json");
-    assert!(shown.contains("\"second-resident\":0") && shown.contains("\"second-level\":false"), "{shown}");
+    assert!(shown.contains("\"second_resident\":0") && shown.contains("\"second_level\":false"), "{shown}");
     assert!(!shown.contains("\"evicted\":0"), "{shown}");
     run(&mut server, "cache partition modify db -second-level true");
     pass(&mut server);
