@@ -377,8 +377,9 @@ pub fn secret(path: &Path, text: &str) {
 }
 
 /// A program, or the test is skipped with its reason.
-pub fn program_or_skip(find: &impl Fn(&str) -> Option<PathBuf>, program: &str) -> Option<PathBuf> {
-    let found = find(program);
+pub fn program_or_skip(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
     if found.is_none() {
         skip(&format!("{program} is not installed"));
     }

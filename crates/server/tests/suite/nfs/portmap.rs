@@ -5,7 +5,8 @@ use super::*;
 use crate::support::ganesha::{OWN, may_have_a_network};
 use server::Portmap;
 
-/// In the environment of this test's own process within the network: whether a port mapper runs.
+/// In the environment of a test where it runs once more, within the network: whether a port mapper
+/// runs.
 const MAPPER: &str = "SEAWALL_TEST_MAPPER";
 
 /// A network with a loopback alone, and a port mapper if one is asked for; then what is to run
@@ -31,10 +32,7 @@ fn said(program: &str, arguments: &[&str]) -> String {
 }
 
 /// The part that runs in the network.
-#[test]
-#[ignore = "it is run by the tests below, in a network of its own"]
-fn within_a_network() {
-    let has_mapper = std::env::var(MAPPER).expect("the tests below say what runs") == "rpcbind";
+fn within_a_network(has_mapper: bool) {
     let portmap = if has_mapper { Portmap::Register } else { Portmap::Serve };
     let rule = |exports: &str, addresses: &[&str]| AccessRule {
         exports: vec![exports.into()],
@@ -75,13 +73,13 @@ fn within_a_network() {
     }
 }
 
-fn run(mapper: &str) {
-    let find = |program: &str| {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file: &PathBuf| file.is_file())
-    };
+/// Runs that test once more in a network with that mapper; there it looks.
+fn run(test: &str, mapper: &str) {
+    if let Ok(running) = std::env::var(MAPPER) {
+        return within_a_network(running == "rpcbind");
+    }
     for program in ["rpcbind", "rpcinfo", "showmount", "nfs-ls", "ip", "unshare"] {
-        if program_or_skip(&find, program).is_none() {
+        if program_or_skip(program).is_none() {
             return;
         }
     }
@@ -90,7 +88,7 @@ fn run(mapper: &str) {
     }
     let mut command = Command::new("unshare");
     command.args(OWN).args(["sh", "-c", SCRIPT, "sh"]).arg(std::env::current_exe().unwrap());
-    command.args(["nfs::portmap::within_a_network", "--exact", "--ignored", "--nocapture"]);
+    command.arg(format!("nfs::portmap::{test}")).args(["--exact", "--nocapture"]);
     let ended = command.env(MAPPER, mapper).output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout);
     assert!(ended.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ended.stderr));
@@ -99,11 +97,11 @@ fn run(mapper: &str) {
 /// The port mapper of the machine tells clients where we are, as long as we are there.
 #[test]
 fn the_port_mapper_of_the_machine_is_told() {
-    run("rpcbind");
+    run("the_port_mapper_of_the_machine_is_told", "rpcbind");
 }
 
 /// Where there is no port mapper we answer for one.
 #[test]
 fn the_port_of_a_port_mapper_is_answered() {
-    run("none");
+    run("the_port_of_a_port_mapper_is_answered", "none");
 }
