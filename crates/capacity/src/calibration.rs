@@ -17,6 +17,7 @@ mod search;
 mod shape;
 mod told;
 
+pub(crate) use point::setting;
 pub use point::{CalibrationLane, CalibrationPoint, LeftOut, calibration_points};
 pub use shape::CalibrationShape;
 

@@ -11,6 +11,7 @@
 //! and what the counts by hand miss. The storage has times and no queue: it is what the database
 //! saw at that load.
 
+use crate::calibration::setting;
 use crate::comparison::{Basis, Column, Comparison, Fitted, Given, Line, Row, Target};
 use crate::order_entry::play_shop;
 use array::{Array, ArrayStage, Controller, DeviceSpec, Model, ParallelServers};
@@ -70,12 +71,9 @@ impl ShopRun {
     }
 
     fn of_point(run: &Run, point: u32, name: &str) -> Result<ShopRun, String> {
-        let number = |key: &str| {
-            let of = run.settings.iter().filter(|setting| setting.key == key);
-            of.filter(|setting| setting.point.is_none_or(|of| of == point)).find_map(|setting| match setting.value {
-                Value::Number(number) => Some(number),
-                Value::Word(_) => None,
-            })
+        let number = |key: &str| match setting(run, point, 0, key)? {
+            Value::Number(number) => Some(*number),
+            Value::Word(_) => None,
         };
         let needed = |key: &str, rule: &str| number(key).ok_or_else(|| format!("{rule} ({key} is not in the results)"));
         let counted = "the database did not say how many blocks it read; record with PostgreSQL on this host";

@@ -386,6 +386,14 @@ pub(crate) fn check_out(out: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether a file that is to be written is not there yet.
+pub(crate) fn check_output(output: &Path) -> Result<()> {
+    if output.exists() {
+        bail!("--output {}: is there already; name another file", output.display());
+    }
+    Ok(())
+}
+
 pub(crate) fn say(options: &Options, text: &str) {
     if options.quiet {
         return;

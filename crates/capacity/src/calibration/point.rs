@@ -135,7 +135,7 @@ fn is_paced(run: &Run, actor: u32) -> bool {
 
 /// The value of a setting for this actor in this point; what is said of it alone goes before what
 /// is said of all.
-fn setting<'r>(run: &'r Run, point: u32, actor: u32, key: &str) -> Option<&'r Value> {
+pub(crate) fn setting<'r>(run: &'r Run, point: u32, actor: u32, key: &str) -> Option<&'r Value> {
     let fits = |of: Option<u32>, is: u32| of.is_none_or(|of| of == is);
     let all = run.settings.iter().filter(|setting| setting.key == key);
     let mine = all.filter(|setting| fits(setting.point, point) && fits(setting.actor, actor));

@@ -5,9 +5,9 @@ mod recordings;
 
 use crate::command::reproduce;
 use crate::memory::Memory;
-use crate::play::{self, check_out};
+use crate::play::{self, check_out, check_output};
 use crate::{Answer, terminal};
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use block::Bytes;
 use capacity::{Calibrated, CalibrationShape, calibrate};
 use recordings::Recordings;
@@ -65,9 +65,7 @@ fn shape(given: &str) -> Result<CalibrationShape, String> {
 impl Calibrate {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         check_out(&self.out)?;
-        if self.output.exists() {
-            bail!("--output {}: is there already; name another file", self.output.display());
-        }
+        check_output(&self.output)?;
         let recordings = match &self.place {
             Some(place) => {
                 let times = ladder::Times { seconds: self.seconds, rounds: self.rounds };

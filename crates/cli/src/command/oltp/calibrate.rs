@@ -2,8 +2,9 @@
 
 use crate::command::{reproduce, results};
 use crate::memory::Memory;
-use crate::play::check_out;
+use crate::play::{check_out, check_output};
 use crate::{Answer, terminal};
+use ::results::Results as Database;
 use anyhow::{Context as _, Result, anyhow, bail};
 use capacity::{ShopRun, calibrate_shop};
 use std::path::PathBuf;
@@ -38,11 +39,10 @@ pub struct Calibrate {
 impl Calibrate {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         check_out(&self.out)?;
-        if self.output.exists() {
-            bail!("--output {}: is there already; name another file", self.output.display());
-        }
+        check_output(&self.output)?;
+        let database = results::open(memory)?;
         let [fitted, held_out] =
-            [("--run", &self.run), ("--held-out", &self.held_out)].map(|(option, name)| point(option, name, memory));
+            [("--run", &self.run), ("--held-out", &self.held_out)].map(|(option, name)| point(option, name, &database));
         let (fitted, held_out) = (fitted?, held_out?);
         let within = f64::from(self.within) / 100.0;
         let (found, comparison) =
@@ -69,8 +69,7 @@ impl Calibrate {
 }
 
 /// The one point of a run.
-fn point(option: &str, name: &str, memory: &Memory) -> Result<ShopRun> {
-    let database = results::open(memory)?;
+fn point(option: &str, name: &str, database: &Database) -> Result<ShopRun> {
     let number = database.number_of(name)?;
     let points = ShopRun::of(&database.load(number)?, &format!("run {number}"));
     let points = points.map_err(|rule| anyhow!("{option} {name}: run {number} {rule}"))?;

@@ -259,22 +259,20 @@ impl Service<'_> {
         stable: Stable,
         len: u32,
     ) -> Asked {
-        let known = self.sees(Node::Made(volume, id));
+        let (known, who) = (self.sees(Node::Made(volume, id)), self.who(volume));
         let judged = match self.files.tree(volume).and_then(|tree| tree.info(id).map_err(status_of)) {
             _ if !known => Err(Status::Stale),
             Err(status) => Err(status),
             Ok(info) if info.kind == NodeKind::Folder => Err(Status::IsDirectory),
             Ok(_) if count != len || len == 0 => Err(Status::Invalid),
-            Ok(info) => {
-                self.may_write(volume).and_then(|()| match Ownership::from(&info).may_be_written(&self.who(volume)) {
-                    true => Ok(()),
-                    false => Err(Status::Access),
-                })
-            }
+            Ok(info) => self.may_write(volume).and_then(|()| match Ownership::from(&info).may_be_written(&who) {
+                true => Ok(()),
+                false => Err(Status::Access),
+            }),
         };
         let (what, refused) = (What::Write(stable), judged.err());
         let object = self.files.accounted(volume, id);
-        let by_root = self.who(volume).uid == 0;
+        let by_root = who.uid == 0;
         Asked { xid, object, at, len, what, refused, made: Some((volume, id)), by_root, spot: None }
     }
 
