@@ -206,6 +206,9 @@ pub(crate) mod account {
     /// The part that is assumed to be lost while it is not known: more than a half, so that a
     /// second does not pass before it is looked at. The look puts what was lost in its place.
     pub const UNKNOWN: f64 = 0.7;
+    /// A floor that lacks this part of itself or more is held in vain: its owner might have had as
+    /// much by luck. One that lacks less is nearly held, and only that part of the cost counts.
+    pub const IN_VAIN: f64 = 0.15;
     /// A floor that was missed is not met for as long: measurements begin anew after each change of
     /// the window.
     pub const RECENT: Span = Span::from_millis(200);
@@ -270,8 +273,10 @@ pub(crate) mod promise {
     /// what it is due.
     pub const LEISURE: f64 = 0.5;
     pub const EASE: f64 = 0.85;
-    /// What it is due then; less than all by what may be chance.
-    pub const CONTENT: f64 = 0.985;
+    /// What it is due then; less than all by what may be chance. Of late, less by so many times
+    /// what a count varies by.
+    pub const CONTENT: f64 = 1.0;
+    pub const UNLUCKY: f64 = 3.0;
     /// Times that requests may slow down, tried for owners of whom nothing better is known.
     pub const GUESS: f64 = 2.0;
 }

@@ -314,16 +314,23 @@ impl Guarantee {
         by_rate.min(by_latency)
     }
 
-    /// Whether it got less than all of itself in the last second, and no ceiling was in its way.
-    pub fn is_missed(&self) -> bool {
+    /// The part of itself that it lacked in the last second, no ceiling being in its way; 0 if it
+    /// is not missed.
+    pub fn missed(&self) -> f64 {
         let gauge = &self.gauge;
-        let is_missed = |second: f64, recent: f64| {
-            second < promise::MISSED || second < promise::MISSED_NOW && recent < promise::MISSED_NOW
+        if gauge.second.time <= promise::MISSED_TIME {
+            return 0.0;
+        }
+        let missed = |second: f64, recent: f64| {
+            let is_missed = second < promise::MISSED || second < promise::MISSED_NOW && recent < promise::MISSED_NOW;
+            if is_missed { 1.0 - second } else { 0.0 }
         };
-        let by_rate =
-            self.has_rate() && is_missed(self.part_of_floor(&gauge.second), self.part_of_floor(&gauge.recent));
-        let by_latency = |latency: &Latency| is_missed(latency.second_part(), latency.recent_part());
-        gauge.second.time > promise::MISSED_TIME && (by_rate || self.latency.as_deref().is_some_and(by_latency))
+        let by_latency = |latency: &Latency| missed(latency.second_part(), latency.recent_part());
+        let by_latency = self.latency.as_deref().map_or(0.0, by_latency);
+        match self.has_rate() {
+            true => missed(self.part_of_floor(&gauge.second), self.part_of_floor(&gauge.recent)).max(by_latency),
+            false => by_latency,
+        }
     }
 
     /// By what factor the requests of an owner who asks for less than it could might slow down,
@@ -460,13 +467,21 @@ impl Guarantee {
         recent.outstanding / (recent.time * self.gauge.peak).max(1e-9)
     }
 
-    /// Whether its owner asks as it likes: fewer requests at a time would not be missed.
+    /// Whether its owner asks as it likes: fewer requests at a time would not be missed, or it
+    /// asked for nothing of late.
     fn asks_at_leisure(&self, phi: f64) -> bool {
         let part = self.busy_part();
         part < promise::LEISURE
             || self.corrections.has(Correction::Ease)
-                && part < promise::EASE
-                && self.part_of_floor(&self.gauge.second) >= promise::CONTENT * phi * self.part()
+                && (self.gauge.quiet > 0.0 || part < promise::EASE && self.has_its_due(phi))
+    }
+
+    /// Whether it gets what it is held to in a second, and of late no less than chance makes: what
+    /// it had too much of before fades for a second.
+    fn has_its_due(&self, phi: f64) -> bool {
+        let recent = &self.gauge.recent;
+        let least = promise::CONTENT - promise::UNLUCKY * recent.chance();
+        self.part_of_held(&self.gauge.second, phi) >= promise::CONTENT && self.part_of_held(recent, phi) >= least
     }
 
     /// A ceiling that it found closed longer ago than its measurements remember is in its way no

@@ -60,7 +60,7 @@ pub(crate) struct Sums {
     pub needed: f64,
     pub service: f64,
     pub completions: f64,
-    pub missed: bool,
+    pub missed: f64,
 }
 
 impl Sums {

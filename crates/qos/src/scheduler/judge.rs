@@ -47,7 +47,7 @@ impl Scheduler {
         guarantee.forget_ceiling(now, memory);
         match standing {
             Standing::Got(got) => {
-                self.floors.sums.missed |= guarantee.is_missed();
+                self.floors.sums.missed = self.floors.sums.missed.max(guarantee.missed());
                 self.note(floor, got);
             }
             Standing::Pending => {

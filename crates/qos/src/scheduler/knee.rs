@@ -365,7 +365,7 @@ mod tests {
                 request: 1.0,
                 best_effort_max: best_effort,
             },
-            missed: false,
+            missed: 0.0,
             time: 0.02,
             rate: throughput,
         }

@@ -41,6 +41,8 @@ pub(crate) struct Waste {
     /// When a floor was last missed, and how many seconds the slowest looks back.
     missed: Time,
     memory: f64,
+    /// The part of what holding back costs that was in vain then.
+    vain: f64,
 }
 
 /// A look at the device with nobody held back, or fewer than before.
@@ -92,8 +94,9 @@ impl Waste {
     /// now.
     pub fn note(&mut self, now: Time, round: &Round, held_back: bool) -> bool {
         self.forgive(round);
-        if round.missed {
+        if round.missed > 0.0 {
             (self.missed, self.memory) = (now, round.standings.memory);
+            self.vain = (round.missed / account::IN_VAIN).min(1.0);
         }
         let since = now.since(self.missed);
         if self.missed == Time::ZERO || since >= account::RECENT {
@@ -115,16 +118,17 @@ impl Waste {
     fn add(&mut self, now: Time, round: &Round) {
         let part = if self.held == 0.0 { 1.0 } else { (round.time / account::HELD_MEMORY).min(1.0) };
         self.held += (round.rate - self.held) * part;
+        let time = round.time * self.vain;
         let cost = match self.is_known(now) {
             // A device that wavers does more than usual in some rounds: that is no gain, but what
             // it did less in others.
             true => 1.0 - round.rate / self.open.max(1e-9),
             false => {
-                self.assumed += round.time;
+                self.assumed += time;
                 account::UNKNOWN
             }
         };
-        self.spent = (self.spent + cost * round.time).max(0.0);
+        self.spent = (self.spent + cost * time).max(0.0);
     }
 
     fn forgive(&mut self, round: &Round) {

@@ -82,8 +82,9 @@ pub(crate) struct Round {
     pub standings: Standings,
     /// Since the last change of the window had its effect.
     pub flow: Stream,
-    /// A floor got less than all of itself in the last second, whatever it is held to.
-    pub missed: bool,
+    /// The part of itself that a floor lacked in the last second, whatever it is held to; the most
+    /// of them, 0 if none is missed.
+    pub missed: f64,
     /// Seconds since the round before, and what was completed per second in them, whether it was
     /// measured or not.
     pub time: f64,

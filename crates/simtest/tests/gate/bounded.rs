@@ -18,9 +18,13 @@ const FLOOR: u64 = 5_000;
 const SEEDS: std::ops::Range<u64> = 1..5;
 const SECONDS: u64 = 30;
 
+/// The processor is there for so many milliseconds on average, and away for so many.
+fn absent((every, length): (u64, u64)) -> Absence {
+    Absence { every: Span::from_millis(every), length: Span::from_millis(length) }
+}
+
 fn host(absence: Option<(u64, u64)>) -> DeviceSpec {
-    let absence =
-        absence.map(|(every, length)| Absence { every: Span::from_millis(every), length: Span::from_millis(length) });
+    let absence = absence.map(absent);
     let (turn, request) = (Span::from_micros(386), Span::from_nanos(6_600));
     DeviceSpec::of(Model::Host(Host { turn, request, absence, ..Host::default() }))
 }
@@ -142,6 +146,33 @@ fn a_floor_that_holds_takes_no_more_than_it_needs() {
             // 57 in flight, 5 250 of the owner's, are 74 800.
             assert!(all >= 72_000.0, "seed {seed}: {all:.0} in all");
             assert!(owner <= 1.05 * FLOOR as f64, "seed {seed}: {owner:.0} for a floor of {FLOOR}: {seconds:?}");
+        });
+    }
+}
+
+/// An owner behind a client that takes its time, on a device whose seconds differ by a little: the
+/// floor is had to within chance, so what it costs is not in vain, though it is missed by a
+/// hundredth in some seconds. Not held back, the others leave it a quarter.
+#[test]
+fn a_floor_that_is_nearly_held_is_not_given_up() {
+    for (absence, least, all_least) in [(None, 98, 52_000.0), (Some((20, 2)), 90, 25_000.0)] {
+        for_seeds(SEEDS, |seed| {
+            let device = DeviceSpec::of(Model::Host(Host {
+                turn: Span::from_micros(158),
+                request: Span::from_nanos(10_500),
+                absence: absence.map(absent),
+                ..Host::default()
+            }));
+            let mut scene = scene(device, thinking(4, 100, 400), SECONDS, seed);
+            let (with, without, guarded) = with_and_without(&mut scene, FLOOR, 0);
+            let (seconds, mean) =
+                (guarded.tracks[0].per_second(scene.until), guarded.tracks[0].rate(second(2), scene.until));
+            println!("{absence:?}, seed {seed}: {with:.0} of {without:.0}; owner {mean:.0} {seconds:?}");
+            let worst = seconds[2..].iter().min().unwrap();
+            assert!(*worst >= FLOOR * least / 100, "{absence:?}, seed {seed}: {seconds:?}");
+            assert!(mean >= 0.99 * FLOOR as f64, "{absence:?}, seed {seed}: {mean:.0} on average");
+            // 20 in flight leave it 550 us a request: 54 600 of all.
+            assert!(with >= all_least, "{absence:?}, seed {seed}: {with:.0} in all");
         });
     }
 }
