@@ -15,6 +15,7 @@ use crate::cloud_volume::{CloudVolume, Throttled};
 use crate::control_group::{Budgets, ControlGroup};
 use crate::device::{DeviceError, Model};
 use crate::disk::Disk;
+use crate::host_adapters::{Adapters, HostAdapters};
 use crate::link::{Link, Wires};
 use crate::parallel_servers::Servers;
 use crate::raid::{Group, Level, Raid};
@@ -35,6 +36,8 @@ pub struct Array {
 /// What stands before something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayStage {
+    /// Adapters of hosts, with queues of a bounded length.
+    HostAdapters(HostAdapters),
     /// A way for data, with a bandwidth.
     Link(Link),
     /// Processors that every request costs some time.
@@ -55,6 +58,7 @@ impl ArrayStage {
     /// Its kind, as plans call it.
     pub const fn name(&self) -> &'static str {
         match self {
+            ArrayStage::HostAdapters(_) => "hba",
             ArrayStage::Link(_) => "link",
             ArrayStage::Controller(_) => "controller",
             ArrayStage::WriteLog(_) => "write-log",
@@ -67,6 +71,7 @@ impl ArrayStage {
 
     fn check(&self) -> Result<(), DeviceError> {
         match self {
+            ArrayStage::HostAdapters(adapters) => adapters.check(),
             ArrayStage::Link(link) => link.check(),
             ArrayStage::Controller(controller) => controller.check(),
             ArrayStage::WriteLog(log) => log.check(),
@@ -123,6 +128,7 @@ fn build(stages: &[ArrayStage], media: &Model, size: Bytes, seed: u64) -> Box<dy
     }
     let below = build(rest, media, size, seed);
     match first.clone() {
+        ArrayStage::HostAdapters(adapters) => Box::new(Adapters::new(adapters, below)),
         ArrayStage::Link(link) => Box::new(Wires::new(&link, below)),
         ArrayStage::Controller(controller) => {
             Box::new(Before::new(Servers::that(controller.cores, controller.work(), controller.reads_first), below))

@@ -18,7 +18,7 @@
 
 mod path;
 
-use crate::array::Array;
+use crate::array::{Array, ArrayStage};
 use block::{Bytes, OpKind};
 use path::Station;
 
@@ -77,6 +77,10 @@ impl Array {
     /// What these flows get together. `credit` is whether stages with credit for bursts have some
     /// left.
     pub fn means(&self, flows: &[Flow], credit: bool) -> Means {
+        let most = self.outstanding();
+        let flows: Vec<Flow> =
+            flows.iter().map(|flow| Flow { outstanding: flow.outstanding.min(most), ..*flow }).collect();
+        let flows = flows.as_slice();
         let (stations, fixed) = path::stations(self, flows, credit);
         let settle = |at: Option<usize>, longer: f64| settle(&stations, &fixed, flows, at, longer);
         let rates = settle(None, 0.0);
@@ -101,6 +105,17 @@ impl Array {
         };
         let used = stations.iter().map(|station| (station.name.clone(), station.used(&rates))).collect();
         Means { flows: (0..flows.len()).map(mean).collect(), used }
+    }
+}
+
+impl Array {
+    /// How many requests its hosts' adapters let be outstanding, each flow having all of them.
+    fn outstanding(&self) -> f64 {
+        let most = |stage: &ArrayStage| match stage {
+            ArrayStage::HostAdapters(adapters) => adapters.outstanding() as f64,
+            _ => f64::INFINITY,
+        };
+        self.stages.iter().map(most).fold(f64::INFINITY, f64::min)
     }
 }
 

@@ -317,7 +317,7 @@ impl Group {
         let member = &mut self.members[part.member];
         member.load += 1;
         let Part { kind, at, len, fua, .. } = part;
-        member.medium.arrive(now, Job { slot: own, kind, at, len, fua });
+        member.medium.arrive(now, Job { slot: own, kind, at, len, fua, lun: 0 });
         let next = instant(&*member.medium);
         let before = std::mem::replace(&mut self.nexts[part.member], next);
         self.soonest = match next > before && before == self.soonest {

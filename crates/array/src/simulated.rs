@@ -31,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) len: u64,
     /// Force unit access.
     pub(crate) fua: bool,
+    /// Which of the device's LUNs it is of, from 0.
+    pub(crate) lun: u16,
 }
 
 /// The part of a device that takes time.
@@ -250,8 +252,9 @@ impl<M: Medium> Target for Simulated<M> {
         match fault {
             Some(fault) => self.finish(slot, now, Err(fault)),
             None => {
-                let at = at + self.places.of(object) * self.size.0;
-                self.medium.arrive(now, Job { slot, kind, at, len, fua });
+                let lun = self.places.of(object);
+                let at = at + lun * self.size.0;
+                self.medium.arrive(now, Job { slot, kind, at, len, fua, lun: lun as u16 });
             }
         }
         Submitted::Taken(Ticket(u64::from(ticket) << 32 | u64::from(slot)))

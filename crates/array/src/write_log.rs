@@ -200,7 +200,7 @@ impl Halves {
             let Some((at, len)) = flush.left.pop_front() else { break };
             flush.under_way += 1;
             let slot = self.under.insert(None) as u32;
-            self.below.arrive(now, Job { slot, kind: OpKind::Write, at, len, fua: false });
+            self.below.arrive(now, Job { slot, kind: OpKind::Write, at, len, fua: false, lun: 0 });
         }
         if flush.under_way == 0 {
             self.flushing = None;

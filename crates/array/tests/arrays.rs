@@ -4,8 +4,8 @@
 mod load;
 
 use array::{
-    Array, ArrayStage, ControlGroup, Controller, DeviceError, DeviceSpec, Disk, Level, Link, Model, ParallelServers,
-    Raid, ReadCache, WriteLog,
+    Array, ArrayStage, ControlGroup, Controller, DeviceError, DeviceSpec, Disk, Flow, HostAdapters, Level, Link, Model,
+    ParallelServers, Raid, ReadCache, WriteLog,
 };
 use block::{Bytes, ObjectId, OpKind, Span, Submitted, Time, Wakeup};
 use load::{Ask, closed_loop, request, scattered};
@@ -276,6 +276,50 @@ fn objects_lie_one_behind_the_other() {
     assert!(mean(2) > turn, "two places: {} ns a read", mean(2));
 }
 
+/// Storage that answers each request in a millisecond, whatever comes: what an adapter lets be
+/// outstanding is all that a second has, by Little's law, and means say the same.
+#[test]
+fn an_adapter_keeps_so_many_outstanding() {
+    let each = Span::from_millis(1);
+    let servers = ParallelServers { servers: 1000, service: each, size_unit: None, flush: each, trim: each };
+    let held = |queue, adapter| {
+        let adapters = HostAdapters { hosts: 2, luns: 2, queue, adapter };
+        array(vec![ArrayStage::HostAdapters(adapters)], Model::ParallelServers(servers.clone()))
+    };
+    let one_lun = |spec: &DeviceSpec| closed_loop(spec, 1, 64, second(2), |_| Ask::Read { at: 0, len: 4096 });
+    // 8 of one LUN, then 5 of the host's.
+    for (queue, adapter, most) in [(8, 100, 8), (8, 5, 5)] {
+        let ends = one_lun(&held(queue, adapter));
+        assert_eq!(ends.iter().filter(|c| c.end <= second(1)).count(), most * 1000, "{queue}, {adapter}");
+        // A request waits in the host for its turn among 64.
+        let waited = ends[ends.len() - 1].service.as_secs_f64();
+        assert!((waited - 64.0 / most as f64 * 1e-3).abs() < 1e-3, "{waited}");
+    }
+    // Four LUNs of two hosts: 8 of each, or 12 of each host; means have them as one flow.
+    for (queue, adapter, most) in [(8, 100, 32.0), (8, 12, 24.0)] {
+        let spec = DeviceSpec { luns: 4, ..held(queue, adapter) };
+        let mut device = spec.build(1).expect("an array");
+        for tag in 0..256 {
+            let ask = request(tag, Time::ZERO, Ask::Read { at: 0, len: 4096 });
+            let ask = block::Request { object: ObjectId(tag as u32 % 4), ..ask };
+            let Submitted::Taken(_) = device.submit(Time::ZERO, ask) else { panic!("full") };
+        }
+        let (mut rounds, mut done) = (Vec::new(), Vec::new());
+        while let Wakeup::At(at) = device.next_wakeup() {
+            device.poll(at, &mut done);
+            rounds.push(done.len() as f64);
+            done.clear();
+        }
+        // All that is outstanding ends together, and as much follows.
+        assert!(rounds[0] == most && rounds.iter().sum::<f64>() == 256.0, "{rounds:?}");
+        let Model::Array(model) = spec.model else { unreachable!() };
+        let flow =
+            Flow { kind: OpKind::Read, len: Bytes(4096), rate: f64::INFINITY, outstanding: 256.0, spread: None };
+        let means = model.means(&[flow], false);
+        assert!((means.flows[0].rate - most * 1000.0).abs() < 1.0, "{means:?}");
+    }
+}
+
 /// 2000 reads a second by slices of a tenth of a second: what a slice allows goes at the servers'
 /// speed, in 25 ms, and for the other 75 nothing does; means do not know of slices.
 #[test]
@@ -302,6 +346,10 @@ fn arrays_that_cannot_be_are_refused_in_one_line() {
         (
             ArrayStage::Controller(Controller { cores: 0, ..Controller::default() }),
             "controller: cores must be at least 1",
+        ),
+        (
+            ArrayStage::HostAdapters(HostAdapters { queue: 0, ..HostAdapters::default() }),
+            "hba: queue must be at least 1",
         ),
         (
             ArrayStage::ControlGroup(ControlGroup { writes: 0, ..ControlGroup::default() }),

@@ -168,6 +168,8 @@ impl Path {
 
     fn stage(&mut self, stage: &ArrayStage) {
         match stage {
+            // What is outstanding is bounded where the flows are (`Array::means`).
+            ArrayStage::HostAdapters(_) => {}
             ArrayStage::Link(link) => self.link(link),
             ArrayStage::Controller(controller) => {
                 let unit = controller.size_unit;

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use array::{
-    Array, ArrayStage, CachePolicy, Change, CloudVolume, ControlGroup, Controller, DeviceSpec, Disk, Flash, Host,
+    Array, ArrayStage, CachePolicy, Change, CloudVolume, ControlGroup, Controller, DeviceSpec, Disk, Flash, Host, HostAdapters,
     Level, Link, Model, ParallelServers, Pause, Raid, ReadCache, WriteLog,
 };
 use block::{Bytes, ObjectId, Span, Target, Time};
@@ -154,6 +154,14 @@ fn stage(said: &Device) -> Result<ArrayStage> {
             set_time(said, "latency", &mut link.latency);
             set_count(said, "flows", &mut link.flows);
             ArrayStage::Link(link)
+        }
+        "hba" => {
+            let mut adapters = HostAdapters::default();
+            set_count(said, "hosts", &mut adapters.hosts);
+            set_count(said, "luns", &mut adapters.luns);
+            set_count(said, "queue", &mut adapters.queue);
+            set_count(said, "adapter", &mut adapters.adapter);
+            ArrayStage::HostAdapters(adapters)
         }
         "controller" => {
             let mut controller = Controller { size_unit: said.figure("size_unit").map(size), ..Controller::default() };
@@ -412,6 +420,7 @@ mod tests {
                 ],
             ),
             ("credits", "", &["iops = 7", "bytes = 7", "io_unit = 7", "latency = \"9us\"", "jitter = \"9us\""]),
+            ("hba", "", &["hosts = 7", "luns = 7", "queue = 7", "adapter = 7"]),
             ("control-group", "", &["reads = 7", "writes = 7", "slice = \"9us\""]),
             ("raid", "level = \"5\"\nmembers = 3", &["unit = 512"]),
         ];

@@ -14,7 +14,7 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// `parallel-servers`, `disk`, `flash`, `cloud-volume`, `host` or `array`; of a stage also
-    /// `link`, `controller`, `write-log`, `cache`, `credits`, `control-group` or `raid`.
+    /// `hba`, `link`, `controller`, `write-log`, `cache`, `credits`, `control-group` or `raid`.
     pub kind: &'static str,
     /// What it is, in words, if that is said.
     pub about: Option<String>,
@@ -95,7 +95,7 @@ const SERVES: [Key; 2] = [key("flush", Form::TimeOrNone), key("trim", Form::Time
 const WHOLE: [Key; 3] =
     [key("queue_limit", Form::Count(PLACES_MAX)), key("members", Form::Count(MEMBERS_MAX)), key("stripe", Form::Size)];
 /// What serves nothing itself but hands on what it is given.
-const HANDS_ON: [&str; 6] = ["array", "link", "write-log", "cache", "control-group", "raid"];
+const HANDS_ON: [&str; 7] = ["array", "hba", "link", "write-log", "cache", "control-group", "raid"];
 
 const KINDS: [(&str, &[Key]); 6] = [
     (
@@ -159,7 +159,7 @@ const KINDS: [(&str, &[Key]); 6] = [
 ];
 
 /// What stands before media in an array. Bandwidths are bytes a second.
-const STAGES: [(&str, &[Key]); 7] = [
+const STAGES: [(&str, &[Key]); 8] = [
     (
         "link",
         &[
@@ -205,6 +205,15 @@ const STAGES: [(&str, &[Key]); 7] = [
         ],
     ),
     ("credits", KINDS[3].1),
+    (
+        "hba",
+        &[
+            key("hosts", Form::Count(PLACES_MAX)),
+            key("luns", Form::Count(PLACES_MAX)),
+            key("queue", Form::Count(PLACES_MAX)),
+            key("adapter", Form::Count(PLACES_MAX)),
+        ],
+    ),
     (
         "control-group",
         &[key("reads", Form::Count(RATE_MAX)), key("writes", Form::Count(RATE_MAX)), key("slice", Form::Time)],

@@ -1,0 +1,171 @@
+//! Adapters of hosts (HBAs), which keep a bounded number of requests outstanding: so many of each
+//! LUN, and so many of all LUNs of a host. What is above waits in the host, first come first
+//! served.
+//!
+//! ```text
+//!   request ──► [queue of its LUN] ──► [adapter of its host] ──► what follows
+//!                 at most `queue`         at most `adapter`
+//! ```
+//! With N outstanding and a response time of R behind it, at most `N / R` requests a second go
+//! (Little's law): a host with 32 outstanding of storage that answers in 1 ms does 32 000 a second,
+//! however many its applications ask for.
+
+use std::collections::VecDeque;
+
+use block::Time;
+
+use crate::device::{DeviceError, none_zero};
+use crate::simulated::{Job, Medium, withdraw};
+use crate::stage::Below;
+
+/// The adapters of all hosts, alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostAdapters {
+    /// How many hosts there are.
+    pub hosts: u32,
+    /// How many LUNs each has: the first so many that are asked of are the first host's, and so on,
+    /// and from the last on again the first's.
+    pub luns: u32,
+    /// Requests outstanding of a LUN at most.
+    pub queue: u32,
+    /// Requests outstanding of all LUNs of a host at most.
+    pub adapter: u32,
+}
+
+impl HostAdapters {
+    /// Requests outstanding of all hosts at most.
+    pub fn outstanding(&self) -> u64 {
+        let lun = u64::from(self.queue) * u64::from(self.luns);
+        u64::from(self.hosts) * lun.min(self.adapter.into())
+    }
+
+    pub(crate) fn check(&self) -> Result<(), DeviceError> {
+        let &HostAdapters { hosts, luns, queue, adapter } = self;
+        let fields = [("hosts", hosts), ("luns", luns), ("queue", queue), ("adapter", adapter)];
+        none_zero("hba", &fields.map(|(name, count)| (name, count.into())))
+    }
+}
+
+impl Default for HostAdapters {
+    /// One host with one LUN: 32 outstanding of it, the usual figure of drivers, and 2048 of all.
+    fn default() -> HostAdapters {
+        HostAdapters { hosts: 1, luns: 1, queue: 32, adapter: 2048 }
+    }
+}
+
+/// The adapters at work.
+#[derive(Debug)]
+pub(crate) struct Adapters {
+    spec: HostAdapters,
+    luns: Vec<Queue>,
+    hosts: Vec<Queue>,
+    below: Below,
+    /// By slot: its LUN while it is here or below.
+    of: Vec<u16>,
+}
+
+/// What is outstanding, and what waits for that to become less.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    outstanding: u32,
+    waiting: VecDeque<Job>,
+}
+
+impl Adapters {
+    pub(crate) fn new(spec: HostAdapters, below: Box<dyn Medium>) -> Adapters {
+        let hosts = vec![Queue::default(); spec.hosts as usize];
+        Adapters { spec, luns: Vec::new(), hosts, below: Below::new(below), of: Vec::new() }
+    }
+
+    fn host_of(&self, lun: u16) -> usize {
+        (u32::from(lun) / self.spec.luns % self.spec.hosts) as usize
+    }
+
+    /// A request is among those outstanding of its LUN: the adapter takes it, or it waits there.
+    fn enter(&mut self, now: Time, job: Job) {
+        let host = self.host_of(job.lun);
+        let host = &mut self.hosts[host];
+        if host.outstanding < self.spec.adapter {
+            host.outstanding += 1;
+            self.below.arrive(now, job);
+        } else {
+            host.waiting.push_back(job);
+        }
+    }
+
+    /// One of the LUN's left its queue: the next comes in.
+    fn leave_lun(&mut self, now: Time, lun: u16) {
+        let queue = &mut self.luns[usize::from(lun)];
+        match queue.waiting.pop_front() {
+            Some(next) => self.enter(now, next),
+            None => queue.outstanding -= 1,
+        }
+    }
+
+    /// One that was below has ended.
+    fn ended(&mut self, now: Time, slot: u32) {
+        let lun = self.of[slot as usize];
+        let host = self.host_of(lun);
+        let host = &mut self.hosts[host];
+        match host.waiting.pop_front() {
+            Some(next) => self.below.arrive(now, next),
+            None => host.outstanding -= 1,
+        }
+        self.leave_lun(now, lun);
+    }
+}
+
+impl Medium for Adapters {
+    fn arrive(&mut self, now: Time, job: Job) {
+        let (slot, lun) = (job.slot as usize, usize::from(job.lun));
+        if self.of.len() <= slot {
+            self.of.resize(slot + 1, 0);
+        }
+        if self.luns.len() <= lun {
+            self.luns.resize(lun + 1, Queue::default());
+        }
+        self.of[slot] = job.lun;
+        let queue = &mut self.luns[lun];
+        if queue.outstanding < self.spec.queue {
+            queue.outstanding += 1;
+            self.enter(now, job);
+        } else {
+            queue.waiting.push_back(job);
+        }
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.below.next_event()
+    }
+
+    fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
+        let before = ended.len();
+        if self.below.is_due(now) {
+            self.below.step(now, ended);
+        }
+        for index in before..ended.len() {
+            self.ended(now, ended[index]);
+        }
+    }
+
+    fn withdraw(&mut self, now: Time, slot: u32) -> bool {
+        let lun = self.of[slot as usize];
+        let host = self.host_of(lun);
+        if withdraw(&mut self.luns[usize::from(lun)].waiting, slot) {
+            return true;
+        }
+        if withdraw(&mut self.hosts[host].waiting, slot) {
+            self.leave_lun(now, lun);
+            return true;
+        }
+        let is_gone = self.below.withdraw(now, slot);
+        if is_gone {
+            self.ended(now, slot);
+        }
+        is_gone
+    }
+
+    fn scale(&mut self, now: Time, percent: u32) {
+        self.below.scale(now, percent);
+    }
+}
