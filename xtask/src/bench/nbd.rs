@@ -8,6 +8,7 @@
 //! median of the ratios of neighbouring runs. The disk itself runs the same load beside them,
 //! without any server.
 
+mod bare;
 mod crowd;
 mod hostile;
 
@@ -289,6 +290,9 @@ impl Nbd {
             }
             let (text, (met, missed)) = row.report(["seawall", game.rival], &runs);
             print!("{text}");
+            if row.load.depth == 1 {
+                println!("{}", bare::line()?);
+            }
             counts.0 += met;
             counts.1 += missed;
         }

@@ -1,0 +1,47 @@
+//! A request at depth 1 with nothing in it: one thread asks over a Unix socket, another one answers,
+//! and each sleeps until the other has spoken. No server that sleeps between requests takes less.
+
+use crate::step::Watch;
+use anyhow::{Context as _, Result, anyhow};
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+
+/// Requests and replies of NBD with 4 KiB of data, in bytes.
+const REQUEST: usize = 28;
+const REPLY: usize = 16 + 4096;
+/// How many are asked: about a second.
+const ROUNDS: u32 = 20_000;
+
+/// Asks and answers, and says how long a round took and how much of a processor the answering
+/// thread.
+///
+/// # Errors
+/// No socket, or the kernel does not tell a thread's processor time.
+pub(super) fn line() -> Result<String> {
+    let (mut asking, mut answering) = UnixStream::pair().context("a pair of sockets")?;
+    let answers = std::thread::spawn(move || -> Result<f64> {
+        let (mut request, reply) = ([0; REQUEST], [0; REPLY]);
+        for _ in 0..ROUNDS {
+            answering.read_exact(&mut request)?;
+            answering.write_all(&reply)?;
+        }
+        thread_cpu_us()
+    });
+    let watch = Watch::start();
+    let mut reply = [0; REPLY];
+    for _ in 0..ROUNDS {
+        asking.write_all(&[0; REQUEST])?;
+        asking.read_exact(&mut reply)?;
+    }
+    let round = 1e6 * watch.elapsed().as_secs_f64() / f64::from(ROUNDS);
+    let cpu = answers.join().map_err(|_| anyhow!("the answering thread ended early"))?? / f64::from(ROUNDS);
+    Ok(format!("    two threads and a socket, nothing else: {round:.1} µs a round, CPU {cpu:.1} µs to answer"))
+}
+
+/// Microseconds that this thread was on a processor.
+fn thread_cpu_us() -> Result<f64> {
+    let file = "/proc/thread-self/schedstat";
+    let text = std::fs::read_to_string(file).context(file)?;
+    let ns: f64 = text.split(' ').next().unwrap_or_default().parse().context(file)?;
+    Ok(ns / 1e3)
+}
