@@ -28,6 +28,8 @@ pub(crate) struct Flight {
     waits: bool,
     /// It has asked to be told when there is room.
     polls: bool,
+    /// It was told.
+    room: bool,
     /// The list of addresses of a send in many parts.
     gather: Option<Box<Gather>>,
 }
@@ -44,7 +46,7 @@ pub(crate) enum Next {
 impl Flight {
     #[inline]
     pub(crate) fn new(queue: Rc<Queue>, token: u64, job: Job) -> Flight {
-        Flight { queue, token, job, moved: 0, cancelled: false, waits: false, polls: false, gather: None }
+        Flight { queue, token, job, moved: 0, cancelled: false, waits: false, polls: false, room: false, gather: None }
     }
 
     /// Marks all its buffers as the kernel's. If one has no memory nothing is marked.
@@ -116,10 +118,12 @@ impl Flight {
                 // for may have to be copied meanwhile: so here we wait for room, and say anew where
                 // the bytes are.
                 let stays = gather.stands;
-                if stays && std::mem::take(&mut self.waits) {
+                if stays && self.waits && !std::mem::take(&mut self.room) {
                     self.polls = true;
                     return Ok(Operation::PollOut { file });
                 }
+                // Whoever rests knows of messages that it handed over, and not when they are tried
+                // again: from then on their end is told.
                 let attempt = !self.waits;
                 match gather.one() {
                     Some(memory) => Operation::Send { file, memory, attempt, stays },
@@ -141,6 +145,7 @@ impl Flight {
             return self.refused(result);
         }
         if polled {
+            self.room = true;
             return if self.cancelled { Next::End(Err(Failure::Canceled)) } else { Next::Again };
         }
         let moved = result as u32;

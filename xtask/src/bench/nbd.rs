@@ -115,7 +115,7 @@ const MATCHES: [Match; 5] = [
             Row {
                 name: "1 MiB read, depth 8",
                 load: load("read", "1m", 8),
-                bounds: bounds([Bound::most(Figure::Cpu, 0.8)]),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.8), Bound::least(Figure::Iops, 1.0)]),
             },
         ],
     },
@@ -150,12 +150,12 @@ const MATCHES: [Match; 5] = [
             Row {
                 name: "1 MiB read, depth 8",
                 load: load("read", "1m", 8),
-                bounds: bounds([Bound::most(Figure::Cpu, 0.5)]),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.5), Bound::least(Figure::Iops, 1.0).or_disk()]),
             },
             Row {
                 name: "1 MiB write, depth 8",
                 load: load("write", "1m", 8),
-                bounds: bounds([Bound::most(Figure::Cpu, 0.5)]),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.5), Bound::least(Figure::Iops, 1.0).or_disk()]),
             },
         ],
     },
@@ -193,7 +193,7 @@ const MATCHES: [Match; 5] = [
             Row {
                 name: "1 MiB read, depth 8",
                 load: load("read", "1m", 8),
-                bounds: bounds([Bound::most(Figure::Cpu, 0.65)]),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.65), Bound::least(Figure::Iops, 1.0)]),
             },
         ],
     },

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
 use crate::backends::{reap, run, settings};
-use block::{Buf, Driver};
+use block::{Buf, Driver, Span};
 use uring::{Choice, Errno, Failure, FileId, Io, IoSettings, Job, Message, Port, TaskWork};
 
 const LEAST: u32 = 64 << 10;
@@ -103,6 +103,33 @@ fn what_a_buffer_stands_for_arrives() {
             give(io, done.message);
             io.close(socket);
             assert!(reader.join().unwrap() == framed(&bytes(1, at as usize + 1, len as usize - 2)), "{len} from {at}");
+        }
+        io.close(id);
+    });
+}
+
+/// Who rests until a peer says something hears of the end of a send that had to be tried again,
+/// though its last part went at once: with nothing else to come it would sleep to its time-out.
+#[test]
+fn the_end_of_a_send_in_rounds_ends_a_rest() {
+    on_rings(|io, port| {
+        let id = io.register(file(3));
+        for _ in 0..8 {
+            let buf = view(io, port, id, 0, 1 << 20);
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let socket = io.register(ours);
+            let reader = std::thread::spawn(move || theirs.read_exact(&mut vec![0; (1 << 20) + 8]).unwrap());
+            port.push(0, Job::Send { socket, message: message(buf) }).unwrap();
+            let until = io.now() + Span::from_secs(100);
+            let mut ended = Vec::new();
+            while ended.is_empty() {
+                let now = io.rest(Some(until));
+                port.reap(&mut ended);
+                assert!(now < until, "it slept through the end");
+            }
+            reader.join().unwrap();
+            give(io, ended.pop().unwrap().message);
+            io.close(socket);
         }
         io.close(id);
     });
