@@ -7,11 +7,12 @@
 //!   log writer: all commits that wait, in one write behind the last (group commit) ◄─────────────┘
 //!   page writer: changed pages to their places, so many outstanding; when too many wait, transactions wait to begin
 //! ```
-//! No SQL and no rows: what a transaction asks of storage is its [`Demand`](crate::Demand), and
-//! which transaction is next is drawn as real users draw it. What it cannot say: locks between
-//! users, and a buffer cache that knows favourites.
+//! No SQL and no rows: what a transaction asks of storage is its [`Demand`], behind buffers whose
+//! misses are known before ([`Asks`]), and which transaction is next is drawn as real users draw
+//! it. What it cannot say: locks between users.
 
 use crate::chance::Chance;
+use crate::demand::{Asks, Demand};
 use crate::ledger::{Done, Ledger};
 use crate::mix::TransactionMix;
 use crate::session::{Counts, Waits};
@@ -33,9 +34,8 @@ pub struct Shop {
     pub host: Span,
     /// How many of them there are.
     pub processors: u32,
-    /// The part of pages that the buffer cache lacks, from 0 to 1: with no favourites what of the
-    /// database it does not hold.
-    pub missing: f64,
+    /// What they ask of storage: pages that the buffer cache lacks, and commits.
+    pub asks: Asks,
     /// Bytes of the database; what follows it is the log.
     pub database: Bytes,
     /// Bytes of a page.
@@ -53,6 +53,11 @@ impl Shop {
     pub const RECORD: Bytes = Bytes::kib(4);
     /// The longest write of the log.
     const GROUP_MOST: u64 = 1 << 20;
+
+    /// What a transaction asks of storage on average.
+    pub fn demand(&self) -> Demand {
+        self.asks.mean(&self.mix)
+    }
 
     /// Bytes that it takes of the target.
     pub fn size(&self) -> Bytes {
@@ -180,9 +185,8 @@ impl<T: Target> Shopping<T> {
         }
         let user = &mut self.users[number as usize];
         user.what = self.shop.mix.draw(&mut user.chance);
-        let demand = user.what.demand();
-        let reads = demand.pages * self.shop.missing;
-        user.reads = reads as u32 + u32::from(user.chance.part() < reads.fract());
+        let demand = self.shop.asks.of(user.what);
+        user.reads = demand.pages as u32 + u32::from(user.chance.part() < demand.pages.fract());
         user.commits = demand.commits as u32;
         self.waiting.push_back(number);
         self.work(now);
@@ -230,7 +234,7 @@ impl<T: Target> Shopping<T> {
             failure: None,
         });
         let thinks = Shopping::<T>::drawn(&mut user.chance, self.shop.think);
-        self.changed += what.demand().changed * self.shop.missing;
+        self.changed += self.shop.asks.of(what).changed;
         self.note(now + thinks, Due::Thought(number));
         self.write_pages(now);
     }
