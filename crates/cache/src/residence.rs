@@ -12,9 +12,11 @@
 //!   × time) - 1) / rate`, so that `1 - exp(-rate × time)` of its visits find it (Che, Tung, Wang
 //!   2002).
 //! - **Clock**: a hand takes one from each page's count as it passes, and evicts where there is
-//!   nothing to take; the time is that of the hand's way round. A touch adds one, up to a most
-//!   (PostgreSQL: 5). The count is a chain of births and deaths: from `c` to `c - 1` it takes
-//!   `h(c) = time + rate × time × Σ h(j)`, the sum over what one visit adds.
+//!   nothing to take; the time is that of the hand's way round, and a page comes in right behind it.
+//!   A touch adds one, up to a most (PostgreSQL: 5). With `p(n)` the chance of `n` visits in a way
+//!   round (Poisson), from count `c` to the one below it takes `h(c)` passes, `p(0) h(c) = 1 + Σ
+//!   p(n) Σ h(j)`, the inner sum over `c < j < min(c + n × touches, most)`; a life is the sum of all
+//!   `h` up to what the first visit counts.
 //!
 //! A second level of the least recently used (the page cache of a host) sees only what misses the
 //! first: it finds what comes again within its own time, and nothing comes again before its life
@@ -108,7 +110,7 @@ impl Residence {
                 // Between whole touches what lies between their lives.
                 let touches = class.touches.max(1.0);
                 let [less, more] = [touches.floor(), touches.ceil()].map(|touches| clock(rate, time, touches, most));
-                less + (more - less) * touches.fract()
+                if less.is_infinite() { less } else { less + (more - less) * touches.fract() }
             }
         }
     }
@@ -138,15 +140,30 @@ impl Residence {
     }
 }
 
-/// The life of a page by its clock: from what its first visit counts down to nothing.
+/// With so many visits in a way round the chance of none of them is no number any more.
+const VISITS_MOST: f64 = 700.0;
+
+/// The life of a page by its clock, from its first visit on.
 fn clock(rate: f64, time: f64, touches: f64, most: u8) -> f64 {
     let (most, touches) = (usize::from(most), touches as usize);
-    let mut down = vec![time; most + 1];
-    for count in (0..most).rev() {
-        let upto = (count + touches).min(most);
-        down[count] = time + rate * time * down[count + 1..=upto].iter().sum::<f64>();
+    let visits = rate * time;
+    if visits > VISITS_MOST {
+        return f64::INFINITY;
     }
-    down[..=touches.min(most)].iter().sum()
+    // The chance of each number of visits that matters; of all more together in the last one.
+    let mut chance = vec![(-visits).exp()];
+    (1..most).for_each(|number| chance.push(chance[number - 1] * visits / number as f64));
+    chance.push((1.0 - chance.iter().sum::<f64>()).max(0.0));
+    // Passes from each count to the one below it, from the most down.
+    let mut down = vec![1.0; most + 1];
+    for count in (0..most).rev() {
+        let again = |(number, chance): (usize, &f64)| {
+            let then = (count + number * touches).min(most);
+            chance * down[count + 1..then].iter().sum::<f64>()
+        };
+        down[count] = (1.0 + chance.iter().enumerate().skip(1).map(again).sum::<f64>()) / chance[0];
+    }
+    time * down[..=touches.min(most)].iter().sum::<f64>()
 }
 
 impl SecondResidence {

@@ -4,36 +4,39 @@
 //! ```text
 //!   one run ─┬► pages of each table and index ──► Buffered: what is missing, by law ──┐
 //!            ├► pages read, pages fetched ──────► over the law's                      ├► Shop + storage ──► played with the other's buffers
-//!            ├► processor time, time in reads                                         │                                 │
-//!            └► commit time: so that this run's rate comes out ───────────────────────┘                 the other run's rate, which no number saw
+//!            ├► time in reads, time at commits                                        │                                 │
+//!            └► time at the host: so that this run's rate comes out ──────────────────┘                 the other run's rate, which no number saw
 //! ```
 //! Which pages are missing follows from sizes, visits and buffers ([`Buffered`]); of the run only
 //! one factor over that is fitted, and one over the page cache's part where its memory was limited
 //! and the reads of the server's processes were seen. The storage has times and no queue: it is
-//! what the database saw at that load.
+//! what the database saw at that load. So is the host's time: what was neither a wait for pages nor
+//! for the log, with the way to and fro of statements and what other programs had of the processors.
 
 use crate::buffers::Buffered;
 use crate::comparison::{Basis, Column, Comparison, Fitted, Given, Line, Row, Target};
 use crate::order_entry::play_shop;
 use crate::shop_run::{ShopRun, StoredRun};
 use array::{Array, ArrayStage, Controller, DeviceSpec, Model, ParallelServers};
-use block::{Bytes, Span};
+use block::Span;
 use oltp::{Figures, Shop, ShopPages};
 
 /// Requests that the storage takes at once: more than there are.
 const AT_ONCE: u32 = 1 << 14;
 /// Virtual seconds: before it is measured, and measured.
 const PLAYED: [Span; 2] = [Span::from_secs(2), Span::from_secs(10)];
-/// Steps of the search for the commit's time, and the longest that it may be in seconds.
-const HALVES: usize = 16;
-const COMMIT_MOST: f64 = 1.0;
+/// Steps towards the times of the host and of the log, and how far one may go.
+const STEPS: usize = 12;
+const STEP_MOST: f64 = 4.0;
+/// The least time of either, in seconds.
+const LEAST: f64 = 1e-7;
 /// Below this part of pages read that came from below the page cache, they say nothing of a device.
 const FETCHED_LEAST: f64 = 0.02;
 
 /// Numbers fitted to one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShopCalibration {
-    /// Seconds of processors for a transaction.
+    /// Seconds of a processor of the host for a transaction.
     pub host: f64,
     /// Pages read over those that the buffers lack by law.
     pub over: f64,
@@ -60,6 +63,8 @@ pub struct PlayedShop {
     pub reads: f64,
     /// Those from below the page cache.
     pub fetched: Option<f64>,
+    /// Seconds that it waited for the log.
+    pub committing: f64,
 }
 
 impl ShopCalibration {
@@ -83,22 +88,23 @@ impl ShopCalibration {
         }
         let fetched = run.fetched.filter(|_| run.memory.is_some()).map(|fetched| fetched / run.reads);
         let fetched = fetched.filter(|part| *part > FETCHED_LEAST);
-        let fixed = ShopCalibration {
-            host: run.host,
+        let mut found = ShopCalibration {
+            host: run.at_host(),
             over: run.reads / by_law,
             fetched: fetched.map(|part| part / law.fetched()),
             read: run.reading / (run.reads * fetched.unwrap_or(1.0)),
-            commit: 0.0,
+            commit: run.committing,
             by: run.clone(),
         };
-        let (mut low, mut high) = (0.0, COMMIT_MOST);
-        for _ in 0..HALVES {
-            // Commits take microseconds or milliseconds: halves of the scale, not of the span.
-            let middle = if low == 0.0 { high / 8.0 } else { (low * high).sqrt() };
-            let slow = ShopCalibration { commit: middle, ..fixed.clone() }.play(run, seed).tps < run.tps;
-            *(if slow { &mut high } else { &mut low }) = middle;
+        // Each time by what of the played transaction is its part: both are nearly in proportion.
+        let towards = |is: f64, wanted: f64| (wanted / is.max(LEAST)).clamp(1.0 / STEP_MOST, STEP_MOST);
+        for _ in 0..STEPS {
+            let played = found.play(run, seed);
+            let rest = played.response - played.reads * found.read_of(&law) - played.committing;
+            found.host = (found.host * towards(rest, run.at_host())).max(LEAST);
+            found.commit = (found.commit * towards(played.committing, run.committing)).max(LEAST);
         }
-        Ok(ShopCalibration { commit: low, ..fixed })
+        Ok(found)
     }
 
     fn buffered(&self, run: &ShopRun) -> Buffered {
@@ -107,19 +113,17 @@ impl ShopCalibration {
 
     /// The part of pages read that come from below the page cache.
     fn fetched_part(&self, law: &Buffered) -> Option<f64> {
-        Some((self.fetched? * law.fetched()).min(1.0))
+        // More than all: what is read ahead.
+        Some(self.fetched? * law.fetched())
     }
 
-    /// The users of a run with these numbers. What other programs had of the processors is taken
-    /// from its time at them.
+    /// The users of a run with these numbers.
     fn shop(&self, run: &ShopRun, law: &Buffered) -> Shop {
-        let processors = f64::from(run.processors);
-        let left = (processors - run.others).max(0.1 * processors);
         Shop {
             users: run.users,
             mix: run.mix,
             think: run.think,
-            host: Span::from_secs_f64(self.host * processors / left),
+            host: Span::from_secs_f64(self.host),
             processors: run.processors,
             asks: law.asks().times(self.over),
             database: run.database,
@@ -155,7 +159,8 @@ impl ShopCalibration {
         let figures = Figures::of(&play_shop(&shop, target, seed, PLAYED), run.users);
         let reads = shop.demand().pages;
         let fetched = self.fetched_part(&law).map(|part| part * reads);
-        PlayedShop { tps: figures.avg_tps, response: figures.response.as_secs_f64(), reads, fetched }
+        let committing = figures.waits.committing.as_secs_f64() / figures.done.max(1) as f64;
+        PlayedShop { tps: figures.avg_tps, response: figures.response.as_secs_f64(), reads, fetched, committing }
     }
 
     /// The storage as a run saw it, as a file that `--array` takes. `from` says which run the
@@ -177,7 +182,7 @@ impl ShopCalibration {
         let number = |name: &str, value: String, to: &str| Fitted { name: name.into(), value, to: to.into() };
         let ms = |seconds: f64| format!("{:.3} ms", 1e3 * seconds);
         let mut all = vec![
-            number("processor time of a transaction", ms(self.host), "counted by the host"),
+            number("time of a transaction at a processor of the host", ms(self.host), "the rate of the run"),
             number(
                 "pages read, over those that buffers lack by law",
                 format!("{:.3}", self.over),
@@ -190,7 +195,7 @@ impl ShopCalibration {
         }));
         let read = if self.fetched.is_some() { "a page's read below the page cache" } else { "a page's read" };
         all.push(number(read, ms(self.read), "how often connections were found reading"));
-        all.push(number("a write of the log", ms(self.commit), "the rate of the run"));
+        all.push(number("a write of the log", ms(self.commit), "how often connections were found committing"));
         all
     }
 
@@ -255,7 +260,7 @@ pub fn calibrate_shop(
     ];
     if fitted.others + held_out.others > 0.0 {
         notes.push(format!(
-            "Other programs had {:.2} and {:.2} of {} processors; that is taken as given.",
+            "Other programs had {:.2} and {:.2} of {} processors; the first is in the host's time.",
             fitted.others, held_out.others, held_out.processors
         ));
     }
@@ -302,17 +307,18 @@ mod tests {
             others: 0.25,
             tps: 0.0,
             response: 0.0,
-            host,
             reads: 0.0,
             fetched: None,
             log: 1.0,
             reading: 0.0,
+            committing: 0.0,
         };
         let by = ShopCalibration { host, over, fetched: Some(fetched), read, commit, by: run.clone() };
         let played = by.play(&run, 7);
         (run.tps, run.response, run.reads, run.fetched) =
             (played.tps, played.response, played.reads, played.fetched);
         run.reading = run.fetched.unwrap() * read;
+        run.committing = played.committing;
         run
     }
 
@@ -323,7 +329,7 @@ mod tests {
         let (small, large) = (run(Bytes::mib(8), KNOWN), run(Bytes::mib(64), KNOWN));
         assert!(large.tps > 1.1 * small.tps && large.reads < 0.9 * small.reads, "{} and {}", small.tps, large.tps);
         let (found, comparison) = calibrate_shop([&small, &large], 0.05, 1).unwrap();
-        assert!((found.commit / KNOWN[4] - 1.0).abs() < 0.1, "{found:?}");
+        assert!((found.commit / KNOWN[4] - 1.0).abs() < 0.1 && (found.host / KNOWN[0] - 1.0).abs() < 0.1, "{found:?}");
         assert!((found.over - KNOWN[1]).abs() < 1e-9 && (found.read / KNOWN[3] - 1.0).abs() < 1e-9);
         assert!((found.fetched.unwrap() - KNOWN[2]).abs() < 1e-9);
         assert!(comparison.holds() && comparison.is_honest(), "{}", comparison.text());

@@ -49,8 +49,6 @@ pub struct ShopRun {
     pub tps: f64,
     /// Mean seconds of one.
     pub response: f64,
-    /// Seconds of processors for each, the driver's too.
-    pub host: f64,
     /// Pages that the database asked the system for, for each.
     pub reads: f64,
     /// Those of them that came from below the page cache, where that was seen.
@@ -59,6 +57,8 @@ pub struct ShopRun {
     pub log: f64,
     /// Seconds of each that were waits for pages.
     pub reading: f64,
+    /// Seconds of each that were waits for the log.
+    pub committing: f64,
 }
 
 impl ShopRun {
@@ -125,13 +125,18 @@ impl ShopRun {
             others: (busy - cores - database_cores).max(0.0),
             tps,
             response: needed("avg_resp", counted)? / 1e3,
-            host: (cores + database_cores) / tps,
             reads: stored.iter().map(|one| one.read).sum(),
             fetched: in_pages("database_fetched_bytes"),
             log: in_pages("wal_bytes").unwrap_or(0.0),
             reading: in_each(At::Reading).ok_or(counted)?,
+            committing: in_each(At::Committing).ok_or(counted)?,
             stored,
         })
+    }
+
+    /// Seconds of a transaction that were neither waits for pages nor for the log.
+    pub(crate) fn at_host(&self) -> f64 {
+        (self.response - self.reading - self.committing).max(0.0)
     }
 
     /// Its tables and indexes with their pages as they were.

@@ -73,6 +73,9 @@ struct User {
     begun: Time,
     reads: u32,
     commits: u32,
+    /// Since when its commit waits, and for how long those before did.
+    waits_since: Time,
+    committing: Span,
 }
 
 /// Something that falls due.
@@ -128,6 +131,8 @@ impl<T: Target> Shopping<T> {
             begun: start,
             reads: 0,
             commits: 0,
+            waits_since: start,
+            committing: Span::ZERO,
         };
         let mut shopping = Shopping {
             users: (0..shop.users).map(user).collect(),
@@ -188,6 +193,7 @@ impl<T: Target> Shopping<T> {
         let demand = self.shop.asks.of(user.what);
         user.reads = demand.pages as u32 + u32::from(user.chance.part() < demand.pages.fract());
         user.commits = demand.commits as u32;
+        user.committing = Span::ZERO;
         self.waiting.push_back(number);
         self.work(now);
     }
@@ -212,6 +218,7 @@ impl<T: Target> Shopping<T> {
             self.submit(now, number.into(), Op::Read, at, self.shop.page.0);
         } else if user.commits > 0 {
             user.commits -= 1;
+            user.waits_since = now;
             self.to_commit.push(number);
             self.write_log(now);
         } else {
@@ -221,14 +228,14 @@ impl<T: Target> Shopping<T> {
 
     fn end(&mut self, now: Time, number: u32) {
         let user = &mut self.users[number as usize];
-        let what = user.what;
+        let (what, committing) = (user.what, user.committing);
         self.ledger.add(&Done {
             what,
             due: user.begun,
             begun: user.begun,
             end: now,
             thought: Span::ZERO,
-            waits: Waits::default(),
+            waits: Waits { committing, ..Waits::default() },
             counts: Counts { commits: what.demand().commits as u64, ..Counts::default() },
             unsure: false,
             failure: None,
@@ -291,6 +298,8 @@ impl<T: Target> Shopping<T> {
             }
             LOG_WRITER => {
                 for number in std::mem::take(&mut self.committing) {
+                    let user = &mut self.users[number as usize];
+                    user.committing += now.since(user.waits_since);
                     self.go_on(now, number);
                 }
                 self.write_log(now);
