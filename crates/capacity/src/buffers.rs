@@ -83,7 +83,8 @@ impl Buffered {
     /// Pages of a table or an index that a transaction reads.
     pub fn read(&self, stored: Stored) -> f64 {
         let of = self.pages.visited.iter().zip(&self.classes).filter(|(visited, _)| visited.stored == stored);
-        of.map(|(_, class)| class.visits * self.buffers.missing(class)).sum()
+        // A sum of none would be -0.
+        of.fold(0.0, |sum, (_, class)| sum + class.visits * self.buffers.missing(class))
     }
 }
 
@@ -108,7 +109,8 @@ mod tests {
         let size = pages().bytes();
         let steps = [1u64, 8, 32, 128, 512].map(|mib| read(Bytes::mib(mib)));
         assert!(steps.windows(2).all(|pair| pair[1] < pair[0]), "{steps:?}");
-        assert!(steps[0] > 0.5 * all && read(Bytes(2 * size.0)) == 0.0, "{steps:?} of {all}");
+        // What is appended takes room in the end, however much there is.
+        assert!(steps[0] > 0.9 * all && read(Bytes(2 * size.0)) < 0.01, "{steps:?} of {all}");
         let line = all * (1.0 - Bytes::mib(128).0 as f64 / size.0 as f64);
         assert!(steps[3] < 0.8 * line, "{} read, and a straight line has {line}", steps[3]);
         let by_table: f64 = Stored::all()

@@ -33,6 +33,11 @@ const LEAST: f64 = 1e-7;
 /// Below this part of pages read that came from below the page cache, they say nothing of a device.
 const FETCHED_LEAST: f64 = 0.02;
 
+/// Fewer pages read in a transaction say nothing of reads.
+const READ_LEAST: f64 = 0.01;
+/// A run that reads so many times what it should is none that the law is of.
+const OVER_MOST: f64 = 20.0;
+
 /// Numbers fitted to one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShopCalibration {
@@ -76,21 +81,28 @@ impl ShopCalibration {
     /// Fitted to a run.
     ///
     /// # Errors
-    /// It read nothing, or its buffers have all that is visited.
+    /// It read next to nothing, or its buffers have what is visited, or it read far more than that.
     pub fn fit(run: &ShopRun, seed: u64) -> Result<ShopCalibration, String> {
         let law = run.buffered(run);
         let by_law = law.demand().pages;
-        if by_law <= 0.0 || run.reads <= 0.0 {
+        if by_law < READ_LEAST || run.reads < READ_LEAST {
             return Err(format!(
                 "{}: read no pages, as its buffers of {} hold its database of {}; record with smaller buffers",
                 run.name, run.buffers, run.database
+            ));
+        }
+        let over = run.reads / by_law;
+        if over > OVER_MOST {
+            return Err(format!(
+                "{}: read {over:.0} times the pages that buffers of {} lack by law; warm up longer, or record with larger ones",
+                run.name, run.buffers
             ));
         }
         let fetched = run.fetched.filter(|_| run.memory.is_some()).map(|fetched| fetched / run.reads);
         let fetched = fetched.filter(|part| *part > FETCHED_LEAST);
         let mut found = ShopCalibration {
             host: run.at_host(),
-            over: run.reads / by_law,
+            over,
             fetched: fetched.map(|part| part / law.fetched()),
             read: run.reading / (run.reads * fetched.unwrap_or(1.0)),
             commit: run.committing,
@@ -213,24 +225,25 @@ impl ShopCalibration {
             cells.push((format!("{seen:.2}"), Some(by_law)));
             columns.push(column("below the page cache", 2));
         }
-        let row = format!("{} of {} in buffers", run.buffers, run.database);
+        let row = format!("buffers of {}", run.buffers);
         let rows = vec![Row { name: row, cells, left_out: None }];
         let whole = Line { name: format!("{name}: {}", run.name), columns, rows };
         let law = self.buffered(run);
         let of = |one: &StoredRun| {
             let read = self.over * law.read(one.stored);
             let cells = vec![(format!("{:.3}", one.read), Some(read))];
-            (one.read.max(read) >= SHOWN).then(|| Row { name: one.stored.name(), cells, left_out: None })
+            (one.read.max(read) >= SHOWN * run.reads).then(|| Row { name: one.stored.name(), cells, left_out: None })
         };
         let rows = run.stored.iter().filter_map(of).collect();
         let columns = vec![column("pages read", 3)];
-        let by_table = Line { name: format!("{name}, by table and index"), columns, rows };
+        let name = format!("{name}, tables and indexes with a hundredth of it and more");
+        let by_table = Line { name, columns, rows };
         ([whole, by_table], played.tps / run.tps - 1.0)
     }
 }
 
-/// Tables and indexes of which fewer pages are read in a transaction are not shown.
-const SHOWN: f64 = 0.02;
+/// Tables and indexes with less than this part of all pages read are not shown.
+const SHOWN: f64 = 0.01;
 
 /// A run that numbers are fitted to beside one that they are not, which must come out `within` that
 /// part.
@@ -254,6 +267,7 @@ pub fn calibrate_shop(
     let (second, error) = found.lines("Held out", Basis::Predicted(numbers), held_out, seed);
     let asked = format!("TPS of the run held out, at most {:.0} % off, with {numbers} fitted numbers", 100.0 * within);
     let mut notes = vec![
+        format!("The database has {} and {}.", fitted.database, held_out.database),
         "Pages of each table and index are as counted; which of them are visited how often is counted from the statements."
             .to_string(),
         "The storage's times are those of the first run's load; it has no queue of its own.".into(),
@@ -283,6 +297,7 @@ pub fn calibrate_shop(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use block::Bytes;
     use oltp::{Sizes, Stored, TransactionMix};
 
     const KNOWN: [f64; 5] = [0.5e-3, 1.2, 0.9, 0.4e-3, 0.8e-3];
@@ -327,7 +342,10 @@ mod tests {
     #[test]
     fn known_numbers_are_found_and_predict_other_buffers() {
         let (small, large) = (run(Bytes::mib(8), KNOWN), run(Bytes::mib(64), KNOWN));
-        assert!(large.tps > 1.1 * small.tps && large.reads < 0.9 * small.reads, "{} and {}", small.tps, large.tps);
+        // Fewer pages read, and all the same fewer transactions: the page cache is smaller by what the
+        // buffers have, and what is still read comes from below it.
+        assert!(large.tps < 0.9 * small.tps && large.reads < 0.9 * small.reads, "{} and {}", small.tps, large.tps);
+        assert!(large.fetched > small.fetched);
         let (found, comparison) = calibrate_shop([&small, &large], 0.05, 1).unwrap();
         assert!((found.commit / KNOWN[4] - 1.0).abs() < 0.1 && (found.host / KNOWN[0] - 1.0).abs() < 0.1, "{found:?}");
         assert!((found.over - KNOWN[1]).abs() < 1e-9 && (found.read / KNOWN[3] - 1.0).abs() < 1e-9);

@@ -247,10 +247,19 @@ impl Counted {
     }
 }
 
-/// Bytes that rows of these tables and their entries in indexes append.
+/// Bytes that rows of these tables append, and their entries in indexes whose newest keys are the
+/// last ones; others have room in the pages that there are.
 fn appended(widths: &Widths, rows: &[(Table, f64)]) -> f64 {
+    let is_last = |stored: &Stored| match stored {
+        Heap(_) => false,
+        Key(_) => true,
+        Index(table, number) => matches!(
+            (table, number),
+            (Table::Addresses | Table::CardDetails | Table::OrderItems, 1) | (Table::Orders, 3)
+        ),
+    };
     let of = |table: Table| {
-        let entries = Stored::all().into_iter().filter(|stored| stored.table() == table && *stored != Heap(table));
+        let entries = Stored::all().into_iter().filter(|stored| stored.table() == table && is_last(stored));
         widths.row(table) + entries.map(|stored| widths.entry(stored)).sum::<f64>()
     };
     rows.iter().map(|(table, rows)| rows * of(*table)).sum()
@@ -363,9 +372,11 @@ mod tests {
         let rows = pages.visited.iter().filter(|one| one.stored == Heap(Table::Orders));
         let rows: f64 = rows.map(|one| one.visits[ProcessOrders as usize]).sum();
         assert!((rows - 16.1).abs() < 0.2, "{rows}");
-        // Some 0.1 of a page for each: rows of about 600 bytes and their keys.
+        // A third of transactions adds an order of 182 bytes twice and 2.7 items of 116, and nearly
+        // all a logon of 52: with customers, addresses, cards and keys some 390 bytes. PostgreSQL's
+        // tables and indexes grew by 0.044 to 0.053 pages a transaction.
         let appended = TransactionMix::V2.mean(&pages.appended);
-        assert!((0.08..0.3).contains(&appended), "{appended}");
+        assert!((0.042..0.055).contains(&appended), "{appended}");
     }
 
     /// What is missed all of is all visits; what is missed nothing of is none, but commits stay.
