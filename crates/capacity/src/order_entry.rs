@@ -128,7 +128,9 @@ pub fn fit_two(arrays: [&Array; 2], tps: [f64; 2], shop: &Shop) -> Option<(f64, 
     let over = |missing: f64| {
         let d = host(missing)?;
         let at_host = d / (1.0 - tps[0] * part * d);
-        Some(at_host + met(arrays[0], &Shop { asks: Asks::anywhere(missing), ..*shop }, tps[0]).storage - users / tps[0])
+        Some(
+            at_host + met(arrays[0], &Shop { asks: Asks::anywhere(missing), ..*shop }, tps[0]).storage - users / tps[0],
+        )
     };
     let is_over = |missing: f64| over(missing).is_none_or(|over| over > 0.0);
     let (mut low, mut high) = (0.0, 1.0);

@@ -306,7 +306,8 @@ mod tests {
     fn run(buffers: Bytes, [host, over, fetched, read, commit]: [f64; 5]) -> ShopRun {
         let sizes = Sizes { scale: "0.1".parse().unwrap(), products: 1000 };
         let pages = ShopPages::of(&sizes);
-        let stored = |(stored, pages): &(Stored, f64)| StoredRun { stored: *stored, pages: *pages, asked: 0.0, read: 0.0 };
+        let stored =
+            |(stored, pages): &(Stored, f64)| StoredRun { stored: *stored, pages: *pages, asked: 0.0, read: 0.0 };
         let (memory, taken) = (Bytes::mib(160), Bytes::mib(20));
         let mut run = ShopRun {
             name: format!("buffers of {buffers}"),
@@ -330,8 +331,7 @@ mod tests {
         };
         let by = ShopCalibration { host, over, fetched: Some(fetched), read, commit, by: run.clone() };
         let played = by.play(&run, 7);
-        (run.tps, run.response, run.reads, run.fetched) =
-            (played.tps, played.response, played.reads, played.fetched);
+        (run.tps, run.response, run.reads, run.fetched) = (played.tps, played.response, played.reads, played.fetched);
         run.reading = run.fetched.unwrap() * read;
         run.committing = played.committing;
         run

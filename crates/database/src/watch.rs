@@ -132,7 +132,8 @@ impl Look {
             next = next.max(self.clock.now());
         }
         let stored = self.server.stored().unwrap_or_default();
-        seen.lock().unwrap_or_else(PoisonError::into_inner).stored = between(&self.stored, stored, self.server.counts_new_as_read());
+        seen.lock().unwrap_or_else(PoisonError::into_inner).stored =
+            between(&self.stored, stored, self.server.counts_new_as_read());
     }
 
     fn second(&mut self) -> Result<ServerCounts, Error> {
@@ -142,7 +143,8 @@ impl Look {
         let had = |pid| self.processes.get(pid).copied().unwrap_or_default();
         let passed = processes.iter().map(|(pid, used)| used.cpu.saturating_sub(had(pid).cpu));
         let cpu = (!processes.is_empty()).then(|| passed.fold(Span::ZERO, |sum, time| sum + time));
-        let fetched = processes.iter().map(|(pid, used)| Some(used.fetched?.saturating_sub(had(pid).fetched.unwrap_or(0))));
+        let fetched =
+            processes.iter().map(|(pid, used)| Some(used.fetched?.saturating_sub(had(pid).fetched.unwrap_or(0))));
         let fetched = (!processes.is_empty()).then(|| fetched.sum()).flatten();
         self.processes = processes;
         let known = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));

@@ -161,11 +161,8 @@ impl Widths {
     /// Bytes of an entry for so many rows.
     fn entries(&self, stored: Stored, rows: f64) -> f64 {
         let table = stored.table();
-        let at: Vec<usize> = stored
-            .columns()
-            .iter()
-            .filter_map(|column| table.columns().position(|one| one == *column))
-            .collect();
+        let at: Vec<usize> =
+            stored.columns().iter().filter_map(|column| table.columns().position(|one| one == *column)).collect();
         let shared = if rows > 1.0 { (6.0 * rows) as usize } else { 0 };
         self.mean(table, |row| aligned(8 + data(at.iter().map(|at| &row[*at])) + shared) + 4)
     }

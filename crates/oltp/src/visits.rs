@@ -148,26 +148,32 @@ impl Counted {
         }
         let alike = SAME_NAME * self.sizes.rows(Table::Customers);
         let moves = 1.0 - poisson(alike, 0) - poisson(alike, 1);
-        self.all(UpdateCustomerDetails, &[
-            (Index(Table::Customers, 4), Read(1.0)),
-            (Heap(Table::Customers), Read((alike - moves).max(0.0))),
-            (Heap(Table::Customers), Change(moves, 3.0)),
-            (Key(Table::Customers), Change(moves, 3.0)),
-            (Index(Table::Addresses, 1), Change(moves, 1.0)),
-            (Index(Table::Customers, 1), Change(moves, 1.0)),
-            (Index(Table::Customers, 2), Change(moves, 1.0)),
-            (Index(Table::Customers, 3), Change(moves, 1.0)),
-        ]);
+        self.all(
+            UpdateCustomerDetails,
+            &[
+                (Index(Table::Customers, 4), Read(1.0)),
+                (Heap(Table::Customers), Read((alike - moves).max(0.0))),
+                (Heap(Table::Customers), Change(moves, 3.0)),
+                (Key(Table::Customers), Change(moves, 3.0)),
+                (Index(Table::Addresses, 1), Change(moves, 1.0)),
+                (Index(Table::Customers, 1), Change(moves, 1.0)),
+                (Index(Table::Customers, 2), Change(moves, 1.0)),
+                (Index(Table::Customers, 3), Change(moves, 1.0)),
+            ],
+        );
     }
 
     fn products(&mut self) {
         let products = self.sizes.rows(Table::ProductInformation);
         self.customer(BrowseProducts, false);
-        self.all(BrowseProducts, &[
-            (Key(Table::ProductInformation), Read(LOOKS)),
-            (Heap(Table::ProductInformation), Read(LOOKS)),
-            (Index(Table::Inventories, 1), Read(LOOKS)),
-        ]);
+        self.all(
+            BrowseProducts,
+            &[
+                (Key(Table::ProductInformation), Read(LOOKS)),
+                (Heap(Table::ProductInformation), Read(LOOKS)),
+                (Index(Table::Inventories, 1), Read(LOOKS)),
+            ],
+        );
         let first = FIRST_PAGES * products;
         self.add_few(BrowseProducts, Heap(Table::Inventories), first, Read(FIRST_PAGES * LOOKS));
     }
@@ -178,19 +184,22 @@ impl Counted {
         self.customer(OrderProducts, true);
         self.owned(OrderProducts, Table::Addresses);
         self.owned(OrderProducts, Table::CardDetails);
-        self.all(OrderProducts, &[
-            (Index(Table::ProductInformation, 2), Read(LOOKS)),
-            (Heap(Table::ProductInformation), Read(seen)),
-            (Key(Table::Inventories), Read(seen)),
-            (Heap(Table::Inventories), Read(STOCKED * seen)),
-            (Key(Table::Inventories), Change(items, 2.0)),
-            (Heap(Table::Inventories), Change(STOCKED * items, 3.0)),
-            (Index(Table::OrderItems, 2), Change(STOCKED * items, 1.0)),
-            // As it is made, and as its state changes.
-            (Index(Table::Orders, 1), Change(1.0, 2.0)),
-            (Index(Table::Orders, 2), Change(1.0, 2.0)),
-            (Index(Table::Orders, 4), Change(1.0, 2.0)),
-        ]);
+        self.all(
+            OrderProducts,
+            &[
+                (Index(Table::ProductInformation, 2), Read(LOOKS)),
+                (Heap(Table::ProductInformation), Read(seen)),
+                (Key(Table::Inventories), Read(seen)),
+                (Heap(Table::Inventories), Read(STOCKED * seen)),
+                (Key(Table::Inventories), Change(items, 2.0)),
+                (Heap(Table::Inventories), Change(STOCKED * items, 3.0)),
+                (Index(Table::OrderItems, 2), Change(STOCKED * items, 1.0)),
+                // As it is made, and as its state changes.
+                (Index(Table::Orders, 1), Change(1.0, 2.0)),
+                (Index(Table::Orders, 2), Change(1.0, 2.0)),
+                (Index(Table::Orders, 4), Change(1.0, 2.0)),
+            ],
+        );
     }
 
     fn next_order(&mut self) {
@@ -198,18 +207,21 @@ impl Counted {
         let alike = self.sizes.rows(Table::Orders) / (10.0 * Sizes::WAREHOUSES as f64);
         let found = alike.max(9.0 + alike / 2.0).min(4.0 * alike);
         let (nine, any) = (found.min(9.0), 1.0 - poisson(4.0 * alike, 0));
-        self.all(ProcessOrders, &[
-            (Index(Table::Orders, 4), Change(1.0, 2.0)),
-            (Heap(Table::Orders), Read((found - any).max(0.0))),
-            (Heap(Table::Orders), Change(any, 3.0)),
-            (Key(Table::Customers), Read(nine)),
-            (Index(Table::OrderItems, 1), Read(nine)),
-            (Heap(Table::OrderItems), Read(nine * ITEM_PAGES)),
-            (Key(Table::Orders), Change(any, 2.0)),
-            (Index(Table::Orders, 1), Change(any, 1.0)),
-            (Index(Table::Orders, 2), Change(any, 1.0)),
-            (Index(Table::Orders, 3), Change(any, 1.0)),
-        ]);
+        self.all(
+            ProcessOrders,
+            &[
+                (Index(Table::Orders, 4), Change(1.0, 2.0)),
+                (Heap(Table::Orders), Read((found - any).max(0.0))),
+                (Heap(Table::Orders), Change(any, 3.0)),
+                (Key(Table::Customers), Read(nine)),
+                (Index(Table::OrderItems, 1), Read(nine)),
+                (Heap(Table::OrderItems), Read(nine * ITEM_PAGES)),
+                (Key(Table::Orders), Change(any, 2.0)),
+                (Index(Table::Orders, 1), Change(any, 1.0)),
+                (Index(Table::Orders, 2), Change(any, 1.0)),
+                (Index(Table::Orders, 3), Change(any, 1.0)),
+            ],
+        );
     }
 
     fn orders(&mut self) {
@@ -217,30 +229,36 @@ impl Counted {
         let more = 1.0 - poisson(each, 0) - poisson(each, 1);
         self.customer(BrowseOrders, false);
         self.owned(BrowseOrders, Table::Addresses);
-        self.all(BrowseOrders, &[
-            (Index(Table::Orders, 2), Read(1.0)),
-            (Heap(Table::Orders), Read(each - more)),
-            (Heap(Table::Orders), Change(more, 3.0)),
-            (Index(Table::OrderItems, 1), Change(more, 2.0)),
-            (Heap(Table::OrderItems), Change(ITEM_PAGES * more, 3.0)),
-            (Key(Table::OrderItems), Change(more, 2.0)),
-            (Index(Table::OrderItems, 2), Change(more, 1.0)),
-            (Key(Table::Orders), Change(more, 2.0)),
-            (Index(Table::Orders, 1), Change(more, 1.0)),
-            (Index(Table::Orders, 3), Change(more, 1.0)),
-            (Index(Table::Orders, 4), Change(more, 1.0)),
-        ]);
+        self.all(
+            BrowseOrders,
+            &[
+                (Index(Table::Orders, 2), Read(1.0)),
+                (Heap(Table::Orders), Read(each - more)),
+                (Heap(Table::Orders), Change(more, 3.0)),
+                (Index(Table::OrderItems, 1), Change(more, 2.0)),
+                (Heap(Table::OrderItems), Change(ITEM_PAGES * more, 3.0)),
+                (Key(Table::OrderItems), Change(more, 2.0)),
+                (Index(Table::OrderItems, 2), Change(more, 1.0)),
+                (Key(Table::Orders), Change(more, 2.0)),
+                (Index(Table::Orders, 1), Change(more, 1.0)),
+                (Index(Table::Orders, 3), Change(more, 1.0)),
+                (Index(Table::Orders, 4), Change(more, 1.0)),
+            ],
+        );
     }
 
     fn queries(&mut self) {
         let orders = self.sizes.rows(Table::Orders) / 1000.0;
         let entries = 1.0 + orders * 7.0 / 8168.0;
-        self.all(SalesRepQuery, &[
-            (Index(Table::Orders, 1), Read(entries)),
-            (Heap(Table::Orders), Read(orders)),
-            (Key(Table::Customers), Read(orders)),
-            (Heap(Table::Customers), Read(orders)),
-        ]);
+        self.all(
+            SalesRepQuery,
+            &[
+                (Index(Table::Orders, 1), Read(entries)),
+                (Heap(Table::Orders), Read(orders)),
+                (Key(Table::Customers), Read(orders)),
+                (Heap(Table::Customers), Read(orders)),
+            ],
+        );
         self.all(WarehouseQuery, &[(Index(Table::Orders, 4), Read(entries)), (Heap(Table::Orders), Read(orders))]);
         // Those of the last hour lie at the end.
         self.add(WarehouseActivity, Index(Table::Orders, 3), Read(1.0));
@@ -279,16 +297,15 @@ impl ShopPages {
         counted.orders();
         counted.queries();
         let widths = Widths::new();
-        let mut pages = ShopPages { visited: counted.visited, appended: EachTransaction::default(), stored: Vec::new() };
+        let mut pages =
+            ShopPages { visited: counted.visited, appended: EachTransaction::default(), stored: Vec::new() };
         let items = STOCKED * bought(sizes.rows(Table::ProductInformation));
         let logon = (Table::Logon, 1.0);
         let rows: [(Transaction, &[(Table, f64)]); 5] = [
-            (CustomerRegistration, &[
-                (Table::Customers, 1.0),
-                (Table::Addresses, 1.0),
-                (Table::CardDetails, 1.0),
-                logon,
-            ]),
+            (
+                CustomerRegistration,
+                &[(Table::Customers, 1.0), (Table::Addresses, 1.0), (Table::CardDetails, 1.0), logon],
+            ),
             (BrowseProducts, &[logon]),
             // An order is stored twice, as its state changes.
             (OrderProducts, &[(Table::Orders, 2.0), (Table::OrderItems, items), logon]),

@@ -224,7 +224,13 @@ fn a_server_of_its_own_lives_in_a_folder() {
     }
     let calibrated = oltp(&scratch, "calibrate --run last~1 --held-out last");
     assert!(matches!(calibrated.code, Some(0 | 1)) && calibrated.err.is_empty(), "{calibrated:?}");
-    for part in ["Fitted to: run 2, 2 users", "Held out: run 3, 2 users", "buffers of 1 MiB", "buffers of 4 MiB", "a page's read"] {
+    for part in [
+        "Fitted to: run 2, 2 users",
+        "Held out: run 3, 2 users",
+        "buffers of 1 MiB",
+        "buffers of 4 MiB",
+        "a page's read",
+    ] {
         assert!(calibrated.out.contains(part), "{part}: {}", calibrated.out);
     }
     let again = calibrated.out.lines().find_map(|line| line.strip_prefix("again     seawall oltp ")).unwrap();
