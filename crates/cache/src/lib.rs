@@ -8,8 +8,8 @@
 //!                   └──► ghost                       keys that were evicted, without a slot
 //! ```
 //! The slots are one budget; each partition has a part of it, and evicts only pages of its own.
-//! What is evicted may go on to a second level on a device ([`SecondLevel`]). What a cache would find
-//! without playing it says [`Residence`].
+//! What is evicted may go on to a second level on a device ([`SecondLevel`]). What a cache would
+//! find, without playing it, says [`Residence`].
 
 mod advice;
 mod coherent;

@@ -10,8 +10,9 @@
 //! Which pages are missing follows from sizes, visits and buffers ([`Buffered`]); of the run only
 //! one factor over that is fitted, and one over the page cache's part where its memory was limited
 //! and the reads of the server's processes were seen. The storage has times and no queue: it is
-//! what the database saw at that load. So is the host's time: what was neither a wait for pages nor
-//! for the log, with the way to and fro of statements and what other programs had of the processors.
+//! what the database saw at that load. So is the host's time: what was neither a wait for pages
+//! nor for the log, with the way to and fro of statements and what other programs had of the
+//! processors.
 
 use crate::buffers::Buffered;
 use crate::comparison::{Basis, Column, Comparison, Fitted, Given, Line, Row, Target};
@@ -342,8 +343,8 @@ mod tests {
     #[test]
     fn known_numbers_are_found_and_predict_other_buffers() {
         let (small, large) = (run(Bytes::mib(8), KNOWN), run(Bytes::mib(64), KNOWN));
-        // Fewer pages read, and all the same fewer transactions: the page cache is smaller by what the
-        // buffers have, and what is still read comes from below it.
+        // Fewer pages read, and all the same fewer transactions: the page cache is smaller by what
+        // the buffers have, and what is still read comes from below it.
         assert!(large.tps < 0.9 * small.tps && large.reads < 0.9 * small.reads, "{} and {}", small.tps, large.tps);
         assert!(large.fetched > small.fetched);
         let (found, comparison) = calibrate_shop([&small, &large], 0.05, 1).unwrap();

@@ -82,9 +82,11 @@ impl StoredCounts {
     /// What is counted, as settings have it.
     pub const KINDS: [&str; 4] = ["pages", "pages_added", "pages_asked", "pages_read"];
 
-    /// In that order.
-    pub fn numbers(&self) -> [u64; 4] {
-        [self.pages, self.added, self.asked, self.read]
+    /// Keys and numbers of its settings.
+    fn settings(&self) -> impl Iterator<Item = (String, f64)> + use<> {
+        let (stored, numbers) = (self.stored, [self.pages, self.added, self.asked, self.read]);
+        let setting = move |(kind, number): (&str, u64)| (stored_key(kind, stored), number as f64);
+        StoredCounts::KINDS.into_iter().zip(numbers).map(setting)
     }
 }
 
@@ -136,11 +138,7 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
     }
     numbers.extend(seen.memory.map(|bytes| ("memory_bytes", bytes as f64)));
     numbers.extend(seen.page_cache.map(|bytes| ("page_cache_bytes", bytes as f64)));
-    for counts in &seen.stored {
-        for (kind, number) in StoredCounts::KINDS.into_iter().zip(counts.numbers()) {
-            set(&stored_key(kind, counts.stored), Value::Number(number as f64));
-        }
-    }
+    seen.stored.iter().flat_map(StoredCounts::settings).for_each(|(key, number)| set(&key, Value::Number(number)));
     numbers.into_iter().for_each(|(key, number)| set(key, Value::Number(number)));
     for at in At::ALL {
         if let Some(part) = seen.server.as_ref().and_then(|server| server.part(at)) {

@@ -249,9 +249,9 @@ fn a_server_of_its_own_lives_in_a_folder() {
     assert!(refused.code == Some(2) && refused.err.contains("private:FOLDER"), "{refused:?}");
 }
 
-/// What a real PostgreSQL reads at two sizes of its buffers is what the law says of them: pages for a
-/// transaction by the server's counters, those by law as `run --array --like` asks for them. How fast
-/// that goes is no matter here.
+/// What a real PostgreSQL reads at two sizes of its buffers is what the law says of them: pages for
+/// a transaction by the server's counters, those by law as `run --array --like` asks for them. How
+/// fast that goes is no matter here.
 #[test]
 fn a_real_database_reads_what_the_law_says() {
     if database::Private::programs().is_none() {
