@@ -31,7 +31,7 @@ pub struct Oltp {
 #[derive(clap::Subcommand)]
 enum What {
     Setup(Setup),
-    Run(Run),
+    Run(Box<Run>),
     Sweep(Sweep),
     Check(Check),
     Drop(Drop),
