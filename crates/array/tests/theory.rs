@@ -10,6 +10,7 @@ use array::{
     Array, ArrayStage, CachePolicy, Controller, DeviceSpec, Flow, Link, Model, ParallelServers, ReadCache, VirtualClock,
 };
 use block::{Bytes, Completion, Driver, OpKind, Span, Submitted, Target, Time, Wakeup};
+use cache::{PageClass, Replacement, Residence};
 use load::{Ask, closed_loop, request, scattered};
 
 /// Chance, by xorshift64* (Vigna 2016): the tests' own, so that what is tested is not its own
@@ -258,14 +259,11 @@ fn a_cache_of_the_least_recently_used_hits_as_che_says() {
     let weights: Vec<f64> = (1..=PAGES).map(|rank| (rank as f64).powf(-0.8)).collect();
     let sum: f64 = weights.iter().sum();
     let parts: Vec<f64> = weights.iter().map(|weight| weight / sum).collect();
-    let there = |time: f64| parts.iter().map(|part| 1.0 - (-part * time).exp()).sum::<f64>();
+    let classes: Vec<PageClass> =
+        parts.iter().map(|part| PageClass { pages: 1.0, visits: *part, touches: 1.0 }).collect();
     for room in [100.0, 500.0] {
-        let (mut low, mut high) = (0.0, 1e6);
-        for _ in 0..100 {
-            let middle = f64::midpoint(low, high);
-            *(if there(middle) < room { &mut low } else { &mut high }) = middle;
-        }
-        let law: f64 = parts.iter().map(|part| part * (1.0 - (-part * low).exp())).sum();
+        let at = Residence::new(&classes, 0.0, room, Replacement::LeastRecent);
+        let law: f64 = classes.iter().map(|class| class.visits * (1.0 - at.missing(class))).sum();
         let run = |seed: u64| {
             let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
             let mut upto: Vec<f64> =

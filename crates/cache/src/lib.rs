@@ -8,7 +8,8 @@
 //!                   └──► ghost                       keys that were evicted, without a slot
 //! ```
 //! The slots are one budget; each partition has a part of it, and evicts only pages of its own.
-//! What is evicted may go on to a second level on a device ([`SecondLevel`]).
+//! What is evicted may go on to a second level on a device ([`SecondLevel`]). What a cache would
+//! find, without playing it, says [`Residence`].
 
 mod advice;
 mod coherent;
@@ -19,6 +20,7 @@ mod partition;
 mod partitions;
 mod pressure;
 mod read_ahead;
+mod residence;
 mod second;
 mod shards;
 
@@ -30,5 +32,6 @@ pub use partition::{Eviction, Part, Statistics};
 pub use partitions::{Cache, Evicted, Inserted, PARTITIONS_MAX, PartitionId, PartitionRefusal};
 pub use pressure::Pressure;
 pub use read_ahead::{Ahead, ReadAhead};
+pub use residence::{PageClass, Replacement, Residence, SecondResidence};
 pub use second::{Place, SEGMENT, SEGMENTS_MIN, Sealed, SecondLevel, SecondSettings, SecondStatistics};
 pub use shards::{Curve, Shards};

@@ -8,6 +8,7 @@
 //! A published cell never reaches a simulation: figures that were fitted stand in the files of
 //! arrays, and a test fits them again from the rows that they name.
 
+mod buffers;
 mod calibration;
 mod comparison;
 mod fsx;
@@ -16,10 +17,12 @@ mod hosts_on;
 mod order_entry;
 mod published;
 mod shop_calibration;
+mod shop_run;
 mod size;
 mod tier_table;
 mod workshop;
 
+pub use buffers::Buffered;
 pub use calibration::{
     CALIBRATION_POINTS_MIN, Calibrated, CalibrationLane, CalibrationPoint, CalibrationShape, LeftOut, calibrate,
     calibration_points,
@@ -30,9 +33,10 @@ pub use genio::{Fit, PairRow, Ramps, Trial, a_pair, adaptive_qos, fit, held_out,
 pub use hosts_on::{HostLoad, HostsOn};
 pub use order_entry::{Carried, carried, fit_two, play_shop};
 pub use published::{Cells, PublishedError};
-pub use shop_calibration::{ShopCalibration, ShopRun, calibrate_shop};
+pub use shop_calibration::{PlayedShop, ShopCalibration, calibrate_shop};
+pub use shop_run::{ShopRun, StoredRun};
 pub use size::{Candidate, Need, Sized as SizedArray, Standing, choice, size, size_page, size_text};
-pub use tier_table::{TIER_SHOP, fit_tiers, suspects, tier_table};
+pub use tier_table::{TIER_MISSING, TIER_SHOP, fit_tiers, suspects, tier_table};
 pub use workshop::{WalkStep, WalkSteps, walk_through, workshop};
 
 /// The middle of figures, of an even number the mean of the two in the middle; 0 of none.

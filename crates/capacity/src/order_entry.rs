@@ -13,7 +13,7 @@
 
 use array::{Array, ArrayStage, Flow, VirtualClock};
 use block::{Bytes, Driver as _, OpKind, Span, Target, Wait, drive};
-use oltp::{Ledger, Shop, Shopping};
+use oltp::{Asks, Ledger, Shop, Shopping};
 
 /// Users of a shop on a target in virtual time, measured for `window` behind `warm_up`: what they
 /// did.
@@ -67,8 +67,8 @@ fn others(shop: &Shop) -> f64 {
 }
 
 fn met(array: &Array, shop: &Shop, tps: f64) -> Met {
-    let demand = shop.mix.demand();
-    let (reads, writes) = (demand.pages * shop.missing, demand.changed * shop.missing);
+    let demand = shop.demand();
+    let (reads, writes) = (demand.pages, demand.changed);
     let seen = tps * others(shop);
     let log = stripe(array);
     let flow = |kind, len, rate, spread| Flow { kind, len, rate, outstanding: f64::INFINITY, spread };
@@ -121,14 +121,16 @@ pub fn fit_two(arrays: [&Array; 2], tps: [f64; 2], shop: &Shop) -> Option<(f64, 
     // The host's time from the second array, whatever the missing part: residence H = d / (1 - X d
     // part).
     let host = |missing: f64| {
-        let rest = users / tps[1] - met(arrays[1], &Shop { missing, ..*shop }, tps[1]).storage;
+        let rest = users / tps[1] - met(arrays[1], &Shop { asks: Asks::anywhere(missing), ..*shop }, tps[1]).storage;
         (rest > 0.0).then(|| rest / (1.0 + tps[1] * part * rest))
     };
     // How much too long the first array's transactions are then.
     let over = |missing: f64| {
         let d = host(missing)?;
         let at_host = d / (1.0 - tps[0] * part * d);
-        Some(at_host + met(arrays[0], &Shop { missing, ..*shop }, tps[0]).storage - users / tps[0])
+        Some(
+            at_host + met(arrays[0], &Shop { asks: Asks::anywhere(missing), ..*shop }, tps[0]).storage - users / tps[0],
+        )
     };
     let is_over = |missing: f64| over(missing).is_none_or(|over| over > 0.0);
     let (mut low, mut high) = (0.0, 1.0);
@@ -150,7 +152,7 @@ mod tests {
 
     fn shop(users: u32, host: Span, missing: f64) -> Shop {
         let (mix, database, page) = (TransactionMix::V2, Bytes::gib(30), Bytes::kib(8));
-        Shop { users, mix, think: Span::ZERO, host, processors: 1, missing, database, page }
+        Shop { users, mix, think: Span::ZERO, host, processors: 1, asks: Asks::anywhere(missing), database, page }
     }
 
     fn servers(servers: u32, service: Span) -> Array {

@@ -1,191 +1,159 @@
-//! Order entry in virtual time, calibrated on a run of a real database and checked on another one
+//! Order entry in virtual time, calibrated on one run of a real database and checked on another one
 //! with buffers of another size.
 //!
 //! ```text
-//!   one run ──► processor time, pages read, time in reads ──► Shop + storage ──► played with the other's buffers
-//!               (counted and sampled by the database)   ▲                                  │
-//!               commit time: so that this run's rate comes out                  the other run's rate, which no number saw
+//!   one run ─┬► pages of each table and index ──► Buffered: what is missing, by law ──┐
+//!            ├► pages read, pages fetched ──────► over the law's                      ├► Shop + storage ──► played with the other's buffers
+//!            ├► time in reads, time at commits                                        │                                 │
+//!            └► time at the host: so that this run's rate comes out ──────────────────┘                 the other run's rate, which no number saw
 //! ```
-//! Pages read are taken to be a part of those that lie anywhere ([`oltp::Demand`]), the part of the
-//! database that its buffers do not hold, times one factor: what the buffers know of favourites,
-//! and what the counts by hand miss. The storage has times and no queue: it is what the database
-//! saw at that load.
+//! Which pages are missing follows from sizes, visits and buffers ([`Buffered`]); of the run only
+//! one factor over that is fitted, and one over the page cache's part where its memory was limited
+//! and the reads of the server's processes were seen. The storage has times and no queue: it is
+//! what the database saw at that load. So is the host's time: what was neither a wait for pages
+//! nor for the log, with the way to and fro of statements and what other programs had of the
+//! processors.
 
-use crate::calibration::setting;
+use crate::buffers::Buffered;
 use crate::comparison::{Basis, Column, Comparison, Fitted, Given, Line, Row, Target};
 use crate::order_entry::play_shop;
+use crate::shop_run::{ShopRun, StoredRun};
 use array::{Array, ArrayStage, Controller, DeviceSpec, Model, ParallelServers};
-use block::{Bytes, Span};
-use oltp::{At, Figures, Shop, Transaction, TransactionMix};
-use stats::run::{Run, Value};
+use block::Span;
+use oltp::{Figures, Shop, ShopPages};
 
-/// A point of a kept run of order entry on a real database.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ShopRun {
-    /// `run 17, 4 users`.
-    pub name: String,
-    /// Its users, their transactions and how long they think; a thinking user's mean.
-    pub users: u32,
-    /// How often each transaction is done.
-    pub mix: TransactionMix,
-    /// Between transactions.
-    pub think: Span,
-    /// Bytes of the database, and of its buffers.
-    pub database: Bytes,
-    /// Bytes of the database's own cache.
-    pub buffers: Bytes,
-    /// Processors of the host.
-    pub processors: u32,
-    /// Transactions a second.
-    pub tps: f64,
-    /// Mean seconds of one.
-    pub response: f64,
-    /// Seconds of processors for each, the driver's too.
-    pub host: f64,
-    /// Pages that the database asked the system for, for each.
-    pub reads: f64,
-    /// Seconds of each that were waits for pages.
-    pub reading: f64,
-}
-
-/// Bytes of a page.
-const PAGE: Bytes = Bytes::kib(8);
 /// Requests that the storage takes at once: more than there are.
 const AT_ONCE: u32 = 1 << 14;
 /// Virtual seconds: before it is measured, and measured.
 const PLAYED: [Span; 2] = [Span::from_secs(2), Span::from_secs(10)];
-/// Steps of the search for the commit's time, and the longest that it may be in seconds.
-const HALVES: usize = 16;
-const COMMIT_MOST: f64 = 1.0;
+/// Steps towards the times of the host and of the log, and how far one may go.
+const STEPS: usize = 12;
+const STEP_MOST: f64 = 4.0;
+/// The least time of either, in seconds.
+const LEAST: f64 = 1e-7;
+/// Below this part of pages read that came from below the page cache, they say nothing of a device.
+const FETCHED_LEAST: f64 = 0.02;
 
-impl ShopRun {
-    /// The points of a run.
-    ///
-    /// # Errors
-    /// It is no such run, or does not have what is needed: a line, without the run's name.
-    pub fn of(run: &Run, name: &str) -> Result<Vec<ShopRun>, String> {
-        if run.identity.tool != "oltp" || run.identity.simulated {
-            return Err("is no run of order entry on a real database; name one of `seawall oltp run`".into());
-        }
-        (0..run.points.len() as u32).map(|point| ShopRun::of_point(run, point, name)).collect()
-    }
-
-    fn of_point(run: &Run, point: u32, name: &str) -> Result<ShopRun, String> {
-        let number = |key: &str| match setting(run, point, 0, key)? {
-            Value::Number(number) => Some(*number),
-            Value::Word(_) => None,
-        };
-        let needed = |key: &str, rule: &str| number(key).ok_or_else(|| format!("{rule} ({key} is not in the results)"));
-        let counted = "the database did not say how many blocks it read; record with PostgreSQL on this host";
-        let (users, tps) = (needed("users", counted)?, needed("avg_tps", counted)?);
-        let size = run.places.first().and_then(|place| place.size).unwrap_or(0);
-        if tps <= 0.0 || size == 0 {
-            return Err("did no transactions, or the size of its database is not known".into());
-        }
-        if number("rate_tps").is_some() || number("skew").is_some() {
-            return Err("had a rate or a skew; record with users in a closed loop and even keys".into());
-        }
-        let weights = Transaction::ALL.map(|one| {
-            let weight = number(&format!("weight_{}", one.short().to_lowercase())).unwrap_or(0.0);
-            format!("{}={weight}", one.short())
-        });
-        let mean = |key: &str| {
-            let end = |end: &str| number(&format!("{key}_ms_{end}")).unwrap_or(0.0);
-            f64::midpoint(end("min"), end("max")) / 1e3
-        };
-        if mean("think") > 0.0 {
-            return Err("had users who think within transactions; record without --think".into());
-        }
-        let in_each = |at: At| number(&format!("found_{}_pct", at.name())).map(|part| part / 100.0 * users / tps);
-        let window = run.points[point as usize].length().as_secs_f64();
-        let cores = needed("own_cores", "the processors' time is not known")?;
-        let database_cores = needed("database_cores", "the database's processes are not on this host")?;
-        Ok(ShopRun {
-            name: format!("{name}, {}", run.points[point as usize].name),
-            users: users as u32,
-            mix: TransactionMix::parse(&weights.join(",")).map_err(|error| error.to_string())?,
-            think: Span::from_secs_f64(mean("think_between")),
-            database: Bytes(size),
-            buffers: Bytes(needed("buffers_bytes", counted)? as u64),
-            processors: run.machine.cores.max(1),
-            tps,
-            response: needed("avg_resp", counted)? / 1e3,
-            host: (cores + database_cores) / tps,
-            reads: needed("database_read_bytes", counted)? / PAGE.0 as f64 / window / tps,
-            reading: in_each(At::Reading).ok_or(counted)?,
-        })
-    }
-
-    /// The part of the database that its buffers do not hold.
-    fn outside(&self) -> f64 {
-        (1.0 - self.buffers.0 as f64 / self.database.0 as f64).max(0.0)
-    }
-}
+/// Fewer pages read in a transaction say nothing of reads.
+const READ_LEAST: f64 = 0.01;
+/// A run that reads so many times what it should is none that the law is of.
+const OVER_MOST: f64 = 20.0;
 
 /// Numbers fitted to one run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ShopCalibration {
-    /// Seconds of processors for a transaction.
+    /// Seconds of a processor of the host for a transaction.
     pub host: f64,
-    /// Pages read over pages that lie anywhere outside of the buffers.
-    pub factor: f64,
-    /// Seconds of a read, and of a write of the log.
+    /// Pages read over those that the buffers lack by law.
+    pub over: f64,
+    /// The part of pages read that came from below the page cache, over that by law; none where it
+    /// was not limited, or not seen.
+    pub fetched: Option<f64>,
+    /// Seconds of a read; with `fetched` of one from below the page cache, where the others take
+    /// none.
     pub read: f64,
     /// Seconds of a write of the log.
     pub commit: f64,
+    /// The run.
+    by: ShopRun,
+}
+
+/// What the users of a run come to in virtual time, for each transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlayedShop {
+    /// Transactions a second.
+    pub tps: f64,
+    /// Mean seconds of one.
+    pub response: f64,
+    /// Pages read.
+    pub reads: f64,
+    /// Those from below the page cache.
+    pub fetched: Option<f64>,
+    /// Seconds that it waited for the log.
+    pub committing: f64,
 }
 
 impl ShopCalibration {
     /// How many numbers there are.
-    pub const NUMBERS: u32 = 4;
+    pub fn numbers(&self) -> u32 {
+        4 + u32::from(self.fetched.is_some())
+    }
 
     /// Fitted to a run.
     ///
     /// # Errors
-    /// All of its database was in its buffers, or it read nothing.
+    /// It read next to nothing, or its buffers have what is visited, or it read far more than that.
     pub fn fit(run: &ShopRun, seed: u64) -> Result<ShopCalibration, String> {
-        let anywhere = run.mix.demand().pages * run.outside();
-        if anywhere <= 0.0 || run.reads <= 0.0 {
+        let law = run.buffered(run);
+        let by_law = law.demand().pages;
+        if by_law < READ_LEAST || run.reads < READ_LEAST {
             return Err(format!(
                 "{}: read no pages, as its buffers of {} hold its database of {}; record with smaller buffers",
                 run.name, run.buffers, run.database
             ));
         }
-        let fixed = ShopCalibration {
-            host: run.host,
-            factor: run.reads / anywhere,
-            read: run.reading / run.reads,
-            commit: 0.0,
-        };
-        let (mut low, mut high) = (0.0, COMMIT_MOST);
-        for _ in 0..HALVES {
-            // Commits take microseconds or milliseconds: halves of the scale, not of the span.
-            let middle = if low == 0.0 { high / 8.0 } else { (low * high).sqrt() };
-            let slow = ShopCalibration { commit: middle, ..fixed }.play(run, seed).0 < run.tps;
-            *(if slow { &mut high } else { &mut low }) = middle;
+        let over = run.reads / by_law;
+        if over > OVER_MOST {
+            return Err(format!(
+                "{}: read {over:.0} times the pages that buffers of {} lack by law; warm up longer, or record with larger ones",
+                run.name, run.buffers
+            ));
         }
-        Ok(ShopCalibration { commit: low, ..fixed })
+        let fetched = run.fetched.filter(|_| run.memory.is_some()).map(|fetched| fetched / run.reads);
+        let fetched = fetched.filter(|part| *part > FETCHED_LEAST);
+        let mut found = ShopCalibration {
+            host: run.at_host(),
+            over,
+            fetched: fetched.map(|part| part / law.fetched()),
+            read: run.reading / (run.reads * fetched.unwrap_or(1.0)),
+            commit: run.committing,
+            by: run.clone(),
+        };
+        // Each time by what of the played transaction is its part: both are nearly in proportion.
+        let towards = |is: f64, wanted: f64| (wanted / is.max(LEAST)).clamp(1.0 / STEP_MOST, STEP_MOST);
+        for _ in 0..STEPS {
+            let played = found.play(run, seed);
+            let rest = played.response - played.reads * found.read_of(&law) - played.committing;
+            found.host = (found.host * towards(rest, run.at_host())).max(LEAST);
+            found.commit = (found.commit * towards(played.committing, run.committing)).max(LEAST);
+        }
+        Ok(found)
+    }
+
+    fn buffered(&self, run: &ShopRun) -> Buffered {
+        run.buffered(&self.by)
+    }
+
+    /// The part of pages read that come from below the page cache.
+    fn fetched_part(&self, law: &Buffered) -> Option<f64> {
+        // More than all: what is read ahead.
+        Some(self.fetched? * law.fetched())
     }
 
     /// The users of a run with these numbers.
-    pub fn shop(&self, run: &ShopRun) -> Shop {
+    fn shop(&self, run: &ShopRun, law: &Buffered) -> Shop {
         Shop {
             users: run.users,
             mix: run.mix,
             think: run.think,
             host: Span::from_secs_f64(self.host),
             processors: run.processors,
-            missing: self.factor * run.outside(),
+            asks: law.asks().times(self.over),
             database: run.database,
-            page: PAGE,
+            page: ShopPages::PAGE,
         }
     }
 
+    /// Seconds of a page's read, those from the page cache among them.
+    fn read_of(&self, law: &Buffered) -> f64 {
+        self.read * self.fetched_part(law).unwrap_or(1.0)
+    }
+
     /// Storage with these times and no queue.
-    pub fn storage(&self) -> Array {
+    fn storage(&self, law: &Buffered) -> Array {
         let times = Controller {
             cores: AT_ONCE,
-            read: Span::from_secs_f64(self.read),
+            read: Span::from_secs_f64(self.read_of(law)),
             write: Span::from_secs_f64(self.commit),
             ..Controller::default()
         };
@@ -195,28 +163,88 @@ impl ShopCalibration {
         Array { stages: vec![ArrayStage::Controller(times)], media: Box::new(Model::ParallelServers(media)) }
     }
 
-    /// Transactions a second and mean seconds of one that the users of a run reach in virtual time.
-    pub fn play(&self, run: &ShopRun, seed: u64) -> (f64, f64) {
-        let shop = self.shop(run);
-        let spec = DeviceSpec { size: shop.size(), ..DeviceSpec::of(Model::Array(self.storage())) };
+    /// What the users of a run reach in virtual time.
+    pub fn play(&self, run: &ShopRun, seed: u64) -> PlayedShop {
+        let law = self.buffered(run);
+        let shop = self.shop(run, &law);
+        let spec = DeviceSpec { size: shop.size(), ..DeviceSpec::of(Model::Array(self.storage(&law))) };
         let target = spec.build(seed).expect("storage of times alone can be built");
         let figures = Figures::of(&play_shop(&shop, target, seed, PLAYED), run.users);
-        (figures.avg_tps, figures.response.as_secs_f64())
+        let reads = shop.demand().pages;
+        let fetched = self.fetched_part(&law).map(|part| part * reads);
+        let committing = figures.waits.committing.as_secs_f64() / figures.done.max(1) as f64;
+        PlayedShop { tps: figures.avg_tps, response: figures.response.as_secs_f64(), reads, fetched, committing }
     }
 
-    /// The storage as a file that `--array` takes. `from` says which run the figures are from.
-    pub fn file(&self, from: &str) -> String {
+    /// The storage as a run saw it, as a file that `--array` takes. `from` says which run the
+    /// figures are from.
+    pub fn file(&self, run: &ShopRun, from: &str) -> String {
         let nanos = |seconds: f64| format!("\"{}ns\"", (seconds * 1e9).round().max(1.0));
         format!(
             "# Times that a database saw of its storage, from {from}; they know no queue.\n\n[device]\nkind = \"array\"\n\
              about = \"storage as a database saw it\"\n\n[[device.stage]]\nkind = \"controller\"\ncores = {AT_ONCE}\n\
              read = {}\nwrite = {}\nsource = {{ read = \"fitted: {from}\", write = \"fitted: {from}\" }}\n\n\
              [[device.stage]]\nkind = \"parallel-servers\"\nservers = {AT_ONCE}\nservice = \"1ns\"\n",
-            nanos(self.read),
+            nanos(self.read_of(&self.buffered(run))),
             nanos(self.commit)
         )
     }
+
+    /// What was fitted, to what.
+    fn fitted(&self) -> Vec<Fitted> {
+        let number = |name: &str, value: String, to: &str| Fitted { name: name.into(), value, to: to.into() };
+        let ms = |seconds: f64| format!("{:.3} ms", 1e3 * seconds);
+        let mut all = vec![
+            number("time of a transaction at a processor of the host", ms(self.host), "the rate of the run"),
+            number(
+                "pages read, over those that buffers lack by law",
+                format!("{:.3}", self.over),
+                "counted by the database",
+            ),
+        ];
+        all.extend(self.fetched.map(|part| {
+            let value = format!("{part:.3}");
+            number("pages that the page cache lacks, over those by law", value, "counted by the host")
+        }));
+        let read = if self.fetched.is_some() { "a page's read below the page cache" } else { "a page's read" };
+        all.push(number(read, ms(self.read), "how often connections were found reading"));
+        all.push(number("a write of the log", ms(self.commit), "how often connections were found committing"));
+        all
+    }
+
+    /// A run beside what it comes to with these numbers, and the same by table and index.
+    fn lines(&self, name: &str, basis: Basis, run: &ShopRun, seed: u64) -> ([Line; 2], f64) {
+        let played = self.play(run, seed);
+        let column = |name: &str, digits| Column { name: name.into(), basis, digits, absolute: false };
+        let mut cells = vec![
+            (format!("{:.0}", run.tps), Some(played.tps)),
+            (format!("{:.2}", 1e3 * run.response), Some(1e3 * played.response)),
+            (format!("{:.2}", run.reads), Some(played.reads)),
+        ];
+        let mut columns = vec![column("TPS", 0), column("response ms", 2), column("pages read", 2)];
+        if let Some((seen, by_law)) = run.fetched.zip(played.fetched) {
+            cells.push((format!("{seen:.2}"), Some(by_law)));
+            columns.push(column("below the page cache", 2));
+        }
+        let row = format!("buffers of {}", run.buffers);
+        let rows = vec![Row { name: row, cells, left_out: None }];
+        let whole = Line { name: format!("{name}: {}", run.name), columns, rows };
+        let law = self.buffered(run);
+        let of = |one: &StoredRun| {
+            let read = self.over * law.read(one.stored);
+            let cells = vec![(format!("{:.3}", one.read), Some(read))];
+            (one.read.max(read) >= SHOWN * run.reads).then(|| Row { name: one.stored.name(), cells, left_out: None })
+        };
+        let rows = run.stored.iter().filter_map(of).collect();
+        let columns = vec![column("pages read", 3)];
+        let name = format!("{name}, tables and indexes with a hundredth of it and more");
+        let by_table = Line { name, columns, rows };
+        ([whole, by_table], played.tps / run.tps - 1.0)
+    }
 }
+
+/// Tables and indexes with less than this part of all pages read are not shown.
+const SHOWN: f64 = 0.01;
 
 /// A run that numbers are fitted to beside one that they are not, which must come out `within` that
 /// part.
@@ -235,25 +263,22 @@ pub fn calibrate_shop(
         ));
     }
     let found = ShopCalibration::fit(fitted, seed)?;
-    let number = |name: &str, value: String, to: &str| Fitted { name: name.into(), value, to: to.into() };
-    let ms = |seconds: f64| format!("{:.3} ms", 1e3 * seconds);
-    let line = |name: String, basis: Basis, run: &ShopRun| {
-        let (tps, response) = found.play(run, seed);
-        let reads = run.mix.demand().pages * found.shop(run).missing;
-        let column = |name: &str, digits| Column { name: name.into(), basis, digits, absolute: false };
-        let cells = vec![
-            (format!("{:.0}", run.tps), Some(tps)),
-            (format!("{:.2}", 1e3 * run.response), Some(1e3 * response)),
-            (format!("{:.2}", run.reads), Some(reads)),
-        ];
-        let columns = vec![column("TPS", 0), column("response ms", 2), column("pages read", 2)];
-        let row = format!("{} of {} in buffers", run.buffers, run.database);
-        (Line { name, columns, rows: vec![Row { name: row, cells, left_out: None }] }, tps / run.tps - 1.0)
-    };
-    let (first, _) = line(format!("Fitted to: {}", fitted.name), Basis::Fitted(ShopCalibration::NUMBERS), fitted);
-    let predicted = Basis::Predicted(ShopCalibration::NUMBERS);
-    let (second, error) = line(format!("Held out: {}", held_out.name), predicted, held_out);
-    let asked = format!("TPS of the run held out, at most {:.0} % off, with 4 fitted numbers", 100.0 * within);
+    let numbers = found.numbers();
+    let (first, _) = found.lines("Fitted to", Basis::Fitted(numbers), fitted, seed);
+    let (second, error) = found.lines("Held out", Basis::Predicted(numbers), held_out, seed);
+    let asked = format!("TPS of the run held out, at most {:.0} % off, with {numbers} fitted numbers", 100.0 * within);
+    let mut notes = vec![
+        format!("The database has {} and {}.", fitted.database, held_out.database),
+        "Pages of each table and index are as counted; which of them are visited how often is counted from the statements."
+            .to_string(),
+        "The storage's times are those of the first run's load; it has no queue of its own.".into(),
+    ];
+    if fitted.others + held_out.others > 0.0 {
+        notes.push(format!(
+            "Other programs had {:.2} and {:.2} of {} processors; the first is in the host's time.",
+            fitted.others, held_out.others, held_out.processors
+        ));
+    }
     let comparison = Comparison {
         name: "oltp-calibrate".into(),
         title: format!("Order entry calibrated from {}", fitted.name),
@@ -261,19 +286,10 @@ pub fn calibrate_shop(
                 run that no number was fitted to."
             .into(),
         given: Given::Recorded,
-        fitted: vec![
-            number("processor time of a transaction", ms(found.host), "counted by the host"),
-            number(
-                "pages read, of those anywhere outside of the buffers",
-                format!("{:.3}", found.factor),
-                "counted by the database",
-            ),
-            number("a page's read", ms(found.read), "how often connections were found reading"),
-            number("a write of the log", ms(found.commit), "the rate of the run"),
-        ],
-        lines: vec![first, second],
+        fitted: found.fitted(),
+        lines: first.into_iter().chain(second).collect(),
         targets: vec![Target::percent(&asked, error.abs(), within)],
-        notes: vec!["The storage's times are those of the first run's load; it has no queue of its own.".into()],
+        notes,
         drawn: Vec::new(),
     };
     Ok((found, comparison))
@@ -282,25 +298,43 @@ pub fn calibrate_shop(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use block::Bytes;
+    use oltp::{Sizes, Stored, TransactionMix};
 
-    fn run(buffers: Bytes, numbers: &ShopCalibration) -> ShopRun {
+    const KNOWN: [f64; 5] = [0.5e-3, 1.2, 0.9, 0.4e-3, 0.8e-3];
+
+    /// A run that has these numbers: host, over, fetched, read and commit.
+    fn run(buffers: Bytes, [host, over, fetched, read, commit]: [f64; 5]) -> ShopRun {
+        let sizes = Sizes { scale: "0.1".parse().unwrap(), products: 1000 };
+        let pages = ShopPages::of(&sizes);
+        let stored =
+            |(stored, pages): &(Stored, f64)| StoredRun { stored: *stored, pages: *pages, asked: 0.0, read: 0.0 };
+        let (memory, taken) = (Bytes::mib(160), Bytes::mib(20));
         let mut run = ShopRun {
             name: format!("buffers of {buffers}"),
             users: 8,
             mix: TransactionMix::V2,
             think: Span::ZERO,
-            database: Bytes::gib(1),
+            sizes,
+            stored: pages.stored.iter().map(stored).collect(),
+            database: pages.bytes(),
             buffers,
+            memory: Some((memory, Bytes(memory.0 - taken.0 - buffers.0))),
             processors: 2,
+            others: 0.25,
             tps: 0.0,
             response: 0.0,
-            host: numbers.host,
             reads: 0.0,
+            fetched: None,
+            log: 1.0,
             reading: 0.0,
+            committing: 0.0,
         };
-        run.reads = run.mix.demand().pages * numbers.factor * run.outside();
-        run.reading = run.reads * numbers.read;
-        (run.tps, run.response) = numbers.play(&run, 7);
+        let by = ShopCalibration { host, over, fetched: Some(fetched), read, commit, by: run.clone() };
+        let played = by.play(&run, 7);
+        (run.tps, run.response, run.reads, run.fetched) = (played.tps, played.response, played.reads, played.fetched);
+        run.reading = run.fetched.unwrap() * read;
+        run.committing = played.committing;
         run
     }
 
@@ -308,21 +342,33 @@ mod tests {
     /// where the other is slower, it says so.
     #[test]
     fn known_numbers_are_found_and_predict_other_buffers() {
-        let known = ShopCalibration { host: 0.5e-3, factor: 0.7, read: 0.4e-3, commit: 0.8e-3 };
-        let (small, large) = (run(Bytes::mib(64), &known), run(Bytes::mib(768), &known));
-        assert!(large.tps > 1.5 * small.tps, "{} and {}", small.tps, large.tps);
+        let (small, large) = (run(Bytes::mib(8), KNOWN), run(Bytes::mib(64), KNOWN));
+        // Fewer pages read, and all the same fewer transactions: the page cache is smaller by what
+        // the buffers have, and what is still read comes from below it.
+        assert!(large.tps < 0.9 * small.tps && large.reads < 0.9 * small.reads, "{} and {}", small.tps, large.tps);
+        assert!(large.fetched > small.fetched);
         let (found, comparison) = calibrate_shop([&small, &large], 0.05, 1).unwrap();
-        assert!((found.commit / known.commit - 1.0).abs() < 0.1, "{found:?}");
-        assert!((found.factor - known.factor).abs() < 1e-9 && (found.read / known.read - 1.0).abs() < 1e-9);
+        assert!((found.commit / KNOWN[4] - 1.0).abs() < 0.1 && (found.host / KNOWN[0] - 1.0).abs() < 0.1, "{found:?}");
+        assert!((found.over - KNOWN[1]).abs() < 1e-9 && (found.read / KNOWN[3] - 1.0).abs() < 1e-9);
+        assert!((found.fetched.unwrap() - KNOWN[2]).abs() < 1e-9);
         assert!(comparison.holds() && comparison.is_honest(), "{}", comparison.text());
         let other = ShopRun { tps: large.tps * 0.7, ..large };
         assert!(!calibrate_shop([&small, &other], 0.15, 1).unwrap().1.holds());
     }
 
+    /// Without a limit of memory a read has one time, from wherever it comes, and one number less.
+    #[test]
+    fn without_a_page_cache_that_is_known_there_are_four_numbers() {
+        let [mut small, mut large] = [8, 64].map(|mib| run(Bytes::mib(mib), KNOWN));
+        (small.memory, large.memory) = (None, None);
+        let (found, comparison) = calibrate_shop([&small, &large], 0.5, 1).unwrap();
+        assert_eq!((found.numbers(), found.fetched), (4, None));
+        assert!(comparison.is_honest() && (found.read - small.reading / small.reads).abs() < 1e-12);
+    }
+
     #[test]
     fn what_proves_nothing_is_refused() {
-        let known = ShopCalibration { host: 1e-3, factor: 1.0, read: 1e-4, commit: 1e-4 };
-        let small = run(Bytes::mib(64), &known);
+        let small = run(Bytes::mib(8), KNOWN);
         let same = calibrate_shop([&small, &small], 0.1, 1).unwrap_err();
         assert!(same.contains("proves nothing"), "{same}");
         let all = ShopRun { buffers: Bytes::gib(2), ..small.clone() };

@@ -1,6 +1,7 @@
 //! The database of a run, whichever it is.
 
 use crate::books::{self, Books, Found};
+use crate::cgroup::MemoryBound;
 use crate::error::Error;
 use crate::mysql::{Mysql, MysqlAddress};
 use crate::play::Whistle;
@@ -152,6 +153,14 @@ impl Database {
             Database::Sqlite(sqlite) => Ok(sqlite.buffers),
             Database::Postgres(postgres) => postgres.buffers(),
             Database::Mysql(mysql) => mysql.buffers(),
+        }
+    }
+
+    /// What a server of one's own may have of memory, where that is limited.
+    pub fn memory(&self) -> Option<MemoryBound> {
+        match self {
+            Database::Postgres(postgres) => postgres.memory(),
+            Database::Sqlite(_) | Database::Mysql(_) => None,
         }
     }
 

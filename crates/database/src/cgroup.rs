@@ -18,6 +18,16 @@ const LOOKS: u32 = 100;
 #[derive(Debug)]
 pub(crate) struct Memory {
     folder: PathBuf,
+    limit: u64,
+}
+
+/// What the processes of a server may have, and what of it is page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryBound {
+    /// Bytes, page cache included.
+    pub limit: u64,
+    /// Bytes of the page cache now; `None` where the host does not say.
+    pub page_cache: Option<u64>,
 }
 
 impl Memory {
@@ -43,9 +53,15 @@ impl Memory {
         let folder = parent.join(name);
         fs::create_dir(&folder)?;
         // From here on it is removed whatever happens.
-        let memory = Memory { folder };
+        let memory = Memory { folder, limit: bytes };
         fs::write(memory.folder.join(file), bytes.to_string())?;
         Ok(memory)
+    }
+
+    /// What it may have and what of it is page cache.
+    pub(crate) fn bound(&self) -> MemoryBound {
+        let stat = fs::read_to_string(self.folder.join("memory.stat")).unwrap_or_default();
+        MemoryBound { limit: self.limit, page_cache: page_cache(&stat) }
     }
 
     /// Takes a process in, whose later children are in it too.
@@ -55,6 +71,16 @@ impl Memory {
     pub(crate) fn take(&self, pid: u32) -> io::Result<()> {
         fs::write(self.folder.join("cgroup.procs"), pid.to_string())
     }
+}
+
+/// Bytes of cached files, of either version's counters; shared memory is counted with them and is
+/// none.
+fn page_cache(stat: &str) -> Option<u64> {
+    let of = |name: &str| {
+        let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|number| number.trim().parse::<u64>().ok())
+    };
+    Some(of("file").or_else(|| of("cache"))?.saturating_sub(of("shmem")?))
 }
 
 impl Drop for Memory {
@@ -75,6 +101,13 @@ impl Drop for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shared_memory_is_no_page_cache() {
+        let first = "cache 9285632\nrss 4096\nshmem 9084928\nmapped_file 1\ntotal_cache 99\n";
+        let second = "anon 4096\nfile 500\nkernel 7\nshmem 100\nfile_mapped 3\n";
+        assert_eq!([first, second, ""].map(page_cache), [Some(200_704), Some(400), None]);
+    }
 
     /// Which file has the limit is told by what the root has, on either version.
     #[test]

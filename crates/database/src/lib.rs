@@ -24,6 +24,7 @@ mod watch;
 
 pub use any::Database;
 pub use books::Found;
+pub use cgroup::MemoryBound;
 pub use error::Error;
 pub use mysql::{Mysql, MysqlAddress, MysqlError, PrivateMariadb};
 pub use play::{Dates, PointWatcher, UserPlan, Whistle, play};
@@ -34,4 +35,4 @@ pub use relation::{BLOCK, Looked, Reader, Relation};
 pub use setup::{Loaded, Progress};
 pub use sqlite::Sqlite;
 pub use url::{AddressError, Environment, Scheme};
-pub use watch::ServerWatch;
+pub use watch::{ServerSeen, ServerWatch};

@@ -13,6 +13,7 @@ pub use connection::Isolation;
 pub use wire::WireError;
 
 use crate::books::Books;
+use crate::cgroup::MemoryBound;
 use crate::error::Error;
 use crate::private::Private;
 use oltp::{Dialect, Value};
@@ -61,6 +62,11 @@ impl Postgres {
             return Err(wrong(std::io::Error::other("only a server of one's own (private:FOLDER) is limited")));
         };
         server.lock().unwrap_or_else(PoisonError::into_inner).limit_memory(bytes).map_err(wrong)
+    }
+
+    /// What a server of one's own may have of memory, where that is limited.
+    pub fn memory(&self) -> Option<MemoryBound> {
+        self.server.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).memory()
     }
 
     /// Its URL, without a password.

@@ -3,7 +3,7 @@
 //!
 //! PostgreSQL refuses to run as root; root starts it as the user `postgres`, or `nobody`.
 
-use crate::cgroup::Memory;
+use crate::cgroup::{Memory, MemoryBound};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -103,6 +103,11 @@ impl Private {
         }
         self.memory = Some(memory);
         Ok(())
+    }
+
+    /// What its processes may have, where that is limited.
+    pub fn memory(&self) -> Option<MemoryBound> {
+        self.memory.as_ref().map(Memory::bound)
     }
 
     /// The URL of its database `postgres`.

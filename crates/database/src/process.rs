@@ -1,4 +1,4 @@
-//! Processor time of processes, as the kernel counts it.
+//! Processor time and reads of processes, as the kernel counts them.
 
 use block::Span;
 
@@ -6,6 +6,27 @@ use block::Span;
 /// hundredths of a second. `None` where there is none of that number.
 pub fn process(pid: &str) -> Option<(String, Span)> {
     parsed(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// What a process has used since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProcessUse {
+    /// Processor time.
+    pub cpu: Span,
+    /// Bytes that came from below the page cache, where this user may know that.
+    pub fetched: Option<u64>,
+}
+
+/// The name of a process and what it has used.
+pub(crate) fn used(pid: i64) -> Option<(String, ProcessUse)> {
+    let (name, cpu) = process(&pid.to_string())?;
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    Some((name, ProcessUse { cpu, fetched: fetched(&io) }))
+}
+
+/// `read_bytes` of proc(5)'s `io`.
+fn fetched(io: &str) -> Option<u64> {
+    io.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.trim().parse().ok())
 }
 
 fn parsed(stat: &str) -> Option<(String, Span)> {
@@ -27,5 +48,6 @@ mod tests {
         assert_eq!(parsed(line), Some(("a) b".to_owned(), Span::from_secs(2))));
         assert_eq!(parsed("7 a"), None);
         assert!(process("self").is_some());
+        assert_eq!((fetched("rchar: 9\nread_bytes: 4096\nwrite_bytes: 7\n"), fetched("")), (Some(4096), None));
     }
 }

@@ -3,8 +3,9 @@
 
 use crate::error::Error;
 use crate::play::Whistle;
+use crate::process::ProcessUse;
 use block::{Span, Time};
-use oltp::{At, ServerCounts};
+use oltp::{At, ServerCounts, StoredCounts};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -27,13 +28,34 @@ pub(crate) trait Seeing: Send {
     /// What the server has counted since it began to; connections and processes are not in it.
     fn counters(&mut self) -> Result<ServerCounts, Error>;
 
-    /// Processor time of the server's processes by their numbers; none where they are not seen.
-    fn processes(&mut self) -> Result<HashMap<i64, Span>, Error>;
+    /// What the server's processes used by their numbers; none where they are not seen.
+    fn processes(&mut self) -> Result<HashMap<i64, ProcessUse>, Error>;
+
+    /// What it has counted of each table and index since it began to, with their pages as they are
+    /// now; empty where it does not.
+    fn stored(&mut self) -> Result<Vec<StoredCounts>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Whether it counts pages that come at the end of a table as read.
+    fn counts_new_as_read(&self) -> bool {
+        false
+    }
+}
+
+/// What was seen of a server.
+#[derive(Debug, Default)]
+pub struct ServerSeen {
+    /// By whole seconds. A server that was gone for a while has seconds of nothing.
+    pub seconds: Vec<ServerCounts>,
+    /// Of each table and index, from the beginning to the end; empty where it does not count them,
+    /// or was gone.
+    pub stored: Vec<StoredCounts>,
 }
 
 /// Watches a server from its start on.
 pub struct ServerWatch {
-    seen: Arc<Mutex<Vec<ServerCounts>>>,
+    seen: Arc<Mutex<ServerSeen>>,
     whistle: Arc<Whistle>,
     thread: Option<JoinHandle<()>>,
 }
@@ -45,7 +67,7 @@ impl ServerWatch {
     /// The server does not answer, or the system gives no thread.
     pub(crate) fn begin(server: Box<dyn Seeing>) -> Result<ServerWatch, Error> {
         let mut look = Look::new(server)?;
-        let (seen, whistle) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Whistle::default()));
+        let (seen, whistle) = (Arc::new(Mutex::new(ServerSeen::default())), Arc::new(Whistle::default()));
         let (shared, ends) = (Arc::clone(&seen), Arc::clone(&whistle));
         let work = move || look.watch(&shared, &ends);
         let thread = std::thread::Builder::new().name("server".into()).spawn(work);
@@ -53,9 +75,8 @@ impl ServerWatch {
         Ok(ServerWatch { seen, whistle, thread: Some(thread) })
     }
 
-    /// Ends it; what was seen, by whole seconds. A server that was gone for a while has seconds of
-    /// nothing.
-    pub fn end(mut self) -> Vec<ServerCounts> {
+    /// Ends it; what was seen.
+    pub fn end(mut self) -> ServerSeen {
         self.stop();
         std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -79,19 +100,21 @@ struct Look {
     server: Box<dyn Seeing>,
     clock: Clock,
     before: ServerCounts,
-    /// Processor time of each process.
-    processes: HashMap<i64, Span>,
+    /// What each process had used.
+    processes: HashMap<i64, ProcessUse>,
+    /// As it began.
+    stored: Vec<StoredCounts>,
     /// Of the second that is not over.
     found: Places,
 }
 
 impl Look {
     fn new(mut server: Box<dyn Seeing>) -> Result<Look, Error> {
-        let (before, processes) = (server.counters()?, server.processes()?);
-        Ok(Look { server, clock: Clock::new(), before, processes, found: Places::default() })
+        let (before, processes, stored) = (server.counters()?, server.processes()?, server.stored()?);
+        Ok(Look { server, clock: Clock::new(), before, processes, stored, found: Places::default() })
     }
 
-    fn watch(&mut self, seen: &Mutex<Vec<ServerCounts>>, whistle: &Whistle) {
+    fn watch(&mut self, seen: &Mutex<ServerSeen>, whistle: &Whistle) {
         let start = self.clock.now();
         let (mut next, mut next_second): (Time, Time) = (start + LOOK, start + Span::SECOND);
         while !whistle.wait(next.since(self.clock.now())) {
@@ -102,22 +125,27 @@ impl Look {
             next += LOOK;
             if next > next_second {
                 let counts = self.second().unwrap_or_else(|_| nothing_like(&self.before));
-                seen.lock().unwrap_or_else(PoisonError::into_inner).push(counts);
+                seen.lock().unwrap_or_else(PoisonError::into_inner).seconds.push(counts);
                 next_second += Span::SECOND;
             }
             // Looks that were missed are not made up for.
             next = next.max(self.clock.now());
         }
+        let stored = self.server.stored().unwrap_or_default();
+        seen.lock().unwrap_or_else(PoisonError::into_inner).stored =
+            between(&self.stored, stored, self.server.counts_new_as_read());
     }
 
     fn second(&mut self) -> Result<ServerCounts, Error> {
         let now = self.server.counters()?;
         let before = std::mem::replace(&mut self.before, now);
         let processes = self.server.processes()?;
-        let had =
-            |(pid, time): (&i64, &Span)| time.saturating_sub(self.processes.get(pid).copied().unwrap_or(Span::ZERO));
-        let passed = processes.iter().map(had).fold(Span::ZERO, |sum, time| sum + time);
-        let cpu = (!processes.is_empty()).then_some(passed);
+        let had = |pid| self.processes.get(pid).copied().unwrap_or_default();
+        let passed = processes.iter().map(|(pid, used)| used.cpu.saturating_sub(had(pid).cpu));
+        let cpu = (!processes.is_empty()).then(|| passed.fold(Span::ZERO, |sum, time| sum + time));
+        let fetched =
+            processes.iter().map(|(pid, used)| Some(used.fetched?.saturating_sub(had(pid).fetched.unwrap_or(0))));
+        let fetched = (!processes.is_empty()).then(|| fetched.sum()).flatten();
         self.processes = processes;
         let known = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         Ok(ServerCounts {
@@ -131,8 +159,21 @@ impl Look {
             written: now.written.saturating_sub(before.written),
             found: std::mem::take(&mut self.found),
             cpu,
+            fetched,
         })
     }
+}
+
+/// What was counted from one look to another. A restart begins anew, and says nothing.
+fn between(before: &[StoredCounts], now: Vec<StoredCounts>, new_are_read: bool) -> Vec<StoredCounts> {
+    let passed = |now: StoredCounts| {
+        let before = before.iter().find(|before| before.stored == now.stored)?;
+        let added = now.pages.saturating_sub(before.pages);
+        let (asked, read) = (now.asked.checked_sub(before.asked)?, now.read.checked_sub(before.read)?);
+        let read = if new_are_read { read.saturating_sub(added) } else { read };
+        Some(StoredCounts { added, asked, read, ..now })
+    };
+    now.into_iter().map(passed).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// Nothing, of what the server counts.

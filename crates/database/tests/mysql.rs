@@ -135,7 +135,7 @@ fn a_server_shows_what_it_does() {
     let mut looked = Looked(&database, None);
     let asked = Asked { users: 3, transactions: 10_000_000, mode: Mode::Statements };
     let ledger = play_watched(&database, asked, TransactionMix::V2, &mut looked);
-    let seconds = looked.1.unwrap().end();
+    let seconds = looked.1.unwrap().end().seconds;
     let sum = ServerCounts::sum(&seconds).unwrap();
     // It looks at its own seconds, which are not the ledger's: commits of all of them are more.
     assert!(sum.commits > 0 && sum.commits <= ledger.whole().commits, "{sum:?}");
@@ -165,7 +165,7 @@ fn a_lock_is_seen() {
         let seen = watch.end();
         one.commit().unwrap();
         assert_eq!(waiting.join().unwrap(), Ok(1));
-        *seen.last().unwrap()
+        *seen.seconds.last().unwrap()
     });
     // Of two connections one waits, and the other is the one that it waits for, between statements.
     let [locked, client] = [At::Locked, At::Client].map(|at| sum.part(at).unwrap());

@@ -6,6 +6,10 @@
 //! tables of fixed size (products, warehouses, inventories) are in any cache and count for nothing,
 //! but for the stock that an order changes. Means where there are several: three looks, three
 //! items, 1.5 addresses and cards a customer.
+//!
+//! These counts stand for a database of which only one part is known, that of pages that are
+//! missing, as in a published table. Where its size and its buffers are known,
+//! [`ShopPages`](crate::ShopPages) says which pages those are.
 
 use crate::mix::TransactionMix;
 use crate::transaction::Transaction;
@@ -52,18 +56,54 @@ impl Transaction {
     }
 }
 
-impl TransactionMix {
-    /// What a transaction of this mix asks of storage on average.
-    pub fn demand(&self) -> Demand {
-        let all: f64 = Transaction::ALL.iter().map(|one| f64::from(self.weight(*one))).sum();
-        let mut sum = Demand::default();
-        for one in Transaction::ALL {
-            let (part, demand) = (f64::from(self.weight(one)) / all, one.demand());
-            sum.pages += part * demand.pages;
-            sum.changed += part * demand.changed;
-            sum.commits += part * demand.commits;
+/// What each transaction asks of storage behind a database's buffers: pages are those that they
+/// lack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asks(pub [Demand; Transaction::ALL.len()]);
+
+impl Asks {
+    /// Where of all pages that lie anywhere this part is missing, whichever they are.
+    pub const fn anywhere(missing: f64) -> Asks {
+        let mut asks = [Demand { pages: 0.0, changed: 0.0, commits: 0.0 }; Transaction::ALL.len()];
+        let mut at = 0;
+        while at < asks.len() {
+            let Demand { pages, changed, commits } = Transaction::ALL[at].demand();
+            asks[at] = Demand { pages: pages * missing, changed: changed * missing, commits };
+            at += 1;
         }
-        sum
+        Asks(asks)
+    }
+
+    /// What one asks.
+    pub fn of(&self, what: Transaction) -> Demand {
+        self.0[what as usize]
+    }
+
+    /// What a transaction of this mix asks on average.
+    pub fn mean(&self, mix: &TransactionMix) -> Demand {
+        Demand {
+            pages: mix.mean(&self.0.map(|demand| demand.pages)),
+            changed: mix.mean(&self.0.map(|demand| demand.changed)),
+            commits: mix.mean(&self.0.map(|demand| demand.commits)),
+        }
+    }
+
+    /// The same with so many times the pages.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Asks {
+        Asks(self.0.map(|Demand { pages, changed, commits }| Demand {
+            pages: pages * factor,
+            changed: changed * factor,
+            commits,
+        }))
+    }
+}
+
+impl TransactionMix {
+    /// The mean of a number that each transaction has.
+    pub fn mean(&self, of: &[f64; Transaction::ALL.len()]) -> f64 {
+        let all: f64 = Transaction::ALL.iter().map(|one| f64::from(self.weight(*one))).sum();
+        Transaction::ALL.iter().map(|one| f64::from(self.weight(*one)) / all * of[*one as usize]).sum()
     }
 }
 
@@ -75,7 +115,7 @@ mod tests {
     /// others one.
     #[test]
     fn the_published_mix_has_its_published_commits() {
-        let demand = TransactionMix::V2.demand();
+        let demand = Asks::anywhere(1.0).mean(&TransactionMix::V2);
         assert!((demand.commits - 1.48).abs() < 1e-12);
         // 0.12 × 9 + 0.08 × 6 + 0.4 × 2 + 0.32 × 16 + 0.04 × 46 + 0.04 × 10, and 0.12 × 9 + 0.08 ×
         // 3 + 0.32 × 12 + 0.08 × 2.

@@ -1,5 +1,6 @@
 //! What host and database did while users worked.
 
+use crate::stored::Stored;
 use block::Span;
 use std::ops::AddAssign;
 
@@ -24,6 +25,27 @@ pub struct Evidence {
     pub fetched: Option<u64>,
     /// What a server counted.
     pub server: Option<ServerCounts>,
+    /// What it counted of each table and index, where it does.
+    pub stored: Vec<StoredCounts>,
+    /// Bytes that the processes of a server of one's own may have, page cache included.
+    pub memory: Option<u64>,
+    /// Bytes of that which were page cache at the end of the window.
+    pub page_cache: Option<u64>,
+}
+
+/// What a server counted of a table or an index in a window, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredCounts {
+    /// Of what.
+    pub stored: Stored,
+    /// Its pages at the end.
+    pub pages: u64,
+    /// Those that came at its end meanwhile.
+    pub added: u64,
+    /// How often a page was asked for.
+    pub asked: u64,
+    /// Pages that were asked of the system; those that came new are none of them.
+    pub read: u64,
 }
 
 /// What a user's connection was found at, when the server was asked.
@@ -107,6 +129,8 @@ pub struct ServerCounts {
     pub found: [u64; 6],
     /// Processor time of its processes, where they are seen.
     pub cpu: Option<Span>,
+    /// Bytes that came from below the page cache into them, where they are seen.
+    pub fetched: Option<u64>,
 }
 
 impl AddAssign for ServerCounts {
@@ -121,6 +145,7 @@ impl AddAssign for ServerCounts {
         self.written += more.written;
         self.found.iter_mut().zip(more.found).for_each(|(sum, more)| *sum += more);
         self.cpu = self.cpu.zip(more.cpu).map(|(sum, more)| sum + more);
+        self.fetched = self.fetched.zip(more.fetched).map(|(sum, more)| sum + more);
     }
 }
 

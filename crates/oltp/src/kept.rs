@@ -1,11 +1,12 @@
 //! A load as any run is kept: a point for each number of users, a class for each transaction.
 
-use crate::evidence::{At, Evidence};
+use crate::evidence::{At, Evidence, StoredCounts};
 use crate::figures::Figures;
 use crate::ledger::Ledger;
 use crate::limiter::Limiter;
 use crate::mix::TransactionMix;
 use crate::session::{Failure, Mode, Think};
+use crate::stored::Stored;
 use crate::transaction::Transaction;
 use block::Span;
 use stats::run::{Point, Run, RunPlace, Setting, Taped, Value};
@@ -21,6 +22,8 @@ pub struct Asked {
     pub size: Option<u64>,
     /// The scale that setup had; none where there was no setup.
     pub scale: Option<f64>,
+    /// Its products, where that is known.
+    pub products: Option<u64>,
     /// How often each transaction is done.
     pub mix: TransactionMix,
     /// How they ask for it.
@@ -46,6 +49,9 @@ pub fn asked(asked: &Asked) -> Run {
     if let Some(scale) = asked.scale {
         run.set(None, "scale", scale);
     }
+    if let Some(products) = asked.products {
+        run.set(None, "products", products as f64);
+    }
     for one in Transaction::ALL {
         run.set(None, &format!("weight_{}", one.short().to_lowercase()), f64::from(asked.mix.weight(one)));
     }
@@ -64,6 +70,24 @@ pub fn asked(asked: &Asked) -> Run {
     run.set(None, "warm_up_s", asked.warm_up_s as f64);
     run.set(None, "buffers_bytes", asked.buffers as f64);
     run
+}
+
+/// The key of a setting that says how many pages of a table or an index there were, came, were
+/// asked for or were read ([`StoredCounts::KINDS`]): `pages_read_orders_pkey`.
+pub fn stored_key(kind: &str, stored: Stored) -> String {
+    format!("{kind}_{}", stored.name())
+}
+
+impl StoredCounts {
+    /// What is counted, as settings have it.
+    pub const KINDS: [&str; 4] = ["pages", "pages_added", "pages_asked", "pages_read"];
+
+    /// Keys and numbers of its settings.
+    fn settings(&self) -> impl Iterator<Item = (String, f64)> + use<> {
+        let (stored, numbers) = (self.stored, [self.pages, self.added, self.asked, self.read]);
+        let setting = move |(kind, number): (&str, u64)| (stored_key(kind, stored), number as f64);
+        StoredCounts::KINDS.into_iter().zip(numbers).map(setting)
+    }
 }
 
 /// Adds a point that was measured from `start` of the run on.
@@ -110,7 +134,11 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
         numbers.extend(server.wal_syncs.map(|syncs| ("wal_syncs", syncs as f64)));
         numbers.extend(server.checkpoints.map(|count| ("checkpoints", count as f64)));
         numbers.extend(server.hits().map(|part| ("buffer_hit_pct", part * 100.0)));
+        numbers.extend(server.fetched.map(|bytes| ("database_fetched_bytes", bytes as f64)));
     }
+    numbers.extend(seen.memory.map(|bytes| ("memory_bytes", bytes as f64)));
+    numbers.extend(seen.page_cache.map(|bytes| ("page_cache_bytes", bytes as f64)));
+    seen.stored.iter().flat_map(StoredCounts::settings).for_each(|(key, number)| set(&key, Value::Number(number)));
     numbers.into_iter().for_each(|(key, number)| set(key, Value::Number(number)));
     for at in At::ALL {
         if let Some(part) = seen.server.as_ref().and_then(|server| server.part(at)) {

@@ -8,6 +8,18 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SchemaScale(f64);
 
+impl SchemaScale {
+    /// The nearest one that may be.
+    pub fn nearest(scale: f64) -> SchemaScale {
+        SchemaScale(scale.clamp(0.0001, 1000.0))
+    }
+
+    /// As a number.
+    pub fn number(self) -> f64 {
+        self.0
+    }
+}
+
 impl FromStr for SchemaScale {
     type Err = &'static str;
 
@@ -51,6 +63,17 @@ impl Sizes {
             Table::Warehouses => Sizes::WAREHOUSES,
             Table::Metadata => 0,
         }
+    }
+
+    /// How many rows a table has on average.
+    pub fn rows(&self, table: Table) -> f64 {
+        // 1 to 6 items, 800 to 1000 warehouses.
+        let a_unit = match table {
+            Table::OrderItems => 3.5,
+            Table::Inventories => 900.0,
+            _ => 1.0,
+        };
+        self.units(table) as f64 * a_unit
     }
 }
 

@@ -131,6 +131,11 @@ impl Table {
         self.definition().columns.iter().map(|(name, _)| *name)
     }
 
+    /// The columns of its indexes beside the key, as in `CREATE INDEX`.
+    pub(crate) fn index_columns(self) -> &'static [&'static str] {
+        self.definition().indexes
+    }
+
     /// The type of a column, counted from 0.
     pub(crate) fn kind(self, column: usize) -> String {
         match self.definition().columns[column].1 {

@@ -7,11 +7,12 @@
 //!   log writer: all commits that wait, in one write behind the last (group commit) ◄─────────────┘
 //!   page writer: changed pages to their places, so many outstanding; when too many wait, transactions wait to begin
 //! ```
-//! No SQL and no rows: what a transaction asks of storage is its [`Demand`](crate::Demand), and
-//! which transaction is next is drawn as real users draw it. What it cannot say: locks between
-//! users, and a buffer cache that knows favourites.
+//! No SQL and no rows: what a transaction asks of storage is its [`Demand`], behind buffers whose
+//! misses are known before ([`Asks`]), and which transaction is next is drawn as real users draw
+//! it. What it cannot say: locks between users.
 
 use crate::chance::Chance;
+use crate::demand::{Asks, Demand};
 use crate::ledger::{Done, Ledger};
 use crate::mix::TransactionMix;
 use crate::session::{Counts, Waits};
@@ -33,9 +34,8 @@ pub struct Shop {
     pub host: Span,
     /// How many of them there are.
     pub processors: u32,
-    /// The part of pages that the buffer cache lacks, from 0 to 1: with no favourites what of the
-    /// database it does not hold.
-    pub missing: f64,
+    /// What they ask of storage: pages that the buffer cache lacks, and commits.
+    pub asks: Asks,
     /// Bytes of the database; what follows it is the log.
     pub database: Bytes,
     /// Bytes of a page.
@@ -54,6 +54,11 @@ impl Shop {
     /// The longest write of the log.
     const GROUP_MOST: u64 = 1 << 20;
 
+    /// What a transaction asks of storage on average.
+    pub fn demand(&self) -> Demand {
+        self.asks.mean(&self.mix)
+    }
+
     /// Bytes that it takes of the target.
     pub fn size(&self) -> Bytes {
         Bytes(self.database.0 + Shop::LOG.0)
@@ -68,6 +73,9 @@ struct User {
     begun: Time,
     reads: u32,
     commits: u32,
+    /// Since when its commit waits, and for how long those before did.
+    waits_since: Time,
+    committing: Span,
 }
 
 /// Something that falls due.
@@ -123,6 +131,8 @@ impl<T: Target> Shopping<T> {
             begun: start,
             reads: 0,
             commits: 0,
+            waits_since: start,
+            committing: Span::ZERO,
         };
         let mut shopping = Shopping {
             users: (0..shop.users).map(user).collect(),
@@ -180,10 +190,10 @@ impl<T: Target> Shopping<T> {
         }
         let user = &mut self.users[number as usize];
         user.what = self.shop.mix.draw(&mut user.chance);
-        let demand = user.what.demand();
-        let reads = demand.pages * self.shop.missing;
-        user.reads = reads as u32 + u32::from(user.chance.part() < reads.fract());
+        let demand = self.shop.asks.of(user.what);
+        user.reads = demand.pages as u32 + u32::from(user.chance.part() < demand.pages.fract());
         user.commits = demand.commits as u32;
+        user.committing = Span::ZERO;
         self.waiting.push_back(number);
         self.work(now);
     }
@@ -208,6 +218,7 @@ impl<T: Target> Shopping<T> {
             self.submit(now, number.into(), Op::Read, at, self.shop.page.0);
         } else if user.commits > 0 {
             user.commits -= 1;
+            user.waits_since = now;
             self.to_commit.push(number);
             self.write_log(now);
         } else {
@@ -217,20 +228,20 @@ impl<T: Target> Shopping<T> {
 
     fn end(&mut self, now: Time, number: u32) {
         let user = &mut self.users[number as usize];
-        let what = user.what;
+        let (what, committing) = (user.what, user.committing);
         self.ledger.add(&Done {
             what,
             due: user.begun,
             begun: user.begun,
             end: now,
             thought: Span::ZERO,
-            waits: Waits::default(),
+            waits: Waits { committing, ..Waits::default() },
             counts: Counts { commits: what.demand().commits as u64, ..Counts::default() },
             unsure: false,
             failure: None,
         });
         let thinks = Shopping::<T>::drawn(&mut user.chance, self.shop.think);
-        self.changed += what.demand().changed * self.shop.missing;
+        self.changed += self.shop.asks.of(what).changed;
         self.note(now + thinks, Due::Thought(number));
         self.write_pages(now);
     }
@@ -287,6 +298,8 @@ impl<T: Target> Shopping<T> {
             }
             LOG_WRITER => {
                 for number in std::mem::take(&mut self.committing) {
+                    let user = &mut self.users[number as usize];
+                    user.committing += now.since(user.waits_since);
                     self.go_on(now, number);
                 }
                 self.write_log(now);

@@ -22,7 +22,7 @@ const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 /// Pure crates that join others: the administration, what commands mean for policies and objects,
 /// and what it shows of what was kept; what bills what was kept; front ends, the crate whose words
 /// they unfold into, and the one whose sections their pages are built of.
-const JOINING: [(&str, &str); 22] = [
+const JOINING: [(&str, &str); 23] = [
     ("admin", "history"),
     ("admin", "ontap"),
     ("admin", "qos"),
@@ -30,6 +30,7 @@ const JOINING: [(&str, &str); 22] = [
     ("array", "cache"),
     ("array", "qos"),
     ("capacity", "array"),
+    ("capacity", "cache"),
     ("capacity", "oltp"),
     ("capacity", "qos"),
     ("capacity", "ramp"),

@@ -12,14 +12,12 @@ use crate::interrupt::{self, Stop};
 use crate::machine;
 use crate::stage::{self, silent};
 use anyhow::{Result, bail};
-use block::{Bytes, ObjectId, Span, Time};
+use block::{ObjectId, Span, Time};
+use capacity::Buffered;
 use engine::{Managed, Stage as _};
-use oltp::{Shop, Shopping, TransactionMix};
+use oltp::{Shop, ShopPages, Shopping, Sizes, TransactionMix};
 use workload::Spec;
 use workload::plan::DatabasePlan;
-
-/// Bytes of a page.
-const PAGE: Bytes = Bytes::kib(8);
 
 /// The server's model, the other workloads, and what the users are.
 pub struct Simulated {
@@ -40,15 +38,16 @@ impl Simulated {
     /// The plan names no device, or its volume has no room for the database.
     pub fn start(of: &DatabasePlan, factor: f64) -> Result<Simulated> {
         let (plan, database) = (&of.plan, &of.database);
+        let (mix, pages) = (TransactionMix::V2, ShopPages::of(&Sizes::of_bytes(database.size)));
         let shop = Shop {
             users: database.users,
-            mix: TransactionMix::V2,
+            mix,
             think: Span::ZERO,
             host: database.host_time,
             processors: database.processors,
-            missing: (1.0 - database.buffers.0 as f64 / database.size.0 as f64).max(0.0),
+            asks: Buffered::new(pages, &mix, database.users, database.buffers).asks(),
             database: database.size,
-            page: PAGE,
+            page: ShopPages::PAGE,
         };
         let volume = &plan.volumes[database.volume];
         if volume.size.is_some_and(|size| size < shop.size()) {
@@ -130,8 +129,8 @@ impl Field for Simulated {
     }
 
     fn notes(&self) -> Vec<String> {
-        let demand = self.shop.mix.demand();
-        let (reads, changed) = (demand.pages * self.shop.missing, demand.changed * self.shop.missing);
+        let demand = self.shop.demand();
+        let (reads, changed) = (demand.pages, demand.changed);
         vec![format!(
             "in virtual time: a transaction is {reads:.1} reads one after the other, {changed:.1} pages changed and {:.2} commits, \
              by counts and not by a trace",

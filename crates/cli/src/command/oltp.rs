@@ -31,7 +31,7 @@ pub struct Oltp {
 #[derive(clap::Subcommand)]
 enum What {
     Setup(Setup),
-    Run(Run),
+    Run(Box<Run>),
     Sweep(Sweep),
     Check(Check),
     Drop(Drop),
@@ -168,9 +168,13 @@ struct Run {
     /// With --array: for how long a transaction keeps a processor of the host
     #[arg(long, value_name = "TIME", value_parser = workload::plan::parse_duration, default_value = "1ms", requires = "array")]
     host_time: Span,
-    /// With --array: the part of pages outside of the buffers that has to be read; buffers know
-    /// which are asked for most (`oltp calibrate` fits it)
-    #[arg(long, value_name = "PART", default_value = "1", value_parser = cold, requires = "array")]
+    /// With --array: the tables and indexes, and the size, of the database of a kept run on
+    /// PostgreSQL
+    #[arg(long, value_name = "RUN", requires = "array", conflicts_with = "database_size")]
+    like: Option<String>,
+    /// With --array: so many times the pages are read that the buffers lack by what is counted from
+    /// the statements (`oltp calibrate` fits it)
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = cold, requires = "array")]
     cold: f64,
     /// With --array: processors of the host
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096), requires = "array")]

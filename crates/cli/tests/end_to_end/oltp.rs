@@ -42,7 +42,7 @@ fn a_database_is_made_loaded_proved_and_removed() {
 #[test]
 fn users_work_on_an_array_in_virtual_time() {
     let scratch = Scratch::new();
-    let options = "--users 40 --time 60 --warm-up 10 --host-time 200us";
+    let options = "--users 40 --time 60 --warm-up 10 --host-time 200us --database-size 2GiB --buffers 256MiB";
     let worked = oltp(&scratch, &format!("run --array usp-v-fc-raid5 {options} -o p.html --xml x.xml --csv s.csv"));
     assert_eq!(worked.code, Some(0), "{worked:?}");
     assert!(worked.out.lines().all(|line| line.chars().count() <= 80), "{}", worked.out);
@@ -224,7 +224,13 @@ fn a_server_of_its_own_lives_in_a_folder() {
     }
     let calibrated = oltp(&scratch, "calibrate --run last~1 --held-out last");
     assert!(matches!(calibrated.code, Some(0 | 1)) && calibrated.err.is_empty(), "{calibrated:?}");
-    for part in ["Fitted to: run 2, 2 users", "Held out: run 3, 2 users", "1 MiB of ", "4 MiB of ", "a page's read"] {
+    for part in [
+        "Fitted to: run 2, 2 users",
+        "Held out: run 3, 2 users",
+        "buffers of 1 MiB",
+        "buffers of 4 MiB",
+        "a page's read",
+    ] {
         assert!(calibrated.out.contains(part), "{part}: {}", calibrated.out);
     }
     let again = calibrated.out.lines().find_map(|line| line.strip_prefix("again     seawall oltp ")).unwrap();
@@ -241,4 +247,43 @@ fn a_server_of_its_own_lives_in_a_folder() {
     assert!(refused.code == Some(2) && refused.err.contains("not empty"), "{refused:?}");
     let refused = oltp(&scratch, "run --database sqlite:x --memory 64MiB");
     assert!(refused.code == Some(2) && refused.err.contains("private:FOLDER"), "{refused:?}");
+}
+
+/// What a real PostgreSQL reads at two sizes of its buffers is what the law says of them: pages for
+/// a transaction by the server's counters, those by law as `run --array --like` asks for them. How
+/// fast that goes is no matter here.
+#[test]
+fn a_real_database_reads_what_the_law_says() {
+    if database::Private::programs().is_none() {
+        return crate::requires::skip("PostgreSQL is not installed");
+    }
+    let (scratch, folder) = (Scratch::new(), tempfile::tempdir().unwrap());
+    let name = format!("private:{}", folder.path().join("pg").display());
+    let made = oltp(&scratch, &format!("setup --scale 0.01 --products 100 --database {name}"));
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let mut both = Vec::new();
+    // What is played in between is kept, too.
+    for (number, buffers) in [(1, "4MiB"), (3, "16MiB")] {
+        let run_it = format!("run --users 2 --warm-up 4 --time 4 --buffers {buffers} --database {name}");
+        let worked = oltp(&scratch, &run_it);
+        assert_eq!(worked.code, Some(0), "{worked:?}");
+        let read = counted(&scratch, number, "key LIKE 'pages_read_%'");
+        let asked = counted(&scratch, number, "key LIKE 'pages_asked_%'");
+        let done = counted(&scratch, number, "key = 'avg_tps'") * 4.0;
+        let law = format!("run --array laptop-nvme --like {number} --users 2 --buffers {buffers} --warm-up 1 --time 2");
+        let law = oltp(&scratch, &law).out;
+        let law = law.lines().find_map(|line| line.strip_prefix("asks ")?.trim().split(' ').next()?.parse().ok());
+        both.push((read / done, read / asked, law.unwrap_or(0.0)));
+    }
+    for (read, _, law) in &both {
+        assert!((read / law).max(law / read) < 1.5, "pages read, missed, and read by law: {both:?}");
+    }
+    assert!(both[1].1 < 0.8 * both[0].1, "more buffers miss less: {both:?}");
+}
+
+/// The sum of settings of a run.
+fn counted(scratch: &Scratch, number: u32, which: &str) -> f64 {
+    let sql = format!("SELECT SUM(number) AS sum FROM settings WHERE run = {number} AND {which}");
+    let kept = run(seawall(scratch.path()).env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", &sql]));
+    kept.out.lines().find_map(|line| line.trim().parse().ok()).unwrap_or_else(|| panic!("{kept:?}"))
 }

@@ -5,9 +5,8 @@
 use super::{Book, Mysql};
 use crate::books::Books as _;
 use crate::error::Error;
-use crate::process::process;
+use crate::process::{ProcessUse, used};
 use crate::watch::{Places, Seeing, ServerWatch};
-use block::Span;
 use oltp::{At, ServerCounts, Value};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -91,11 +90,11 @@ impl Seeing for Eyes {
         })
     }
 
-    fn processes(&mut self) -> Result<HashMap<i64, Span>, Error> {
+    fn processes(&mut self) -> Result<HashMap<i64, ProcessUse>, Error> {
         let pid = self.pid_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok());
         // In a container the same number is another process.
-        let found = pid.and_then(|pid: i64| Some((pid, process(&pid.to_string())?)));
+        let found = pid.and_then(|pid: i64| Some((pid, used(pid)?)));
         let is_server = |name: &str| name.starts_with("mariadbd") || name.starts_with("mysqld");
-        Ok(found.filter(|(_, (name, _))| is_server(name)).map(|(pid, (_, time))| (pid, time)).into_iter().collect())
+        Ok(found.filter(|(_, (name, _))| is_server(name)).map(|(pid, (_, used))| (pid, used)).into_iter().collect())
     }
 }

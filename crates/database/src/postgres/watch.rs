@@ -3,10 +3,9 @@
 use super::{Book, Postgres};
 use crate::books::Books as _;
 use crate::error::Error;
-use crate::process::process;
+use crate::process::{ProcessUse, used};
 use crate::watch::{Places, Seeing, ServerWatch};
-use block::Span;
-use oltp::{At, ServerCounts, Value};
+use oltp::{At, ServerCounts, Stored, StoredCounts, Value};
 use std::collections::HashMap;
 
 impl Postgres {
@@ -17,7 +16,7 @@ impl Postgres {
     pub fn watch(&self) -> Result<ServerWatch, Error> {
         let book = self.books()?;
         let major = book.wire.version().split(['.', ' ']).next().and_then(|part| part.parse().ok()).unwrap_or(0);
-        ServerWatch::begin(Box::new(Eyes { postgres: self.clone(), book, sql: counters(major) }))
+        ServerWatch::begin(Box::new(Eyes { postgres: self.clone(), book, sql: counters(major), major }))
     }
 }
 
@@ -25,6 +24,7 @@ struct Eyes {
     postgres: Postgres,
     book: Book,
     sql: String,
+    major: u32,
 }
 
 /// Connections of users, and what they wait for. One that is between transactions waits for its
@@ -34,6 +34,12 @@ const CONNECTIONS: &str = "SELECT CASE WHEN state = 'active' THEN coalesce(wait_
      current_database() GROUP BY 1, 2";
 /// All processes of the server.
 const PROCESSES: &str = "SELECT pid FROM pg_stat_activity";
+
+/// Tables and indexes: pages, those read and those found in the server's cache.
+const STORED: &str = "SELECT relname, pg_relation_size(relid) / current_setting('block_size')::bigint, heap_blks_read, \
+     heap_blks_hit FROM pg_statio_user_tables WHERE schemaname = current_schema() UNION ALL SELECT indexrelname, \
+     pg_relation_size(indexrelid) / current_setting('block_size')::bigint, idx_blks_read, idx_blks_hit FROM \
+     pg_statio_user_indexes WHERE schemaname = current_schema()";
 
 impl Seeing for Eyes {
     fn again(&mut self) -> Result<(), Error> {
@@ -62,19 +68,36 @@ impl Seeing for Eyes {
         Ok(counts)
     }
 
-    fn processes(&mut self) -> Result<HashMap<i64, Span>, Error> {
+    fn processes(&mut self) -> Result<HashMap<i64, ProcessUse>, Error> {
         let mut all = HashMap::new();
         if self.postgres.is_local() {
             self.book.ask(PROCESSES, &[], &mut |row| {
                 let pid = row.first().and_then(Value::number);
                 // In a container the same number is another process.
-                let found = pid.and_then(|pid| Some((pid, process(&pid.to_string())?)));
+                let found = pid.and_then(|pid| Some((pid, used(pid)?)));
                 all.extend(
-                    found.filter(|(_, (name, _))| name.starts_with("postgres")).map(|(pid, (_, time))| (pid, time)),
+                    found.filter(|(_, (name, _))| name.starts_with("postgres")).map(|(pid, (_, used))| (pid, used)),
                 );
             })?;
         }
         Ok(all)
+    }
+
+    fn stored(&mut self) -> Result<Vec<StoredCounts>, Error> {
+        let mut all = Vec::new();
+        self.book.ask(STORED, &[], &mut |row| {
+            let [Value::Text(name), numbers @ ..] = row.as_slice() else { return };
+            let of = |at: usize| numbers.get(at).and_then(Value::number).unwrap_or(0) as u64;
+            if let Some(stored) = Stored::named(name) {
+                all.push(StoredCounts { stored, pages: of(0), added: 0, asked: of(1) + of(2), read: of(1) });
+            }
+        })?;
+        Ok(all)
+    }
+
+    /// Until 15: since then a table is made longer by other means, which are not counted.
+    fn counts_new_as_read(&self) -> bool {
+        self.major < 16
     }
 }
 

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 /// Fit order entry in virtual time to a run of a real database, and check it on another one
 ///
-/// Both are kept runs of `seawall oltp run`, with buffers of different sizes: four numbers are
-/// fitted to the first, and the second shows what they are worth. Exit code 1: its transactions a
-/// second come out further off than --within.
+/// Both are kept runs of `seawall oltp run`, with buffers of different sizes: four or five numbers
+/// are fitted to the first, and the second shows what they are worth. Exit code 1: its transactions
+/// a second come out further off than --within.
 #[derive(clap::Args)]
 pub struct Calibrate {
     /// The run that is fitted to, by number, `last`, `last~1` or uuid
@@ -49,27 +49,27 @@ impl Calibrate {
             calibrate_shop([&fitted, &held_out], within, self.seed).map_err(|rule| anyhow!(rule))?;
         assert!(comparison.is_honest(), "a column uses fitted numbers that are not named");
         terminal::print(&comparison.text());
-        std::fs::write(&self.output, found.file(&fitted.name))
+        std::fs::write(&self.output, found.file(&held_out, &fitted.name))
             .with_context(|| format!("--output {}", self.output.display()))?;
         let page = reproduce::write(&self.out, &comparison)?;
         terminal::line(&format!("\npage      {}", page.display()));
         terminal::line(&format!(
-            "again     seawall oltp run --array {} --users {} --database-size {} --buffers {} --host-time {:.0}us \
+            "again     seawall oltp run --array {} --like {} --users {} --buffers {} --host-time {:.0}us \
              --processors {} --cold {:.3}",
             self.output.display(),
+            database.number_of(&self.held_out)?,
             held_out.users,
-            held_out.database.0,
             held_out.buffers.0,
             1e6 * found.host,
             held_out.processors,
-            found.factor
+            found.over
         ));
         Ok(if comparison.holds() { Answer::Yes } else { Answer::No })
     }
 }
 
 /// The one point of a run.
-fn point(option: &str, name: &str, database: &Database) -> Result<ShopRun> {
+pub(super) fn point(option: &str, name: &str, database: &Database) -> Result<ShopRun> {
     let number = database.number_of(name)?;
     let points = ShopRun::of(&database.load(number)?, &format!("run {number}"));
     let points = points.map_err(|rule| anyhow!("{option} {name}: run {number} {rule}"))?;

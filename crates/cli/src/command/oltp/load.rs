@@ -7,7 +7,7 @@ use crate::live::{Live, Stream};
 use crate::memory::{self, Kept, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
-use ::database::{Database, Dates, PointWatcher, ServerWatch, UserPlan, Whistle, play, process};
+use ::database::{Database, Dates, PointWatcher, ServerSeen, ServerWatch, UserPlan, Whistle, play, process};
 use ::oltp::{
     Around, Asked, Columns, Draws, Evidence, Figures, Ledger, Limiter, Mode, Ranges, ServerCounts, Step, add_point,
     asked, goes_on, limiter, page, results_xml, seconds_csv, summary, sweep_page,
@@ -181,6 +181,7 @@ impl<'a> Field<'a> {
             engine: engine.clone(),
             size: Some(size),
             scale: Some(scale),
+            products: u64::try_from(ranges.products).ok(),
             mix,
             mode: work.mode(),
             think: work.think(),
@@ -247,6 +248,7 @@ impl<'a> Field<'a> {
         let played = play(&plan, &whistle, &connect, &mut watch);
         watch.live.clear();
         let (before, server) = (watch.before, watch.server.take().map(ServerWatch::end).unwrap_or_default());
+        let ServerSeen { seconds: server, stored } = server;
         // Without a connection nothing was added.
         let (added, unsure) = played.as_ref().map(|ledger| (*ledger.whole(), ledger.unsure())).unwrap_or_default();
         self.database.run_ends(&added, unsure)?;
@@ -255,7 +257,7 @@ impl<'a> Field<'a> {
         let start = ledger.from().since(zero);
         let figures = Figures::of(&ledger, users);
         let host = self.kept.host_so_far().between(start, start + figures.window);
-        let seen = self.seen(start, &host, &server, before);
+        let seen = Evidence { stored, ..self.seen(start, &host, &server, before) };
         let limiter = limiter(&figures, &seen);
         add_point(&mut self.run, start, &ledger, &figures, &seen, &limiter);
         if self.kept.is_due() {
@@ -281,6 +283,7 @@ impl<'a> Field<'a> {
         let window = (self.clock.now().since(self.zero.unwrap_or(Time::ZERO)).saturating_sub(start)).as_secs_f64();
         let own = before.and_then(|(_, cpu)| Some(own_cpu_s()? - cpu?)).filter(|_| window > 0.0);
         let server = ServerCounts::sum(server).map(|sum| (server.len() as f64, sum));
+        let memory = self.database.memory();
         Evidence {
             cpu: before.and_then(|(before, _)| now.cpu_busy_since(&before)),
             device: devices.max_by(|a, b| a.1.total_cmp(&b.1)),
@@ -296,6 +299,9 @@ impl<'a> Field<'a> {
             server: server.map(|(_, sum)| sum),
             cores: machine::look(None, "").cores,
             fetched: before.and_then(|(before, _)| now.fetched_since(&before)),
+            stored: Vec::new(),
+            memory: memory.map(|memory| memory.limit),
+            page_cache: memory.and_then(|memory| memory.page_cache),
         }
     }
 

@@ -1,27 +1,26 @@
 //! Order entry in virtual time, on an array that one does not have.
 
-use super::Run;
 use super::load::Played;
+use super::{Run, calibrate};
+use crate::command::results;
 use crate::memory::{self, Memory};
 use crate::play::now_unix_ms;
 use crate::stage::device::{built, spec_of};
 use crate::{Answer, catalogue, terminal};
-use ::oltp::{Asked, Evidence, Figures, Ledger, Limiter, Shop, add_point, asked};
+use ::oltp::{Asked, Evidence, Figures, Ledger, Limiter, Shop, ShopPages, Sizes, add_point, asked};
 use anyhow::{Result, bail};
 use array::{Array, Model};
 use block::{Bytes, Span};
-use capacity::play_shop;
+use capacity::{Buffered, play_shop};
 use report::text::{millis, thousands};
 use stats::run::{HostRecord, Identity, Run as Kept};
 use workload::plan::Device;
 
-/// Bytes of a page.
-const PAGE: Bytes = Bytes::kib(8);
 /// The database's own cache, unless it is said.
 const BUFFERS: Bytes = Bytes::gib(1);
 
 pub fn run(run: &Run, array: &str, memory: &Memory) -> Result<Answer> {
-    let shop = shop(run, array)?;
+    let shop = shop(run, array, memory)?;
     let device = catalogue::device("--array", array)?;
     let ledger = play(run, &shop, &device)?;
     let figures = Figures::of(&ledger, shop.users);
@@ -35,7 +34,7 @@ pub fn run(run: &Run, array: &str, memory: &Memory) -> Result<Answer> {
 }
 
 /// What is asked, as a shop.
-fn shop(run: &Run, array: &str) -> Result<Shop> {
+fn shop(run: &Run, array: &str, memory: &Memory) -> Result<Shop> {
     let work = &run.work;
     let not_here = [
         ("--rate", run.rate.is_some()),
@@ -49,17 +48,27 @@ fn shop(run: &Run, array: &str) -> Result<Shop> {
         bail!("{option}: needs a database; leave it out with --array {array}");
     }
     let buffers = work.buffers.unwrap_or(BUFFERS);
-    let database = run.database_size.unwrap_or(Bytes(30_000_000_000));
-    let (least, most) = work.think_between;
+    let (pages, database) = match &run.like {
+        Some(name) => {
+            let like = calibrate::point("--like", name, &results::open(memory)?)?;
+            (like.pages(), like.database)
+        }
+        None => {
+            let database = run.database_size.unwrap_or(Bytes(30_000_000_000));
+            (ShopPages::of(&Sizes::of_bytes(database)), database)
+        }
+    };
+    let (least, most, mix) = (work.think_between.0, work.think_between.1, work.mix()?);
+    let asks = Buffered::new(pages, &mix, run.users, buffers).asks().times(run.cold);
     Ok(Shop {
         users: run.users,
-        mix: work.mix()?,
+        mix,
         think: Span::from_micros((least + most) as u64 * 500),
         host: run.host_time,
         processors: run.processors,
-        missing: run.cold * (1.0 - buffers.0 as f64 / database.0 as f64).max(0.0),
+        asks,
         database,
-        page: PAGE,
+        page: ShopPages::PAGE,
     })
 }
 
@@ -99,6 +108,7 @@ fn keep(run: &Run, shop: &Shop, array: &str, played: &Played, memory: &Memory) -
         engine: "virtual time".into(),
         size: Some(shop.database.0),
         scale: None,
+        products: None,
         mix: shop.mix,
         mode: work.mode(),
         think: work.think(),
@@ -120,7 +130,7 @@ fn facts(shop: &Shop, device: &Device, command: &str) -> Vec<(String, String)> {
     let fact = |name: &str, said: String| (name.to_owned(), said);
     vec![
         fact("Storage", device.about.clone().unwrap_or_else(|| device.to_string())),
-        fact("Database", format!("{}, {:.1} % of its pages not in its buffers", shop.database, 100.0 * shop.missing)),
+        fact("Database", format!("{}, {:.2} pages read for a transaction", shop.database, shop.demand().pages)),
         fact("Host", format!("{} a transaction on {} processors", shop.host, shop.processors)),
         fact("Time", "virtual".into()),
         fact("Command", command.into()),
@@ -136,7 +146,7 @@ fn text(figures: &Figures, shop: &Shop, device: &str) -> String {
         let cells = [thousands(line.response.count()), mean, at(0.5), at(0.95), at(0.99), max];
         lines.push(format!("{:<6}{}", line.what.short(), cells.map(|cell| format!("{cell:>12}")).concat()));
     }
-    let demand = shop.mix.demand();
+    let demand = shop.demand();
     let tpm = if figures.minute_was_full { "" } else { " (less than a minute: too few)" };
     lines.extend([
         String::new(),
@@ -147,9 +157,7 @@ fn text(figures: &Figures, shop: &Shop, device: &str) -> String {
         format!("avg resp   {} ms", millis(figures.response)),
         format!(
             "asks       {:.2} reads, {:.2} changed pages, {:.2} commits a transaction",
-            demand.pages * shop.missing,
-            demand.changed * shop.missing,
-            demand.commits
+            demand.pages, demand.changed, demand.commits
         ),
     ]);
     let said = format!("{} of database on: {device}", shop.database);

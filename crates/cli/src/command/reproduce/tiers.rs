@@ -30,7 +30,7 @@ fn arrays(setting: &Setting) -> Result<Vec<(&'static str, Array)>> {
 mod tests {
     use super::*;
     use crate::catalogue;
-    use capacity::{carried, fit_tiers};
+    use capacity::{TIER_MISSING, carried, fit_tiers};
     use std::collections::HashMap;
     use workload::plan::Device;
 
@@ -58,7 +58,7 @@ mod tests {
         let arrays = arrays(&setting).expect("they are in the catalogue");
         let (users, missing, host) = fit_tiers(&arrays[3].1, &arrays[4].1, &setting.others).expect("a fit");
         assert_eq!(users, TIER_SHOP.users);
-        assert!((missing / TIER_SHOP.missing - 1.0).abs() < 0.005, "the fit gives {missing}");
+        assert!((missing / TIER_MISSING - 1.0).abs() < 0.005, "the fit gives {missing}");
         assert!((host / TIER_SHOP.host.as_secs_f64() - 1.0).abs() < 0.005, "the fit gives {host} s");
         let comparison = uspv(&setting).expect("played");
         assert!(comparison.is_honest() && comparison.parameters() == 3);

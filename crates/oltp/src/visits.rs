@@ -1,0 +1,409 @@
+//! Which pages transactions visit: of each table and index how many pages are visited alike, and
+//! how often by each transaction.
+//!
+//! Counted from the statements, as PostgreSQL does them. A visit is a page that lies anywhere and
+//! was not visited by the same transaction before; what it is asked for again within the
+//! transaction are touches (an update finds its row again, a reference locks what it refers to, a
+//! row that moves has a new entry in each index beside the old one). Pages that every transaction
+//! visits count for nothing, as they are in any buffers: what is appended (new rows, keys from
+//! sequences, the newest dates), the upper pages of indexes, the maps of free space.
+//!
+//! Where keys are few and new rows go behind the old ones of their key, only the last page of each
+//! key is visited ([`VisitedPages::at_most`]).
+
+use crate::demand::{Asks, Demand};
+use crate::mix::TransactionMix;
+use crate::scale::Sizes;
+use crate::schema::Table;
+use crate::stored::{Stored, Widths};
+use crate::transaction::Transaction;
+use Stored::{Heap, Index, Key};
+use Transaction::{BrowseOrders, BrowseProducts, CustomerRegistration, OrderProducts, ProcessOrders};
+use Transaction::{SalesRepQuery, UpdateCustomerDetails, WarehouseActivity, WarehouseQuery};
+use block::Bytes;
+
+/// One number for each transaction.
+pub type EachTransaction = [f64; Transaction::ALL.len()];
+
+/// Pages of a table or an index that are visited alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VisitedPages {
+    /// Of what.
+    pub stored: Stored,
+    /// How many of its pages are visited at most; infinite where all are.
+    pub at_most: f64,
+    /// How many they are.
+    pub pages: f64,
+    /// Visits by each transaction.
+    pub visits: EachTransaction,
+    /// How often a page is asked for in them.
+    pub touches: EachTransaction,
+    /// Those that change the page.
+    pub changed: EachTransaction,
+}
+
+/// All that the transactions of a shop visit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShopPages {
+    /// By what is visited alike.
+    pub visited: Vec<VisitedPages>,
+    /// Pages that each transaction appends; they come into the buffers without being read.
+    pub appended: EachTransaction,
+    /// Pages of each table and index.
+    pub stored: Vec<(Stored, f64)>,
+}
+
+/// The part of pairs of names that are alike: of 992 first and as many last names one by a bell
+/// with a standard deviation of an eighth (1 / (2 √π 124) of pairs, squared).
+const SAME_NAME: f64 = 5.18e-6;
+/// Pages with the first 14 rows of a product's stock, of 15 a page.
+const FIRST_PAGES: f64 = 1.87;
+/// Looks of a transaction, on average.
+const LOOKS: f64 = 3.0;
+/// Categories of products, of which the last two are never looked at.
+const CATEGORIES: f64 = 200.0;
+/// The part of warehouses that has a product.
+const STOCKED: f64 = 0.9;
+/// Pages with the items of an order: 3.5 rows that follow each other, some 70 a page.
+const ITEM_PAGES: f64 = 1.05;
+
+/// Poisson's law: the probability of `count` where there are `mean` on average.
+fn poisson(mean: f64, count: u32) -> f64 {
+    (1..=count).fold((-mean).exp(), |part, number| part * mean / f64::from(number))
+}
+
+/// Items of an order: 2 to 5 are wanted, and as many found as a category has in a warehouse.
+fn bought(products: f64) -> f64 {
+    let found = STOCKED * products / CATEGORIES;
+    let of = |wanted: u32| {
+        let fewer: f64 = (0..wanted).map(|count| f64::from(count) * poisson(found, count)).sum();
+        let less: f64 = (0..wanted).map(|count| poisson(found, count)).sum();
+        fewer + f64::from(wanted) * (1.0 - less)
+    };
+    (2..=5).map(of).sum::<f64>() / 4.0
+}
+
+/// What is counted up.
+struct Counted {
+    sizes: Sizes,
+    visited: Vec<VisitedPages>,
+}
+
+/// How often, how many touches each, and whether they change it.
+#[derive(Clone, Copy)]
+enum Visit {
+    Read(f64),
+    Change(f64, f64),
+}
+
+use Visit::{Change, Read};
+
+impl Counted {
+    fn add(&mut self, by: Transaction, stored: Stored, visit: Visit) {
+        // Of an index no more pages than keys, whose last ones they are.
+        let at_most = match stored {
+            Heap(_) => f64::INFINITY,
+            Key(_) | Index(..) => stored.keys(&self.sizes),
+        };
+        self.add_few(by, stored, at_most, visit);
+    }
+
+    fn add_few(&mut self, by: Transaction, stored: Stored, at_most: f64, visit: Visit) {
+        let (visits, touches, changed) = match visit {
+            Read(visits) => (visits, visits, 0.0),
+            Change(visits, touches) => (visits, visits * touches, visits),
+        };
+        let found = self.visited.iter().position(|pages| (pages.stored, pages.at_most) == (stored, at_most));
+        let at = found.unwrap_or_else(|| {
+            let none = EachTransaction::default();
+            self.visited.push(VisitedPages { stored, at_most, pages: 0.0, visits: none, touches: none, changed: none });
+            self.visited.len() - 1
+        });
+        let pages = &mut self.visited[at];
+        pages.visits[by as usize] += visits;
+        pages.touches[by as usize] += touches;
+        pages.changed[by as usize] += changed;
+    }
+
+    fn all(&mut self, by: Transaction, visits: &[(Stored, Visit)]) {
+        visits.iter().for_each(|(stored, visit)| self.add(by, *stored, *visit));
+    }
+
+    /// A customer by number, with the reference of what is added, where something is.
+    fn customer(&mut self, by: Transaction, refers: bool) {
+        let key = if refers { (Key(Table::Customers), Change(1.0, 2.0)) } else { (Key(Table::Customers), Read(1.0)) };
+        let row = if refers { (Heap(Table::Customers), Change(1.0, 3.0)) } else { (Heap(Table::Customers), Read(1.0)) };
+        self.all(by, &[key, row]);
+    }
+
+    /// The one and a half rows of a customer.
+    fn owned(&mut self, by: Transaction, table: Table) {
+        self.all(by, &[(Index(table, 1), Read(1.0)), (Heap(table), Read(1.5))]);
+    }
+
+    fn customers(&mut self) {
+        // Their address and card are found by the new number, which is the last.
+        for number in 1..=4 {
+            self.add(CustomerRegistration, Index(Table::Customers, number), Change(1.0, 1.0));
+        }
+        let alike = SAME_NAME * self.sizes.rows(Table::Customers);
+        let moves = 1.0 - poisson(alike, 0) - poisson(alike, 1);
+        self.all(
+            UpdateCustomerDetails,
+            &[
+                (Index(Table::Customers, 4), Read(1.0)),
+                (Heap(Table::Customers), Read((alike - moves).max(0.0))),
+                (Heap(Table::Customers), Change(moves, 3.0)),
+                (Key(Table::Customers), Change(moves, 3.0)),
+                (Index(Table::Addresses, 1), Change(moves, 1.0)),
+                (Index(Table::Customers, 1), Change(moves, 1.0)),
+                (Index(Table::Customers, 2), Change(moves, 1.0)),
+                (Index(Table::Customers, 3), Change(moves, 1.0)),
+            ],
+        );
+    }
+
+    fn products(&mut self) {
+        let products = self.sizes.rows(Table::ProductInformation);
+        self.customer(BrowseProducts, false);
+        self.all(
+            BrowseProducts,
+            &[
+                (Key(Table::ProductInformation), Read(LOOKS)),
+                (Heap(Table::ProductInformation), Read(LOOKS)),
+                (Index(Table::Inventories, 1), Read(LOOKS)),
+            ],
+        );
+        let first = FIRST_PAGES * products;
+        self.add_few(BrowseProducts, Heap(Table::Inventories), first, Read(FIRST_PAGES * LOOKS));
+    }
+
+    fn order(&mut self) {
+        let products = self.sizes.rows(Table::ProductInformation);
+        let (seen, items) = (LOOKS * products / CATEGORIES, bought(products));
+        self.customer(OrderProducts, true);
+        self.owned(OrderProducts, Table::Addresses);
+        self.owned(OrderProducts, Table::CardDetails);
+        self.all(
+            OrderProducts,
+            &[
+                (Index(Table::ProductInformation, 2), Read(LOOKS)),
+                (Heap(Table::ProductInformation), Read(seen)),
+                (Key(Table::Inventories), Read(seen)),
+                (Heap(Table::Inventories), Read(STOCKED * seen)),
+                (Key(Table::Inventories), Change(items, 2.0)),
+                (Heap(Table::Inventories), Change(STOCKED * items, 3.0)),
+                (Index(Table::OrderItems, 2), Change(STOCKED * items, 1.0)),
+                // As it is made, and as its state changes.
+                (Index(Table::Orders, 1), Change(1.0, 2.0)),
+                (Index(Table::Orders, 2), Change(1.0, 2.0)),
+                (Index(Table::Orders, 4), Change(1.0, 2.0)),
+            ],
+        );
+    }
+
+    fn next_order(&mut self) {
+        // By state from the lowest on, until there are nine and that state is through.
+        let alike = self.sizes.rows(Table::Orders) / (10.0 * Sizes::WAREHOUSES as f64);
+        let found = alike.max(9.0 + alike / 2.0).min(4.0 * alike);
+        let (nine, any) = (found.min(9.0), 1.0 - poisson(4.0 * alike, 0));
+        self.all(
+            ProcessOrders,
+            &[
+                (Index(Table::Orders, 4), Change(1.0, 2.0)),
+                (Heap(Table::Orders), Read((found - any).max(0.0))),
+                (Heap(Table::Orders), Change(any, 3.0)),
+                (Key(Table::Customers), Read(nine)),
+                (Index(Table::OrderItems, 1), Read(nine)),
+                (Heap(Table::OrderItems), Read(nine * ITEM_PAGES)),
+                (Key(Table::Orders), Change(any, 2.0)),
+                (Index(Table::Orders, 1), Change(any, 1.0)),
+                (Index(Table::Orders, 2), Change(any, 1.0)),
+                (Index(Table::Orders, 3), Change(any, 1.0)),
+            ],
+        );
+    }
+
+    fn orders(&mut self) {
+        let each = self.sizes.rows(Table::Orders) / self.sizes.rows(Table::Customers);
+        let more = 1.0 - poisson(each, 0) - poisson(each, 1);
+        self.customer(BrowseOrders, false);
+        self.owned(BrowseOrders, Table::Addresses);
+        self.all(
+            BrowseOrders,
+            &[
+                (Index(Table::Orders, 2), Read(1.0)),
+                (Heap(Table::Orders), Read(each - more)),
+                (Heap(Table::Orders), Change(more, 3.0)),
+                (Index(Table::OrderItems, 1), Change(more, 2.0)),
+                (Heap(Table::OrderItems), Change(ITEM_PAGES * more, 3.0)),
+                (Key(Table::OrderItems), Change(more, 2.0)),
+                (Index(Table::OrderItems, 2), Change(more, 1.0)),
+                (Key(Table::Orders), Change(more, 2.0)),
+                (Index(Table::Orders, 1), Change(more, 1.0)),
+                (Index(Table::Orders, 3), Change(more, 1.0)),
+                (Index(Table::Orders, 4), Change(more, 1.0)),
+            ],
+        );
+    }
+
+    fn queries(&mut self) {
+        let orders = self.sizes.rows(Table::Orders) / 1000.0;
+        let entries = 1.0 + orders * 7.0 / 8168.0;
+        self.all(
+            SalesRepQuery,
+            &[
+                (Index(Table::Orders, 1), Read(entries)),
+                (Heap(Table::Orders), Read(orders)),
+                (Key(Table::Customers), Read(orders)),
+                (Heap(Table::Customers), Read(orders)),
+            ],
+        );
+        self.all(WarehouseQuery, &[(Index(Table::Orders, 4), Read(entries)), (Heap(Table::Orders), Read(orders))]);
+        // Those of the last hour lie at the end.
+        self.add(WarehouseActivity, Index(Table::Orders, 3), Read(1.0));
+    }
+}
+
+/// Bytes that rows of these tables append, and their entries in indexes whose newest keys are the
+/// last ones; others have room in the pages that there are.
+fn appended(widths: &Widths, rows: &[(Table, f64)]) -> f64 {
+    let is_last = |stored: &Stored| match stored {
+        Heap(_) => false,
+        Key(_) => true,
+        Index(table, number) => matches!(
+            (table, number),
+            (Table::Addresses | Table::CardDetails | Table::OrderItems, 1) | (Table::Orders, 3)
+        ),
+    };
+    let of = |table: Table| {
+        let entries = Stored::all().into_iter().filter(|stored| stored.table() == table && is_last(stored));
+        widths.row(table) + entries.map(|stored| widths.entry(stored)).sum::<f64>()
+    };
+    rows.iter().map(|(table, rows)| rows * of(*table)).sum()
+}
+
+impl ShopPages {
+    /// Bytes of a page.
+    pub const PAGE: Bytes = Bytes::kib(8);
+
+    /// Those of a database that setup made at these sizes.
+    pub fn of(sizes: &Sizes) -> ShopPages {
+        let mut counted = Counted { sizes: *sizes, visited: Vec::new() };
+        counted.customers();
+        counted.products();
+        counted.order();
+        counted.next_order();
+        counted.orders();
+        counted.queries();
+        let widths = Widths::new();
+        let mut pages =
+            ShopPages { visited: counted.visited, appended: EachTransaction::default(), stored: Vec::new() };
+        let items = STOCKED * bought(sizes.rows(Table::ProductInformation));
+        let logon = (Table::Logon, 1.0);
+        let rows: [(Transaction, &[(Table, f64)]); 5] = [
+            (
+                CustomerRegistration,
+                &[(Table::Customers, 1.0), (Table::Addresses, 1.0), (Table::CardDetails, 1.0), logon],
+            ),
+            (BrowseProducts, &[logon]),
+            // An order is stored twice, as its state changes.
+            (OrderProducts, &[(Table::Orders, 2.0), (Table::OrderItems, items), logon]),
+            (ProcessOrders, &[(Table::Orders, 1.0)]),
+            (BrowseOrders, &[(Table::Orders, 0.4), (Table::OrderItems, 0.4), logon]),
+        ];
+        for (what, rows) in rows {
+            pages.appended[what as usize] = appended(&widths, rows) / ShopPages::PAGE.0 as f64;
+        }
+        pages.sized(|stored| widths.pages(stored, sizes));
+        pages
+    }
+
+    /// Sets how many pages there are of each table and index.
+    pub fn sized(&mut self, pages: impl Fn(Stored) -> f64) {
+        self.stored = Stored::all().into_iter().map(|stored| (stored, pages(stored))).collect();
+        for visited in &mut self.visited {
+            visited.pages = pages(visited.stored).min(visited.at_most);
+        }
+    }
+
+    /// Pages of indexes above their lowest ones, the first one of each among them, where one page
+    /// has `fanout` below it.
+    pub fn above(&self, fanout: f64) -> f64 {
+        let indexes = self.stored.iter().filter(|(stored, _)| !matches!(stored, Heap(_)));
+        indexes.map(|(_, pages)| 1.0 + pages / fanout).sum()
+    }
+
+    /// Bytes of all tables and indexes.
+    pub fn bytes(&self) -> Bytes {
+        let pages: f64 = self.stored.iter().map(|(_, pages)| pages).sum();
+        Bytes((pages * ShopPages::PAGE.0 as f64) as u64)
+    }
+
+    /// What each transaction asks of storage where `missing` is the part of visits of each of
+    /// [`ShopPages::visited`] that the buffers do not have.
+    pub fn asks(&self, missing: &[f64]) -> Asks {
+        let sum = |of: fn(&VisitedPages) -> &EachTransaction, what: Transaction| -> f64 {
+            self.visited.iter().zip(missing).map(|(pages, missing)| of(pages)[what as usize] * missing).sum()
+        };
+        Asks(Transaction::ALL.map(|what| Demand {
+            pages: sum(|pages| &pages.visits, what),
+            changed: sum(|pages| &pages.changed, what),
+            commits: what.demand().commits,
+        }))
+    }
+}
+
+impl VisitedPages {
+    /// Visits and touches of a transaction of this mix.
+    pub fn mean(&self, mix: &TransactionMix) -> (f64, f64) {
+        (mix.mean(&self.visits), mix.mean(&self.touches))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(scale: &str, products: u64) -> ShopPages {
+        ShopPages::of(&Sizes { scale: scale.parse().unwrap(), products })
+    }
+
+    fn visits(pages: &ShopPages, stored: Stored) -> f64 {
+        let of = pages.visited.iter().filter(|visited| visited.stored == stored);
+        of.map(|visited| visited.mean(&TransactionMix::V2).0).sum()
+    }
+
+    /// By hand, at a scale of 0.1. Stock: three looks at 5 products, of which 4.5 have some, and
+    /// three items of which 2.7 have, 32 of a hundred times; 40 times three looks at 1.87 first
+    /// pages. Customers: 76 of a hundred read one by key, and 4 of them nine.
+    #[test]
+    fn visits_are_those_of_the_statements() {
+        let pages = pages("0.1", 1000);
+        let stock = 0.32 * (13.5 + 2.7) + 0.4 * 3.0 * 1.87;
+        assert!((visits(&pages, Heap(Table::Inventories)) / stock - 1.0).abs() < 0.01);
+        assert!((bought(1000.0) - 2.99).abs() < 0.03, "{}", bought(1000.0));
+        let customers = visits(&pages, Key(Table::Customers));
+        assert!((customers - (0.76 + 0.04 * 9.0 + 0.08 * 0.1)).abs() < 0.02, "{customers}");
+        // Orders of a warehouse in one state: 14.3, of which half more than nine are looked at.
+        let rows = pages.visited.iter().filter(|one| one.stored == Heap(Table::Orders));
+        let rows: f64 = rows.map(|one| one.visits[ProcessOrders as usize]).sum();
+        assert!((rows - 16.1).abs() < 0.2, "{rows}");
+        // A third of transactions adds an order of 182 bytes twice and 2.7 items of 116, and nearly
+        // all a logon of 52: with customers, addresses, cards and keys some 390 bytes. PostgreSQL's
+        // tables and indexes grew by 0.044 to 0.053 pages a transaction.
+        let appended = TransactionMix::V2.mean(&pages.appended);
+        assert!((0.042..0.055).contains(&appended), "{appended}");
+    }
+
+    /// What is missed all of is all visits; what is missed nothing of is none, but commits stay.
+    #[test]
+    fn what_is_asked_of_storage_are_visits_that_miss() {
+        let pages = pages("0.01", 100);
+        let all = pages.asks(&vec![1.0; pages.visited.len()]).mean(&TransactionMix::V2);
+        let by_hand: f64 = pages.visited.iter().map(|one| one.mean(&TransactionMix::V2).0).sum();
+        assert!((all.pages - by_hand).abs() < 1e-9 && all.changed < all.pages && all.changed > 1.0);
+        let none = pages.asks(&vec![0.0; pages.visited.len()]).mean(&TransactionMix::V2);
+        assert!((none.pages, none.changed) == (0.0, 0.0) && (none.commits - 1.48).abs() < 1e-12);
+    }
+}
