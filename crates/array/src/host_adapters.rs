@@ -143,8 +143,8 @@ impl Medium for Adapters {
         if self.below.is_due(now) {
             self.below.step(now, ended);
         }
-        for index in before..ended.len() {
-            self.ended(now, ended[index]);
+        for &slot in &ended[before..] {
+            self.ended(now, slot);
         }
     }
 

@@ -313,8 +313,7 @@ fn an_adapter_keeps_so_many_outstanding() {
         // All that is outstanding ends together, and as much follows.
         assert!(rounds[0] == most && rounds.iter().sum::<f64>() == 256.0, "{rounds:?}");
         let Model::Array(model) = spec.model else { unreachable!() };
-        let flow =
-            Flow { kind: OpKind::Read, len: Bytes(4096), rate: f64::INFINITY, outstanding: 256.0, spread: None };
+        let flow = Flow { kind: OpKind::Read, len: Bytes(4096), rate: f64::INFINITY, outstanding: 256.0, spread: None };
         let means = model.means(&[flow], false);
         assert!((means.flows[0].rate - most * 1000.0).abs() < 1.0, "{means:?}");
     }

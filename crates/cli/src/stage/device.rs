@@ -3,8 +3,8 @@
 
 use anyhow::{Context as _, Result, bail};
 use array::{
-    Array, ArrayStage, CachePolicy, Change, CloudVolume, ControlGroup, Controller, DeviceSpec, Disk, Flash, Host, HostAdapters,
-    Level, Link, Model, ParallelServers, Pause, Raid, ReadCache, WriteLog,
+    Array, ArrayStage, CachePolicy, Change, CloudVolume, ControlGroup, Controller, DeviceSpec, Disk, Flash, Host,
+    HostAdapters, Level, Link, Model, ParallelServers, Pause, Raid, ReadCache, WriteLog,
 };
 use block::{Bytes, ObjectId, Span, Target, Time};
 use qos::CreditLimit;
@@ -155,14 +155,7 @@ fn stage(said: &Device) -> Result<ArrayStage> {
             set_count(said, "flows", &mut link.flows);
             ArrayStage::Link(link)
         }
-        "hba" => {
-            let mut adapters = HostAdapters::default();
-            set_count(said, "hosts", &mut adapters.hosts);
-            set_count(said, "luns", &mut adapters.luns);
-            set_count(said, "queue", &mut adapters.queue);
-            set_count(said, "adapter", &mut adapters.adapter);
-            ArrayStage::HostAdapters(adapters)
-        }
+        "hba" => ArrayStage::HostAdapters(host_adapters(said)),
         "controller" => {
             let mut controller = Controller { size_unit: said.figure("size_unit").map(size), ..Controller::default() };
             set_count(said, "cores", &mut controller.cores);
@@ -208,6 +201,15 @@ fn stage(said: &Device) -> Result<ArrayStage> {
             ArrayStage::Raid(raid)
         }
     })
+}
+
+fn host_adapters(said: &Device) -> HostAdapters {
+    let mut adapters = HostAdapters::default();
+    set_count(said, "hosts", &mut adapters.hosts);
+    set_count(said, "luns", &mut adapters.luns);
+    set_count(said, "queue", &mut adapters.queue);
+    set_count(said, "adapter", &mut adapters.adapter);
+    adapters
 }
 
 fn read_cache(said: &Device) -> ReadCache {

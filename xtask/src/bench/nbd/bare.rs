@@ -1,5 +1,6 @@
-//! A request at depth 1 with nothing in it: one thread asks over a Unix socket, another one answers,
-//! and each sleeps until the other has spoken. No server that sleeps between requests takes less.
+//! A request at depth 1 with nothing in it: one thread asks over a Unix socket, another one
+//! answers, and each sleeps until the other has spoken. No server that sleeps between requests
+//! takes less.
 
 use crate::step::Watch;
 use anyhow::{Context as _, Result, anyhow};
