@@ -8,6 +8,7 @@
 //! ```
 
 use crate::clearing::Clearing;
+use crate::followed::Following;
 use crate::image::ImageWriter;
 use crate::item::Item;
 use crate::journal::Journal;
@@ -76,6 +77,7 @@ pub struct FileTree {
     pub(crate) clearing: Clearing,
     pub(crate) tails: Tails,
     pub(crate) tickets: Tickets,
+    pub(crate) following: Following,
     /// Pages that files may have.
     pub(crate) limit: u64,
     pub(crate) next_number: u32,
@@ -104,6 +106,7 @@ impl FileTree {
             clearing,
             tails: Tails::default(),
             tickets: Tickets::default(),
+            following: Following::default(),
             limit: u64::MAX,
             next_number,
             last_generation,
@@ -235,6 +238,7 @@ impl FileTree {
 
     /// Makes a change; the next record has it.
     pub(crate) fn change(&mut self, item: &Item<'_>) {
+        self.stir(item);
         self.state.apply(item);
         item.put(&mut self.pending);
     }

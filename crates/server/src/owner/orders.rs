@@ -10,7 +10,8 @@
 
 use super::Owner;
 use crate::link_meter::{LinkMeter, LinkSettings};
-use crate::shard::{Account, Accounting, Order};
+use crate::order::{Accounting, Order};
+use crate::shard::Account;
 use block::{Bytes, ObjectId, Time};
 use map::{Owned, Steps};
 use std::sync::mpsc::{Sender, TryRecvError};
@@ -88,6 +89,9 @@ impl Owner {
                 self.exports.add(export);
             }
             Order::Volume { .. } | Order::Files { .. } | Order::ReadTree { .. } | Order::SettleFiles { .. } => {
+                self.order_files(now, order);
+            }
+            Order::Follow { .. } | Order::Followed(_) | Order::ClientFile { .. } | Order::Length { .. } => {
                 self.order_files(now, order);
             }
             Order::FilesSeen { .. } | Order::HasFiles { .. } | Order::HasFile { .. } | Order::SetTop { .. } => {
@@ -190,7 +194,7 @@ impl Owner {
                 return None;
             };
             steps.spend(LOOK_UP);
-            used.push(self.gate.inner().used(object).unwrap_or(0));
+            used.push(self.files.used(object).or(self.gate.inner().used(object)).unwrap_or(0));
         }
         Some(Order::Used { objects, used, answer })
     }
