@@ -58,6 +58,8 @@ pub enum TreeCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     Record,
+    /// A record that a flush has to follow.
+    RecordAlone,
     Image,
     Clear,
     Tail,
@@ -179,6 +181,7 @@ impl FileTree {
     pub fn done(&mut self, token: u32, result: Result<(), Fault>) {
         match self.jobs.remove(&token).expect("a command ends once") {
             Job::Record => self.record_done(result),
+            Job::RecordAlone => self.record_written(result),
             Job::Image => self.image_done(result),
             Job::Clear => self.clear_done(result),
             Job::Tail => self.tail_done(result),

@@ -318,7 +318,8 @@ impl Session {
             object: asked.object,
             at: asked.at,
             len,
-            fua: matches!(asked.what, What::Write(Stable::Data | Stable::File)),
+            // A client's file is flushed with what is known of it.
+            fua: asked.made.is_none() && matches!(asked.what, What::Write(Stable::Data | Stable::File)),
             op,
             due: around.now,
         };
