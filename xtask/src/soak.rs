@@ -15,8 +15,8 @@ pub enum Soak {
     Qos(Qos),
     /// What floors may cost (`crates/simtest/tests/gate/bounded.rs`), on seeds of its own
     Floors(Floors),
-    /// Power losses in simulation: of the store's maps (`crates/map/tests/crash`), of which a seed is
-    /// four, and of the files that clients make on volumes (`crates/tree/tests/crash`)
+    /// Power losses in simulation: of the store's maps (`crates/map/tests/crash`), of which a seed
+    /// is four, and of the files that clients make on volumes (`crates/tree/tests/crash`)
     Crash(Crash),
     /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`), and under files of
     /// NFS clients (`kill_files.rs`)

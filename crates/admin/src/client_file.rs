@@ -1,6 +1,6 @@
-//! Files that clients made on a volume, as far as they have policies: each is an object from when it
-//! is given one until the file is gone. It is known by what it is in its volume's tree, and called
-//! what its clients call it.
+//! Files that clients made on a volume, as far as they have policies: each is an object from when
+//! it is given one until the file is gone. It is known by what it is in its volume's tree, and
+//! called what its clients call it.
 
 use super::{
     AdminError, Administration, Answer, Assigned, At, ClientFile, Errand, FileNode, ObjectDetails, Obstacle, Outcome,

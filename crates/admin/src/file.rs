@@ -1,5 +1,5 @@
-//! `volume file`: files of a fixed size, offered to hosts by their path as LUNs are, and policies of
-//! files that clients made.
+//! `volume file`: files of a fixed size, offered to hosts by their path as LUNs are, and policies
+//! of files that clients made.
 
 use super::client_file::clients_own;
 use super::{AdminError, Answer, Assigned, ClientFile, Errand, Obstacle, uuid_of, whole};

@@ -71,8 +71,8 @@ pub(crate) enum Order {
         object: ObjectId,
         size: u64,
     },
-    /// A volume is there, by that name, with room for so many bytes of files, these qtrees, and these
-    /// files of clients that are objects.
+    /// A volume is there, by that name, with room for so many bytes of files, these qtrees, and
+    /// these files of clients that are objects.
     Volume {
         object: ObjectId,
         svm: String,

@@ -1,6 +1,6 @@
-//! Files that somebody follows: each is known by a mark, which a look at its node finds, and what it
-//! is called now, and that it is gone, can be asked for. Whoever runs the tree says which they are,
-//! each time it is read.
+//! Files that somebody follows: each is known by a mark, which a look at its node finds, and what
+//! it is called now, and that it is gone, can be asked for. Whoever runs the tree says which they
+//! are, each time it is read.
 
 use crate::file_tree::FileTree;
 use crate::item::Item;
@@ -27,8 +27,8 @@ pub struct Follow {
 pub struct Followed {
     /// What it is known by.
     pub mark: u32,
-    /// What it is called now, from the top or its realm, as [`FileTree::shown`] has it; `None` where
-    /// it is gone.
+    /// What it is called now, from the top or its realm, as [`FileTree::shown`] has it; `None`
+    /// where it is gone.
     pub name: Option<String>,
 }
 
@@ -228,8 +228,8 @@ impl FileTree {
         if first == names.told { Some(first) } else { Some(all.find(|name| *name == names.told).unwrap_or(first)) }
     }
 
-    /// A folder's path from `top`, with a slash behind each name. Each folder on the way is searched
-    /// once a round: folders know what they are in, and not what they are called there.
+    /// A folder's path from `top`, with a slash behind each name. Each folder on the way is
+    /// searched once a round: folders know what they are in, and not what they are called there.
     fn path_of_folder(&self, folder: u32, top: u32, known: &mut HashMap<u32, Vec<u8>>) -> Vec<u8> {
         let (mut way, mut at) = (Vec::new(), folder);
         while at != top && at != ROOT && !known.contains_key(&at) {

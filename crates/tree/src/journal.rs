@@ -4,8 +4,8 @@
 //!   names, attributes:        record, durable by itself
 //!   what a COMMIT asks for:   record ──► flush, which is that of the data, too
 //! ```
-//! A record with a flush of its own for the data before it would be two waits for the disk, one after
-//! the other; and all records with a flush would have a new name wait for others' data.
+//! A record with a flush of its own for the data before it would be two waits for the disk, one
+//! after the other; and all records with a flush would have a new name wait for others' data.
 
 use crate::file_tree::{FileTree, Job, TreeCommand};
 use crate::limits::{LOG_BYTES, LOGS};

@@ -20,12 +20,15 @@ use qos::RegistrySettings;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+/// User, group and permissions of a volume's top, as far as they are given.
+type Permitted = (Option<u32>, Option<u32>, Option<u32>);
+
 /// An administration alone; it counts what it is asked of the world.
 struct Bare {
     administration: Administration,
     asked: Cell<u32>,
-    /// Whose the tops of volumes came to be: user, group, permissions.
-    permitted: RefCell<Vec<(Option<u32>, Option<u32>, Option<u32>)>>,
+    /// Whose the tops of volumes came to be.
+    permitted: RefCell<Vec<Permitted>>,
 }
 
 impl Bare {

@@ -26,8 +26,8 @@ impl Control {
         }
     }
 
-    /// Files of clients that are no objects any more are accounted as others are from now on: before
-    /// the scheduler forgets them.
+    /// Files of clients that are no objects any more are accounted as others are from now on:
+    /// before the scheduler forgets them.
     pub(super) fn stop_following(&self, touched: &BTreeSet<ObjectId>) -> Result<(), ShardGone> {
         let registry = &self.administration.registry;
         let mut told = self.volumes.borrow_mut();

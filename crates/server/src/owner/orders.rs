@@ -76,10 +76,7 @@ impl Owner {
             Order::Used { objects, used, answer } => return self.tell_used(objects, used, answer, steps),
             Order::Account(accounting) => return self.account(now, accounting, steps),
             Order::Administer { .. } | Order::Together { .. } | Order::Agree { .. } => self.administer(order, steps),
-            Order::LetIn => {
-                self.is_open = true;
-                self.accept();
-            }
+            Order::LetIn => self.let_in(),
             Order::Record => self.accounts.record(),
             Order::Reach(answer) => drop(answer.send(())),
             Order::Space(answer) => drop(answer.send(self.gate.inner().usage())),
@@ -127,6 +124,12 @@ impl Owner {
             }
         }
         None
+    }
+
+    /// All exports are known: clients may come.
+    fn let_in(&mut self) {
+        self.is_open = true;
+        self.accept();
     }
 
     /// Those who are connected are limited, too.

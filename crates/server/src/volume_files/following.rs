@@ -1,6 +1,6 @@
 //! Files of clients that are objects of their own, as they have policies: what is asked of them is
-//! theirs at the gate. A file is known by a mark in its volume's tree, so a request costs no look-up,
-//! whether its file has one or not.
+//! theirs at the gate. A file is known by a mark in its volume's tree, so a request costs no
+//! look-up, whether its file has one or not.
 
 use super::{AllFiles, OneVolume};
 use block::ObjectId;

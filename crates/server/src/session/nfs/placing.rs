@@ -98,8 +98,8 @@ impl Session {
         Ok((Asked { spot: Some(Spot { at, piece, ticket, reading }), ..asked }, op))
     }
 
-    /// Answers a COMMIT when the record is durable that has what is known of the file: it is flushed
-    /// with the data.
+    /// Answers a COMMIT when the record is durable that has what is known of the file: it is
+    /// flushed with the data.
     fn commit_with(
         &mut self,
         asked: &Asked,
