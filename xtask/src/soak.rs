@@ -15,8 +15,8 @@ pub enum Soak {
     Qos(Qos),
     /// What floors may cost (`crates/simtest/tests/gate/bounded.rs`), on seeds of its own
     Floors(Floors),
-    /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of
-    /// them
+    /// Power losses in simulation: of the store's maps (`crates/map/tests/crash`), of which a seed
+    /// is four, and of the files that clients make on volumes (`crates/tree/tests/crash`)
     Crash(Crash),
     /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`), and under files of
     /// NFS clients (`kill_files.rs`)
@@ -63,6 +63,18 @@ pub struct Crash {
     /// The first of them
     #[arg(long, default_value_t = 0)]
     first: u64,
+    /// Only of these
+    #[arg(long, value_enum)]
+    only: Option<Losing>,
+}
+
+/// What loses its power.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Losing {
+    /// The store's maps
+    Maps,
+    /// The files that clients make on volumes
+    Files,
 }
 
 /// The options of `soak kill`.
@@ -167,7 +179,14 @@ impl Floors {
 
 impl Crash {
     fn complete(&self, command: &mut Command) {
-        command.args(["test", "--release", "--package", "map", "--test", "crash", "--", "--nocapture"]);
+        command.args(["test", "--release"]);
+        if !matches!(self.only, Some(Losing::Files)) {
+            command.args(["--package", "map"]);
+        }
+        if !matches!(self.only, Some(Losing::Maps)) {
+            command.args(["--package", "tree"]);
+        }
+        command.args(["--test", "crash", "--", "--nocapture"]);
         command.env("SEAWALL_CRASH_SEEDS", self.seeds.to_string()).env("SEAWALL_CRASH_FIRST", self.first.to_string());
         command.current_dir(root());
     }

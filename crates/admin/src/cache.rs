@@ -166,7 +166,7 @@ impl Errand<'_> {
             leaves.extend(object.children());
             at += 1;
         }
-        let is_leaf = |id: &ObjectId| self.registry.object(*id).is_some_and(|object| object.kind().is_leaf());
+        let is_leaf = |id: &ObjectId| self.registry.object(*id).is_some_and(|object| object.kind().has_tree());
         leaves.retain(is_leaf);
         self.effects.extend(leaves.into_iter().map(|object| Effect::Place { object, partition }));
     }

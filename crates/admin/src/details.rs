@@ -17,6 +17,17 @@ pub struct ObjectDetails {
     pub junction: Option<JunctionPath>,
     /// What a volume is a clone of.
     pub origin: Option<CloneOrigin>,
+    /// What a file that clients made is in its volume's tree.
+    pub node: Option<FileNode>,
+}
+
+/// A file in the tree of a volume, as long as it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileNode {
+    /// Its number.
+    pub number: u32,
+    /// What tells it from all that had the number before.
+    pub generation: u64,
 }
 
 /// What a volume began as.

@@ -233,6 +233,11 @@ impl<'a> Assigned<'a> {
     fn given(&self) -> Option<(&'a PolicyAssignment, bool)> {
         self.fixed.map(|group| (group, false)).or(self.adaptive.map(|group| (group, true)))
     }
+
+    /// Whether it leaves what has no policy without one.
+    pub fn detaches(&self) -> bool {
+        self.given().is_none_or(|(assignment, _)| matches!(assignment, PolicyAssignment::Detach))
+    }
 }
 
 pub(crate) fn whole(allocated: u64, used: u64) -> Size {

@@ -71,7 +71,7 @@ impl Errand<'_> {
     /// Bytes of all LUNs and files in a volume or qtree together.
     pub(super) fn taken_in(&self, object: ObjectId) -> u64 {
         let Some(object) = self.registry.object(object) else { return 0 };
-        match object.kind().is_leaf() {
+        match object.kind().has_tree() {
             true => object.size().allocated.0,
             false => object.children().map(|child| self.taken_in(child)).sum(),
         }
@@ -120,6 +120,8 @@ impl Errand<'_> {
     pub(super) fn check_empty(&self, object: ObjectId) -> Result<(), AdminError> {
         let children = self.registry.object(object).into_iter().flat_map(Object::children);
         let children = children.filter_map(|child| self.registry.object(child));
+        // Whether clients' files may go is asked elsewhere.
+        let children = children.filter(|child| child.kind() != ObjectKind::ClientFile);
         let held: Vec<String> = children.map(|child| format!("{} {}", child.kind(), child.name())).collect();
         if held.is_empty() {
             return Ok(());

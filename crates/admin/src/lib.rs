@@ -18,6 +18,7 @@ mod aggregate;
 mod answer;
 mod cache;
 mod chart;
+mod client_file;
 mod clone;
 mod details;
 mod effect;
@@ -49,7 +50,7 @@ mod workload;
 mod world;
 
 pub use answer::{Answer, Deed, Note};
-pub use details::{CloneOrigin, Junction, ObjectDetails};
+pub use details::{CloneOrigin, FileNode, Junction, ObjectDetails};
 pub use effect::{Effect, Outcome, Taken};
 pub use errand::{object_of_uuid, uuid_of, uuid_text};
 pub use error::{AdminError, Detail, Objection, Obstacle};
@@ -63,7 +64,7 @@ pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
 pub use undo::{Touched, Undo};
 pub use workload::workload_name;
-pub use world::{Aggregate, At, FilesSeen, HourDone, MemoryPart, Named, ServerSeen, Top, World};
+pub use world::{Aggregate, At, ClientFile, FilesSeen, HourDone, MemoryPart, Named, ServerSeen, Top, World};
 
 use block::{ObjectId, Time};
 use errand::{Assigned, Errand, list, path_of, whole};
@@ -122,6 +123,19 @@ impl Administration {
     /// One is refused, and nothing changed.
     pub fn run_all(&mut self, commands: Vec<Command>, at: &At<'_>) -> Result<Outcome, AdminError> {
         let promised = goal::before(&self.registry, &commands);
+        self.errand(at, |errand| {
+            let answer = errand.run_all(commands)?;
+            promised.map_or(Ok(()), |promised| errand.keep_goal(promised))?;
+            Ok(answer)
+        })
+    }
+
+    /// Goes on an errand: all of it is done, or nothing.
+    fn errand(
+        &mut self,
+        at: &At<'_>,
+        run: impl FnOnce(&mut Errand<'_>) -> Result<Answer, AdminError>,
+    ) -> Result<Outcome, AdminError> {
         self.registry.begin();
         let mut errand = Errand {
             registry: &mut self.registry,
@@ -138,12 +152,7 @@ impl Administration {
             forced: false,
             undo: Undo::default(),
         };
-        let mut result = errand.run_all(commands);
-        if let (Ok(_), Some(promised)) = (&result, promised)
-            && let Err(objection) = errand.keep_goal(promised)
-        {
-            result = Err(objection.into());
-        }
+        let result = run(&mut errand);
         let Errand { edits, effects, taken, notes, forced, undo, .. } = errand;
         let undo = Undo { registry: self.registry.end(), ..undo };
         match result {

@@ -48,6 +48,7 @@ impl Errand<'_> {
         let qtree = self.known_qtree(delete.vserver.as_ref(), &delete.volume, &delete.qtree)?;
         self.check_empty(qtree)?;
         self.check_no_files(qtree)?;
+        self.forget_client_files(qtree)?;
         self.remove_object(qtree)?;
         Ok(Answer::default())
     }

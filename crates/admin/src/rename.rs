@@ -10,7 +10,7 @@ impl Errand<'_> {
     /// name.
     pub(super) fn rename(&mut self, object: ObjectId, to: &str) -> Result<Answer, AdminError> {
         let kind = self.registry.object(object).map(Object::kind);
-        if kind.is_some_and(|kind| kind.is_leaf() || kind == ObjectKind::Qtree) {
+        if kind.is_some_and(|kind| kind.has_tree() || kind == ObjectKind::Qtree) {
             let volume = self.volume_of(object);
             let there = format!("/vol/{}/", self.place_of(object).0);
             self.check_free_of_files(volume, to.strip_prefix(&there).unwrap_or(to))?;
@@ -28,7 +28,7 @@ impl Errand<'_> {
     /// with a place in a name space stands there by it.
     fn tell_names_in(&mut self, object: ObjectId) {
         let Some(named) = self.registry.object(object) else { return };
-        if named.kind().is_leaf() {
+        if named.kind().has_tree() {
             return self.lead_to(Effect::Rename { object });
         }
         let children: Vec<ObjectId> = named.children().collect();

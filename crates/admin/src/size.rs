@@ -105,7 +105,10 @@ impl Errand<'_> {
 
 fn take_in(registry: &mut Registry, id: ObjectId, now: Time, used: &dyn Fn(ObjectId) -> u64) {
     let Some(object) = registry.object(id).filter(|object| object.kind().has_size()) else { return };
-    let size = whole(object.size().allocated.0, used_in(registry, id, used));
+    let used = used_in(registry, id, used);
+    // To a file of clients nothing is allocated beyond what it takes.
+    let allocated = if object.kind() == ObjectKind::ClientFile { used } else { object.size().allocated.0 };
+    let size = whole(allocated, used);
     registry.set_size(id, size, now).expect("it exists and its kind has a size");
 }
 
@@ -114,7 +117,9 @@ fn used_in(registry: &Registry, object: ObjectId, used: &dyn Fn(ObjectId) -> u64
         Some(object) if object.kind().is_leaf() => used(object.id()),
         Some(object) => {
             let own = if object.kind() == ObjectKind::Volume { used(object.id()) } else { 0 };
-            own + object.children().map(|child| used_in(registry, child, used)).sum::<u64>()
+            // What is in files of clients is in its own.
+            let counts = |child: &ObjectId| registry.object(*child).is_none_or(|c| c.kind() != ObjectKind::ClientFile);
+            own + object.children().filter(counts).map(|child| used_in(registry, child, used)).sum::<u64>()
         }
         None => 0,
     }

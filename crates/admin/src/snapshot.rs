@@ -170,7 +170,7 @@ impl Errand<'_> {
     /// What clients made on a volume, and its LUNs and files, each as a snapshot would have it,
     /// with its own tree.
     pub(super) fn leaves_in(&self, volume: ObjectId) -> Vec<SnapshotLeaf> {
-        let objects = self.registry.objects().filter(|object| object.kind().is_leaf());
+        let objects = self.registry.objects().filter(|object| object.kind().has_tree());
         let leaf = |object: &Object| SnapshotLeaf {
             tree: object.id(),
             kind: object.kind(),

@@ -144,6 +144,7 @@ impl Errand<'_> {
             self.check_no_files(volume)?;
         }
         self.leave_partition(volume);
+        self.forget_client_files(volume)?;
         self.lead_to(Effect::Remove { object: volume });
         self.remove_object(volume)?;
         Ok(Answer::default())

@@ -47,7 +47,7 @@ impl Errand<'_> {
             volume: Some(volume).filter(|name| !name.is_empty()),
             lun: own(ObjectKind::Lun),
             qtree,
-            file: own(ObjectKind::File),
+            file: object.kind().is_file().then(|| object.name().to_owned()),
             max_throughput: limits(ceiling.iops, ceiling.bytes),
             min_throughput: limits(floor.iops, floor.bytes),
             burst: ceiling.burst.map(|burst| BurstInForce {

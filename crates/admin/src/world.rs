@@ -1,6 +1,6 @@
 //! What a command is told of the world: when it runs, and what it may ask.
 
-use crate::{CacheSeen, Event, LinkSeen, Login, LoginChange, Sample, SecondSeen};
+use crate::{CacheSeen, Event, FileNode, LinkSeen, Login, LoginChange, Sample, SecondSeen};
 use ::history::{Figures, Slot};
 use block::{Bytes, ObjectId, Span, Time};
 use qos::GroupId;
@@ -34,6 +34,16 @@ pub trait World {
     /// `QTREE/NAME`.
     fn has_file(&self, _volume: ObjectId, _path: &str) -> bool {
         false
+    }
+
+    /// The file that clients made at a path of a volume, `/FOLDER/…/NAME`.
+    fn client_file(&self, _volume: ObjectId, _path: &str) -> Option<ClientFile> {
+        None
+    }
+
+    /// Bytes that a file is long that clients made and that is an object.
+    fn length(&self, _file: ObjectId) -> u64 {
+        0
     }
 
     /// Bytes that would come free with each of some snapshots' trees, together.
@@ -127,6 +137,15 @@ pub struct FilesSeen {
     pub bytes: u64,
     /// Whose the folder at the top is; nothing where there are no clients.
     pub top: Option<Top>,
+}
+
+/// A file that clients made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientFile {
+    /// What it is in its volume's tree.
+    pub node: FileNode,
+    /// Bytes that it takes.
+    pub used: u64,
 }
 
 /// Whose the folder at the top of a volume is, and who may do what there.

@@ -295,6 +295,14 @@ impl Errand<'_> {
     ) -> Result<Reply, Problem> {
         let body = Body::from(json::object(self.request.body)?);
         let (commands, number, svms) = self.look(|view| {
+            if let Some(key) = key.filter(|key| self.request.method == "PATCH" && resource.find(view, key).is_none()) {
+                let mut body = body.clone();
+                if let Some(commands) = resource.modify_other(view, key, &mut body) {
+                    let commands = commands?;
+                    body.end()?;
+                    return Ok((commands, None, resource.of_svm(view).into_iter().collect()));
+                }
+            }
             let Change { items, is_instance } =
                 change(resource, view, (self.request.method, key), query, body.clone())?;
             let (number, mut commands, mut of) = (items.len(), Vec::new(), BTreeSet::new());

@@ -134,6 +134,12 @@ pub(crate) trait Resource {
         Err(unsupported(Self::NAME, "PATCH"))
     }
 
+    /// What changes something that a key names and that is none of them yet; `None` where the key
+    /// names nothing.
+    fn modify_other(&self, _view: &View<'_>, _key: &str, _body: &mut Body) -> Option<Result<Vec<Command>, Problem>> {
+        None
+    }
+
     /// What takes one away.
     fn delete(&self, _view: &View<'_>, _item: Self::Item) -> Result<Vec<Command>, Problem> {
         Err(unsupported(Self::NAME, "DELETE"))

@@ -22,19 +22,32 @@ pub enum ObjectKind {
     Qtree,
     /// A block device inside a volume or qtree.
     Lun,
-    /// A file inside a volume or qtree.
+    /// A file inside a volume or qtree that administrators made, of a fixed size.
     File,
+    /// A file that clients made on a volume or in a qtree, and that has a policy, or had one.
+    ClientFile,
 }
 
 impl ObjectKind {
     /// Whether an adaptive policy fits: it needs a size.
     pub const fn has_size(self) -> bool {
-        matches!(self, ObjectKind::Volume | ObjectKind::Lun | ObjectKind::File)
+        matches!(self, ObjectKind::Volume) || self.is_leaf()
     }
 
     /// Whether nothing hangs on it.
     pub const fn is_leaf(self) -> bool {
+        self.has_tree() || self.is_file()
+    }
+
+    /// Whether it is a LUN or file of a fixed size, with data of its own. What is in a file that
+    /// clients made is its volume's.
+    pub const fn has_tree(self) -> bool {
         matches!(self, ObjectKind::Lun | ObjectKind::File)
+    }
+
+    /// Whether it is a file, whoever made it.
+    pub const fn is_file(self) -> bool {
+        matches!(self, ObjectKind::File | ObjectKind::ClientFile)
     }
 
     pub(crate) const fn may_hang_on(self, parent: Option<ObjectKind>) -> bool {
@@ -42,7 +55,9 @@ impl ObjectKind {
             ObjectKind::Svm => parent.is_none(),
             ObjectKind::Volume => matches!(parent, Some(ObjectKind::Svm)),
             ObjectKind::Qtree => matches!(parent, Some(ObjectKind::Volume)),
-            ObjectKind::Lun | ObjectKind::File => matches!(parent, Some(ObjectKind::Volume | ObjectKind::Qtree)),
+            ObjectKind::Lun | ObjectKind::File | ObjectKind::ClientFile => {
+                matches!(parent, Some(ObjectKind::Volume | ObjectKind::Qtree))
+            }
         }
     }
 
@@ -51,7 +66,9 @@ impl ObjectKind {
     pub(crate) fn check_name(self, name: &str, subject: &str) -> Result<(), Refusal> {
         let (rule, fits) = match self {
             ObjectKind::Lun => (Rule::LunPath, is_component(name)),
-            ObjectKind::File => (Rule::FilePath, name.len() <= PATH_BYTES_MAX && name.split('/').all(is_component)),
+            ObjectKind::File | ObjectKind::ClientFile => {
+                (Rule::FilePath, name.len() <= PATH_BYTES_MAX && name.split('/').all(is_component))
+            }
             _ => (Rule::ObjectName, is_word(name)),
         };
         if fits { Ok(()) } else { Err(Refusal::new(rule, subject, format_args!("{name:?}"))) }
@@ -79,7 +96,7 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Volume => "volume",
             ObjectKind::Qtree => "qtree",
             ObjectKind::Lun => "LUN",
-            ObjectKind::File => "file",
+            ObjectKind::File | ObjectKind::ClientFile => "file",
         })
     }
 }

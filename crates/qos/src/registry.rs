@@ -203,10 +203,12 @@ impl Registry {
         self.child(parent, name, ObjectKind::Lun)
     }
 
-    /// A file by its path in a volume: `/FOLDER/…/NAME`.
+    /// A file by its path in a volume: `/FOLDER/…/NAME`. Of those that clients made, one that has a
+    /// policy, or had one.
     pub fn find_file(&self, volume: ObjectId, path: &str) -> Option<ObjectId> {
         let (parent, name) = self.file_place(volume, path).ok()?;
-        self.child(parent, name, ObjectKind::File)
+        let id = *self.objects.get(&parent)?.children.get(name)?;
+        self.objects[&id].kind.is_file().then_some(id)
     }
 
     /// The SVM that an object is in; an SVM is in itself.

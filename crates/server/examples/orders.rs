@@ -114,6 +114,7 @@ fn contents(leaves: &BTreeSet<u32>, size_of: &dyn Fn(u32) -> u64) -> Contents {
         junction: None,
         origin: None,
         origin_snapshot: None,
+        node: None,
     };
     let mut contents = Contents::default();
     let mut add = |row: ObjectRow| drop(contents.objects.insert(row.id, row));

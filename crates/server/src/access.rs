@@ -92,8 +92,8 @@ pub(crate) struct Caller {
     pub key: Option<String>,
 }
 
-/// What a client may do with an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a client may do with an export, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Grant {
     Nothing,
     Read,
@@ -113,13 +113,26 @@ impl Access {
 
     /// What `caller` may do with the export of that full name: the most that any rule gives.
     pub(crate) fn grant(&self, caller: &Caller, export: &str) -> Grant {
-        let Some(rules) = &self.rules else { return Grant::Write };
-        let mut given = rules.iter().filter(|rule| rule.gives(caller, export));
-        match given.next() {
-            None => Grant::Nothing,
-            Some(first) if first.read_only && given.all(|rule| rule.read_only) => Grant::Read,
-            Some(_) => Grant::Write,
+        self.standing(caller, export).0
+    }
+
+    /// The same, and whom its users are taken for there: of the rules that give it the one that
+    /// takes the word of most, the first such.
+    pub(crate) fn standing(&self, caller: &Caller, export: &str) -> (Grant, Squash) {
+        let Some(rules) = &self.rules else { return (Grant::Write, Squash::default()) };
+        let (mut grant, mut squash) = (Grant::Nothing, None::<Squash>);
+        for rule in rules.iter().filter(|rule| rule.gives(caller, export)) {
+            grant = grant.max(if rule.read_only { Grant::Read } else { Grant::Write });
+            if squash.is_none_or(|squash| rule.squash.whom < squash.whom) {
+                squash = Some(rule.squash);
+            }
         }
+        (grant, squash.unwrap_or_default())
+    }
+
+    /// Whether there are no rules.
+    pub(crate) fn is_open(&self) -> bool {
+        self.rules.is_none()
     }
 
     /// Where clients may come from that an export is given to, as people write it; nothing where
@@ -131,13 +144,6 @@ impl Access {
             return Vec::new();
         }
         rules.iter().flat_map(|rule| &rule.addresses).map(Network::to_string).collect()
-    }
-
-    /// Whom users of `caller` are taken for there: of the rules that give it the one that takes the
-    /// word of most, the first such.
-    pub(crate) fn squash(&self, caller: &Caller, export: &str) -> Squash {
-        let rules = self.rules().iter().filter(|rule| rule.gives(caller, export));
-        rules.map(|rule| rule.squash).min_by_key(|squash| squash.whom).unwrap_or_default()
     }
 }
 
@@ -370,10 +376,10 @@ mod tests {
             [("10.2.0.1", Squashed::Everybody), ("10.1.0.1", Squashed::Root), ("10.1.1.1", Squashed::Nobody)]
         {
             let caller = Caller { address: address.parse().ok(), ..Caller::default() };
-            assert_eq!(access.squash(&caller, "s:/vol/v/."), squash(whom), "{address}");
-            assert_eq!(access.squash(&caller, "s:/vol/w/."), usual);
+            assert_eq!(access.standing(&caller, "s:/vol/v/.").1, squash(whom), "{address}");
+            assert_eq!(access.standing(&caller, "s:/vol/w/.").1, usual);
         }
-        assert_eq!(Access::default().squash(&Caller::default(), "s:/vol/v/."), usual);
+        assert_eq!(Access::default().standing(&Caller::default(), "s:/vol/v/.").1, usual);
     }
 
     #[test]

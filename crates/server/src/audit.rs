@@ -281,7 +281,7 @@ fn word_of(kind: Kind) -> &'static str {
         Kind::Volume => "volume",
         Kind::Qtree => "qtree",
         Kind::Lun => "lun",
-        Kind::File => "file",
+        Kind::File | Kind::ClientFile => "file",
     }
 }
 
@@ -318,6 +318,7 @@ mod tests {
             junction: None,
             origin: None,
             origin_snapshot: None,
+            node: None,
         }
     }
 

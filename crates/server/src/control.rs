@@ -4,6 +4,7 @@
 
 mod clients;
 mod effects;
+mod following;
 mod noticing;
 mod opening;
 mod together;
@@ -16,8 +17,9 @@ use crate::logins::{LoginDesk, Logins};
 use crate::measuring::Measuring;
 use crate::memory::Relief;
 use crate::monitor::Monitor;
+use crate::order::Order;
 use crate::persist::{UnreadablePolicy, changes_of, details_of, offline_of, partitions_of, records_of, snapshots_of};
-use crate::shard::{Account, Order, Shard, ShardGone};
+use crate::shard::{Account, Shard, ShardGone};
 use admin::{AdminError, Administration, Answer, At, Effect, EventKind, Noticed, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
 use history::HistorySettings;
@@ -102,6 +104,8 @@ pub struct Control {
     pending: Pending,
     /// What the shard was told of each volume.
     volumes: RefCell<BTreeMap<ObjectId, volumes::VolumeTold>>,
+    /// What became of files of clients and is not kept yet: names, or nothing of what is gone.
+    unfollowed: BTreeMap<ObjectId, Option<String>>,
 }
 
 impl Control {
@@ -130,7 +134,7 @@ impl Control {
         let align = maps.align();
         let (monitor, events, watch, login_desk) = Default::default();
         let (clock, date) = (Clock::new(), || 0);
-        let (audit, loose, replaced, relief, pending, volumes) = Default::default();
+        let (audit, loose, replaced, relief, pending, volumes, unfollowed) = Default::default();
         let mut control = Control {
             pool,
             administration,
@@ -148,6 +152,7 @@ impl Control {
             relief,
             pending,
             volumes,
+            unfollowed,
         };
         control.serve_maps(maps)?;
         control.divide_cache()?;
@@ -156,12 +161,13 @@ impl Control {
         for (volume, found) in files {
             control.serve_files(ObjectId(volume), found)?;
         }
-        for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
+        for object in control.administration.registry.objects().filter(|object| object.kind().has_tree()) {
             control.serve(object.id(), object.size().allocated.0)?;
         }
         for volume in control.administration.details.keys() {
             control.join(*volume)?;
         }
+        control.follow_files()?;
         control.shard.order(Order::LetIn)?;
         Ok(control)
     }
@@ -334,21 +340,6 @@ impl Control {
         self.shard.order(Order::Record)
     }
 
-    /// Looks at how much space everything takes, and has the adaptive policies that are due follow.
-    ///
-    /// # Errors
-    /// The shard is gone.
-    pub fn follow_sizes(&mut self) -> Result<(), ShardGone> {
-        let logins = Logins::default();
-        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
-        let edits = self.administration.follow_sizes(self.clock.now(), &|leaf| measuring.used(leaf));
-        measuring.is_whole()?;
-        match edits {
-            edits if edits.is_empty() => Ok(()),
-            edits => self.shard.order(Order::Edit(edits.into_iter())),
-        }
-    }
-
     /// What was noticed.
     pub fn events(&self) -> Arc<Events> {
         Arc::clone(&self.events)
@@ -410,6 +401,10 @@ impl Control {
     }
 
     fn done(&mut self, commands: Vec<Command>, secret: Option<&str>) -> Result<Answer, ControlError> {
+        // A file that was renamed or removed meanwhile is known by its name of now.
+        if let Err(error) = self.follow_files() {
+            tracing::error!(%error, "what became of files that have policies");
+        }
         if !commands.iter().all(Command::shows) {
             self.name_before_change();
         }
@@ -417,9 +412,17 @@ impl Control {
         let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
         let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
         let outcome = self.administration.run_all(commands, &at)?;
-        let measured = measuring.is_whole();
+        if let Err(gone) = measuring.is_whole() {
+            self.administration.take_back(outcome.undo);
+            return Err(gone.into());
+        }
+        self.carry(outcome)
+    }
+
+    /// Has what was done hold: in the pool, on the data thread and for clients, or takes it back.
+    fn carry(&mut self, outcome: Outcome) -> Result<Answer, ControlError> {
         let Outcome { answer, edits, effects, taken, forced, undo } = outcome;
-        let withdrawn = measured.map_err(ControlError::from).and_then(|()| self.withdraw(&taken, forced));
+        let withdrawn = self.withdraw(&taken, forced);
         let rows = undo.touched();
         let done = withdrawn.and_then(|ended| Ok((ended, self.make_durable(&effects, &rows)?)));
         let (ended, has_changed) = match done {

@@ -94,6 +94,9 @@ fn is_stopped((stop, asked): &(Mutex<bool>, Condvar), wait: Duration) -> bool {
 fn keep(control: &Mutex<Control>, sizes: bool) {
     let mut control = lock(control);
     let looked = control.look_at_memory();
+    if let Err(error) = control.follow_files() {
+        tracing::error!(%error, "what became of files that have policies");
+    }
     if let Err(error) =
         looked.and(control.account().map(drop)).and_then(|()| if sizes { control.follow_sizes() } else { Ok(()) })
     {

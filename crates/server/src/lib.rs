@@ -33,6 +33,7 @@ mod memory;
 mod monitor;
 mod mounts;
 mod noticed;
+mod order;
 mod owner;
 mod persist;
 mod portmap;

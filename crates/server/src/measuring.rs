@@ -6,8 +6,8 @@ use crate::logins::Logins;
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
 use admin::{
-    Aggregate, CacheSeen, Event, FilesSeen, HourDone, LinkSeen, Login, LoginChange, MemoryPart, Named, Sample,
-    SecondSeen, ServerSeen, World,
+    Aggregate, CacheSeen, ClientFile, Event, FileNode, FilesSeen, HourDone, LinkSeen, Login, LoginChange, MemoryPart,
+    Named, Sample, SecondSeen, ServerSeen, World,
 };
 use block::{ObjectId, Time};
 use history::{Figures, Slot};
@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use store::{HourlyTotals, Kind, ObjectHour, Pool};
+use tree::NodeId;
 
 /// The sizes and connections of one moment, or of none.
 pub(crate) struct Measuring<'a> {
@@ -75,6 +76,16 @@ impl World for Measuring<'_> {
 
     fn has_file(&self, volume: ObjectId, name: &str) -> bool {
         self.told(self.shard.has_file(volume, name))
+    }
+
+    fn client_file(&self, volume: ObjectId, path: &str) -> Option<ClientFile> {
+        let found = self.told(self.shard.client_file(volume, path));
+        let node = |NodeId { number, generation }| FileNode { number, generation };
+        found.map(|(found, used)| ClientFile { node: node(found), used })
+    }
+
+    fn length(&self, file: ObjectId) -> u64 {
+        self.told(self.shard.length(file))
     }
 
     fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {

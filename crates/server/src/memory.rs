@@ -7,7 +7,8 @@
 //!   else /proc/pressure/memory: the whole machine
 //! ```
 
-use crate::shard::{Order, Shard, ShardGone};
+use crate::order::Order;
+use crate::shard::{Shard, ShardGone};
 use block::{Bytes, Span, Time};
 use cache::Pressure;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //! JSON there: this file's own types, because types of the core do not know how they are stored.
 
 use admin::{
-    Administration, CachePartition, CloneOrigin, ObjectDetails, Partitions, Snapshot, SnapshotLeaf, Snapshots, Touched,
-    uuid_text,
+    Administration, CachePartition, CloneOrigin, FileNode, ObjectDetails, Partitions, Snapshot, SnapshotLeaf,
+    Snapshots, Touched, uuid_text,
 };
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
 use qos::{
@@ -94,6 +94,7 @@ pub(crate) fn details_of(contents: &Contents) -> BTreeMap<ObjectId, ObjectDetail
         origin: row
             .origin
             .map(|volume| CloneOrigin { volume: ObjectId(volume), snapshot: row.origin_snapshot.clone() }),
+        node: row.node.map(|(number, generation)| FileNode { number, generation }),
     };
     let all = contents.objects.values().map(|row| (ObjectId(row.id), details(row)));
     all.filter(|(_, details)| *details != ObjectDetails::default()).collect()
@@ -142,6 +143,7 @@ fn kind_of(kind: ObjectKind) -> Kind {
         ObjectKind::Qtree => Kind::Qtree,
         ObjectKind::Lun => Kind::Lun,
         ObjectKind::File => Kind::File,
+        ObjectKind::ClientFile => Kind::ClientFile,
     }
 }
 
@@ -152,12 +154,13 @@ fn object_kind_of(kind: Kind) -> ObjectKind {
         Kind::Qtree => ObjectKind::Qtree,
         Kind::Lun => ObjectKind::Lun,
         Kind::File => ObjectKind::File,
+        Kind::ClientFile => ObjectKind::ClientFile,
     }
 }
 
 fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectRow {
     let kind = kind_of(record.kind);
-    let ObjectDetails { os_type, created, junction, origin } = administration.details(record.id);
+    let ObjectDetails { os_type, created, junction, origin, node } = administration.details(record.id);
     let (origin, origin_snapshot) = origin.map_or((None, None), |origin| (Some(origin.volume.0), origin.snapshot));
     ObjectRow {
         id: record.id.0,
@@ -174,6 +177,7 @@ fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectR
         junction: junction.map(|path| path.to_string()),
         origin,
         origin_snapshot,
+        node: node.map(|FileNode { number, generation }| (number, generation)),
     }
 }
 

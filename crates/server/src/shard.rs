@@ -2,27 +2,26 @@
 //! it.
 
 use crate::account::AccountRow;
-use crate::exports::Export;
 use crate::front::{Front, with_mode};
 use crate::limits::ServerLimits;
 use crate::link_meter::LinkSettings;
 use crate::listen::{Listen, ListenError, Listener};
+use crate::order::{Accounting, Order};
 use crate::owner::{Connected, Owner};
 use crate::portmap::{Datagrams, Portmap, Registration};
 use crate::starting::StartError;
 use crate::volume_files::AllFiles;
-use admin::{CacheMemory, CacheSeen, FilesSeen, Junction, LinkSeen, MemoryPart, Noticed, SecondSeen};
-use block::{Bytes, Fault, ObjectId, Span, Time};
-use map::{Owned, What};
-use qos::{Edit, GateStatus, GroupId, Passed};
+use admin::{CacheMemory, CacheSeen, FilesSeen, LinkSeen, MemoryPart, Noticed, SecondSeen};
+use block::{Bytes, ObjectId, Span, Time};
+use map::What;
+use qos::{GateStatus, GroupId, Passed};
 use stats::DispatchTrace;
 use stats::run::Hits;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
-use std::vec::IntoIter;
-use store::{MappedPool, MappedVolumes, SecondPlace};
-use tree::{FileTree, SetNode};
+use store::{MappedVolumes, SecondPlace};
+use tree::NodeId;
 use uring::{Backend, Io, IoSettings, Waker, usage};
 
 /// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring
@@ -94,162 +93,6 @@ impl Account {
     pub fn groups(&self) -> impl Iterator<Item = (GroupId, DispatchTrace)> {
         self.passed.iter().map(|group| (group.group, trace_of(&group.passed)))
     }
-}
-
-/// An account on its way.
-pub(crate) struct Accounting {
-    pub objects: Vec<qos::ObjectAccount>,
-    pub objects_told: bool,
-    pub groups: Vec<qos::GroupAccount>,
-    /// The shared group that is told next.
-    pub next_group: Option<u32>,
-    pub answer: Sender<Account>,
-}
-
-/// What the control asks of the shard; or what is left of it, where it takes several turns.
-pub(crate) enum Order {
-    /// All exports are known: let clients in.
-    LetIn,
-    Edit(IntoIter<Edit>),
-    /// Count what each object sees, for whoever records it.
-    Record,
-    /// The pool's LUNs are in maps.
-    Maps(Box<MappedPool>),
-    Open(Export),
-    /// Change a tree of the maps; the answer comes when it is durable.
-    Administer {
-        object: ObjectId,
-        what: What,
-        answer: Sender<Result<(), map::MapRefusal>>,
-    },
-    /// Change several trees at one moment, or none.
-    Together {
-        changes: Vec<(ObjectId, What)>,
-        answer: Sender<Result<(), map::MapRefusal>>,
-    },
-    /// Have the maps keep what is known of the catalogue.
-    Agree {
-        agreed: map::Agreed,
-        answer: Sender<Result<(), map::MapRefusal>>,
-    },
-    /// Bytes that would come free with each of some trees of the maps, together.
-    Owned {
-        trees: IntoIter<ObjectId>,
-        /// The one that is counted.
-        owned: Option<Owned>,
-        /// What was counted.
-        bytes: u64,
-        answer: Sender<u64>,
-    },
-    /// Bytes that objects take in the maps.
-    Used {
-        objects: IntoIter<ObjectId>,
-        /// Those of the objects before.
-        used: Vec<u64>,
-        answer: Sender<Vec<u64>>,
-    },
-    Resize {
-        object: ObjectId,
-        size: u64,
-    },
-    /// A volume is there, by that name, with room for so many bytes of files, and these qtrees.
-    Volume {
-        object: ObjectId,
-        svm: String,
-        volume: String,
-        limit: u64,
-        qtrees: Vec<(ObjectId, String)>,
-    },
-    /// A volume has these files, and clients may have them.
-    Files {
-        object: ObjectId,
-        tree: Box<FileTree>,
-    },
-    /// Set whose the folder at a volume's top is.
-    SetTop {
-        volume: ObjectId,
-        set: SetNode,
-    },
-    /// Read bytes of a volume's tree.
-    ReadTree {
-        volume: ObjectId,
-        at: u64,
-        len: u64,
-        answer: Sender<Result<Vec<u8>, Fault>>,
-    },
-    /// Have all that clients changed on a volume be durable; told when it is.
-    SettleFiles {
-        volume: ObjectId,
-        answer: Sender<()>,
-    },
-    /// Tell what clients made on a volume.
-    FilesSeen {
-        volume: ObjectId,
-        answer: Sender<FilesSeen>,
-    },
-    /// Tell whether a volume has its files, and they are not being read.
-    HasFiles {
-        volume: ObjectId,
-        answer: Sender<bool>,
-    },
-    /// Tell whether clients made something of that name at the top of a volume.
-    HasFile {
-        volume: ObjectId,
-        name: String,
-        answer: Sender<bool>,
-    },
-    /// Offer it by another name; who is connected stays so.
-    Rename {
-        object: ObjectId,
-        svm: String,
-        path: String,
-    },
-    Close {
-        object: ObjectId,
-    },
-    /// Divide the cache into these partitions, by number.
-    Divide {
-        sizes: Vec<(u32, Bytes)>,
-        /// Those that have no second level.
-        memory_only: Vec<u32>,
-    },
-    /// Tell what memory is for.
-    Memory(Sender<Vec<MemoryPart>>),
-    /// Keep so much in the cache at most.
-    Limit(Bytes),
-    /// Keep an object's pages in that partition.
-    Place {
-        object: ObjectId,
-        partition: u32,
-    },
-    /// A volume's place in the name space that NFS clients see.
-    Join(ObjectId, Option<Junction>),
-    /// Tell what came of each partition of the cache, by number.
-    Cache(Sender<BTreeMap<u32, CacheSeen>>),
-    /// Tell of the second level of the cache.
-    SecondLevel(Sender<Option<SecondSeen>>),
-    /// Limit each connection, and all together, with full credit.
-    LimitLink(LinkSettings),
-    /// Tell of the limits of connections.
-    Link(Sender<LinkSeen>),
-    /// Tell what is taken of the pool's data.
-    Space(Sender<Option<map::Usage>>),
-    /// Tell when all orders before are done.
-    Reach(Sender<()>),
-    /// Tell who is connected.
-    Connected(Sender<Connected>),
-    /// Take them away from clients: with `force` from all, else from nobody if one is connected.
-    /// Told is who was.
-    Withdraw {
-        objects: Vec<ObjectId>,
-        force: bool,
-        answer: Sender<Result<Connected, Connected>>,
-    },
-    /// Clients may have them again.
-    Offer {
-        objects: Vec<ObjectId>,
-    },
-    Account(Box<Accounting>),
 }
 
 /// The handle of the shard's thread. Dropping it stops the thread: what was asked is answered, then
@@ -396,6 +239,21 @@ impl Shard {
     /// Whether clients made something of that name at the top of a volume.
     pub(crate) fn has_file(&self, volume: ObjectId, name: &str) -> Result<bool, ShardGone> {
         self.asked(|answer| Order::HasFile { volume, name: name.into(), answer })
+    }
+
+    /// What became of files of clients that are objects, since it was last asked.
+    pub(crate) fn followed(&self) -> Result<Vec<(ObjectId, Option<String>)>, ShardGone> {
+        self.asked(Order::Followed)
+    }
+
+    /// What clients made at a path of a volume, if it is a file, and the bytes that it takes.
+    pub(crate) fn client_file(&self, volume: ObjectId, path: &str) -> Result<Option<(NodeId, u64)>, ShardGone> {
+        self.asked(|answer| Order::ClientFile { volume, path: path.into(), answer })
+    }
+
+    /// Bytes that a file of clients is long that is an object.
+    pub(crate) fn length(&self, file: ObjectId) -> Result<u64, ShardGone> {
+        self.asked(|answer| Order::Length { file, answer })
     }
 
     /// Changes a tree of the maps, durably.

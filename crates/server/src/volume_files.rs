@@ -7,9 +7,11 @@
 //! ```
 //! A command is a request of the volume like any other: ceilings and floors hold for it.
 
+mod following;
 mod qtrees;
 mod reading;
 
+pub(crate) use following::FollowedFile;
 use qtrees::Qtree;
 pub(crate) use reading::ShardReader;
 
@@ -39,6 +41,10 @@ pub(crate) struct OneVolume {
     qtrees: Vec<Qtree>,
     /// Whose requests are whose, by the folder that is the qtree's.
     realms: HashMap<u32, ObjectId>,
+    /// Files that are objects of their own.
+    followed: Vec<FollowedFile>,
+    /// Those that are not where they were: it was not told yet.
+    lost: Vec<ObjectId>,
     /// Its files; nothing while they are read, or where they are damaged.
     pub tree: Option<Box<FileTree>>,
     /// How often they were read anew since the server began.
@@ -79,6 +85,8 @@ pub(crate) struct Woken {
 #[derive(Default)]
 pub(crate) struct AllFiles {
     volumes: HashMap<ObjectId, OneVolume>,
+    /// Files that are objects of their own: their volumes, and what they are there.
+    followed: HashMap<ObjectId, (ObjectId, NodeId)>,
     /// Volumes that were changed or asked since the last round.
     touched: BTreeSet<ObjectId>,
     /// Volumes of which something is not durable.
@@ -130,6 +138,8 @@ impl AllFiles {
             limit: 0,
             qtrees: Vec::new(),
             realms: HashMap::new(),
+            followed: Vec::new(),
+            lost: Vec::new(),
             tree: None,
             readings: 0,
             waiting: Vec::new(),
@@ -147,6 +157,7 @@ impl AllFiles {
         found.readings += 1;
         (found.tree, found.online) = (Some(tree), true);
         found.find_qtrees(now);
+        found.find_followed(volume);
         self.touched.insert(volume);
     }
 
@@ -180,6 +191,7 @@ impl AllFiles {
     pub(crate) fn remove(&mut self, now: Time, volume: ObjectId, gate: &mut Gate<Served>, io: &Io) {
         self.end(now, volume, gate, io);
         self.volumes.remove(&volume);
+        self.followed.retain(|_, (of, _)| *of != volume);
         self.touched.remove(&volume);
         self.loose.remove(&volume);
     }

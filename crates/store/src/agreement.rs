@@ -119,7 +119,7 @@ enum Item<'c> {
 
 /// All of them by number.
 fn named(contents: &Contents) -> BTreeMap<CatalogueId, Item<'_>> {
-    let trees = contents.objects.values().filter(|row| !matches!(row.kind, Kind::Svm | Kind::Qtree));
+    let trees = contents.objects.values().filter(|row| !matches!(row.kind, Kind::Svm | Kind::Qtree | Kind::ClientFile));
     let objects = trees.map(|row| (row.id, Item::Object(row)));
     let in_snapshots = contents.snapshots.values().flat_map(|snapshot| {
         snapshot.leaves.iter().map(|leaf| {
@@ -141,7 +141,7 @@ pub(crate) fn leaves(contents: &Contents) -> impl Iterator<Item = (&ObjectRow, &
     contents.objects.values().filter_map(|row| match row.kind {
         Kind::Lun => Some((row, "LUN")),
         Kind::File => Some((row, "file")),
-        Kind::Svm | Kind::Volume | Kind::Qtree => None,
+        Kind::Svm | Kind::Volume | Kind::Qtree | Kind::ClientFile => None,
     })
 }
 

@@ -43,8 +43,11 @@ pub enum Kind {
     Qtree,
     /// A LUN of a volume or qtree.
     Lun,
-    /// A file of a volume or qtree.
+    /// A file of a volume or qtree that administrators made, of a fixed size.
     File,
+    /// A file of a volume or qtree that clients made and that has a policy, or had one. Its data is
+    /// in its volume's tree.
+    ClientFile,
 }
 
 /// A storage object.
@@ -79,6 +82,8 @@ pub struct ObjectRow {
     pub origin: Option<CatalogueId>,
     /// The snapshot of it, where it was one.
     pub origin_snapshot: Option<String>,
+    /// What a file that clients made is in its volume's tree: number and generation.
+    pub node: Option<(u32, u64)>,
 }
 
 /// A policy group.

@@ -274,7 +274,7 @@ fn broken_rules(contents: &Contents) -> Vec<String> {
         let fits = match (row.kind, above) {
             (Kind::Svm, None) => row.parent.is_none(),
             (Kind::Volume, Some(Kind::Svm)) | (Kind::Qtree, Some(Kind::Volume)) => true,
-            (Kind::Lun | Kind::File, Some(Kind::Volume | Kind::Qtree)) => true,
+            (Kind::Lun | Kind::File | Kind::ClientFile, Some(Kind::Volume | Kind::Qtree)) => true,
             _ => false,
         };
         if !fits {

@@ -33,6 +33,11 @@ impl Served {
         self.within.insert(object, tree);
     }
 
+    /// Serves no more requests for `object` in another's tree; those under way end as they do.
+    pub fn close_within(&mut self, object: ObjectId) {
+        self.within.remove(&object);
+    }
+
     /// Stops serving `object`: what waits completes as gone, what is under way completes as usual.
     pub fn close(&mut self, now: Time, object: ObjectId) {
         self.within.retain(|_, tree| *tree != object);

@@ -129,6 +129,26 @@ impl FileTree {
         Ok(self.want())
     }
 
+    /// Has what is known of a file be durable, and all of its data whose writes have ended: when
+    /// that record is. `None` where nothing is to be recorded: then a flush of the data is enough,
+    /// and [`FileTree::sync`] when that has ended.
+    ///
+    /// # Errors
+    /// It is not there, nothing becomes durable any more, or it has to be tried again.
+    pub fn commit(&mut self, node: NodeId) -> Result<Option<u64>, TreeRefusal> {
+        self.known(node)?;
+        if self.failed {
+            return Err(TreeRefusal::Failed);
+        }
+        if !self.dirty.contains(&node.number) {
+            return Ok(None);
+        }
+        self.admit()?;
+        self.put_node(node.number);
+        self.journal.covers = true;
+        Ok(Some(self.want()))
+    }
+
     /// Bytes of data that a node has.
     pub fn used(&self, node: NodeId) -> u64 {
         match self.known(node).map(|node| &node.content) {

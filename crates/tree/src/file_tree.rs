@@ -8,6 +8,7 @@
 //! ```
 
 use crate::clearing::Clearing;
+use crate::followed::Following;
 use crate::image::ImageWriter;
 use crate::item::Item;
 use crate::journal::Journal;
@@ -57,6 +58,8 @@ pub enum TreeCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     Record,
+    /// A record that a flush has to follow.
+    RecordAlone,
     Image,
     Clear,
     Tail,
@@ -76,6 +79,7 @@ pub struct FileTree {
     pub(crate) clearing: Clearing,
     pub(crate) tails: Tails,
     pub(crate) tickets: Tickets,
+    pub(crate) following: Following,
     /// Pages that files may have.
     pub(crate) limit: u64,
     pub(crate) next_number: u32,
@@ -104,6 +108,7 @@ impl FileTree {
             clearing,
             tails: Tails::default(),
             tickets: Tickets::default(),
+            following: Following::default(),
             limit: u64::MAX,
             next_number,
             last_generation,
@@ -176,6 +181,7 @@ impl FileTree {
     pub fn done(&mut self, token: u32, result: Result<(), Fault>) {
         match self.jobs.remove(&token).expect("a command ends once") {
             Job::Record => self.record_done(result),
+            Job::RecordAlone => self.record_written(result),
             Job::Image => self.image_done(result),
             Job::Clear => self.clear_done(result),
             Job::Tail => self.tail_done(result),
@@ -235,6 +241,7 @@ impl FileTree {
 
     /// Makes a change; the next record has it.
     pub(crate) fn change(&mut self, item: &Item<'_>) {
+        self.stir(item);
         self.state.apply(item);
         item.put(&mut self.pending);
     }

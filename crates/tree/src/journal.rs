@@ -1,4 +1,11 @@
 //! The log: one record after the other, each durable before the next is begun.
+//!
+//! ```text
+//!   names, attributes:        record, durable by itself
+//!   what a COMMIT asks for:   record ──► flush, which is that of the data, too
+//! ```
+//! A record with a flush of its own for the data before it would be two waits for the disk, one
+//! after the other; and all records with a flush would have a new name wait for others' data.
 
 use crate::file_tree::{FileTree, Job, TreeCommand};
 use crate::limits::{LOG_BYTES, LOGS};
@@ -29,8 +36,12 @@ pub(crate) struct Journal {
     pub used: u64,
     /// Somebody waits for what is pending.
     pub wanted: bool,
+    /// Somebody waits for data that was written before it, too.
+    pub covers: bool,
     /// The record under way.
     flight: Option<Vec<u8>>,
+    /// It is followed by a flush.
+    flushes: bool,
     /// It has to be written once more.
     again: bool,
     /// How often the storage failed for it.
@@ -94,12 +105,25 @@ impl FileTree {
         }
         debug_assert!(self.journal.at + bytes.len() as u64 <= LOG_BYTES, "changes are put off before");
         self.journal.flight = Some(bytes.clone());
+        self.journal.flushes = std::mem::take(&mut self.journal.covers);
         self.write_record(bytes);
     }
 
     fn write_record(&mut self, bytes: Vec<u8>) {
         let at = LOGS[self.journal.log] + self.journal.at;
-        self.command(Job::Record, |token| TreeCommand::Write { token, at, bytes, durable: true });
+        let (job, durable) = match self.journal.flushes {
+            true => (Job::RecordAlone, false),
+            false => (Job::Record, true),
+        };
+        self.command(job, |token| TreeCommand::Write { token, at, bytes, durable });
+    }
+
+    /// A record that a flush follows was written.
+    pub(crate) fn record_written(&mut self, result: Result<(), Fault>) {
+        match result {
+            Ok(()) => self.command(Job::Record, |token| TreeCommand::Flush { token }),
+            Err(_) => self.record_done(result),
+        }
     }
 
     pub(crate) fn record_done(&mut self, result: Result<(), Fault>) {

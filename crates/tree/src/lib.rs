@@ -12,6 +12,7 @@
 //!                                        ├ space      which pages come next
 //!                                        ├ clearing   pages that came free, until they are given out again
 //!                                        ├ realm      folders at the top whose contents stay apart
+//!                                        ├ followed   files that somebody follows: what each is called now
 //!                                        ├ permission who may do what; whoever asks for a change is judged before
 //!                                        └ check      whether all of it fits together
 //! ```
@@ -31,6 +32,7 @@ mod clearing;
 mod data;
 mod extents;
 mod file_tree;
+mod followed;
 pub mod fuzz;
 mod image;
 mod item;
@@ -53,6 +55,7 @@ pub use changes::{NewNode, SetDone, SetNode};
 pub use check::TreeFault;
 pub use data::FilePiece;
 pub use file_tree::{FileTree, TreeCommand};
+pub use followed::{Follow, Followed};
 pub use look::EntrySeen;
 pub use node::{NodeId, NodeInfo, NodeKind};
 pub use permission::{Ownership, Who};

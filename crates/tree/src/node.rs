@@ -67,6 +67,8 @@ pub(crate) struct Node {
     pub content: Content,
     /// The number of the folder at the top whose realm it is in, 0 for none; not on the disk.
     pub realm: u32,
+    /// What it is known by to whoever follows it, 0 for none; not on the disk.
+    pub mark: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +142,7 @@ impl Node {
             NodeKind::Folder => Content::Folder(Folder::default()),
             NodeKind::Link => Content::Link(target.into()),
         };
-        Node { info, content, realm: 0 }
+        Node { info, content, realm: 0, mark: 0 }
     }
 
     pub fn folder(&self) -> Option<&Folder> {

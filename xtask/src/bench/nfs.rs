@@ -19,6 +19,7 @@ use crate::root;
 use anyhow::{Context as _, Result};
 use peer::{Ganesha, Loop};
 use place::{Place, Tools};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The options of this bench.
@@ -209,23 +210,49 @@ impl Nfs {
         Ok(counts)
     }
 
-    /// What limits cost our server.
+    /// What limits cost our server. Two processes of one program differ by more than limits do, by
+    /// where their memory lies: so each run has two new ones, the other one first each time.
     fn limits(&self, tools: &Tools, data: &Path) -> Result<(u32, u32)> {
-        let (limited, with) = place::serve(tools, "limited", "", FLOW_LIMITS, data)?;
-        let (free, without) = place::serve(tools, "free", "", "", data)?;
-        free.order("volume modify -vserver svm01 -volume vol1 -qos-policy-group none")?;
         println!(
-            "\nlimits: seawall with a ceiling, a flow limit and a network limit that are never reached, and without"
+            "\nlimits: seawall with a ceiling, a flow limit and a network limit that are never reached, and without; \
+             two new servers a run"
         );
-        println!("  with: {}, {}", limited.line, FLOW_LIMITS.trim().replace('\n', ", "));
-        let mut counts = (0, 0);
-        for (with, without) in with.iter().zip(&without) {
-            println!("\n  {}", with.what);
+        println!("  with: {}", FLOW_LIMITS.trim().replace('\n', ", "));
+        let mut runs: BTreeMap<(&str, usize), Vec<Run>> = BTreeMap::new();
+        for round in 0..self.turns.runs {
+            let (names, later) = ([format!("limited{round}"), format!("free{round}")], round % 2 == 1);
+            let start = |limited: bool| {
+                let (name, server) = if limited { (&names[0], FLOW_LIMITS) } else { (&names[1], "") };
+                place::serve(tools, name, "", server, data)
+            };
+            let (first, second) = (start(!later)?, start(later)?);
+            let ((limited, with), (free, without)) = if later { (second, first) } else { (first, second) };
+            free.order("volume modify -vserver svm01 -volume vol1 -qos-policy-group none")?;
             let (on, off) = (|| limited.served.cpu_seconds(), || free.served.cpu_seconds());
-            let sides = [Side::Seawall(with, &on), Side::Seawall(without, &off)];
-            self.play(tools, LIMITS.iter(), &sides, ["limits", "none"], &mut counts)?;
+            for (with, without) in with.iter().zip(&without) {
+                for (number, line) in LIMITS.iter().enumerate().filter(|(_, line)| self.is_wanted(line)) {
+                    let ours = Side::Seawall(with, &on).sample(tools, line.shape, self.turns.seconds)?;
+                    let theirs = Side::Seawall(without, &off).sample(tools, line.shape, self.turns.seconds)?;
+                    runs.entry((with.what, number)).or_default().push(Run { ours, theirs, disk: None });
+                }
+            }
+            drop((limited, free));
+            for name in names {
+                std::fs::remove_dir_all(tools.folder.join(format!("pool-{name}"))).context("the pool of a run")?;
+            }
+        }
+        let mut counts = (0, 0);
+        for ((what, number), runs) in runs {
+            println!("\n  {what}");
+            let (text, (met, missed)) = LIMITS[number].row.report(["limits", "none"], &runs);
+            print!("{text}");
+            counts = (counts.0 + met, counts.1 + missed);
         }
         Ok(counts)
+    }
+
+    fn is_wanted(&self, line: &Line) -> bool {
+        self.row.as_ref().is_none_or(|text| line.row.name.contains(text))
     }
 
     /// The rows of a table with two sides, by turns; adds bounds met and missed.
@@ -237,7 +264,7 @@ impl Nfs {
         names: [&str; 2],
         counts: &mut (u32, u32),
     ) -> Result<()> {
-        for line in lines.filter(|line| self.row.as_ref().is_none_or(|text| line.row.name.contains(text))) {
+        for line in lines.filter(|line| self.is_wanted(line)) {
             let mut runs = Vec::new();
             for _ in 0..self.turns.runs {
                 let [ours, theirs] = sides;

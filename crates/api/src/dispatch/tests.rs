@@ -17,13 +17,18 @@ use asked::Counted;
 use block::Time;
 use proptest::prelude::*;
 use qos::RegistrySettings;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+
+/// User, group and permissions of a volume's top, as far as they are given.
+type Permitted = (Option<u32>, Option<u32>, Option<u32>);
 
 /// An administration alone; it counts what it is asked of the world.
 struct Bare {
     administration: Administration,
     asked: Cell<u32>,
+    /// Whose the tops of volumes came to be.
+    permitted: RefCell<Vec<Permitted>>,
 }
 
 impl Bare {
@@ -50,7 +55,13 @@ impl Desk for Bare {
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
         let asked = Cell::new(0);
         let at = At { now: Time::ZERO, date: 0, world: &Counted(&asked) };
-        self.administration.run_all(commands, &at).map(drop).map_err(|error| Problem::from(&error))
+        let outcome = self.administration.run_all(commands, &at).map_err(|error| Problem::from(&error))?;
+        let permitted = outcome.effects.iter().filter_map(|effect| match *effect {
+            admin::Effect::Permit { user, group, mode, .. } => Some((user, group, mode)),
+            _ => None,
+        });
+        self.permitted.borrow_mut().extend(permitted);
+        Ok(())
     }
 }
 
@@ -78,7 +89,7 @@ impl Bench {
         let cluster = Cluster { name: "pool".into(), uuid: "c".into() };
         Bench {
             office: Office { cluster, jobs: Jobs::default() },
-            desk: Bare { administration, asked: Cell::new(0) },
+            desk: Bare { administration, asked: Cell::new(0), permitted: RefCell::default() },
             caller: Caller { name: "alice".into(), role: Role::Admin },
         }
     }

@@ -26,7 +26,7 @@ const FIELDS: &[Field<ObjectId>] = &[
     key("name", |view, file| Some(path_in_volume(view, file).rsplit('/').next().unwrap_or_default().into())),
     key("volume", |view, file| Some(view.name_value(view.above(file, ObjectKind::Volume)?))).of(Kind::Named),
     known("type", |_, _| Some("file".into())),
-    known("size", |view, file| Some(view.size_of(file).into())).of(Kind::Number),
+    known("size", |view, file| Some(view.length_of(file).into())).of(Kind::Number),
     known("qos_policy.name", |view, file| view.policy_name(file)),
     known("qos_policy.uuid", |view, file| view.policy_uuid(file)),
     known("qos_policy.max_throughput_iops", |view, object| view.max_iops(object)).of(Kind::Number),
@@ -63,8 +63,8 @@ impl Resource for VolumeFiles {
     }
 
     fn items(&self, view: &View<'_>) -> Vec<ObjectId> {
-        let is_in = |file: &ObjectId| view.above(*file, ObjectKind::Volume) == Some(self.volume);
-        view.objects(ObjectKind::File).into_iter().filter(is_in).collect()
+        let files = view.registry().objects().filter(|object| object.kind().is_file()).map(Object::id);
+        files.filter(|file| view.above(*file, ObjectKind::Volume) == Some(self.volume)).collect()
     }
 
     fn find(&self, view: &View<'_>, key: &str) -> Option<ObjectId> {
@@ -129,10 +129,33 @@ impl Resource for VolumeFiles {
         Ok(commands.into_iter().map(Command::File).collect())
     }
 
+    /// A file of clients becomes one of these with its policy.
+    fn modify_other(&self, view: &View<'_>, key: &str, body: &mut Body) -> Option<Result<Vec<Command>, Problem>> {
+        let file: FilePath = format!("/{}", key.trim_start_matches('/')).parse().ok()?;
+        view.at.world.client_file(self.volume, file.as_str())?;
+        Some(self.assign(view, file, body))
+    }
+
     fn delete(&self, view: &View<'_>, item: ObjectId) -> Result<Vec<Command>, Problem> {
         let (volume, vserver) = (view.object_name(self.volume)?, view.svm_name(item)?);
         let (file, force) = (path(view, item)?, Switch(false));
         Ok(vec![Command::File(FileCommand::Delete(FileDelete { file, volume, vserver, force }))])
+    }
+}
+
+impl VolumeFiles {
+    fn assign(&self, view: &View<'_>, file: FilePath, body: &mut Body) -> Result<Vec<Command>, Problem> {
+        view.may_change(view.registry().svm_of(self.volume))?;
+        let policy = view.assignment(body.object("qos_policy")?, None)?;
+        Ok(vec![Command::File(FileCommand::Modify(FileModify {
+            file,
+            volume: view.object_name(self.volume)?,
+            vserver: view.svm_name(self.volume)?,
+            size: size_in(body, "size")?,
+            force: Switch(false),
+            qos_policy_group: policy.fixed,
+            qos_adaptive_policy_group: policy.adaptive,
+        }))])
     }
 }
 

@@ -6,15 +6,19 @@ use crate::body::Body;
 use crate::problem::{Problem, code};
 use crate::record::{Field, Kind, asked, key, known};
 use crate::setting::{Place, Setting, Takes, setting};
-use admin::uuid_of;
+use admin::{Top, uuid_of};
 use block::ObjectId;
 use ontap::Command;
 use ontap::catalogue::{
     CloneCommand, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeMount,
     VolumeRename, VolumeUnmount,
 };
-use ontap::value::{JunctionPath, NewSize, ObjectName, Query, SizeUnit, Switch, UnitSize};
-use qos::ObjectKind;
+use ontap::value::{
+    Count, JunctionPath, NewSize, ObjectName, Query, SizeUnit, Switch, UnitSize, UnixPermissions, ValueError,
+};
+use qos::{Object, ObjectKind};
+use serde_json::Value;
+use std::str::FromStr;
 
 /// Volumes.
 pub(crate) struct Volumes;
@@ -34,6 +38,10 @@ const FIELDS: &[Field<ObjectId>] = &[
     })
     .of(Kind::Moment),
     known("nas.path", |view, volume| Some(view.administration.details(volume).junction?.to_string().into())),
+    known("nas.security_style", |_, _| Some("unix".into())),
+    asked("nas.uid", |view, volume| Some(view.top_of(volume)?.user.into())).of(Kind::Number),
+    asked("nas.gid", |view, volume| Some(view.top_of(volume)?.group.into())).of(Kind::Number),
+    asked("nas.unix_permissions", |view, volume| octal_digits(view.top_of(volume)?.mode)).of(Kind::Number),
     known("clone.is_flexclone", |view, volume| Some(view.administration.parent_of_clone(volume).is_some().into()))
         .of(Kind::Truth),
     known("clone.parent_volume", |view, volume| {
@@ -71,6 +79,10 @@ const SETTINGS: &[Setting] = &[
     setting("style", Takes::OneOf(&["flexvol"]), Place::Post),
     setting("type", Takes::OneOf(&["rw"]), Place::Post),
     setting("nas.path", Takes::Text, Place::Both),
+    setting("nas.security_style", Takes::OneOf(&["unix"]), Place::Both),
+    setting("nas.uid", Takes::Number, Place::Both),
+    setting("nas.gid", Takes::Number, Place::Both),
+    setting("nas.unix_permissions", Takes::Number, Place::Both),
     setting("qos.policy", Takes::Policy, Place::Both),
     setting("clone.is_flexclone", Takes::Truth, Place::Post),
     setting("clone.parent_volume", Takes::Named, Place::Post),
@@ -119,9 +131,13 @@ impl Resource for Volumes {
         view.any_aggregate(body)?;
         body.only("style", "flexvol")?;
         body.only("type", "rw")?;
-        let junction_path = junction_in(body)?.flatten();
+        let Nas { path, user, group, unix_permissions } = nas_in(body)?;
+        let junction_path = path.flatten();
         let policy = view.assignment(policy_in(body)?, None)?;
         if let Some(clone) = body.object("clone")? {
+            if user.is_some() || group.is_some() || unix_permissions.is_some() {
+                return Err(of_parent());
+            }
             let (parent_volume, parent_snapshot) = parent(view, svm, clone)?;
             return Ok(vec![Command::Clone(CloneCommand::Volume(VolumeCloneCreate {
                 flexclone: name,
@@ -139,9 +155,9 @@ impl Resource for Volumes {
             aggregate: None,
             size: size_in(body, "size")?,
             junction_path,
-            user: None,
-            group: None,
-            unix_permissions: None,
+            user,
+            group,
+            unix_permissions,
             qos_policy_group: policy.fixed,
             qos_adaptive_policy_group: policy.adaptive,
         }))])
@@ -156,20 +172,22 @@ impl Resource for Volumes {
         let (volume, vserver) = (view.object_name(item)?, view.svm_name(item)?);
         let size = size_in(body, "size")?;
         let policy = view.assignment(policy_in(body)?, Some(item))?;
+        let Nas { path, user, group, unix_permissions } = nas_in(body)?;
+        let is_permitted = user.is_some() || group.is_some() || unix_permissions.is_some();
         let mut commands = Vec::new();
-        if size.is_some() || !policy.is_none() {
+        if size.is_some() || is_permitted || !policy.is_none() {
             commands.push(Command::Volume(VolumeCommand::Modify(VolumeModify {
                 volume: Query::exact(volume.as_str()),
                 vserver: vserver.clone(),
                 size: size.map(NewSize::Is),
-                user: None,
-                group: None,
-                unix_permissions: None,
+                user,
+                group,
+                unix_permissions,
                 qos_policy_group: policy.fixed,
                 qos_adaptive_policy_group: policy.adaptive,
             })));
         }
-        match junction_in(body)? {
+        match path {
             None => {}
             Some(Some(junction_path)) => {
                 let (volume, vserver) = (volume.clone(), vserver.clone());
@@ -200,19 +218,53 @@ fn policy_in(body: &mut Body) -> Result<Option<Body>, Problem> {
     Ok(policy)
 }
 
-/// What `nas.path` says; an empty one is none.
-fn junction_in(body: &mut Body) -> Result<Option<Option<JunctionPath>>, Problem> {
-    let Some(mut nas) = body.object("nas")? else { return Ok(None) };
+/// What `nas` says.
+#[derive(Default)]
+struct Nas {
+    /// An empty one is none.
+    path: Option<Option<JunctionPath>>,
+    user: Option<Count>,
+    group: Option<Count>,
+    unix_permissions: Option<UnixPermissions>,
+}
+
+fn nas_in(body: &mut Body) -> Result<Nas, Problem> {
+    let Some(mut nas) = body.object("nas")? else { return Ok(Nas::default()) };
     let path = match nas.text("path")?.as_deref() {
         None => None,
         Some("") => Some(None),
-        Some(text) => Some(Some(text.parse().map_err(|error: ontap::value::ValueError| {
-            let field = nas.name("path");
-            Problem::bad(code::INVALID_VALUE, &field, format!("{field}: {error}"))
-        })?)),
+        Some(text) => Some(Some(parsed(&nas.name("path"), text)?)),
     };
+    nas.only("security_style", "unix")?;
+    let user = id_in(&mut nas, "uid")?;
+    let group = id_in(&mut nas, "gid")?;
+    // Its digits are octal: 755 is rwxr-xr-x.
+    let digits = nas.number("unix_permissions")?.map(|digits| digits.to_string());
+    let name = nas.name("unix_permissions");
+    let unix_permissions = digits.map(|digits| parsed(&name, &digits)).transpose()?;
     nas.end()?;
-    Ok(path)
+    Ok(Nas { path, user, group, unix_permissions })
+}
+
+/// The number of a user or group, as the command takes it.
+fn id_in(nas: &mut Body, field: &str) -> Result<Option<Count>, Problem> {
+    let name = nas.name(field);
+    nas.number(field)?.map(|number| parsed(&name, &number.to_string())).transpose()
+}
+
+fn parsed<T: FromStr<Err = ValueError>>(field: &str, text: &str) -> Result<T, Problem> {
+    text.parse().map_err(|error| Problem::bad(code::INVALID_VALUE, field, format!("{field}: {error}")))
+}
+
+/// Permissions as a number whose digits are octal.
+fn octal_digits(mode: u32) -> Option<Value> {
+    format!("{mode:o}").parse::<u64>().ok().map(Value::from)
+}
+
+/// A clone's top is whose its parent's is.
+fn of_parent() -> Problem {
+    let message = "nas.uid, nas.gid and nas.unix_permissions: a clone has its parent's; change them afterwards";
+    Problem::bad(code::INVALID_VALUE, "nas", message.to_owned())
 }
 
 /// The volume and the snapshot that `clone` names.
@@ -254,6 +306,20 @@ impl View<'_> {
     /// The size that an object was given, in bytes.
     pub fn size_of(&self, object: ObjectId) -> u64 {
         self.registry().object(object).map_or(0, |object| object.size().allocated.0)
+    }
+
+    /// Bytes that a file is long: one of clients is asked for, others have the size that they were
+    /// given.
+    pub fn length_of(&self, file: ObjectId) -> u64 {
+        match self.registry().object(file).map(Object::kind) {
+            Some(ObjectKind::ClientFile) => self.at.world.length(file),
+            _ => self.size_of(file),
+        }
+    }
+
+    /// Whose the folder at a volume's top is; the data thread is asked.
+    fn top_of(&self, volume: ObjectId) -> Option<Top> {
+        self.at.world.files(volume).top
     }
 
     /// Bytes that an object takes with all that is in it; the data thread is asked.

@@ -22,7 +22,10 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("volume", |view, object| Some(view.name_of(view.above(object, ObjectKind::Volume)?).into())),
     known("qtree", |view, object| Some(view.name_of(view.above(object, ObjectKind::Qtree)?).into())),
     known("lun", |view, object| Some(view.path_in_svm(view.above(object, ObjectKind::Lun)?).into())),
-    known("file", |view, object| Some(view.name_of(view.above(object, ObjectKind::File)?).into())),
+    known("file", |view, object| {
+        let file = view.registry().object(object)?;
+        file.kind().is_file().then(|| file.name().into())
+    }),
     known("max_throughput_iops", |view, object| Some(ceiling(view, object).iops?.into())).of(Kind::Number),
     known("min_throughput_iops", |view, object| Some(floor(view, object).iops?.into())).of(Kind::Number),
     known("max_throughput", |view, object| text(ceiling(view, object))),

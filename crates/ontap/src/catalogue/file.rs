@@ -1,5 +1,6 @@
 //! `volume file`: files of a volume that hosts use over the network as block devices of a fixed
-//! size, as they use LUNs, and that may carry a policy of their own.
+//! size, as they use LUNs, and that may carry a policy of their own; and policies of files that
+//! clients made.
 
 use super::commands;
 use crate::value::{FilePath, ObjectName, PolicyAssignment, Switch, UnitSize};

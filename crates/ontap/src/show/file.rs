@@ -51,7 +51,7 @@ impl Row for FileRow {
         ("QoS Adaptive Policy Group", "qos-adaptive-policy-group"),
     ];
 
-    const MEASURED: &'static [&'static str] = &["used"];
+    const MEASURED: &'static [&'static str] = &["size", "used"];
 
     fn cell(&self, field: &str) -> Option<Cell> {
         Some(match field {

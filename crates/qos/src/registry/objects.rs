@@ -40,6 +40,31 @@ impl Registry {
         self.add(Some(parent), ObjectKind::File, name, size)
     }
 
+    /// A file at `/FOLDER/…/NAME` of a volume that clients made: from now on it may be in a policy
+    /// group.
+    pub fn add_client_file(&mut self, volume: ObjectId, path: &str, size: Size) -> Result<(ObjectId, Change), Refusal> {
+        let (parent, name) = self.file_place(volume, path)?;
+        self.add(Some(parent), ObjectKind::ClientFile, name, size)
+    }
+
+    /// Files of clients that have other names by now, from where they hang: all at once, so that
+    /// two may have changed names. One that cannot be called that here is called by its number.
+    pub fn name_client_files(&mut self, named: &[(ObjectId, String)]) {
+        let is_one = |id: &ObjectId| self.objects.get(id).is_some_and(|file| file.kind == ObjectKind::ClientFile);
+        let named: Vec<&(ObjectId, String)> = named.iter().filter(|(id, _)| is_one(id)).collect();
+        for (id, _) in &named {
+            let (parent, before) = (self.objects[id].parent, self.objects[id].name.clone());
+            self.link(parent, before, None);
+        }
+        for (id, name) in named {
+            let parent = self.objects[id].parent;
+            let fits = self.check_new(parent, ObjectKind::ClientFile, name).is_ok();
+            let name: Arc<str> = if fits { name.as_str().into() } else { format!("%{}", id.0).into() };
+            self.link(parent, name.clone(), Some(*id));
+            self.at(*id).name = name;
+        }
+    }
+
     /// Another name at the same place: a plain name for an SVM, volume or qtree, a path for a LUN
     /// or file. Nothing changes for the scheduler.
     pub fn rename(&mut self, id: ObjectId, to: &str) -> Result<Change, Refusal> {
@@ -47,7 +72,7 @@ impl Registry {
         let kind = object.kind;
         let (parent, name) = match kind {
             ObjectKind::Lun => self.lun_place(self.svm_of(id).unwrap_or(id), to)?,
-            ObjectKind::File => {
+            ObjectKind::File | ObjectKind::ClientFile => {
                 let volume = self.path(id).find(|above| above.kind == ObjectKind::Volume).map_or(id, Object::id);
                 self.file_place(volume, to)?
             }
@@ -98,6 +123,9 @@ impl Registry {
         let mut copies = BTreeMap::from([(source, copy)]);
         for id in sources.into_iter().skip(1) {
             let Object { kind, name, parent, size, .. } = self.objects[&id].clone();
+            if kind == ObjectKind::ClientFile {
+                continue;
+            }
             let parent = parent.map(|parent| copies[&parent]);
             let copy = self.insert(parent, kind, &name, size, &mut change.edits);
             copies.insert(id, copy);

@@ -3,8 +3,9 @@
 //! before anything is changed.
 
 use super::{Control, ControlError};
+use crate::order::Order;
 use crate::owner::Connected;
-use crate::shard::{Order, ShardGone};
+use crate::shard::ShardGone;
 use admin::{AdminError, Administration, Effect, EventKind, Note, Noticed, Objection, Obstacle, Taken};
 use block::ObjectId;
 use std::collections::BTreeMap;

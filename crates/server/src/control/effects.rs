@@ -4,7 +4,8 @@
 use super::together::Together;
 use super::{Control, ControlError};
 use crate::exports::Export;
-use crate::shard::{Order, ShardGone};
+use crate::order::Order;
+use crate::shard::ShardGone;
 use admin::{AdminError, Administration, Effect, Obstacle};
 use block::ObjectId;
 use map::What;
@@ -91,6 +92,7 @@ impl Control {
                 self.shard.order(Order::Close { object })?;
             }
         }
+        self.stop_following(touched)?;
         self.shard.order(Order::Edit(edits.into_iter()))?;
         self.tell_volumes(Some(touched))?;
         let follow = |effect: &Effect| match *effect {

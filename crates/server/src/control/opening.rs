@@ -1,7 +1,7 @@
 //! The maps of a pool that is opened, on their way to the data thread.
 
 use super::{Control, ControlError};
-use crate::shard::Order;
+use crate::order::Order;
 use block::ObjectId;
 use map::What;
 use std::collections::HashSet;

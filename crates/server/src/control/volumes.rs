@@ -2,13 +2,14 @@
 //! have, and what a clone or a restored volume holds.
 
 use super::{Control, ControlError};
-use crate::shard::{Order, ShardGone};
-use crate::volume_files::ShardReader;
+use crate::order::Order;
+use crate::shard::ShardGone;
+use crate::volume_files::{FollowedFile, ShardReader};
 use admin::Effect;
 use block::ObjectId;
 use qos::{Object, ObjectKind, Registry};
 use std::collections::BTreeSet;
-use tree::FileTree;
+use tree::{FileTree, NodeId};
 
 const _: () = assert!(admin::FILES_BYTES == tree::limits::TREE_BYTES, "a volume's tree is as large as its files need");
 
@@ -20,6 +21,8 @@ pub(super) struct VolumeTold {
     /// The room for its files, in bytes.
     limit: u64,
     qtrees: Vec<(ObjectId, String)>,
+    /// Files of clients that are objects.
+    pub(super) files: Vec<FollowedFile>,
 }
 
 impl Control {
@@ -37,8 +40,8 @@ impl Control {
         for object in volumes {
             let now = self.volume_told(object);
             if told.get(&object) != Some(&now) {
-                let VolumeTold { svm, name: volume, limit, qtrees } = now.clone();
-                self.shard.order(Order::Volume { object, svm, volume, limit, qtrees })?;
+                let VolumeTold { svm, name: volume, limit, qtrees, files } = now.clone();
+                self.shard.order(Order::Volume { object, svm, volume, limit, qtrees, files })?;
                 told.insert(object, now);
             }
         }
@@ -53,7 +56,7 @@ impl Control {
     /// A volume has room for what its LUNs and files of administrators leave.
     fn volume_told(&self, volume: ObjectId) -> VolumeTold {
         fn taken(registry: &Registry, object: &Object) -> u64 {
-            let own = if object.kind().is_leaf() { object.size().allocated.0 } else { 0 };
+            let own = if object.kind().has_tree() { object.size().allocated.0 } else { 0 };
             let below = object.children().filter_map(|child| registry.object(child));
             own + below.map(|child| taken(registry, child)).sum::<u64>()
         }
@@ -69,7 +72,14 @@ impl Control {
         let children = children.filter_map(|child| registry.object(child));
         let qtrees = children.filter(|child| child.kind() == ObjectKind::Qtree);
         let qtrees = qtrees.map(|qtree| (qtree.id(), qtree.name().to_owned())).collect();
-        VolumeTold { svm: name(registry.svm_of(volume)), name: name(Some(volume)), limit: left, qtrees }
+        let files = self.administration.client_files(volume).into_iter().map(|(file, node, place)| FollowedFile {
+            object: file.id(),
+            place,
+            node: NodeId { number: node.number, generation: node.generation },
+            name: file.name().to_owned(),
+        });
+        let (svm, name) = (name(registry.svm_of(volume)), name(Some(volume)));
+        VolumeTold { svm, name, limit: left, qtrees, files: files.collect() }
     }
 
     pub(super) fn is_volume(&self, object: ObjectId) -> bool {

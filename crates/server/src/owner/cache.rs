@@ -2,7 +2,7 @@
 
 use super::Owner;
 use super::orders::LOOK_UP;
-use crate::shard::Order;
+use crate::order::Order;
 use admin::{CacheSeen, EventKind, MemoryPart, SecondSeen};
 use block::{Bytes, ObjectId};
 use cache::PartitionId;

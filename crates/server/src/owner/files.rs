@@ -1,7 +1,7 @@
 //! The files that clients made on volumes: what they ask goes on, and who waits for it is answered.
 
 use super::Owner;
-use crate::shard::Order;
+use crate::order::Order;
 use crate::volume_files::{FILES, Woken};
 use block::{Driver as _, Target as _, Time, Wakeup};
 
@@ -49,14 +49,28 @@ impl Owner {
     /// Orders about them.
     pub(super) fn order_files(&mut self, now: Time, order: Order) {
         match order {
-            Order::Volume { object, svm, volume, limit, qtrees } => {
+            Order::Volume { object, svm, volume, limit, qtrees, files } => {
                 let date = self.exports.since_1970(now);
                 self.gate.inner_mut().open(object);
                 qtrees.iter().for_each(|(qtree, _)| self.gate.inner_mut().open_within(*qtree, object));
+                files.iter().for_each(|file| self.gate.inner_mut().open_within(file.object, object));
                 self.exports.place_volume(&svm, &volume, object);
                 self.files.place(date, object, (format!("{svm}:/vol/{volume}/."), limit), qtrees);
+                self.files.follow(object, files);
                 self.exports.place_qtrees(object, &self.files.qtrees(object));
             }
+            Order::Follow { volume, files } => {
+                for object in self.files.follow(volume, files) {
+                    self.gate.inner_mut().close_within(object);
+                }
+            }
+            Order::Followed(answer) => drop(answer.send(self.files.take_followed())),
+            Order::ClientFile { volume, path, answer } => {
+                let tree = self.files.tree(volume).ok();
+                let found = tree.and_then(|tree| tree.file_at(&path).ok().map(|node| (node, tree.used(node))));
+                let _ = answer.send(found);
+            }
+            Order::Length { file, answer } => drop(answer.send(self.files.length(file))),
             Order::Files { object, tree } => {
                 self.files.begin(self.exports.since_1970(now), object, tree);
                 self.exports.place_qtrees(object, &self.files.qtrees(object));

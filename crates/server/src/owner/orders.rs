@@ -10,7 +10,8 @@
 
 use super::Owner;
 use crate::link_meter::{LinkMeter, LinkSettings};
-use crate::shard::{Account, Accounting, Order};
+use crate::order::{Accounting, Order};
+use crate::shard::Account;
 use block::{Bytes, ObjectId, Time};
 use map::{Owned, Steps};
 use std::sync::mpsc::{Sender, TryRecvError};
@@ -75,10 +76,7 @@ impl Owner {
             Order::Used { objects, used, answer } => return self.tell_used(objects, used, answer, steps),
             Order::Account(accounting) => return self.account(now, accounting, steps),
             Order::Administer { .. } | Order::Together { .. } | Order::Agree { .. } => self.administer(order, steps),
-            Order::LetIn => {
-                self.is_open = true;
-                self.accept();
-            }
+            Order::LetIn => self.let_in(),
             Order::Record => self.accounts.record(),
             Order::Reach(answer) => drop(answer.send(())),
             Order::Space(answer) => drop(answer.send(self.gate.inner().usage())),
@@ -88,6 +86,9 @@ impl Owner {
                 self.exports.add(export);
             }
             Order::Volume { .. } | Order::Files { .. } | Order::ReadTree { .. } | Order::SettleFiles { .. } => {
+                self.order_files(now, order);
+            }
+            Order::Follow { .. } | Order::Followed(_) | Order::ClientFile { .. } | Order::Length { .. } => {
                 self.order_files(now, order);
             }
             Order::FilesSeen { .. } | Order::HasFiles { .. } | Order::HasFile { .. } | Order::SetTop { .. } => {
@@ -123,6 +124,12 @@ impl Owner {
             }
         }
         None
+    }
+
+    /// All exports are known: clients may come.
+    fn let_in(&mut self) {
+        self.is_open = true;
+        self.accept();
     }
 
     /// Those who are connected are limited, too.
@@ -190,7 +197,7 @@ impl Owner {
                 return None;
             };
             steps.spend(LOOK_UP);
-            used.push(self.gate.inner().used(object).unwrap_or(0));
+            used.push(self.files.used(object).or(self.gate.inner().used(object)).unwrap_or(0));
         }
         Some(Order::Used { objects, used, answer })
     }

@@ -183,7 +183,7 @@ impl Session {
         let scratch = &mut *around.scratch;
         let now = around.exports.since_1970(around.now);
         let (exports, access, files) = (around.exports, around.access, &mut *around.files);
-        let mut answer = answer::Service { exports, access, caller: &self.caller, files, said: None, now };
+        let mut answer = answer::Service::new((exports, access), &self.caller, files, now);
         self.rx.unread(around.io, |bytes| match see(bytes, &mut answer, scratch) {
             Ok((seen, taken)) => (taken, seen),
             Err(error) => (0, Seen::Broken(error.to_string())),
@@ -318,7 +318,8 @@ impl Session {
             object: asked.object,
             at: asked.at,
             len,
-            fua: matches!(asked.what, What::Write(Stable::Data | Stable::File)),
+            // A client's file is flushed with what is known of it.
+            fua: asked.made.is_none() && matches!(asked.what, What::Write(Stable::Data | Stable::File)),
             op,
             due: around.now,
         };
@@ -361,7 +362,7 @@ impl Session {
     /// Writes the reply of a call that has ended.
     pub(super) fn reply_nfs(&mut self, asked: &Asked, claim: u64, completion: Completion, around: &mut Around<'_>) {
         let result = completion.result.map_err(status_of);
-        if let (What::Write(_), Ok(())) = (asked.what, result) {
+        if let (What::Write(_), Ok(()), None) = (asked.what, result, asked.made) {
             around.exports.touch(asked.object, around.now);
         }
         if let (Some(spot), Ok(())) = (&asked.spot, result)

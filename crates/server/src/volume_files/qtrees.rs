@@ -65,11 +65,15 @@ impl OneVolume {
 }
 
 impl AllFiles {
-    /// Whose requests those for a node are: its qtree's, or its volume's.
+    /// Whose requests those for a node are: its own where it is an object, its qtree's, or its
+    /// volume's.
     pub(crate) fn accounted(&self, volume: ObjectId, node: NodeId) -> ObjectId {
-        let found = self.get(volume);
-        let realm = found.and_then(|found| found.tree.as_ref()?.realm(node));
-        found.zip(realm).and_then(|(found, realm)| found.realms.get(&realm).copied()).unwrap_or(volume)
+        let found = self.get(volume).and_then(|found| Some((found, found.tree.as_ref()?)));
+        match found.map(|(found, tree)| (tree.owner(node), &found.realms)) {
+            None | Some(((0, 0), _)) => volume,
+            Some(((0, realm), realms)) => realms.get(&realm).copied().unwrap_or(volume),
+            Some(((mark, _), _)) => ObjectId(mark),
+        }
     }
 
     /// The names of a volume's qtrees, and their folders.

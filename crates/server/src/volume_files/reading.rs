@@ -2,7 +2,8 @@
 //! volume holds.
 
 use super::{AllFiles, Job};
-use crate::shard::{Order, Shard};
+use crate::order::Order;
+use crate::shard::Shard;
 use admin::{FilesSeen, Top};
 use block::{Fault, ObjectId, Op, Request, Span, Time};
 use qos::Gate;

@@ -279,7 +279,7 @@ fn a_lun_is_made_of_zeroes_only_by_name() {
     let db = Connection::open(pool.join("catalogue.db")).unwrap();
     db.execute_batch(
         "INSERT INTO object SELECT 9, kind, parent, 'lun9', size, policy, template, fair, offline, os_type, created,
-                            junction, origin, origin_snapshot FROM object WHERE id = 3",
+                            junction, origin, origin_snapshot, node, generation FROM object WHERE id = 3",
     )
     .unwrap();
     drop(db);

@@ -25,7 +25,7 @@ pub struct PartitionRow {
 pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
     let mut query = db.prepare(
         "SELECT id, kind, parent, name, size, policy, template, fair, offline, os_type, created, junction, origin,
-                origin_snapshot FROM object",
+                origin_snapshot, node, generation FROM object",
     )?;
     let objects =
         query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
@@ -103,12 +103,13 @@ pub(super) fn write_snapshot(change: &Transaction<'_>, row: &SnapshotRow) -> rus
 
 pub(super) fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlite::Result<usize> {
     let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair, offline, os_type, created,
-                                   junction, origin, origin_snapshot)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                                   junction, origin, origin_snapshot, node, generation)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
                ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, parent = excluded.parent, name = excluded.name,
                size = excluded.size, policy = excluded.policy, template = excluded.template, fair = excluded.fair,
                offline = excluded.offline, os_type = excluded.os_type, created = excluded.created,
-               junction = excluded.junction, origin = excluded.origin, origin_snapshot = excluded.origin_snapshot";
+               junction = excluded.junction, origin = excluded.origin, origin_snapshot = excluded.origin_snapshot,
+               node = excluded.node, generation = excluded.generation";
     let ObjectRow {
         id,
         kind,
@@ -124,7 +125,9 @@ pub(super) fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlit
         junction,
         origin,
         origin_snapshot,
+        node,
     } = row;
+    let (node, generation) = (node.map(|(number, _)| number), node.map(|(_, generation)| generation as i64));
     let (kind, size, created) = (kind.word(), *size as i64, *created as i64);
     let placed = params![
         id,
@@ -140,7 +143,9 @@ pub(super) fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlit
         created,
         junction,
         origin,
-        origin_snapshot
+        origin_snapshot,
+        node,
+        generation
     ];
     change.execute(sql, placed)
 }
@@ -162,11 +167,13 @@ impl Kind {
             Kind::Qtree => "qtree",
             Kind::Lun => "lun",
             Kind::File => "file",
+            Kind::ClientFile => "client_file",
         }
     }
 
     fn of_word(word: &str) -> Option<Kind> {
-        [Kind::Svm, Kind::Volume, Kind::Qtree, Kind::Lun, Kind::File].into_iter().find(|kind| kind.word() == word)
+        let all = [Kind::Svm, Kind::Volume, Kind::Qtree, Kind::Lun, Kind::File, Kind::ClientFile];
+        all.into_iter().find(|kind| kind.word() == word)
     }
 }
 
@@ -217,6 +224,7 @@ fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
         junction: row.get(11)?,
         origin: row.get(12)?,
         origin_snapshot: row.get(13)?,
+        node: row.get::<_, Option<u32>>(14)?.zip(row.get::<_, Option<i64>>(15)?.map(|generation| generation as u64)),
     })
 }
 
@@ -297,10 +305,13 @@ impl ObjectRow {
             junction,
             origin,
             origin_snapshot,
+            node,
         } = self;
         let mut sum = Digest { crc: 0, bytes: Vec::new() };
         sum.numbers(&[OBJECT, u64::from(*id), *size, u64::from(*fair), u64::from(*offline), *created]);
         [parent, policy, template, origin].into_iter().for_each(|other| sum.maybe(*other));
+        sum.maybe(node.map(|(number, _)| number));
+        sum.numbers(&[node.map_or(0, |(_, generation)| generation)]);
         sum.texts(&[kind.word(), name]);
         // None of them is ever empty.
         sum.texts(&[os_type, junction, origin_snapshot].map(|text| text.as_deref().unwrap_or_default()));

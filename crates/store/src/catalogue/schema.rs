@@ -5,12 +5,12 @@
 pub(super) const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-pub(super) const FORMAT: u32 = 13;
+pub(super) const FORMAT: u32 = 14;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE object (
         id        INTEGER PRIMARY KEY,
-        kind      TEXT NOT NULL CHECK (kind IN ('svm', 'volume', 'qtree', 'lun', 'file')),
+        kind      TEXT NOT NULL CHECK (kind IN ('svm', 'volume', 'qtree', 'lun', 'file', 'client_file')),
         parent    INTEGER REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
         name      TEXT NOT NULL,
         size      INTEGER NOT NULL,
@@ -22,7 +22,9 @@ pub(super) const SCHEMA: &str = "
         created   INTEGER NOT NULL,
         junction  TEXT,
         origin    INTEGER,
-        origin_snapshot TEXT
+        origin_snapshot TEXT,
+        node      INTEGER,
+        generation INTEGER
     ) STRICT;
     CREATE TABLE policy_group (
         id        INTEGER PRIMARY KEY,

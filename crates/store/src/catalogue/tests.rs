@@ -31,6 +31,7 @@ fn object(id: CatalogueId, kind: Kind, parent: Option<CatalogueId>, name: &str) 
         junction: None,
         origin: None,
         origin_snapshot: None,
+        node: (kind == Kind::ClientFile).then_some((7, 1_795_314_659_000_000_000)),
     }
 }
 
@@ -58,10 +59,11 @@ fn small() -> Contents {
         origin_snapshot: Some("nightly".into()),
         ..object(2, Kind::Volume, Some(1), "vol1")
     };
+    let file = object(4, Kind::ClientFile, Some(2), "folder/file1");
     let lun = ObjectRow { fair: true, offline: true, ..object(3, Kind::Lun, Some(2), "lun1") };
     let policy = PolicyRow { id: 4, svm: 1, name: "policy1".into(), uuid: "u".into(), settings: "{}".into() };
     Contents {
-        objects: [svm, volume, lun].into_iter().map(|row| (row.id, row)).collect(),
+        objects: [svm, volume, lun, file].into_iter().map(|row| (row.id, row)).collect(),
         policies: [(4, policy)].into(),
         snapshots: [(1, snapshot())].into(),
         partitions: [(
@@ -70,7 +72,7 @@ fn small() -> Contents {
         )]
         .into(),
         fair: false,
-        last_object: 3,
+        last_object: 4,
     }
 }
 

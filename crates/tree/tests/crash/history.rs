@@ -25,6 +25,7 @@ pub struct Totals {
     full: u64,
     writes: u64,
     syncs: u64,
+    together: u64,
     later: u64,
     reused: u64,
     starved: u64,
@@ -35,14 +36,27 @@ pub struct Totals {
 
 impl Totals {
     pub fn add(&mut self, part: &Totals) {
-        let Totals { changes, refused, full, writes, syncs, later, reused, starved, images, losses, lost_records } =
-            part;
+        let Totals {
+            changes,
+            refused,
+            full,
+            writes,
+            syncs,
+            together,
+            later,
+            reused,
+            starved,
+            images,
+            losses,
+            lost_records,
+        } = part;
         for (all, more) in [
             (&mut self.changes, changes),
             (&mut self.refused, refused),
             (&mut self.full, full),
             (&mut self.writes, writes),
             (&mut self.syncs, syncs),
+            (&mut self.together, together),
             (&mut self.later, later),
             (&mut self.reused, reused),
             (&mut self.starved, starved),
@@ -55,14 +69,27 @@ impl Totals {
     }
 
     pub fn assert_that_all_was_tried(&self) {
-        let Totals { changes, refused, full, writes, syncs, later, reused, starved, images, losses, lost_records } =
-            self;
+        let Totals {
+            changes,
+            refused,
+            full,
+            writes,
+            syncs,
+            together,
+            later,
+            reused,
+            starved,
+            images,
+            losses,
+            lost_records,
+        } = self;
         for (what, count) in [
             ("changes", changes),
             ("refusals", refused),
             ("no room", full),
             ("writes", writes),
             ("syncs", syncs),
+            ("syncs with a record", together),
             ("tails", later),
             ("pages given out again", reused),
             ("commands without space", starved),
@@ -321,13 +348,20 @@ impl History {
         }
     }
 
-    /// What a COMMIT does: the data, then what is known of the file.
+    /// What a COMMIT does: the data and what is known of the file together, or the one after the
+    /// other.
     fn sync(&mut self) {
         let files = self.names.files();
         let Some(node) = self.one_of(&files) else { return };
-        self.disk.flush();
         let is_dirty = self.dirty.contains(&node);
-        let Ok(_) = self.tree.sync(node) else { return };
+        match self.tree.commit(node) {
+            Ok(Some(_)) => self.totals.together += 1,
+            Ok(None) => {
+                self.disk.flush();
+                let Ok(_) = self.tree.sync(node) else { return };
+            }
+            Err(_) => return,
+        }
         if is_dirty {
             self.put_size(node);
         }

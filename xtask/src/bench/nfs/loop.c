@@ -1,5 +1,6 @@
 /* A loop over libnfs: requests of one size at random places of one file, so many at a time, each
- * one made when another ends. Built and run by `cargo xtask bench nfs`.
+ * one made when another ends. A COMMIT is one of so many, as a flush of fio's is. Built and run by
+ * `cargo xtask bench nfs`.
  *
  *   loop URL read|write SECONDS DEPTH BLOCK BYTES COMMIT_EVERY
  *
@@ -42,6 +43,8 @@ static void committed(int result, struct nfs_context *context, void *got, void *
 	if (result < 0)
 		fail("COMMIT");
 	under_way--;
+	if (!over)
+		ask();
 }
 
 static void ended(int result, struct nfs_context *context, void *got, void *unused) {
@@ -53,9 +56,9 @@ static void ended(int result, struct nfs_context *context, void *got, void *unus
 		under_way++;
 		if (nfs_fsync_async(nfs, file, committed, NULL))
 			fail("ask for COMMIT");
-	}
-	if (!over)
+	} else if (!over) {
 		ask();
+	}
 }
 
 static void ask(void) {

@@ -21,6 +21,20 @@ impl World for Counted<'_> {
         0
     }
 
+    fn client_file(&self, _: ObjectId, path: &str) -> Option<admin::ClientFile> {
+        let node = admin::FileNode { number: 7, generation: 70 };
+        (path == "/made/by client").then_some(admin::ClientFile { node, used: 4096 })
+    }
+
+    fn length(&self, _: ObjectId) -> u64 {
+        5000
+    }
+
+    fn files(&self, _: ObjectId) -> admin::FilesSeen {
+        let top = Some(admin::Top { user: 1000, group: 100, mode: 0o1750 });
+        admin::FilesSeen { top, ..admin::FilesSeen::default() }
+    }
+
     fn sample(&self) -> Arc<admin::Sample> {
         Arc::default()
     }

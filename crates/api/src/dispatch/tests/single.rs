@@ -42,6 +42,62 @@ fn a_file_is_made_at_its_path_with_its_policy() {
     assert_eq!(bench.ask("POST", "/api/storage/volumes/x", "{}").status, 405, "what has a number is not made under it");
 }
 
+/// A file that clients made is shown from its policy on: its size and path are not for changes.
+#[test]
+fn a_file_of_clients_has_its_policy_at_its_path() {
+    let mut bench = Bench::new();
+    let files = format!("{}/files", path_of(&mut bench, "/api/storage/volumes?name=v2"));
+    let made = format!("{files}/made%2Fby%20client");
+    let assign = r#"{"qos_policy":{"name":"p"}}"#;
+    assert_eq!(bench.ask("GET", &made, "").status, 404, "nobody asked for it yet");
+    assert_eq!(bench.ask("PATCH", &format!("{files}/none"), assign).status, 404);
+    let odd = bench.ask("PATCH", &made, r#"{"odd":1}"#);
+    assert_eq!((odd.status, &odd.body["error"]["target"]), (400, &json!("odd")));
+    assert_eq!(bench.ask("PATCH", &made, assign).status, 202);
+    let file = bench.get(&made);
+    assert_eq!((&file["size"], &file["qos_policy"]["name"]), (&json!(5000), &json!("p")));
+    let workload = bench.get("/api/storage/qos/workloads?volume=v2&fields=file")["records"][0].clone();
+    assert_eq!(workload["file"], "made/by client");
+    let resized = bench.ask("PATCH", &made, r#"{"size":4096}"#);
+    assert!(resized.status == 202 || resized.status == 409, "{}", resized.body);
+    assert_eq!(bench.get(&made)["size"], 5000);
+    assert_eq!(bench.ask("PATCH", &made, r#"{"qos_policy":{"name":"none"}}"#).status, 202);
+    assert!(bench.get(&made)["qos_policy"].is_null());
+    bench.caller.role = Role::Svm("other".into());
+    let denied = bench.ask("PATCH", &made, assign).status;
+    assert!(denied == 403 || denied == 404, "{denied}");
+}
+
+/// Whose a volume's top is: read with its fields, and set with the volume or later; digits of
+/// permissions are octal.
+#[test]
+fn the_top_of_a_volume_is_somebodys() {
+    let mut bench = Bench::new();
+    let volume = path_of(&mut bench, "/api/storage/volumes?name=v2");
+    assert!(bench.get(&volume)["nas"]["uid"].is_null(), "it has to be asked for");
+    let nas = bench.get(&format!("{volume}?fields=nas.uid,nas.gid,nas.unix_permissions"))["nas"].clone();
+    assert_eq!(nas, json!({ "uid": 1000, "gid": 100, "unix_permissions": 1750 }));
+    for (method, target, body, status) in [
+        ("PATCH", volume.as_str(), r#"{"nas":{"uid":7,"gid":8,"unix_permissions":755,"path":"/db"}}"#, 202),
+        ("PATCH", &volume, r#"{"nas":{"security_style":"unix"}}"#, 202),
+        ("PATCH", &volume, r#"{"nas":{"security_style":"ntfs"}}"#, 400),
+        ("PATCH", &volume, r#"{"nas":{"unix_permissions":789}}"#, 400),
+        ("PATCH", &volume, r#"{"nas":{"unix_permissions":"755"}}"#, 400),
+        ("PATCH", &volume, r#"{"nas":{"uid":4294967296}}"#, 400),
+        ("POST", "/api/storage/volumes", r#"{"name":"new","svm":{"name":"s"},"nas":{"unix_permissions":700}}"#, 202),
+        (
+            "POST",
+            "/api/storage/volumes",
+            r#"{"name":"c","svm":{"name":"s"},"clone":{"parent_volume":{"name":"v2"}},"nas":{"uid":1}}"#,
+            400,
+        ),
+    ] {
+        let reply = bench.ask(method, target, body);
+        assert_eq!(reply.status, status, "{method} {target} {body}: {}", reply.body);
+    }
+    assert_eq!(bench.desk.permitted.take(), [(Some(7), Some(8), Some(0o755)), (None, None, Some(0o700))]);
+}
+
 /// Each in a list of records is named by its own kind's key.
 #[test]
 fn records_are_changed_by_the_keys_of_their_kind() {

@@ -22,6 +22,7 @@ use ::nfs::{
 };
 use ::nfs::{mount, portmap, record};
 use block::{ObjectId, Span};
+use std::cell::Cell;
 use tree::{NodeId, NodeKind, Ownership, Who};
 
 /// What a call led to.
@@ -44,6 +45,8 @@ pub(super) struct Service<'a> {
     pub said: Option<Who>,
     /// Since 1970.
     pub now: Span,
+    /// What was found out of rules last, during this call.
+    pub known: Cell<Option<(ObjectId, (Grant, Squash))>>,
 }
 
 /// What a call came to.
@@ -54,6 +57,18 @@ pub(super) enum Outcome<'a> {
     Asked(Asked),
     /// The reply, and what it waits for.
     Later(Reply<'a>, ObjectId, Until),
+}
+
+impl<'a> Service<'a> {
+    /// Nothing is known of who calls yet.
+    pub(super) fn new(
+        (exports, access): (&'a Exports, &'a Access),
+        caller: &'a Caller,
+        files: &'a mut AllFiles,
+        now: Span,
+    ) -> Service<'a> {
+        Service { exports, access, caller, files, said: None, now, known: Cell::default() }
+    }
 }
 
 impl Service<'_> {
@@ -167,17 +182,28 @@ impl Service<'_> {
 
     /// Whom the caller is taken for on a volume.
     pub(super) fn who(&self, volume: ObjectId) -> Who {
-        let found = self.files.get(volume);
-        let squash = found.map_or_else(Squash::default, |found| self.access.squash(self.caller, &found.name));
-        squash.of(self.said.as_ref())
+        self.standing(volume).1.of(self.said.as_ref())
     }
 
     pub(super) fn grant(&self, object: ObjectId) -> Grant {
-        let volume = || self.files.get(object).map(|found| self.access.grant(self.caller, &found.name));
-        match self.exports.get(object).filter(|export| export.online) {
-            Some(export) => self.access.grant(self.caller, &export.full_name()),
-            None => volume().unwrap_or(Grant::Nothing),
+        self.standing(object).0
+    }
+
+    /// What the caller may do with a volume, LUN or file, and whom its users are taken for there.
+    /// Rules are looked at once a call, as nearly all calls are about one of them.
+    fn standing(&self, object: ObjectId) -> (Grant, Squash) {
+        if let Some((_, known)) = self.known.get().filter(|(of, _)| *of == object) {
+            return known;
         }
+        let access = |name: &str| self.access.standing(self.caller, name);
+        let found = match self.exports.get(object).filter(|export| export.online) {
+            // Its name has to be put together.
+            Some(_) if self.access.is_open() => access(""),
+            Some(export) => access(&export.full_name()),
+            None => self.files.get(object).map_or((Grant::Nothing, Squash::default()), |found| access(&found.name)),
+        };
+        self.known.set(Some((object, found)));
+        found
     }
 
     /// The same for what a client wants to change.

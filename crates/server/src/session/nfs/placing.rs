@@ -40,7 +40,14 @@ impl Session {
             (Err(status), _) => Err(Ok(status)),
             (Ok(tree), What::Read { .. }) => tree.place_read(node, at, len).map_err(Err),
             (Ok(tree), What::Write(_)) => tree.place_write(node, at, len).map_err(Err),
-            (Ok(_), What::Commit) => Ok(FilePiece { at: 0, len: 0 }),
+            (Ok(tree), What::Commit) => match tree.commit(node) {
+                Ok(Some(record)) => {
+                    self.commit_with(&asked, (volume, node), record, claim, around);
+                    return Err(true);
+                }
+                Ok(None) => Ok(FilePiece { at: 0, len: 0 }),
+                Err(refusal) => Err(Err(refusal)),
+            },
         };
         match placed {
             Ok(piece) => self.placed(asked, (volume, node, piece), op, claim, around),
@@ -91,6 +98,24 @@ impl Session {
         Ok((Asked { spot: Some(Spot { at, piece, ticket, reading }), ..asked }, op))
     }
 
+    /// Answers a COMMIT when the record is durable that has what is known of the file: it is
+    /// flushed with the data.
+    fn commit_with(
+        &mut self,
+        asked: &Asked,
+        (volume, node): (ObjectId, NodeId),
+        record: u64,
+        claim: u64,
+        around: &mut Around<'_>,
+    ) {
+        let after = around.files.attributes(volume, node);
+        let life = around.files.life(volume, around.exports.life());
+        around.scratch.clear();
+        put(around.scratch, asked, Ok(()), (life, Wcc { before: None, after }));
+        let kept = Kept { xid: asked.xid, procedure: Procedure::Commit, reply: around.scratch.clone() };
+        self.wait_for(volume, Until::Record(record), kept, claim, around);
+    }
+
     fn answer_asked(&mut self, asked: &Asked, status: Status, claim: u64, around: &mut Around<'_>) {
         around.scratch.clear();
         put(around.scratch, asked, Err(status), (around.exports.life(), Wcc::default()));
@@ -126,7 +151,15 @@ impl Session {
             }
             What::Commit | What::Read { .. } => true,
         };
-        let record = if is_durable { tree.sync(node).map(Some) } else { Ok(None) };
+        let record = match asked.what {
+            What::Write(_) if is_durable => tree.commit(node).and_then(|record| match record {
+                Some(record) => Ok(Some(record)),
+                // It was cut meanwhile.
+                None => tree.sync(node).map(Some),
+            }),
+            _ if is_durable => tree.sync(node).map(Some),
+            _ => Ok(None),
+        };
         let durable = tree.durable();
         let after = around.files.attributes(volume, node);
         around.scratch.clear();

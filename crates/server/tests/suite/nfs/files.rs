@@ -3,6 +3,7 @@
 mod against_ganesha;
 mod history;
 mod permissions;
+mod policies;
 mod qtrees;
 mod repeats;
 

@@ -1,0 +1,354 @@
+//! Files that somebody follows: each is known by a mark, which a look at its node finds, and what
+//! it is called now, and that it is gone, can be asked for. Whoever runs the tree says which they
+//! are, each time it is read.
+
+use crate::file_tree::FileTree;
+use crate::item::Item;
+use crate::limits::ROOT;
+use crate::node::{NodeId, NodeKind};
+use crate::refusal::TreeRefusal;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// A file that is to be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follow {
+    /// What it is known by to whoever follows it; not 0.
+    pub mark: u32,
+    /// The file.
+    pub node: NodeId,
+    /// What it is thought to be called, from the top or its realm.
+    pub name: String,
+}
+
+/// What became of a file that is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// What it is known by.
+    pub mark: u32,
+    /// What it is called now, from the top or its realm, as [`FileTree::shown`] has it; `None`
+    /// where it is gone.
+    pub name: Option<String>,
+}
+
+/// All that are followed.
+#[derive(Debug, Default)]
+pub(crate) struct Following {
+    files: BTreeMap<u32, Names>,
+    /// Marks of those that are gone, and were not told of.
+    gone: BTreeSet<u32>,
+    /// A name may be another one than was told.
+    is_stirred: bool,
+}
+
+#[derive(Debug)]
+struct Names {
+    mark: u32,
+    /// All names that it has: the folder's number, and the name there.
+    names: Vec<(u32, Arc<[u8]>)>,
+    /// The one that was told last.
+    told: String,
+}
+
+impl FileTree {
+    /// Follows these files from now on, and no others. Of those that have several names, or are not
+    /// called as it is thought, all folders are searched once.
+    pub fn follow(&mut self, files: Vec<Follow>) {
+        let mut before = std::mem::take(&mut self.following.files);
+        for number in before.keys() {
+            self.set_mark(*number, 0);
+        }
+        let mut searched = BTreeSet::new();
+        for Follow { mark, node, name } in files {
+            let known = self.known(node).ok().filter(|found| found.info.kind == NodeKind::File);
+            let Some(links) = known.map(|found| found.info.links) else {
+                self.following.gone.insert(mark);
+                continue;
+            };
+            if let Some(known) = before.remove(&node.number).filter(|known| known.mark == mark) {
+                self.set_mark(node.number, mark);
+                self.following.is_stirred |= known.told != name;
+                self.following.files.insert(node.number, Names { told: name, ..known });
+                continue;
+            }
+            let names = match self.entry_at(node, &name) {
+                Some(entry) if links == 1 => vec![entry],
+                Some(_) | None => {
+                    searched.insert(node.number);
+                    Vec::new()
+                }
+            };
+            self.set_mark(node.number, mark);
+            self.following.files.insert(node.number, Names { mark, names, told: name });
+        }
+        if !searched.is_empty() {
+            self.search(&searched);
+            self.following.is_stirred = true;
+        }
+    }
+
+    /// The mark of a file that is followed, 0 of others, and the number of the folder whose realm a
+    /// node is in, 0 for none.
+    pub fn owner(&self, node: NodeId) -> (u32, u32) {
+        self.known(node).map_or((0, 0), |found| (found.mark, found.realm))
+    }
+
+    /// What became of files that are followed, since this was last asked: those that are gone, and
+    /// those that have another name.
+    pub fn take_followed(&mut self) -> Vec<Followed> {
+        let gone = std::mem::take(&mut self.following.gone);
+        let mut news: Vec<Followed> = gone.into_iter().map(|mark| Followed { mark, name: None }).collect();
+        if std::mem::take(&mut self.following.is_stirred) {
+            let mut folders = HashMap::new();
+            let mut files = std::mem::take(&mut self.following.files);
+            for (number, names) in &mut files {
+                let Some(name) = self.name_of(*number, names, &mut folders).filter(|name| *name != names.told) else {
+                    continue;
+                };
+                names.told.clone_from(&name);
+                news.push(Followed { mark: names.mark, name: Some(name) });
+            }
+            self.following.files = files;
+        }
+        news
+    }
+
+    /// The file at a path from the top, `QTREE/FOLDER/NAME`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn file_at(&self, path: &str) -> Result<NodeId, TreeRefusal> {
+        let mut names = path.split('/').filter(|name| !name.is_empty());
+        let found = names.try_fold(NodeId::ROOT, |folder, name| self.look_up(folder, name.as_bytes()))?;
+        match self.info(found)?.kind {
+            NodeKind::File => Ok(found),
+            NodeKind::Folder => Err(TreeRefusal::IsFolder),
+            NodeKind::Link => Err(TreeRefusal::Invalid),
+        }
+    }
+
+    /// A name or path as text: what is no UTF-8, or would break a line, is `%` and two digits.
+    pub fn shown(name: &[u8]) -> String {
+        let mut text = String::with_capacity(name.len());
+        let escape = |text: &mut String, bytes: &[u8]| {
+            bytes.iter().for_each(|byte| write!(text, "%{byte:02X}").expect("a text takes all"));
+        };
+        for chunk in name.utf8_chunks() {
+            for letter in chunk.valid().chars() {
+                match letter.is_control() {
+                    true => escape(&mut text, letter.encode_utf8(&mut [0; 4]).as_bytes()),
+                    false => text.push(letter),
+                }
+            }
+            escape(&mut text, chunk.invalid());
+        }
+        text
+    }
+
+    /// Takes in what a change does to names of files that are followed; it is not made yet.
+    pub(crate) fn stir(&mut self, item: &Item<'_>) {
+        if self.following.files.is_empty() {
+            return;
+        }
+        match *item {
+            Item::Gone { number } => {
+                if let Some(names) = self.following.files.remove(&number) {
+                    self.following.gone.insert(names.mark);
+                }
+            }
+            Item::Entry { folder, number, name, .. } => {
+                let moves_others = self.state.folder(number).is_some_and(|moved| !moved.by_cookie.is_empty());
+                if let Some(names) = self.following.files.get_mut(&number) {
+                    names.names.push((folder, name.into()));
+                    self.following.is_stirred = true;
+                }
+                self.following.is_stirred |= moves_others;
+            }
+            Item::NoEntry { folder, cookie } => {
+                let named = self.state.folder(folder).and_then(|folder| folder.by_cookie.get(&cookie));
+                if let Some(named) = named
+                    && let Some(names) = self.following.files.get_mut(&named.number)
+                {
+                    names.names.retain(|(of, name)| (*of, name) != (folder, &named.name));
+                    self.following.is_stirred = true;
+                }
+            }
+            Item::Node { .. } | Item::Extent { .. } | Item::Cut { .. } | Item::Reserve { .. } => {}
+        }
+    }
+
+    fn set_mark(&mut self, number: u32, mark: u32) {
+        if let Some(node) = self.state.nodes.get_mut(&number) {
+            node.mark = mark;
+        }
+    }
+
+    /// The entry that a file has at a path from the top or its realm.
+    fn entry_at(&self, node: NodeId, path: &str) -> Option<(u32, Arc<[u8]>)> {
+        let mut folder = self.top_of(node.number);
+        let mut names = path.split('/').peekable();
+        while let Some(name) = names.next() {
+            let found = self.state.folder(folder)?;
+            let (cookie, number) = found.find(name.as_bytes())?;
+            if names.peek().is_none() {
+                return (number == node.number).then(|| (folder, Arc::clone(&found.by_cookie[&cookie].name)));
+            }
+            folder = number;
+        }
+        None
+    }
+
+    /// Finds all names of these files.
+    fn search(&mut self, files: &BTreeSet<u32>) {
+        for (folder, node) in &self.state.nodes {
+            let entries = node.folder().into_iter().flat_map(|folder| folder.by_cookie.values());
+            for named in entries.filter(|named| files.contains(&named.number)) {
+                if let Some(names) = self.following.files.get_mut(&named.number) {
+                    names.names.push((*folder, Arc::clone(&named.name)));
+                }
+            }
+        }
+    }
+
+    /// The folder that names of a node are told from: its realm, or the top.
+    fn top_of(&self, number: u32) -> u32 {
+        self.state.nodes.get(&number).map(|node| node.realm).filter(|realm| *realm != 0).unwrap_or(ROOT)
+    }
+
+    /// What a file is called: as it was, if it still has that name, or by its first one.
+    fn name_of(&self, number: u32, names: &Names, folders: &mut HashMap<u32, Vec<u8>>) -> Option<String> {
+        let top = self.top_of(number);
+        let mut all = names.names.iter().map(|(folder, name)| {
+            let mut path = self.path_of_folder(*folder, top, folders);
+            path.extend_from_slice(name);
+            Self::shown(&path)
+        });
+        let first = all.next()?;
+        if first == names.told { Some(first) } else { Some(all.find(|name| *name == names.told).unwrap_or(first)) }
+    }
+
+    /// A folder's path from `top`, with a slash behind each name. Each folder on the way is
+    /// searched once a round: folders know what they are in, and not what they are called there.
+    fn path_of_folder(&self, folder: u32, top: u32, known: &mut HashMap<u32, Vec<u8>>) -> Vec<u8> {
+        let (mut way, mut at) = (Vec::new(), folder);
+        while at != top && at != ROOT && !known.contains_key(&at) {
+            way.push(at);
+            at = self.state.nodes.get(&at).map_or(ROOT, |node| node.info.parent);
+        }
+        let mut path = known.get(&at).cloned().unwrap_or_default();
+        for number in way.into_iter().rev() {
+            let above = self.state.nodes.get(&number).map_or(ROOT, |node| node.info.parent);
+            let mut named = self.state.folder(above).into_iter().flat_map(|above| above.by_cookie.values());
+            if let Some(named) = named.find(|named| named.number == number) {
+                path.extend_from_slice(&named.name);
+                path.push(b'/');
+            }
+            known.insert(number, path.clone());
+        }
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::changes::NewNode;
+    use block::Span;
+
+    const NOW: Span = Span::SECOND;
+    const TOP: NodeId = NodeId::ROOT;
+
+    fn new(kind: NodeKind) -> NewNode<'static> {
+        NewNode { kind, mode: 0o755, uid: 1, gid: 1, verifier: 0, target: b"" }
+    }
+
+    fn file(tree: &mut FileTree, folder: NodeId, name: &str) -> NodeId {
+        tree.make(NOW, folder, name.as_bytes(), &new(NodeKind::File)).unwrap()
+    }
+
+    fn folder(tree: &mut FileTree, above: NodeId, name: &str) -> NodeId {
+        tree.make(NOW, above, name.as_bytes(), &new(NodeKind::Folder)).unwrap()
+    }
+
+    fn follow(mark: u32, node: NodeId, name: &str) -> Follow {
+        Follow { mark, node, name: name.into() }
+    }
+
+    fn told(tree: &mut FileTree) -> Vec<(u32, Option<String>)> {
+        tree.take_followed().into_iter().map(|news| (news.mark, news.name)).collect()
+    }
+
+    fn named(mark: u32, name: &str) -> (u32, Option<String>) {
+        (mark, Some(name.into()))
+    }
+
+    /// A new name of the file or of a folder above it is told once, what has the same name again is
+    /// not, and what others do is nothing.
+    #[test]
+    fn names_are_followed() {
+        let mut tree = FileTree::empty();
+        let (a, b) = (folder(&mut tree, TOP, "a"), folder(&mut tree, TOP, "b"));
+        let below = folder(&mut tree, a, "below");
+        let (one, two) = (file(&mut tree, below, "one"), file(&mut tree, TOP, "two"));
+        tree.follow(vec![follow(7, one, "a/below/one"), follow(8, two, "two")]);
+        assert_eq!((tree.owner(one), tree.owner(two), tree.owner(below)), ((7, 0), (8, 0), (0, 0)));
+        file(&mut tree, below, "other");
+        folder(&mut tree, below, "empty");
+        assert_eq!(told(&mut tree), []);
+        tree.rename(NOW, (a, b"below"), (b, b"moved")).unwrap();
+        assert_eq!(told(&mut tree), [named(7, "b/moved/one")]);
+        tree.rename(NOW, (TOP, b"two"), (TOP, b"three")).unwrap();
+        tree.rename(NOW, (TOP, b"three"), (TOP, b"two")).unwrap();
+        assert_eq!(told(&mut tree), []);
+        // They change names by way of a third.
+        tree.rename(NOW, (below, b"one"), (TOP, b"x")).unwrap();
+        tree.rename(NOW, (TOP, b"two"), (below, b"one")).unwrap();
+        tree.rename(NOW, (TOP, b"x"), (TOP, b"two")).unwrap();
+        assert_eq!(told(&mut tree), [named(7, "two"), named(8, "b/moved/one")]);
+        tree.rename(NOW, (TOP, b"two"), (TOP, b"\xff\n%")).unwrap();
+        assert_eq!(told(&mut tree), [named(7, "%FF%0A%")]);
+    }
+
+    /// A file goes with its last name, or when another one is moved to it; until then it is called
+    /// by one that it has.
+    #[test]
+    fn files_go_with_their_last_name() {
+        let mut tree = FileTree::empty();
+        let (one, two) = (file(&mut tree, TOP, "one"), file(&mut tree, TOP, "two"));
+        tree.link(NOW, one, TOP, b"before").unwrap();
+        tree.follow(vec![follow(7, one, "one"), follow(8, two, "two")]);
+        assert_eq!(told(&mut tree), [], "it has that name");
+        tree.link(NOW, one, TOP, b"after").unwrap();
+        tree.remove(NOW, TOP, b"one").unwrap();
+        assert_eq!(told(&mut tree), [named(7, "before")]);
+        tree.remove(NOW, TOP, b"before").unwrap();
+        assert_eq!(told(&mut tree), [named(7, "after")]);
+        let other = file(&mut tree, TOP, "other");
+        tree.rename(NOW, (TOP, b"other"), (TOP, b"after")).unwrap();
+        tree.remove(NOW, TOP, b"two").unwrap();
+        assert_eq!(told(&mut tree), [(7, None), (8, None)]);
+        assert_eq!((tree.owner(other), tree.owner(one)), ((0, 0), (0, 0)));
+    }
+
+    /// Whoever reads a tree anew is told of what is called otherwise than he thinks, and of what is
+    /// not there; one that is not to be followed any more has no mark.
+    #[test]
+    fn a_new_reading_finds_them() {
+        let mut tree = FileTree::empty();
+        let realm = tree.make_realm(NOW, b"q", &new(NodeKind::Folder)).unwrap();
+        let deep = folder(&mut tree, realm, "deep");
+        let (one, two) = (file(&mut tree, deep, "one"), file(&mut tree, TOP, "two"));
+        let stale = NodeId { generation: two.generation + 1, ..two };
+        tree.follow(vec![follow(7, one, "elsewhere"), follow(8, stale, "two"), follow(9, deep, "q/deep")]);
+        assert_eq!(told(&mut tree), [(8, None), (9, None), named(7, "deep/one")]);
+        assert_eq!((tree.owner(one), tree.owner(two)), ((7, realm.number), (0, 0)));
+        tree.rename(NOW, (TOP, b"q"), (TOP, b"r")).unwrap();
+        assert_eq!(told(&mut tree), [], "a realm's own name is no part of it");
+        tree.follow(vec![follow(8, two, "two")]);
+        assert_eq!((tree.owner(one), tree.owner(two)), ((0, realm.number), (8, 0)));
+        assert_eq!(tree.file_at("/r/deep/one"), Ok(one));
+        assert_eq!(tree.file_at("r/deep"), Err(TreeRefusal::IsFolder));
+        assert_eq!(tree.file_at("two/x"), Err(TreeRefusal::NotFolder));
+    }
+}
