@@ -158,7 +158,8 @@ impl Errand<'_> {
         was
     }
 
-    /// The pages of all LUNs and files of these volumes belong there.
+    /// The pages of all LUNs and files of these volumes belong there, with those that clients made
+    /// and that are in the volume's own tree.
     fn place(&mut self, volumes: &BTreeSet<ObjectId>, partition: u32) {
         let mut leaves: Vec<ObjectId> = volumes.iter().copied().collect();
         let mut at = 0;
@@ -166,8 +167,8 @@ impl Errand<'_> {
             leaves.extend(object.children());
             at += 1;
         }
-        let is_leaf = |id: &ObjectId| self.registry.object(*id).is_some_and(|object| object.kind().has_tree());
-        leaves.retain(is_leaf);
+        let has_pages = |kind: ObjectKind| kind.has_tree() || kind == ObjectKind::Volume;
+        leaves.retain(|id| self.registry.object(*id).is_some_and(|object| has_pages(object.kind())));
         self.effects.extend(leaves.into_iter().map(|object| Effect::Place { object, partition }));
     }
 

@@ -244,7 +244,7 @@ fn means_know_what_a_cache_holds() {
         let cache = ReadCache { size, ..ReadCache::default() };
         let array = Array { stages: vec![ArrayStage::Cache(cache)], media: Box::new(thousand()) };
         let spread = Some(Bytes::gib(1));
-        let flow = array::Flow { kind: OpKind::Read, len: Bytes(4096), rate: f64::INFINITY, outstanding: 8.0, spread };
+        let flow = Flow { kind: OpKind::Read, len: Bytes(4096), rate: f64::INFINITY, outstanding: 8.0, spread };
         array.means(&[flow], true).flows[0].rate
     };
     let (half, eighth) = (rate(Bytes::mib(512)), rate(Bytes::mib(128)));

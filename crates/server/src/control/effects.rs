@@ -146,14 +146,19 @@ impl Control {
         let online = !self.administration.offline.contains(&object);
         let export = Export { object, svm, path, size, align, longest, online };
         self.shard.order(Order::Open(export))?;
+        Ok(self.place(object)?)
+    }
+
+    /// Has an object's pages be kept where its volume's are to be.
+    pub(super) fn place(&self, object: ObjectId) -> Result<(), ShardGone> {
         match self.partition_of(object) {
             0 => Ok(()),
-            partition => Ok(self.shard.order(Order::Place { object, partition })?),
+            partition => self.shard.order(Order::Place { object, partition }),
         }
     }
 
-    /// The number of the cache's partition that a LUN's or file's pages belong to; 0 is the default
-    /// one.
+    /// The number of the cache's partition that the pages of a LUN, a file or a volume's own tree
+    /// belong to; 0 is the default one.
     fn partition_of(&self, object: ObjectId) -> u32 {
         let Administration { registry, partitions, .. } = &self.administration;
         let volume = registry.path(object).find(|above| above.kind() == ObjectKind::Volume);

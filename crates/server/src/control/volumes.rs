@@ -95,7 +95,10 @@ impl Control {
         let path = self.administration.path_of(volume).unwrap_or_default();
         let faults = found.as_ref().map_or_else(|_| Vec::new(), FileTree::check);
         match (found, faults.first()) {
-            (Ok(tree), None) => return self.shard.order(Order::Files { object: volume, tree: Box::new(tree) }),
+            (Ok(tree), None) => {
+                self.shard.order(Order::Files { object: volume, tree: Box::new(tree) })?;
+                return self.place(volume);
+            }
             (Ok(_), Some(fault)) => {
                 tracing::error!(path, %fault, "the files of clients are damaged and not served; see `seawall check`");
             }

@@ -14,7 +14,7 @@ use ::nfs::rpc::{self, CallHead, CallOutcome, Credential, Groups, SysCredential}
 use ::nfs::{
     Call, CreateHow, Entry, FileHandle, FileKind, Procedure, Reader, Reply, SetAttributes, Stable, Status, Verifier,
 };
-use block::Span;
+use block::{Bytes, Span};
 use server::{Access, AccessRule, Front, Listen, ServerLimits};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{Read as _, Write as _};

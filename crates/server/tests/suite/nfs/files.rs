@@ -324,3 +324,30 @@ fn libnfs_makes_files() {
     assert!(listed.contains("copied") && listed.contains("5000000") && listed.contains("lun1"), "{listed}");
     server.until_empty();
 }
+
+/// What clients' files have in the cache is in the partition of their volume, from the first read on,
+/// after a start too, and elsewhere once the volume is.
+#[test]
+fn files_are_kept_in_the_partition_of_their_volume() {
+    let cache = store::CacheSettings { memory: Bytes::mib(4), page: 4096, policy: cache::Eviction::default() };
+    let kept = || Front { cache: Some(cache), ..front(Access::default()) };
+    let mut server = Server::start_behind(BACKENDS[0], limits(), kept());
+    server.control.execute("cache partition create fast -size 1MiB -volumes vol1").unwrap();
+    let read = |server: &Server, name: &[u8]| {
+        let mut client = Client::connect(server);
+        let top = client.mount("/vol1").unwrap();
+        let file = client.create(top, name).unwrap();
+        client.write_all(file, 0, &[7; 65_536], Stable::File).unwrap();
+        (0..2).for_each(|_| assert_eq!(client.read(file, 0, 65_536).unwrap().0, [7; 65_536]));
+    };
+    let resident = |server: &Server, partition: u32| server.account().cache[&partition].resident.0;
+    read(&server, b"one");
+    assert!(resident(&server, 1) >= 65_536, "{:?}", server.account().cache);
+    assert_eq!(resident(&server, 0), 0, "nothing of it is in the default one");
+    let mut server = server.restart_behind(limits(), kept());
+    read(&server, b"two");
+    assert!(resident(&server, 1) >= 65_536 && resident(&server, 0) == 0, "{:?}", server.account().cache);
+    server.control.execute("cache partition modify fast -volumes none").unwrap();
+    read(&server, b"three");
+    assert!(resident(&server, 0) >= 65_536, "{:?}", server.account().cache);
+}
