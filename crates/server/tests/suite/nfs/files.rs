@@ -325,8 +325,8 @@ fn libnfs_makes_files() {
     server.until_empty();
 }
 
-/// What clients' files have in the cache is in the partition of their volume, from the first read on,
-/// after a start too, and elsewhere once the volume is.
+/// What clients' files have in the cache is in the partition of their volume, from the first read
+/// on, after a start too, and elsewhere once the volume is.
 #[test]
 fn files_are_kept_in_the_partition_of_their_volume() {
     let cache = store::CacheSettings { memory: Bytes::mib(4), page: 4096, policy: cache::Eviction::default() };
