@@ -145,10 +145,24 @@ fn cell(actor: u32, class: Class, part: &At<'_>) -> Result<Option<Cell>, Reading
     Ok(Some(cell))
 }
 
+/// What a mean must be.
+const MEAN: &str = "between min and max, and of less than 500 years in all";
+
 /// Of bins (nanoseconds to a count), with the shortest, longest and mean that stand beside them;
 /// `None` without bins.
 fn histogram(times: &At<'_>) -> Result<Option<Histogram>, ReadingError> {
     let Some(bins) = times.optional("bins") else { return Ok(None) };
+    if bins.object()?.is_empty() {
+        return Ok(None);
+    }
+    let figure = |name: &'static str| {
+        let figure = times.member(name)?.value.as_f64().filter(|ns| (0.0..u64::MAX as f64).contains(ns));
+        figure.ok_or_else(|| times.wrong(name, "nanoseconds, not negative"))
+    };
+    let (least, most, mean) = (figure("min")?, figure("max")?, figure("mean")?);
+    if least > mean || mean > most {
+        return Err(times.wrong("mean", MEAN));
+    }
     let mut filled: BTreeMap<u32, u64> = BTreeMap::new();
     let mut count = 0u64;
     for (key, times) in bins.object()? {
@@ -159,19 +173,17 @@ fn histogram(times: &At<'_>) -> Result<Option<Histogram>, ReadingError> {
         if count > REQUESTS_MOST {
             return Err(wrong("counts of at most 2^60 in all"));
         }
-        *filled.entry(Histogram::bucket(Span::from_nanos(ns))).or_default() += times;
+        // A bin is called by its middle, which may be above the longest in it and below the
+        // shortest.
+        let ns = Span::from_nanos(ns.clamp(least as u64, most as u64));
+        *filled.entry(Histogram::bucket(ns)).or_default() += times;
     }
     if count == 0 {
         return Ok(None);
     }
-    let ns = |name: &'static str| {
-        let figure = times.member(name)?.value.as_f64().filter(|ns| (0.0..u64::MAX as f64).contains(ns));
-        figure.ok_or_else(|| times.wrong(name, "nanoseconds, not negative"))
-    };
-    let (least, most, mean) = (ns("min")?, ns("max")?, ns("mean")?);
     let sum = mean * count as f64;
-    if least > mean || mean > most || sum >= u64::MAX as f64 {
-        return Err(times.wrong("mean", "between min and max, and of less than 500 years in all"));
+    if sum >= u64::MAX as f64 {
+        return Err(times.wrong("mean", MEAN));
     }
     let filled: Vec<(u32, u64)> = filled.into_iter().filter(|(_, count)| *count > 0).collect();
     let [sum, least, most] = [sum, least, most].map(|ns| Span::from_nanos(ns as u64));

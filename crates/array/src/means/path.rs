@@ -11,6 +11,7 @@ use crate::read_cache::ReadCache;
 use crate::write_log::WriteLog;
 use block::{Bytes, OpKind, Span};
 use qos::CreditLimit;
+use std::collections::VecDeque;
 
 /// Servers with a queue before them, or several such queues alike.
 pub(super) struct Station {
@@ -107,6 +108,8 @@ struct Path {
     asked: Vec<Asked>,
     queues: f64,
     credit: bool,
+    /// Names of its stages with credit, the next first.
+    credits: VecDeque<String>,
 }
 
 /// The stations from the hosts to the media, and by flow the seconds that pass without a queue.
@@ -125,12 +128,19 @@ pub(super) fn stations(array: &Array, flows: &[Flow], credit: bool) -> (Vec<Stat
         asked: flows.iter().enumerate().map(asked).collect(),
         queues: 1.0,
         credit,
+        credits: names_of_credits(array),
     };
     for stage in &array.stages {
         path.stage(stage);
     }
     path.media(&array.media);
     (path.stations, path.fixed)
+}
+
+/// What stages with credit are called: by number where there are several.
+fn names_of_credits(array: &Array) -> VecDeque<String> {
+    let count = array.stages.iter().filter(|stage| matches!(stage, ArrayStage::Credits(_))).count();
+    (1..=count).map(|number| if count == 1 { "credits".into() } else { format!("credits {number}") }).collect()
 }
 
 fn seconds(span: Span) -> f64 {
@@ -187,7 +197,10 @@ impl Path {
             }
             ArrayStage::WriteLog(log) => self.write_log(log),
             ArrayStage::Cache(cache) => self.cache(cache),
-            ArrayStage::Credits(credits) => self.limits("credits", credits),
+            ArrayStage::Credits(credits) => {
+                let name = self.credits.pop_front().expect("each has a name");
+                self.limits(&name, credits);
+            }
             ArrayStage::ControlGroup(group) => self.control_group(group),
             ArrayStage::Raid(raid) => self.raid(raid),
         }

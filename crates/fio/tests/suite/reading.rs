@@ -60,6 +60,11 @@ fn what_is_wrong_is_told_with_its_place() {
         "clat_ns":{"min":5,"max":9,"mean":7.0,"bins":{"5":1,"9":1}}}}]}"#;
     let histogram = read_json(good).unwrap().cells[0].latency(Kind::Service).cloned().unwrap();
     assert_eq!((histogram.count(), histogram.mean().as_nanos()), (2, 7));
+    // Fio calls a bin by its middle, above the longest time in it.
+    let wide = good.replace("\"min\":5,\"max\":9,\"mean\":7.0", "\"min\":20,\"max\":11707,\"mean\":900.0");
+    let wide = read_json(&wide.replace("\"5\":1,\"9\":1", "\"19\":1,\"11776\":1")).unwrap();
+    let wide = wide.cells[0].latency(Kind::Service).unwrap();
+    assert_eq!((wide.min().as_nanos(), wide.max().as_nanos()), (20, 11_707));
     for (from, to, at) in [
         (good, "", "jobs: must be there"),
         (good, "{\"jobs\":[", "is no JSON of fio's: EOF while parsing"),
