@@ -13,8 +13,6 @@ use oltp::{Asks, Demand, ShopPages, Stored, TransactionMix};
 
 /// PostgreSQL's clock counts up to five (`BM_MAX_USAGE_COUNT`).
 const CLOCK: Replacement = Replacement::Clock { most: 5 };
-/// Entries of an index's page, so that one of so many pages is above the others.
-const FANOUT: f64 = 280.0;
 /// Pages of the system's tables that connections look at all the time; assumed.
 const CATALOG: f64 = 60.0;
 /// Ends of tables and keys where each user adds: five tables and their keys, and the newest dates.
@@ -43,7 +41,7 @@ impl Buffered {
         };
         let classes: Vec<PageClass> = pages.visited.iter().map(class).collect();
         // What every transaction visits is always there.
-        let room = (in_pages(buffers) - CATALOG - pages.above(FANOUT) - ENDS * f64::from(users)).max(1.0);
+        let room = (in_pages(buffers) - CATALOG - pages.above() - ENDS * f64::from(users)).max(1.0);
         let buffers = Residence::new(&classes, mix.mean(&pages.appended), room, CLOCK);
         Buffered { pages, mix: *mix, classes, buffers, page_cache: None }
     }

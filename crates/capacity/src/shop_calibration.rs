@@ -307,8 +307,7 @@ mod tests {
     fn run(buffers: Bytes, [host, over, fetched, read, commit]: [f64; 5]) -> ShopRun {
         let sizes = Sizes { scale: "0.1".parse().unwrap(), products: 1000 };
         let pages = ShopPages::of(&sizes);
-        let stored =
-            |(stored, pages): &(Stored, f64)| StoredRun { stored: *stored, pages: *pages, asked: 0.0, read: 0.0 };
+        let stored = |(stored, pages): &(Stored, f64)| StoredRun { stored: *stored, pages: *pages, read: 0.0 };
         let (memory, taken) = (Bytes::mib(160), Bytes::mib(20));
         let mut run = ShopRun {
             name: format!("buffers of {buffers}"),

@@ -13,8 +13,6 @@ pub struct StoredRun {
     pub stored: Stored,
     /// Its pages.
     pub pages: f64,
-    /// Pages asked for, for each transaction.
-    pub asked: f64,
     /// Pages read, for each transaction.
     pub read: f64,
 }
@@ -161,8 +159,8 @@ impl ShopRun {
 /// What was counted of each table and index, for each of so many transactions.
 fn stored(number: &impl Fn(&str) -> Option<f64>, done: f64) -> Vec<StoredRun> {
     let of = |stored: Stored| {
-        let [pages, _, asked, read] = StoredCounts::KINDS.map(|kind| number(&stored_key(kind, stored)));
-        Some(StoredRun { stored, pages: pages?, asked: asked? / done, read: read? / done })
+        let [pages, _, _, read] = StoredCounts::KINDS.map(|kind| number(&stored_key(kind, stored)));
+        Some(StoredRun { stored, pages: pages?, read: read? / done })
     };
     Stored::all().into_iter().filter_map(of).collect()
 }

@@ -32,7 +32,7 @@ const TENTH: f64 = ROOM - 0.9 * PAGE;
 /// Rows that share one entry of an index at most: PostgreSQL ends an entry at a sixth of a page.
 const SHARED: f64 = 220.0;
 /// Pages below one page of an index: 8168 bytes, filled to seven tenths with entries of 20.
-const FANOUT: f64 = 280.0;
+pub(crate) const FANOUT: f64 = 280.0;
 /// Rows of a table that are made to measure them, at least.
 const SAMPLE: usize = 50;
 

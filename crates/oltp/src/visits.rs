@@ -15,7 +15,7 @@ use crate::demand::{Asks, Demand};
 use crate::mix::TransactionMix;
 use crate::scale::Sizes;
 use crate::schema::Table;
-use crate::stored::{Stored, Widths};
+use crate::stored::{FANOUT, Stored, Widths};
 use crate::transaction::Transaction;
 use Stored::{Heap, Index, Key};
 use Transaction::{BrowseOrders, BrowseProducts, CustomerRegistration, OrderProducts, ProcessOrders};
@@ -327,11 +327,10 @@ impl ShopPages {
         }
     }
 
-    /// Pages of indexes above their lowest ones, the first one of each among them, where one page
-    /// has `fanout` below it.
-    pub fn above(&self, fanout: f64) -> f64 {
+    /// Pages of indexes above their lowest ones, the first one of each among them.
+    pub fn above(&self) -> f64 {
         let indexes = self.stored.iter().filter(|(stored, _)| !matches!(stored, Heap(_)));
-        indexes.map(|(_, pages)| 1.0 + pages / fanout).sum()
+        indexes.map(|(_, pages)| 1.0 + pages / FANOUT).sum()
     }
 
     /// Bytes of all tables and indexes.

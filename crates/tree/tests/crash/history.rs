@@ -35,40 +35,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    pub fn add(&mut self, part: &Totals) {
-        let Totals {
-            changes,
-            refused,
-            full,
-            writes,
-            syncs,
-            together,
-            later,
-            reused,
-            starved,
-            images,
-            losses,
-            lost_records,
-        } = part;
-        for (all, more) in [
-            (&mut self.changes, changes),
-            (&mut self.refused, refused),
-            (&mut self.full, full),
-            (&mut self.writes, writes),
-            (&mut self.syncs, syncs),
-            (&mut self.together, together),
-            (&mut self.later, later),
-            (&mut self.reused, reused),
-            (&mut self.starved, starved),
-            (&mut self.images, images),
-            (&mut self.losses, losses),
-            (&mut self.lost_records, lost_records),
-        ] {
-            *all += more;
-        }
-    }
-
-    pub fn assert_that_all_was_tried(&self) {
+    /// Each count, with what it is of.
+    fn each(&mut self) -> [(&'static str, &mut u64); 12] {
         let Totals {
             changes,
             refused,
@@ -83,7 +51,7 @@ impl Totals {
             losses,
             lost_records,
         } = self;
-        for (what, count) in [
+        [
             ("changes", changes),
             ("refusals", refused),
             ("no room", full),
@@ -96,8 +64,19 @@ impl Totals {
             ("images", images),
             ("power losses", losses),
             ("records lost", lost_records),
-        ] {
-            assert!(*count > 50, "{what}: {count} in all, {self:?}");
+        ]
+    }
+
+    pub fn add(&mut self, mut part: Totals) {
+        for ((_, all), (_, more)) in self.each().into_iter().zip(part.each()) {
+            *all += *more;
+        }
+    }
+
+    pub fn assert_that_all_was_tried(mut self) {
+        let all = format!("{self:?}");
+        for (what, count) in self.each() {
+            assert!(*count > 50, "{what}: {count} in all, {all}");
         }
     }
 }

@@ -29,7 +29,7 @@ fn whatever_is_lost_what_was_answered_is_there() {
     let mut totals = Totals::default();
     for seed in first..first + count {
         match std::panic::catch_unwind(|| History::new(seed).run()) {
-            Ok(part) => totals.add(&part),
+            Ok(part) => totals.add(part),
             Err(_) => panic!(
                 "seed {seed} failed; repeat it with\n  \
                  SEAWALL_CRASH_FIRST={seed} SEAWALL_CRASH_SEEDS=1 cargo test -p tree --test crash"

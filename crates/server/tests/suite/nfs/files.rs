@@ -20,6 +20,29 @@ fn end(server: Server, client: Client, about: &str) {
     assert!(checked.is_clean(), "{about}: {:?}", checked.troubles);
 }
 
+/// Two files of ones, one of which a policy of a few IOPS holds: reads of it wait while the other
+/// one is read as ever, and all are answered once `free_it` has taken the policy away.
+fn holds_one_alone(server: &mut Server, client: &mut Client, [free, held]: [FileHandle; 2], free_it: &str) {
+    let mut waits = Client::connect(server);
+    for at in 0..30 {
+        let call = Call::Read { handle: held, at: at % 16 * 4096, count: 4096 };
+        waits.send((::nfs::PROGRAM, 3, Procedure::Read as u32), &[], |out| call.put(out));
+    }
+    server.until("queued", |account| account.gate.queued >= 20);
+    for at in 0..100 {
+        assert_eq!(client.read(free, at % 16 * 4096, 4096).unwrap().0, [1; 4096]);
+    }
+    server.until("still queued", |account| account.gate.queued >= 1);
+    server.control.execute(free_it).unwrap();
+    for _ in 0..30 {
+        let (_, outcome, results) = waits.receive().unwrap();
+        let mut reader = Reader::new(&results);
+        let read = Reply::read(Procedure::Read, &mut reader).unwrap();
+        assert!(outcome == CallOutcome::Success && matches!(read, Reply::Read(_, Ok(_))), "{read:?}");
+        assert!(results[reader.taken()..].iter().all(|byte| *byte == 1));
+    }
+}
+
 fn set_size(size: u64) -> SetAttributes {
     SetAttributes { size: Some(size), ..SetAttributes::default() }
 }

@@ -38,27 +38,10 @@ fn a_ceiling_on_a_file_holds_that_file_alone() {
         client.write_all(file, 0, &[1; 65_536], Stable::File).unwrap();
     }
     run(&mut server, &[SLOW, "volume file modify -volume vol2 -file /db/held -qos-policy-group slow"]);
-    let mut waits = Client::connect(&server);
-    for at in 0..30 {
-        let call = Call::Read { handle: held, at: at % 16 * 4096, count: 4096 };
-        waits.send((::nfs::PROGRAM, 3, Procedure::Read as u32), &[], |out| call.put(out));
-    }
-    server.until("queued", |account| account.gate.queued >= 20);
-    for at in 0..100 {
-        assert_eq!(client.read(free, at % 16 * 4096, 4096).unwrap().0, [1; 4096]);
-    }
-    server.until("still queued", |account| account.gate.queued >= 1);
-    run(&mut server, &["volume file modify -volume vol2 -file /db/held -qos-policy-group none"]);
-    for _ in 0..30 {
-        let (_, outcome, results) = waits.receive().unwrap();
-        let mut reader = Reader::new(&results);
-        let read = Reply::read(Procedure::Read, &mut reader).unwrap();
-        assert!(outcome == CallOutcome::Success && matches!(read, Reply::Read(_, Ok(_))), "{read:?}");
-        assert!(results[reader.taken()..].iter().all(|byte| *byte == 1));
-    }
+    let free_it = "volume file modify -volume vol2 -file /db/held -qos-policy-group none";
+    holds_one_alone(&mut server, &mut client, [free, held], free_it);
     let workloads = server.control.execute("qos workload show -fields file").unwrap();
     assert!(!workloads.contains("held"), "{workloads}");
-    drop(waits);
     end(server, client, "after all was answered");
 }
 

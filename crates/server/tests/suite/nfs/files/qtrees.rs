@@ -87,25 +87,9 @@ fn requests_for_a_qtrees_files_are_the_qtrees() {
     ] {
         server.control.execute(line).unwrap();
     }
-    let mut waits = Client::connect(&server);
-    for at in 0..30 {
-        let call = Call::Read { handle: held, at: at % 16 * 4096, count: 4096 };
-        waits.send((::nfs::PROGRAM, 3, Procedure::Read as u32), &[], |out| call.put(out));
-    }
-    server.until("queued", |account| account.gate.queued >= 20);
-    for at in 0..100 {
-        assert_eq!(client.read(free, at % 16 * 4096, 4096).unwrap().0, [1; 4096]);
-    }
-    server.until("still queued", |account| account.gate.queued >= 1);
-    server.control.execute("volume qtree modify -volume vol2 -qtree db -qos-policy-group none").unwrap();
-    for _ in 0..30 {
-        let (_, outcome, results) = waits.receive().unwrap();
-        let mut reader = Reader::new(&results);
-        let read = Reply::read(Procedure::Read, &mut reader).unwrap();
-        assert!(outcome == CallOutcome::Success && matches!(read, Reply::Read(_, Ok(_))), "{read:?}");
-        assert!(results[reader.taken()..].iter().all(|byte| *byte == 1));
-    }
-    drop((client, waits));
+    let free_it = "volume qtree modify -volume vol2 -qtree db -qos-policy-group none";
+    holds_one_alone(&mut server, &mut client, [free, held], free_it);
+    drop(client);
     server.until_empty();
 }
 
