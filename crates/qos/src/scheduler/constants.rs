@@ -189,6 +189,15 @@ pub(crate) mod pair {
     pub const PRIOR: f64 = 0.01;
 }
 
+/// What owners of floors get above them (`knee.rs`).
+pub(crate) mod surplus {
+    /// An owner that gets this part of its floor has more than it is to have, and the others are to
+    /// have what can be had of that.
+    pub const MORE: f64 = 1.05;
+    /// One that gets this part of it, chance apart, does not need a smaller window.
+    pub const LEAST: f64 = 0.99;
+}
+
 /// The account of what floors cost in vain (`waste.rs`).
 pub(crate) mod account {
     use block::Span;

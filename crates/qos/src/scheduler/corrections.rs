@@ -16,6 +16,8 @@ pub enum Correction {
     Unused,
     /// More is tried than the floors are known to have room for.
     Edge,
+    /// Levels are judged by what the others do where owners have more than their floors.
+    Others,
     /// A device that does a tenth more or less than usual is searched anew.
     Changed,
     /// Where floors have ample room nothing is searched.
@@ -60,6 +62,7 @@ impl Correction {
         Correction::Less,
         Correction::Unused,
         Correction::Edge,
+        Correction::Others,
         Correction::Changed,
         Correction::Ample,
         Correction::Settle,

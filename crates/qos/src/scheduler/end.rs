@@ -3,6 +3,7 @@
 use block::{Cause, Completion, Fault, Request, Span, Ticket};
 
 use super::Scheduler;
+use super::flow::End;
 use super::job::{self, Job, Stage};
 use super::node::{Entity, Path};
 use crate::slab::NONE;
@@ -39,9 +40,10 @@ impl Scheduler {
         self.flying -= 1;
         self.backend_full = false;
         self.pace.count(self.now, job.bytes);
-        self.floors.ended(self.now, job::cost(job.bytes), job.best_effort);
+        let (cost, best_effort) = (job::cost(job.bytes), job.best_effort);
         self.jobs.free(slot);
-        self.leave_node(leaf, epoch, completion, Some(served));
+        let has_floor = self.leave_node(leaf, epoch, completion, Some(served));
+        self.floors.ended(self.now, End { cost, best_effort, has_floor });
     }
 
     /// A refusal of a request that was never taken on.
@@ -84,12 +86,12 @@ impl Scheduler {
         }
     }
 
-    /// One request less at a node; counted along its path where that is done.
+    /// One request less at a node; counted along its path where that is done. Tells whether a floor
+    /// is there.
     #[inline]
-    fn leave_node(&mut self, leaf: u32, epoch: u32, completion: &Completion, served: Option<Served>) {
-        if self.path(leaf).counted_above != Path::UNCOUNTED {
-            self.count_end(leaf, epoch, served);
-        }
+    fn leave_node(&mut self, leaf: u32, epoch: u32, completion: &Completion, served: Option<Served>) -> bool {
+        let is_counted = self.path(leaf).counted_above != Path::UNCOUNTED;
+        let has_floor = is_counted && self.count_end(leaf, epoch, served);
         let node = &mut self.nodes[leaf];
         node.outstanding -= 1;
         let meter = &mut self.meters[node.meter];
@@ -97,6 +99,7 @@ impl Scheduler {
         if node.dead && node.outstanding == 0 {
             self.free_dead(leaf);
         }
+        has_floor
     }
 
     /// Floors on the path count a request that was taken on.
@@ -126,11 +129,13 @@ impl Scheduler {
     }
 
     /// Floors and turns on the path count a request that ended, if they counted it when it came.
-    fn count_end(&mut self, leaf: u32, epoch: u32, served: Option<Served>) {
-        let mut at = self.counted_at(leaf);
+    /// Tells whether a floor is among them.
+    fn count_end(&mut self, leaf: u32, epoch: u32, served: Option<Served>) -> bool {
+        let (mut at, mut has_floor) = (self.counted_at(leaf), false);
         while at != NONE {
             let node = &self.nodes[at];
             let (floor, limit) = (node.floor, node.limit);
+            has_floor |= floor != NONE;
             if floor != NONE && epoch >= self.guarantees[floor].since {
                 self.count_at_floor(floor, -1);
             }
@@ -147,6 +152,7 @@ impl Scheduler {
             }
             at = self.counted_above(at);
         }
+        has_floor
     }
 
     /// Frees a removed node whose last request has ended, and removed nodes above it that were kept

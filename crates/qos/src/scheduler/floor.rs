@@ -462,7 +462,7 @@ impl Guarantee {
     }
 
     /// Its requests outstanding on average, as a part of their most.
-    fn busy_part(&self) -> f64 {
+    pub fn busy_part(&self) -> f64 {
         let recent = &self.gauge.recent;
         recent.outstanding / (recent.time * self.gauge.peak).max(1e-9)
     }

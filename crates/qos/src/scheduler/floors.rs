@@ -7,7 +7,7 @@ use super::attempts::Attempts;
 use super::constants::{rest, round, size};
 use super::corrections::{Correction, Corrections};
 use super::floor::Guarantee;
-use super::flow::Flow;
+use super::flow::{End, Flow};
 use super::knee::Knee;
 use super::pulse::{Beat, Pulse};
 use super::scale::Scale;
@@ -182,15 +182,16 @@ impl Floors {
 
     /// A request came back.
     #[inline]
-    pub fn ended(&mut self, now: Time, cost: u64, best_effort: bool) {
+    pub fn ended(&mut self, now: Time, end: End) {
+        let cost = end.cost;
         if self.set > 0 {
             self.flow.touch(now, self.all, self.best_effort);
         }
         self.all -= cost;
-        self.flow.ended(cost, best_effort);
+        self.flow.ended(end);
         self.pulse.ended();
-        self.window.knee.ended(now, cost);
-        if best_effort {
+        self.window.knee.ended(now, end);
+        if end.best_effort {
             self.best_effort -= cost;
             self.window_full = false;
             if self.set > 0 && self.best_effort == 0 && cost > self.window.limit {

@@ -6,6 +6,16 @@ use block::{Span, Time};
 use super::constants::round;
 use super::turn::OPERATION;
 
+/// A request that the backend ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    /// In 1/256 operations.
+    pub cost: u64,
+    /// It was not a floor that sent it; and whether its owner has one.
+    pub best_effort: bool,
+    pub has_floor: bool,
+}
+
 /// Since the last change of the window had its effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flow {
@@ -78,13 +88,13 @@ impl Flow {
         (self.done - self.done_by_round) as f64 / OPERATION as f64
     }
 
-    /// A request of this cost ended.
+    /// A request ended.
     #[inline]
-    pub fn ended(&mut self, cost: u64, best_effort: bool) {
-        self.done += cost;
+    pub fn ended(&mut self, end: End) {
+        self.done += end.cost;
         self.completions += 1;
-        if best_effort {
-            self.best_effort_done += cost;
+        if end.best_effort {
+            self.best_effort_done += end.cost;
             self.best_effort_completions += 1;
         }
     }

@@ -2,9 +2,19 @@
 //! it is in `floors.rs`.
 
 use super::Scheduler;
-use super::constants::{attempt, round, size};
-use super::floor::{Spot, Standing};
+use super::constants::{attempt, promise, round, size};
+use super::floor::{Guarantee, Spot, Standing};
 use super::phase::Phase;
+
+/// The part of a floor that its owner got in a second and of late, the less of the two; 0 where
+/// that says nothing: it is a latency, or held to a part, or its owner asks as it likes.
+fn surplus(guarantee: &Guarantee) -> f64 {
+    if guarantee.latency.is_some() || guarantee.part() < 1.0 || guarantee.busy_part() < promise::LEISURE {
+        return 0.0;
+    }
+    let gauge = &guarantee.gauge;
+    guarantee.part_of_floor(&gauge.second).min(guarantee.part_of_floor(&gauge.recent))
+}
 
 impl Scheduler {
     /// A bounded part of judging, once a tick is due.
@@ -44,6 +54,8 @@ impl Scheduler {
         }
         let fresh = guarantee.measured_after == self.floors.changes;
         let standing = if fresh { guarantee.standing(phi) } else { Standing::Pending };
+        let surplus = if fresh { surplus(guarantee) } else { 0.0 };
+        self.floors.sums.standings.surplus = self.floors.sums.standings.surplus.min(surplus);
         guarantee.forget_ceiling(now, memory);
         match standing {
             Standing::Got(got) => {

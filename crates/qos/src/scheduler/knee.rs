@@ -15,14 +15,18 @@
 //! side, as many as their own spread asks for. What cannot be shown is not there, since the shorter
 //! queue is certain.
 //!
+//! Where owners of floors get more than those, a level is judged by what the others do: what is in
+//! flight decides who gets how much, and what is above a floor is theirs to have.
+//!
 //! The search goes down too, to where it began: now and then half of what is used is compared with
 //! all of it. Loads come and go, and a level that was found in one is seldom used up in the next.
 
 use block::{Span, Time};
 
-use super::constants::{pair, search, size};
+use super::constants::{pair, search, size, surplus};
 use super::corrections::{Correction, Corrections};
-use super::flow::Stream;
+use super::flow::{End, Stream};
+use super::turn::OPERATION;
 use super::window::Round;
 
 /// The search for the knee. Costs are in operations.
@@ -49,10 +53,34 @@ pub(crate) struct Knee {
 struct Meter {
     /// Requests that were in flight when the level began: they belong to the one before.
     skip: u64,
-    /// In 1/256 operations, how many requests, and since when.
-    cost: u64,
-    count: u64,
+    all: Count,
+    /// Of owners without a floor.
+    others: Count,
     since: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    /// In 1/256 operations.
+    cost: u64,
+    requests: u64,
+}
+
+impl Count {
+    fn add(&mut self, cost: u64) {
+        self.cost += cost;
+        self.requests += 1;
+    }
+
+    /// In so many seconds.
+    fn pace(&self, seconds: f64) -> Pace {
+        Pace { cost: self.cost as f64 / OPERATION as f64 / seconds, requests: self.requests as f64 / seconds }
+    }
+
+    /// What the count alone makes a pace vary by, as a part.
+    fn chance(&self) -> f64 {
+        search::CHANCE / (self.requests.max(1) as f64).sqrt()
+    }
 }
 
 /// A comparison of two levels.
@@ -62,6 +90,8 @@ struct Trial {
     above: f64,
     /// It began at the larger level, to see whether the smaller would do.
     less: bool,
+    /// It is about what those without a floor do.
+    others: bool,
     /// What the smaller one did in this pair, while the larger is measured.
     first: Option<Pace>,
     /// Logarithms of the ratios of the pairs, how many, and the sum of their squares.
@@ -109,17 +139,19 @@ impl Knee {
         }
     }
 
-    /// A request of this cost ended.
+    /// A request ended.
     #[inline]
-    pub fn ended(&mut self, now: Time, cost: u64) {
+    pub fn ended(&mut self, now: Time, end: End) {
         let meter = &mut self.meter;
         if meter.skip > 0 {
             meter.skip -= 1;
             meter.since = now;
             return;
         }
-        meter.cost += cost;
-        meter.count += 1;
+        meter.all.add(end.cost);
+        if !end.has_floor {
+            meter.others.add(end.cost);
+        }
     }
 
     /// The window is less than the cap, or is not used up: nothing can be learned.
@@ -165,20 +197,19 @@ impl Knee {
             return;
         }
         let requests = in_flight / request.max(1.0);
-        let count = self.meter.count as f64;
+        let count = self.meter.all.requests as f64;
         let time = now.since(self.meter.since);
         if self.meter.skip > 0 || count < search::SAMPLES.max(search::FLIGHTS * requests) || time < search::LEAST {
             return;
         }
         let seconds = time.as_secs_f64();
-        let pace = Pace { cost: self.meter.cost as f64 / 256.0 / seconds, requests: count / seconds };
-        let throughput = pace.cost;
-        let chance = search::CHANCE / count.sqrt();
+        let throughput = self.meter.all.pace(seconds).cost;
         match self.trial.take() {
             None => {
                 let changed = self.corrections.has(Correction::Changed)
                     && full
-                    && (throughput / self.usual - 1.0).abs() > search::CHANGED + search::CHANGED_CHANCE * chance;
+                    && (throughput / self.usual - 1.0).abs()
+                        > search::CHANGED + search::CHANGED_CHANCE * self.meter.all.chance();
                 if now >= self.try_at && (self.less_next || !full) {
                     self.compare_with_less(now, round);
                 } else if full && (now >= self.try_at || changed) {
@@ -191,7 +222,8 @@ impl Knee {
                 self.compare_with_less(now, round);
             }
             Some(mut trial) => {
-                let standing = trial.note(pace, chance, self.corrections);
+                let counted = if trial.others { &self.meter.others } else { &self.meter.all };
+                let standing = trial.note(counted.pace(seconds), counted.chance(), self.corrections);
                 self.go_on(now, round, throughput, standing, trial);
             }
         }
@@ -250,7 +282,8 @@ impl Knee {
             return self.rest(now);
         }
         self.cap = (above / search::STEP).max(search::START);
-        self.trial = Some(Trial::new(self.cap, above, true));
+        let others = round.standings.surplus >= surplus::LEAST && self.corrections.has(Correction::Others);
+        self.trial = Some(Trial { less: true, others, ..Trial::new(self.cap, above) });
     }
 
     /// Begins to compare this level with the next, if floors have room for it.
@@ -264,14 +297,14 @@ impl Knee {
         let above = (self.cap + bold.max(least)).min(longest);
         // At least one request more, or nothing changes.
         if above >= self.cap + request {
-            self.trial = Some(Trial::new(self.cap, above, false));
+            self.trial = Some(Trial { others: round.has_surplus(), ..Trial::new(self.cap, above) });
         }
     }
 }
 
 impl Trial {
-    fn new(below: f64, above: f64, less: bool) -> Trial {
-        Trial { below, above, less, first: None, sum: 0.0, squares: 0.0, pairs: 0.0 }
+    fn new(below: f64, above: f64) -> Trial {
+        Trial { below, above, less: false, others: false, first: None, sum: 0.0, squares: 0.0, pairs: 0.0 }
     }
 
     /// A level was measured, `chance` being what the count alone makes. The smaller comes first in
@@ -295,10 +328,13 @@ impl Trial {
         {
             return if mean > pair::GAIN { Standing::More } else { Standing::NoMore };
         }
-        // What cannot be shown is not there: the shorter queue is certain.
+        // What cannot be shown is not there: the shorter queue is certain. So is what the others
+        // lack, where owners of floors have it: there the mean decides.
+        let doubt = if self.others { pair::SURE } else { pair::DOUBT };
         match mean - pair::GAIN {
             over if over > pair::SURE * deviation && self.pairs >= pair::LEAST => Standing::More,
-            over if over < -pair::DOUBT * deviation || self.pairs >= pair::MOST => Standing::NoMore,
+            over if over > 0.0 && self.others && self.pairs >= pair::MOST => Standing::More,
+            over if over < -doubt * deviation || self.pairs >= pair::MOST => Standing::NoMore,
             _ => Standing::Open,
         }
     }
@@ -309,12 +345,14 @@ mod tests {
     use super::super::window::Standings;
     use super::*;
 
+    const END: End = End { cost: OPERATION, best_effort: true, has_floor: false };
+
     fn pace(requests: f64, cost: f64) -> Pace {
         Pace { cost, requests }
     }
 
     fn trial(paces: impl Iterator<Item = (Pace, Pace)>) -> (Standing, u32) {
-        let mut trial = Trial::new(16.0, 32.0, false);
+        let mut trial = Trial::new(16.0, 32.0);
         for (pairs, (below, above)) in (1..).zip(paces) {
             assert!(trial.note(below, 0.0, Corrections::ALL) == Standing::Open, "the first of a pair says nothing");
             let standing = trial.note(above, 0.0, Corrections::ALL);
@@ -353,7 +391,8 @@ mod tests {
     }
 
     fn round(best_effort: f64, throughput: f64) -> Round {
-        let standings = Standings { worst: 1.2, room: 2.0, judged: 1, guessed: 1, ..Standings::default() };
+        let standings =
+            Standings { worst: 1.2, room: 2.0, judged: 1, guessed: 1, surplus: 1.0, ..Standings::default() };
         Round {
             corrections: Corrections::ALL,
             standings,
@@ -377,10 +416,10 @@ mod tests {
     fn what_is_not_needed_is_given_up() {
         let mut knee = Knee { cap: 200.0, ..Knee::new(Corrections::ALL) };
         let mut now = Time::ZERO;
-        for _ in 0..400 {
+        for _ in 0..1_000 {
             let used = knee.cap.min(100.0);
             // 20 ms of 60 000 a second, and what was in flight before.
-            (0..1200).for_each(|_| knee.ended(now, 256));
+            (0..1200).for_each(|_| knee.ended(now, END));
             now += Span::from_millis(20);
             let full = used >= knee.cap * 0.9;
             if full || knee.tries_larger() || knee.has_less(now, &round(used, 60_000.0)) {
@@ -401,7 +440,7 @@ mod tests {
         let mut now = Time::ZERO;
         for _ in 0..100 {
             let used = knee.cap.min(28.0);
-            (0..(used * 12.0) as u32).for_each(|_| knee.ended(now, 256));
+            (0..(used * 12.0) as u32).for_each(|_| knee.ended(now, END));
             now += Span::from_millis(20);
             let (full, round) = (used >= knee.cap * 0.9, round(used, used * 600.0));
             match full || knee.tries_larger() {
@@ -412,6 +451,29 @@ mod tests {
         assert!(knee.cap >= 28.0, "{knee:?}");
     }
 
+    /// A device that does 60 000 a second however many it has, of which 4 are an owner's: it has
+    /// more than its floor of 2000 up to 116 others, so these get more room than where the search
+    /// began, and no more than brings it there.
+    #[test]
+    fn what_is_above_a_floor_is_given_up() {
+        let mut knee = Knee::new(Corrections::ALL);
+        let (mut now, owners) = (Time::ZERO, End { has_floor: true, ..END });
+        for _ in 0..1_000 {
+            let size = knee.cap;
+            let owner = 60_000.0 * 4.0 / (size + 4.0);
+            (0..1200).for_each(|n| knee.ended(now, if f64::from(n) < owner * 0.02 { owners } else { END }));
+            now += Span::from_millis(20);
+            let mut round = round(size, 60_000.0);
+            round.standings.surplus = owner / 2_000.0;
+            match owner >= 2_000.0 {
+                true => knee.press(now, &round, true),
+                false => knee.give_up(now),
+            }
+        }
+        let settled = knee.trial.as_ref().map_or(knee.cap, |trial| trial.below);
+        assert!(settled > 64.0 && settled <= 116.0, "{knee:?}");
+    }
+
     /// One whose throughput is what is in flight keeps all that is used of it.
     #[test]
     fn what_is_needed_is_kept() {
@@ -419,7 +481,7 @@ mod tests {
         let mut now = Time::ZERO;
         for _ in 0..400 {
             let used = knee.cap.min(100.0);
-            (0..(used * 12.0) as u32).for_each(|_| knee.ended(now, 256));
+            (0..(used * 12.0) as u32).for_each(|_| knee.ended(now, END));
             now += Span::from_millis(20);
             knee.press(now, &round(used, used * 600.0), true);
         }

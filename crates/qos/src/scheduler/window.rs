@@ -31,7 +31,7 @@
 
 use block::Time;
 
-use super::constants::{search, size};
+use super::constants::{search, size, surplus};
 use super::corrections::{Correction, Corrections};
 use super::flow::Stream;
 use super::knee::Knee;
@@ -50,6 +50,9 @@ pub(crate) struct Standings {
     pub memory: f64,
     /// The least part of its due that a judged floor got in the last second.
     pub slow: f64,
+    /// The least part of itself that a floor got in a second and of late; infinite if none is in
+    /// use, 0 if that is unknown.
+    pub surplus: f64,
     /// Floors judged in this round, and floors that want something but cannot be judged yet.
     pub judged: u32,
     pub pending: u32,
@@ -63,7 +66,17 @@ impl Default for Standings {
     /// Nobody was looked at.
     fn default() -> Standings {
         let none = f64::INFINITY;
-        Standings { worst: none, room: none, memory: 0.0, slow: none, judged: 0, pending: 0, guessed: 0, paced: false }
+        Standings {
+            worst: none,
+            room: none,
+            memory: 0.0,
+            slow: none,
+            surplus: none,
+            judged: 0,
+            pending: 0,
+            guessed: 0,
+            paced: false,
+        }
     }
 }
 
@@ -95,6 +108,11 @@ impl Round {
     /// Whether nothing needs to be searched.
     pub fn has_ample_room(&self) -> bool {
         self.standings.has_ample_room() && self.corrections.has(Correction::Ample)
+    }
+
+    /// Whether every owner of a floor has more than that.
+    pub fn has_surplus(&self) -> bool {
+        self.standings.surplus >= surplus::MORE && self.corrections.has(Correction::Others)
     }
 
     /// Whether others are held back by a window of this size: nearly all of it was used, or there
@@ -200,7 +218,8 @@ impl Window {
         if self.lets_go() {
             return;
         }
-        let full = round.flow.best_effort_max >= size::FULL * self.size;
+        let full = round.flow.best_effort_max >= size::FULL * self.size
+            || round.has_surplus() && round.is_held_back(self.size);
         let searches = self.size >= size::AT_CAP * self.knee.cap
             && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
         if round.standings.worst < size::SHORT || round.standings.paced {

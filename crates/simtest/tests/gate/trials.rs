@@ -27,6 +27,7 @@ pub const TRIALS: &[Trial] = &[
     Trial { name: "away", figure: "percent of what all do without the floor", play: away },
     Trial { name: "leisure", figure: "percent of what all do without the floor", play: leisure },
     Trial { name: "leisure, queue", figure: "the owner's median, times a second", play: leisure_median },
+    Trial { name: "more than its floor", figure: "what the others do a second", play: more_than_its_floor },
     Trial { name: "large", figure: "the floor's worst second, percent", play: large },
     Trial { name: "slow", figure: "the floor's worst second, percent", play: slow },
     Trial { name: "less than its floor", figure: "the owner's worst second, percent", play: less_than_its_floor },
@@ -126,6 +127,15 @@ fn shallow_all(seed: u64, corrections: Corrections) -> f64 {
 
 fn away(seed: u64, corrections: Corrections) -> f64 {
     percent(scene(host(absence(20, 40)), closed(&[4, 128]), &[5_000], 30, seed), 0, corrections)
+}
+
+/// An owner that thinks for about as long as its requests take, and a processor that is away now
+/// and then.
+fn more_than_its_floor(seed: u64, corrections: Corrections) -> f64 {
+    let (turn, request) = (Span::from_micros(158), Span::from_nanos(10_500));
+    let device = DeviceSpec::of(Model::Host(Host { turn, request, absence: absence(5, 1), ..Host::default() }));
+    let clients = vec![thinking(0, 4, 100, 400), Client::closed(ObjectId(1), 128)];
+    run(&scene(device, clients, &[5_000], 60, seed), corrections).tracks[1].rate(second(10), second(60))
 }
 
 fn leisurely(seed: u64) -> Scene {
