@@ -282,7 +282,7 @@ impl Knee {
             return self.rest(now);
         }
         self.cap = (above / search::STEP).max(search::START);
-        let others = round.standings.surplus >= surplus::LEAST && self.corrections.has(Correction::Others);
+        let others = round.has_surplus(surplus::LEAST);
         self.trial = Some(Trial { less: true, others, ..Trial::new(self.cap, above) });
     }
 
@@ -297,7 +297,7 @@ impl Knee {
         let above = (self.cap + bold.max(least)).min(longest);
         // At least one request more, or nothing changes.
         if above >= self.cap + request {
-            self.trial = Some(Trial { others: round.has_surplus(), ..Trial::new(self.cap, above) });
+            self.trial = Some(Trial { others: round.has_surplus(surplus::MORE), ..Trial::new(self.cap, above) });
         }
     }
 }

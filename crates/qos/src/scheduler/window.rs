@@ -110,9 +110,10 @@ impl Round {
         self.standings.has_ample_room() && self.corrections.has(Correction::Ample)
     }
 
-    /// Whether every owner of a floor has more than that.
-    pub fn has_surplus(&self) -> bool {
-        self.standings.surplus >= surplus::MORE && self.corrections.has(Correction::Others)
+    /// Whether floors are in use and every owner of one has at least so many times that.
+    pub fn has_surplus(&self, least: f64) -> bool {
+        let surplus = self.standings.surplus;
+        surplus >= least && surplus.is_finite() && self.corrections.has(Correction::Others)
     }
 
     /// Whether others are held back by a window of this size: nearly all of it was used, or there
@@ -219,7 +220,7 @@ impl Window {
             return;
         }
         let full = round.flow.best_effort_max >= size::FULL * self.size
-            || round.has_surplus() && round.is_held_back(self.size);
+            || round.has_surplus(surplus::MORE) && round.is_held_back(self.size);
         let searches = self.size >= size::AT_CAP * self.knee.cap
             && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
         if round.standings.worst < size::SHORT || round.standings.paced {
