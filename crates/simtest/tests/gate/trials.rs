@@ -53,13 +53,24 @@ fn scene(device: DeviceSpec, clients: Vec<Client>, floors: &[u64], seconds: u64,
     Scene { device, clients, edits: tree.edits(), until: second(seconds), seed }
 }
 
-fn absence(every_ms: u64, length_ms: u64) -> Option<Absence> {
+/// The processor is there for so many milliseconds on average, and away for so many.
+pub fn absence(every_ms: u64, length_ms: u64) -> Option<Absence> {
     Some(Absence { every: Span::from_millis(every_ms), length: Span::from_millis(length_ms) })
 }
 
 /// 386 µs a turn and 6.6 µs a request.
-fn host(absence: Option<Absence>) -> DeviceSpec {
-    let (turn, request) = (Span::from_micros(386), Span::from_nanos(6_600));
+pub fn host(absence: Option<Absence>) -> DeviceSpec {
+    turns(386, 6_600, absence)
+}
+
+/// The host of a bench of floors: 82 000 a second at depth 132.
+pub fn bench_host(absence: Option<Absence>) -> DeviceSpec {
+    turns(158, 10_500, absence)
+}
+
+/// So long a turn, and a request in it.
+fn turns(turn_us: u64, request_ns: u64, absence: Option<Absence>) -> DeviceSpec {
+    let (turn, request) = (Span::from_micros(turn_us), Span::from_nanos(request_ns));
     DeviceSpec::of(Model::Host(Host { turn, request, absence, ..Host::default() }))
 }
 
@@ -93,7 +104,8 @@ fn worst(recording: &Recording, floors: &[u64], from: usize) -> f64 {
     recording.tracks.iter().zip(floors).map(of).fold(f64::INFINITY, f64::min)
 }
 
-fn thinking(object: u32, depth: u32, least_us: u64, most_us: u64) -> Client {
+/// An owner that takes so many microseconds between an answer and its next request.
+pub fn thinking(object: u32, depth: u32, least_us: u64, most_us: u64) -> Client {
     let load = Load::Thinking { depth, least: Span::from_micros(least_us), most: Span::from_micros(most_us) };
     Client { load, ..Client::closed(ObjectId(object), depth) }
 }
@@ -132,10 +144,9 @@ fn away(seed: u64, corrections: Corrections) -> f64 {
 /// An owner that thinks for about as long as its requests take, and a processor that is away now
 /// and then.
 fn more_than_its_floor(seed: u64, corrections: Corrections) -> f64 {
-    let (turn, request) = (Span::from_micros(158), Span::from_nanos(10_500));
-    let device = DeviceSpec::of(Model::Host(Host { turn, request, absence: absence(5, 1), ..Host::default() }));
     let clients = vec![thinking(0, 4, 100, 400), Client::closed(ObjectId(1), 128)];
-    run(&scene(device, clients, &[5_000], 60, seed), corrections).tracks[1].rate(second(10), second(60))
+    run(&scene(bench_host(absence(5, 1)), clients, &[5_000], 60, seed), corrections).tracks[1]
+        .rate(second(10), second(60))
 }
 
 fn leisurely(seed: u64) -> Scene {
