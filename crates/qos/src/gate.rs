@@ -8,6 +8,8 @@
 //!   poll   ──► inner.poll, completions counted ──► scheduler: who goes now? ──► inner.submit, a bounded number of steps
 //! ```
 
+use std::cell::Cell;
+
 use block::{Completion, Fault, ObjectId, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
 
 use crate::account::{GateStatus, GroupAccount, ObjectAccount};
@@ -32,12 +34,14 @@ const REFUSED: Ticket = Ticket(u64::MAX);
 pub struct Gate<T: Target> {
     inner: T,
     scheduler: Scheduler,
+    /// When the scheduler has something to do, until anything changes that.
+    due: Cell<Option<Wakeup>>,
 }
 
 impl<T: Target> Gate<T> {
     /// A gate without objects, so without anyone to serve yet.
     pub fn new(inner: T, settings: Settings) -> Gate<T> {
-        Gate { inner, scheduler: Scheduler::new(settings) }
+        Gate { inner, scheduler: Scheduler::new(settings), due: Cell::new(None) }
     }
 
     /// Changes objects, limits or groups from now on, while requests wait and fly; applied whole or
@@ -47,7 +51,7 @@ impl<T: Target> Gate<T> {
     /// What the edit names does not exist, exists already or is still in use, or a rate is out of
     /// range.
     pub fn edit(&mut self, now: Time, edit: &Edit) -> Result<(), EditError> {
-        self.scheduler.advance(now);
+        self.advance(now);
         self.scheduler.edit(edit)
     }
 
@@ -71,20 +75,20 @@ impl<T: Target> Gate<T> {
     /// come by further calls, true says that none is. So an account of many objects need not keep
     /// requests waiting.
     pub fn account_some(&mut self, now: Time, most: usize, out: &mut Vec<ObjectAccount>) -> bool {
-        self.scheduler.advance(now);
+        self.advance(now);
         self.scheduler.account(most, out)
     }
 
     /// Appends what passed each shared group since the last call.
     pub fn groups(&mut self, now: Time, out: &mut Vec<GroupAccount>) {
-        self.scheduler.advance(now);
+        self.advance(now);
         self.scheduler.account_groups(0, usize::MAX, out);
     }
 
     /// Appends what passed `most` shared groups since each was last told of, from the number `from`
     /// on: at first 0, then what the call before returned.
     pub fn groups_some(&mut self, now: Time, from: u32, most: usize, out: &mut Vec<GroupAccount>) -> Option<u32> {
-        self.scheduler.advance(now);
+        self.advance(now);
         self.scheduler.account_groups(from, most, out)
     }
 
@@ -97,13 +101,19 @@ impl<T: Target> Gate<T> {
     /// that have none. Whoever keeps a queue of its own before the gate asks here whom to let in
     /// first.
     pub fn is_floor_due(&mut self, now: Time, object: ObjectId) -> bool {
-        self.scheduler.advance(now);
+        self.advance(now);
         self.scheduler.is_due(object)
     }
 
     /// The gate as a whole, at this moment.
     pub fn status(&self) -> GateStatus {
         self.scheduler.status()
+    }
+
+    /// The time to use, for what may change what is due.
+    fn advance(&mut self, now: Time) -> Time {
+        self.due.set(None);
+        self.scheduler.advance(now)
     }
 
     fn hand_over(&mut self, now: Time, pick: Pick) {
@@ -129,7 +139,7 @@ impl<T: Target> Target for Gate<T> {
     }
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
-        let now = self.scheduler.advance(now);
+        let now = self.advance(now);
         let job = match self.scheduler.admit(&request) {
             Admission::Unknown => {
                 self.scheduler.refuse(request, Fault::Invalid);
@@ -157,9 +167,13 @@ impl<T: Target> Target for Gate<T> {
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
         let now = self.scheduler.advance(now);
-        self.scheduler.begin_poll();
         let first = out.len();
         self.inner.poll(now, out);
+        if out.len() == first && self.due.get().is_some_and(|due| self.scheduler.sleeps_until(due)) {
+            return;
+        }
+        self.due.set(None);
+        self.scheduler.begin_poll();
         for completion in &mut out[first..] {
             self.scheduler.finish(completion);
         }
@@ -170,11 +184,13 @@ impl<T: Target> Target for Gate<T> {
     }
 
     fn next_wakeup(&self) -> Wakeup {
-        self.scheduler.next_wakeup().sooner(self.inner.next_wakeup())
+        let due = self.due.get().unwrap_or_else(|| self.scheduler.next_wakeup());
+        self.due.set(Some(due));
+        due.sooner(self.inner.next_wakeup())
     }
 
     fn cancel(&mut self, now: Time, ticket: Ticket) {
-        let now = self.scheduler.advance(now);
+        let now = self.advance(now);
         if let Some(inner) = self.scheduler.cancel(ticket) {
             self.inner.cancel(now, inner);
         }

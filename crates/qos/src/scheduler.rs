@@ -43,12 +43,13 @@ mod report;
 mod scale;
 mod trace;
 mod turn;
+mod wakeup;
 mod waste;
 mod window;
 
 use std::collections::VecDeque;
 
-use block::{Cause, Completion, ObjectId, Request, Time, Wakeup};
+use block::{Cause, Completion, ObjectId, Request, Time};
 
 use crate::account::Bin;
 use crate::heap::Heap;
@@ -411,17 +412,6 @@ impl Scheduler {
         Some(Pick { job, warrant: Warrant::Room })
     }
 
-    /// Whether another step may find a request to go without a timer.
-    fn is_ready(&self) -> bool {
-        !self.backend_full
-            && (!self.spilled.is_empty()
-                || self.next_appointment().is_some_and(|at| at <= self.now)
-                || self.is_floor_due()
-                || self.desks[self.nodes[ROOT].desk].waiting > 0
-                    && !self.floors.window_full
-                    && self.is_open(Entity::Node(ROOT)))
-    }
-
     fn is_floor_due(&self) -> bool {
         self.due_floors.peek().is_some_and(|e| e.key <= self.now.as_nanos())
     }
@@ -472,20 +462,6 @@ impl Scheduler {
     /// Completions that the backend has no part in.
     pub fn drain_ended(&mut self, out: &mut Vec<Completion>) {
         out.append(&mut self.ended);
-    }
-
-    /// When to poll again for the scheduler's own sake.
-    pub fn next_wakeup(&self) -> Wakeup {
-        if !self.ended.is_empty() || self.is_ready() {
-            return Wakeup::Now;
-        }
-        let floor = self.due_floors.peek().filter(|_| !self.backend_full).map(|e| Time::from_nanos(e.key));
-        let tick = (self.floors.set > 0 && self.queued + self.flying > 0).then_some(self.floors.next_tick);
-        // One that is due waits for room in the backend, which comes with an end.
-        let appointment = self.next_appointment().filter(|&at| at > self.now);
-        let rest = self.floors.rests_until();
-        let times = self.timers.next().into_iter().chain(appointment).chain(floor).chain(tick).chain(rest);
-        times.min().map_or(Wakeup::Idle, Wakeup::At)
     }
 
     fn next_seq(&mut self) -> u32 {
