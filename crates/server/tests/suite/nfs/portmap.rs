@@ -4,6 +4,7 @@
 use super::*;
 use crate::support::ganesha::{OWN, may_have_a_network};
 use server::Portmap;
+use std::path::Path;
 
 /// In the environment of a test where it runs once more, within the network: whether a port mapper
 /// runs.
@@ -49,6 +50,37 @@ fn qemu_writes_and_reads() {
     assert!(same.contains("identical"), "{same}");
 }
 
+/// Whether this kernel has a client for NFS; few of virtual machines for tests have.
+fn kernel_has_nfs() -> bool {
+    // Without a module, or the program, it is there already or not at all.
+    let _ = Command::new("modprobe").args(["-q", "nfs"]).status();
+    let known = std::fs::read_to_string("/proc/filesystems").unwrap();
+    let has = known.lines().any(|line| line.trim_start_matches("nodev").trim() == "nfs");
+    if !has {
+        println!("not tested: Linux's own client; this kernel has none");
+    }
+    has
+}
+
+/// A file by Linux's own client: written, and read by another mount of the volume.
+fn linux_writes_and_reads() {
+    let folder = Path::new("/run/mounted");
+    std::fs::create_dir(folder).unwrap();
+    let data: Vec<u8> = (0..1_000_003u32).map(|n| (n % 251) as u8).collect();
+    for is_first in [true, false] {
+        said("mount", &["-t", "nfs", "-o", "vers=3,nolock,proto=tcp", "127.0.0.1:/vol2", "/run/mounted"]);
+        if is_first {
+            std::fs::create_dir(folder.join("folder")).unwrap();
+            std::fs::write(folder.join("folder/file"), &data).unwrap();
+            std::fs::rename(folder.join("folder/file"), folder.join("file")).unwrap();
+        } else {
+            assert!(std::fs::read(folder.join("file")).unwrap() == data);
+            assert_eq!(std::fs::read_dir(folder.join("folder")).unwrap().count(), 0);
+        }
+        said("umount", &["/run/mounted"]);
+    }
+}
+
 /// The part that runs in the network.
 fn within_a_network(has_mapper: bool) {
     let portmap = if has_mapper { Portmap::Register } else { Portmap::Serve };
@@ -77,6 +109,9 @@ fn within_a_network(has_mapper: bool) {
     assert_eq!(said("nfs-ls", &["nfs://127.0.0.1/vol2?version=3"]), "", "it is empty");
     if qemu_has_nfs() {
         qemu_writes_and_reads();
+    }
+    if kernel_has_nfs() {
+        linux_writes_and_reads();
     }
     let known = || said("rpcinfo", &["-p", "127.0.0.1"]);
     let told = known();
