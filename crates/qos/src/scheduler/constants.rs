@@ -312,6 +312,13 @@ pub(crate) mod mean {
     pub const SAME: f64 = 0.02;
     /// How far below its floor it is held, as a factor.
     pub const MARGIN: f64 = 1.03;
+    /// A mean that cannot be had is held to so many times the least that was seen, as it varies, at
+    /// most to so many spans.
+    pub const SLACK: f64 = 1.05;
+    pub const NEARLY: f64 = 1.3;
+    /// One beyond is measured so often before it is given up: 0.2 s of a device that stalls say
+    /// nothing.
+    pub const LOOKS: u32 = 3;
 }
 
 /// Stalls of the whole device (`pulse.rs`).

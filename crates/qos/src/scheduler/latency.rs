@@ -4,8 +4,8 @@
 //! A closed loop's rate is its depth over the mean. A device that is held to a budget by slices of
 //! time answers most requests at once and the others after the slice: its median says nothing of
 //! its mean. Slices are long, so the mean is of two tenths of a second at one size of the window,
-//! and once it decides, the window waits for it before each step. A mean that cannot be had is
-//! given up alone.
+//! and once it decides, the window waits for it before each step. A mean that the device nearly has
+//! is held to what it has; one that is far from it is given up alone.
 //!
 //! Requests are counted by how long they took, as a part of that span, in steps of an eighth of an
 //! octave: what is within it is exact, and the median is good to a few percent.
@@ -46,7 +46,7 @@ pub(crate) struct Latency {
 }
 
 /// The mean response at one size of the window.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Mean {
     /// Since the last tick.
     tick: Stretch,
@@ -57,6 +57,12 @@ struct Mean {
     /// The window's size meanwhile.
     size: f64,
     place: Place,
+    /// What it is held to, in spans.
+    goal: f64,
+    /// The least that was seen since it was last held to something else.
+    least: f64,
+    /// How often it was far from that with the others held back as far as they are.
+    far: u32,
 }
 
 /// What the mean has to say.
@@ -95,7 +101,7 @@ impl Latency {
             second: Counts::NONE,
             best: 0.0,
             went: Time::ZERO,
-            mean: Mean::default(),
+            mean: Mean::new(),
         }
     }
 
@@ -117,10 +123,11 @@ impl Latency {
         self.mean.fold(time, size, self.most);
     }
 
-    /// The span over the mean, in the place of the median's where the mean decides: `None` while it
-    /// does not, and `Some(None)` until it is known at this size of the window.
+    /// What the mean is held to over what it is, in the place of the median's part where the mean
+    /// decides: `None` while it does not, and `Some(None)` until it is known at this size of the
+    /// window.
     pub fn mean_part(&self) -> Option<Option<f64>> {
-        (self.mean.place == Place::Decides).then(|| self.mean.seen.map(|mean| 1.0 / mean))
+        (self.mean.place == Place::Decides).then(|| self.mean.seen.map(|mean| self.mean.goal / mean))
     }
 
     /// The median is held: from now on the mean decides, if that is not.
@@ -130,11 +137,12 @@ impl Latency {
         }
     }
 
-    /// The mean is given up, if it is what could not be held. Tells whether it is.
+    /// Tells whether the mean is what could not be held, with the others held back as far as they
+    /// are: then it is held to what there is, looked at again, or given up.
     pub fn give_up_mean(&mut self) -> bool {
         let decided = self.mean.place == Place::Decides;
         if decided {
-            self.mean.place = Place::GivenUp;
+            self.mean.give_up();
         }
         decided
     }
@@ -175,7 +183,7 @@ impl Latency {
     /// It is tried again: what it could get before says nothing.
     pub fn try_again(&mut self) {
         self.best = 0.0;
-        self.mean.place = Place::Watched;
+        self.mean.try_again();
     }
 
     /// The least median that was seen, if any was.
@@ -208,6 +216,40 @@ impl Latency {
 }
 
 impl Mean {
+    fn new() -> Mean {
+        Mean {
+            tick: Stretch::default(),
+            now: Stretch::default(),
+            before: None,
+            seen: None,
+            size: 0.0,
+            place: Place::Watched,
+            goal: 1.0,
+            least: f64::INFINITY,
+            far: 0,
+        }
+    }
+
+    fn give_up(&mut self) {
+        let next = mean::SLACK * self.least.max(self.goal);
+        if next <= mean::NEARLY {
+            self.goal = next;
+        } else if self.far + 1 < mean::LOOKS {
+            self.far += 1;
+        } else {
+            self.place = Place::GivenUp;
+        }
+        self.least = f64::INFINITY;
+        (self.now, self.before, self.seen) = (Stretch::default(), None, None);
+    }
+
+    fn try_again(&mut self) {
+        (self.goal, self.least, self.far) = (1.0, f64::INFINITY, 0);
+        if self.place == Place::GivenUp {
+            self.place = Place::Watched;
+        }
+    }
+
     /// A tick is over.
     fn fold(&mut self, time: f64, size: f64, span: Span) {
         let tick = std::mem::take(&mut self.tick);
@@ -221,7 +263,9 @@ impl Mean {
         if enough || self.now.time >= mean::WAIT {
             if let Some(mut both) = self.before.replace(self.now) {
                 both.add(self.now);
-                self.seen = Some(both.sum as f64 / both.count.max(1) as f64 / span.as_nanos().max(1) as f64);
+                let seen = both.sum as f64 / both.count.max(1) as f64 / span.as_nanos().max(1) as f64;
+                self.seen = Some(seen);
+                self.least = self.least.min(seen);
             }
             self.now = Stretch::default();
         }
