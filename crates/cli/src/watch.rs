@@ -72,6 +72,9 @@ pub struct Seen<'a> {
 
 impl RunWatcher for Seen<'_> {
     fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool {
+        if self.watch.quiet {
+            return !self.watch.stop.is_asked();
+        }
         let recording = run.latest();
         let now = &recording.phases[phase];
         let state = &mut self.watch.live.state;
