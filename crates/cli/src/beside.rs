@@ -14,7 +14,8 @@ mod tools;
 
 use crate::memory::{self, Kept};
 use crate::play::{Options, RealOptions, answer, check_out, in_memory, now_unix_ms, say, stamp, write_page};
-use crate::{Answer, scale, terminal};
+use crate::scale::{self, Factors};
+use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Span, Time};
 use engine::{Managed, Scene, WorkloadSecond};
@@ -42,7 +43,7 @@ trait Field {
     /// What the database is called.
     fn database(&self) -> String;
     /// What limits in commands are multiplied by.
-    fn factor(&self) -> f64;
+    fn factors(&self) -> Factors;
     /// Whether its time is a virtual one.
     fn is_simulated(&self) -> bool;
     /// What a reader must know of how they ran.
@@ -111,7 +112,7 @@ fn turns(plan: &DatabasePlan) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// A point for each turn, with its lines as they will run.
-fn points(plan: &DatabasePlan, factor: f64) -> Result<Vec<Point>> {
+fn points(plan: &DatabasePlan, factors: Factors) -> Result<Vec<Point>> {
     let point = |(number, (arm, round)): (usize, (usize, usize))| {
         let arm = &plan.plan.phases[arm];
         let create = plan.create.iter().filter(|_| number == 0);
@@ -120,7 +121,7 @@ fn points(plan: &DatabasePlan, factor: f64) -> Result<Vec<Point>> {
             name: format!("{}, round {}", arm.name, round + 1),
             arm: arm.name.clone(),
             about: arm.about.clone(),
-            commands: published.iter().map(|line| scale::line(line, factor)).collect::<Result<_>>()?,
+            commands: published.iter().map(|line| scale::line(line, factors)).collect::<Result<_>>()?,
             commands_published: published,
             ..Point::default()
         })
@@ -141,7 +142,7 @@ struct Turns<'a> {
 
 fn play(plan: &DatabasePlan, options: &Options, field: &mut dyn Field) -> Result<Answer> {
     let started = now_unix_ms();
-    let points = points(plan, field.factor())?;
+    let points = points(plan, field.factors())?;
     let (tool, memory) = &options.keeping;
     let identity = memory::identity(tool, plan.plan.title.clone(), started);
     let identity =

@@ -1,5 +1,4 @@
-//! The administrators' lines of a plan, with their limits multiplied by the plan's factor, and
-//! latencies divided by it.
+//! The administrators' lines of a plan, with their limits multiplied by the plan's factors.
 
 use anyhow::{Context as _, Result};
 use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};
@@ -9,12 +8,30 @@ use ontap::value::{
 use ontap::{Command, Word};
 use workload::plan::unfold;
 
+/// What limits in lines are multiplied by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factors {
+    /// Operations and bytes a second.
+    pub rates: f64,
+    /// Latencies.
+    pub latencies: f64,
+}
+
+impl From<f64> for Factors {
+    /// A device that does half as much takes twice as long.
+    fn from(rates: f64) -> Factors {
+        Factors { rates, latencies: 1.0 / rates }
+    }
+}
+
 /// The text of a limit multiplied by a factor.
 type Times = fn(&str, f64) -> Result<String, ValueError>;
 
+const LATENCY: &str = "expected-latency";
+
 /// The limits of a fixed policy group.
 const FIXED: [(&str, Times); 4] =
-    [("max-throughput", ceiling), ("min-throughput", floor), ("burst-iops", burst), ("expected-latency", latency)];
+    [("max-throughput", ceiling), ("min-throughput", floor), ("burst-iops", burst), (LATENCY, latency)];
 
 /// The limits of an adaptive policy group: objects keep their sizes, so their rates carry the
 /// factor.
@@ -23,16 +40,17 @@ const ADAPTIVE: [(&str, Times); 5] = [
     ("peak-iops", rate),
     ("absolute-min-iops", minimum),
     ("burst-iops", burst),
-    ("expected-latency", latency),
+    (LATENCY, latency),
 ];
 
-/// The same line, which may stand for several, with every limit that it sets multiplied by
-/// `factor`, rounded, at least 1, and a latency divided by it, in whole microseconds. With factor 1
-/// the line stays as it is written.
+/// The same line, which may stand for several, with every limit that it sets multiplied by its
+/// factor, rounded, at least 1, a latency in whole microseconds. With factors of 1 the line stays
+/// as it is written.
 ///
 /// # Errors
 /// The line is no command.
-pub fn line(line: &str, factor: f64) -> Result<String> {
+pub fn line(line: &str, factors: impl Into<Factors>) -> Result<String> {
+    let factors = factors.into();
     let mut commands = Vec::new();
     for line in unfold(line) {
         commands.push(ontap::parse(&line).with_context(|| format!("command {line:?}"))?);
@@ -40,7 +58,7 @@ pub fn line(line: &str, factor: f64) -> Result<String> {
     // They differ in a number, as in names, and not in what they do.
     let command = commands.swap_remove(0);
     let limits: &[(&str, Times)] = match command {
-        _ if factor == 1.0 => return Ok(line.into()),
+        _ if factors == 1.0.into() => return Ok(line.into()),
         Command::PolicyGroup(PolicyGroupCommand::Create(_) | PolicyGroupCommand::Modify(_)) => &FIXED,
         Command::Adaptive(AdaptiveCommand::Create(_) | AdaptiveCommand::Modify(_)) => &ADAPTIVE,
         _ => return Ok(line.into()),
@@ -50,7 +68,8 @@ pub fn line(line: &str, factor: f64) -> Result<String> {
         let Some(name) = words[index - 1].parameter().map(str::to_ascii_lowercase) else { continue };
         // Parameters may be cut short as long as they stay unambiguous, and this one is: the line
         // was read.
-        if let Some((_, times)) = limits.iter().find(|(limit, _)| limit.starts_with(&name)) {
+        if let Some((limit, times)) = limits.iter().find(|(limit, _)| limit.starts_with(&name)) {
+            let factor = if *limit == LATENCY { factors.latencies } else { factors.rates };
             words[index] = Word::plain(times(&words[index].text, factor)?);
         }
     }
@@ -85,10 +104,10 @@ fn burst(given: &str, factor: f64) -> Result<String, ValueError> {
     Ok(if iops == 0 { given.into() } else { times(iops.into(), factor).to_string() })
 }
 
-/// A device that does half as much takes twice as long. None stays none.
+/// None stays none.
 fn latency(given: &str, factor: f64) -> Result<String, ValueError> {
     let ExpectedLatency(nanos) = given.parse()?;
-    let micros = (nanos as f64 / factor / 1000.0).round().max(1.0);
+    let micros = (nanos as f64 * factor / 1000.0).round().max(1.0);
     Ok(if nanos == 0 { given.into() } else { ExpectedLatency(micros as u64 * 1000).to_string() })
 }
 
@@ -126,6 +145,12 @@ mod tests {
         assert_eq!(
             line("qos policy-group create l -vserver svm01 -expected-latency 120us -is-shared false", 0.25).unwrap(),
             "qos policy-group create l -vserver svm01 -expected-latency 480us -is-shared false"
+        );
+        let factors = Factors { rates: 1.0, latencies: 1.9 };
+        assert_eq!(
+            line("qos policy-group create l -vserver svm01 -max-throughput 500IOPS -expected-latency 120us", factors)
+                .unwrap(),
+            "qos policy-group create l -vserver svm01 -max-throughput 500IOPS -expected-latency 228us"
         );
         for same in [
             "volume modify -volume vol1 -vserver svm01 -qos-policy-group policy1",

@@ -8,6 +8,9 @@
 //! Setup leaves the database stopped, all of it on the volume, in a snapshot. Each turn restores
 //! that and starts from a cold cache. Users warm up alone; the others begin a second before the
 //! window, so that all arms are measured with the same cache.
+//!
+//! Where the plan says what its database's requests take alone, a turn that does not count tells
+//! what they take here, and latencies in policies go with that.
 
 use super::disk::Disk;
 use super::mounted::{Made, Mounted};
@@ -16,6 +19,7 @@ use crate::dataset;
 use crate::interrupt::{self, Stop};
 use crate::machine;
 use crate::play::{Filling, Options, RealOptions, now_unix_ms, say, stamp};
+use crate::scale::Factors;
 use crate::stage::{self, Places, silent};
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -23,7 +27,8 @@ use block::{Bytes, Span, Time};
 use database::{Database, Dates, PointWatcher, UserPlan, Whistle, play};
 use engine::{Managed, Stage as _};
 use oltp::{Draws, Indexes, Ledger, Mode, Ranges, Rows, SchemaScale, Sizes, Think, TransactionMix};
-use std::num::NonZeroUsize;
+use stats::Histogram;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use workload::Spec;
@@ -50,7 +55,9 @@ pub struct Real {
     /// is in.
     point: Workspace,
     size: u64,
-    factor: f64,
+    factors: Factors,
+    /// What a request of the database took alone, where it was measured.
+    alone: Option<Span>,
     stop: Stop,
     // What is below goes last, in this order.
     pool: PathBuf,
@@ -101,7 +108,8 @@ impl Real {
             silent: plan.workloads.iter().map(|load| silent(&load.spec)).collect(),
             point: Workspace::make(temporary, Bytes(0), false)?,
             size: 0,
-            factor: 1.0,
+            factors: 1.0.into(),
+            alone: None,
             stop,
             stage,
             pool,
@@ -139,8 +147,21 @@ impl Real {
         let held = self.disk.hold(&self.pool, measured)?;
         let published = of.plan.published_iops.map(|published| published.0 as f64);
         let iops = held.unwrap_or(measured);
-        self.factor = options.scale.or(published.map(|published| iops / published)).unwrap_or(1.0);
-        say(options, &format!("{measured:.0} operations a second measured; {}\n", self.disk.says()));
+        self.factors = options.scale.or(published.map(|published| iops / published)).unwrap_or(1.0).into();
+        say(options, &format!("{measured:.0} operations a second measured; {}", self.disk.says()));
+        if let (Some(published), None) = (of.database.published_latency, options.scale) {
+            say(options, "a turn of the database alone, which does not count …");
+            let silent = self.silent.clone();
+            let (_, beside) = self.work(&silent, of.plan.seed)?;
+            let Some(requests) = NonZeroU64::new(beside.device.count()) else {
+                bail!("published_latency: the database asked nothing of its disk; give it less memory")
+            };
+            let alone = beside.device.sum() / requests.get();
+            self.factors.latencies = alone.as_secs_f64() / published.as_secs_f64();
+            self.alone = Some(alone);
+            say(options, &format!("its requests took {alone} each"));
+        }
+        say(options, "");
         Ok(())
     }
 
@@ -161,8 +182,43 @@ impl Real {
         Ok(())
     }
 
+    /// Lets the users work on data as setup left them, and beside them the other workloads.
+    fn work(&mut self, specs: &[Spec], seed: u64) -> Result<(Ledger, Seen)> {
+        self.restore()?;
+        let started = self.begin(None)?;
+        if let (Database::Postgres(postgres), true) = (&started.database, self.memory.0 > 0) {
+            postgres.limit_memory(self.memory.0).context("memory")?;
+        }
+        let (plan, stop) = (UserPlan { seed, ..self.users }, self.stop.clone());
+        let (whistle, database) = (Whistle::default(), &started.database);
+        let (sender, began) = channel();
+        let (ledger, seen) = std::thread::scope(|scope| {
+            let (plan, whistle, stop) = (&plan, &whistle, &stop);
+            let users = scope.spawn(move || {
+                let mut watch = Watch { stop, began: Some(sender) };
+                play(plan, whistle, &|_, whistle| database.connect(whistle), &mut watch)
+            });
+            let seen = self.beside(specs, plan.window, &began);
+            if seen.is_err() {
+                whistle.blow();
+            }
+            (users.join(), seen)
+        });
+        let ledger = ledger.map_err(|_| anyhow!("the users' thread ended early"))?;
+        let ledger = ledger.map_err(|failure| anyhow!("{}: {failure}", started.database.name()))?;
+        if self.stop.is_asked() {
+            return Err(stopped());
+        }
+        if let Disk::Delayed(disk) = &mut self.disk
+            && !disk.is_there()
+        {
+            bail!("the server's disk is gone: nbdkit ended");
+        }
+        Ok((ledger, seen?))
+    }
+
     /// Lets the others work beside the users, who say when their window begins.
-    fn beside(&mut self, specs: &[Spec], window: Span, began: &Receiver<Time>) -> Result<(Vec<Others>, String)> {
+    fn beside(&mut self, specs: &[Spec], window: Span, began: &Receiver<Time>) -> Result<Seen> {
         let from = loop {
             self.stage.run(self.now() + Span::from_millis(100))?;
             match began.try_recv() {
@@ -174,19 +230,29 @@ impl Real {
         self.stage.run(from - Span::SECOND)?;
         self.stage.reshape_all(specs)?;
         self.stage.run(from)?;
-        let (mut others, mut advice) = (Vec::new(), String::new());
+        let mut seen = Seen::default();
         let mut now = self.now();
         while now < from + window && !self.stop.is_asked() {
             let second = self.stage.run((now + Span::SECOND).min(from + window))?;
             let until = self.now();
-            others.push(Others { start: now, length: until.since(now), workloads: second.workloads });
-            (advice, now) = (second.advice, until);
+            seen.others.push(Others { start: now, length: until.since(now), workloads: second.workloads });
+            second.objects.iter().for_each(|object| seen.device.merge(&object.device));
+            (seen.advice, now) = (second.advice, until);
         }
         self.stage.reshape_all(&self.silent)?;
         // What is under way ends before anything is restored.
         self.stage.run(self.now() + Span::SECOND)?;
-        Ok((others, advice))
+        Ok(seen)
     }
+}
+
+/// What the server saw in a turn's window.
+#[derive(Default)]
+struct Seen {
+    others: Vec<Others>,
+    advice: String,
+    /// What its disk took for requests, the database's and the others'.
+    device: Histogram,
 }
 
 /// What users do in each turn; what they draw from is known when the database is there.
@@ -235,37 +301,7 @@ impl Field for Real {
     }
 
     fn turn(&mut self, specs: &[Spec], seed: u64) -> Result<Played> {
-        self.restore()?;
-        let started = self.begin(None)?;
-        if let (Database::Postgres(postgres), true) = (&started.database, self.memory.0 > 0) {
-            postgres.limit_memory(self.memory.0).context("memory")?;
-        }
-        let (plan, stop) = (UserPlan { seed, ..self.users }, self.stop.clone());
-        let (whistle, database) = (Whistle::default(), &started.database);
-        let (sender, began) = channel();
-        let (ledger, others) = std::thread::scope(|scope| {
-            let (plan, whistle, stop) = (&plan, &whistle, &stop);
-            let users = scope.spawn(move || {
-                let mut watch = Watch { stop, began: Some(sender) };
-                play(plan, whistle, &|_, whistle| database.connect(whistle), &mut watch)
-            });
-            let others = self.beside(specs, plan.window, &began);
-            if others.is_err() {
-                whistle.blow();
-            }
-            (users.join(), others)
-        });
-        let ledger = ledger.map_err(|_| anyhow!("the users' thread ended early"))?;
-        let ledger = ledger.map_err(|failure| anyhow!("{}: {failure}", started.database.name()))?;
-        if self.stop.is_asked() {
-            return Err(stopped());
-        }
-        if let Disk::Delayed(disk) = &mut self.disk
-            && !disk.is_there()
-        {
-            bail!("the server's disk is gone: nbdkit ended");
-        }
-        let (others, advice) = others?;
+        let (ledger, Seen { others, advice, .. }) = self.work(specs, seed)?;
         Ok(Played { ledger, others, advice })
     }
 
@@ -281,8 +317,8 @@ impl Field for Real {
         format!("PostgreSQL on {}", self.volume)
     }
 
-    fn factor(&self) -> f64 {
-        self.factor
+    fn factors(&self) -> Factors {
+        self.factors
     }
 
     fn is_simulated(&self) -> bool {
@@ -297,6 +333,10 @@ impl Field for Real {
                 "the database has {size}, buffers of {buffers} and {memory} of memory with its page cache; each turn begins with its data restored and a cold cache"
             ),
         ];
+        notes.extend(self.alone.map(|alone| {
+            let factor = self.factors.latencies;
+            format!("alone its requests took {alone} each, so that latencies in policies are {factor:.2} times those of the plan")
+        }));
         if cfg!(debug_assertions) {
             notes.push("this is a debug build: figures are of it".into());
         }

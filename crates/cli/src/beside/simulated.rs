@@ -10,6 +10,7 @@
 use super::{Field, Others, Played, stopped};
 use crate::interrupt::{self, Stop};
 use crate::machine;
+use crate::scale::Factors;
 use crate::stage::{self, silent};
 use anyhow::{Result, bail};
 use block::{ObjectId, Span, Time};
@@ -120,8 +121,8 @@ impl Field for Simulated {
         "order entry in virtual time".into()
     }
 
-    fn factor(&self) -> f64 {
-        self.factor
+    fn factors(&self) -> Factors {
+        self.factor.into()
     }
 
     fn is_simulated(&self) -> bool {

@@ -208,6 +208,9 @@ fn a_real_database_has_its_turns_and_leaves_nothing() {
         assert!(tpm > 0.0, "{line}");
     }
     assert!(said.contains("each turn begins with its data restored"), "{said}");
+    // What its requests took alone is what the plan's latency is measured by.
+    let took = said.split("its requests took ").nth(1).and_then(|rest| rest.split(" each").next());
+    assert!(took.is_some_and(|took| took.ends_with("s")) && said.contains("latencies in policies are"), "{said}");
     assert_eq!(left(id), Vec::<String>::new());
     assert!(!scratch.join("pool").exists());
     assert_eq!(phases(&recording(scratch.path())), ["alone, round 1", "bully, round 1"]);

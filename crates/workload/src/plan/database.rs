@@ -58,6 +58,9 @@ pub struct PlannedDatabase {
     pub window: Span,
     /// What makes the server's disk the bottleneck, on real storage.
     pub bottleneck: Bottleneck,
+    /// What its requests take alone where the plan's latencies hold. For real these are multiplied
+    /// by what its requests take there over this.
+    pub published_latency: Option<Span>,
     /// In a simulation: how large the database is.
     pub size: Bytes,
     /// In a simulation: how long a transaction keeps a processor.
@@ -193,6 +196,7 @@ fn database(root: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> Planne
         warm_up: Span::from_secs(3),
         window: Span::from_secs(12),
         bottleneck: Bottleneck::Cgroup,
+        published_latency: None,
         size: Bytes::gib(1),
         host_time: Span::from_millis(1),
         processors: 2,
@@ -208,6 +212,7 @@ fn database(root: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> Planne
         "warm_up_seconds",
         "seconds",
         "bottleneck",
+        "published_latency",
         "size",
         "host_time",
         "processors",
@@ -232,6 +237,10 @@ fn database(root: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> Planne
     sizes(&table, &mut planned);
     let words = [("cgroup", Bottleneck::Cgroup), ("delay", Bottleneck::Delay), ("none", Bottleneck::None)];
     planned.bottleneck = table.choice("bottleneck", &words).unwrap_or_default();
+    planned.published_latency = table.duration("published_latency");
+    if planned.published_latency == Some(Span::ZERO) {
+        table.wrong("published_latency", "more than 0", "say what a request of the database takes alone");
+    }
     planned.host_time = table.duration("host_time").unwrap_or(planned.host_time);
     planned
 }
@@ -346,6 +355,7 @@ mod tests {
             ("part = 0.7\n", "", "part: missing in [[criterion]]"),
             ("users = 4", "users = 0", "users: must be from 1 to 1024, got 0"),
             ("users = 4", "buffers = \"1GiB\"\nmemory = \"64MiB\"", "memory: must be at least buffers"),
+            ("users = 4", "published_latency = \"0us\"", "published_latency: must be more than 0"),
             ("name = \"beside\"", "name = \"beside\"\nseconds = 4", "seconds: must be absent in an arm"),
             ("name = \"beside\"", "name = \"alone\"", "must be different for each [[arm]]"),
             ("[[arm]]\nname = \"alone\"", "[[phase]]\nname = \"alone\"", "phase: no such key in the plan"),
