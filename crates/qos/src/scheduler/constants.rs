@@ -315,10 +315,10 @@ pub(crate) mod mean {
     /// A mean that cannot be had is held to so many times the least that was seen, as it varies, at
     /// most to so many spans.
     pub const SLACK: f64 = 1.05;
-    pub const NEARLY: f64 = 1.3;
-    /// One beyond is measured so often before it is given up: 0.2 s of a device that stalls say
-    /// nothing.
-    pub const LOOKS: u32 = 3;
+    pub const NEARLY: f64 = 1.5;
+    /// One beyond is measured so often in a row before it is given up: 0.2 s of a device that stalls
+    /// say nothing.
+    pub const LOOKS: u32 = 5;
 }
 
 /// Stalls of the whole device (`pulse.rs`).

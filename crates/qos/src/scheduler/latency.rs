@@ -266,6 +266,9 @@ impl Mean {
                 let seen = both.sum as f64 / both.count.max(1) as f64 / span.as_nanos().max(1) as f64;
                 self.seen = Some(seen);
                 self.least = self.least.min(seen);
+                if seen <= self.goal {
+                    self.far = 0;
+                }
             }
             self.now = Stretch::default();
         }

@@ -329,9 +329,12 @@ impl Window {
     }
 
     fn cut(&mut self, now: Time, round: &Round) -> Verdict {
-        let least = if round.standings.paced { size::LEAST_PACED } else { size::LEAST };
+        let paced = round.standings.paced;
+        let least = if paced { size::LEAST_PACED } else { size::LEAST };
         let used = self.size.min(round.flow.best_effort_max.max(size::LEAST));
-        if used <= least || round.flow.best_effort < size::NOTHING * round.flow.in_flight {
+        // The few that go by pace take more than their time in flight: a part of a slice.
+        let nothing = round.flow.best_effort < size::NOTHING * round.flow.in_flight && !paced;
+        if used <= least || nothing {
             return self.stay_at_bottom(round, used);
         }
         let excess = round.flow.in_flight * (1.0 - round.standings.worst / size::AIM);
@@ -365,6 +368,10 @@ impl Window {
     }
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
+        if round.standings.paced {
+            // No mean is shorter with more in flight.
+            return self.give_up();
+        }
         if round.flow.best_effort_max < 1.0 && round.flow.in_flight < size::FEW {
             // Nobody else to climb with, and so few requests that the device is hardly full of
             // them.
