@@ -74,6 +74,11 @@ impl Attempts {
         self.state = Attempt::Failed { again_at: now + wait, short_since: None };
     }
 
+    /// One that is short is held to a little less, and soon to all of it again.
+    pub fn ease(&mut self, now: Time) {
+        self.state = Attempt::Failed { again_at: now + attempt::RETRY, short_since: None };
+    }
+
     /// Tries again those that were given up.
     pub fn begin(&mut self) {
         self.number += 1;

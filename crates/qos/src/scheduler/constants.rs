@@ -316,8 +316,8 @@ pub(crate) mod mean {
     /// most to so many spans.
     pub const SLACK: f64 = 1.05;
     pub const NEARLY: f64 = 1.5;
-    /// One beyond is measured so often in a row before it is given up: 0.2 s of a device that stalls
-    /// say nothing.
+    /// One beyond is measured so often in a row before it is given up: 0.2 s of a device that
+    /// stalls say nothing.
     pub const LOOKS: u32 = 5;
 }
 

@@ -16,7 +16,7 @@ use super::constants::{attempt, mean, median, promise, size};
 use super::corrections::{Correction, Corrections};
 use super::end::Served;
 use super::gauge::{Gauge, Sums};
-use super::latency::Latency;
+use super::latency::{Latency, MeanEnd};
 use crate::account::Tally;
 use crate::clock::Clock;
 use crate::edit;
@@ -407,11 +407,11 @@ impl Guarantee {
         }
     }
 
-    /// Its mean alone is not held any more, if that is what decides. Tells whether it is.
-    pub fn give_up_mean(&mut self, attempt: u32) -> bool {
-        let gives_up = self.latency.as_mut().is_some_and(|latency| latency.give_up_mean());
-        self.attempt = if gives_up { attempt } else { self.attempt };
-        gives_up
+    /// Its mean is held to less, or not any more, if that is what decides.
+    pub fn give_up_mean(&mut self, attempt: u32) -> Option<MeanEnd> {
+        let end = self.latency.as_mut()?.give_up_mean()?;
+        self.attempt = attempt;
+        Some(end)
     }
 
     /// Whether others are to be held to less than one request at a time for it.

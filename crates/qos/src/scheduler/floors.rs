@@ -272,6 +272,7 @@ impl Floors {
         }
         match verdict {
             Verdict::Nothing => self.recover(now, round),
+            Verdict::MeanShort => {}
             Verdict::Retry => self.attempts.begin(),
             Verdict::Remeasure => {
                 // A request that came to the old queue has gone after its time.

@@ -4,6 +4,7 @@
 use super::Scheduler;
 use super::constants::{attempt, promise, round, size};
 use super::floor::{Guarantee, Spot, Standing};
+use super::latency::MeanEnd;
 use super::phase::Phase;
 
 /// The part of a floor that its owner got in a second and of late, the less of the two; 0 where
@@ -48,7 +49,13 @@ impl Scheduler {
         if guarantee.is_asleep(memory) {
             return false;
         }
-        if self.floors.window.phase() == Phase::GivingUp && guarantee.give_up_mean(self.floors.attempts.number) {
+        if self.floors.window.phase() == Phase::GivingUp
+            && let Some(end) = guarantee.give_up_mean(self.floors.attempts.number)
+        {
+            match end {
+                MeanEnd::Eased => self.floors.attempts.ease(now),
+                MeanEnd::GivenUp => self.floors.attempts.fail(now, self.settings.corrections),
+            }
             self.floors.sums.standings.pending += 1;
             return true;
         }

@@ -77,6 +77,14 @@ enum Place {
     GivenUp,
 }
 
+/// What became of a mean that was short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MeanEnd {
+    /// It is held to less, or looked at again.
+    Eased,
+    GivenUp,
+}
+
 /// Answers within some time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
@@ -137,14 +145,10 @@ impl Latency {
         }
     }
 
-    /// Tells whether the mean is what could not be held, with the others held back as far as they
-    /// are: then it is held to what there is, looked at again, or given up.
-    pub fn give_up_mean(&mut self) -> bool {
-        let decided = self.mean.place == Place::Decides;
-        if decided {
-            self.mean.give_up();
-        }
-        decided
+    /// The others are held back as far as they are, and something is short: if it is the mean, that
+    /// is held to what there is, looked at again, or given up.
+    pub fn give_up_mean(&mut self) -> Option<MeanEnd> {
+        (self.mean.place == Place::Decides).then(|| self.mean.give_up())
     }
 
     /// What was before does not count: the window changed much.
@@ -230,7 +234,7 @@ impl Mean {
         }
     }
 
-    fn give_up(&mut self) {
+    fn give_up(&mut self) -> MeanEnd {
         let next = mean::SLACK * self.least.max(self.goal);
         if next <= mean::NEARLY {
             self.goal = next;
@@ -241,6 +245,7 @@ impl Mean {
         }
         self.least = f64::INFINITY;
         (self.now, self.before, self.seen) = (Stretch::default(), None, None);
+        if self.place == Place::GivenUp { MeanEnd::GivenUp } else { MeanEnd::Eased }
     }
 
     fn try_again(&mut self) {

@@ -135,6 +135,8 @@ pub(crate) enum Verdict {
     Overcommitted,
     /// Those who are short ask for too few at a time.
     TooShallow,
+    /// A mean is short with the others held back furthest: it is held to less, or given up.
+    MeanShort,
     /// After a time in which nobody was held back: floors are tried again.
     Retry,
 }
@@ -370,7 +372,8 @@ impl Window {
     fn start_climb(&mut self, round: &Round) -> Verdict {
         if round.standings.paced {
             // No mean is shorter with more in flight.
-            return self.give_up();
+            self.enter(Phase::GivingUp);
+            return Verdict::MeanShort;
         }
         if round.flow.best_effort_max < 1.0 && round.flow.in_flight < size::FEW {
             // Nobody else to climb with, and so few requests that the device is hardly full of

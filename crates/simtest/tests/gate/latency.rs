@@ -151,8 +151,8 @@ fn the_mean_is_held_where_a_slice_is_soon_spent() {
     }
 }
 
-/// Users who alone wait 0.15, 0.2 and 0.3 ms in the mean, and are promised 5 to 9 hundredths less: it
-/// is held to what there is. Given up, it leaves them 60 hundredths.
+/// Users who alone wait 0.15, 0.2 and 0.3 ms in the mean, and are promised 5 to 9 hundredths less:
+/// it is held to what there is. Given up, it leaves them 60 hundredths.
 #[test]
 fn a_mean_that_is_nearly_had_is_held_to_what_there_is() {
     for ((depth, most), seed) in
