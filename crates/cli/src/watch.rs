@@ -38,7 +38,7 @@ impl Watch {
     fn show(&mut self) {
         if self.live.is_shown() {
             self.live.draw();
-        } else if !self.quiet {
+        } else {
             if self.announced != self.live.state.phase {
                 self.announced = self.live.state.phase;
                 self.announce();

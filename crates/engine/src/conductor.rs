@@ -58,6 +58,15 @@ pub struct Second {
     pub advice: String,
 }
 
+impl Second {
+    /// How long the device took for requests of all objects.
+    pub fn device(&self) -> Histogram {
+        let mut device = Histogram::new();
+        self.objects.iter().for_each(|object| device.merge(&object.device));
+        device
+    }
+}
+
 /// How often connections began to wait for a limit of the server's link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkWaits {

@@ -28,7 +28,7 @@ use database::{Database, Dates, PointWatcher, UserPlan, Whistle, play};
 use engine::{Managed, Stage as _};
 use oltp::{Draws, Indexes, Ledger, Mode, Ranges, Rows, SchemaScale, Sizes, Think, TransactionMix};
 use stats::Histogram;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use workload::Spec;
@@ -153,10 +153,10 @@ impl Real {
             say(options, "a turn of the database alone, which does not count …");
             let silent = self.silent.clone();
             let (_, beside) = self.work(&silent, of.plan.seed)?;
-            let Some(requests) = NonZeroU64::new(beside.device.count()) else {
-                bail!("published_latency: the database asked nothing of its disk; give it less memory")
-            };
-            let alone = beside.device.sum() / requests.get();
+            let alone = beside.device.mean();
+            if alone == Span::ZERO {
+                bail!("published_latency: the database asked nothing of its disk; give it less memory");
+            }
             self.factors.latencies = alone.as_secs_f64() / published.as_secs_f64();
             self.alone = Some(alone);
             say(options, &format!("its requests took {alone} each"));
@@ -235,8 +235,8 @@ impl Real {
         while now < from + window && !self.stop.is_asked() {
             let second = self.stage.run((now + Span::SECOND).min(from + window))?;
             let until = self.now();
+            seen.device.merge(&second.device());
             seen.others.push(Others { start: now, length: until.since(now), workloads: second.workloads });
-            second.objects.iter().for_each(|object| seen.device.merge(&object.device));
             (seen.advice, now) = (second.advice, until);
         }
         self.stage.reshape_all(&self.silent)?;

@@ -10,7 +10,7 @@ use engine::{
     Lane, Late, LinkWaits, Managed, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker,
     WorkloadSecond,
 };
-use stats::{Histogram, Tape};
+use stats::Tape;
 use std::collections::HashSet;
 use std::path::Path;
 use storage::{Address, Connection, LossCounts, NfsFile};
@@ -113,11 +113,9 @@ impl Real {
         let operations: u64 = second.workloads.iter().map(|workload| workload.tape.ops()).sum();
         let elsewhere = second.workloads.iter().zip(&plan.workloads);
         let elsewhere = elsewhere.filter(|(_, load)| !plan.volumes[load.volumes[0]].is_served());
-        let mut device = Histogram::new();
-        second.objects.iter().for_each(|object| device.merge(&object.device));
+        let mut device = second.device();
         elsewhere.for_each(|(seen, _)| device.merge(&seen.tape.merged(|track| &track.service)));
-        let (sum, count) = (device.sum(), device.count());
-        Ok((operations as f64 / took.as_secs_f64(), sum / count.max(1)))
+        Ok((operations as f64 / took.as_secs_f64(), device.mean()))
     }
 }
 

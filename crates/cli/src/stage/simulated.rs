@@ -162,9 +162,5 @@ pub fn idle_service(plan: &Plan) -> Result<Span> {
     quiet.workloads[first].spec = alone.clone();
     let mut stage = Simulated::start(&quiet)?;
     stage.reshape(first, &alone)?;
-    let second = stage.run(Time::ZERO + Span::SECOND)?;
-    let device = second.objects.iter().filter(|object| object.device.count() > 0);
-    let (sum, count) =
-        device.fold((Span::ZERO, 0), |(sum, count), seen| (sum + seen.device.sum(), count + seen.device.count()));
-    Ok(sum / count.max(1))
+    Ok(stage.run(Time::ZERO + Span::SECOND)?.device().mean())
 }

@@ -342,7 +342,7 @@ impl Window {
         let excess = round.flow.in_flight * (1.0 - round.standings.worst / size::AIM);
         let left = (used - excess).clamp(used * size::CUT_MOST, used * size::CUT_LEAST);
         self.set(left.max(least));
-        if round.standings.slow < size::SLOW && !round.standings.paced && round.corrections.has(Correction::Lower) {
+        if round.standings.slow < size::SLOW && !paced && round.corrections.has(Correction::Lower) {
             // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where
             // it is, the second tells better than the moment.
             let edge = used - round.flow.in_flight * (1.0 - round.standings.slow / size::AIM);
