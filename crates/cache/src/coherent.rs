@@ -18,6 +18,7 @@ use crate::lists::Slot;
 use crate::partition::{Eviction, Part, Statistics};
 use crate::partitions::{Cache, Evicted, Inserted, PartitionId, PartitionRefusal};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// Pages are told apart by a hash when it is asked whether they changed: two that fall together
 /// cost a fill now and then.
@@ -117,7 +118,12 @@ impl Coherent {
         self.cache.peek(key)
     }
 
-    /// Counts what [`Coherent::find`] has found for a read.
+    /// Where pages are, one after the other; nothing is counted.
+    pub fn find_run(&self, object: u64, pages: Range<u64>) -> impl Iterator<Item = Option<Slot>> {
+        self.cache.peek_run(object, pages)
+    }
+
+    /// Counts what [`Coherent::find`] or [`Coherent::find_run`] has found for a read.
     pub fn ask(&mut self, partition: PartitionId, found: Option<Slot>, part: Part) {
         self.cache.ask(partition, found, part);
     }

@@ -4,6 +4,7 @@ use crate::index::{Index, Key};
 use crate::lists::{Links, Slot};
 use crate::partition::{About, Eviction, Fresh, Part, Partition, Statistics};
 use std::fmt;
+use std::ops::Range;
 
 /// Partitions at most: a slot keeps the number of its own in a byte, and nobody assigns volumes to
 /// more by hand.
@@ -121,6 +122,22 @@ impl Cache {
         self.index.find(&self.keys, key)
     }
 
+    /// Where pages of an object are, one after the other, as [`Cache::peek`] finds each. What came in
+    /// together lies side by side as a rule: so each is looked for behind the one before it first.
+    pub fn peek_run(&self, object: u64, pages: Range<u64>) -> impl Iterator<Item = Option<Slot>> {
+        let mut before: Option<Slot> = None;
+        pages.map(move |page| {
+            let (key, next) = (Key { object, page }, before.map(|slot| slot.0 + 1));
+            let next = next.filter(|next| self.keys.get(*next as usize) == Some(&key) && self.is_used(*next));
+            before = next.map(Slot).or_else(|| self.peek(key));
+            before
+        })
+    }
+
+    fn is_used(&self, slot: u32) -> bool {
+        self.abouts[slot as usize].partition != FREE
+    }
+
     /// A place for a page in `partition`; where it is already there, that. `None` where the
     /// partition has no slots, or has to wait for slots of one that became smaller.
     pub fn insert(&mut self, partition: PartitionId, key: Key) -> Option<Inserted> {
@@ -168,7 +185,7 @@ impl Cache {
             }
             let slot = self.swept;
             self.swept += 1;
-            if self.abouts[slot as usize].partition != FREE && is_dead(self.keys[slot as usize].object) {
+            if self.is_used(slot) && is_dead(self.keys[slot as usize].object) {
                 self.take_out(slot);
                 freed.push(Slot(slot));
             }
@@ -354,5 +371,30 @@ mod tests {
             let gone = cache.insert(P, Key { object: 1, page: 2 }).unwrap().evicted.unwrap();
             assert!(gone.was_asked, "{parts:?}");
         }
+    }
+
+    /// Pages come, go and are evicted at random: a run is found as its pages are one by one.
+    #[test]
+    fn a_run_is_found_as_its_pages_are() {
+        let (mut cache, mut chance) = (Cache::new(40, Eviction::S3Fifo), 1u64);
+        let mut below = |n: u64| {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (chance >> 33) % n
+        };
+        let mut found = 0;
+        for _ in 0..3000 {
+            let (object, first, len) = (below(2), below(60), 1 + below(8));
+            let key = |page| Key { object, page };
+            match below(4) {
+                0 => (first..first + len).for_each(|page| _ = cache.insert(P, key(page))),
+                1 => _ = cache.remove(key(first)),
+                _ => {
+                    let one_by_one: Vec<_> = (first..first + len).map(|page| cache.peek(key(page))).collect();
+                    found += one_by_one.iter().flatten().count();
+                    assert_eq!(cache.peek_run(object, first..first + len).collect::<Vec<_>>(), one_by_one);
+                }
+            }
+        }
+        assert!(found > 500, "{found}");
     }
 }

@@ -164,7 +164,7 @@ impl MappedVolumes {
             return Err(Box::new(pool));
         }
         // Without the memory it is served all the same, from the disk.
-        let cached = settings.cache.as_ref().and_then(|cache| Cached::new(cache).ok());
+        let cached = settings.cache.as_ref().and_then(|cache| Cached::new(io, cache).ok());
         let MappedPool { core, files, align, bases, locks, members, give_back, doubt, .. } = pool;
         Ok(MappedVolumes {
             settings,

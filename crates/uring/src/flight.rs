@@ -213,7 +213,7 @@ fn how(side: std::net::Shutdown) -> i32 {
 /// Addresses for one `sendmsg`, boxed so that the kernel can rely on where they are.
 pub(crate) struct Gather {
     parts: Vec<libc::iovec>,
-    /// Some of the bytes are in a file.
+    /// Some of the bytes are in a file, and may become others.
     stands: bool,
     header: libc::msghdr,
 }
@@ -233,15 +233,13 @@ impl Gather {
                 Part::Header { start, len } => {
                     let range = *start as usize..*start as usize + *len as usize;
                     let bytes = message.headers.get(range).ok_or(Failure::Os(Errno(libc::EFAULT)))?;
-                    self.add(bytes[skip as usize..].as_ptr().cast_mut(), len - skip);
+                    self.parts.push(iovec(bytes[skip as usize..].as_ptr().cast_mut(), len - skip));
                 }
                 Part::Data(buf) => {
-                    self.stands |= slab.view(buf).is_some();
-                    while skip < buf.len() && self.parts.len() < PARTS_LIMIT {
-                        let memory = slab.memory(buf, skip);
-                        self.add(memory.start.as_ptr(), memory.len);
-                        skip += memory.len;
-                    }
+                    self.stands |= slab.pieces(buf, skip, |memory| {
+                        self.parts.push(iovec(memory.start.as_ptr(), memory.len));
+                        self.parts.len() < PARTS_LIMIT
+                    });
                 }
             }
             skip = 0;
@@ -252,10 +250,6 @@ impl Gather {
         self.header.msg_iov = self.parts.as_mut_ptr();
         self.header.msg_iovlen = self.parts.len() as _;
         Ok(())
-    }
-
-    fn add(&mut self, start: *mut u8, len: u32) {
-        self.parts.push(libc::iovec { iov_base: start.cast(), iov_len: len as usize });
     }
 
     /// The bytes, if they are in one piece: a plain send costs less.
@@ -273,6 +267,10 @@ impl Gather {
     fn header(&mut self) -> NonNull<libc::msghdr> {
         NonNull::from(&mut self.header)
     }
+}
+
+fn iovec(start: *mut u8, len: u32) -> libc::iovec {
+    libc::iovec { iov_base: start.cast(), iov_len: len as usize }
 }
 
 /// Spare [`Gather`]s, so that sending allocates nothing once it runs.

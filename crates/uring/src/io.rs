@@ -13,6 +13,7 @@ use crate::job::{Done, Job};
 use crate::operation::{Key, Outcome, Wait};
 use crate::port::{Port, PortId, Queue};
 use crate::slab::{Slab, ViewId};
+use crate::pages::Pages;
 use crate::view::Mappings;
 use crate::{Backend, Clock, Failure, IoError, IoSettings, Waker};
 
@@ -159,7 +160,28 @@ impl Io {
         self.0.core.borrow_mut().stand(file, at, window, whole, &self.0.slab)
     }
 
-    /// What a buffer stands for, if it stands for a part of a file: see [`crate::Job::View`].
+    /// Has a buffer stand for the bytes from `first` of the first page on, over pages in this
+    /// order: it can be sent or given back, and not looked at before [`Io::fetch_buf`]. What it
+    /// shows stays as it is, whatever becomes of the pages. False for no bytes, and when the pages
+    /// have no spare frames for more that are shown.
+    ///
+    /// # Panics
+    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used, or the
+    /// pages have fewer bytes.
+    pub fn show(&self, pages: &Pages, numbers: &[u32], first: u32, buf: &Buf) -> bool {
+        if buf.is_empty() {
+            return false;
+        }
+        let views = self.0.core.borrow_mut().mappings.of_pages(pages, numbers, first, buf);
+        views.map(|views| self.0.slab.stand_for(buf, views)).is_some()
+    }
+
+    /// Memory for buffers, used or not.
+    pub fn memory(&self) -> Bytes {
+        self.0.slab.size()
+    }
+
+    /// What a buffer stands for, if it stands for bytes that are elsewhere: see [`crate::Job::View`].
     pub fn view(&self, buf: &Buf) -> Option<ViewId> {
         self.0.slab.view(buf)
     }

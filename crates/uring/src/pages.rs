@@ -1,28 +1,84 @@
 //! Memory for a cache: pages of one size, by number. Ordinary memory, not pinned: a page takes some
 //! when it is first written, and none once it was given back.
+//!
+//! A buffer can stand for pages ([`crate::Io::show`]), which are sent from where they are. A page
+//! that is changed meanwhile goes on in another frame, and the old one is given back with the last
+//! buffer that shows it: what was shown stays as it was.
+//!
+//! ```text
+//!   page   0    1    2           a frame each
+//!          │    │    └────────┐
+//!   frame  0    1    2        3    4    ◄─ spare: for pages that are changed while frame 2 is shown
+//!                    ▲
+//!                  buffer
+//! ```
 
 use crate::IoError;
+use crate::operation::Memory;
 use crate::region::Region;
 use block::Bytes;
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::rc::Rc;
 
 /// Pages of one size. Who looks at one borrows all, so nobody writes what another reads.
 pub struct Pages {
+    frames: Rc<Frames>,
+    /// By page: its frame.
+    places: Vec<u32>,
+}
+
+/// The memory behind pages.
+struct Frames {
     region: Region,
-    page: usize,
+    size: usize,
+    /// By frame.
+    uses: Vec<Cell<Use>>,
+    /// Frames that are no page's and shown by nobody: no memory.
+    spare: RefCell<Vec<u32>>,
+    /// Frames shown, each as often as it is; no more than there were spare ones at first, so that
+    /// every page that is shown can be changed.
+    shown: Cell<u32>,
+    shown_max: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Use {
+    /// Views that show it.
+    views: u16,
+    /// It is no page's any more.
+    is_left: bool,
+}
+
+/// Frames, one after the other, that a view shows: they stay as they are until it is dropped.
+pub(crate) struct Shown {
+    frames: Rc<Frames>,
+    first: u32,
+    count: u32,
 }
 
 impl Pages {
-    /// Reserves addresses for so many pages; memory is taken as they are written.
+    /// Reserves addresses for so many pages, and for `spare` more while buffers show some of them
+    /// that have changed; memory is taken as they are written.
     ///
     /// # Errors
     /// The system does not give so many addresses.
     ///
     /// # Panics
-    /// When a page is not a multiple of 4 KiB.
-    pub fn map(pages: u32, page: Bytes) -> Result<Pages, IoError> {
+    /// When a page is not a multiple of 4 KiB, or there are 4 G of them.
+    pub fn map(pages: u32, page: Bytes, spare: u32) -> Result<Pages, IoError> {
         assert!(page.0 > 0 && page.0.is_multiple_of(4096), "pages are of whole frames");
-        let page = page.0 as usize;
-        Ok(Pages { region: Region::map(pages as usize * page)?, page })
+        let all = pages.checked_add(spare).expect("fewer than 4 G pages");
+        let size = page.0 as usize;
+        let frames = Frames {
+            region: Region::map(all as usize * size)?,
+            size,
+            uses: vec![Cell::default(); all as usize],
+            spare: RefCell::new((pages..all).rev().collect()),
+            shown: Cell::new(0),
+            shown_max: spare,
+        };
+        Ok(Pages { frames: Rc::new(frames), places: (0..pages).collect() })
     }
 
     /// A page's bytes; zeroes if it was never written.
@@ -30,38 +86,148 @@ impl Pages {
     /// # Panics
     /// When there is no such page.
     pub fn read(&self, number: u32) -> &[u8] {
-        let start = self.start(number);
-        // SAFETY: `start` checked that the page lies inside the region, which is mapped and
-        // initialised. Only `write` and `give_back` change it, and they borrow all of `self` alone.
-        unsafe { std::slice::from_raw_parts(start, self.page) }
+        let start = self.frames.start(self.frame(number));
+        // SAFETY: the frame lies inside the region, which is mapped and initialised. Only `write`
+        // and `give_back` change frames of pages, and they borrow all of `self` alone.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), self.frames.size) }
     }
 
-    /// A page's bytes, to write.
+    /// A page's bytes, to write. What buffers show of it stays as it is.
     ///
     /// # Panics
     /// When there is no such page.
     pub fn write(&mut self, number: u32) -> &mut [u8] {
-        let start = self.start(number);
-        // SAFETY: as in `read`; and `self` is borrowed alone, so the slice is the only one.
-        unsafe { std::slice::from_raw_parts_mut(start, self.page) }
+        let before = self.frame(number);
+        let frame = self.own(number);
+        let (start, size) = (self.frames.start(frame), self.frames.size);
+        if frame != before {
+            let old = self.frames.start(before);
+            // SAFETY: both are whole frames inside the region, and not the same. Nobody has a
+            // reference to the new one, which was spare, and nobody writes the old one.
+            unsafe { std::ptr::copy_nonoverlapping(old.as_ptr(), start.as_ptr(), size) };
+        }
+        // SAFETY: as in `read`; `self` is borrowed alone and no view shows this frame, which `own`
+        // saw to, so the slice is the only way to it.
+        unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) }
     }
 
-    /// Gives a page's memory back to the system; it reads as zeroes.
+    /// Gives a page's memory back to the system, at the latest when no buffer shows it any more;
+    /// it reads as zeroes at once.
     ///
     /// # Panics
     /// When there is no such page.
     pub fn give_back(&mut self, number: u32) {
-        let _ = self.start(number);
-        // SAFETY: `self` is borrowed alone, so nobody has a slice of it, and the kernel is never
-        // told of its addresses; both ends are multiples of 4 KiB.
-        unsafe { self.region.give_back(number as usize * self.page, self.page) };
+        let before = self.frame(number);
+        if self.own(number) == before {
+            self.frames.give_back(before);
+        }
     }
 
-    fn start(&self, number: u32) -> *mut u8 {
-        let from = number as usize * self.page;
-        assert!(from + self.page <= self.region.len(), "page {number} is none of these");
+    /// Takes hold of the bytes from `first` of the first page on, `len` of them, over pages in this
+    /// order; pieces that lie one behind the other in memory are one. `None` when as many are shown
+    /// as may be.
+    ///
+    /// # Panics
+    /// When there is no such page, or fewer bytes.
+    pub(crate) fn show(&self, numbers: &[u32], first: usize, len: usize) -> Option<Vec<(Shown, usize, usize)>> {
+        let size = self.frames.size;
+        assert!(first + len <= numbers.len() * size, "{} pages have no {len} bytes from {first}", numbers.len());
+        let mut pieces: Vec<(Shown, usize, usize)> = Vec::new();
+        let mut left = len;
+        for (place, number) in numbers.iter().enumerate() {
+            let frame = self.frame(*number);
+            if !self.frames.hold(frame) {
+                return None;
+            }
+            let from = if place == 0 { first } else { 0 };
+            let part = left.min(size - from);
+            left -= part;
+            match pieces.last_mut() {
+                Some((shown, _, len)) if shown.first + shown.count == frame => {
+                    shown.count += 1;
+                    *len += part;
+                }
+                _ => pieces.push((Shown { frames: Rc::clone(&self.frames), first: frame, count: 1 }, from, part)),
+            }
+        }
+        Some(pieces)
+    }
+
+    /// Has a page be in a frame that nobody shows, and says in which.
+    fn own(&mut self, number: u32) -> u32 {
+        let frame = self.frame(number);
+        let used = self.frames.uses[frame as usize].get();
+        if used.views == 0 {
+            return frame;
+        }
+        let next = self.frames.spare.borrow_mut().pop().expect("there is a spare frame for each that is shown");
+        self.frames.uses[frame as usize].set(Use { is_left: true, ..used });
+        self.places[number as usize] = next;
+        next
+    }
+
+    fn frame(&self, number: u32) -> u32 {
+        *self.places.get(number as usize).unwrap_or_else(|| panic!("page {number} is none of these"))
+    }
+}
+
+impl Frames {
+    fn start(&self, frame: u32) -> NonNull<u8> {
+        let from = frame as usize * self.size;
+        assert!(from + self.size <= self.region.len(), "frame {frame} is none of these");
         // SAFETY: checked above.
-        unsafe { self.region.start().add(from) }.as_ptr()
+        unsafe { self.region.start().add(from) }
+    }
+
+    /// One view more shows a frame; false when as many are shown as may be.
+    fn hold(&self, frame: u32) -> bool {
+        let used = self.uses[frame as usize].get();
+        if self.shown.get() == self.shown_max || used.views == u16::MAX {
+            return false;
+        }
+        self.shown.set(self.shown.get() + 1);
+        self.uses[frame as usize].set(Use { views: used.views + 1, ..used });
+        true
+    }
+
+    /// One view less does.
+    fn release(&self, frame: u32) {
+        let used = self.uses[frame as usize].get();
+        let rest = Use { views: used.views - 1, ..used };
+        self.shown.set(self.shown.get() - 1);
+        if rest.views > 0 || !rest.is_left {
+            return self.uses[frame as usize].set(rest);
+        }
+        self.uses[frame as usize].set(Use::default());
+        self.give_back(frame);
+        self.spare.borrow_mut().push(frame);
+    }
+
+    fn give_back(&self, frame: u32) {
+        // SAFETY: called for a page's frame by `Pages::give_back`, which has all pages alone and
+        // has seen that no view shows it, and for a frame that is no page's with the end of its
+        // last view: nobody has a reference to it, and the kernel is told only of what a view
+        // shows. Both ends are multiples of 4 KiB.
+        unsafe { self.region.give_back(frame as usize * self.size, self.size) };
+    }
+}
+
+impl Shown {
+    /// Its bytes from `at` on, `len` of them: to be read only.
+    ///
+    /// # Panics
+    /// When they are not its.
+    pub(crate) fn memory(&self, at: usize, len: u32) -> Memory {
+        assert!(at + len as usize <= self.count as usize * self.frames.size, "within what is shown");
+        // SAFETY: the frames lie inside the region, and `at` inside the frames.
+        let start = unsafe { self.frames.start(self.first).add(at) };
+        Memory { start, len, fixed: None }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        (self.first..self.first + self.count).for_each(|frame| self.frames.release(frame));
     }
 }
 
@@ -71,7 +237,7 @@ mod tests {
 
     #[test]
     fn pages_keep_what_was_written_until_they_are_given_back() {
-        let mut pages = Pages::map(3, Bytes::kib(8)).unwrap();
+        let mut pages = Pages::map(3, Bytes::kib(8), 0).unwrap();
         pages.write(1).fill(7);
         pages.write(2).fill(9);
         assert!(pages.read(0).iter().all(|byte| *byte == 0) && pages.read(1).iter().all(|byte| *byte == 7));
@@ -82,6 +248,33 @@ mod tests {
     #[test]
     #[should_panic(expected = "page 3 is none of these")]
     fn a_page_beyond_the_end_is_refused() {
-        Pages::map(3, Bytes::kib(8)).unwrap().read(3);
+        Pages::map(3, Bytes::kib(8), 1).unwrap().read(3);
+    }
+
+    fn bytes_of((shown, at, len): &(Shown, usize, usize)) -> &[u8] {
+        let memory = shown.memory(*at, *len as u32);
+        // SAFETY: the frames stay as they are while they are shown, which the borrow is.
+        unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), memory.len as usize) }
+    }
+
+    #[test]
+    fn what_is_shown_stays_as_it_was_and_its_frame_is_used_again_afterwards() {
+        let mut pages = Pages::map(4, Bytes::kib(4), 3).unwrap();
+        (0..4).for_each(|page| pages.write(page).fill(page as u8 + 1));
+        let shown = pages.show(&[1, 2, 0], 100, 2 * 4096).unwrap();
+        assert_eq!(shown.len(), 2, "the first two lie one behind the other");
+        assert!(pages.show(&[3], 0, 1).is_none(), "three are shown, and three were spare");
+        pages.write(1)[0] = 50;
+        pages.give_back(2);
+        assert_eq!((pages.read(1)[0], pages.read(1)[1], pages.read(2)[0]), (50, 2, 0));
+        assert!(bytes_of(&shown[0]) == [vec![2; 4096 - 100], vec![3; 4096]].concat());
+        assert!(bytes_of(&shown[1]) == [1; 100]);
+        pages.write(1)[1] = 51;
+        assert_eq!(pages.frames.spare.borrow().len(), 1, "page 1 is in a frame of its own already");
+        drop(shown);
+        assert_eq!(pages.frames.spare.borrow().len(), 3);
+        assert_eq!((&pages.read(1)[..3], pages.read(0)[0]), (&[50, 51, 2][..], 1));
+        let again = pages.show(&[1, 1], 4095, 2).unwrap();
+        assert_eq!((bytes_of(&again[0]), bytes_of(&again[1])), (&[2][..], &[50][..]));
     }
 }

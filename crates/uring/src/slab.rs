@@ -10,8 +10,8 @@
 //!        ◄─────────       ◄─────────────
 //!           give                 land
 //! ```
-//! A slot may stand for a part of a file whose bytes are still in the page cache ([`crate::view`]):
-//! then nobody can look at them here, and only a send can have them. [`Slab::fetch`] brings them
+//! A slot may stand for bytes that are elsewhere, in the page cache or in a cache of ours
+//! ([`crate::view`]): then nobody can look at them here, and only a send can have them. [`Slab::fetch`] brings them
 //! into the slot's memory.
 //!
 //! ```text
@@ -85,9 +85,9 @@ enum State {
     Written,
     /// The kernel's.
     Flying,
-    /// A holder's; its bytes, as far as it may show them, are in a file.
+    /// A holder's; its bytes, as far as it may show them, are elsewhere.
     Standing,
-    /// The kernel's, to be sent; its bytes are in a file.
+    /// The kernel's, to be sent; its bytes are elsewhere.
     Leaving,
 }
 
@@ -191,6 +191,10 @@ impl Slab {
         Bytes(given as u64)
     }
 
+    pub(crate) fn size(&self) -> Bytes {
+        Bytes(self.region.len() as u64)
+    }
+
     /// Whether there may be something to give back, now or later.
     pub(crate) fn holds_idle(&self) -> bool {
         self.idle.borrow().holds_some()
@@ -280,6 +284,16 @@ impl Slab {
         }
     }
 
+    /// From here on the buffer stands for what `pieces` show, which are as long together.
+    ///
+    /// # Panics
+    /// When the buffer is not out of this slab, reaches beyond its slot, stands for something, or
+    /// is being used.
+    pub(crate) fn stand_for(&self, buf: &Buf, pieces: Vec<View>) {
+        self.change(buf, State::Out(0), State::Standing);
+        self.views.borrow_mut().insert(buf.slot(), Views { pieces, copied: false });
+    }
+
     /// What the buffer stands for, if it does.
     pub(crate) fn view(&self, buf: &Buf) -> Option<ViewId> {
         if buf.is_nothing() || !matches!(self.slot(buf).get().state, State::Standing | State::Leaving) {
@@ -331,27 +345,45 @@ impl Slab {
         Ok(())
     }
 
-    /// Where a flying buffer's bytes are, from byte `skip` of it on. Those of a leaving one may
-    /// only be read, and may be in several places: then it is the first of them.
-    ///
-    /// # Panics
-    /// When the buffer shows more than its slot stands for.
+    /// Where a flying buffer's bytes are, from byte `skip` of it on; the buffer is not a leaving
+    /// one.
     pub(crate) fn memory(&self, buf: &Buf, skip: u32) -> Memory {
-        let state = self.slot(buf).get().state;
-        debug_assert!(matches!(state, State::Flying | State::Leaving));
+        debug_assert!(matches!(self.slot(buf).get().state, State::Flying | State::Leaving));
         assert!(skip <= buf.len());
-        if state == State::Leaving
-            && let Some(views) = self.views.borrow().get(&buf.slot()).filter(|views| !views.copied)
-        {
-            let found = views.pieces.iter().find_map(|view| view.memory(buf.start() + skip, buf.len() - skip));
-            return found.unwrap_or_else(|| panic!("{buf:?} shows more than its slot stands for"));
-        }
         let offset = self.offset(buf) + skip as usize;
         let fixed = (offset < self.registered).then_some((offset / REGISTERED_CHUNK) as u16);
         // SAFETY: `fly` checked that the buffer lies inside its slot, and `skip` lies inside the
         // buffer.
         let start = unsafe { self.region.start().add(offset) };
         Memory { start, len: buf.len() - skip, fixed }
+    }
+
+    /// Where the bytes of a buffer that is flying or leaving are, from byte `skip` of it on, piece
+    /// by piece in their order, to be read only; `add` says whether it wants more. Whether they may
+    /// become others while they are there.
+    ///
+    /// # Panics
+    /// When the buffer shows more than its slot stands for.
+    pub(crate) fn pieces(&self, buf: &Buf, skip: u32, mut add: impl FnMut(Memory) -> bool) -> bool {
+        let views = self.views.borrow();
+        let is_leaving = self.slot(buf).get().state == State::Leaving;
+        let shown = if is_leaving { views.get(&buf.slot()).filter(|views| !views.copied) } else { None };
+        let Some(shown) = shown else {
+            add(self.memory(buf, skip));
+            return false;
+        };
+        let (mut place, end) = (buf.start() + skip, buf.start() + buf.len());
+        let first = shown.pieces.partition_point(|view| view.end() <= place);
+        let mut pieces = shown.pieces[first..].iter();
+        while place < end {
+            let memory = pieces.next().and_then(|view| view.memory(place, end - place));
+            let memory = memory.unwrap_or_else(|| panic!("{buf:?} shows more than its slot stands for"));
+            place += memory.len;
+            if !add(memory) {
+                break;
+            }
+        }
+        shown.pieces[0].may_change()
     }
 
     fn offset(&self, buf: &Buf) -> usize {

@@ -1,12 +1,13 @@
-//! Bytes that stay in the page cache: a buffer may stand for a part of a file instead of holding
-//! it, and a send copies them from there to the socket, once instead of twice.
+//! Bytes that stay where they are: a buffer may stand for a part of a file in the page cache, or
+//! for pages of a cache of ours ([`crate::pages`]), instead of holding it, and a send copies them
+//! from there to the socket, once instead of twice.
 //!
 //! ```text
 //!   file   ├────── 256 MiB ──────┼────── 256 MiB ──────┤      each mapped once for reading, the last few kept
 //!                ▲ at, len
 //!   slot ────────┘                                            its own memory is not touched
 //! ```
-//! Nobody but the kernel ever reads a mapping, and only within a call that copies out of it. So no
+//! Nobody but the kernel ever reads a mapping of a file, and only within a call that copies out of it. So no
 //! reference to memory that others change exists here, and a page that cannot be had (a failing
 //! disk, a file that was cut) is `EFAULT` of that call instead of a signal.
 
@@ -16,7 +17,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
+use block::Buf;
+
 use crate::operation::Memory;
+use crate::pages::{Pages, Shown};
 use crate::{Errno, Failure, FileId};
 
 /// Bytes of a file in one mapping. Large, because a page that was found once costs nothing the next
@@ -27,16 +31,23 @@ const MAPPINGS_MAX: usize = 16;
 /// A page of the page cache.
 const PAGE: usize = 4096;
 
-/// A part of a file that a buffer stands for.
+/// A part of a file, or of pages, that a buffer stands for.
 pub(crate) struct View {
-    mapping: Rc<Mapping>,
-    /// First byte in the mapping.
+    source: Source,
+    /// First byte in the mapping, or in the pages.
     at: usize,
     len: u32,
     /// Where in the slot the bytes would be.
     pub(crate) start: u32,
     /// Tells it from all other views, earlier ones of the same slot included.
     pub(crate) number: u64,
+}
+
+enum Source {
+    /// May become another's: then it must be copied first.
+    File(Rc<Mapping>),
+    /// Stays as it is for as long as it is shown.
+    Pages(Shown),
 }
 
 /// Some mappings of files, those used last at the end.
@@ -70,8 +81,25 @@ impl Mappings {
         if !mapping.is_resident(at, len as usize, &mut self.resident) {
             return None;
         }
+        Some(View { source: Source::File(mapping), at, len, start, number: self.number() })
+    }
+
+    /// Views of `buf`'s length of the bytes from `first` of the first page on, over pages in this
+    /// order; `None` when no more may be shown.
+    pub(crate) fn of_pages(&mut self, pages: &Pages, numbers: &[u32], first: u32, buf: &Buf) -> Option<Vec<View>> {
+        let pieces = pages.show(numbers, first as usize, buf.len() as usize)?;
+        let (number, mut start) = (self.number(), buf.start());
+        let views = pieces.into_iter().map(|(shown, at, len)| {
+            let (len, source) = (len as u32, Source::Pages(shown));
+            start += len;
+            View { source, at, len, start: start - len, number }
+        });
+        Some(views.collect())
+    }
+
+    fn number(&mut self) -> u64 {
         self.views += 1;
-        Some(View { mapping, at, len, start, number: self.views })
+        self.views
     }
 
     /// A file is closed: its mappings go with the last of their views.
@@ -97,14 +125,30 @@ impl Mappings {
 }
 
 impl View {
+    /// Where the slot's bytes that it has end.
+    pub(crate) fn end(&self) -> u32 {
+        self.start + self.len
+    }
+
+    /// Whether its bytes may become others while a buffer stands for them.
+    pub(crate) fn may_change(&self) -> bool {
+        matches!(self.source, Source::File(_))
+    }
+
     /// Where the kernel finds the bytes from byte `place` of the slot on, up to `most` and no more
     /// than there are; `None` when that byte is not the view's.
     pub(crate) fn memory(&self, place: u32, most: u32) -> Option<Memory> {
         let skip = place.checked_sub(self.start).filter(|skip| *skip < self.len)?;
-        // SAFETY: `at` and the view's length lie inside the mapping, as `Mappings::view` saw to it,
-        // and `skip` inside the view.
-        let start = unsafe { self.mapping.start.cast::<u8>().add(self.at + skip as usize) };
-        Some(Memory { start, len: most.min(self.len - skip), fixed: None })
+        let (at, len) = (self.at + skip as usize, most.min(self.len - skip));
+        Some(match &self.source {
+            Source::File(mapping) => {
+                // SAFETY: `at` and the view's length lie inside the mapping, as `Mappings::view`
+                // saw to it, and `skip` inside the view.
+                let start = unsafe { mapping.start.cast::<u8>().add(at) };
+                Memory { start, len, fixed: None }
+            }
+            Source::Pages(shown) => shown.memory(at, len),
+        })
     }
 
     /// Copies all of it to where it would be in a slot's memory.
@@ -112,25 +156,17 @@ impl View {
     /// # Safety
     /// `to` must be valid for the view's length and nobody else's during the call.
     pub(crate) unsafe fn copy(&self, to: NonNull<u8>) -> Result<(), Failure> {
-        let (mut done, len) = (0, self.len as usize);
-        let at = self.mapping.part * MAPPING + self.at as u64;
-        while done < len {
-            // SAFETY: `done` < `len`, for which `to` is valid, as the caller promises.
-            let to = unsafe { to.add(done) };
-            // SAFETY: the same; the descriptor is open as long as the mapping.
-            let got = unsafe {
-                libc::pread64(self.mapping.fd.as_raw_fd(), to.as_ptr().cast(), len - done, (at + done as u64) as i64)
-            };
-            match got {
-                1.. => done += got as usize,
-                0 => return Err(Failure::UnexpectedEnd),
-                _ => match io::Error::last_os_error().raw_os_error() {
-                    Some(libc::EINTR) => {}
-                    error => return Err(Failure::Os(Errno(error.unwrap_or(libc::EIO)))),
-                },
+        match &self.source {
+            // SAFETY: the same promise.
+            Source::File(mapping) => unsafe { mapping.copy(self.at, self.len as usize, to) },
+            Source::Pages(shown) => {
+                let from = shown.memory(self.at, self.len);
+                // SAFETY: `shown` has so many bytes there, which nobody writes while they are
+                // shown; `to` is valid for as many, as the caller promises, and is a slot's.
+                unsafe { std::ptr::copy_nonoverlapping(from.start.as_ptr(), to.as_ptr(), self.len as usize) };
+                Ok(())
             }
         }
-        Ok(())
     }
 }
 
@@ -152,6 +188,31 @@ impl Mapping {
             return None;
         }
         Some(Mapping { file, part, start: NonNull::new(start)?, fd })
+    }
+
+    /// Copies `len` bytes from `at` of the mapping on.
+    ///
+    /// # Safety
+    /// `to` must be valid for them and nobody else's during the call.
+    unsafe fn copy(&self, at: usize, len: usize, to: NonNull<u8>) -> Result<(), Failure> {
+        let (mut done, at) = (0, self.part * MAPPING + at as u64);
+        while done < len {
+            // SAFETY: `done` < `len`, for which `to` is valid, as the caller promises.
+            let to = unsafe { to.add(done) };
+            // SAFETY: the same; the descriptor is open as long as the mapping.
+            let got = unsafe {
+                libc::pread64(self.fd.as_raw_fd(), to.as_ptr().cast(), len - done, (at + done as u64) as i64)
+            };
+            match got {
+                1.. => done += got as usize,
+                0 => return Err(Failure::UnexpectedEnd),
+                _ => match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    error => return Err(Failure::Os(Errno(error.unwrap_or(libc::EIO)))),
+                },
+            }
+        }
+        Ok(())
     }
 
     /// Whether these bytes lie in the page cache. They may leave it later: a copy then waits for

@@ -1,7 +1,7 @@
 //! Pages of the LUNs in memory, never older than what was acknowledged.
 //!
 //! ```text
-//!   read ──► all pages there? ── yes ──► copied, ended; no I/O
+//!   read ──► all pages there? ── yes ──► copied, or sent from here if it is long; ended; no I/O
 //!                            └── no ───► read whole pages ──► filled, if nothing changed them since it began
 //!   write ─► disk ──► ended well ──► what is here is updated, then it is answered
 //! ```
@@ -18,6 +18,9 @@ use uring::{Io, IoError, Pages};
 const SECOND_MAX: u64 = 64;
 /// Pages of the second level looked at a step, for those of trees that are gone.
 const STEPS: u32 = 512;
+/// A read of at least so many bytes is sent from the pages. For fewer the list of their places
+/// costs what the copy costs.
+const SHOWN_MIN: u64 = 32 << 10;
 
 /// A cache in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +58,8 @@ pub(super) struct Cached {
     memory_only: Vec<PartitionId>,
     /// Where the pages of a read are; kept for its memory.
     found: Vec<Option<Slot>>,
+    /// The same as numbers of pages.
+    numbers: Vec<u32>,
 }
 
 /// A read that the second level has pages of.
@@ -69,32 +74,36 @@ pub(super) struct SecondWay {
 }
 
 impl Cached {
-    pub(super) fn new(settings: &CacheSettings) -> Result<Cached, IoError> {
-        let slots = u32::try_from(settings.memory.0 / u64::from(settings.page)).unwrap_or(u32::MAX - 1);
+    pub(super) fn new(io: &Io, settings: &CacheSettings) -> Result<Cached, IoError> {
         let page = u64::from(settings.page);
+        let pages_of = |bytes: Bytes| u32::try_from(bytes.0 / page).unwrap_or(u32::MAX / 2);
+        let slots = pages_of(settings.memory);
         Ok(Cached {
             kept: Coherent::new(slots, page, settings.policy),
-            pages: Pages::map(slots, Bytes(page))?,
+            // What replies show takes no other memory of their buffers: both together are bounded.
+            pages: Pages::map(slots, Bytes(page), pages_of(io.memory()))?,
             page,
             second: None,
             memory_only: Vec::new(),
             found: Vec::new(),
+            numbers: Vec::new(),
         })
     }
 
-    /// Copies what is asked for into `buf`, if all of it is here.
+    /// A buffer with what is asked for, or that stands for it, if all of it is here.
     pub(super) fn read(&mut self, io: &Io, (tree, at, len): (u32, u64, u64)) -> Option<Buf> {
         let (view, partition) = self.kept.open(tree)?;
         let pages = at / self.page..(at + len).div_ceil(self.page);
         let mut found = std::mem::take(&mut self.found);
-        found.extend(pages.clone().map(|page| self.kept.find(Key { object: view, page })));
+        found.extend(self.kept.find_run(view, pages.clone()));
         let (all, there) = (found.len(), found.iter().flatten().count());
         let mut buf = if there == all { Some(io.take(len as u32)?) } else { None };
+        let is_shown = buf.as_ref().is_some_and(|buf| self.show(io, &found, at % self.page, buf));
         for (page, slot) in pages.zip(found.drain(..)) {
             let (from, to) = (at.max(page * self.page), (at + len).min((page + 1) * self.page));
             let (first, end) = (from - page * self.page, to - page * self.page);
             self.kept.ask(partition, slot, Part::of(self.page, first, end));
-            let (Some(slot), Some(buf)) = (slot, &mut buf) else { continue };
+            let (Some(slot), Some(buf), false) = (slot, &mut buf, is_shown) else { continue };
             let bytes = &self.pages.read(slot.0)[first as usize..end as usize];
             io.with_mut(buf, |whole| whole[(from - at) as usize..(to - at) as usize].copy_from_slice(bytes));
         }
@@ -103,11 +112,21 @@ impl Cached {
         buf
     }
 
+    /// Has a buffer stand for the bytes from `first` of these pages on, if they are many.
+    fn show(&mut self, io: &Io, found: &[Option<Slot>], first: u64, buf: &Buf) -> bool {
+        if u64::from(buf.len()) < SHOWN_MIN {
+            return false;
+        }
+        self.numbers.clear();
+        self.numbers.extend(found.iter().flatten().map(|slot| slot.0));
+        io.show(&self.pages, &self.numbers, first as u32, buf)
+    }
+
     /// Whether memory has all of a part of a tree; nothing is counted.
     pub(super) fn has_all(&mut self, tree: u32, at: u64, len: u64) -> bool {
         let Some((object, _)) = self.kept.open(tree) else { return false };
-        let mut pages = at / self.page..(at + len).div_ceil(self.page);
-        pages.all(|page| self.kept.find(Key { object, page }).is_some())
+        let pages = at / self.page..(at + len).div_ceil(self.page);
+        self.kept.find_run(object, pages).all(|slot| slot.is_some())
     }
 
     /// Has what is evicted go there from now on.
@@ -151,8 +170,8 @@ impl Cached {
         }
         let (from, whole) = (pages.start * self.page, (pages.end - pages.start) * self.page);
         let mut buf = io.take(whole as u32)?;
-        for (number, page) in pages.enumerate() {
-            let Some(slot) = self.kept.find(Key { object: view, page }) else { continue };
+        for (number, slot) in self.kept.find_run(view, pages).enumerate() {
+            let Some(slot) = slot else { continue };
             let bytes = self.pages.read(slot.0);
             io.with_mut(&mut buf, |whole| whole[number * bytes.len()..][..bytes.len()].copy_from_slice(bytes));
         }

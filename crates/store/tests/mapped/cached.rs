@@ -203,3 +203,65 @@ fn partitions_come_change_and_go_while_reads_go_on() {
     }
     assert_eq!(state(&bench, DEFAULT), Some((Bytes::kib(100), Bytes::kib(100))), "given back under pressure");
 }
+
+/// Long hits are answered with what the pages have: however long a reply is kept, and whatever is
+/// written, zeroed, evicted or given back meanwhile, it has what was there when it was answered.
+#[test]
+fn replies_that_show_pages_keep_what_they_showed() {
+    const LUN: u64 = 1 << 20;
+    for (seed, page) in [(1, 4096), (2, 16384), (3, 65536), (4, 4096)] {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = MappedPool::create(dir.path(), 7, PAGED).unwrap();
+        let mut bench = Bench::with(Choice::Auto, pool, with_cache(Bytes::mib(2), page, Eviction::S3Fifo));
+        let (mut chance, mut model) = (Chance(seed), pattern(seed as u8, LUN));
+        bench.administer(1, What::Create { size: LUN }).unwrap();
+        bench.write(1, 0, &model).unwrap();
+        assert!(bench.read(1, 0, LUN) == model);
+        let mut kept: Vec<(Completion, Vec<u8>)> = Vec::new();
+        let (mut shown, mut hits) = (0, 0);
+        for round in 0..600 {
+            let (at, len) = (chance.below(LUN - 300_000), 1 + chance.below(300_000));
+            let part = at as usize..(at + len) as usize;
+            match chance.below(8) {
+                0..=3 => {
+                    let before = bench.volumes.partition(DEFAULT).unwrap().counts.misses;
+                    let tag = bench.submit(1, at, len, Op::Read, false);
+                    let reply = bench.all(1).remove(&tag).unwrap();
+                    let is_hit = bench.volumes.partition(DEFAULT).unwrap().counts.misses == before;
+                    let is_shown = bench.io.view(reply.buf.as_ref().unwrap()).is_some();
+                    assert_eq!(is_shown, is_hit && len >= 32 << 10, "{len} bytes, round {round} of {seed}");
+                    (shown, hits) = (shown + u32::from(is_shown), hits + u32::from(is_hit));
+                    kept.push((reply, model[part].to_vec()));
+                }
+                4 | 5 => {
+                    let len = len % 20_000 + 1;
+                    let bytes = vec![chance.below(256) as u8; len as usize];
+                    bench.write(1, at, &bytes).unwrap();
+                    model[at as usize..][..bytes.len()].copy_from_slice(&bytes);
+                }
+                6 => {
+                    bench.submit(1, at, len, Op::Zero { no_hole: false, fast_only: false }, false);
+                    assert_eq!(bench.result(), Ok(()));
+                    model[part].fill(0);
+                }
+                _ => {
+                    bench.volumes.limit_cache(Bytes::kib([256, 2048][chance.below(2) as usize]));
+                    while bench.volumes.has_work() {
+                        let now = bench.io.now();
+                        bench.volumes.poll(now, &mut Vec::new());
+                    }
+                }
+            }
+            while kept.len() > 6 {
+                let (reply, expected) = kept.swap_remove(chance.below(kept.len() as u64) as usize);
+                let len = expected.len() as u64;
+                assert!(bench.taken(reply, len) == expected, "round {round} of {seed}");
+            }
+        }
+        assert!(shown > 30, "{shown} of {hits} hits were shown");
+        kept.drain(..).for_each(|(reply, expected)| {
+            let len = expected.len() as u64;
+            assert!(bench.taken(reply, len) == expected, "of {seed}");
+        });
+    }
+}

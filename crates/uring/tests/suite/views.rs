@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
 use crate::backends::{reap, run, settings};
-use block::{Buf, Driver, Span};
-use uring::{Choice, Errno, Failure, FileId, Io, IoSettings, Job, Message, Port, TaskWork};
+use block::{Buf, Bytes, Driver, Span};
+use uring::{Choice, Errno, Failure, FileId, Io, IoSettings, Job, Message, Pages, Port, TaskWork};
 
 const LEAST: u32 = 64 << 10;
 const FILE: usize = 3 << 20;
@@ -421,4 +421,73 @@ fn a_mapping_lives_as_long_as_its_views() {
             io.give(buf);
         }
     });
+}
+
+/// Messages of pages that change before they are sent, while they are sent and afterwards: what
+/// arrives is what the pages had when they were shown. Every kind of engine can: such bytes stay.
+#[test]
+fn pages_that_are_shown_arrive_as_they_were() {
+    const PAGE: usize = 4096;
+    const PAGES: u32 = 600;
+    for backend in [Choice::Auto, Choice::Threads] {
+        let mut io = Io::open(&IoSettings { backend, ..settings() }).unwrap();
+        let port = io.port();
+        let mut pages = Pages::map(PAGES, Bytes(PAGE as u64), 2 * PAGES).unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let socket = io.register(ours);
+        let mut expected = Vec::new();
+        let fill = |pages: &mut Pages, round: u8| {
+            (0..PAGES).for_each(|page| {
+                pages.write(page).copy_from_slice(&bytes(round, page as usize * PAGE, PAGE));
+            });
+        };
+        let reader = std::thread::spawn(move || {
+            let (mut got, mut piece) = (Vec::new(), [0; 30_000]);
+            loop {
+                match theirs.read(&mut piece).unwrap() {
+                    0 => return got,
+                    len => got.extend_from_slice(&piece[..len]),
+                }
+            }
+        });
+        for round in 0..6u8 {
+            fill(&mut pages, round);
+            // In order they are one piece, every second one a piece of its own: more than a call
+            // takes come to be with the second message's.
+            let whole: Vec<u32> = (0..PAGES).collect();
+            let apart: Vec<u32> = (0..PAGES).step_by(2).chain((1..PAGES).step_by(2)).collect();
+            let first = 100 + u32::from(round);
+            let mut message = Message::default();
+            for numbers in [whole, apart] {
+                let len = PAGES * PAGE as u32 - first - 7;
+                let buf = io.take(len).unwrap();
+                assert!(io.show(&pages, &numbers, first, &buf));
+                let shown: Vec<u8> = numbers.iter().flat_map(|page| pages.read(*page)).copied().collect();
+                expected.extend_from_slice(&framed(&shown[first as usize + 1..][..len as usize - 2]));
+                message.header(b"head");
+                message.data(buf.window(1, len - 2));
+                message.header(b"tail");
+            }
+            port.push(0, Job::Send { socket, message }).unwrap();
+            // Prepared, and not with the kernel.
+            fill(&mut pages, 100 + round);
+            let _ = io.look();
+            fill(&mut pages, 200 + round);
+            (0..PAGES).step_by(3).for_each(|page| pages.give_back(page));
+            let done = reap(&mut io, &port, 1).pop().unwrap();
+            assert!(done.result.is_ok(), "{:?}", done.result);
+            give(&io, done.message);
+        }
+        // One that is looked at here has the same bytes.
+        let buf = io.take(2 * PAGE as u32).unwrap();
+        assert!(io.show(&pages, &[1, 5], 0, &buf));
+        pages.write(1).fill(0);
+        io.fetch_buf(&buf).unwrap();
+        let there = |page: usize| bytes(205, page * PAGE, PAGE);
+        assert!(io.with(&buf, |got| got == [there(1), there(5)].concat()));
+        io.give(buf);
+        io.close(socket);
+        assert!(reader.join().unwrap() == expected, "{}", io.backend());
+        assert_eq!(io.outstanding(), 0);
+    }
 }
