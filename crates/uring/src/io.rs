@@ -11,9 +11,9 @@ use crate::files::{FileId, Files};
 use crate::flight::{Flight, Flights, Gathers, Next};
 use crate::job::{Done, Job};
 use crate::operation::{Key, Outcome, Wait};
+use crate::pages::Pages;
 use crate::port::{Port, PortId, Queue};
 use crate::slab::{Slab, ViewId};
-use crate::pages::Pages;
 use crate::view::Mappings;
 use crate::{Backend, Clock, Failure, IoError, IoSettings, Waker};
 
@@ -172,8 +172,8 @@ impl Io {
         if buf.is_empty() {
             return false;
         }
-        let views = self.0.core.borrow_mut().mappings.of_pages(pages, numbers, first, buf);
-        views.map(|views| self.0.slab.stand_for(buf, views)).is_some()
+        let mut core = self.0.core.borrow_mut();
+        self.0.slab.stand(buf, |views| core.mappings.of_pages(pages, (numbers, first), buf, views))
     }
 
     /// Memory for buffers, used or not.
@@ -418,7 +418,12 @@ impl Core {
         let is_tried = self.views.is_some_and(|least| whole >= least) && !buf.is_nothing();
         let handle = self.files.open_handle(file).filter(|handle| is_tried && handle.cached);
         let view = handle.and_then(|handle| self.mappings.view((file, handle.fd), at, buf.len(), buf.start()));
-        view.map(|view| slab.stand(buf, view)).is_some()
+        view.is_some_and(|view| {
+            slab.stand(buf, |views| {
+                views.push(view);
+                true
+            })
+        })
     }
 
     /// Hands the flight's next operation to the engine, or ends it.

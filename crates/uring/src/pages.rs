@@ -124,33 +124,35 @@ impl Pages {
     }
 
     /// Takes hold of the bytes from `first` of the first page on, `len` of them, over pages in this
-    /// order; pieces that lie one behind the other in memory are one. `None` when as many are shown
-    /// as may be.
+    /// order: `add` gets frames, where in them the bytes begin, and how many there are; pages that
+    /// lie one behind the other in memory come together. False when as many are shown as may be:
+    /// what `add` got until then is of no use.
     ///
     /// # Panics
     /// When there is no such page, or fewer bytes.
-    pub(crate) fn show(&self, numbers: &[u32], first: usize, len: usize) -> Option<Vec<(Shown, usize, usize)>> {
+    pub(crate) fn show(
+        &self,
+        numbers: &[u32],
+        first: usize,
+        len: usize,
+        mut add: impl FnMut(Shown, usize, usize),
+    ) -> bool {
         let size = self.frames.size;
         assert!(first + len <= numbers.len() * size, "{} pages have no {len} bytes from {first}", numbers.len());
-        let mut pieces: Vec<(Shown, usize, usize)> = Vec::new();
-        let mut left = len;
-        for (place, number) in numbers.iter().enumerate() {
-            let frame = self.frame(*number);
-            if !self.frames.hold(frame) {
-                return None;
-            }
-            let from = if place == 0 { first } else { 0 };
-            let part = left.min(size - from);
-            left -= part;
-            match pieces.last_mut() {
-                Some((shown, _, len)) if shown.first + shown.count == frame => {
-                    shown.count += 1;
-                    *len += part;
+        let (mut from, mut left, mut at) = (first, len, 0);
+        while left > 0 {
+            let (mut shown, start) = (Shown::none(&self.frames, self.frame(numbers[at])), at);
+            while at < numbers.len() && self.frame(numbers[at]) == shown.first + shown.count {
+                if !shown.grow() {
+                    return false;
                 }
-                _ => pieces.push((Shown { frames: Rc::clone(&self.frames), first: frame, count: 1 }, from, part)),
+                at += 1;
             }
+            let part = left.min((at - start) * size - from);
+            add(shown, from, part);
+            (from, left) = (0, left - part);
         }
-        Some(pieces)
+        true
     }
 
     /// Has a page be in a frame that nobody shows, and says in which.
@@ -213,6 +215,18 @@ impl Frames {
 }
 
 impl Shown {
+    /// None yet: from this one on.
+    fn none(frames: &Rc<Frames>, first: u32) -> Shown {
+        Shown { frames: Rc::clone(frames), first, count: 0 }
+    }
+
+    /// Takes hold of one more; false when as many are shown as may be.
+    fn grow(&mut self) -> bool {
+        let is_held = self.frames.hold(self.first + self.count);
+        self.count += u32::from(is_held);
+        is_held
+    }
+
     /// Its bytes from `at` on, `len` of them: to be read only.
     ///
     /// # Panics
@@ -251,7 +265,14 @@ mod tests {
         Pages::map(3, Bytes::kib(8), 1).unwrap().read(3);
     }
 
-    fn bytes_of((shown, at, len): &(Shown, usize, usize)) -> &[u8] {
+    type Piece = (Shown, usize, usize);
+
+    fn show(pages: &Pages, numbers: &[u32], first: usize, len: usize) -> Option<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        pages.show(numbers, first, len, |shown, at, len| pieces.push((shown, at, len))).then_some(pieces)
+    }
+
+    fn bytes_of((shown, at, len): &Piece) -> &[u8] {
         let memory = shown.memory(*at, *len as u32);
         // SAFETY: the frames stay as they are while they are shown, which the borrow is.
         unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), memory.len as usize) }
@@ -261,9 +282,9 @@ mod tests {
     fn what_is_shown_stays_as_it_was_and_its_frame_is_used_again_afterwards() {
         let mut pages = Pages::map(4, Bytes::kib(4), 3).unwrap();
         (0..4).for_each(|page| pages.write(page).fill(page as u8 + 1));
-        let shown = pages.show(&[1, 2, 0], 100, 2 * 4096).unwrap();
+        let shown = show(&pages, &[1, 2, 0], 100, 2 * 4096).unwrap();
         assert_eq!(shown.len(), 2, "the first two lie one behind the other");
-        assert!(pages.show(&[3], 0, 1).is_none(), "three are shown, and three were spare");
+        assert!(show(&pages, &[3], 0, 1).is_none(), "three are shown, and three were spare");
         pages.write(1)[0] = 50;
         pages.give_back(2);
         assert_eq!((pages.read(1)[0], pages.read(1)[1], pages.read(2)[0]), (50, 2, 0));
@@ -274,7 +295,7 @@ mod tests {
         drop(shown);
         assert_eq!(pages.frames.spare.borrow().len(), 3);
         assert_eq!((&pages.read(1)[..3], pages.read(0)[0]), (&[50, 51, 2][..], 1));
-        let again = pages.show(&[1, 1], 4095, 2).unwrap();
+        let again = show(&pages, &[1, 1], 4095, 2).unwrap();
         assert_eq!((bytes_of(&again[0]), bytes_of(&again[1])), (&[2][..], &[50][..]));
     }
 }

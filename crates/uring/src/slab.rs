@@ -22,7 +22,6 @@
 //! ```
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ptr::NonNull;
 
 use block::{Buf, Bytes};
@@ -49,8 +48,8 @@ pub(crate) struct Slab {
     free: RefCell<Free>,
     /// By frame: the slot that starts there.
     slots: Vec<Cell<Slot>>,
-    /// By first frame: what slots stand for.
-    views: RefCell<HashMap<u32, Views>>,
+    /// What slots stand for.
+    views: RefCell<Standing>,
     /// Slots that are not free.
     out: Cell<usize>,
     /// Which parts of the memory nobody uses, and for how long.
@@ -73,6 +72,8 @@ struct Free {
 struct Slot {
     order: u8,
     state: State,
+    /// Where its views are, while it is standing or leaving.
+    views: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +93,44 @@ enum State {
 }
 
 /// What a slot stands for.
+#[derive(Default)]
 struct Views {
     /// At least one, in the order of the slot's bytes.
     pieces: Vec<View>,
     /// The slot's memory has them too, and is what counts from now on.
     copied: bool,
 }
+
+/// What all slots stand for that do; places that nobody has are kept for their memory.
+#[derive(Default)]
+struct Standing {
+    places: Vec<Views>,
+    free: Vec<u32>,
+}
+
+impl Standing {
+    fn add(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.places.push(Views::default());
+            self.places.len() as u32 - 1
+        })
+    }
+
+    fn remove(&mut self, place: u32) {
+        let views = &mut self.places[place as usize];
+        views.pieces.clear();
+        views.pieces.shrink_to(SPARE_PIECES);
+        views.copied = false;
+        self.free.push(place);
+    }
+
+    fn of(&self, slot: Slot) -> &Views {
+        &self.places[slot.views as usize]
+    }
+}
+
+/// Memory for more pieces is not kept for the next buffer.
+const SPARE_PIECES: usize = 16;
 
 /// Names what a buffer stands for, also after the buffer was given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +146,7 @@ impl Slab {
         let border = (registered / FRAME) as u32;
         Slab {
             free: RefCell::new(Free { fixed: Buddy::new(0, border), plain: Buddy::new(border, frames) }),
-            slots: vec![Cell::new(Slot { order: 0, state: State::Free }); frames as usize],
+            slots: vec![Cell::new(Slot { order: 0, state: State::Free, views: 0 }); frames as usize],
             views: RefCell::default(),
             out: Cell::new(0),
             // What is registered is pinned.
@@ -136,7 +169,7 @@ impl Slab {
         let Free { fixed, plain } = &mut *self.free.borrow_mut();
         let (first, second) = if FRAME << order <= SMALL { (fixed, plain) } else { (plain, fixed) };
         let frame = first.take(order).or_else(|| second.take(order))?;
-        self.slots[frame as usize].set(Slot { order, state: State::Out(0) });
+        self.slots[frame as usize].set(Slot { order, state: State::Out(0), views: 0 });
         self.out.set(self.out.get() + 1);
         // Registered memory is pinned and never goes back to the system.
         if !self.is_registered(frame) {
@@ -155,9 +188,9 @@ impl Slab {
             State::Standing => State::Standing,
             _ => State::Out(0),
         };
-        let Slot { order, .. } = self.change(buf, from, State::Free);
+        let Slot { order, views, .. } = self.change(buf, from, State::Free);
         if from == State::Standing {
-            self.views.borrow_mut().remove(&buf.slot());
+            self.views.borrow_mut().remove(views);
         }
         self.out.set(self.out.get() - 1);
         let Free { fixed, plain } = &mut *self.free.borrow_mut();
@@ -253,61 +286,63 @@ impl Slab {
 
     /// Takes the bytes back from the kernel.
     pub(crate) fn land(&self, buf: &Buf) {
-        if self.slot(buf).get().state != State::Leaving {
+        let slot = self.slot(buf).get();
+        if slot.state != State::Leaving {
             self.change(buf, State::Flying, State::Out(0));
             return;
         }
         let mut views = self.views.borrow_mut();
-        let to = if views[&buf.slot()].copied { State::Out(0) } else { State::Standing };
+        let to = if views.of(slot).copied { State::Out(0) } else { State::Standing };
         if to == State::Out(0) {
-            views.remove(&buf.slot());
+            views.remove(slot.views);
         }
         self.change(buf, State::Leaving, to);
     }
 
-    /// From here on the buffer stands for what `view` shows, which is as long, beside what its slot
-    /// stands for already.
+    /// From here on the buffer stands for what `add` appends, if that says so, which is as long,
+    /// beside what its slot stands for already.
     ///
     /// # Panics
     /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
-    pub(crate) fn stand(&self, buf: &Buf, view: View) {
+    pub(crate) fn stand(&self, buf: &Buf, add: impl FnOnce(&mut Vec<View>) -> bool) -> bool {
         let mut views = self.views.borrow_mut();
-        match self.slot(buf).get().state {
-            State::Standing => {
-                self.change(buf, State::Standing, State::Standing);
-                views.get_mut(&buf.slot()).expect("it stands for something").pieces.push(view);
-            }
-            _ => {
-                self.change(buf, State::Out(0), State::Standing);
-                views.insert(buf.slot(), Views { pieces: vec![view], copied: false });
-            }
+        let slot = self.slot(buf).get();
+        if slot.state == State::Standing {
+            self.change(buf, State::Standing, State::Standing);
+            return add(&mut views.places[slot.views as usize].pieces);
         }
-    }
-
-    /// From here on the buffer stands for what `pieces` show, which are as long together.
-    ///
-    /// # Panics
-    /// When the buffer is not out of this slab, reaches beyond its slot, stands for something, or
-    /// is being used.
-    pub(crate) fn stand_for(&self, buf: &Buf, pieces: Vec<View>) {
         self.change(buf, State::Out(0), State::Standing);
-        self.views.borrow_mut().insert(buf.slot(), Views { pieces, copied: false });
+        let place = views.add();
+        self.slot(buf).set(Slot { state: State::Standing, views: place, ..slot });
+        let is_added = add(&mut views.places[place as usize].pieces);
+        if !is_added {
+            views.remove(place);
+            self.change(buf, State::Standing, State::Out(0));
+        }
+        is_added
     }
 
     /// What the buffer stands for, if it does.
     pub(crate) fn view(&self, buf: &Buf) -> Option<ViewId> {
-        if buf.is_nothing() || !matches!(self.slot(buf).get().state, State::Standing | State::Leaving) {
+        if buf.is_nothing() {
             return None;
         }
-        let views = self.views.borrow();
-        let number = views.get(&buf.slot()).filter(|views| !views.copied)?.pieces[0].number;
-        Some(ViewId { frame: buf.slot(), number })
+        let slot = self.slot(buf).get();
+        self.standing(slot).map(|number| ViewId { frame: buf.slot(), number })
     }
 
     /// Whether a buffer still stands for it.
     pub(crate) fn shows(&self, id: ViewId) -> bool {
+        self.standing(self.slots[id.frame as usize].get()) == Some(id.number)
+    }
+
+    /// The number of what a slot stands for.
+    fn standing(&self, slot: Slot) -> Option<u64> {
+        if !matches!(slot.state, State::Standing | State::Leaving) {
+            return None;
+        }
         let views = self.views.borrow();
-        views.get(&id.frame).is_some_and(|views| !views.copied && views.pieces[0].number == id.number)
+        Some(views.of(slot)).filter(|views| !views.copied).map(|views| views.pieces[0].number)
     }
 
     /// Copies what a buffer stands for into its slot, also while it is being sent: what the kernel
@@ -321,9 +356,9 @@ impl Slab {
             return Ok(());
         }
         let mut views = self.views.borrow_mut();
-        let shown = views.get_mut(&id.frame).expect("it is shown");
         let place = &self.slots[id.frame as usize];
         let slot = place.get();
+        let shown = &mut views.places[slot.views as usize];
         for view in &shown.pieces {
             // SAFETY: `stand` got a buffer that `change` found inside its slot, and the view begins
             // where that begins.
@@ -338,7 +373,7 @@ impl Slab {
             // done.
             State::Leaving => shown.copied = true,
             _ => {
-                views.remove(&id.frame);
+                views.remove(slot.views);
                 place.set(Slot { state: State::Out(0), ..slot });
             }
         }
@@ -365,9 +400,8 @@ impl Slab {
     /// # Panics
     /// When the buffer shows more than its slot stands for.
     pub(crate) fn pieces(&self, buf: &Buf, skip: u32, mut add: impl FnMut(Memory) -> bool) -> bool {
-        let views = self.views.borrow();
-        let is_leaving = self.slot(buf).get().state == State::Leaving;
-        let shown = if is_leaving { views.get(&buf.slot()).filter(|views| !views.copied) } else { None };
+        let (views, slot) = (self.views.borrow(), self.slot(buf).get());
+        let shown = (slot.state == State::Leaving).then(|| views.of(slot)).filter(|views| !views.copied);
         let Some(shown) = shown else {
             add(self.memory(buf, skip));
             return false;

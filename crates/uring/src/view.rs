@@ -84,17 +84,25 @@ impl Mappings {
         Some(View { source: Source::File(mapping), at, len, start, number: self.number() })
     }
 
-    /// Views of `buf`'s length of the bytes from `first` of the first page on, over pages in this
-    /// order; `None` when no more may be shown.
-    pub(crate) fn of_pages(&mut self, pages: &Pages, numbers: &[u32], first: u32, buf: &Buf) -> Option<Vec<View>> {
-        let pieces = pages.show(numbers, first as usize, buf.len() as usize)?;
-        let (number, mut start) = (self.number(), buf.start());
-        let views = pieces.into_iter().map(|(shown, at, len)| {
+    /// Appends views of `buf`'s length of the bytes from `first` of the first page on, over pages in
+    /// this order; false, and none, when no more may be shown.
+    pub(crate) fn of_pages(
+        &mut self,
+        pages: &Pages,
+        (numbers, first): (&[u32], u32),
+        buf: &Buf,
+        views: &mut Vec<View>,
+    ) -> bool {
+        let (number, mut start, before) = (self.number(), buf.start(), views.len());
+        let is_shown = pages.show(numbers, first as usize, buf.len() as usize, |shown, at, len| {
             let (len, source) = (len as u32, Source::Pages(shown));
+            views.push(View { source, at, len, start, number });
             start += len;
-            View { source, at, len, start: start - len, number }
         });
-        Some(views.collect())
+        if !is_shown {
+            views.truncate(before);
+        }
+        is_shown
     }
 
     fn number(&mut self) -> u64 {
