@@ -122,8 +122,9 @@ impl Cache {
         self.index.find(&self.keys, key)
     }
 
-    /// Where pages of an object are, one after the other, as [`Cache::peek`] finds each. What came in
-    /// together lies side by side as a rule: so each is looked for behind the one before it first.
+    /// Where pages of an object are, one after the other, as [`Cache::peek`] finds each. What came
+    /// in together lies side by side as a rule: so each is looked for behind the one before it
+    /// first.
     pub fn peek_run(&self, object: u64, pages: Range<u64>) -> impl Iterator<Item = Option<Slot>> {
         let mut before: Option<Slot> = None;
         pages.map(move |page| {

@@ -181,7 +181,7 @@ impl Io {
         self.0.slab.size()
     }
 
-    /// What a buffer stands for, if it stands for bytes that are elsewhere: see [`crate::Job::View`].
+    /// What a buffer stands for, if its bytes are elsewhere: see [`crate::Job::View`].
     pub fn view(&self, buf: &Buf) -> Option<ViewId> {
         self.0.slab.view(buf)
     }

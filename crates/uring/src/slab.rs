@@ -11,8 +11,8 @@
 //!           give                 land
 //! ```
 //! A slot may stand for bytes that are elsewhere, in the page cache or in a cache of ours
-//! ([`crate::view`]): then nobody can look at them here, and only a send can have them. [`Slab::fetch`] brings them
-//! into the slot's memory.
+//! ([`crate::view`]): then nobody can look at them here, and only a send can have them.
+//! [`Slab::fetch`] brings them into the slot's memory.
 //!
 //! ```text
 //!           view                    send

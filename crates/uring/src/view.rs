@@ -7,9 +7,9 @@
 //!                ▲ at, len
 //!   slot ────────┘                                            its own memory is not touched
 //! ```
-//! Nobody but the kernel ever reads a mapping of a file, and only within a call that copies out of it. So no
-//! reference to memory that others change exists here, and a page that cannot be had (a failing
-//! disk, a file that was cut) is `EFAULT` of that call instead of a signal.
+//! Nobody but the kernel ever reads a mapping of a file, and only within a call that copies out of
+//! it. So no reference to memory that others change exists here, and a page that cannot be had (a
+//! failing disk, a file that was cut) is `EFAULT` of that call instead of a signal.
 
 use std::collections::VecDeque;
 use std::io;
@@ -84,8 +84,8 @@ impl Mappings {
         Some(View { source: Source::File(mapping), at, len, start, number: self.number() })
     }
 
-    /// Appends views of `buf`'s length of the bytes from `first` of the first page on, over pages in
-    /// this order; false, and none, when no more may be shown.
+    /// Appends views of `buf`'s length of the bytes from `first` of the first page on, over pages
+    /// in this order; false, and none, when no more may be shown.
     pub(crate) fn of_pages(
         &mut self,
         pages: &Pages,
