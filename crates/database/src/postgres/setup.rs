@@ -82,9 +82,8 @@ impl Postgres {
         }
         work.goes_on("statistics")?;
         loaded.note(book, &rows)?;
-        let tables: Vec<&str> = Table::ALL.into_iter().map(Table::name).collect();
+        self.vacuum(&mut work, jobs)?;
         book.batch("SET lock_timeout = 0")?;
-        book.batch(&format!("VACUUM ANALYZE {}", tables.join(", ")))?;
         // Only some roles may; without it the first run has the checkpoint.
         let _ = book.batch("CHECKPOINT");
         Ok(loaded)
@@ -107,6 +106,15 @@ impl Postgres {
             made.map_err(|error| Error::Postgres(self.name(), error))
         };
         share(&Table::ALL, jobs, &|| self.loader(), &make, &mut |_| work.goes_on("indexes"))
+    }
+
+    /// Statistics, and pages marked as seen by all, a table after the other on each connection.
+    fn vacuum(&self, work: &mut Work<'_>, jobs: NonZeroUsize) -> Result<(), Error> {
+        let make = |table: &Table, wire: &mut Wire, _: &AtomicBool| {
+            let done = wire.batch(&format!("VACUUM ANALYZE {}", table.name()));
+            done.map_err(|error| Error::Postgres(self.name(), error))
+        };
+        share(&Table::ALL, jobs, &|| self.loader(), &make, &mut |_| work.goes_on("statistics"))
     }
 
     fn loader(&self) -> Result<Wire, Error> {
