@@ -61,6 +61,19 @@ fn framed(data: &[u8]) -> Vec<u8> {
     [b"head", data, b"tail"].concat()
 }
 
+/// A peer that takes all there is, a little at a time.
+fn all_of(mut peer: UnixStream) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let (mut got, mut piece) = (Vec::new(), [0; 30_000]);
+        loop {
+            match peer.read(&mut piece).unwrap() {
+                0 => return got,
+                len => got.extend_from_slice(&piece[..len]),
+            }
+        }
+    })
+}
+
 fn give(io: &Io, message: Option<Message>) {
     message.unwrap().unload().for_each(|buf| io.give(buf));
 }
@@ -87,17 +100,9 @@ fn what_a_buffer_stands_for_arrives() {
             let buf = view(io, port, id, at, len);
             assert_eq!(io.view(&buf).is_some(), len >= LEAST, "{len} from {at}");
             let window = buf.window(1, len - 2);
-            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let (ours, theirs) = UnixStream::pair().unwrap();
             let socket = io.register(ours);
-            let reader = std::thread::spawn(move || {
-                let (mut got, mut piece) = (Vec::new(), [0; 30_000]);
-                loop {
-                    match theirs.read(&mut piece).unwrap() {
-                        0 => return got,
-                        len => got.extend_from_slice(&piece[..len]),
-                    }
-                }
-            });
+            let reader = all_of(theirs);
             let done = run(io, port, Job::Send { socket, message: message(window) });
             assert_eq!(done.result, Ok(len - 2 + 8));
             give(io, done.message);
@@ -433,7 +438,7 @@ fn pages_that_are_shown_arrive_as_they_were() {
         let mut io = Io::open(&IoSettings { backend, ..settings() }).unwrap();
         let port = io.port();
         let mut pages = Pages::map(PAGES, Bytes(PAGE as u64), 2 * PAGES).unwrap();
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (ours, theirs) = UnixStream::pair().unwrap();
         let socket = io.register(ours);
         let mut expected = Vec::new();
         let fill = |pages: &mut Pages, round: u8| {
@@ -441,15 +446,7 @@ fn pages_that_are_shown_arrive_as_they_were() {
                 pages.write(page).copy_from_slice(&bytes(round, page as usize * PAGE, PAGE));
             });
         };
-        let reader = std::thread::spawn(move || {
-            let (mut got, mut piece) = (Vec::new(), [0; 30_000]);
-            loop {
-                match theirs.read(&mut piece).unwrap() {
-                    0 => return got,
-                    len => got.extend_from_slice(&piece[..len]),
-                }
-            }
-        });
+        let reader = all_of(theirs);
         for round in 0..6u8 {
             fill(&mut pages, round);
             // In order they are one piece, every second one a piece of its own: more than a call
