@@ -150,7 +150,15 @@ fn files_that_were_answered_are_there_after_kills() {
         assert_eq!(checked.code, Some(0), "kill {round}: {}{}", checked.out, checked.err);
         server = Server::start_with(&scratch, &["--nfs", "127.0.0.1:0"]);
         let (mut client, top) = Client::connect(&server);
-        for (name, byte) in &files {
+        // Those of this round, a sixteenth of the earlier ones, and all of them in the end: each
+        // is looked at again and again, and the time does not grow with the square of the rounds.
+        let is_last = round + 1 == kills;
+        let of_round = format!("{round}-");
+        for (number, (name, byte)) in files.iter().enumerate() {
+            let is_due = is_last || name.starts_with(&of_round) || number as u64 % 16 == round % 16;
+            if !is_due {
+                continue;
+            }
             let entry = Entry { directory: top, name: name.as_bytes() };
             let handle =
                 client.call(&Call::Lookup(entry), &[]).unwrap().unwrap_or_else(|error| panic!("{name}: {error}"));
