@@ -417,7 +417,7 @@ impl Slab {
                 break;
             }
         }
-        shown.pieces[0].may_change()
+        shown.pieces.iter().any(View::may_change)
     }
 
     fn offset(&self, buf: &Buf) -> usize {
