@@ -82,9 +82,7 @@ impl Oltp {
         };
         let theirs = || {
             let mut command = Command::new(bench.programs.join("pgbench"));
-            // One thread, as ours: with a thread a user it does a third less, because waking them
-            // is most of the work.
-            command.args(["-n", "-M", "prepared", "-c", &users, "-j", "1", "-T", &seconds, "-U", "seawall", "-h"]);
+            command.args(["-n", "-M", "prepared", "-c", &users, "-j", &users, "-T", &seconds, "-U", "seawall", "-h"]);
             command.arg(&bench.folder).arg("postgres");
             scripts.iter().for_each(|script| _ = command.arg("-f").arg(script));
             measured(&mut command, "tps =")
