@@ -81,9 +81,9 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: exactly what `map` mapped. The only users are the slab's slices, which borrow the
-        // slab that owns this region, and the kernel, whose requests `Io` has waited for before it
-        // drops the slab.
+        // SAFETY: exactly what `map` mapped. The only users are slices, which borrow the slab or
+        // the pages that own this region; views of pages, which own it too; and the kernel, whose
+        // requests `Io` has waited for before it drops the slab and with it all views.
         unsafe { libc::munmap(self.mapped.as_ptr(), self.mapped_len) };
     }
 }

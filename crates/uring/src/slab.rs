@@ -380,8 +380,7 @@ impl Slab {
         Ok(())
     }
 
-    /// Where a flying buffer's bytes are, from byte `skip` of it on; the buffer is not a leaving
-    /// one.
+    /// Where the bytes of a flying buffer are in its slot, from byte `skip` of it on.
     pub(crate) fn memory(&self, buf: &Buf, skip: u32) -> Memory {
         debug_assert!(matches!(self.slot(buf).get().state, State::Flying | State::Leaving));
         assert!(skip <= buf.len());

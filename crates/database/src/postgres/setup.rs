@@ -83,7 +83,6 @@ impl Postgres {
         work.goes_on("statistics")?;
         loaded.note(book, &rows)?;
         self.vacuum(&mut work, jobs)?;
-        book.batch("SET lock_timeout = 0")?;
         // Only some roles may; without it the first run has the checkpoint.
         let _ = book.batch("CHECKPOINT");
         Ok(loaded)
