@@ -214,14 +214,16 @@ impl Bench {
         succeed(self.psql_command(database).arg("-c").arg(sql))
     }
 
-    /// The statements that make tables without keys, as the loaded ones are.
+    /// The statements that make tables without keys, as the loaded ones are, filled as these are:
+    /// pages that are kept a tenth full are ten times as many to write.
     fn definitions(&self, tables: &[&str]) -> Result<String> {
         let mut all = String::new();
         for table in tables {
             let sql = format!(
                 "SELECT 'CREATE TABLE {table} (' || string_agg(quote_ident(attname) || ' ' || format_type(atttypid, \
-                 atttypmod), ', ' ORDER BY attnum) || ')' FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum \
-                 > 0"
+                 atttypmod), ', ' ORDER BY attnum) || ')' || (SELECT COALESCE(' WITH (' || array_to_string(reloptions, ', ') \
+                 || ')', '') FROM pg_class WHERE oid = '{table}'::regclass) FROM pg_attribute WHERE attrelid = \
+                 '{table}'::regclass AND attnum > 0"
             );
             let output = self.psql_command("postgres").args(["-A", "-t", "-c", &sql]).output()?;
             let _ = writeln!(all, "{};", String::from_utf8_lossy(&output.stdout).trim());
