@@ -125,8 +125,8 @@ fn seen(others: &HashMap<String, String>) -> Result<Vec<Vec<Seen>>, PublishedErr
 
 fn fit_to(seen: &[Seen]) -> Fit {
     Fit {
-        journal: median(seen.iter().filter_map(|(blocks, _, journal)| Some((*journal)? / blocks)).collect()),
-        cycle: median(seen.iter().map(|(blocks, cycle, _)| cycle / blocks).collect()),
+        journal: median(&seen.iter().filter_map(|(blocks, _, journal)| Some((*journal)? / blocks)).collect::<Vec<_>>()),
+        cycle: median(&seen.iter().map(|(blocks, cycle, _)| cycle / blocks).collect::<Vec<_>>()),
     }
 }
 

@@ -39,13 +39,7 @@ pub use size::{Candidate, Need, Sized as SizedArray, Standing, choice, size, siz
 pub use tier_table::{TIER_MISSING, TIER_SHOP, fit_tiers, suspects, tier_table};
 pub use workshop::{WalkStep, WalkSteps, walk_through, workshop};
 
-/// The middle of figures, of an even number the mean of the two in the middle; 0 of none.
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    let middle = figures.len() / 2;
-    match figures.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => figures[middle],
-        _ => f64::midpoint(figures[middle - 1], figures[middle]),
-    }
+/// The median of figures; 0 of none.
+fn median(figures: &[f64]) -> f64 {
+    stats::Median::of(figures).map_or(0.0, |median| median.value)
 }

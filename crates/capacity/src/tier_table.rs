@@ -61,7 +61,7 @@ pub fn fit_tiers(
 pub fn suspects(published: &Cells) -> Result<Vec<(String, String)>, PublishedError> {
     let mut found = Vec::new();
     let populations = populations(published)?;
-    let median = median(populations.clone());
+    let median = median(&populations);
     for (row, users) in populations.iter().enumerate() {
         let test = published.text(row, "test")?.to_string();
         let number = |column: &str| published.number(row, column);
@@ -217,7 +217,7 @@ fn targets(
         ours < by_constant,
     ));
     let populations = populations(published)?;
-    let middle = median(populations.clone());
+    let middle = median(&populations);
     let regular = |row: &usize| {
         let test = published.text(*row, "test").unwrap_or_default();
         !suspects.iter().any(|(of, why)| of == test && why.contains("users"))

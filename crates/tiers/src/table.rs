@@ -1,6 +1,7 @@
 //! The rows, and what they are made of.
 
 use crate::column::{Column, TierFigure, TierWord};
+use stats::Median;
 use stats::job::Spread;
 
 /// Storage tiers beside each other.
@@ -66,14 +67,8 @@ impl TierRow {
 
     /// The median of a figure's repeats; `None` where there is none.
     pub fn median(&self, figure: TierFigure) -> Option<f64> {
-        let mut values: Vec<f64> = self.samples(figure).iter().map(|sample| sample.value).collect();
-        values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        match values.len() {
-            0 => None,
-            odd if odd % 2 == 1 => Some(values[middle]),
-            _ => Some((values[middle - 1] + values[middle]) / 2.0),
-        }
+        let values: Vec<f64> = self.samples(figure).iter().map(|sample| sample.value).collect();
+        Median::of(&values).map(|median| median.value)
     }
 
     /// How a figure's repeats vary.

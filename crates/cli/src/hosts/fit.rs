@@ -111,9 +111,7 @@ fn measured_by(field: &mut dyn Field, ramps: &[RampSettings]) -> Result<Option<B
 }
 
 fn median(measured: &[f64]) -> f64 {
-    let mut sorted = measured.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
+    stats::Median::of(measured).map_or(0.0, |median| median.value)
 }
 
 #[cfg(test)]

@@ -138,7 +138,8 @@ fn others(beside: &Beside) -> Charts {
     chart.description = beside.arms.iter().filter_map(line).collect::<Vec<_>>().join(" ");
     Charts {
         heading: "What the others had".into(),
-        lead: "Operations a second of the bully: what protection costs it.".into(),
+        lead: "Operations a second of the bully in each arm: the less, the more protecting the database costs it."
+            .into(),
         figures: vec![Figure::of(chart)],
         small: false,
     }

@@ -86,9 +86,12 @@ fn judged(beside: &Beside, goal: &Goal) -> (Outcome, String) {
     }
 }
 
-/// `91.3 % (90.2 to 92.8 %, 94 of 100 such intervals)`.
+/// `91.3 % in the median of rounds, 90.2 to 92.8 % with 94 % confidence`.
 pub(super) fn said(ratio: &Median) -> String {
     let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(|part| part * 100.0);
+    if ratio.confidence == 0.0 {
+        return format!("{value:.1} % in one round, which says nothing of others");
+    }
     format!(
         "{value:.1} % in the median of rounds, {low:.1} to {high:.1} % with {:.0} % confidence",
         ratio.confidence * 100.0
