@@ -56,6 +56,18 @@ pub enum Note {
         /// Connections that ended with an error.
         connections: u64,
     },
+    /// A restore deleted what the snapshot does not have under that name.
+    DeletedByRestore {
+        /// Its path.
+        path: String,
+        /// The policy group that it was in itself.
+        group: Option<String>,
+    },
+    /// A restore made what was not there under that name: in no policy group of its own.
+    MadeByRestore {
+        /// Its path.
+        path: String,
+    },
     /// More is promised than the pool's goal has it.
     BeyondGoal {
         /// All floors together.
@@ -123,6 +135,15 @@ impl fmt::Display for Note {
                 goal.percent,
                 goal.capacity.0
             ),
+            Note::DeletedByRestore { path, group: None } => {
+                write!(f, "{path}: deleted; the snapshot has none of that name")
+            }
+            Note::DeletedByRestore { path, group: Some(group) } => {
+                write!(f, "{path} in policy group {group}: deleted; the snapshot has none of that name")
+            }
+            Note::MadeByRestore { path } => {
+                write!(f, "{path}: made again, in no policy group of its own; nothing of that name was left")
+            }
             Note::Disconnected { path, connections: 1, .. } => write!(f, "{path}: 1 connection ended with an error"),
             Note::Disconnected { path, connections, .. } => {
                 write!(f, "{path}: {connections} connections ended with an error")

@@ -1,7 +1,7 @@
 //! `volume clone` and `volume file clone`: volumes, LUNs and files that begin as others are, and
 //! take space only for what is written to either. A clone carries no policy of its parent.
 
-use super::snapshot::{known_paths, leaf_at};
+use super::snapshot::{known_paths, leaf_at, only_as_a_whole};
 use super::{AdminError, Answer, Assigned, CloneOrigin, Errand, ObjectDetails, Obstacle, SnapshotLeaf, list, whole};
 use block::ObjectId;
 use ontap::catalogue::{CloneCommand, FileCloneCreate, VolumeCloneCreate};
@@ -87,6 +87,7 @@ impl Errand<'_> {
             let known = known_paths(&leaves);
             let path = &create.source_path;
             let text = format!("{place} has no LUN or file {path}; it has: {}", list(&known));
+            let text = text + &only_as_a_whole(&leaves, "cloned");
             Obstacle::NoSource.told(text).given(path).about(&place)
         })?;
         self.check_room(volume, source.size, 0)?;

@@ -1,7 +1,7 @@
 //! `volume snapshot`: a volume's LUNs and files as they were at one moment.
 
 use super::snapshots::SNAPSHOTS_MAX;
-use super::{AdminError, Answer, Effect, Errand, FILES_BYTES, Obstacle, Snapshot, SnapshotLeaf, list, path_of};
+use super::{AdminError, Answer, Effect, Errand, FILES_BYTES, Note, Obstacle, Snapshot, SnapshotLeaf, list, path_of};
 use block::ObjectId;
 use ontap::catalogue::{
     SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename, SnapshotRestore, SnapshotRestoreFile,
@@ -73,12 +73,16 @@ impl Errand<'_> {
         let live = self.leaves_in(volume);
         let of_snapshot = |live: &SnapshotLeaf| snapshot.leaves.iter().any(|leaf| is_same(leaf, live));
         for later in live.iter().filter(|live| !of_snapshot(live)) {
+            let path = path_of(self.registry, later.tree).unwrap_or_default();
+            let membership = self.registry.object(later.tree).and_then(Object::membership);
+            let group = membership.and_then(|of| Some(self.registry.group_of(of.group)?.name().to_owned()));
+            self.notes.push(Note::DeletedByRestore { path, group });
             self.delete_leaf(later.tree)?;
         }
         for leaf in &snapshot.leaves {
             match live.iter().find(|live| is_same(leaf, live)) {
                 Some(live) => self.restore_leaf(live, leaf)?,
-                None => drop(self.plant(volume, leaf)?),
+                None => self.make_again(volume, leaf)?,
             }
         }
         Ok(Answer::default())
@@ -91,6 +95,7 @@ impl Errand<'_> {
                 let known = known_paths(&snapshot.leaves);
                 let (name, path) = (&snapshot.name, &restore.path);
                 let text = format!("snapshot {name} has no LUN or file {path}; it has: {}", list(&known));
+                let text = text + &only_as_a_whole(&snapshot.leaves, "restored");
                 Obstacle::NoSource.told(text).given(path).about(format_args!("snapshot {name}"))
             })?
             .clone();
@@ -103,7 +108,7 @@ impl Errand<'_> {
             }
             None => {
                 self.check_room(snapshot.volume, leaf.size, 0)?;
-                self.plant(snapshot.volume, &leaf)?;
+                self.make_again(snapshot.volume, &leaf)?;
             }
         }
         Ok(Answer::default())
@@ -119,6 +124,16 @@ impl Errand<'_> {
             self.resize(live.tree, from.size)?;
         }
         self.lead_to(Effect::Restore { object: live.tree, from: from.tree, size: from.size });
+        Ok(())
+    }
+
+    /// What was there is gone or has another name: it is a new one, with no policy of its own.
+    fn make_again(&mut self, volume: ObjectId, leaf: &SnapshotLeaf) -> Result<(), AdminError> {
+        let object = self.plant(volume, leaf)?;
+        if !leaf.is_files() {
+            let path = path_of(self.registry, object).unwrap_or_default();
+            self.notes.push(Note::MadeByRestore { path });
+        }
         Ok(())
     }
 
@@ -279,6 +294,14 @@ pub(super) fn leaf_at<'a>(leaves: &'a [SnapshotLeaf], path: &str) -> Option<&'a 
 /// The paths of LUNs and files.
 pub(super) fn known_paths(leaves: &[SnapshotLeaf]) -> Vec<String> {
     leaves.iter().filter(|leaf| !leaf.is_files()).map(SnapshotLeaf::path).collect()
+}
+
+/// What to say of a path that is no LUN's and no file's of fixed size: it may be one of clients.
+pub(super) fn only_as_a_whole(leaves: &[SnapshotLeaf], what: &str) -> String {
+    match leaves.iter().any(SnapshotLeaf::is_files) {
+        true => format!(" (files that clients made are {what} with the whole volume only)"),
+        false => String::new(),
+    }
 }
 
 fn is_same(a: &SnapshotLeaf, b: &SnapshotLeaf) -> bool {

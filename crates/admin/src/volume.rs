@@ -31,7 +31,7 @@ impl Errand<'_> {
                 let rows = volumes.map(|volume| (volume.id(), DfRow(self.volume_row(volume))));
                 Ok(Answer::Rows(Listing::measured(rows, &selection, self.units, |volume, DfRow(row)| {
                     row.used = self.used_in(volume);
-                    row.available = row.size.saturating_sub(row.used);
+                    row.available = self.at.world.left(row.size, row.used);
                 })))
             }
             VolumeCommand::Show(selection) => {
@@ -41,7 +41,7 @@ impl Errand<'_> {
                     let top = self.at.world.files(volume).top;
                     row.top = top.map(|Top { user, group, mode }| (user, group, UnixPermissions::new(mode)));
                     row.used = self.used_in(volume);
-                    row.available = row.size.saturating_sub(row.used);
+                    row.available = self.at.world.left(row.size, row.used);
                 })))
             }
         }

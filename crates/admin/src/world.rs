@@ -126,6 +126,13 @@ pub trait World {
     fn aggregate(&self) -> Option<Aggregate> {
         None
     }
+
+    /// What can still be written to a volume of `size` bytes that has `used`: no more than the pool
+    /// has left, because volumes are thin.
+    fn left(&self, size: u64, used: u64) -> u64 {
+        let of_pool = self.aggregate().map_or(u64::MAX, |pool| pool.available);
+        size.saturating_sub(used).min(of_pool)
+    }
 }
 
 /// What clients made on a volume.
@@ -224,9 +231,9 @@ pub struct HourDone {
 pub struct Aggregate {
     /// Its name.
     pub name: String,
-    /// All of its space, in bytes.
+    /// What its data may take, in bytes.
     pub size: u64,
-    /// What is free of it, in bytes.
+    /// What they do not take of it, in bytes.
     pub available: u64,
 }
 

@@ -83,13 +83,20 @@ impl Body {
         }
     }
 
-    /// Sets a text, or refuses another one that is there.
+    /// Sets a text at a dotted name to what the URL says, or refuses another one that is there.
     pub fn put(&mut self, field: &str, text: &str) -> Result<(), Problem> {
+        if let Some((first, rest)) = field.split_once('.') {
+            let place = format!("{}.", self.name(first));
+            let mut inner = self.object(first)?.unwrap_or(Body { place, fields: Map::new() });
+            inner.put(rest, text)?;
+            self.fields.insert(first.into(), inner.fields.into());
+            return Ok(());
+        }
         match self.fields.insert(field.into(), text.into()) {
             Some(Value::String(other)) if other != text => {
                 let name = self.name(field);
                 let message =
-                    format!("{name}: is {text:?} in the path and {other:?} in the body; leave it out of the body");
+                    format!("{name}: is {text:?} in the URL and {other:?} in the body; leave it out of the body");
                 Err(Problem::bad(code::INVALID_VALUE, &name, message))
             }
             _ => Ok(()),

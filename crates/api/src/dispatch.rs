@@ -173,11 +173,7 @@ impl Errand<'_> {
         if self.request.method != "GET" {
             return Err(unsupported(what, self.request.method));
         }
-        if let Some((name, _)) = Query::read(self.request.query)?.filters.first() {
-            let message =
-                format!("{name:?} is no parameter here: there is one {what}, which is not picked by its fields");
-            return Err(Problem::bad(code::UNEXPECTED, name, message));
-        }
+        Query::read(self.request.query)?.picks_nothing(&format!("the one {what}"), &[])?;
         Ok(Reply { status: 200, body: record(), ..Reply::default() })
     }
 
@@ -205,6 +201,14 @@ impl Errand<'_> {
             return Err(unsupported(R::NAME, method));
         }
         let query = Query::read(self.request.query)?;
+        match (method, key) {
+            ("PATCH", Some(_)) => {
+                query.picks_nothing(&format!("a {} with its key in the path", R::NAME), R::IN_QUERY)?;
+            }
+            (_, Some(_)) => query.picks_nothing(&format!("a {} with its key in the path", R::NAME), &[])?,
+            ("POST", None) => query.picks_nothing(&format!("a {} that is made", R::NAME), &[])?,
+            _ => {}
+        }
         match (method, key) {
             ("GET", _) => self.get(resource, key, &query),
             ("POST", key) => self.post(resource, key, &query),
@@ -293,7 +297,11 @@ impl Errand<'_> {
         query: &Query,
         commands_of: CommandsOf<'_, R::Item>,
     ) -> Result<Reply, Problem> {
-        let body = Body::from(json::object(self.request.body)?);
+        let mut body = Body::from(json::object(self.request.body)?);
+        if key.is_some() {
+            let texts = R::IN_QUERY.iter().filter_map(|field| Some((field, query.text(field)?)));
+            texts.into_iter().try_for_each(|(field, text)| body.put(field, text))?;
+        }
         let (commands, number, svms) = self.look(|view| {
             if let Some(key) = key.filter(|key| self.request.method == "PATCH" && resource.find(view, key).is_none()) {
                 let mut body = body.clone();

@@ -86,6 +86,24 @@ impl Query {
         Ok(())
     }
 
+    /// The text of a parameter, as it came.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.kept.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Refuses to pick records by their fields where one is named by its path, or none is picked;
+    /// `but` are parameters of something else.
+    ///
+    /// # Errors
+    /// There is a field, by its name.
+    pub fn picks_nothing(&self, what: &str, but: &[&str]) -> Result<(), Problem> {
+        let Some((name, _)) = self.filters.iter().find(|(name, _)| !but.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let message = format!("{name:?} is no parameter here: {what} is not picked by its fields; leave it out");
+        Err(Problem::bad(code::UNEXPECTED, name, message))
+    }
+
     /// A reference to the records from `offset` on, with all else as it was asked for.
     pub fn link(&self, path: &str, offset: usize) -> String {
         let mut parts: Vec<String> =

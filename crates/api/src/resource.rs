@@ -65,6 +65,8 @@ pub(crate) trait Resource {
     const HAS_JOBS: bool = true;
     /// The methods that change it.
     const CHANGES: &'static [&'static str] = &["POST", "PATCH", "DELETE"];
+    /// Texts of a PATCH's body that may stand in its query instead, by their dotted names.
+    const IN_QUERY: &'static [&'static str] = &[];
 
     /// The collection's path: `/api/storage/volumes`.
     fn path(&self) -> String;

@@ -107,6 +107,14 @@ impl Database {
         }
     }
 
+    /// Whether a run is marked as begun and not ended: one goes on, or was killed.
+    ///
+    /// # Errors
+    /// There is nothing of ours, or the database cannot be read.
+    pub fn is_in_use(&self) -> Result<bool, Error> {
+        books::is_in_use(&mut *self.ours()?)
+    }
+
     /// Removes what setup made.
     ///
     /// # Errors

@@ -127,6 +127,11 @@ pub(crate) fn run_ends(books: &mut dyn Books, counts: &Counts, unsure: u64) -> R
     books.batch("COMMIT")
 }
 
+/// Whether a run has begun that has not ended.
+pub(crate) fn is_in_use(books: &mut dyn Books) -> Result<bool, Error> {
+    Ok(noted(books, OPEN_RUNS)?.is_some_and(|runs| runs != "0"))
+}
+
 /// Rows of one table that a transaction adds at most: five items.
 const MOST_ROWS: i64 = 5;
 

@@ -21,6 +21,9 @@ pub enum Error {
     /// No relation to read.
     #[error("{0}: has no relation of ours to read; make one with seawall ranread setup --database {0} NAME SIZE_GB")]
     NoRelation(String),
+    /// Somebody uses it.
+    #[error("{0}: a run goes on, or was killed before it could tell; wait for its end, or give --force")]
+    Busy(String),
     /// The user ended it.
     #[error("stopped; what was made is removed")]
     Stopped,

@@ -4,7 +4,7 @@
 //! PostgreSQL refuses to run as root; root starts it as the user `postgres`, or `nobody`.
 
 use crate::cgroup::{Memory, MemoryBound};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -23,8 +23,12 @@ pub struct Private {
     folder: PathBuf,
     account: Option<(u32, u32)>,
     settings: String,
+    /// It was started by this, and is stopped by it.
+    is_started: bool,
     /// Outlives the server's processes.
     memory: Option<Memory>,
+    /// Held while this has the folder.
+    _lock: File,
 }
 
 impl Private {
@@ -42,21 +46,44 @@ impl Private {
     /// none; the folder must be empty then. With a password the role needs it.
     ///
     /// # Errors
-    /// There is no server, or it does not start; its log says why.
+    /// There is no server, somebody else has the folder, or it does not start; its log says why.
+    /// What runs already is left alone.
     pub fn start(folder: &Path, settings: &[(&str, &str)], password: Option<&str>) -> io::Result<Private> {
         let programs = Private::programs().ok_or_else(|| io::Error::other("no PostgreSQL server is installed"))?;
         let account = account(&["postgres", "nobody"])?;
         let folder = folder.canonicalize()?;
+        must_be_plain(&folder)?;
+        let lock = locked(&folder)?;
         let mut all = format!("-c listen_addresses= -c unix_socket_directories={}", folder.display());
         for (name, value) in settings {
             all += &format!(" -c {name}={value}");
         }
-        let private = Private { programs, folder, account, settings: all, memory: None };
+        let settings = all;
+        let mut private = Private { programs, folder, account, settings, is_started: false, memory: None, _lock: lock };
         if !private.data().join("PG_VERSION").exists() {
             private.make(password)?;
         }
+        private.must_not_run()?;
         private.control(&["start"])?;
+        private.is_started = true;
         Ok(private)
+    }
+
+    /// A server that is there, though nobody has the folder, was left by a run that was killed, or
+    /// somebody started it: not ours to end.
+    fn must_not_run(&self) -> io::Result<()> {
+        let mut command = self.command("pg_ctl");
+        command.args(["status", "--pgdata"]).arg(self.data()).stdout(Stdio::null()).stderr(Stdio::null());
+        if !command.status()?.success() {
+            return Ok(());
+        }
+        let (data, program) = (self.data(), self.programs.join("pg_ctl"));
+        Err(io::Error::other(format!(
+            "{}: its server runs already, of a run that was killed or started by hand; end it with {} stop -D {}",
+            self.folder.display(),
+            program.display(),
+            data.display()
+        )))
     }
 
     /// Makes a cluster.
@@ -169,10 +196,38 @@ impl Private {
 
 impl Drop for Private {
     fn drop(&mut self) {
+        if !self.is_started {
+            return;
+        }
         let mut command = self.command("pg_ctl");
         command.args(["stop", "-m", "fast", "--wait", "--silent", "--pgdata"]).arg(self.data());
         // It may have ended by itself.
         let _ = self.run(command);
+    }
+}
+
+/// A shell reads the path on its way to the server, and URLs have it.
+fn must_be_plain(folder: &Path) -> io::Result<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=@".contains(c);
+    match folder.to_str().is_some_and(|text| text.chars().all(is_plain)) {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "{}: the path of a private server's folder may have letters, digits and ._-+=@ only; choose another folder",
+            folder.display()
+        ))),
+    }
+}
+
+/// The folder's lock, which goes with the process that has it.
+fn locked(folder: &Path) -> io::Result<File> {
+    let lock = File::options().create(true).append(true).open(folder.join("lock"))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(io::Error::other(format!(
+            "{}: another process has the server of this folder; wait for its end, or name another folder",
+            folder.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

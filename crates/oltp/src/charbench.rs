@@ -33,13 +33,20 @@ pub enum CharbenchError {
         "-p: a password on the command line can be read by everybody on this host; put it into the database's own file"
     )]
     Password,
+    /// A file of settings.
+    #[error(
+        "-c: a configuration is not read here; give what it says by options, as -cs, -uc, -rt, -min and -max, and weights \
+         by --weights"
+    )]
+    Configuration,
     /// No such column.
     #[error("-v: must be columns of users, tpm, tps, errs, resp, vresp and trans, got {0:?}")]
     Column(String),
 }
 
 /// Options that take a value, with ours where it is the same.
-const VALUED: [(&str, Option<&str>); 17] = [
+const VALUED: [(&str, Option<&str>); 18] = [
+    ("-c", None),
     ("-cs", Some("--database")),
     ("-uc", Some("--users")),
     ("-r", Some("--xml")),
@@ -90,6 +97,7 @@ pub fn unfold(typed: &[String]) -> Result<Vec<String>, CharbenchError> {
         match ours {
             Some(ours) => out.extend([(*ours).to_owned(), given.clone()]),
             None if *option == "-p" => return Err(CharbenchError::Password),
+            None if *option == "-c" => return Err(CharbenchError::Configuration),
             None => drop(value.insert(*option, given.clone())),
         }
     }

@@ -21,6 +21,8 @@ pub struct Evidence {
     pub database_cores: Option<f64>,
     /// Processors of the host; 0 where unknown.
     pub cores: u32,
+    /// Users think, or wait until they are due; else all of their time is the database's or ours.
+    pub paced: bool,
     /// Bytes that came from below the page cache into this program.
     pub fetched: Option<u64>,
     /// What a server counted.

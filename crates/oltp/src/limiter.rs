@@ -82,7 +82,7 @@ impl<'a> Case<'a> {
             "they were thinking or waiting for their turn; transactions took {} of their time",
             percent(self.busy)
         );
-        (self.busy < 0.5).then_some(Limiter { name: "the users", grounds })
+        (self.seen.paced && self.busy < 0.5).then_some(Limiter { name: "the users", grounds })
     }
 
     fn foreign(&self) -> Option<Limiter> {
@@ -213,7 +213,9 @@ mod tests {
     fn each_limit_has_its_grounds() {
         let figures = Figures::of(&played(|_| 8, 100), 1);
         assert_eq!(name(&figures, &Evidence::default()), "cannot say");
-        assert_eq!(name(&Figures { users: 2, ..figures.clone() }, &Evidence::default()), "the users");
+        let (idle, paced) = (Figures { users: 2, ..figures.clone() }, Evidence { paced: true, ..Evidence::default() });
+        assert_eq!(name(&idle, &paced), "the users");
+        assert_eq!(name(&idle, &Evidence::default()), "cannot say", "what had not ended is not thinking");
         assert_eq!(name(&figures, &Evidence { cpu: Some(0.95), ..Evidence::default() }), "processor");
         let foreign = Evidence { cpu: Some(0.95), own_cores: Some(0.4), cores: 2, ..Evidence::default() };
         assert_eq!(name(&figures, &foreign), "cannot say");

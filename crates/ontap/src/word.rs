@@ -29,11 +29,12 @@ impl Word {
 
     /// The name, if it names a parameter (`-volume`) rather than being a value such as `-5`. Two
     /// hyphens and the long dashes that word processors make of a hyphen name one too;
-    /// [`Word::has_one_hyphen`] tells them apart.
+    /// [`Word::has_one_hyphen`] tells them apart. Three and more are of a value: of permissions
+    /// such as `---rwxr-x---`.
     pub fn parameter(&self) -> Option<&str> {
         let name = self.text.trim_start_matches(DASHES);
-        let dashed = name.len() < self.text.len();
-        (dashed && !self.quoted && name.starts_with(char::is_alphabetic)).then_some(name)
+        let dashes = self.text[..self.text.len() - name.len()].chars().count();
+        (matches!(dashes, 1 | 2) && !self.quoted && name.starts_with(char::is_alphabetic)).then_some(name)
     }
 
     /// True if a parameter is named as it should be.
@@ -111,10 +112,10 @@ mod tests {
 
     #[test]
     fn hyphens_name_parameters_and_quotes_and_numbers_do_not() {
-        let words = Word::split("-vol --vol \u{2013}vol \"-vol\" -5 - vol").unwrap();
+        let words = Word::split("-vol --vol \u{2013}vol \"-vol\" -5 - vol ---rwxr-x---").unwrap();
         let names: Vec<_> = words.iter().map(|w| w.parameter().map(|name| (name, w.has_one_hyphen()))).collect();
         let vol = |one| Some(("vol", one));
-        assert_eq!(names, [vol(true), vol(false), vol(false), None, None, None, None]);
+        assert_eq!(names, [vol(true), vol(false), vol(false), None, None, None, None, None]);
     }
 
     proptest! {

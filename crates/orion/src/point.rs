@@ -82,6 +82,11 @@ impl MeasuredPoint {
         self.small.as_ref().map(lat)
     }
 
+    /// Whether its measurement began: before, a stop leaves nothing to tell.
+    pub fn has_begun(&self) -> bool {
+        self.works().any(|(_, work)| work.measured > Span::ZERO || work.error.is_some())
+    }
+
     /// Why it is not whole: what failed, or that it was stopped.
     pub fn trouble(&self) -> Option<String> {
         let of = |outcome: &JobOutcome| {

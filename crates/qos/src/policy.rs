@@ -14,9 +14,9 @@ use crate::settings::{PeakMode, RegistrySettings};
 
 /// The most operations per second of any limit: the range of ONTAP's REST fields.
 pub const IOPS_MAX: u64 = i32::MAX as u64;
-/// The most bytes per second of any limit, 4.4 TB/s: above the 4 194 303 MB/s of ONTAP's REST
-/// fields, and what the scheduler's clocks resolve.
-pub const BYTES_MAX: u64 = 1 << 42;
+/// The most bytes per second of any limit: the 4 194 303 MB/s at which ONTAP's REST fields end. The
+/// scheduler's clocks resolve it.
+pub const BYTES_MAX: u64 = 4_194_303 * 1_000_000;
 /// The shortest latency that may be expected.
 pub const LATENCY_LEAST: Span = Span::from_micros(10);
 /// The longest.

@@ -33,7 +33,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use store::{Changes, Pool, StoreError};
+use store::{Changes, Pool, Room, StoreError};
 use together::{Together, touched};
 use totals::Pending;
 use uring::Clock;
@@ -101,6 +101,8 @@ pub struct Control {
     replaced: Changes,
     /// Makes the cache smaller while memory is short.
     relief: Option<Relief>,
+    /// What there is for data; `None` where that was given.
+    room: Option<Room>,
     pending: Pending,
     /// What the shard was told of each volume.
     volumes: RefCell<BTreeMap<ObjectId, volumes::VolumeTold>>,
@@ -116,7 +118,8 @@ impl Control {
     /// The catalogue breaks a rule, or another has taken the pool's maps.
     pub fn open(mut pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
         let files = pool.load_files()?.ok_or(StoreError::Gone)?;
-        let maps = pool.take_maps().ok_or(StoreError::Gone)?;
+        let mut maps = pool.take_maps().ok_or(StoreError::Gone)?;
+        let room = maps.take_room();
         let contents = pool.contents();
         let used = totals::used_by(contents, &|leaf| maps.core().tree(leaf).map_or(0, |(_, used)| used));
         let records = records_of(contents, |row| used.get(&row.id).copied().unwrap_or(0))?;
@@ -150,6 +153,7 @@ impl Control {
             loose,
             replaced,
             relief,
+            room,
             pending,
             volumes,
             unfollowed,

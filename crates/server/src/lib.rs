@@ -66,7 +66,7 @@ pub use nbd::TlsMode;
 pub use owner::cache_seen;
 pub use persist::check_catalogue;
 pub use portmap::Portmap;
-pub use settings::registry_settings;
+pub use settings::{check_settings, registry_settings};
 pub use shard::{Account, Shard, ShardGone, trace_of};
 pub use socket::{ControlClient, ControlSocket};
 pub use starting::{Latency, StartError};

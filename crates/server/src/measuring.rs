@@ -27,6 +27,7 @@ pub(crate) struct Measuring<'a> {
     logins: Logins<'a>,
     used: OnceCell<HashMap<ObjectId, u64>>,
     connected: OnceCell<BTreeMap<ObjectId, u64>>,
+    space: OnceCell<Option<map::Usage>>,
     is_gone: Cell<bool>,
 }
 
@@ -39,8 +40,8 @@ impl<'a> Measuring<'a> {
         events: &'a Events,
         logins: Logins<'a>,
     ) -> Measuring<'a> {
-        let (used, connected, is_gone) = Default::default();
-        Measuring { shard, pool, monitor, events, logins, used, connected, is_gone }
+        let (used, connected, space, is_gone) = Default::default();
+        Measuring { shard, pool, monitor, events, logins, used, connected, space, is_gone }
     }
 
     /// Whether all that was asked was told.
@@ -148,13 +149,8 @@ impl World for Measuring<'_> {
 
     fn aggregate(&self) -> Option<Aggregate> {
         let name = self.aggregate_name()?;
-        if !self.pool.has_places() {
-            let space = uring::space::space(self.pool.dir()).ok()?;
-            return Some(Aggregate { name, size: space.total.0, available: space.available.0 });
-        }
-        // Devices have no free space to ask for, and what they and files beside them have is known
-        // to the maps.
-        let map::Usage { used, capacity, .. } = self.told(self.shard.space())?;
+        let space = self.space.get_or_init(|| self.told(self.shard.space()));
+        let map::Usage { used, capacity, .. } = (*space)?;
         Some(Aggregate { name, size: capacity, available: capacity.saturating_sub(used) })
     }
 

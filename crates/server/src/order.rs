@@ -171,6 +171,8 @@ pub(crate) enum Order {
     LimitLink(LinkSettings),
     /// Tell of the limits of connections.
     Link(Sender<LinkSeen>),
+    /// There is so much for the pool's data, what is taken included.
+    Room(Bytes),
     /// Tell what is taken of the pool's data.
     Space(Sender<Option<map::Usage>>),
     /// Tell when all orders before are done.

@@ -17,6 +17,7 @@
 use block::Iops;
 use qos::{Beyond, DefaultBurst, Goal, Nesting, PeakMode, RegistrySettings, Units};
 use serde::Deserialize;
+use std::path::Path;
 use store::{Pool, StoreError};
 
 /// The settings of a pool's registry; what is not set is the default.
@@ -24,9 +25,15 @@ use store::{Pool, StoreError};
 /// # Errors
 /// A setting is unknown or has no such value.
 pub fn registry_settings(pool: &Pool) -> Result<RegistrySettings, StoreError> {
-    let table = pool.qos_settings::<Table>()?;
-    let goal = table.goal().map_err(|reason| StoreError::Settings { path: pool.settings_path(), reason })?;
-    Ok(RegistrySettings { goal, ..table.settings() })
+    pool.qos_settings::<Table>()?.registry(&pool.settings_path())
+}
+
+/// The same of a pool that nobody serves: whether its settings are right.
+///
+/// # Errors
+/// As of [`registry_settings`].
+pub fn check_settings(pool: &Path) -> Result<(), StoreError> {
+    store::qos_settings::<Table>(pool)?.registry(&store::settings_path(pool)).map(drop)
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -71,6 +78,11 @@ words!(PeakWord for PeakMode { Ceiling = PeakMode::Ceiling, Credits = PeakMode::
 words!(BeyondWord for Beyond { Warn = Beyond::Warn, Refuse = Beyond::Refuse });
 
 impl Table {
+    fn registry(self, path: &Path) -> Result<RegistrySettings, StoreError> {
+        let goal = self.goal().map_err(|reason| StoreError::Settings { path: path.into(), reason })?;
+        Ok(RegistrySettings { goal, ..self.settings() })
+    }
+
     fn goal(self) -> Result<Option<Goal>, String> {
         let Some(capacity) = self.capacity_iops else {
             return match (self.utilisation, self.beyond_utilisation) {

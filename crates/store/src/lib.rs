@@ -34,13 +34,13 @@ pub use catalogue::{
 pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
 pub use mapped::{
-    CacheSettings, Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, PartitionState, SecondError,
-    SecondFile, SecondPlace, SecondState, check_maps,
+    CacheSettings, Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, PartitionState, Room,
+    SecondError, SecondFile, SecondPlace, SecondState, check_maps,
 };
 pub use pool::{CONTROL_SOCKET, Keeper, Pool};
 pub use repair::{RepairSettings, Repaired, repair};
 pub use served::Served;
-pub use settings::{Cache, VolumesSettings, named};
+pub use settings::{Cache, VolumesSettings, named, qos_settings, settings_path};
 pub use totals::{HOURS_KEPT, HourRow, HourlyTotals, ObjectHour, ObjectName, TOTALS};
 pub use unfinished::clear_unfinished;
 pub use volume_files::VolumeFiles;

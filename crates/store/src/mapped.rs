@@ -38,7 +38,7 @@ use block::{
 use cached::Cached;
 pub use error::MapError;
 pub(crate) use files::{Length, lengths};
-pub use files::{MapSettings, MappedPool, check_maps};
+pub use files::{MapSettings, MappedPool, Room, check_maps};
 use flight::{Flight, Syncing};
 use map::{Ask, Command, Core, Ended, Run, Slots, Steps, What};
 use members::Members;
@@ -218,6 +218,11 @@ impl MappedVolumes {
         for queued in self.line.take_all(object.0) {
             self.ready.push(queued.end(now, Err(Fault::Gone)));
         }
+    }
+
+    /// What there is for blocks from now on, those that are used included.
+    pub fn set_room(&mut self, room: Bytes) {
+        self.core.set_capacity(room.0 / map::BLOCK);
     }
 
     /// The maps.

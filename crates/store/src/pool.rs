@@ -6,7 +6,7 @@ use crate::check::Trouble;
 use crate::doubt;
 use crate::error::StoreError;
 use crate::mapped::{MappedPool, Marks};
-use crate::settings::{Cache, SETTINGS, Settings, map_settings, named_by, read_settings};
+use crate::settings::{Cache, SETTINGS, Settings, map_settings, named_by, read_settings, settings_path};
 use crate::unfinished;
 use crate::volume_files::{self, VolumeFiles};
 use map::{Agreed, Edition};
@@ -190,25 +190,17 @@ impl Pool {
         self.settings.cache
     }
 
-    /// Whether its settings name files or devices for its data.
-    pub fn has_places(&self) -> bool {
-        self.settings.has_places()
-    }
-
     /// The table `[qos]` of the pool's settings, read as a `T`.
     ///
     /// # Errors
     /// It is no `T`.
     pub fn qos_settings<T: serde::de::DeserializeOwned>(&self) -> Result<T, StoreError> {
-        self.settings.qos.clone().try_into().map_err(|error: toml::de::Error| StoreError::Settings {
-            path: self.settings_path(),
-            reason: format!("[qos]: {}", error.message().trim().replace('\n', " ")),
-        })
+        self.settings.qos(&self.dir)
     }
 
     /// Where its settings are.
     pub fn settings_path(&self) -> PathBuf {
-        self.dir.join(SETTINGS)
+        settings_path(&self.dir)
     }
 
     /// Where the control socket is.

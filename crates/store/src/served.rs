@@ -100,6 +100,11 @@ impl Served {
         self.volumes.as_ref()?.core().tree(object.0).map(|(_, used)| used)
     }
 
+    /// What there is for the pool's data from now on.
+    pub fn set_room(&mut self, room: Bytes) {
+        self.volumes.iter_mut().for_each(|volumes| volumes.set_room(room));
+    }
+
     /// What is taken of the pool's data; `None` without maps.
     pub fn usage(&self) -> Option<map::Usage> {
         self.volumes.as_ref().map(|volumes| volumes.core().usage())

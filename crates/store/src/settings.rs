@@ -60,13 +60,16 @@ pub(crate) struct Settings {
     pub(crate) cache: Cache,
     pool: NamedSettings,
     /// For whoever keeps policies; the pool only hands it over.
-    pub(crate) qos: toml::Table,
+    qos: toml::Table,
 }
 
 impl Settings {
-    /// Whether files or devices are named for the blocks.
-    pub(crate) fn has_places(&self) -> bool {
-        self.pool.data.is_some()
+    /// The table `[qos]`, read as a `T`.
+    pub(crate) fn qos<T: serde::de::DeserializeOwned>(&self, dir: &Path) -> Result<T, StoreError> {
+        self.qos.clone().try_into().map_err(|error: toml::de::Error| StoreError::Settings {
+            path: dir.join(SETTINGS),
+            reason: format!("[qos]: {}", error.message().trim().replace('\n', " ")),
+        })
     }
 }
 
@@ -127,12 +130,27 @@ fn maps_memory(dir: &Path, settings: &Settings) -> Result<Option<Bytes>, StoreEr
     }
 }
 
+/// Where a pool's settings are.
+pub fn settings_path(dir: &Path) -> PathBuf {
+    dir.join(SETTINGS)
+}
+
+/// The table `[qos]` of the settings in a pool's folder, read as a `T`.
+///
+/// # Errors
+/// The settings are wrong, or it is no `T`.
+pub fn qos_settings<T: serde::de::DeserializeOwned>(dir: &Path) -> Result<T, StoreError> {
+    read_settings(&dir.join(SETTINGS))?.qos(dir)
+}
+
 /// The files and devices that the settings of a pool's folder name.
 ///
 /// # Errors
 /// The settings are wrong.
 pub fn named(dir: &Path) -> Result<Named, StoreError> {
-    named_by(dir, &read_settings(&dir.join(SETTINGS))?)
+    let settings = read_settings(&dir.join(SETTINGS))?;
+    maps_memory(dir, &settings)?;
+    named_by(dir, &settings)
 }
 
 pub(crate) fn named_by(dir: &Path, settings: &Settings) -> Result<Named, StoreError> {

@@ -39,10 +39,9 @@ const FIELDS: &[Field<GroupId>] = &[
     known("object_count", |view, id| Some(group(view, id)?.members().len().into())).of(Kind::Number),
     known("fixed.capacity_shared", |view, id| Some(fixed(view, id)?.shared.into())).of(Kind::Truth),
     known("fixed.max_throughput_iops", |view, id| Some(fixed(view, id)?.ceiling.iops?.0.into())).of(Kind::Number),
-    known("fixed.max_throughput_mbps", |view, id| Some((fixed(view, id)?.ceiling.bytes?.0 / MB).into()))
-        .of(Kind::Number),
+    known("fixed.max_throughput_mbps", |view, id| whole_mbps(fixed(view, id)?.ceiling)).of(Kind::Number),
     known("fixed.min_throughput_iops", |view, id| Some(fixed(view, id)?.floor.iops?.0.into())).of(Kind::Number),
-    known("fixed.min_throughput_mbps", |view, id| Some((fixed(view, id)?.floor.bytes?.0 / MB).into())).of(Kind::Number),
+    known("fixed.min_throughput_mbps", |view, id| whole_mbps(fixed(view, id)?.floor)).of(Kind::Number),
     known("fixed.max_throughput", |view, id| throughput(fixed(view, id)?.ceiling)),
     known("fixed.min_throughput", |view, id| throughput(fixed(view, id)?.floor)),
     known("adaptive.expected_iops", |view, id| Some(per_tb(view, adaptive(view, id)?.expected).into()))
@@ -200,6 +199,13 @@ impl Resource for Policies {
             Policy::Adaptive(_) => Command::Adaptive(AdaptiveCommand::Delete(AdaptiveDelete { policy_group, force })),
         }])
     }
+}
+
+/// A limit in MB/s; nothing where it is no whole number of them, since 0 says that there is none.
+/// The field with both limits in one text has it to the byte.
+pub(super) fn whole_mbps(rates: Rates) -> Option<Value> {
+    let bytes = rates.bytes?.0;
+    bytes.is_multiple_of(MB).then(|| (bytes / MB).into())
 }
 
 fn create_adaptive(

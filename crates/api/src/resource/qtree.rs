@@ -20,7 +20,10 @@ const FIELDS: &[Field<ObjectId>] = &[
     key("name", |view, qtree| Some(view.name_of(qtree).into())),
     key("volume", |view, qtree| Some(view.name_value(view.above(qtree, ObjectKind::Volume)?))).of(Kind::Named),
     key("svm", |view, qtree| Some(view.name_value(view.registry().svm_of(qtree)?))).of(Kind::Named),
-    known("path", |view, qtree| Some(view.path_in_svm(qtree).trim_start_matches("/vol").into())),
+    known("path", |view, qtree| {
+        let path = view.path_in_svm(qtree);
+        Some(path.strip_prefix("/vol").unwrap_or(&path).into())
+    }),
     known("qos_policy.name", |view, qtree| view.policy_name(qtree)),
     known("qos_policy.uuid", |view, qtree| view.policy_uuid(qtree)),
     known("qos_policy.max_throughput_iops", |view, object| view.max_iops(object)).of(Kind::Number),

@@ -2,7 +2,7 @@
 //! same thing.
 
 use super::View;
-use super::policy::MB;
+use super::policy::{MB, whole_mbps};
 use crate::body::Body;
 use crate::problem::{Problem, code};
 use block::ObjectId;
@@ -153,7 +153,7 @@ impl View<'_> {
 
     /// The ceiling in MB/s.
     pub fn max_mbps(&self, object: ObjectId) -> Option<Value> {
-        Some((self.fixed_over(object)?.ceiling.bytes?.0 / MB).into())
+        whole_mbps(self.fixed_over(object)?.ceiling)
     }
 
     /// The floor in operations per second.
@@ -163,7 +163,7 @@ impl View<'_> {
 
     /// The floor in MB/s.
     pub fn min_mbps(&self, object: ObjectId) -> Option<Value> {
-        Some((self.fixed_over(object)?.floor.bytes?.0 / MB).into())
+        whole_mbps(self.fixed_over(object)?.floor)
     }
 
     /// `{"name": …, "uuid": …}`, as a command takes the name.

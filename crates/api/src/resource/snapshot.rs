@@ -17,6 +17,16 @@ pub(crate) struct VolumeSnapshots {
     pub volume: ObjectId,
 }
 
+impl VolumeSnapshots {
+    /// The name of the snapshot of that identifier; `None` where there is none.
+    ///
+    /// # Errors
+    /// Its name is none.
+    pub fn name_of(&self, view: &View<'_>, uuid: &str) -> Result<Option<ObjectName>, Problem> {
+        self.find(view, uuid).map(|id| name(view, id)).transpose()
+    }
+}
+
 const FIELDS: &[Field<u32>] = &[
     key("uuid", |_, id| Some(uuid(id).into())),
     key("name", |view, id| Some(snapshot(view, id)?.name.as_str().into())),

@@ -1,7 +1,7 @@
 //! `/api/storage/volumes`: volumes, and clones of volumes.
 
 use super::job::moment;
-use super::{Resource, View};
+use super::{Resource, View, VolumeSnapshots};
 use crate::body::Body;
 use crate::problem::{Problem, code};
 use crate::record::{Field, Kind, asked, key, known};
@@ -10,8 +10,8 @@ use admin::{Top, uuid_of};
 use block::ObjectId;
 use ontap::Command;
 use ontap::catalogue::{
-    CloneCommand, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeMount,
-    VolumeRename, VolumeUnmount,
+    CloneCommand, SnapshotCommand, SnapshotRestore, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete,
+    VolumeModify, VolumeMount, VolumeRename, VolumeUnmount,
 };
 use ontap::value::{
     Count, JunctionPath, NewSize, ObjectName, Query, SizeUnit, Switch, UnitSize, UnixPermissions, ValueError,
@@ -65,8 +65,10 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("qos.policy.min_throughput_mbps", |view, object| view.min_mbps(object)).of(Kind::Number),
     known("space.size", |view, volume| Some(view.size_of(volume).into())).of(Kind::Number),
     asked("space.used", |view, volume| Some(view.used_in(volume).into())).of(Kind::Number),
-    asked("space.available", |view, volume| Some(view.size_of(volume).saturating_sub(view.used_in(volume)).into()))
-        .of(Kind::Number),
+    asked("space.available", |view, volume| {
+        Some(view.at.world.left(view.size_of(volume), view.used_in(volume)).into())
+    })
+    .of(Kind::Number),
     asked("metric", |view, object| view.metric(object)).of(Kind::Metric),
     asked("statistics", |view, object| view.statistics(object)).of(Kind::Counters),
 ];
@@ -88,12 +90,15 @@ const SETTINGS: &[Setting] = &[
     setting("clone.parent_volume", Takes::Named, Place::Post),
     setting("clone.parent_svm", Takes::Named, Place::Post),
     setting("clone.parent_snapshot.name", Takes::Text, Place::Post),
+    setting("restore_to.snapshot.name", Takes::Text, Place::Patch),
+    setting("restore_to.snapshot.uuid", Takes::Text, Place::Patch),
 ];
 
 impl Resource for Volumes {
     type Item = ObjectId;
 
     const NAME: &'static str = "volume";
+    const IN_QUERY: &'static [&'static str] = &["restore_to.snapshot.name", "restore_to.snapshot.uuid"];
 
     fn path(&self) -> String {
         "/api/storage/volumes".into()
@@ -175,6 +180,11 @@ impl Resource for Volumes {
         let Nas { path, user, group, unix_permissions } = nas_in(body)?;
         let is_permitted = user.is_some() || group.is_some() || unix_permissions.is_some();
         let mut commands = Vec::new();
+        if let Some(snapshot) = restored(view, item, body)? {
+            let (volume, vserver) = (volume.clone(), vserver.clone());
+            let restore = SnapshotRestore { volume, vserver, snapshot, force: Switch(false) };
+            commands.push(Command::Snapshot(SnapshotCommand::Restore(restore)));
+        }
         if size.is_some() || is_permitted || !policy.is_none() {
             commands.push(Command::Volume(VolumeCommand::Modify(VolumeModify {
                 volume: Query::exact(volume.as_str()),
@@ -295,6 +305,31 @@ fn parent(view: &View<'_>, svm: ObjectId, mut clone: Body) -> Result<(ObjectName
     };
     clone.end()?;
     Ok((volume, snapshot))
+}
+
+/// The snapshot that `restore_to` names.
+fn restored(view: &View<'_>, volume: ObjectId, body: &mut Body) -> Result<Option<ObjectName>, Problem> {
+    let Some(mut place) = body.object("restore_to")? else { return Ok(None) };
+    let Some(mut snapshot) = place.object("snapshot")? else {
+        place.end()?;
+        return Ok(None);
+    };
+    let (name, uuid) = (snapshot.value::<ObjectName>("name")?, snapshot.text("uuid")?);
+    let field = snapshot.name("uuid");
+    snapshot.end()?;
+    place.end()?;
+    let Some(uuid) = uuid else { return Ok(name) };
+    let Some(of_uuid) = VolumeSnapshots { volume }.name_of(view, &uuid)? else {
+        let message = format!("{field}: the volume has no snapshot {uuid:?}");
+        return Err(Problem::bad(code::INVALID_VALUE, &field, message));
+    };
+    match name.filter(|name| *name != of_uuid) {
+        None => Ok(Some(of_uuid)),
+        Some(name) => {
+            let message = format!("{field}: is the snapshot {of_uuid}, not {name}; give one of them");
+            Err(Problem::bad(code::INVALID_VALUE, &field, message))
+        }
+    }
 }
 
 /// A size in bytes.

@@ -97,7 +97,8 @@ impl Advise {
         let answer = if warnings.is_empty() { Answer::Yes } else { Answer::No };
         wrapped(&about);
         terminal::print(&advice_text(&advice));
-        wrapped(&built_in(need.iops, need.used));
+        // What suffices lets a burst be written in time, too.
+        wrapped(&built_in(advice.safe.at(need.used).0, need.used));
         for warning in &warnings {
             wrapped(&format!("warning: {warning}"));
         }

@@ -38,6 +38,7 @@ impl Check {
             bail!("{}: must be a pool's folder, and this is a file", self.pool.display());
         }
         let checked = store::check(&self.pool)?;
+        server::check_settings(&self.pool)?;
         let mut answer = self.tell(&checked);
         if let Some(copy) = self.copy.as_ref().filter(|_| self.repair && answer == Answer::No) {
             let (give_up, take_catalogue) = (self.give_up.clone(), self.take_catalogue);

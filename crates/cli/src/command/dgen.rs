@@ -83,6 +83,11 @@ impl Dgen {
         if self.verify {
             return self.check(&places);
         }
+        let paths = places.iter().filter_map(|place| match place {
+            Place::Path(path) => Some(path).filter(|path| path.exists()),
+            _ => None,
+        });
+        let _alone = paths.map(|path| dataset::only_filler(path)).collect::<Result<Vec<_>>>()?;
         // Everything is looked at before anything is written.
         let ask = self.ask();
         ask.consent.idle(&places, &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
@@ -136,6 +141,7 @@ impl Dgen {
 
     fn fill_directory(&self, folder: &Path, stop: &interrupt::Stop) -> Result<()> {
         let about = directory(folder)?;
+        let _alone = dataset::only_filler(folder)?;
         let found = dataset::find(folder)?;
         if about.dev() == std::fs::metadata("/").context("/")?.dev() && !self.allow_root_filesystem {
             bail!(

@@ -206,6 +206,9 @@ struct Check {
 struct Drop {
     #[command(flatten)]
     which: Which,
+    /// Remove it although a run goes on, or one was killed before it could tell
+    #[arg(long)]
+    force: bool,
 }
 
 /// The command's words, as another command has them.

@@ -129,6 +129,29 @@ fn a_pool_that_lost_something_is_refused_until_it_is_put_back() {
     server.stop();
 }
 
+/// What a server would not start with is no pool in order: each rule of its settings is the check's,
+/// too, and both say the same.
+#[test]
+fn settings_that_are_refused_are_refused_by_the_check() {
+    let scratch = Scratch::new();
+    let settings = scratch.join("pool/seawall.toml");
+    std::fs::create_dir(scratch.join("pool")).unwrap();
+    std::fs::write(&settings, "cache = \"page\"\n").unwrap();
+    Server::start(&scratch).stop();
+    for wrong in
+        ["[qos]\nunits = \"x\"", "[qos]\ngroups_max = -1", "[qos]\ncapacity_iops = 0", "[pool]\nmaps_memory = \"abc\""]
+    {
+        std::fs::write(&settings, format!("cache = \"page\"\n{wrong}\n")).unwrap();
+        let checked = run(seawall(scratch.path()).args(["check", "pool"]));
+        assert_eq!((checked.code, checked.out.as_str()), (Some(2), ""), "{wrong}: {}", checked.err);
+        assert!(
+            serve(&scratch).contains(checked.err.trim().trim_start_matches("seawall: ")),
+            "{wrong}: {}",
+            checked.err
+        );
+    }
+}
+
 /// One of the two tables of the maps that is damaged is named, although the pool is served without
 /// it: a checkpoint that was cut off leaves one so, and the next one writes it anew. One that is
 /// gone has to be made by a repair.

@@ -14,16 +14,24 @@ struct Small {
 impl Small {
     /// A pool of 24 MiB with the volume `vol1`; `None`, with its reason, where that cannot be had.
     fn new() -> Option<Small> {
+        Small::beside(0)
+    }
+
+    /// The same with so many MiB of somebody else's in `other`.
+    fn beside(other: u32) -> Option<Small> {
         let scratch = Scratch::new();
         if run(Command::new("unshare").args(["--mount", "true"])).code != Some(0) {
             skip("not allowed to mount a file system");
             return None;
         }
         std::fs::create_dir(scratch.join("disk")).unwrap();
-        let script = "mount -t tmpfs -o size=24m none disk && mkdir disk/pool && printf 'cache = \"page\"\n' \
-             > disk/pool/seawall.toml && exec \"$0\" serve --pool disk/pool --create --listen unix:nbd.sock";
+        let script = format!(
+            "mount -t tmpfs -o size=24m none disk && head -c {other}M /dev/zero > disk/other && mkdir disk/pool && \
+             printf 'cache = \"page\"\n' > disk/pool/seawall.toml && exec \"$0\" serve --pool disk/pool --create \
+             --listen unix:nbd.sock"
+        );
         let mut command = Command::new("unshare");
-        command.current_dir(scratch.path()).args(["--mount", "sh", "-c", script]);
+        command.current_dir(scratch.path()).args(["--mount", "sh", "-c", &script]);
         let mut server = Running::start({
             command.arg(seawall(scratch.path()).get_program());
             command
@@ -134,4 +142,43 @@ fn a_pool_that_fills_up_in_the_middle_of_a_copy_fails_that_write_alone() {
     succeed(small.inside().args(["sh", "-c", copying]));
     let checked = run(seawall(small.scratch.path()).args(["check", "copy"]));
     assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
+}
+
+/// Half of the file system is somebody else's: the pool has the rest, says so of itself and of its
+/// thin volume, and when that is written, is full and says that, too. What the other gives back is
+/// the pool's soon, without a new start.
+#[test]
+fn a_pool_has_what_others_leave_of_the_file_system() {
+    requires!("qemu-io", "unshare", "nsenter");
+    let Some(small) = Small::beside(12) else { return };
+    small.tell("lun create -vserver svm01 -path /vol/vol1/lun -size 20MiB");
+    let available = |of: &str| -> u64 {
+        let shown = small.tell(&format!("{of} show -fields available -output json"));
+        let (_, value) = shown.split_once("\"available\":").expect(&shown);
+        value.trim_start().split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).expect(&shown)
+    };
+    let (pool, volume) = ("storage aggregate", "volume");
+    let left = available(pool);
+    assert!((6 << 20..12 << 20).contains(&left), "{left}");
+    assert_eq!(available(volume), left, "a volume of 1 GB");
+    let pieces: Vec<String> = (0..320).map(|at| format!("write -q -P 0x11 {}k 64k", at * 64)).collect();
+    let filled = small.io("lun", &pieces.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(format!("{}{}", filled.out, filled.err).contains("No space left on device"), "{filled:?}");
+    assert!(available(pool) < 64 << 10 && available(volume) < 64 << 10);
+    let told = |name: &str| small.tell("event log show -severity *").contains(name);
+    until("aggr.full", || told("aggr.full"));
+    succeed(small.inside().args(["rm", "disk/other"]));
+    until("space again", || told("aggr.space.available"));
+    small.good("lun", &["write -P 0x22 0 20M", "flush", "read -P 0x22 0 20M"]);
+}
+
+/// The space is looked at every ten seconds.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..120 {
+        if is_so() {
+            return;
+        }
+        succeed(Command::new("sleep").arg("0.5"));
+    }
+    panic!("{what}: not in a minute");
 }

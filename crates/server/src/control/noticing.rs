@@ -3,11 +3,13 @@
 
 use super::Control;
 use crate::memory::{Relief, Stalls};
+use crate::order::Order;
 use crate::shard::ShardGone;
 use admin::{EventKind, Noticed, Sample, World as _};
 use block::{Bytes, LimitKind, ObjectId, Span};
 use qos::{FloorState, Shortage};
 use std::collections::BTreeMap;
+use store::Room;
 
 /// A floor that is missed for so long is worth an event: for less, the scheduler still makes room
 /// after loads change.
@@ -71,9 +73,14 @@ impl Control {
         self.events.settle();
     }
 
-    /// Makes an event of a pool that is getting full, or has space again. The shard that is gone
-    /// has none to tell of.
+    /// Measures what there is for data, which others' files take and give back, and makes an event of
+    /// a pool that is getting full, or has space again. The shard that is gone has none to tell of.
     pub fn look_at_space(&self) {
+        match self.room.as_ref().map(Room::measure) {
+            Some(Ok(room)) => drop(self.shard.order(Order::Room(room))),
+            Some(Err(error)) => tracing::warn!(%error, "the pool's space is not known anew"),
+            None => {}
+        }
         let measuring = self.measuring();
         let Some(pool) = measuring.aggregate().filter(|pool| pool.size > 0 && measuring.is_whole().is_ok()) else {
             return;

@@ -79,6 +79,7 @@ impl Owner {
             Order::LetIn => self.let_in(),
             Order::Record => self.accounts.record(),
             Order::Reach(answer) => drop(answer.send(())),
+            Order::Room(room) => self.gate.inner_mut().set_room(room),
             Order::Space(answer) => drop(answer.send(self.gate.inner().usage())),
             Order::Maps(pool) => self.begin_maps(*pool),
             Order::Open(export) => {

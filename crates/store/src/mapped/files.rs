@@ -78,6 +78,17 @@ pub struct MappedPool {
     pub(super) give_back: bool,
     pub(super) doubt: Doubt,
     marks: Marks,
+    /// Unless it was given.
+    room: Option<Room>,
+}
+
+/// What there is for a pool's blocks. File systems have more or less from time to time, as what
+/// others keep there goes and comes, or as they are made larger.
+#[derive(Debug)]
+pub struct Room {
+    places: Places,
+    /// The size of each member of the data that is a device.
+    devices: Vec<Option<u64>>,
 }
 
 impl MappedPool {
@@ -149,9 +160,11 @@ impl MappedPool {
         let align = opened.iter().map(|disk| disk.align).max().unwrap_or(1);
         let several = places.count() > 1;
         let data: Vec<&Disk> = opened[..1].iter().chain(&opened[REGIONS.len()..]).collect();
-        let capacity = match settings.capacity {
-            Some(capacity) => capacity,
-            None => places.members().capacity(&rooms(&places, &data)?),
+        let devices = data.iter().map(|disk| disk.is_device.then_some(disk.size.0)).collect();
+        let room = settings.capacity.is_none().then(|| Room { places: places.clone(), devices });
+        let capacity = match (&room, settings.capacity) {
+            (Some(room), _) => room.measure()?.0,
+            (None, capacity) => capacity.unwrap_or_default(),
         };
         let segment = if several { SEGMENT } else { Settings::default().segment };
         let nodes_max = settings.memory.map_or(u64::MAX, |memory| memory.0 / map::PAGE);
@@ -169,7 +182,7 @@ impl MappedPool {
         let files = opened.into_iter().map(|disk| disk.file).collect();
         let members = several.then(|| places.members().clone());
         let (give_back, doubt) = (settings.give_back, Doubt::of(dir));
-        Ok(MappedPool { core, files, align, bases, locks, members, give_back, doubt, marks })
+        Ok(MappedPool { core, files, align, bases, locks, members, give_back, doubt, marks, room })
     }
 
     /// Offsets and lengths of its I/O are multiples of this many bytes.
@@ -180,6 +193,12 @@ impl MappedPool {
     /// The labels on what is not in its folder.
     pub fn marks(&self) -> &Marks {
         &self.marks
+    }
+
+    /// What there is for its blocks, to be measured again while it is served; `None` where it was
+    /// given, and the second time.
+    pub fn take_room(&mut self) -> Option<Room> {
+        self.room.take()
     }
 
     /// The maps as they are.
@@ -260,29 +279,41 @@ fn recover(places: &Places, settings: Settings) -> Result<Core, MapError> {
     recovered.map_err(|cause| MapError::Recover { path: places.maps().into(), cause })
 }
 
-/// Bytes that each member of the data has for blocks: what a device has, and of a file system what
-/// is left, in equal parts for those that lie on it.
-fn rooms(places: &Places, members: &[&Disk]) -> Result<Vec<u64>, MapError> {
-    let failed = |number: usize| move |cause| MapError::File { path: places.member(number), cause };
-    let abouts = (0..members.len()).map(|number| members[number].file.metadata().map_err(failed(number)));
-    let abouts = abouts.collect::<Result<Vec<_>, _>>()?;
-    let base = places.base(Region::Data);
-    let mut rooms = Vec::new();
-    for (number, disk) in members.iter().enumerate() {
-        if disk.is_device {
-            rooms.push(disk.size.0.saturating_sub(base));
-            continue;
-        }
-        let path = places.member(number);
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let available = space::space(folder).map_err(failed(number))?.available.0;
-        let beside =
-            abouts.iter().zip(members).filter(|(about, other)| !other.is_device && about.dev() == abouts[number].dev());
-        // Nodes, tables and the catalogue must not be what finds the file system full.
-        let left = (available - (available / 16).min(RESERVE_MAX)) / beside.count() as u64;
-        rooms.push(left + abouts[number].blocks() * 512);
+impl Room {
+    /// Bytes for blocks, those that are used included.
+    ///
+    /// # Errors
+    /// A file system does not tell.
+    pub fn measure(&self) -> Result<Bytes, MapError> {
+        Ok(Bytes(self.places.members().capacity(&self.of_members()?)))
     }
-    Ok(rooms)
+
+    /// What each member has: a device its size, and files in equal parts what is left of the file
+    /// system that they lie on.
+    fn of_members(&self) -> Result<Vec<u64>, MapError> {
+        let failed = |number: usize| move |cause| MapError::File { path: self.places.member(number), cause };
+        let about = |number: usize| self.places.member(number).metadata().map_err(failed(number));
+        let abouts = (0..self.devices.len()).map(about).collect::<Result<Vec<_>, _>>()?;
+        let base = self.places.base(Region::Data);
+        let mut rooms = Vec::new();
+        for (number, device) in self.devices.iter().enumerate() {
+            if let Some(size) = device {
+                rooms.push(size.saturating_sub(base));
+                continue;
+            }
+            let path = self.places.member(number);
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let available = space::space(folder).map_err(failed(number))?.available.0;
+            let beside = abouts
+                .iter()
+                .zip(&self.devices)
+                .filter(|(about, device)| device.is_none() && about.dev() == abouts[number].dev());
+            // Nodes, tables and the catalogue must not be what finds the file system full.
+            let left = (available - (available / 16).min(RESERVE_MAX)) / beside.count() as u64;
+            rooms.push(left + abouts[number].blocks() * 512);
+        }
+        Ok(rooms)
+    }
 }
 
 /// Whether files take more of their file systems than is used: what was free and not given back

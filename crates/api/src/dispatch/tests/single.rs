@@ -24,6 +24,97 @@ fn limits_of_one_object_are_a_policy_of_its_own() {
     assert_eq!(odd.status, 400, "{}", odd.body);
 }
 
+/// What is named by its key is not picked as well, and what is made is not either: a parameter that
+/// would be overlooked is refused, and nothing happens.
+#[test]
+fn a_field_in_the_query_of_one_is_refused() {
+    let mut bench = Bench::new();
+    let volume = path_of(&mut bench, "/api/storage/volumes?name=v2");
+    let lun = path_of(&mut bench, "/api/storage/luns?name=/vol/v2/l");
+    for (method, target, body) in [
+        ("GET", format!("{volume}?bogus=1"), ""),
+        ("DELETE", format!("{lun}?name=other"), ""),
+        ("DELETE", format!("{volume}?restore_to.snapshot.name=s"), ""),
+        ("PATCH", format!("{volume}?size=1"), r#"{"size":3000000000}"#),
+        (
+            "POST",
+            "/api/storage/volumes?validate_only=true".into(),
+            r#"{"svm":{"name":"s"},"name":"v3","size":1048576}"#,
+        ),
+    ] {
+        let before = bench.desk.generation();
+        let reply = bench.ask(method, &target, body);
+        assert_eq!((reply.status, &reply.body["error"]["code"]), (400, &json!("262179")), "{target}: {}", reply.body);
+        assert_eq!(bench.desk.generation(), before, "{target}");
+    }
+}
+
+/// As ONTAP has it: in the query, or in the body, by name or identifier.
+#[test]
+fn a_volume_is_restored_from_its_snapshot() {
+    let mut bench = Bench::new();
+    let volume = path_of(&mut bench, "/api/storage/volumes?name=v2");
+    let snapshots = format!("{volume}/snapshots");
+    let others = format!("{}/snapshots", path_of(&mut bench, "/api/storage/volumes?name=v1"));
+    for (path, name) in [(&snapshots, "one"), (&others, "other")] {
+        assert_eq!(bench.ask("POST", path, &format!(r#"{{"name":"{name}"}}"#)).status, 202);
+    }
+    let uuid = |bench: &mut Bench, path: &str| {
+        bench.get(&format!("{path}?fields=uuid"))["records"][0]["uuid"].as_str().unwrap().to_owned()
+    };
+    let (one, other) = (uuid(&mut bench, &snapshots), uuid(&mut bench, &others));
+    for (query, body) in [
+        ("?restore_to.snapshot.name=one".to_owned(), "{}".to_owned()),
+        (format!("?restore_to.snapshot.uuid={one}"), "{}".into()),
+        (String::new(), r#"{"restore_to":{"snapshot":{"name":"one"}}}"#.into()),
+        ("?restore_to.snapshot.name=one".into(), format!(r#"{{"restore_to":{{"snapshot":{{"uuid":"{one}"}}}}}}"#)),
+    ] {
+        let lun = path_of(&mut bench, "/api/storage/luns?name=/vol/v2/l");
+        assert_eq!(bench.ask("DELETE", &lun, "").status, 202);
+        let reply = bench.ask("PATCH", &format!("{volume}{query}"), &body);
+        assert_eq!(reply.status, 202, "{query} {body}: {}", reply.body);
+        assert_eq!(names(&bench.get("/api/storage/luns?name=/vol/v2/l")), ["/vol/v2/l"], "{query} {body}");
+    }
+    for (query, body, target) in [
+        (format!("?restore_to.snapshot.uuid={other}"), "{}".to_owned(), "restore_to.snapshot.uuid"),
+        (
+            format!("?restore_to.snapshot.uuid={one}&restore_to.snapshot.name=x"),
+            "{}".into(),
+            "restore_to.snapshot.uuid",
+        ),
+        (
+            "?restore_to.snapshot.name=one".into(),
+            r#"{"restore_to":{"snapshot":{"name":"x"}}}"#.into(),
+            "restore_to.snapshot.name",
+        ),
+    ] {
+        let reply = bench.ask("PATCH", &format!("{volume}{query}"), &body);
+        assert_eq!((reply.status, &reply.body["error"]["target"]), (400, &json!(target)), "{}", reply.body);
+    }
+    assert_eq!(bench.ask("PATCH", &format!("{volume}?restore_to.snapshot.name=none"), "{}").status, 404);
+}
+
+/// 0 would say that there is no limit; the one in text has it to the byte.
+#[test]
+fn a_limit_between_whole_mb_is_not_rounded_to_none() {
+    let mut bench = Bench::new();
+    let made = r#"{"svm":{"name":"s"},"name":"fine","fixed":{"max_throughput":"500KB/s"}}"#;
+    assert_eq!(bench.ask("POST", "/api/storage/qos/policies", made).status, 201);
+    let fixed = bench.get("/api/storage/qos/policies?name=fine&fields=fixed")["records"][0]["fixed"].clone();
+    assert_eq!((&fixed["max_throughput"], &fixed["max_throughput_mbps"]), (&json!("500KB/s"), &Value::Null));
+    let most = r#"{"svm":{"name":"s"},"name":"large","fixed":{"max_throughput_mbps":4194304}}"#;
+    assert_eq!(bench.ask("POST", "/api/storage/qos/policies", most).status, 400);
+    assert_eq!(bench.ask("POST", "/api/storage/qos/policies", &most.replace("304", "303")).status, 201);
+}
+
+#[test]
+fn a_qtree_has_its_path_whatever_its_volume_is_called() {
+    let mut bench = Bench::new();
+    let _ = bench.desk.administration.execute("volume create vol1 -size 1GB", Time::ZERO, &|_| 0).unwrap();
+    let _ = bench.desk.administration.execute("volume qtree create q -volume vol1", Time::ZERO, &|_| 0).unwrap();
+    assert_eq!(bench.get("/api/storage/qtrees?name=q&fields=path")["records"][0]["path"], "/vol1/q");
+}
+
 #[test]
 fn a_file_is_made_at_its_path_with_its_policy() {
     let mut bench = Bench::new();

@@ -98,6 +98,9 @@ impl Check {
 impl Drop {
     pub fn run(self) -> Result<Answer> {
         let database = self.which.database(None)?;
+        if !self.force && database.is_in_use()? {
+            return Err(Error::Busy(database.name()).into());
+        }
         database.drop_all()?;
         terminal::line(&format!("{}: what setup made is removed", database.name()));
         Ok(Answer::Yes)

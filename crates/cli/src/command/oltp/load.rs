@@ -9,8 +9,8 @@ use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
 use ::database::{Database, Dates, PointWatcher, ServerSeen, ServerWatch, UserPlan, Whistle, play, process};
 use ::oltp::{
-    Around, Asked, Columns, Draws, Evidence, Figures, Ledger, Limiter, Mode, Ranges, ServerCounts, Step, add_point,
-    asked, goes_on, limiter, page, results_xml, seconds_csv, summary, sweep_page,
+    Around, Asked, Columns, Draws, Evidence, Figures, Ledger, Limiter, Mode, Ranges, ServerCounts, Step, Think,
+    add_point, asked, goes_on, limiter, page, results_xml, seconds_csv, summary, sweep_page,
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
@@ -298,6 +298,7 @@ impl<'a> Field<'a> {
             database_cores: server.as_ref().and_then(|(seconds, sum)| Some(sum.cpu?.as_secs_f64() / seconds)),
             server: server.map(|(_, sum)| sum),
             cores: machine::look(None, "").cores,
+            paced: self.work.think() != Think::default() || self.pace.rate.is_some(),
             fetched: before.and_then(|(before, _)| now.fetched_since(&before)),
             stored: Vec::new(),
             memory: memory.map(|memory| memory.limit),

@@ -77,6 +77,9 @@ impl Scene for Matrix<'_> {
         for (name, work) in point.works() {
             work.losses.lines().iter().for_each(|line| terminal::complain(&format!("{name}: {line}")));
         }
+        if self.stop.is_asked() && !point.has_begun() {
+            return Ok(false);
+        }
         orion::kept::add(run, self.test, &point);
         let failed = point.trouble().is_some();
         let backend = point.works().next().map(|(_, work)| work.backend.clone());

@@ -7,8 +7,9 @@ use crate::memory::Memory;
 use crate::play::{in_memory, now_unix_ms};
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Result, bail};
-use ranread::{Batch, Measured, Sweep, SweepAsk, SweepPlan};
+use ranread::{Batch, Finding, Measured, Sweep, SweepAsk, SweepPlan};
 use report::{Page, text};
+use stats::Outcome;
 use stats::run::State;
 
 pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
@@ -38,7 +39,13 @@ pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answe
     let kept = course::end(run, kept, &findings, field.cannot_say(), limiter.clone());
     terminal::line("");
     if let Some(path) = &ask.page {
-        let page = ranread::page(&points, &plan, &findings, &sheet);
+        let doubt = field.cannot_say().map(|because| Finding {
+            question: "What was read came from the storage".into(),
+            outcome: Outcome::CannotSay,
+            because,
+        });
+        let told: Vec<Finding> = findings.iter().cloned().chain(doubt).collect();
+        let page = ranread::page(&points, &plan, &told, &sheet);
         let facts = text::facts(started, &machine);
         let simulated = matches!(storage, Storage::Simulated(_))
             .then(|| "In virtual time on a simulated device: no storage was measured.".to_owned());

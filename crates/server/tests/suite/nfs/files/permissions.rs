@@ -192,7 +192,7 @@ fn root_is_squashed_unless_a_rule_says_otherwise() {
 #[test]
 fn the_top_of_a_volume_is_whose_it_is_said_to_be() {
     let mut server = start(BACKENDS[0], limits());
-    let line = "volume create own -size 10MB -user 1000 -group 7 -unix-permissions rwxr-x---";
+    let line = "volume create own -size 10MB -user 1000 -group 7 -unix-permissions ---rwxr-x---";
     server.control.execute(line).unwrap();
     server.control.execute("lun create /vol/own/lun -size 1MB").unwrap();
     let shown = |server: &mut Server, volume: &str| {
