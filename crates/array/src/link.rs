@@ -53,7 +53,6 @@ pub(crate) struct Wires {
     jobs: Vec<Option<Job>>,
     arriving: Agenda<u32>,
     returning: Agenda<u32>,
-    turn: u32,
     ended_below: Vec<u32>,
 }
 
@@ -64,17 +63,24 @@ struct Direction {
     percent: u32,
     /// When each flow has carried all that it has.
     flows: Vec<Time>,
+    /// The flow that the next data take.
+    turn: u32,
     /// When the link has.
     whole: Time,
 }
 
 impl Direction {
     fn new(spec: Link) -> Direction {
-        Direction { percent: 100, flows: vec![Time::ZERO; spec.flows as usize], whole: Time::ZERO, spec }
+        Direction { percent: 100, flows: vec![Time::ZERO; spec.flows as usize], turn: 0, whole: Time::ZERO, spec }
     }
 
-    /// When so many bytes that come now have arrived.
-    fn carry(&mut self, now: Time, flow: u32, len: u64) -> Time {
+    /// When so many bytes that come now have arrived. Only data take turns: with what has none in
+    /// between, of an even number of flows half would carry nothing.
+    fn carry(&mut self, now: Time, len: u64) -> Time {
+        let flow = self.turn;
+        if len > 0 {
+            self.turn = if flow + 1 < self.spec.flows { flow + 1 } else { 0 };
+        }
         let percent = self.percent.max(1);
         let takes = |rate: Bytes| Span::from_nanos(nanos(len, rate.0, percent));
         self.whole = self.whole.max(now) + takes(self.spec.bandwidth);
@@ -112,15 +118,8 @@ impl Wires {
             jobs: Vec::new(),
             arriving,
             returning,
-            turn: 0,
             ended_below: Vec::new(),
         }
-    }
-
-    /// The next flow in turn; what goes up takes turns with what goes down.
-    fn flow(&mut self) -> u32 {
-        self.turn = if self.turn + 1 < self.down.spec.flows { self.turn + 1 } else { 0 };
-        self.turn
     }
 }
 
@@ -132,8 +131,7 @@ impl Medium for Wires {
         }
         self.jobs[slot] = Some(job);
         let bytes = if job.kind == OpKind::Write { job.len } else { 0 };
-        let flow = self.flow();
-        let at = self.down.carry(now, flow, bytes);
+        let at = self.down.carry(now, bytes);
         self.arriving.note(at, job.slot);
     }
 
@@ -152,8 +150,7 @@ impl Medium for Wires {
             for slot in below.drain(..) {
                 let job = self.jobs[slot as usize].expect("it came");
                 let bytes = if job.kind == OpKind::Read { job.len } else { 0 };
-                let flow = self.flow();
-                let at = self.up.carry(now, flow, bytes);
+                let at = self.up.carry(now, bytes);
                 self.returning.note(at, slot);
             }
             self.ended_below = below;

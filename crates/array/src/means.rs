@@ -67,8 +67,9 @@ impl Means {
 
 /// Steps of a search by halves: more than a `f64` has digits.
 const HALVES: usize = 60;
-/// Rounds until rates have settled; each halves the distance.
-const ROUNDS: usize = 200;
+/// Rounds until rates have settled, at most; where nothing is near its capacity each halves the
+/// distance.
+const ROUNDS: usize = 1000;
 /// The highest utilisation that waits are computed with; beyond it the search for the longer wait
 /// decides.
 const NEARLY_ALL: f64 = 0.999;
@@ -129,10 +130,20 @@ fn settle(stations: &[Station], fixed: &[f64], flows: &[Flow], at: Option<usize>
         flows[flow].rate.min(if response > 0.0 { flows[flow].outstanding / response } else { f64::INFINITY })
     };
     let mut rates: Vec<f64> = all.clone().map(|flow| reaches(flow, &alone)).collect();
+    // Near the end of a station's capacity a little more rate is far more response: a step that goes
+    // too far comes back with the next, and is made smaller until it does not.
+    let (mut steps, mut before) = (vec![0.5f64; flows.len()], vec![0.0f64; flows.len()]);
     for _ in 0..ROUNDS {
-        let next: Vec<f64> = all.clone().map(|flow| f64::midpoint(rates[flow], reaches(flow, &rates))).collect();
-        let moved = next.iter().zip(&rates).any(|(next, rate)| (next - rate).abs() > 1e-9 * rate);
-        rates = next;
+        let mut moved = false;
+        let gaps: Vec<f64> = all.clone().map(|flow| reaches(flow, &rates) - rates[flow]).collect();
+        for flow in all.clone() {
+            let turned = gaps[flow] * before[flow] < 0.0;
+            steps[flow] = if turned { steps[flow] / 2.0 } else { (steps[flow] * 1.05).min(0.5) };
+            let step = steps[flow] * gaps[flow];
+            moved |= step.abs() > 1e-9 * rates[flow];
+            rates[flow] += step;
+        }
+        before = gaps;
         if !moved {
             break;
         }

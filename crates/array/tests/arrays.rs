@@ -106,7 +106,7 @@ fn one_flow_is_its_own_limit_and_sixteen_reach_the_links() {
         flush: Span::ZERO,
         trim: Span::ZERO,
     });
-    for (flows, expected) in [(1, 625.0), (2, 1250.0), (16, 1250.0)] {
+    for (flows, expected) in [(1, 625.0), (2, 1250.0), (3, 1250.0), (4, 1250.0), (16, 1250.0)] {
         let flow = Some(Bytes(625_000_000));
         let link = Link { bandwidth: Bytes(1_250_000_000), latency: Span::from_micros(50), flow, flows };
         let spec = array(vec![ArrayStage::Link(link)], quick.clone());
@@ -249,6 +249,27 @@ fn means_know_what_a_cache_holds() {
     };
     let (half, eighth) = (rate(Bytes::mib(512)), rate(Bytes::mib(128)));
     assert!((half / 2000.0 - 1.0).abs() < 0.02 && (eighth / 1143.0 - 1.0).abs() < 0.02, "{half} {eighth}");
+}
+
+/// Beside a flow that asks for a fixed rate, one of 128 outstanding has what is left of a controller
+/// of 32 cores and 117 us, whatever the first one asks for; beyond all of it there is none left, and
+/// all that is had is all that there is.
+#[test]
+fn means_have_all_that_there_is_when_more_is_asked() {
+    let each = Span::from_micros(117);
+    let controller = Controller { cores: 32, read: each, write: each, ..Controller::default() };
+    let media = ParallelServers { servers: 10_000, service: each, ..ParallelServers::default() };
+    let array =
+        Array { stages: vec![ArrayStage::Controller(controller)], media: Box::new(Model::ParallelServers(media)) };
+    let all = 32.0 / 117e-6;
+    for asked in (20_000..500_000).step_by(23_000).map(f64::from) {
+        let flow = |rate, outstanding| Flow { kind: OpKind::Read, len: Bytes(8192), rate, outstanding, spread: None };
+        let means = array.means(&[flow(asked, 128.0), flow(72_000.0, 128.0)], false);
+        let had: f64 = means.flows.iter().map(|flow| flow.rate).sum();
+        let expected = (asked + 72_000.0).min(all);
+        assert!((had / expected - 1.0).abs() < 0.005, "{asked}: {had} of {expected}, {means:?}");
+        assert!(means.flows.iter().all(|flow| flow.response > 234e-6), "{asked}: {means:?}");
+    }
 }
 
 #[test]

@@ -31,7 +31,8 @@ pub struct Need {
     pub growth: f64,
     /// For how many years.
     pub years: u32,
-    /// The space that reads are spread over, if it is known: what caches are measured by.
+    /// The space that reads of one instance are spread over, if it is known: what caches are measured
+    /// by.
     pub spread: Option<Bytes>,
     /// The test's numbers.
     pub constants: Constants,
@@ -97,8 +98,10 @@ fn flows(iops: f64, constants: &Constants, spread: Option<Bytes>) -> [Flow; 3] {
     ]
 }
 
-fn standing(array: &Array, iops: f64, need: &Need) -> Standing {
-    let means: Means = array.means(&flows(iops, &need.constants, need.spread), false);
+/// Of so many instances on one array: their data lie beside each other, so a cache has less of each.
+fn standing(array: &Array, iops: f64, instances: u32, need: &Need) -> Standing {
+    let spread = need.spread.map(|each| Bytes(each.0.saturating_mul(instances.into())));
+    let means: Means = array.means(&flows(iops, &need.constants, spread), false);
     let (limit, used) = means.limit().cloned().unwrap_or_default();
     let full_at = if used > 0.0 { iops / used } else { f64::INFINITY };
     Standing { used: means.used.clone(), limit, full_at, response: [means.flows[0].response, means.flows[1].response] }
@@ -157,8 +160,9 @@ pub fn size(need: &Need, candidates: &[Candidate]) -> Vec<Sized> {
 fn sized(need: &Need, candidate: &Candidate) -> Sized {
     let whole = need.iops * f64::from(need.instances);
     let (array, down) = (&candidate.array, one_down(&candidate.array));
-    let of = |array: &Array, iops| standing(array, iops, need);
-    let (all, all_down, silo) = (of(array, whole), of(&down, whole), of(array, need.iops));
+    let of = |array: &Array, iops| standing(array, iops, need.instances, need);
+    let alone = |array: &Array| standing(array, need.iops, 1, need);
+    let (all, all_down, silo) = (of(array, whole), of(&down, whole), alone(array));
     let grown = |year: u32| {
         let iops = whole * (1.0 + need.growth).powi(year as i32);
         (highest(&of(array, iops)), highest(&of(&down, iops)))
@@ -168,7 +172,7 @@ fn sized(need: &Need, candidate: &Candidate) -> Sized {
         price: candidate.price,
         media: array.media_count(),
         why_not: why_not(&all, &all_down, need),
-        why_no_silo: why_not(&silo, &of(&down, need.iops), need),
+        why_no_silo: why_not(&silo, &alone(&down), need),
         all,
         one_down: all_down,
         silo,
@@ -191,7 +195,7 @@ pub fn choice(sized: &[Sized]) -> Option<&Sized> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use array::{Controller, Link, Model, ParallelServers};
+    use array::{Controller, Link, Model, ParallelServers, ReadCache};
     use block::Span;
 
     fn candidate(name: &str, cores: u32) -> Candidate {
@@ -248,6 +252,19 @@ mod tests {
             "{:?}",
             refused[0].why_not
         );
+    }
+
+    /// Four instances of 1 TB are one of four times the operations on 4 TB.
+    #[test]
+    fn several_instances_share_a_cache() {
+        let mut array = candidate("cached", 4);
+        let cache = ReadCache { size: Bytes(1_000_000_000_000), ..ReadCache::default() };
+        array.array.stages.push(ArrayStage::Cache(cache));
+        let full_at = |iops, instances, spread| {
+            let need = Need { spread: Some(Bytes(spread)), ..need(iops, instances) };
+            size(&need, std::slice::from_ref(&array))[0].all.used.clone()
+        };
+        assert_eq!(full_at(1000.0, 4, 1_000_000_000_000), full_at(4000.0, 1, 4_000_000_000_000));
     }
 
     #[test]

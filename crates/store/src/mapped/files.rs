@@ -19,7 +19,7 @@ use crate::doubt::Doubt;
 use block::{Bytes, Fault};
 use map::{Agreed, Core, Media, RecoverError, Region, Report, Settings};
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -304,12 +304,14 @@ impl Room {
             let path = self.places.member(number);
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             let available = space::space(folder).map_err(failed(number))?.available.0;
-            let beside = abouts
-                .iter()
-                .zip(&self.devices)
-                .filter(|(about, device)| device.is_none() && about.dev() == abouts[number].dev());
-            // Nodes, tables and the catalogue must not be what finds the file system full.
-            let left = (available - (available / 16).min(RESERVE_MAX)) / beside.count() as u64;
+            let here =
+                |(about, device): &(&Metadata, &Option<u64>)| device.is_none() && about.dev() == abouts[number].dev();
+            let beside: Vec<u64> =
+                abouts.iter().zip(&self.devices).filter(here).map(|(about, _)| about.blocks() * 512).collect();
+            // Nodes, tables and the catalogue must not be what finds the file system full. Kept back
+            // for them is a part of all that it is for, so that it stays as data take the rest.
+            let kept = ((available + beside.iter().sum::<u64>()) / 16).min(RESERVE_MAX);
+            let left = available.saturating_sub(kept) / beside.len() as u64;
             rooms.push(left + abouts[number].blocks() * 512);
         }
         Ok(rooms)
