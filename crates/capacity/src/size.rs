@@ -31,7 +31,7 @@ pub struct Need {
     pub growth: f64,
     /// For how many years.
     pub years: u32,
-    /// The space that reads of one instance are spread over, if it is known: what caches are measured
+    /// The space that one instance's reads are spread over, if it is known: what caches are measured
     /// by.
     pub spread: Option<Bytes>,
     /// The test's numbers.
@@ -98,7 +98,8 @@ fn flows(iops: f64, constants: &Constants, spread: Option<Bytes>) -> [Flow; 3] {
     ]
 }
 
-/// Of so many instances on one array: their data lie beside each other, so a cache has less of each.
+/// Of so many instances on one array: their data lie beside each other, and a cache has less of
+/// each.
 fn standing(array: &Array, iops: f64, instances: u32, need: &Need) -> Standing {
     let spread = need.spread.map(|each| Bytes(each.0.saturating_mul(instances.into())));
     let means: Means = array.means(&flows(iops, &need.constants, spread), false);

@@ -129,8 +129,8 @@ fn a_pool_that_lost_something_is_refused_until_it_is_put_back() {
     server.stop();
 }
 
-/// What a server would not start with is no pool in order: each rule of its settings is the check's,
-/// too, and both say the same.
+/// What a server would not start with is no pool in order: each rule of its settings is the
+/// check's, too, and both say the same.
 #[test]
 fn settings_that_are_refused_are_refused_by_the_check() {
     let scratch = Scratch::new();

@@ -73,8 +73,9 @@ impl Control {
         self.events.settle();
     }
 
-    /// Measures what there is for data, which others' files take and give back, and makes an event of
-    /// a pool that is getting full, or has space again. The shard that is gone has none to tell of.
+    /// Measures what there is for data, which others' files take and give back, and makes an event
+    /// of a pool that is getting full, or has space again. The shard that is gone has none to tell
+    /// of.
     pub fn look_at_space(&self) {
         match self.room.as_ref().map(Room::measure) {
             Some(Ok(room)) => drop(self.shard.order(Order::Room(room))),
