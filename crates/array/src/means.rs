@@ -130,8 +130,8 @@ fn settle(stations: &[Station], fixed: &[f64], flows: &[Flow], at: Option<usize>
         flows[flow].rate.min(if response > 0.0 { flows[flow].outstanding / response } else { f64::INFINITY })
     };
     let mut rates: Vec<f64> = all.clone().map(|flow| reaches(flow, &alone)).collect();
-    // Near the end of a station's capacity a little more rate is far more response: a step that goes
-    // too far comes back with the next, and is made smaller until it does not.
+    // Near the end of a station's capacity a little more rate is far more response: a step that
+    // goes too far comes back with the next, and is made smaller until it does not.
     let (mut steps, mut before) = (vec![0.5f64; flows.len()], vec![0.0f64; flows.len()]);
     for _ in 0..ROUNDS {
         let mut moved = false;

@@ -251,9 +251,8 @@ fn means_know_what_a_cache_holds() {
     assert!((half / 2000.0 - 1.0).abs() < 0.02 && (eighth / 1143.0 - 1.0).abs() < 0.02, "{half} {eighth}");
 }
 
-/// Beside a flow that asks for a fixed rate, one of 128 outstanding has what is left of a controller
-/// of 32 cores and 117 us, whatever the first one asks for; beyond all of it there is none left, and
-/// all that is had is all that there is.
+/// Two flows ask for fixed rates of a controller of 32 cores and 117 us. They have them, and beyond
+/// its capacity all that there is, however much is asked.
 #[test]
 fn means_have_all_that_there_is_when_more_is_asked() {
     let each = Span::from_micros(117);

@@ -31,8 +31,8 @@ pub struct Need {
     pub growth: f64,
     /// For how many years.
     pub years: u32,
-    /// The space that one instance's reads are spread over, if it is known: what caches are measured
-    /// by.
+    /// The space that one instance's reads are spread over, if it is known: what caches are
+    /// measured by.
     pub spread: Option<Bytes>,
     /// The test's numbers.
     pub constants: Constants,

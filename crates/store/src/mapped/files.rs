@@ -308,8 +308,8 @@ impl Room {
                 |(about, device): &(&Metadata, &Option<u64>)| device.is_none() && about.dev() == abouts[number].dev();
             let beside: Vec<u64> =
                 abouts.iter().zip(&self.devices).filter(here).map(|(about, _)| about.blocks() * 512).collect();
-            // Nodes, tables and the catalogue must not be what finds the file system full. A part of
-            // all that it is for is kept back for them, so that it stays as data take the rest.
+            // Nodes, tables and the catalogue must not be what finds the file system full. A part
+            // of all that it is for is kept back for them, which stays as data take the rest.
             let kept = ((available + beside.iter().sum::<u64>()) / 16).min(RESERVE_MAX);
             let left = available.saturating_sub(kept) / beside.len() as u64;
             rooms.push(left + abouts[number].blocks() * 512);
