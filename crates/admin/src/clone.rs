@@ -1,8 +1,8 @@
 //! `volume clone` and `volume file clone`: volumes, LUNs and files that begin as others are, and
 //! take space only for what is written to either. A clone carries no policy of its parent.
 
-use super::snapshot::{known_paths, leaf_at, only_as_a_whole};
-use super::{AdminError, Answer, Assigned, CloneOrigin, Errand, ObjectDetails, Obstacle, SnapshotLeaf, list, whole};
+use super::snapshot::leaf_at;
+use super::{AdminError, Answer, Assigned, CloneOrigin, Errand, ObjectDetails, SnapshotLeaf, whole};
 use block::ObjectId;
 use ontap::catalogue::{CloneCommand, FileCloneCreate, VolumeCloneCreate};
 use ontap::show::CloneRow;
@@ -83,13 +83,7 @@ impl Errand<'_> {
                 (snapshot.leaves, format!("snapshot {name}"))
             }
         };
-        let source = leaf_at(&leaves, create.source_path.as_str()).ok_or_else(|| {
-            let known = known_paths(&leaves);
-            let path = &create.source_path;
-            let text = format!("{place} has no LUN or file {path}; it has: {}", list(&known));
-            let text = text + &only_as_a_whole(&leaves, "cloned");
-            Obstacle::NoSource.told(text).given(path).about(&place)
-        })?;
+        let source = leaf_at(&leaves, create.source_path.as_str(), &place, "cloned")?;
         self.check_room(volume, source.size, 0)?;
         let copy = self.plant_at(volume, create.destination_path.as_str(), source)?;
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());

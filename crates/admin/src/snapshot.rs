@@ -90,15 +90,8 @@ impl Errand<'_> {
 
     fn restore_file(&mut self, restore: &SnapshotRestoreFile) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
-        let leaf = leaf_at(&snapshot.leaves, restore.path.as_str())
-            .ok_or_else(|| {
-                let known = known_paths(&snapshot.leaves);
-                let (name, path) = (&snapshot.name, &restore.path);
-                let text = format!("snapshot {name} has no LUN or file {path}; it has: {}", list(&known));
-                let text = text + &only_as_a_whole(&snapshot.leaves, "restored");
-                Obstacle::NoSource.told(text).given(path).about(format_args!("snapshot {name}"))
-            })?
-            .clone();
+        let place = format!("snapshot {}", snapshot.name);
+        let leaf = leaf_at(&snapshot.leaves, restore.path.as_str(), &place, "restored")?.clone();
         self.forced = restore.force.0;
         let live = self.leaves_in(snapshot.volume);
         match live.iter().find(|live| is_same(&leaf, live)) {
@@ -286,22 +279,23 @@ impl SnapshotLeaf {
     }
 }
 
-/// The LUN or file at a path from the root of its volume.
-pub(super) fn leaf_at<'a>(leaves: &'a [SnapshotLeaf], path: &str) -> Option<&'a SnapshotLeaf> {
-    leaves.iter().find(|leaf| !leaf.is_files() && leaf.path() == path)
-}
-
-/// The paths of LUNs and files.
-pub(super) fn known_paths(leaves: &[SnapshotLeaf]) -> Vec<String> {
-    leaves.iter().filter(|leaf| !leaf.is_files()).map(SnapshotLeaf::path).collect()
-}
-
-/// What to say of a path that is no LUN's and no file's of fixed size: it may be one of clients.
-pub(super) fn only_as_a_whole(leaves: &[SnapshotLeaf], what: &str) -> String {
-    match leaves.iter().any(SnapshotLeaf::is_files) {
-        true => format!(" (files that clients made are {what} with the whole volume only)"),
-        false => String::new(),
+/// The LUN or file at a path from the root of its volume, of those of a place. `what` is done with
+/// it, which is not done with single files that clients made.
+pub(super) fn leaf_at<'a>(
+    leaves: &'a [SnapshotLeaf],
+    path: &str,
+    place: &str,
+    what: &str,
+) -> Result<&'a SnapshotLeaf, AdminError> {
+    if let Some(leaf) = leaves.iter().find(|leaf| !leaf.is_files() && leaf.path() == path) {
+        return Ok(leaf);
     }
+    let known: Vec<String> = leaves.iter().filter(|leaf| !leaf.is_files()).map(SnapshotLeaf::path).collect();
+    let mut text = format!("{place} has no LUN or file {path}; it has: {}", list(&known));
+    if leaves.iter().any(SnapshotLeaf::is_files) {
+        text += &format!(" (files that clients made are {what} with the whole volume only)");
+    }
+    Err(Obstacle::NoSource.told(text).given(path).about(place).into())
 }
 
 fn is_same(a: &SnapshotLeaf, b: &SnapshotLeaf) -> bool {

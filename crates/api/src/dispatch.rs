@@ -201,13 +201,9 @@ impl Errand<'_> {
             return Err(unsupported(R::NAME, method));
         }
         let query = Query::read(self.request.query)?;
-        match (method, key) {
-            ("PATCH", Some(_)) => {
-                query.picks_nothing(&format!("a {} with its key in the path", R::NAME), R::IN_QUERY)?;
-            }
-            (_, Some(_)) => query.picks_nothing(&format!("a {} with its key in the path", R::NAME), &[])?,
-            ("POST", None) => query.picks_nothing(&format!("a {} that is made", R::NAME), &[])?,
-            _ => {}
+        if key.is_some() || method == "POST" {
+            let texts = if method == "PATCH" { R::IN_QUERY } else { &[] };
+            query.picks_nothing(&format!("the one {}", R::NAME), texts)?;
         }
         match (method, key) {
             ("GET", _) => self.get(resource, key, &query),
@@ -298,9 +294,10 @@ impl Errand<'_> {
         commands_of: CommandsOf<'_, R::Item>,
     ) -> Result<Reply, Problem> {
         let mut body = Body::from(json::object(self.request.body)?);
-        if key.is_some() {
-            let texts = R::IN_QUERY.iter().filter_map(|field| Some((field, query.text(field)?)));
-            texts.into_iter().try_for_each(|(field, text)| body.put(field, text))?;
+        for field in R::IN_QUERY.iter().filter(|_| key.is_some()) {
+            if let Some(text) = query.text(field) {
+                body.put(field, text)?;
+            }
         }
         let (commands, number, svms) = self.look(|view| {
             if let Some(key) = key.filter(|key| self.request.method == "PATCH" && resource.find(view, key).is_none()) {

@@ -4,7 +4,7 @@
 //! PostgreSQL refuses to run as root; root starts it as the user `postgres`, or `nobody`.
 
 use crate::cgroup::{Memory, MemoryBound};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -221,14 +221,13 @@ fn must_be_plain(folder: &Path) -> io::Result<()> {
 /// The folder's lock, which goes with the process that has it.
 fn locked(folder: &Path) -> io::Result<File> {
     let lock = File::options().create(true).append(true).open(folder.join("lock"))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(io::Error::other(format!(
-            "{}: another process has the server of this folder; wait for its end, or name another folder",
-            folder.display()
-        ))),
-        Err(TryLockError::Error(error)) => Err(error),
+    if uring::space::try_lock(&lock)? {
+        return Ok(lock);
     }
+    Err(io::Error::other(format!(
+        "{}: another process has the server of this folder; wait for its end, or name another folder",
+        folder.display()
+    )))
 }
 
 /// Takes the files of a folder and of those below out of the page cache.

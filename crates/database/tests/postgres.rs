@@ -35,6 +35,20 @@ fn server_with(more: &[(&str, &str)], password: Option<&str>) -> Option<(TempDir
     Some((folder, server))
 }
 
+/// Whoever comes second is told so, and the first one's server goes on.
+#[test]
+fn a_private_server_is_left_alone_by_others() {
+    let Some((folder, server)) = server(None) else { return };
+    let refused = Private::start(folder.path(), &[], None).unwrap_err().to_string();
+    assert!(refused.contains("another process has the server of this folder"), "{refused}");
+    assert!(server.command("psql").args(["-qc", "SELECT 1"]).output().unwrap().status.success());
+    let other = folder.path().join("with space");
+    std::fs::create_dir(&other).unwrap();
+    let refused = Private::start(&other, &[], None).unwrap_err().to_string();
+    assert!(refused.contains("may have letters, digits and"), "{refused}");
+    assert!(std::fs::read_dir(&other).unwrap().next().is_none(), "nothing was made");
+}
+
 fn named(url: &str) -> Database {
     Database::named(url, &|_| None, None).unwrap()
 }

@@ -84,7 +84,7 @@ impl Dgen {
             return self.check(&places);
         }
         let paths = places.iter().filter_map(|place| match place {
-            Place::Path(path) => Some(path).filter(|path| path.exists()),
+            Place::Path(path) if path.exists() => Some(path),
             _ => None,
         });
         let _alone = paths.map(|path| dataset::only_filler(path)).collect::<Result<Vec<_>>>()?;

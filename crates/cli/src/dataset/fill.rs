@@ -6,7 +6,7 @@ use super::{Place, consent, room, words};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Fault;
 use ramp::{BLOCK, Dataset};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use storage::{Intent, Permit};
@@ -19,16 +19,10 @@ use uring::disk::Create;
 /// Another process fills it, or it cannot be opened.
 pub fn only_filler(path: &Path) -> Result<File> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            bail!(
-                "{}: another process has it locked, to fill it; wait for its end, or name another place",
-                path.display()
-            )
-        }
-        Err(TryLockError::Error(error)) => Err(error).with_context(|| path.display().to_string()),
+    if !uring::space::try_lock(&file).with_context(|| path.display().to_string())? {
+        bail!("{}: another process has it locked, to fill it; wait for its end, or name another place", path.display());
     }
+    Ok(file)
 }
 
 /// What watches a filling.

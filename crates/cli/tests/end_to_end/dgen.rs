@@ -122,6 +122,26 @@ fn its_data_compresses_and_deduplicates_as_asked() {
     assert!(both > 50 << 20 && all[..both] == again[..both]);
 }
 
+/// Of two that fill one place each would cut off, or write over, what the other wrote: one has it.
+#[test]
+fn a_place_is_filled_by_one_at_a_time() {
+    let scratch = Scratch::new();
+    let device = scratch.join("device");
+    std::fs::write(&device, vec![0; 1 << 20]).unwrap();
+    let fill = |place: [&str; 2]| {
+        let options = ["--quiet", "--allow-root-filesystem", "--pctfull", "1", "--destroy-data", "device"];
+        run(seawall(scratch.path()).arg("dgen").args(place).args(options))
+    };
+    for (path, place) in [(scratch.path(), ["--directory", "."]), (&device, ["--device", "device"])] {
+        let held = std::fs::File::open(path).unwrap();
+        held.try_lock().unwrap();
+        let refused = fill(place);
+        assert!(refused.code == Some(2) && refused.err.contains("another process has it locked"), "{refused:?}");
+    }
+    assert_eq!(std::fs::read(&device).unwrap(), vec![0; 1 << 20], "nothing was written");
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing was made");
+}
+
 /// The file system that holds / is refused, and somebody's folders are left alone.
 #[test]
 fn it_refuses_what_it_should_not_fill() {

@@ -1,7 +1,7 @@
 //! `seawall oltp`: a database made, loaded, proved and removed; its outputs, its bad input, and
 //! charbench's options.
 
-use crate::running::{Ended, RESULTS, run, seawall};
+use crate::running::{Ended, RESULTS, Running, run, seawall};
 use crate::scratch::Scratch;
 
 fn oltp(scratch: &Scratch, line: &str) -> Ended {
@@ -33,6 +33,29 @@ fn a_database_is_made_loaded_proved_and_removed() {
     let kept = run(seawall(scratch.path()).env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", sql]));
     assert!(kept.code == Some(0) && kept.out.contains('3'), "{kept:?}");
     assert_eq!(oltp(&scratch, "drop").code, Some(0));
+    assert!(!scratch.join("orders.sqlite").exists());
+}
+
+/// Beneath a run nothing is removed, nor after one that was killed, of which it is not known that
+/// it is over, unless that is said.
+#[test]
+fn a_database_in_use_is_not_removed() {
+    let scratch = Scratch::new();
+    assert_eq!(oltp(&scratch, "setup --scale 0.001 --products 20").code, Some(0));
+    let mut command = seawall(scratch.path());
+    command.args(["oltp", "run", "--users", "1", "--warm-up", "0", "--time", "600", "--columns", "users"]);
+    let mut running = Running::start({
+        command.env(RESULTS, "none");
+        command
+    });
+    running.wait_for("[1/1]");
+    let refused = oltp(&scratch, "drop");
+    assert!(refused.code == Some(2) && refused.err.contains("a run goes on, or was killed"), "{refused:?}");
+    running.signal("KILL");
+    running.end();
+    assert_eq!(oltp(&scratch, "drop").code, Some(2));
+    assert!(scratch.join("orders.sqlite").exists());
+    assert_eq!(oltp(&scratch, "drop --force").code, Some(0));
     assert!(!scratch.join("orders.sqlite").exists());
 }
 

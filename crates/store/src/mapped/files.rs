@@ -161,10 +161,10 @@ impl MappedPool {
         let several = places.count() > 1;
         let data: Vec<&Disk> = opened[..1].iter().chain(&opened[REGIONS.len()..]).collect();
         let devices = data.iter().map(|disk| disk.is_device.then_some(disk.size.0)).collect();
-        let room = settings.capacity.is_none().then(|| Room { places: places.clone(), devices });
-        let capacity = match (&room, settings.capacity) {
-            (Some(room), _) => room.measure()?.0,
-            (None, capacity) => capacity.unwrap_or_default(),
+        let room = Room { places: places.clone(), devices };
+        let (capacity, room) = match settings.capacity {
+            Some(capacity) => (capacity, None),
+            None => (room.measure()?.0, Some(room)),
         };
         let segment = if several { SEGMENT } else { Settings::default().segment };
         let nodes_max = settings.memory.map_or(u64::MAX, |memory| memory.0 / map::PAGE);
