@@ -40,7 +40,7 @@ pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answe
     terminal::line("");
     if let Some(path) = &ask.page {
         let doubt = field.cannot_say().map(|because| Finding {
-            question: "What was read came from the storage".into(),
+            question: "what was read came from the storage".into(),
             outcome: Outcome::CannotSay,
             because,
         });
