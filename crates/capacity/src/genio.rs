@@ -42,14 +42,14 @@ impl Trial {
         let mut rows = vec![Vec::new(); hosts.len()];
         for run in 0..runs {
             let load = |(one, (floor, ceiling)): (&RampSettings, &(Option<f64>, Option<f64>))| HostLoad {
-                load: one.loads()[run],
                 floor: *floor,
                 ceiling: *ceiling,
+                ..HostLoad::of(one.loads()[run])
             };
             let loads: Vec<HostLoad> = settings.iter().zip(policies).map(load).collect();
             let asked: Vec<ramp::RampLoad> = loads.iter().map(|host| host.load).collect();
             let played: Vec<PhaseRun> =
-                ramp::phases(&settings[0], &asked, &mut HostsOn::new(array, &loads, &settings[0]));
+                ramp::phases(&settings[0], &asked, &mut HostsOn::new(array, &loads, &settings[0].constants, true));
             for (host, one) in played.iter().enumerate() {
                 rows[host].push(one.row(run as u64, &asked[host], &settings[host]));
             }
@@ -171,9 +171,9 @@ pub fn held_out(others: &HashMap<String, String>) -> Result<Vec<(String, f64, f6
 
 fn fitted(array: &Array, settings: &RampSettings) -> Vec<Fitted> {
     // What the array's own figures come to, with one host alone.
-    let load = HostLoad { load: settings.loads()[0], floor: None, ceiling: None };
+    let load = HostLoad::of(settings.loads()[0]);
     let hosts = [load];
-    let mut on = HostsOn::new(array, &hosts, settings);
+    let mut on = HostsOn::new(array, &hosts, &settings.constants, true);
     let mut micros = |doing| 1e6 / ramp::Steady::rates(&mut on, &[doing])[0].blocks;
     let (journal, blocks) = (micros(ramp::Doing::Journal), micros(ramp::Doing::Blocks));
     let number = |name: &str, value: String, to: &str| Fitted { name: name.into(), value, to: to.into() };

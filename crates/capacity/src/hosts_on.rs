@@ -7,18 +7,30 @@
 
 use array::{Array, Flow};
 use block::{Bytes, OpKind};
-use ramp::{BLOCK, Doing, RampLoad, RampSettings, Rates, Steady};
+use ramp::{BLOCK, Constants, Doing, RampLoad, Rates, Steady};
 use std::collections::HashMap;
 
-/// A host and what its policies promise and allow, in operations a second.
+/// Hosts alike and what their policies promise and allow, in operations a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostLoad {
-    /// What it asks.
+    /// What each asks.
     pub load: RampLoad,
-    /// What it has of floors, over all its volumes.
+    /// What each has of floors, over all its volumes.
     pub floor: Option<f64>,
-    /// What its ceilings allow, over all its volumes.
+    /// What its ceilings allow each, over all its volumes.
     pub ceiling: Option<f64>,
+    /// How many they are: one, unless several do the same at the same time.
+    pub alike: u32,
+    /// Over how many bytes the reads of all that share a cache are spread; `None` for so many that
+    /// no cache holds a part to speak of.
+    pub spread: Option<Bytes>,
+}
+
+impl HostLoad {
+    /// One host without policies.
+    pub fn of(load: RampLoad) -> HostLoad {
+        HostLoad { load, floor: None, ceiling: None, alike: 1, spread: None }
+    }
 }
 
 /// Hosts on an array.
@@ -28,6 +40,7 @@ pub struct HostsOn<'a> {
     writers: f64,
     readers: f64,
     journal: u64,
+    credit: bool,
     /// What was computed already, by what the writers do.
     known: HashMap<Vec<Doing>, Vec<Rates>>,
 }
@@ -38,49 +51,47 @@ const LEAST: f64 = 1e-3;
 const HALVES: usize = 20;
 
 impl<'a> HostsOn<'a> {
-    /// These hosts, with the test's numbers of `settings`.
-    pub fn new(array: &'a Array, hosts: &'a [HostLoad], settings: &RampSettings) -> HostsOn<'a> {
+    /// These hosts, with the test's numbers; `credit` is whether stages with credit for bursts have
+    /// some left.
+    pub fn new(array: &'a Array, hosts: &'a [HostLoad], constants: &Constants, credit: bool) -> HostsOn<'a> {
         HostsOn {
             array,
             hosts,
-            writers: settings.constants.writers.into(),
-            readers: settings.constants.readers.into(),
-            journal: ramp::journal_write(settings),
+            writers: constants.writers.into(),
+            readers: constants.readers.into(),
+            journal: ramp::journal_write(constants),
+            credit,
             known: HashMap::new(),
         }
-    }
-
-    /// What is used most with every host in this phase: the station's name and the part of it.
-    pub fn limit(&self, doing: Doing) -> Option<(String, f64)> {
-        let flows = self.flows(&vec![doing; self.hosts.len()], |_| 1.0);
-        self.array.means(&flows, true).limit().cloned()
     }
 
     /// By host its reads and its writes; what each asks is taken times `part`.
     fn flows(&self, doing: &[Doing], part: impl Fn(usize) -> f64) -> Vec<Flow> {
         let mut flows = Vec::with_capacity(2 * doing.len());
         for (index, (host, doing)) in self.hosts.iter().zip(doing).enumerate() {
-            let part = part(index);
+            let (part, alike) = (part(index), f64::from(host.alike));
             let read = Bytes(BLOCK);
             let mut rate = host.load.reads_per_second() * part;
             rate = host.ceiling.map_or(rate, |ceiling| rate.min(ceiling));
-            flows.push(Flow { kind: OpKind::Read, len: read, rate, outstanding: self.readers * part, spread: None });
-            let (len, outstanding, blocks) = match doing {
-                Doing::Sleeps => (Bytes(BLOCK), 0.0, 1.0),
-                Doing::Journal => (Bytes(self.journal * BLOCK), part, self.journal as f64),
-                Doing::Blocks => (Bytes(BLOCK), self.writers * part, 1.0),
+            let spread = host.spread;
+            let outstanding = self.readers * part * alike;
+            flows.push(Flow { kind: OpKind::Read, len: read, rate: rate * alike, outstanding, spread });
+            let (len, outstanding) = match doing {
+                Doing::Sleeps => (Bytes(BLOCK), 0.0),
+                Doing::Journal => (Bytes(self.journal * BLOCK), part),
+                Doing::Blocks => (Bytes(BLOCK), self.writers * part),
             };
             // A request of the journal is one operation, whatever its size.
             let left = host.ceiling.map_or(f64::INFINITY, |ceiling| (ceiling - rate).max(ceiling / 100.0));
             let most = if *doing == Doing::Sleeps { 0.0 } else { left };
-            debug_assert!(blocks >= 1.0);
-            flows.push(Flow { kind: OpKind::Write, len, rate: most, outstanding, spread: None });
+            let outstanding = outstanding * alike;
+            flows.push(Flow { kind: OpKind::Write, len, rate: most * alike, outstanding, spread });
         }
         flows
     }
 
     fn solve(&self, doing: &[Doing], part: impl Fn(usize) -> f64) -> Vec<Rates> {
-        let means = self.array.means(&self.flows(doing, part), true);
+        let means = self.array.means(&self.flows(doing, part), self.credit);
         let rates = |(index, doing): (usize, &Doing)| {
             let (read, write) = (means.flows[2 * index], means.flows[2 * index + 1]);
             let blocks = match doing {
@@ -88,7 +99,8 @@ impl<'a> HostsOn<'a> {
                 Doing::Journal => write.rate * self.journal as f64,
                 Doing::Blocks => write.rate,
             };
-            Rates { blocks, reads: read.rate, read_response: read.response }
+            let alike = f64::from(self.hosts[index].alike);
+            Rates { blocks: blocks / alike, reads: read.rate / alike, read_response: read.response }
         };
         doing.iter().enumerate().map(rates).collect()
     }

@@ -5,14 +5,20 @@
 //! in a burst every 80 s that has to be written within 45, first to a journal and then to its
 //! places. So an array must carry, for as long as a burst lasts, `T × reads` reads,
 //! `T × writes × 80 / 45` small writes, and a thirty-second as many large ones.
+//!
+//! That there is room for them is not enough: a burst is written by one stream to the journal and
+//! by eight writers to its places, each of which waits for its answer. With `B` blocks in a burst
+//! a cycle takes `B / (blocks a second of the journal) + B / (blocks a second of the writers)`, the
+//! reads of all beside them and every instance in the same phase.
 
 mod page;
 
+use crate::hosts_on::{HostLoad, HostsOn};
 use array::{Array, ArrayStage, Flow, Means};
 use block::{Bytes, OpKind};
 pub use page::{size_page, size_text};
 
-use ramp::{BLOCK, Constants};
+use ramp::{BLOCK, Constants, Doing, RampLoad, Steady as _};
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,12 +60,29 @@ pub struct Candidate {
 pub struct Standing {
     /// By resource the part that is used.
     pub used: Vec<(String, f64)>,
-    /// The resource of which most is used.
+    /// What gives out first as the load grows: a resource, or [`WRITE_CYCLE`].
     pub limit: String,
+    /// The part of it that is used.
+    pub limit_used: f64,
     /// The load in operations a second at which that is used up.
     pub full_at: f64,
     /// Mean seconds of a read and of a write.
     pub response: [f64; 2],
+    /// Seconds that a burst takes.
+    pub cycle: f64,
+    /// The load in operations a second at which a burst takes as long as it may.
+    pub cycle_at: f64,
+}
+
+/// What a standing's limit is called where resources have room and bursts take too long.
+pub const WRITE_CYCLE: &str = "write cycle";
+
+impl Standing {
+    /// The resource of which most is used, and that part.
+    fn fullest(&self) -> (&str, f64) {
+        let fullest = self.used.iter().max_by(|one, other| one.1.total_cmp(&other.1));
+        fullest.map_or(("", 0.0), |(name, used)| (name, *used))
+    }
 }
 
 /// What a candidate comes to.
@@ -81,8 +104,19 @@ pub struct Sized {
     pub why_not: Option<String>,
     /// Why it does not carry one.
     pub why_no_silo: Option<String>,
-    /// By year, from now on: the highest utilisation, and with one controller.
-    pub years: Vec<(f64, f64)>,
+    /// By year, from now on.
+    pub years: Vec<Year>,
+}
+
+/// All instances after some years of growth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Year {
+    /// The part of what gives out first that is used.
+    pub used: f64,
+    /// The same with one controller of two.
+    pub one_down: f64,
+    /// Whether it is still carried.
+    pub carries: bool,
 }
 
 /// The flows of so many operations a second while bursts are written.
@@ -100,16 +134,69 @@ fn flows(iops: f64, constants: &Constants, spread: Option<Bytes>) -> [Flow; 3] {
 
 /// Of so many instances on one array: their data lie beside each other, and a cache has less of
 /// each.
-fn standing(array: &Array, iops: f64, instances: u32, need: &Need) -> Standing {
-    let spread = need.spread.map(|each| Bytes(each.0.saturating_mul(instances.into())));
-    let means: Means = array.means(&flows(iops, &need.constants, spread), false);
-    let (limit, used) = means.limit().cloned().unwrap_or_default();
-    let full_at = if used > 0.0 { iops / used } else { f64::INFINITY };
-    Standing { used: means.used.clone(), limit, full_at, response: [means.flows[0].response, means.flows[1].response] }
+struct Instances<'a> {
+    array: &'a Array,
+    count: u32,
+    need: &'a Need,
+    spread: Option<Bytes>,
+    /// As of [`Standing`].
+    cycle_at: f64,
 }
 
-/// The same array with one controller of two: half of its cores, and half of its ways.
+impl<'a> Instances<'a> {
+    fn on(array: &'a Array, count: u32, need: &'a Need) -> Instances<'a> {
+        let spread = need.spread.map(|each| Bytes(each.0.saturating_mul(count.into())));
+        let found = Instances { array, count, need, spread, cycle_at: 0.0 };
+        let longest = need.constants.cycle_limit().as_secs_f64();
+        Instances { cycle_at: last_within(|iops| found.cycle(iops) <= longest), ..found }
+    }
+
+    /// At so many operations a second of all.
+    fn standing(&self, iops: f64) -> Standing {
+        let constants = &self.need.constants;
+        let means: Means = self.array.means(&flows(iops, constants, self.spread), false);
+        let cycle = self.cycle(iops);
+        let (limit, used) = means.limit().cloned().unwrap_or_default();
+        let full_at = if used > 0.0 { iops / used } else { f64::INFINITY };
+        let (limit, limit_used, full_at) = match self.cycle_at < full_at {
+            true => (WRITE_CYCLE.into(), cycle / constants.cycle_limit().as_secs_f64(), self.cycle_at),
+            false => (limit, used, full_at),
+        };
+        let response = [means.flows[0].response, means.flows[1].response];
+        Standing { used: means.used, limit, limit_used, full_at, response, cycle, cycle_at: self.cycle_at }
+    }
+
+    /// Seconds that the bursts take at so many operations a second of all, with all instances in
+    /// the same phase.
+    fn cycle(&self, iops: f64) -> f64 {
+        let constants = &self.need.constants;
+        let load = RampLoad::of((iops / f64::from(self.count)).round() as u64, constants);
+        let hosts = [HostLoad { alike: self.count, spread: self.spread, ..HostLoad::of(load) }];
+        let mut on = HostsOn::new(self.array, &hosts, constants, false);
+        let mut phase = |doing| load.burst as f64 / on.rates(&[doing])[0].blocks;
+        if load.burst == 0 { 0.0 } else { phase(Doing::Journal) + phase(Doing::Blocks) }
+    }
+}
+
+/// The largest load at which this holds, to a thousandth; infinite where it always does.
+fn last_within(holds: impl Fn(f64) -> bool) -> f64 {
+    let Some(mut high) = (0..=30).map(|power| f64::from(2u32.pow(power))).find(|iops| !holds(*iops)) else {
+        return f64::INFINITY;
+    };
+    let mut low = high / 2.0;
+    while high - low > 1e-3 * low {
+        let middle = f64::midpoint(low, high);
+        *(if holds(middle) { &mut low } else { &mut high }) = middle;
+    }
+    low
+}
+
+/// The same array with one controller of two: half of its cores, and half of its ways. A file
+/// server under credits has a second one standing by, with the same figures.
 fn one_down(array: &Array) -> Array {
+    if array.stages.iter().any(|stage| matches!(stage, ArrayStage::Credits(_))) {
+        return array.clone();
+    }
     let half = |stage: &ArrayStage| match stage.clone() {
         ArrayStage::Controller(mut controller) => {
             controller.cores = (controller.cores / 2).max(1);
@@ -134,14 +221,20 @@ fn percent(used: f64) -> String {
     }
 }
 
-fn highest(standing: &Standing) -> f64 {
-    standing.used.iter().map(|(_, used)| *used).fold(0.0, f64::max)
+/// Seconds of a burst, in one word.
+fn seconds(cycle: f64) -> String {
+    if cycle < 1000.0 { format!("{cycle:.1}") } else { ">999".into() }
 }
 
 fn why_not(all: &Standing, down: &Standing, need: &Need) -> Option<String> {
     let beyond = |standing: &Standing, most: f64, when: &str| {
-        let used = highest(standing);
-        (used > most).then(|| format!("{} {} used{when}, at most {:.0} %", standing.limit, percent(used), 100.0 * most))
+        let (limit, used) = standing.fullest();
+        (used > most).then(|| format!("{limit} {} used{when}, at most {:.0} %", percent(used), 100.0 * most))
+    };
+    let longest = need.constants.cycle_limit().as_secs_f64();
+    let late = |standing: &Standing, when: &str| {
+        let cycle = standing.cycle;
+        (cycle > longest).then(|| format!("a burst takes {} s{when}, at most {longest:.0} s", seconds(cycle)))
     };
     let slow = |index: usize, what: &str| {
         let (took, most) = (all.response[index], need.response[index]);
@@ -149,6 +242,8 @@ fn why_not(all: &Standing, down: &Standing, need: &Need) -> Option<String> {
     };
     beyond(all, need.most, "")
         .or_else(|| beyond(down, need.most_one_down, " with one controller"))
+        .or_else(|| late(all, ""))
+        .or_else(|| late(down, " with one controller"))
         .or_else(|| slow(0, "read"))
         .or_else(|| slow(1, "write"))
 }
@@ -161,19 +256,21 @@ pub fn size(need: &Need, candidates: &[Candidate]) -> Vec<Sized> {
 fn sized(need: &Need, candidate: &Candidate) -> Sized {
     let whole = need.iops * f64::from(need.instances);
     let (array, down) = (&candidate.array, one_down(&candidate.array));
-    let of = |array: &Array, iops| standing(array, iops, need.instances, need);
-    let alone = |array: &Array| standing(array, need.iops, 1, need);
-    let (all, all_down, silo) = (of(array, whole), of(&down, whole), alone(array));
+    let [on, on_down] = [array, &down].map(|array| Instances::on(array, need.instances, need));
+    let [silo, silo_down] = [array, &down].map(|array| Instances::on(array, 1, need).standing(need.iops));
+    let (all, all_down) = (on.standing(whole), on_down.standing(whole));
     let grown = |year: u32| {
         let iops = whole * (1.0 + need.growth).powi(year as i32);
-        (highest(&of(array, iops)), highest(&of(&down, iops)))
+        let (all, down) = (on.standing(iops), on_down.standing(iops));
+        let carries = why_not(&all, &down, need).is_none();
+        Year { used: all.limit_used, one_down: down.limit_used, carries }
     };
     Sized {
         name: candidate.name.clone(),
         price: candidate.price,
         media: array.media_count(),
         why_not: why_not(&all, &all_down, need),
-        why_no_silo: why_not(&silo, &alone(&down), need),
+        why_no_silo: why_not(&silo, &silo_down, need),
         all,
         one_down: all_down,
         silo,
@@ -181,15 +278,22 @@ fn sized(need: &Need, candidate: &Candidate) -> Sized {
     }
 }
 
-/// The one to take of several: the cheapest that carries the load where all that do have prices,
-/// otherwise the one with the least room to spare.
+/// The one to take of several for all instances: the cheapest that carries them where all that do
+/// have prices, otherwise the one whose resources have the least room to spare.
 pub fn choice(sized: &[Sized]) -> Option<&Sized> {
-    let carry = || sized.iter().filter(|one| one.why_not.is_none());
-    let priced = carry().all(|one| one.price.is_some());
-    let price = |one: &Sized| one.price.unwrap_or(0.0);
-    match priced {
-        true => carry().min_by(|one, other| price(one).total_cmp(&price(other))),
-        false => carry().min_by(|one, other| one.all.full_at.total_cmp(&other.all.full_at)),
+    taken(sized.iter().filter(|one| one.why_not.is_none()), |one| &one.all)
+}
+
+/// The one to take for each instance alone.
+fn silo_choice(sized: &[Sized]) -> Option<&Sized> {
+    taken(sized.iter().filter(|one| one.why_no_silo.is_none()), |one| &one.silo)
+}
+
+fn taken<'a>(carry: impl Iterator<Item = &'a Sized> + Clone, standing: fn(&Sized) -> &Standing) -> Option<&'a Sized> {
+    let free = |one: &Sized| 1.0 - standing(one).fullest().1;
+    match carry.clone().all(|one| one.price.is_some()) {
+        true => carry.min_by(|one, other| one.price.unwrap_or(0.0).total_cmp(&other.price.unwrap_or(0.0))),
+        false => carry.min_by(|one, other| free(one).total_cmp(&free(other))),
     }
 }
 
@@ -231,12 +335,37 @@ mod tests {
     #[test]
     fn utilisation_is_by_hand() {
         let found = &size(&need(10_000.0, 1), &[candidate("a", 4)])[0];
-        assert_eq!(found.all.limit, "controller");
-        let used = highest(&found.all);
+        let (resource, used) = found.all.fullest();
+        assert_eq!(resource, "controller");
         assert!((used - 1.208_33 / 4.0).abs() < 1e-4, "{used}");
+        assert!((found.one_down.fullest().1 / used - 2.0).abs() < 1e-6);
+        // A load without bursts is limited by the resource alone.
+        let reads = Constants { read_percent: 99, ..Constants::default() };
+        let found = &size(&Need { constants: reads, ..need(10_000.0, 1) }, &[candidate("a", 4)])[0];
+        let used = found.all.fullest().1;
+        assert_eq!((found.all.limit.as_str(), found.all.limit_used), ("controller", used));
         assert!((found.all.full_at - 10_000.0 / used).abs() < 1.0);
-        assert!((highest(&found.one_down) / used - 2.0).abs() < 1e-6);
-        assert!((found.years[1].0 / used - 1.25).abs() < 1e-6 && found.years.len() == 4);
+        assert!((found.years[1].used / used - 1.25).abs() < 1e-6 && found.years.len() == 4);
+    }
+
+    /// 10 000 IOPS at 80 s are a burst of 200 000 blocks. A large write and a small one take 100 us
+    /// in the controller and 100 us in the media each, and of four cores 7500 reads a second leave
+    /// most: one stream of 32 blocks in 200 us are 160 000 a second, eight writers 40 000.
+    #[test]
+    fn a_burst_is_by_hand() {
+        let fast = candidate("fast", 1000);
+        let found = &size(&need(10_000.0, 1), std::slice::from_ref(&fast))[0];
+        assert!((found.all.cycle - (200.0 / 160.0 + 200.0 / 40.0)).abs() < 2e-2, "{}", found.all.cycle);
+        // The controller is full at millions of IOPS, and bursts take 45 s at 72 000.
+        assert_eq!(found.all.limit, WRITE_CYCLE);
+        assert!((found.all.full_at - 72_000.0).abs() < 300.0, "{}", found.all.full_at);
+        assert_eq!(choice(std::slice::from_ref(found)).map(|one| one.name.as_str()), Some("fast"));
+        // Two instances have two streams and sixteen writers.
+        let two = &size(&need(10_000.0, 2), std::slice::from_ref(&fast))[0];
+        assert!((two.all.cycle / found.all.cycle - 1.0).abs() < 1e-2, "{}", two.all.cycle);
+        let beyond = &size(&need(75_000.0, 1), &[fast])[0];
+        assert_eq!(beyond.why_not.as_deref(), Some("a burst takes 47.0 s, at most 45 s"));
+        assert!(choice(std::slice::from_ref(beyond)).is_none());
     }
 
     /// The smallest that carries it: two instances need the larger one, and none carries ten.
@@ -274,6 +403,12 @@ mod tests {
             Candidate { price: Some(9.0), ..candidate("small", 4) },
             Candidate { price: Some(5.0), ..candidate("large", 16) },
         ];
-        assert_eq!(choice(&size(&need(10_000.0, 1), &both)).map(|one| one.name.as_str()), Some("large"));
+        let sized = size(&need(10_000.0, 2), &both);
+        assert_eq!(choice(&sized).map(|one| one.name.as_str()), Some("large"));
+        let text = size_text(&need(10_000.0, 2), &sized);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("large carries it for 5:"), "{text}");
+        assert!(text.contains("2 × large, 4 controllers and 2 media, for 10."), "{text}");
+        assert!(text.contains("2 controllers and 1 media fewer, and 5 less to pay."), "{text}");
     }
 }

@@ -11,7 +11,7 @@ use array::{
     Array, ArrayStage, Controller, DeviceSpec, Flash, Level, Link, Model, ParallelServers, Raid, VirtualClock, WriteLog,
 };
 use block::{Bytes, Driver as _, ObjectId, Span};
-use capacity::{HostLoad, HostsOn};
+use capacity::{Candidate, HostLoad, HostsOn, Need, size};
 use ramp::{
     Accounting, BLOCK, Constants, CycleMachine, DataFile, Ladder, Layout, NoContents, RampSettings, RunSetup, Spot,
     Steps,
@@ -99,6 +99,23 @@ fn arrays() -> Vec<(&'static str, u64, Array)> {
     ]
 }
 
+/// Seconds of a burst as `size` has them.
+fn cycle_as_sized(array: &Array, settings: &RampSettings) -> f64 {
+    let candidate = Candidate { name: "a".into(), array: array.clone(), price: None };
+    let need = Need {
+        iops: settings.ladder.max as f64,
+        instances: 1,
+        most: 1.0,
+        most_one_down: 1.0,
+        response: [1.0; 2],
+        growth: 0.0,
+        years: 0,
+        spread: None,
+        constants: settings.constants,
+    };
+    size(&need, &[candidate])[0].all.cycle
+}
+
 #[test]
 fn the_machine_and_phases_agree() {
     let mut wrong = Vec::new();
@@ -106,8 +123,10 @@ fn the_machine_and_phases_agree() {
         let settings = settings(target);
         let load = settings.loads()[0];
 
-        let hosts = [HostLoad { load, floor: None, ceiling: None }];
-        let phases = ramp::phases(&settings, &[load], &mut HostsOn::new(&array, &hosts, &settings)).remove(0);
+        let hosts = [HostLoad::of(load)];
+        let mut on = HostsOn::new(&array, &hosts, &settings.constants, true);
+        let phases = ramp::phases(&settings, &[load], &mut on).remove(0);
+        let sized = cycle_as_sized(&array, &settings);
 
         let wij = Layout::wij_need(load.burst);
         let spec = DeviceSpec { size: Bytes(DATA.0 + wij), ..DeviceSpec::of(Model::Array(array)) };
@@ -129,11 +148,12 @@ fn the_machine_and_phases_agree() {
             ("journal, s", mean(&phases.cycles, |c| c.wij), mean(&played.cycles, |c| c.wij)),
             ("blocks, s", mean(&phases.cycles, |c| c.write), mean(&played.cycles, |c| c.write)),
             ("cycle, s", mean(&phases.cycles, |c| c.cycle), mean(&played.cycles, |c| c.cycle)),
+            ("cycle as sized, s", sized, mean(&played.cycles, |c| c.cycle)),
             ("reads", phases.reads, reads.ops as f64),
             ("read, ms", phases.read_mean * 1e3, reads.response.mean().as_millis_f64()),
         ] {
             println!(
-                "{name:<42} {what:<10} {computed:>12.4} computed {played:>12.4} played {:+.2} %",
+                "{name:<42} {what:<18} {computed:>12.4} computed {played:>12.4} played {:+.2} %",
                 100.0 * (computed / played - 1.0)
             );
             if (computed / played - 1.0).abs() > 0.02 {

@@ -13,7 +13,7 @@
 
 use crate::cycle::Cycle;
 use crate::ladder::RampLoad;
-use crate::settings::RampSettings;
+use crate::settings::{Constants, RampSettings};
 use crate::summary::{RampRow, effective_write, percentile_90};
 use crate::{Accounting, BLOCK};
 use block::Span;
@@ -212,14 +212,14 @@ impl PhaseRun {
 }
 
 /// Blocks of one write to the journal.
-pub fn journal_write(settings: &RampSettings) -> u64 {
-    (settings.constants.wij_write.0 / BLOCK).max(1)
+pub fn journal_write(constants: &Constants) -> u64 {
+    (constants.wij_write.0 / BLOCK).max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Constants, Ladder, Steps};
+    use crate::{Ladder, Steps};
 
     struct Fixed(f64, f64);
 

@@ -78,6 +78,10 @@ impl Station {
 /// The part of arrivals that wait with c servers and a load of a (Erlang 1917): by the recursion of
 /// his formula B.
 fn erlang_c(servers: f64, load: f64) -> f64 {
+    // So many servers are never busy at once: Poisson's tail is below 1e-20.
+    if servers > load + 12.0 * load.sqrt() + 30.0 {
+        return 0.0;
+    }
     let mut b = 1.0;
     let mut k = 1.0;
     while k <= servers {

@@ -1,6 +1,6 @@
 //! What was sized, as text and as a page.
 
-use super::{Need, Sized, choice, highest, percent};
+use super::{Need, Sized, Standing, WRITE_CYCLE, choice, percent, seconds, silo_choice};
 use report::Page;
 use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
 use report::section::{Charts, Figure, Group, Notes, Table, TableRow, Tables};
@@ -16,17 +16,23 @@ fn words(need: &Need, sized: &[Sized]) -> Vec<String> {
         None => lines.push("No array of these carries it.".into()),
         Some(one) => {
             lines.push(format!(
-                "{} carries it: {} gives out first, at {} IOPS, {:.1} times what is asked; with one of two controllers at {} \
+                "{} carries it{}: {} gives out first, at {} IOPS, {:.1} times what is asked; with one of two controllers at {} \
                  IOPS ({}).",
                 one.name,
+                one.price.map_or(String::new(), |price| format!(" for {}", money(price))),
                 one.all.limit,
-                thousands(one.all.full_at as u64),
+                at(one.all.full_at),
                 one.all.full_at / whole,
-                thousands(one.one_down.full_at as u64),
+                at(one.one_down.full_at),
                 one.one_down.limit,
             ));
-            let last =
-                one.years.iter().take_while(|(all, down)| *all <= need.most && *down <= need.most_one_down).count();
+            let [cycle, longest] = [one.all.cycle, need.constants.cycle_limit().as_secs_f64()];
+            lines.push(format!(
+                "Its bursts take {} s of {longest:.0}, and {longest:.0} s at {} IOPS.",
+                seconds(cycle),
+                at(one.all.cycle_at)
+            ));
+            let last = one.years.iter().take_while(|year| year.carries).count();
             if need.growth > 0.0 {
                 lines.push(match last > need.years as usize {
                     true => format!("It lasts for {} and more.", count(need.years as usize, "year", "years")),
@@ -41,24 +47,33 @@ fn words(need: &Need, sized: &[Sized]) -> Vec<String> {
     lines
 }
 
+fn money(price: f64) -> String {
+    thousands(price.round() as u64)
+}
+
 /// An array for each instance against one for all.
 fn silos(need: &Need, sized: &[Sized]) -> String {
-    let silo = sized.iter().filter(|one| one.why_no_silo.is_none());
-    let silo = silo.min_by(|one, other| one.silo.full_at.total_cmp(&other.silo.full_at));
     let n = u64::from(need.instances);
-    match (silo, choice(sized)) {
+    match (silo_choice(sized), choice(sized)) {
         (Some(silo), Some(one)) => {
-            let saved = |each: u64, all: u64| (n * each) as i64 - all as i64;
+            let each = silo.price.map(|price| n as f64 * price);
+            let cost = |price: Option<f64>| price.map_or(String::new(), |price| format!(", for {}", money(price)));
+            let paid = match (each, one.price) {
+                (Some(each), Some(all)) if each >= all => format!(", and {} less to pay", money(each - all)),
+                (Some(each), Some(all)) => format!(", and {} more to pay", money(all - each)),
+                _ => String::new(),
+            };
+            let (media, all) = (n * silo.media, one.media);
+            let media_saved = format!("{} media {}", media.abs_diff(all), if all <= media { "fewer" } else { "more" });
             format!(
-                "An array for each instance: {n} × {}, {} controllers and {} media. One for all under floors: {}, 2 controllers and \
-                 {} media: {} controllers and {} media fewer.",
+                "An array for each instance: {n} × {}, {} controllers and {media} media{}. One for all under floors: {}, 2 \
+                 controllers and {all} media{}: {} controllers and {media_saved}{paid}.",
                 silo.name,
                 2 * n,
-                n * silo.media,
+                cost(each),
                 one.name,
-                one.media,
-                saved(2, 2),
-                saved(silo.media, one.media),
+                cost(one.price),
+                2 * n - 2,
             )
         }
         (Some(silo), None) => format!("Only an array for each instance: {n} × {}.", silo.name),
@@ -76,45 +91,60 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
         need.constants.cycle_limit()
     );
     out += &format!(
-        "{:<20} {:<17} {:>6} {:>9} {:>9} {:>6} {:>6}\n",
-        "array", "gives out first", "used", "full at", "one down", "read", "write"
+        "{:<18} {:<16} {:>6} {:>9} {:>6} {:>6} {:>6} {:>6}\n",
+        "array", "gives out first", "used", "full at", "1 down", "read", "write", "burst"
     );
     for one in sized {
         let [read, write] = one.all.response;
         // A name that has no room stands above its row.
-        let name = if one.name.chars().count() > 20 { "" } else { &one.name };
+        let name = if one.name.chars().count() > 18 { "" } else { &one.name };
         if name.is_empty() {
             out += &format!("{}\n", fit(&one.name, COLUMNS));
         }
         out += &format!(
-            "{name:<20} {:<17} {:>6} {:>9} {:>9} {:>6} {:>6}\n",
-            fit(&one.all.limit, 17),
-            percent(highest(&one.all)),
-            thousands(one.all.full_at as u64),
-            percent(highest(&one.one_down)),
+            "{name:<18} {:<16} {:>6} {:>9} {:>6} {:>6} {:>6} {:>6}\n",
+            fit(&one.all.limit, 16),
+            percent(one.all.limit_used),
+            at(one.all.full_at),
+            percent(one.one_down.limit_used),
             milliseconds(read),
             milliseconds(write),
+            burst(&one.all),
         );
         if let Some(why) = &one.why_not {
             out += &format!("  no: {why}\n");
         }
     }
-    out += "\nfull at: IOPS at which it is used up; read, write: mean milliseconds\n\n";
+    out += "\nfull at: IOPS at which it is used up; 1 down: used with one controller of two;\n\
+            read, write: mean milliseconds; burst: seconds until it is written\n\n";
     for line in words(need, sized) {
         wrap(&line, COLUMNS).iter().for_each(|line| out += &format!("{line}\n"));
     }
     if need.growth > 0.0 {
-        out += "\nby year: percent used of the fullest resource, and with one controller of two\n";
+        out += "\nby year: percent used of what gives out first, and with one controller of two\n";
+        let whole = |used: f64| (100.0 * used).min(999.0);
         for one in sized.iter().filter(|one| one.why_not.is_none()) {
             // Six years of nine columns beside a name of twenty.
             for (block, years) in one.years.chunks(6).enumerate() {
                 out += &format!("{:<20}", if block == 0 { fit(&one.name, 20) } else { String::new() });
-                years.iter().for_each(|(all, down)| out += &format!(" {:>3.0}/{:>3.0}%", 100.0 * all, 100.0 * down));
+                years
+                    .iter()
+                    .for_each(|year| out += &format!(" {:>3.0}/{:>3.0}%", whole(year.used), whole(year.one_down)));
                 out += "\n";
             }
         }
     }
     out
+}
+
+/// Where a resource has more asked of it than it has, no burst comes to an end beside it.
+fn burst(standing: &Standing) -> String {
+    if standing.fullest().1 > 1.0 { "–".into() } else { seconds(standing.cycle) }
+}
+
+/// A load.
+fn at(iops: f64) -> String {
+    if iops.is_finite() { thousands(iops as u64) } else { "any".into() }
 }
 
 fn milliseconds(seconds: f64) -> String {
@@ -142,11 +172,12 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
         remarks: one.why_not.iter().map(|why| format!("no: {why}")).collect(),
         cells: vec![
             one.all.limit.clone().into(),
-            percent(highest(&one.all)).into(),
-            thousands(one.all.full_at as u64).into(),
-            percent(highest(&one.one_down)).into(),
+            percent(one.all.limit_used).into(),
+            at(one.all.full_at).into(),
+            percent(one.one_down.limit_used).into(),
             milliseconds(one.all.response[0]).into(),
             milliseconds(one.all.response[1]).into(),
+            burst(&one.all).into(),
             if one.why_not.is_none() { "yes" } else { "no" }.into(),
         ],
     };
@@ -155,9 +186,10 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
         "gives out first",
         "used",
         "full at IOPS",
-        "one controller down",
+        "one down",
         "read ms",
         "write ms",
+        "burst s",
         "carries it",
     ];
     page.add(Tables {
@@ -169,16 +201,25 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
         }],
         ..Tables::default()
     });
-    page.add(Notes {
-        lines: vec![
-            "Space is not sized: the files of arrays say how fast media are, and not how large.".into(),
-            "One controller down: half of the cores and half of the ways.".into(),
-        ],
-    });
+    page.add(notes());
     page
 }
 
-/// Utilisation is in proportion to the load, so two points make a line.
+fn notes() -> Notes {
+    Notes {
+        lines: vec![
+            "Space is not sized: the files of arrays say how fast media are, and not how large.".into(),
+            "One controller down: half of the cores and half of the ways; a file server under credits has another one \
+             standing by."
+                .into(),
+            "A burst is written by one stream to the journal and by eight writers to its places, in all instances at the \
+             same time."
+                .into(),
+        ],
+    }
+}
+
+/// Utilisation is in proportion to the load, so two points make a line; a burst's time is not.
 fn figure(need: &Need, one: &Sized) -> Figure {
     let whole = need.iops * f64::from(need.instances);
     let most = whole.max(one.all.full_at).min(4.0 * whole) * 1.1;
@@ -199,9 +240,26 @@ fn figure(need: &Need, one: &Sized) -> Figure {
             on_right: false,
         });
     }
+    let mut points = vec![(0.0, 0.0), (whole, one.all.cycle / need.constants.cycle_limit().as_secs_f64())];
+    points.push((one.all.cycle_at, 1.0));
+    points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let points = clipped(&points, most).map(|(iops, used)| (iops, 100.0 * used)).collect();
+    chart.marks.push(Mark::Line { name: WRITE_CYCLE.into(), points, look: Look::Sum, dots: false, on_right: false });
     for (says, figure) in [("used up", 100.0), ("headroom", 100.0 * need.most)] {
         let level = Threshold { from: x.low(), to: x.high(), figure, says: vec![says.into()], kind: LevelKind::Limit };
         chart.marks.push(Mark::Level(level));
     }
     Figure::of(chart).headed(one.name.clone())
+}
+
+/// A line as far as `most` to the right and to 1.1 upwards.
+fn clipped(points: &[(f64, f64)], most: f64) -> impl Iterator<Item = (f64, f64)> {
+    let part = |(from, to): ((f64, f64), (f64, f64))| {
+        let [x, y] = [(most - from.0) / (to.0 - from.0), (1.1 - from.1) / (to.1 - from.1)];
+        let part = x.min(y).clamp(0.0, 1.0);
+        (from.0 + part * (to.0 - from.0), from.1 + part * (to.1 - from.1))
+    };
+    let inside = |&(from, _): &((f64, f64), (f64, f64))| from.0 < most && from.1 < 1.1;
+    let ends = points.iter().copied().zip(points.iter().copied().skip(1)).filter(inside).map(part);
+    points.first().copied().into_iter().chain(ends.collect::<Vec<_>>())
 }

@@ -1,5 +1,7 @@
 //! `seawall size`: which array carries a load, and what gives out first.
 
+mod require;
+
 use super::reproduce::array_of;
 use crate::catalogue;
 use crate::play::{self, check_out, now_unix_ms, stamp, write_page};
@@ -9,8 +11,6 @@ use block::Bytes;
 use capacity::{Candidate, Need, choice, size, size_page, size_text};
 use ramp::Constants;
 use report::Page;
-use report::text::fit;
-use stats::{Outcome, Verdict};
 use std::path::{Path, PathBuf};
 use workload::plan::Device;
 
@@ -30,19 +30,19 @@ pub struct Size {
     #[arg(long, value_name = "COUNT", value_parser = references, conflicts_with = "iops")]
     global_references: Option<u64>,
     /// Used space of one instance: what caches are measured by, and the floor by TB
-    #[arg(long, value_name = "SIZE", value_parser = play::size)]
+    #[arg(long, value_name = "SIZE", value_parser = play::size, conflicts_with = "require")]
     used_space: Option<Bytes>,
     /// Instances
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 1, conflicts_with = "require", value_parser = clap::value_parser!(u32).range(1..=1000))]
     instances: u32,
-    /// Percent of a resource that stay free
+    /// Percent of a resource that stay free; of a plan, what it must hold at more of its load
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=95))]
     headroom: u32,
     /// Growth of the load in a year, in percent
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     growth: u32,
     /// Years to look ahead
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
+    #[arg(long, default_value_t = 5, conflicts_with = "require", value_parser = clap::value_parser!(u32).range(1..=20))]
     years: u32,
     /// An array to look at, and its price: NAME, FILE or NAME=PRICE; all of the list without any
     #[arg(long = "array", value_name = "NAME|FILE[=PRICE]")]
@@ -51,13 +51,16 @@ pub struct Size {
     /// raid.members=8,16; several ranges are combined. Without the array's price
     #[arg(long = "vary", value_name = "STAGE.KEY=A,B", value_parser = range)]
     ranges: Vec<Range>,
-    /// A plan that must hold on the array, with its criteria
+    /// A plan that must hold on the array, with its criteria: its load and space are its own
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["iops", "global_references", "growth"])]
     require: Option<PathBuf>,
     /// Where the page goes
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
 }
+
+/// An array to look at: its name, what it is, and its price if that is known.
+type Offer = (String, Device, Option<f64>);
 
 /// Values of a figure of a stage.
 #[derive(Clone, Debug)]
@@ -75,7 +78,7 @@ impl Size {
         check_out(&self.out)?;
         let arrays = self.arrays()?;
         if let Some(plan) = &self.require {
-            return require(plan, &arrays);
+            return require::run(plan, &arrays, f64::from(self.headroom) / 100.0, &self.out);
         }
         let iops = match (self.iops, self.global_references) {
             (Some(iops), _) if iops.is_finite() && (1.0..=1e9).contains(&iops) => iops,
@@ -95,7 +98,7 @@ impl Size {
             spread: self.used_space,
             constants: Constants::default(),
         };
-        let candidate = |(name, device, price): &(String, Device, Option<f64>)| {
+        let candidate = |(name, device, price): &Offer| {
             Ok(Candidate { name: name.clone(), array: array_of(device)?, price: *price })
         };
         let candidates = arrays.iter().map(candidate).collect::<Result<Vec<_>>>()?;
@@ -112,7 +115,7 @@ impl Size {
     }
 
     /// Name, device and price of each, and each with what is varied in it.
-    fn arrays(&self) -> Result<Vec<(String, Device, Option<f64>)>> {
+    fn arrays(&self) -> Result<Vec<Offer>> {
         let mut arrays = self.named()?;
         for Range { stage, key, values } in &self.ranges {
             let has = |device: &Device| device.stages.iter().any(|of| of.kind == stage);
@@ -137,11 +140,11 @@ impl Size {
     }
 
     /// Name, device and price of each that was named; of the list those that have stages.
-    fn named(&self) -> Result<Vec<(String, Device, Option<f64>)>> {
+    fn named(&self) -> Result<Vec<Offer>> {
         let one = |given: &String| {
             let (name, price) = match given.rsplit_once('=') {
                 Some((name, price)) => match price.parse::<f64>() {
-                    Ok(price) if price >= 0.0 => (name, Some(price)),
+                    Ok(price) if price >= 0.0 && price.is_finite() => (name, Some(price)),
                     _ => bail!("--array {given}: the price must be a number from 0 on, got {price:?}"),
                 },
                 None => (given.as_str(), None),
@@ -194,50 +197,4 @@ fn references(given: &str) -> Result<u64, String> {
         .filter(|number| (1.0..=1e12).contains(number))
         .map(|number| number as u64)
         .ok_or_else(|| "must be a count such as 10M".into())
-}
-
-/// More than this times a plan's load is not looked for.
-const TIMES_MAX: f64 = 8.0;
-
-/// Plays the plan on each array, at its load and at more of it.
-fn require(plan: &Path, arrays: &[(String, Device, Option<f64>)]) -> Result<Answer> {
-    let text = std::fs::read_to_string(plan).with_context(|| format!("--require {}", plan.display()))?;
-    let file = plan.display().to_string();
-    let fails = |device: &Device, times: f64| -> Result<Option<Verdict>> {
-        let recording = play::quietly(&text, &file, Some(device), times)?;
-        if recording.verdicts.is_empty() {
-            bail!("--require {file}: has no criteria; write [[criterion]] tables that say what must hold");
-        }
-        Ok(recording.verdicts.into_iter().find(|verdict| verdict.outcome != Outcome::Pass))
-    };
-    let mut any = false;
-    terminal::line(&format!("{:<20} {:>10}  what does not hold beyond it", "array", "times load"));
-    for (name, device, _) in arrays {
-        let (mut held, mut times, mut why) = (None, 1.0, None);
-        while times <= TIMES_MAX {
-            why = fails(device, times)?;
-            if why.is_some() {
-                break;
-            }
-            held = Some(times);
-            times *= 2.0;
-        }
-        // Between the last that held and the first that did not, to an eighth.
-        if let (Some(mut low), true) = (held, why.is_some()) {
-            let mut high = 2.0 * low;
-            while high / low > 1.125 {
-                let middle = (low * high).sqrt();
-                match fails(device, middle)? {
-                    Some(verdict) => (high, why) = (middle, Some(verdict)),
-                    None => low = middle,
-                }
-            }
-            held = Some(low);
-        }
-        any |= held.is_some();
-        let held = held.map_or("none".into(), |times| format!("{times:.2}"));
-        let why = why.map_or(String::new(), |verdict| format!("{}: {}", verdict.question, verdict.because));
-        terminal::line(&format!("{:<20} {held:>10}  {}", fit(name, 20), fit(&why, 46)));
-    }
-    Ok(if any { Answer::Yes } else { Answer::No })
 }

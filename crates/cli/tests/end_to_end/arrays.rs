@@ -127,7 +127,9 @@ fn what_carries_a_load_is_named_with_what_gives_out_first() {
     assert!(found.out.contains("gives out first, at") && found.out.contains("15000 IOPS/TB"), "{}", found.out);
     assert!(found.out.lines().all(|line| line.chars().count() <= 80), "{}", found.out);
     // Cores alone are varied: the first that carries it has twice those of the array that does not.
-    let varied = size("size --iops 200000 --array aff-a300 --vary controller.cores=64,128 --vary link.latency=20us");
+    let varied = size(
+        "size --iops 66667 --instances 3 --array aff-a300 --vary controller.cores=64,128 --vary link.latency=20us",
+    );
     assert!(varied.code == Some(0) && varied.out.contains("aff-a300 cores=64 latency=20us\n"), "{varied:?}");
     assert!(varied.out.contains("aff-a300 cores=64 carries it"), "{}", varied.out);
     for (vary, words) in [
@@ -142,8 +144,45 @@ fn what_carries_a_load_is_named_with_what_gives_out_first() {
     }
     let beyond = size("size --iops 5000000 --array aff-a300");
     assert!(beyond.code == Some(1) && beyond.out.contains("No array of these carries it."), "{beyond:?}");
+    // A controller with room, and one stream and eight writers that need too long.
+    let late = size("size --iops 110000 --array aff-a700");
+    assert!(late.code == Some(1) && late.out.contains("  no: a burst takes 51.6 s, at most 45 s\n"), "{late:?}");
     let wrong = size("size --iops 0 --array aff-a300");
     assert!(wrong.code == Some(2) && wrong.err.contains("--iops: must be from 1"), "{wrong:?}");
+    let wrong = size("size --iops 1 --array aff-a300=inf");
+    assert!(wrong.code == Some(2) && wrong.err.contains("the price must be a number from 0 on"), "{wrong:?}");
+}
+
+/// 1000 reads a second within 5 ms, on a pair of controllers and on a cloud volume that bursts to
+/// 3000: what is asked to stay free decides.
+#[test]
+fn a_plan_is_carried_with_headroom_to_spare() {
+    let scratch = Scratch::new();
+    let plan = r#"
+title = "Paced reads"
+phase_seconds = 2
+server = { svm = "svm01" }
+volume = [{ name = "data" }]
+workload = [{ name = "host", lun = "/vol/data/lun1", read_percent = 100, block = "4k", rate = 1000 }]
+phase = [{ name = "alone" }]
+criterion = [
+  { kind = "response-within", workloads = ["host"], phase = "alone", percentile = 99, at_most = "5ms" },
+]
+"#;
+    std::fs::write(scratch.join("p.toml"), plan).expect("a plan");
+    let size = |line: &str| run(seawall(scratch.path()).args(["size", "--require", "p.toml"]).args(line.split(' ')));
+    let arrays = "--array aff-a300=200000 --array cloud-volume-burst=10";
+    let found = size(arrays);
+    assert!(found.code == Some(0) && found.out.contains("cloud-volume-burst carries it for 10:"), "{found:?}");
+    assert!(found.out.lines().all(|line| line.chars().count() <= 80), "{}", found.out);
+    let found = size(&format!("{arrays} --headroom 80"));
+    assert!(found.code == Some(0) && found.out.contains("aff-a300 carries it for 200,000:"), "{found:?}");
+    let none = size("--array cloud-volume-burst --headroom 80");
+    assert!(none.code == Some(1) && none.out.contains("none held at 5.00 times its load"), "{none:?}");
+    let wrong = size("--array aff-a300 --instances 2");
+    assert!(wrong.code == Some(2) && wrong.err.contains("--instances"), "{wrong:?}");
+    let wrong = size("--array aff-a300 --headroom 90");
+    assert!(wrong.code == Some(2) && wrong.err.contains("--headroom: at most 88"), "{wrong:?}");
 }
 
 /// A file system of 512 MB/s as an array: what is in no cache is bounded by the IOPS that its disks
