@@ -104,13 +104,27 @@ struct Asked {
     rounds: f64,
     /// Over how many bytes they are spread.
     spread: Option<Bytes>,
+    /// The largest part of those bytes that a cache on the way holds.
+    cached: f64,
+    /// To which of the path's groups they go.
+    group: usize,
+}
+
+/// Servers alike that share what is asked of them evenly.
+#[derive(Clone)]
+struct Peers {
+    /// What their stations' names begin with.
+    name: String,
+    /// How many there are.
+    queues: f64,
 }
 
 struct Path {
     stations: Vec<Station>,
     fixed: Vec<f64>,
     asked: Vec<Asked>,
-    queues: f64,
+    /// One, until something below a group of disks has members of several roles.
+    groups: Vec<Peers>,
     credit: bool,
     /// Names of its stages with credit, the next first.
     credits: VecDeque<String>,
@@ -125,12 +139,14 @@ pub(super) fn stations(array: &Array, flows: &[Flow], credit: bool) -> (Vec<Stat
         count: 1.0,
         rounds: 1.0,
         spread: of.spread,
+        cached: 0.0,
+        group: 0,
     };
     let mut path = Path {
         stations: Vec::new(),
         fixed: vec![0.0; flows.len()],
         asked: flows.iter().enumerate().map(asked).collect(),
-        queues: 1.0,
+        groups: vec![Peers { name: String::new(), queues: 1.0 }],
         credit,
         credits: names_of_credits(array),
     };
@@ -159,18 +175,20 @@ impl Path {
     /// A station; `service` is how long each keeps a server, and how much of that is the request's
     /// own time.
     fn station(&mut self, name: &str, servers: f64, queues: f64, service: impl Fn(&Asked) -> (f64, f64)) {
-        let mut visits = vec![Visit::default(); self.fixed.len()];
-        for asked in &self.asked {
-            let (time, shown) = service(asked);
-            let visit = &mut visits[asked.flow];
-            visit.work += asked.count * time;
-            visit.squares += asked.count * time * time;
-            visit.count += if time > 0.0 { asked.count } else { 0.0 };
-            visit.rounds += if time > 0.0 { asked.rounds } else { 0.0 };
-            visit.shown += asked.rounds * shown;
+        for (group, peers) in self.groups.iter().enumerate() {
+            let mut visits = vec![Visit::default(); self.fixed.len()];
+            for asked in self.asked.iter().filter(|asked| asked.group == group) {
+                let (time, shown) = service(asked);
+                let visit = &mut visits[asked.flow];
+                visit.work += asked.count * time;
+                visit.squares += asked.count * time * time;
+                visit.count += if time > 0.0 { asked.count } else { 0.0 };
+                visit.rounds += if time > 0.0 { asked.rounds } else { 0.0 };
+                visit.shown += asked.rounds * shown;
+            }
+            let (name, queues) = (format!("{}{name}", peers.name), peers.queues * queues);
+            self.stations.push(Station { name, servers, queues, visits, first: None });
         }
-        let queues = self.queues * queues;
-        self.stations.push(Station { name: name.into(), servers, queues, visits, first: None });
     }
 
     /// Time that passes without a queue.
@@ -196,7 +214,8 @@ impl Path {
                 if controller.reads_first {
                     let mut first = vec![false; self.fixed.len()];
                     self.asked.iter().for_each(|asked| first[asked.flow] |= asked.kind != OpKind::Write);
-                    self.stations.iter_mut().last().expect("it was added").first = Some(first);
+                    let added = self.stations.len() - self.groups.len();
+                    self.stations[added..].iter_mut().for_each(|station| station.first = Some(first.clone()));
                 }
             }
             ArrayStage::WriteLog(log) => self.write_log(log),
@@ -247,17 +266,25 @@ impl Path {
     }
 
     /// Of reads that are spread evenly over W bytes a cache of C answers C / W, and the second
-    /// level its own part of the rest.
+    /// level its own part of the rest. A cache below another one is asked for what that one lacks
+    /// and holds first what that one was last asked for, so that a smaller one answers nothing.
     fn cache(&mut self, cache: &ReadCache) {
         for asked in self.asked.iter_mut().filter(|asked| asked.kind != OpKind::Write) {
             let Some(spread) = asked.spread.filter(|spread| spread.0 > 0) else { continue };
-            let part = |bytes: Bytes| (bytes.0 as f64 / spread.0 as f64).min(1.0);
-            let first = part(cache.size);
-            let second = part(cache.second).min(1.0 - first);
+            let upto = |bytes: Bytes| (bytes.0 as f64 / spread.0 as f64).min(1.0);
+            let missed = 1.0 - asked.cached;
+            if missed <= 0.0 {
+                continue;
+            }
+            // Of those that arrive here.
+            let beyond = |upto: f64| (upto - asked.cached).max(0.0) / missed;
+            let first = beyond(upto(cache.size));
+            let both = beyond(upto(Bytes(cache.size.0.saturating_add(cache.second.0))));
             self.fixed[asked.flow] += asked.rounds * first * seconds(cache.latency);
-            self.fixed[asked.flow] += asked.rounds * second * seconds(cache.second_latency);
-            asked.count *= 1.0 - first - second;
-            asked.rounds *= 1.0 - first - second;
+            self.fixed[asked.flow] += asked.rounds * (both - first) * seconds(cache.second_latency);
+            asked.count *= 1.0 - both;
+            asked.rounds *= 1.0 - both;
+            asked.cached = 1.0 - missed * (1.0 - both);
         }
     }
 
@@ -289,28 +316,50 @@ impl Path {
             Level::Ten => 2.0,
             _ => 1.0,
         };
-        let parities = members - data;
-        let parity = matches!(raid.level, Level::Five | Level::Six | Level::Dp);
+        let parities = if matches!(raid.level, Level::Five | Level::Six | Level::Dp) { members - data } else { 0.0 };
+        // Where parity stays on members of its own, they are a group beside those of data.
+        let apart = raid.level == Level::Dp;
+        let groups = self.groups.len();
+        // Beside the data, in nobody's time.
+        let parity = |asked: Asked| Asked { group: asked.group + groups, rounds: 0.0, ..asked };
         let mut below = Vec::with_capacity(self.asked.len());
         for asked in std::mem::take(&mut self.asked) {
             let parts = (asked.len / unit).ceil().max(1.0);
             let part = Asked { len: asked.len / parts, count: asked.count * parts, ..asked };
             match asked.kind {
-                OpKind::Write if parity && asked.len >= unit * data => {
-                    let stripes = asked.len / (unit * data);
-                    below.push(Asked { len: unit, count: asked.count * stripes * members, ..asked });
-                }
-                OpKind::Write if parity => {
-                    let both = Asked { count: part.count * (1.0 + parities), ..part };
-                    below.push(Asked { kind: OpKind::Read, ..both });
-                    below.push(both);
+                OpKind::Write if parities > 0.0 => {
+                    // As single requests are cut: of a stripe that is written in part, what is
+                    // replaced or what stays is read, whichever is less.
+                    let stripes = (asked.len / (unit * data)).max(1.0);
+                    let touched = parts / stripes;
+                    let per = |count: f64| Asked { count: asked.count * stripes * count, ..part };
+                    let modify = touched + parities <= data - touched;
+                    let of = |kind, data: f64, parities: f64| match apart {
+                        true => vec![Asked { kind, ..per(data) }, parity(Asked { kind, ..per(parities) })],
+                        false => vec![Asked { kind, ..per(data + parities) }],
+                    };
+                    if asked.len < unit * data {
+                        let (old, parities) = if modify { (touched, parities) } else { (data - touched, 0.0) };
+                        below.extend(of(OpKind::Read, old, parities));
+                    }
+                    below.extend(of(OpKind::Write, touched, parities));
                 }
                 OpKind::Write => below.push(Asked { count: part.count * copies, ..part }),
                 _ => below.push(part),
             }
         }
         self.asked = below;
-        self.queues *= members;
+        let peers = |of: &Peers, name: &str, members: f64| Peers {
+            name: format!("{name}{}", of.name),
+            queues: of.queues * members,
+        };
+        self.groups = match apart {
+            true => {
+                let data = self.groups.iter().map(|of| peers(of, "", data));
+                data.chain(self.groups.iter().map(|of| peers(of, "parity ", parities))).collect()
+            }
+            false => self.groups.iter().map(|of| peers(of, "", members)).collect(),
+        };
     }
 
     fn media(&mut self, media: &Model) {
