@@ -21,6 +21,7 @@ mod path;
 use crate::array::{Array, ArrayStage};
 use block::{Bytes, OpKind};
 use path::Station;
+use qos::CreditLimit;
 
 /// Requests of one kind and size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,8 +80,11 @@ impl Array {
     /// left.
     pub fn means(&self, flows: &[Flow], credit: bool) -> Means {
         let most = self.outstanding();
+        // Those that wait for answers share what the adapters let be outstanding.
+        let closed: f64 = flows.iter().map(|flow| flow.outstanding).filter(|outstanding| outstanding.is_finite()).sum();
+        let part = if closed > most { most / closed } else { 1.0 };
         let flows: Vec<Flow> =
-            flows.iter().map(|flow| Flow { outstanding: flow.outstanding.min(most), ..*flow }).collect();
+            flows.iter().map(|flow| Flow { outstanding: (flow.outstanding * part).min(most), ..*flow }).collect();
         let flows = flows.as_slice();
         let (stations, fixed) = path::stations(self, flows, credit);
         let settle = |at: Option<usize>, longer: f64| settle(&stations, &fixed, flows, at, longer);
@@ -110,7 +114,12 @@ impl Array {
 }
 
 impl Array {
-    /// How many requests its hosts' adapters let be outstanding, each flow having all of them.
+    /// Its limits with credit for bursts, by the name of their station.
+    pub fn credits(&self) -> Vec<(String, CreditLimit)> {
+        path::credits(self)
+    }
+
+    /// How many requests its hosts' adapters let be outstanding.
     fn outstanding(&self) -> f64 {
         let most = |stage: &ArrayStage| match stage {
             ArrayStage::HostAdapters(adapters) => adapters.outstanding() as f64,

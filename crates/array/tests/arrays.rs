@@ -356,6 +356,10 @@ fn an_adapter_keeps_so_many_outstanding() {
         let flow = Flow { kind: OpKind::Read, len: Bytes(4096), rate: f64::INFINITY, outstanding: 256.0, spread: None };
         let means = model.means(&[flow], false);
         assert!((means.flows[0].rate - most * 1000.0).abs() < 1.0, "{means:?}");
+        // Two flows share them by what each has outstanding.
+        let two = model.means(&[Flow { outstanding: 192.0, ..flow }, Flow { outstanding: 64.0, ..flow }], false);
+        let [one, other] = [two.flows[0].rate, two.flows[1].rate];
+        assert!((one + other - most * 1000.0).abs() < 1.0 && (one / other - 3.0).abs() < 1e-6, "{two:?}");
     }
 }
 

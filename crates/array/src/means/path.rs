@@ -157,6 +157,26 @@ pub(super) fn stations(array: &Array, flows: &[Flow], credit: bool) -> (Vec<Stat
     (path.stations, path.fixed)
 }
 
+/// The limits with credit, by the name of their station.
+pub(super) fn credits(array: &Array) -> Vec<(String, CreditLimit)> {
+    let mut names = names_of_credits(array);
+    let stages = array.stages.iter().filter_map(|stage| match stage {
+        ArrayStage::Credits(limits) => Some((names.pop_front()?, limits)),
+        _ => None,
+    });
+    let mut found: Vec<(String, &CloudVolume)> = stages.collect();
+    if let Model::CloudVolume(limits) = &*array.media {
+        found.push((VOLUME.into(), limits));
+    }
+    let both = |(name, of): (String, &CloudVolume)| {
+        [(format!("{name}, operations"), of.operations), (format!("{name}, bytes"), of.bytes)]
+    };
+    found.into_iter().flat_map(both).filter(|(_, limit)| limit.credit > 0 && limit.peak > limit.base).collect()
+}
+
+/// What the station of a volume with credit is called.
+const VOLUME: &str = "volume";
+
 /// What stages with credit are called: by number where there are several.
 fn names_of_credits(array: &Array) -> VecDeque<String> {
     let count = array.stages.iter().filter(|stage| matches!(stage, ArrayStage::Credits(_))).count();
@@ -402,7 +422,7 @@ impl Path {
                     }
                 });
             }
-            Model::CloudVolume(of) => self.limits("volume", of),
+            Model::CloudVolume(of) => self.limits(VOLUME, of),
             Model::Host(of) => {
                 let (turn, request) = (seconds(of.turn), seconds(of.request));
                 self.station("host", 1.0, 1.0, |asked| {

@@ -9,6 +9,10 @@ use workload::{Arrival, Pattern, Plan, Spec};
 
 /// How much more than its mean of single requests a disk may do by choosing whom to serve next.
 const REORDERED: f64 = 2.0;
+/// What a station's name ends with that chooses.
+const DISKS: &str = "disks";
+/// The part of what is asked that must arrive: a little less is the search's own error.
+const NEARLY_ALL: f64 = 0.99;
 
 /// A line for each phase whose open loads alone use more of the plan's device than there is.
 ///
@@ -28,25 +32,53 @@ pub fn loads(plan: &Plan) -> Result<Vec<String>> {
         Some(DeviceFigure::Count(members)) => members as f64,
         _ => 1.0,
     };
-    let at_disks = if matches!(*array.media, Model::Disk(_)) { REORDERED } else { 1.0 };
     let told = |phase: &Phase| {
         let open = || phase.specs.iter().enumerate().filter(|(_, spec)| spec.connections > 0);
-        if !open().all(|(_, spec)| spec.pattern == Pattern::Random) && at_disks > 1.0 {
-            // What lies in a row costs a disk next to nothing.
-            return None;
-        }
         let flows: Vec<Flow> = open().flat_map(|(index, spec)| flows(spec, size(index), members)).collect();
         let asked: f64 = members * flows.iter().map(|flow| flow.rate).sum::<f64>();
-        let means = array.means(&flows, true);
-        let (what, used) = means.limit().filter(|(_, used)| *used > at_disks)?;
-        Some(format!(
-            "phase {}: its open loads ask for {asked:.0} IOPS, {:.0} % of what the {what} can do: its queue grows as long \
-             as they last",
-            phase.name,
-            100.0 * used,
-        ))
+        // What lies in a row costs a disk next to nothing.
+        let scattered = open().all(|(_, spec)| spec.pattern == Pattern::Random);
+        let beyond = beyond(&array, &flows, scattered, plan.length(phase).as_secs_f64())?;
+        Some(format!("phase {}: its open loads ask for {asked:.0} IOPS, {beyond}", phase.name))
     };
     Ok(plan.phases.iter().filter_map(told).collect())
+}
+
+/// What these flows ask more of than there is within so many seconds, in words that follow "they
+/// ask for so much".
+fn beyond(array: &Array, flows: &[Flow], scattered: bool, seconds: f64) -> Option<String> {
+    let means = array.means(flows, true);
+    let most = |name: &str| match name.ends_with(DISKS) {
+        true if scattered => REORDERED,
+        true => f64::INFINITY,
+        false => 1.0,
+    };
+    let over = means.used.iter().filter(|(name, used)| *used > most(name));
+    if let Some((name, used)) = over.max_by(|one, other| one.1.total_cmp(&other.1)) {
+        let percent = 100.0 * used;
+        return Some(format!("{percent:.0} % of what the {name} can do: its queue grows as long as they last"));
+    }
+    let lasting = array.means(flows, false);
+    for (name, limit) in array.credits() {
+        let used = lasting.used.iter().find(|(station, _)| *station == name).map_or(0.0, |(_, used)| *used);
+        // What is asked beyond the base is taken from the credit.
+        let until = limit.credit as f64 / ((used - 1.0) * limit.base as f64);
+        if used > 1.0 && until < seconds {
+            let percent = 100.0 * used;
+            return Some(format!(
+                "{percent:.0} % of what the {name} can do once their credit has ended, after {until:.0} s: its queue grows from \
+                 then on"
+            ));
+        }
+    }
+    // Near its capacity a station makes everyone wait, and the adapters are not the cause.
+    let near = means.used.iter().any(|(_, used)| *used > NEARLY_ALL);
+    let had: f64 = means.flows.iter().map(|mean| mean.rate).sum();
+    let asked: f64 = flows.iter().map(|flow| flow.rate).sum();
+    (!near && had < NEARLY_ALL * asked).then(|| {
+        let percent = 100.0 * asked / had;
+        format!("{percent:.0} % of what the hosts' adapters let be outstanding: their queue grows as long as they last")
+    })
 }
 
 /// What an open load asks of each of so many devices that share it.
@@ -77,9 +109,10 @@ mod tests {
     use super::*;
 
     fn told(load: &str, device: &str) -> Vec<String> {
+        let pattern = if load.contains("pattern") { "" } else { "pattern = \"random\"\n" };
         let text = format!(
             "title = \"t\"\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"v\"\nlun = \"l\"\nsize = \"1GiB\"\n[[workload]]\n\
-             name = \"w\"\nlun = \"/vol/v/l\"\npattern = \"random\"\nblock = \"4k\"\n{load}\n[[phase]]\nname = \"p\"\n[device]\n{device}\n"
+             name = \"w\"\nlun = \"/vol/v/l\"\n{pattern}block = \"4k\"\n{load}\n[[phase]]\nname = \"p\"\n[device]\n{device}\n"
         );
         loads(&Plan::read(&text, "t.toml").expect("a plan")).expect("a device")
     }
@@ -95,6 +128,45 @@ mod tests {
         // Four operations on five members that do 1000 each: 1250 writes a second are all.
         let said = told("rate = 2500\nread_percent = 0", writes);
         assert!(said.len() == 1 && said[0].contains("200 %"), "{said:?}");
+    }
+
+    /// What stands before a disk has no order to choose; a disk has.
+    #[test]
+    fn each_resource_is_told_and_not_the_disks_alone() {
+        let stages = |first: &str| {
+            format!(
+                "kind = \"array\"\n[[device.stage]]\n{first}\n[[device.stage]]\nkind = \"raid\"\nlevel = \"dp\"\nmembers = 12\n\
+                 [[device.stage]]\nkind = \"disk\""
+            )
+        };
+        let link = stages("kind = \"link\"\nbandwidth = 1000000");
+        let said = told("rate = 300", &link);
+        assert!(said.len() == 1 && said[0].contains("123 % of what the link up can do"), "{said:?}");
+        let said = told("rate = 300\npattern = \"sequential\"", &link);
+        assert!(said.len() == 1 && said[0].contains("link up"), "{said:?}");
+        let fast = stages("kind = \"link\"\nbandwidth = 1000000000");
+        let said = told("rate = 3000", &fast);
+        assert!(said.len() == 1 && said[0].contains(" disks can do"), "{said:?}");
+        assert_eq!(told("rate = 500", &fast), [""; 0]);
+        let hba = "kind = \"array\"\n[[device.stage]]\nkind = \"hba\"\nqueue = 4\n[[device.stage]]\nkind = \"parallel-servers\"\n\
+                   servers = 100\nservice = \"1ms\"";
+        let said = told("rate = 8000", hba);
+        assert!(said.len() == 1 && said[0].contains("200 % of what the hosts' adapters"), "{said:?}");
+        assert_eq!(told("rate = 3900", hba), [""; 0]);
+    }
+
+    /// 2000 a second on a base of 1000 and a credit of 5000: five seconds of the phase's eight.
+    #[test]
+    fn credit_that_ends_is_told_with_its_time() {
+        let volume = |credit: u64| {
+            format!(
+                "kind = \"cloud-volume\"\niops = 1000\niops_peak = 3000\niops_credit = {credit}\nbytes = 1000000000"
+            )
+        };
+        let said = told("rate = 2000", &volume(5000));
+        let words = "200 % of what the volume, operations can do once their credit has ended, after 5 s";
+        assert!(said.len() == 1 && said[0].contains(words), "{said:?}");
+        assert_eq!(told("rate = 2000", &volume(9000)), [""; 0]);
     }
 
     #[test]

@@ -242,6 +242,21 @@ fn impossible_arrays_are_refused_in_one_line() {
     }
 }
 
+/// What only single requests know is not left out of means without a word.
+#[test]
+fn means_refuse_what_they_do_not_know() {
+    let scratch = Scratch::new();
+    for (key, words) in
+        [("members = 4", "members: is for simulate alone"), ("queue_limit = 4", "queue_limit: is for simulate alone")]
+    {
+        let text = format!("[device]\nkind = \"array\"\n{key}\n[[device.stage]]\nkind = \"flash\"\n");
+        std::fs::write(scratch.join("joined.toml"), text).expect("written");
+        for line in ["size --iops 1000 --array joined.toml", "reproduce a300 --array joined.toml"] {
+            refused(&scratch, line, words);
+        }
+    }
+}
+
 /// What asks for what an array lacks is refused in one line: a device without stages where a table
 /// needs them, and data where none is kept.
 #[test]

@@ -72,8 +72,15 @@ pub fn aqos(setting: &Setting) -> Result<Comparison> {
     Ok(comparison)
 }
 
-/// The array of a device.
+/// The array of a device, for the level of means.
 pub fn array_of(device: &Device) -> Result<Array> {
+    // Single requests know them, and means do not.
+    if let Some(key) = ["members", "queue_limit"].into_iter().find(|key| device.figure(key).is_some()) {
+        bail!("--array: {key}: is for simulate alone; leave it out here");
+    }
+    if !device.changes.is_empty() {
+        bail!("--array: changes: are for simulate alone; leave them out here");
+    }
     match spec_of(device, Bytes::gib(1024))?.model {
         Model::Array(array) => Ok(array),
         other => bail!("--array: must be an array with stages, got the kind {}", other.name()),
