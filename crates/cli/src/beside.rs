@@ -13,7 +13,8 @@ mod simulated;
 mod tools;
 
 use crate::memory::{self, Kept};
-use crate::play::{Options, RealOptions, answer, check_out, in_memory, now_unix_ms, say, stamp, write_page};
+use crate::outputs::check_out;
+use crate::play::{Options, RealOptions, answer, in_memory, now_unix_ms, say, stamp, write_page};
 use crate::scale::{self, Factors};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};

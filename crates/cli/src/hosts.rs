@@ -17,7 +17,8 @@ mod together;
 mod whole;
 
 use crate::memory::Kept;
-use crate::play::{Options, RealOptions, check_out, in_memory, now_unix_ms, say, stamp, write_page};
+use crate::outputs::check_out;
+use crate::play::{Options, RealOptions, in_memory, now_unix_ms, say, stamp, write_page};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Span, Time};

@@ -21,6 +21,7 @@ mod live;
 mod machine;
 mod memory;
 mod names;
+mod outputs;
 mod play;
 mod ramping;
 mod scale;

@@ -7,6 +7,7 @@ pub(crate) use quiet::quietly;
 use crate::dataset::{self, Filling as _};
 use crate::live::{Live, Progress, Stream, Unit};
 use crate::memory::{Keeping, Kept, Memory};
+use crate::outputs::check_out;
 use crate::stage::simulated::{Simulated, idle_service};
 use crate::stage::{Elsewhere, Places, alone, beyond, clones, first_there, real::Real, silent, space_needed};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
@@ -370,28 +371,6 @@ fn free_name(out: &Path, stamp: &str, ending: &str) -> String {
 /// `20261121-204500`, in UTC.
 pub(crate) fn stamp(unix_ms: u64) -> String {
     block::date(unix_ms / 1000, "%Y%m%d-%H%M%S")
-}
-
-/// Whether results can be written there, before anything is made.
-pub(crate) fn check_out(out: &Path) -> Result<()> {
-    if out.exists() && !out.is_dir() {
-        bail!("--out {}: must be a folder, and this is a file; name another place", out.display());
-    }
-    // Where it is not there yet, the folder that it would be made in says whether it can be.
-    let place = out.ancestors().find(|place| place.is_dir()).unwrap_or(Path::new("."));
-    let probe = place.join(format!(".seawall-{}", std::process::id()));
-    if let Err(error) = File::create(&probe).and_then(|_| std::fs::remove_file(&probe)) {
-        bail!("--out {}: cannot be written ({error}); name another place", out.display());
-    }
-    Ok(())
-}
-
-/// Whether a file that is to be written is not there yet.
-pub(crate) fn check_output(output: &Path) -> Result<()> {
-    if output.exists() {
-        bail!("--output {}: is there already; name another file", output.display());
-    }
-    Ok(())
 }
 
 pub(crate) fn say(options: &Options, text: &str) {

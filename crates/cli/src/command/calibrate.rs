@@ -5,7 +5,8 @@ mod recordings;
 
 use crate::command::reproduce;
 use crate::memory::Memory;
-use crate::play::{self, check_out, check_output};
+use crate::outputs::{check_new, check_out};
+use crate::play;
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, anyhow};
 use block::Bytes;
@@ -65,7 +66,7 @@ fn shape(given: &str) -> Result<CalibrationShape, String> {
 impl Calibrate {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         check_out(&self.out)?;
-        check_output(&self.output)?;
+        check_new(&self.output)?;
         let recordings = match &self.place {
             Some(place) => {
                 let times = ladder::Times { seconds: self.seconds, rounds: self.rounds };

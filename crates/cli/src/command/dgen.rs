@@ -87,7 +87,7 @@ impl Dgen {
             Place::Path(path) if path.exists() => Some(path),
             _ => None,
         });
-        let _alone = paths.map(|path| dataset::only_filler(path)).collect::<Result<Vec<_>>>()?;
+        let _alone = paths.map(|path| dataset::only_writer(path, "fill it")).collect::<Result<Vec<_>>>()?;
         // Everything is looked at before anything is written.
         let ask = self.ask();
         ask.consent.idle(&places, &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
@@ -141,7 +141,7 @@ impl Dgen {
 
     fn fill_directory(&self, folder: &Path, stop: &interrupt::Stop) -> Result<()> {
         let about = directory(folder)?;
-        let _alone = dataset::only_filler(folder)?;
+        let _alone = dataset::only_writer(folder, "fill it")?;
         let found = dataset::find(folder)?;
         if about.dev() == std::fs::metadata("/").context("/")?.dev() && !self.allow_root_filesystem {
             bail!(

@@ -12,6 +12,7 @@ mod world;
 
 use crate::interrupt::Stop;
 use crate::memory::{Kept, Memory};
+use crate::outputs::check_file;
 use crate::stage::device::built;
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -22,6 +23,7 @@ use reports::Reports;
 use stats::job::JobOutcome;
 use stats::run::Run;
 use status::Status;
+use std::path::Path;
 use workload::job::JobSpec;
 use workload::plan::Device;
 use world::Machine;
@@ -98,6 +100,9 @@ fn answered(arguments: &[String], storage: &Storage<'_>, memory: &Memory) -> Res
 }
 
 fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) -> Result<Answer> {
+    if let Some(output) = &invocation.flags.output {
+        check_file("--output", Path::new(output))?;
+    }
     say_plan(invocation);
     let mut reports = Reports::new(invocation);
     let Played { run, outcomes, kept, stop } = play(invocation, storage, memory, &mut reports)?;

@@ -7,7 +7,8 @@ mod workshop;
 
 pub use genio::array_of;
 
-use crate::play::{check_out, now_unix_ms, stamp, write_page};
+use crate::outputs::check_out;
+use crate::play::{now_unix_ms, stamp, write_page};
 use crate::{Answer, catalogue, machine, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Span;

@@ -4,7 +4,8 @@ mod require;
 
 use super::reproduce::array_of;
 use crate::catalogue;
-use crate::play::{self, check_out, now_unix_ms, stamp, write_page};
+use crate::outputs::check_out;
+use crate::play::{self, now_unix_ms, stamp, write_page};
 use crate::{Answer, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;

@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use storage::{Intent, Permit};
 use uring::disk::Create;
 
-/// A directory or device that only this process fills, as long as this lives: of two fillings each
-/// would cut off or write over what the other wrote.
+/// A directory, file or device that only this process writes as it is said, as long as this lives:
+/// of two fillings, or two journals, each would write over what the other wrote.
 ///
 /// # Errors
-/// Another process fills it, or it cannot be opened.
-pub fn only_filler(path: &Path) -> Result<File> {
+/// Another process has it, or it cannot be opened.
+pub fn only_writer(path: &Path, does: &str) -> Result<File> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
     if !uring::space::try_lock(&file).with_context(|| path.display().to_string())? {
-        bail!("{}: another process has it locked, to fill it; wait for its end, or name another place", path.display());
+        bail!("{}: another process has it locked, to {does}; wait for its end, or name another place", path.display());
     }
     Ok(file)
 }

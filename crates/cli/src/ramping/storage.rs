@@ -10,6 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use block::{Bytes, Driver as _, ObjectId, Span, Target as _};
 use ramp::{BLOCK, CycleMachine, Layout, Progress, RampInvocation, RampLoad, RampSettings, RunOutcome, RunSetup, Spot};
 use stats::job::Losses;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use storage::{How, LossCounts, NbdTarget, OpenError, Opened, Permit};
 use uring::disk::{self, Caching};
@@ -61,6 +62,8 @@ pub struct OpenedStorage {
     stream: Option<Spot>,
     cache: Caching,
     alert: Span,
+    /// The lock of the journal's file, where it is one here.
+    _alone: Option<File>,
 }
 
 impl OpenedStorage {
@@ -95,11 +98,15 @@ impl OpenedStorage {
         let places: Vec<Place> = sites.permits().map(|permit| permit.place().clone()).collect();
         consent.idle(&places, &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
         sites.prepare("wijfile", wij, consent)?;
+        let alone = match dataset::place("wijfile", &settings.wij_file)? {
+            Place::Path(path) => Some(dataset::only_writer(&path, "write its journal there")?),
+            _ => None,
+        };
         if let Some(stream) = stream {
             sites.prepare("journal-file", stream, consent)?;
         }
         let folder = found.first().map(|found| found.folder.clone());
-        Ok(OpenedStorage { sites, folder, wij, stream, cache: *cache, alert: *alert })
+        Ok(OpenedStorage { sites, folder, wij, stream, cache: *cache, alert: *alert, _alone: alone })
     }
 
     /// Opens everything for run `number`.

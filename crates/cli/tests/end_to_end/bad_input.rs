@@ -56,6 +56,19 @@ fn wrong_flags_are_refused_in_one_line() {
         // Nobody may make a folder there, not even root.
         (&["demo", "--out", "/sys/seawall"], &["--out /sys/seawall", "name another place"]),
         (&["demo", "--dir", "/sys/seawall"], &["--dir /sys/seawall"]),
+        // What is written at the end of hours is looked at before them.
+        (
+            &["fio", "--name=a", "--size=1m", "--rw=write", "--output=nowhere/a.json"],
+            &["--output nowhere/a.json: cannot be written", "name another file"],
+        ),
+        (
+            &["calibrate", "--place", "new.file", "-o", "nowhere/a.toml"],
+            &["--output nowhere/a.toml: cannot be written"],
+        ),
+        (
+            &["oltp", "run", "--array", "aff-a300", "--xml", "nowhere/a.xml"],
+            &["--xml nowhere/a.xml: cannot be written"],
+        ),
         (&["advise", "--iops", "lots", "--used-space", "1TB"], &["--iops: must be a whole number", "got \"lots\""]),
         (&["advise", "--used-space", "1TB"], &["--iops", "--global-references", "--recording"]),
         (&["results", "show", "99999999999999999999"], &["--results: there is no results database"]),

@@ -270,6 +270,10 @@ fn a_ramp_in_the_background_answers_and_stops() {
     assert!(running.is_some(), "{}", std::fs::read_to_string(mount.beside().join("out/ramp.log")).unwrap());
     let second = ramp(mount.point(), line);
     assert!(second.code == Some(2) && second.err.contains("is running in ../out"), "{}", second.err);
+    // Nor does one write to its journal from another folder.
+    let elsewhere = ramp(mount.point(), &line.replace("../out", "../other"));
+    let words = "W: another process has it locked, to write its journal there";
+    assert!(elsewhere.code == Some(2) && elsewhere.err.contains(words), "{}", elsewhere.err);
     assert_eq!(ramp(mount.point(), "--stop --output ../out").code, Some(0));
     let gone = (0..LOOKS_MAX).map(|_| stands()).find(|ended| ended.code == Some(2));
     let stopped = "--status: the ramp is over: run 0: stopped before its end";

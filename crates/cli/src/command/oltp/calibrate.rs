@@ -2,7 +2,7 @@
 
 use crate::command::{reproduce, results};
 use crate::memory::Memory;
-use crate::play::{check_out, check_output};
+use crate::outputs::{check_new, check_out};
 use crate::{Answer, terminal};
 use ::results::Results as Database;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -39,7 +39,7 @@ pub struct Calibrate {
 impl Calibrate {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         check_out(&self.out)?;
-        check_output(&self.output)?;
+        check_new(&self.output)?;
         let database = results::open(memory)?;
         let [fitted, held_out] =
             [("--run", &self.run), ("--held-out", &self.held_out)].map(|(option, name)| point(option, name, &database));

@@ -5,6 +5,7 @@ use crate::classic::Counters;
 use crate::interrupt::{self, Stop};
 use crate::live::{Live, Stream};
 use crate::memory::{self, Kept, Memory};
+use crate::outputs::check_file;
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
 use ::database::{Database, Dates, PointWatcher, ServerSeen, ServerWatch, UserPlan, Whistle, play, process};
@@ -60,6 +61,7 @@ pub(super) struct Played {
 
 impl Run {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
+        self.check_outputs()?;
         let users = report::text::count(self.users as usize, "user", "users");
         let pace = Schedule { rate: self.rate, transactions: self.transactions };
         let mut field = Field::open(&self.work, pace, &users, memory)?;
@@ -81,6 +83,15 @@ impl Run {
 }
 
 impl Run {
+    /// Whether the files that are asked for can be written.
+    pub(super) fn check_outputs(&self) -> Result<()> {
+        let files = [("--output", &self.work.output), ("--xml", &self.xml), ("--csv", &self.csv)];
+        files
+            .into_iter()
+            .filter_map(|(option, path)| Some((option, path.as_ref()?)))
+            .try_for_each(|(option, path)| check_file(option, path))
+    }
+
     /// Writes the files that are asked for.
     ///
     /// # Errors
@@ -104,6 +115,7 @@ impl Run {
 
 impl Sweep {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
+        self.work.output.iter().try_for_each(|path| check_file("--output", path))?;
         let mut field = Field::open(&self.work, Schedule::default(), "a sweep over users", memory)?;
         let (mut steps, mut limiters) = (Vec::<Step>::new(), Vec::new());
         let mut users = 1;

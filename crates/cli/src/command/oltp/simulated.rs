@@ -20,6 +20,7 @@ use workload::plan::Device;
 const BUFFERS: Bytes = Bytes::gib(1);
 
 pub fn run(run: &Run, array: &str, memory: &Memory) -> Result<Answer> {
+    run.check_outputs()?;
     let shop = shop(run, array, memory)?;
     let device = catalogue::device("--array", array)?;
     let ledger = play(run, &shop, &device)?;

@@ -4,6 +4,7 @@ use super::batch::Field;
 use super::course::{self, Loads};
 use super::{Storage, sheet_of, verdict, write};
 use crate::memory::Memory;
+use crate::outputs::check_file;
 use crate::play::{in_memory, now_unix_ms};
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Result, bail};
@@ -11,8 +12,12 @@ use ranread::{Batch, Finding, Measured, Sweep, SweepAsk, SweepPlan};
 use report::{Page, text};
 use stats::Outcome;
 use stats::run::State;
+use std::path::Path;
 
 pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
+    for (option, path) in [("--page", &ask.page), ("--xlsx", &ask.xlsx)] {
+        path.iter().try_for_each(|path| check_file(option, Path::new(path)))?;
+    }
     let stop = interrupt::watch()?;
     let started = now_unix_ms();
     let mut field = Field::open(ask.load, storage)?;

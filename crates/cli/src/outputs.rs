@@ -1,0 +1,69 @@
+//! Whether what a command is to write can be written, asked before it does anything.
+
+use anyhow::{Result, bail};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// Whether results can be written into the folder of `--out`.
+pub fn check_out(out: &Path) -> Result<()> {
+    if out.exists() && !out.is_dir() {
+        bail!("--out {}: must be a folder, and this is a file; name another place", out.display());
+    }
+    // Where it is not there yet, the folder that it would be made in says whether it can be.
+    let place = out.ancestors().find(|place| place.is_dir()).unwrap_or(Path::new("."));
+    if let Err(error) = makes_files(place) {
+        bail!("--out {}: cannot be written ({error}); name another place", out.display());
+    }
+    Ok(())
+}
+
+/// Whether a new file can be made for `--output`: one that is there is not written over.
+pub fn check_new(output: &Path) -> Result<()> {
+    if output.exists() {
+        bail!("--output {}: is there already; name another file", output.display());
+    }
+    check_file("--output", output)
+}
+
+/// Whether the file of an option can be written at the end; one that is there stays as it is until
+/// then.
+pub fn check_file(option: &str, path: &Path) -> Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = match path.exists() {
+        true => OpenOptions::new().append(true).open(path).map(drop),
+        false => makes_files(parent),
+    };
+    if let Err(error) = written {
+        bail!("{option} {}: cannot be written ({error}); name another file", path.display());
+    }
+    Ok(())
+}
+
+fn makes_files(folder: &Path) -> io::Result<()> {
+    let probe = folder.join(format!(".seawall-{}", std::process::id()));
+    File::create(&probe).and_then(|_| std::fs::remove_file(&probe))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_refused_and_what_is_there_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("kept.html");
+        std::fs::write(&file, "before").expect("written");
+        assert!(check_file("--page", &file).is_ok() && check_new(&file).is_err());
+        assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "before");
+        assert!(check_file("--page", &folder.path().join("new.html")).is_ok());
+        for (path, words) in [
+            (folder.path().join("none").join("new.html"), "No such file or directory"),
+            (folder.path().to_path_buf(), "Is a directory"),
+        ] {
+            let said = check_file("--page", &path).expect_err("it cannot be").to_string();
+            assert!(said.starts_with("--page ") && said.contains(words), "{said}");
+        }
+        assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1);
+    }
+}
