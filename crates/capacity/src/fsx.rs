@@ -136,6 +136,8 @@ pub struct Governed {
 
 /// SSD of a pair at most, in TiB, by generation.
 const SSD_MAX_TIB: [u64; 2] = [192, 512];
+/// SSD of all pairs at most, in TiB.
+const SSD_ALL_TIB: u64 = 1024;
 /// IOPS of a pair at most.
 const IOPS_MAX: [u64; 2] = [160_000, 200_000];
 
@@ -170,17 +172,39 @@ impl FileSystem {
             let burst = (limit.peak > limit.base).then(|| limit.peak as f64 / per as f64);
             one(name, unit, limit.base as f64 / per as f64, burst, source)
         };
-        let nvme = if row.nvme_gb > 0 { nvme_source(self, row) } else { row.source };
-        Ok(vec![
+        let mut found = vec![
             one("throughput capacity", "MB/s", self.throughput as f64 * pairs, None, "asked for"),
             governed("network", "MB/s", MB, &limits.network),
             one("memory cache", "GB", row.memory_gb as f64 * pairs, None, memory_source(self, row)),
-            one("NVMe cache", "GB", row.nvme_gb as f64 * pairs, None, nvme),
+            one("NVMe cache", "GB", self.nvme_gb(row) as f64 * pairs, None, nvme_source(self, row)),
             governed("disk throughput", "MB/s", MB, &limits.disk),
             governed("disk IOPS", "IOPS", 1, &limits.iops),
             one("one flow of a client", "MB/s", 625.0, None, "published: 5 Gb/s outside a cluster placement group"),
             one("flows of a mount", "nconnect", 16.0, None, "published: NFS with nconnect, kernel 5.3 and later"),
-        ])
+        ];
+        found.extend(self.writes().map(|(most, source)| one("writes, peak in all", "MB/s", most, None, source)));
+        Ok(found)
+    }
+
+    /// What writes reach at most by the documents, in MB/s, where they say it.
+    fn writes(&self) -> Option<(f64, &'static str)> {
+        const NOT_PLAYED: &str =
+            "published for the generation, and not by throughput capacity; not in the simulated array";
+        match (self.generation, self.throughput, self.deployment) {
+            (1, _, Deployment::MultiAz) => Some((1000.0, NOT_PLAYED)),
+            (1, _, Deployment::SingleAz) => Some((750.0, NOT_PLAYED)),
+            (2, 6144, Deployment::MultiAz) => Some((2048.0, "published; not in the simulated array")),
+            (2, 6144, Deployment::SingleAz) => {
+                Some((1024.0, "published; 2097 were measured once; not in the simulated array"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Of a pair; Single-AZ of the first generation has it from 2048 MB/s on.
+    fn nvme_gb(&self, row: &Row) -> u64 {
+        let without = self.generation == 1 && self.deployment == Deployment::SingleAz && self.throughput < 2048;
+        if without { 0 } else { row.nvme_gb }
     }
 
     /// What governs it, with credit for bursts: network and disks in bytes a second, and operations
@@ -241,14 +265,17 @@ disks. How much can be saved is not published: bursts of 27.2 minutes were measu
                 self.throughput
             ));
         }
-        let (least, most) = (1024 * self.pairs, SSD_MAX_TIB[index] * 1024 * self.pairs);
+        let (least, most) = (1024 * self.pairs, 1024 * SSD_ALL_TIB.min(SSD_MAX_TIB[index] * self.pairs));
         let gib = self.ssd.0 >> 30;
         if !(least..=most).contains(&gib) {
             return Err(format!("--ssd: must be from {least} to {most} GiB, got {}", self.ssd));
         }
         let (automatic, most) = (self.automatic(), IOPS_MAX[index] * self.pairs);
         if let Some(iops) = self.iops.filter(|iops| *iops < automatic || *iops > most.max(automatic)) {
-            return Err(format!("--iops: must be from {automatic} (3 for each GiB) to {most}, got {iops}"));
+            return Err(format!(
+                "--iops: must be from {automatic} (3 for each GiB) to {}, got {iops}",
+                most.max(automatic)
+            ));
         }
         if self.throughput == 4096 && (gib < 5120 || self.iops.unwrap_or(automatic) < 160_000) {
             return Err(format!(
@@ -288,7 +315,7 @@ fn nvme_source(of: &FileSystem, row: &'static Row) -> &'static str {
     match (of.generation, of.deployment, of.throughput) {
         (1, _, 4096) => "recalled",
         (1, Deployment::SingleAz, throughput) if throughput < 2048 => {
-            "published for Multi-AZ; Single-AZ of this size has none"
+            "published: Single-AZ of this size has none, Multi-AZ has it"
         }
         (1, Deployment::SingleAz, _) => "published: Single-AZ made after 28 November 2022 has it from 2048 MB/s on",
         _ => row.source,
@@ -371,7 +398,10 @@ pub fn phases(run: &Run) -> Vec<PhaseDone> {
         let mut seconds: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
         let mut held: BTreeMap<HeldBy, usize> = BTreeMap::new();
         let inside = |interval: &&Interval| interval.start > phase.start && interval.start < phase.end;
-        for interval in recording.workloads.iter().flat_map(|workload| workload.intervals.iter().filter(inside)) {
+        let within = || recording.workloads.iter().flat_map(|workload| workload.intervals.iter().filter(inside));
+        // A few milliseconds after the last whole second are no rate.
+        let longest = within().map(|interval| interval.length).max().unwrap_or_default();
+        for interval in within().filter(|interval| interval.length * 2 >= longest) {
             let second = seconds.entry(interval.start.as_nanos()).or_default();
             *second = (second.0 + interval.iops() / factor, second.1 + interval.bytes_per_second() / factor);
             *held.entry(interval.held_by).or_default() += 1;
@@ -430,6 +460,19 @@ mod tests {
         assert_eq!(figure(&FileSystem { iops: Some(40_000), ..of }, "disk IOPS"), (6000.0, Some(18_750.0)));
     }
 
+    /// In one zone the first generation has no second level of cache below 2048 MB/s, and writes
+    /// less.
+    #[test]
+    fn a_zone_less_is_a_cache_less() {
+        let single = FileSystem { deployment: Deployment::SingleAz, ..workshop() };
+        let large = FileSystem { throughput: 2048, ..single };
+        let figures =
+            [workshop(), single, large].map(|of| [figure(&of, "NVMe cache").0, figure(&of, "writes, peak in all").0]);
+        assert_eq!(figures, [[150.0, 1000.0], [0.0, 750.0], [2400.0, 750.0]]);
+        assert!(workshop().array_file().expect("an array").contains("\nsecond = 150"));
+        assert!(!single.array_file().expect("an array").contains("\nsecond = "));
+    }
+
     #[test]
     fn what_there_is_not_is_refused_by_option() {
         for (of, words) in [
@@ -438,6 +481,21 @@ mod tests {
             (FileSystem { iops: Some(3000), ..workshop() }, "--iops: must be from 3072"),
             (FileSystem { ssd: Bytes::gib(10), ..workshop() }, "--ssd: must be from 1024"),
             (FileSystem { pairs: 2, ..workshop() }, "--pairs: must be 1"),
+            (
+                FileSystem { ssd: Bytes::gib(192 << 10), iops: Some(1), ..workshop() },
+                "--iops: must be from 589824 (3 for each GiB) to 589824",
+            ),
+            (
+                FileSystem {
+                    generation: 2,
+                    throughput: 6144,
+                    deployment: Deployment::SingleAz,
+                    pairs: 12,
+                    iops: None,
+                    ssd: Bytes::gib(1100 << 10),
+                },
+                "--ssd: must be from 12288 to 1048576 GiB",
+            ),
             (FileSystem { throughput: 4096, ..workshop() }, "--throughput 4096: needs --ssd 5120GiB"),
         ] {
             let said = of.resources().expect_err(words);

@@ -49,7 +49,7 @@ impl FileSystem {
                 figures: [vec![no_limit], limited(network, ["bytes", "bytes_peak", "bytes_credit"])].concat(),
             },
         ];
-        let (memory, nvme) = (gb(row.memory_gb), gb(row.nvme_gb));
+        let (memory, nvme) = (gb(row.memory_gb), gb(self.nvme_gb(row)));
         let page = (memory.max(nvme) / PAGES).max(65_536).next_power_of_two();
         let mut cache = vec![
             ("size", memory.to_string(), format!("{}; that all of it caches is assumed", memory_source(self, row))),

@@ -52,7 +52,8 @@ pub struct Reproduce {
 struct Setting {
     /// Texts that stand in for published ones.
     others: HashMap<String, String>,
-    array: Option<Device>,
+    /// As it was given, and what it is.
+    array: Option<(String, Device)>,
     cycle: Option<Span>,
     last_host: Option<(u64, u64)>,
     no_policies: bool,
@@ -61,7 +62,10 @@ struct Setting {
 impl Setting {
     /// The array to play, the published one unless another is given.
     fn array(&self, published: &str) -> Result<Device> {
-        self.array.clone().map_or_else(|| catalogue::device("--array", published), Ok)
+        match &self.array {
+            Some((_, device)) => Ok(device.clone()),
+            None => catalogue::device("--array", published),
+        }
     }
 
     /// What differs, for a note.
@@ -69,7 +73,9 @@ impl Setting {
         let cycle = self.cycle.map(|cycle| format!("a cycle every {cycle}"));
         let ends = self.last_host.map(|(min, max)| format!("the last host from {min} to {max} IOPS"));
         let policies = self.no_policies.then(|| "no policies".to_string());
-        let array = self.array.as_ref().map(|_| "another array".to_string());
+        let array = self.array.as_ref().map(|(given, _)| {
+            format!("the array is {given}, to which none of the numbers that are called fitted was fitted")
+        });
         let all: Vec<String> = [cycle, ends, policies, array].into_iter().flatten().collect();
         (!all.is_empty())
             .then(|| format!("Not as published: {}. Errors say how far this is from what was.", all.join(", ")))
@@ -92,7 +98,8 @@ impl Reproduce {
     pub fn run(self) -> Result<Answer> {
         let wanted = wanted(&self.names)?;
         check_out(&self.out)?;
-        let array = self.array.map(|array| catalogue::device("--array", &array)).transpose()?;
+        let named = |given: String| catalogue::device("--array", &given).map(|device| (given, device));
+        let array = self.array.map(named).transpose()?;
         let others = self.published.as_deref().map(stand_ins).transpose()?.unwrap_or_default();
         let Reproduce { cycle, last_host, no_policies, .. } = self;
         let setting = Setting { others, array, cycle, last_host, no_policies };

@@ -11,6 +11,7 @@
 //! where they update it.
 
 use admin::{Administration, CacheMemory, CacheSeen, Effect};
+use anyhow::{Result, bail};
 use block::{Bytes, Completion, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use cache::{Cache, Evicted, Eviction, Key, PartitionId, SecondLevel, SecondSettings};
 use stats::run::Hits;
@@ -42,16 +43,27 @@ struct State {
 }
 
 impl Memory {
+    /// A level that is simulated at most: its pages are kept, tens of bytes for each.
+    const MOST: Bytes = Bytes::gib(1024);
+
     /// Of so many bytes, above a second level.
-    pub fn new(memory: Bytes, second: Option<Bytes>) -> Memory {
-        let slots = u32::try_from(memory.0 / CACHE_PAGE).unwrap_or(u32::MAX - 1);
+    ///
+    /// # Errors
+    /// A level is larger than one that can be simulated.
+    pub fn new(memory: Bytes, second: Option<Bytes>) -> Result<Memory> {
+        for (key, size) in [("cache", Some(memory)), ("second_level", second)] {
+            if let Some(size) = size.filter(|size| *size > Memory::MOST) {
+                bail!("[server]: {key}: must be at most {} in a simulation, got {size}", Memory::MOST);
+            }
+        }
+        let slots = (memory.0 / CACHE_PAGE) as u32;
         let cache = Cache::new(slots, Eviction::default());
         let (places, asked) = Default::default();
         let second = second.map(|size| {
             let settings = SecondSettings { size, page: CACHE_PAGE as u32, writes_per_day: Bytes(u64::MAX / 4) };
             SecondLevel::new(Time::ZERO, settings)
         });
-        Memory(Rc::new(RefCell::new(State { cache, second, places, next_view: 0, asked })))
+        Ok(Memory(Rc::new(RefCell::new(State { cache, second, places, next_view: 0, asked }))))
     }
 
     /// What its administration knows of it.

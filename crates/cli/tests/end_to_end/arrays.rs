@@ -242,6 +242,23 @@ fn impossible_arrays_are_refused_in_one_line() {
     }
 }
 
+/// A cache larger than what its simulation can keep is refused before memory runs out.
+#[test]
+fn a_server_cache_beyond_memory_is_refused() {
+    let scratch = Scratch::new();
+    for (keys, words) in [
+        ("cache = \"64TiB\"", "[server]: cache: must be at most 1 TiB in a simulation, got 64 TiB"),
+        ("cache = \"1GiB\"\nsecond_level = \"2TiB\"", "[server]: second_level: must be at most 1 TiB"),
+    ] {
+        let plan = format!(
+            "title = \"Cache\"\n[server]\nsvm = \"s\"\n{keys}\n[[volume]]\nname = \"v\"\nlun = \"l\"\nsize = \"1GiB\"\n\
+             [[workload]]\nname = \"w\"\nlun = \"/vol/v/l\"\nblock = \"4k\"\ndepth = 1\n[[phase]]\nname = \"p\"\n"
+        );
+        std::fs::write(scratch.join("cache.toml"), plan).expect("written");
+        refused(&scratch, "simulate cache.toml --array aff-a300", words);
+    }
+}
+
 /// What only single requests know is not left out of means without a word.
 #[test]
 fn means_refuse_what_they_do_not_know() {

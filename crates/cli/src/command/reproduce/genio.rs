@@ -58,9 +58,7 @@ pub fn aqos(setting: &Setting) -> Result<Comparison> {
     let with = Trial::play(&array, hosts.clone(), settings.clone(), &policies);
     let free = Trial::play(&array, hosts.clone(), settings, &none);
     let mut comparison = adaptive_qos(&array, &with, &free, &setting.others)?;
-    if let Some((floor, ceiling)) =
-        policies.first().map(|(floor, ceiling)| (floor.unwrap_or(0.0), ceiling.unwrap_or(0.0)))
-    {
+    if let Some(&(Some(floor), Some(ceiling))) = policies.first() {
         comparison.notes.push(format!(
             "Each protected host has {VOLUMES} volumes of {VOLUME}. By the policy's arithmetic a volume's floor is the absolute \
              minimum of 7500, above 15 000 IOPS/TB of its space, so a host's is {floor:.0} IOPS, not the 75 000 that the source \

@@ -10,7 +10,7 @@ use stats::Recording;
 const PLAN: &str = include_str!("../../../../../plans/fsx-qos.toml");
 
 pub fn walk(setting: &Setting) -> Result<Comparison> {
-    let recording = play::quietly(PLAN, "fsx-qos.toml", setting.array.as_ref(), 1.0)?;
+    let recording = play::quietly(PLAN, "fsx-qos.toml", setting.array.as_ref().map(|(_, device)| device), 1.0)?;
     let step = |phase: usize| -> Option<WalkStep> {
         let name = recording.phases[phase].name.split(' ').nth(1)?.to_string();
         let mut figures: Vec<(f64, f64)> = (0..3).map(|volume| figure(&recording, phase, &[volume])).collect();
