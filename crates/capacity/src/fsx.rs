@@ -11,12 +11,12 @@
 //! second.
 
 mod array_file;
+mod beside;
+
+pub use beside::{PhaseDone, Used, compare, phases, seconds};
 
 use block::Bytes;
 use qos::CreditLimit;
-use stats::run::Run;
-use stats::{HeldBy, Interval, Phase};
-use std::collections::BTreeMap;
 
 /// Where the file servers stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -322,116 +322,11 @@ fn nvme_source(of: &FileSystem, row: &'static Row) -> &'static str {
     }
 }
 
-/// What a recorded run did of each resource: means of its seconds, and the highest.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Used {
-    /// The resource.
-    pub name: &'static str,
-    /// In its unit.
-    pub mean: f64,
-    /// The highest second.
-    pub most: f64,
-    /// The mean over the baseline.
-    pub of_base: f64,
-}
-
-/// A recorded run beside the baselines: what it did by second, as network throughput and as
-/// operations, and the resource whose baseline or burst it came nearest to. Whether caches answered
-/// is not in a recording, so disks are named only where the run would have been beyond them.
-pub fn compare(resources: &[Resource], seconds: &[(f64, f64)]) -> (Vec<Used>, String) {
-    let count = seconds.len().max(1) as f64;
-    let of = |name: &'static str, pick: fn(&(f64, f64)) -> f64| {
-        let base =
-            resources.iter().find(|resource| resource.name == name).map_or(f64::INFINITY, |resource| resource.base);
-        let mean = seconds.iter().map(pick).sum::<f64>() / count;
-        let most = seconds.iter().map(pick).fold(0.0, f64::max);
-        Used { name, mean, most, of_base: mean / base }
-    };
-    let bytes = |second: &(f64, f64)| second.1 / 1e6;
-    let used = vec![of("network", bytes), of("disk throughput", bytes), of("disk IOPS", |second| second.0)];
-    (used.clone(), verdict(resources, &used))
-}
-
-/// Within this part of a level a run is held by it.
-const HELD: f64 = 0.05;
-
-fn verdict(resources: &[Resource], used: &[Used]) -> String {
-    let held = used.iter().find_map(|one| {
-        let resource = resources.iter().find(|resource| resource.name == one.name)?;
-        let levels = [("baseline", Some(resource.base)), ("burst", resource.burst)];
-        let near =
-            levels.into_iter().find(|(_, level)| level.is_some_and(|level| (one.mean / level - 1.0).abs() <= HELD))?;
-        Some(format!("limited by the {} of {}: {:.0} of {:.0} {}", near.0, one.name, one.mean, near.1?, resource.unit))
-    });
-    let flow = used.iter().find(|one| one.name == "network" && (590.0..=630.0).contains(&one.mean));
-    let beyond = used.iter().filter(|one| one.of_base > 1.0 + HELD).map(|one| one.name).collect::<Vec<_>>();
-    match (flow, held) {
-        (Some(one), _) => format!(
-            "limited by one flow of 5 Gb/s: {:.0} of 625 MB/s; more connections (nconnect) carry more",
-            one.mean
-        ),
-        (None, Some(held)) => held,
-        (None, None) if !beyond.is_empty() => format!(
-            "beyond the baseline of {} and at no level of its own: on credit, from a cache, or bound by the client",
-            beyond.join(", ")
-        ),
-        (None, None) => "below every baseline: bound by the client or by latency".into(),
-    }
-}
-
-/// A phase of a recorded run.
-pub struct PhaseDone {
-    /// Its name.
-    pub name: String,
-    /// What all workloads did by second: operations and bytes.
-    pub seconds: Vec<(f64, f64)>,
-    /// What held workloads back in most seconds, as the run found it.
-    pub held_by: HeldBy,
-}
-
-/// The phases of a recorded run, each without its first second, in which the queues of the one
-/// before drain; all rates over the factor that the run was scaled by.
-pub fn phases(run: &Run) -> Vec<PhaseDone> {
-    let recording = run.recording();
-    let factor = recording.scale.map_or(1.0, |scale| scale.factor);
-    let phase = |phase: &Phase| {
-        let mut seconds: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
-        let mut held: BTreeMap<HeldBy, usize> = BTreeMap::new();
-        let inside = |interval: &&Interval| interval.start > phase.start && interval.start < phase.end;
-        let within = || recording.workloads.iter().flat_map(|workload| workload.intervals.iter().filter(inside));
-        // A few milliseconds after the last whole second are no rate.
-        let longest = within().map(|interval| interval.length).max().unwrap_or_default();
-        for interval in within().filter(|interval| interval.length * 2 >= longest) {
-            let second = seconds.entry(interval.start.as_nanos()).or_default();
-            *second = (second.0 + interval.iops() / factor, second.1 + interval.bytes_per_second() / factor);
-            *held.entry(interval.held_by).or_default() += 1;
-        }
-        let held_by = held.into_iter().max_by_key(|(_, count)| *count).map_or(HeldBy::Nothing, |(held_by, _)| held_by);
-        PhaseDone { name: phase.name.clone(), seconds: seconds.into_values().collect(), held_by }
-    };
-    recording.phases.iter().map(phase).collect()
-}
-
-/// What all workloads of a recorded run did by second: operations and bytes.
-pub fn seconds(run: &Run) -> Vec<(f64, f64)> {
-    let recording = run.recording();
-    let mut seconds: Vec<(u64, f64, f64)> = Vec::new();
-    for interval in recording.workloads.iter().flat_map(|workload| &workload.intervals) {
-        let (start, length) = (interval.start.as_nanos(), interval.length.as_secs_f64().max(1e-9));
-        let (ops, bytes) = (interval.counts.ops() as f64 / length, interval.counts.bytes() as f64 / length);
-        match seconds.iter_mut().rev().find(|second| second.0 == start) {
-            Some(second) => (second.1, second.2) = (second.1 + ops, second.2 + bytes),
-            None => seconds.push((start, ops, bytes)),
-        }
-    }
-    seconds.into_iter().map(|(_, ops, bytes)| (ops, bytes)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn workshop() -> FileSystem {
+    pub(super) fn workshop() -> FileSystem {
         FileSystem {
             generation: 1,
             throughput: 128,
@@ -501,16 +396,5 @@ mod tests {
             let said = of.resources().expect_err(words);
             assert!(said.starts_with(words), "{said}");
         }
-    }
-
-    #[test]
-    fn a_run_is_held_by_the_level_it_stands_at() {
-        let resources = workshop().resources().expect("there is such a one");
-        let says = |iops, mb: f64| compare(&resources, &[(iops, mb * 1e6); 10]).1;
-        assert!(says(600.0, 612.0).contains("one flow"), "{}", says(600.0, 612.0));
-        assert!(says(1190.0, 1245.0).contains("burst of network"));
-        assert!(says(150.0, 149.0).contains("baseline of network"));
-        assert!(says(59_000.0, 242.0).contains("beyond the baseline of network, disk throughput, disk IOPS"));
-        assert!(says(100.0, 1.0).contains("below every baseline"));
     }
 }

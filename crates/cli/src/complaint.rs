@@ -29,14 +29,26 @@ pub fn of_usage(error: &clap::Error) -> String {
     match (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue), cause) {
         (Some(argument), Some(value), Some(rule)) => {
             let name = argument.split(' ').next().unwrap_or(argument);
-            format!("{name}: {}, got {value:?}", in_words(&rule))
+            let (rule, got) = (in_words(&rule), format!("got {value:?}"));
+            // Some rules say themselves what was given.
+            if rule.ends_with(&got) { format!("{name}: {rule}") } else { format!("{name}: {rule}, {got}") }
+        }
+        (Some(argument), None, None) if argument.parse::<f64>().is_ok() => {
+            format!("{argument}: must not be negative; --help tells what there is")
         }
         _ => plain(&error.to_string()),
     }
 }
 
-/// What the standard library says of a number, as a rule.
-fn in_words(rule: &str) -> &str {
+/// What clap and the standard library say of a number, as a rule.
+fn in_words(rule: &str) -> String {
+    if let Some((_, bounds)) = rule.split_once(" is not in ") {
+        return match bounds.split_once("..") {
+            Some((least, "")) => format!("must be at least {least}"),
+            Some((least, most)) => format!("must be from {least} to {}", most.trim_start_matches('=')),
+            None => rule.into(),
+        };
+    }
     match rule {
         "invalid digit found in string" | "cannot parse integer from empty string" => {
             "must be a whole number, not negative"
@@ -44,6 +56,7 @@ fn in_words(rule: &str) -> &str {
         "number too large to fit in target type" => "is too large",
         rule => rule,
     }
+    .into()
 }
 
 /// What clap says over several lines, in one, without the part that is the same every time.
@@ -84,6 +97,13 @@ mod tests {
         let error = anyhow!("no such folder (os error 2)").context("p: make it: no such folder").context("--pool");
         assert_eq!(of(&error), "--pool: p: make it: no such folder");
         assert_eq!(of(&anyhow!("gone (os error 5)").context("a (os error 5); try b")), "a; try b: gone");
+    }
+
+    #[test]
+    fn ranges_are_rules() {
+        assert_eq!(in_words("0 is not in 1..=4096"), "must be from 1 to 4096");
+        assert_eq!(in_words("0 is not in 1.."), "must be at least 1");
+        assert_eq!(in_words("must be a size"), "must be a size");
     }
 
     #[test]

@@ -151,6 +151,7 @@ fn without_command(error: &clap::Error) -> ExitCode {
         let text = error.render();
         let stream = if error.use_stderr() { live::Stream::Err } else { live::Stream::Out };
         let text = if watch::paint(stream) == Paint::Ansi { text.ansi().to_string() } else { text.to_string() };
+        let text = names::folded(&text);
         if error.use_stderr() {
             terminal::aside(&text);
         } else {

@@ -19,6 +19,17 @@ pub const NAMES: [(&str, &str); 8] = [
     (CHARBENCH, "oltp"),
 ];
 
+/// A text of the command line's usage as whoever called the program by a classic name wrote it:
+/// without the command that stands behind it here.
+pub fn folded(text: &str) -> String {
+    let called = std::env::args_os().next();
+    let called = called.as_deref().and_then(|word| Path::new(word).file_name()).and_then(|name| name.to_str());
+    match called.and_then(|called| NAMES.iter().find(|(name, _)| *name == called)) {
+        Some((name, command)) => text.replace(&format!("{name} {command}"), name),
+        None => text.to_owned(),
+    }
+}
+
 /// The words as `seawall` itself takes them: behind a classic name stands its command.
 ///
 /// # Errors

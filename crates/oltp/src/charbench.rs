@@ -40,7 +40,7 @@ pub enum CharbenchError {
     )]
     Configuration,
     /// No such column.
-    #[error("-v: must be columns of users, tpm, tps, errs, resp, vresp and trans, got {0:?}")]
+    #[error("must be columns of users, tpm, tps, errs, resp, vresp and trans, got {0:?}")]
     Column(String),
 }
 

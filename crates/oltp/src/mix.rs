@@ -15,6 +15,9 @@ pub enum MixError {
         "must be v2, v1 or NAME=WEIGHT,… of NCR, UCD, BP, OP, PO, BO, SQ, WQ and WA with weights up to 10000, got {0:?}"
     )]
     Form(String),
+    /// Not the name of a transaction.
+    #[error("must be names of NCR, UCD, BP, OP, PO, BO, SQ, WQ and WA, got {0:?}")]
+    Name(String),
     /// Nothing would be done.
     #[error("no transaction is left; give one of them a weight")]
     Nothing,
@@ -65,7 +68,7 @@ impl TransactionMix {
     /// A name is none, or nothing is left.
     pub fn without(mut self, names: &str) -> Result<TransactionMix, MixError> {
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            let one = Transaction::of_short(name).ok_or_else(|| MixError::Form(name.into()))?;
+            let one = Transaction::of_short(name).ok_or_else(|| MixError::Name(name.into()))?;
             self.0[one as usize] = 0;
         }
         self.checked()

@@ -24,7 +24,14 @@ impl Report {
         let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
         let runs =
             numbers.iter().map(|number| command::results::drawn(&database, *number)).collect::<Result<Vec<_>>>()?;
-        let recordings: Vec<_> = runs.iter().map(stats::run::Run::recording).collect();
+        let mut recordings: Vec<_> = runs.iter().map(stats::run::Run::recording).collect();
+        if let [_, _, ..] = &recordings[..] {
+            // Of several each is found again in the database by its number.
+            for (recording, number) in recordings.iter_mut().zip(&numbers) {
+                let title = &mut recording.origin.title;
+                *title = format!("{title} (run {number})").trim_start().to_owned();
+            }
+        }
         let page = report::run_page(&recordings.iter().collect::<Vec<_>>());
         std::fs::write(&self.output, page.render()).with_context(|| format!("--output {}", self.output.display()))?;
         terminal::line(&format!("page      {}", self.output.display()));

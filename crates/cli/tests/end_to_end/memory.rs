@@ -222,7 +222,7 @@ fn runs_are_reported_and_imported() {
     let said = kept(&scratch, &["report", "1", "2", "--output", "both.html"]);
     assert_eq!((said.code, said.out.as_str()), (Some(0), "page      both.html\n"), "{}", said.err);
     let page = std::fs::read_to_string(scratch.join("both.html")).unwrap();
-    assert!(page.contains("one&lt;b&gt;") && page.contains("two") && !page.contains("one<b>"));
+    assert!(page.contains("one&lt;b&gt;") && page.contains("two (run 2)") && !page.contains("one<b>"));
     let import = |expected: &str| {
         let words = ["results", "import", "kept.sqlite", "--results", "other.sqlite"];
         let taken = run(seawall(scratch.path()).args(words));
