@@ -242,6 +242,27 @@ fn impossible_arrays_are_refused_in_one_line() {
     }
 }
 
+/// What a pair's log flushes leaves reads between: a point that sent all it had at once made them
+/// wait for as long as that takes.
+#[test]
+fn reads_go_on_while_a_pair_flushes_its_log() {
+    let scratch = Scratch::new();
+    for pair in ["aff-a300", "aff-a700"] {
+        let line = format!(
+            "simulate ramp --device {pair} --data 100GiB --miniops 15000 --maxiops 15000 --numruns 1 --runtime 25s --cycle 10s \
+             --disable-warmup --wijfile w --output {pair}"
+        );
+        let ended = run(seawall(scratch.path()).args(line.split(' ')));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let summary = std::fs::read_to_string(scratch.join(pair).join("summary.csv")).expect("a summary");
+        let [heads, cells] =
+            [0, 1].map(|line| summary.lines().nth(line).expect("a line").split(',').collect::<Vec<_>>());
+        let at = heads.iter().position(|head| *head == "Read p99.99 (ms)").expect("the column");
+        let slowest: f64 = cells[at].parse().expect("a figure");
+        assert!(slowest < 5.0, "{pair}: {slowest} ms");
+    }
+}
+
 /// A cache larger than what its simulation can keep is refused before memory runs out.
 #[test]
 fn a_server_cache_beyond_memory_is_refused() {
