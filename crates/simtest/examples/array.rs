@@ -108,7 +108,7 @@ fn a700(cache: Option<ReadCache>) -> DeviceSpec {
     let log = WriteLog {
         half: Bytes::gib(16),
         latency: Span::from_nanos(31_200),
-        depth: 256,
+        depth: 32,
         unit: Bytes::mib(1),
         anywhere: true,
         ..WriteLog::default()
