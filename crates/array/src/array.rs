@@ -112,21 +112,23 @@ impl Array {
         self.stages.iter().map(ArrayStage::members).product()
     }
 
-    pub(crate) fn medium(&self, size: Bytes, seed: u64) -> Box<dyn Medium> {
-        build(&self.stages, &self.media, size, seed)
+    /// The part that takes time, for so many bytes on which so many objects lie one behind the
+    /// other.
+    pub(crate) fn medium(&self, size: Bytes, luns: u32, seed: u64) -> Box<dyn Medium> {
+        build(&self.stages, &self.media, (size, luns), seed)
     }
 }
 
-fn build(stages: &[ArrayStage], media: &Model, size: Bytes, seed: u64) -> Box<dyn Medium> {
-    let Some((first, rest)) = stages.split_first() else { return media.medium(size, seed) };
+fn build(stages: &[ArrayStage], media: &Model, (size, luns): (Bytes, u32), seed: u64) -> Box<dyn Medium> {
+    let Some((first, rest)) = stages.split_first() else { return media.medium(size, luns, seed) };
     if let ArrayStage::Raid(raid) = first {
-        let each = raid.member_size(size);
+        let each = (raid.member_size(size), luns);
         // Neighbouring seeds would do: the generator spreads them; the step keeps members of nested
         // groups apart.
         let member = |k: u32| build(rest, media, each, seed.wrapping_add(u64::from(k + 1) << 32));
         return Box::new(Group::new(raid.clone(), (0..raid.members).map(member).collect()));
     }
-    let below = build(rest, media, size, seed);
+    let below = build(rest, media, (size, luns), seed);
     match first.clone() {
         ArrayStage::HostAdapters(adapters) => Box::new(Adapters::new(adapters, below)),
         ArrayStage::Link(link) => Box::new(Wires::new(&link, below)),
@@ -134,7 +136,7 @@ fn build(stages: &[ArrayStage], media: &Model, size: Bytes, seed: u64) -> Box<dy
             Box::new(Before::new(Servers::that(controller.cores, controller.work(), controller.reads_first), below))
         }
         ArrayStage::WriteLog(log) => Box::new(Halves::new(log, size, below)),
-        ArrayStage::Cache(cache) => Box::new(Pages::new(cache, size, below)),
+        ArrayStage::Cache(cache) => Box::new(Pages::new(cache, size, luns, below)),
         ArrayStage::Credits(credits) => Box::new(Before::new(Throttled::new(credits, seed), below)),
         ArrayStage::ControlGroup(group) => Box::new(Before::new(Budgets::new(&group), below)),
         ArrayStage::Raid(_) => unreachable!("taken above"),

@@ -176,7 +176,7 @@ impl DeviceSpec {
             Model::Flash(spec) => Box::new(Simulated::new(Channels::new(spec.clone(), seed), self)),
             Model::CloudVolume(spec) => Box::new(Simulated::new(Throttled::new(spec.clone(), seed), self)),
             Model::Host(spec) => Box::new(Simulated::new(Thread::new(spec.clone(), seed), self)),
-            Model::Array(_) => Box::new(Simulated::new(self.model.medium(size, seed), self)),
+            Model::Array(_) => Box::new(Simulated::new(self.model.medium(size, self.luns, seed), self)),
         })
     }
 }
@@ -194,15 +194,15 @@ impl Model {
         }
     }
 
-    /// The part that takes time, for so many bytes.
-    pub(crate) fn medium(&self, size: Bytes, seed: u64) -> Box<dyn Medium> {
+    /// The part that takes time, for so many bytes on which so many objects lie.
+    pub(crate) fn medium(&self, size: Bytes, luns: u32, seed: u64) -> Box<dyn Medium> {
         match self.clone() {
             Model::ParallelServers(spec) => Box::new(Servers::new(&spec)),
             Model::Disk(spec) => Box::new(Arm::new(spec, size, seed)),
             Model::Flash(spec) => Box::new(Channels::new(spec, seed)),
             Model::CloudVolume(spec) => Box::new(Throttled::new(spec, seed)),
             Model::Host(spec) => Box::new(Thread::new(spec, seed)),
-            Model::Array(spec) => spec.medium(size, seed),
+            Model::Array(spec) => spec.medium(size, luns, seed),
         }
     }
 }

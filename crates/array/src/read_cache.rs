@@ -100,7 +100,9 @@ impl std::fmt::Debug for Pages {
 }
 
 impl Pages {
-    pub(crate) fn new(spec: ReadCache, size: Bytes, below: Box<dyn Medium>) -> Pages {
+    /// A warm one begins with pages of all `luns` objects that lie behind each other in `size`, of
+    /// each as many.
+    pub(crate) fn new(spec: ReadCache, size: Bytes, luns: u32, below: Box<dyn Medium>) -> Pages {
         let slots = |bytes: Bytes| (bytes.0 / spec.page.0).min(ReadCache::PAGES_MAX) as u32;
         let (first, second) = (slots(spec.size), slots(spec.second));
         let mut pages = Pages {
@@ -113,9 +115,11 @@ impl Pages {
             ended: Vec::new(),
         };
         if pages.spec.warm {
-            let there = size.0.div_ceil(pages.spec.page.0);
-            let room = u64::from(first) + u64::from(second);
-            (0..there.min(room)).for_each(|page| pages.keep(page));
+            let (page, luns) = (pages.spec.page.0, u64::from(luns));
+            let (there, each) = (size.0.div_ceil(page), size.0 / luns);
+            let room = (u64::from(first) + u64::from(second)).min(there);
+            let nth = |n: u64| (n % luns * each).div_ceil(page) + n / luns;
+            (0..room).map(nth).filter(|page| *page < there).for_each(|page| pages.keep(page));
         }
         pages
     }

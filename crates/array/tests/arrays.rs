@@ -257,6 +257,29 @@ fn a_cache_answers_the_part_that_it_holds() {
     assert!(hits == 1.0 && (iops / 160_000.0 - 1.0).abs() < 0.01, "all: {hits} {iops}");
 }
 
+/// A warm cache of half of two objects has half of each, whichever is asked first.
+#[test]
+fn a_warm_cache_holds_as_much_of_each_object() {
+    let cache = ReadCache { size: Bytes::mib(64), page: Bytes(4096), warm: true, ..ReadCache::default() };
+    let latency = cache.latency;
+    let spec = DeviceSpec { size: Bytes::mib(64), luns: 2, ..array(vec![ArrayStage::Cache(cache)], thousand()) };
+    let mut device = spec.build(1).expect("an array");
+    let mut place = scattered(21, 4096, 1 << 14);
+    for tag in 0..2000 {
+        let ask = request(tag, Time::ZERO, Ask::Read { at: place(), len: 4096 });
+        let ask = block::Request { object: ObjectId(1 - tag as u32 % 2), ..ask };
+        let Submitted::Taken(_) = device.submit(Time::ZERO, ask) else { panic!("full") };
+    }
+    let mut done = Vec::new();
+    while let Wakeup::At(at) = device.next_wakeup() {
+        device.poll(at, &mut done);
+    }
+    for object in [0, 1] {
+        let hits = done.iter().filter(|c| c.object == ObjectId(object) && c.service == latency).count();
+        assert!(hits.abs_diff(500) < 70, "{hits} of 1000 of object {object}");
+    }
+}
+
 /// The same of the level of means.
 #[test]
 fn means_know_what_a_cache_holds() {
