@@ -60,7 +60,7 @@ pub struct Candidate {
 pub struct Standing {
     /// By resource the part that is used.
     pub used: Vec<(String, f64)>,
-    /// What gives out first as the load grows: a resource, or [`WRITE_CYCLE`].
+    /// What gives out first as the load grows: a resource, or "write cycle".
     pub limit: String,
     /// The part of it that is used.
     pub limit_used: f64,
@@ -75,7 +75,7 @@ pub struct Standing {
 }
 
 /// What a standing's limit is called where resources have room and bursts take too long.
-pub const WRITE_CYCLE: &str = "write cycle";
+const WRITE_CYCLE: &str = "write cycle";
 
 impl Standing {
     /// The resource of which most is used, and that part.

@@ -69,6 +69,10 @@ fn wrong_flags_are_refused_in_one_line() {
             &["oltp", "run", "--array", "aff-a300", "--xml", "nowhere/a.xml"],
             &["--xml nowhere/a.xml: cannot be written"],
         ),
+        (
+            &["oltp", "setup", "--database", "sqlite:nowhere/a.sqlite"],
+            &["setup: nowhere/a.sqlite: No such file or directory"],
+        ),
         (&["advise", "--iops", "lots", "--used-space", "1TB"], &["--iops: must be a whole number", "got \"lots\""]),
         (&["advise", "--used-space", "1TB"], &["--iops", "--global-references", "--recording"]),
         (&["results", "show", "99999999999999999999"], &["--results: there is no results database"]),

@@ -19,6 +19,8 @@ impl Sqlite {
     /// Tables of the same names are there, or the database cannot be written.
     pub(crate) fn setup(&self, rows: Rows, indexes: Indexes, progress: Progress<'_>) -> Result<Loaded, Error> {
         let is_new = !self.path.exists();
+        // SQLite says of a folder that is not there that it cannot open the file, twice.
+        File::options().append(true).create(true).open(&self.path).map_err(|error| Error::File(self.name(), error))?;
         let connection = rusqlite::Connection::open(&self.path).map_err(self.wrong())?;
         let mut book = Book { name: self.name(), connection };
         must_be_free(&mut book, &self.name(), "SELECT name FROM sqlite_master WHERE lower(name) = $1")?;
