@@ -278,22 +278,29 @@ fn sized(need: &Need, candidate: &Candidate) -> Sized {
     }
 }
 
-/// The one to take of several for all instances: the cheapest that carries them where all that do
-/// have prices, otherwise the one whose resources have the least room to spare.
+/// The one to take of several for all instances, by [`cheapest`].
 pub fn choice(sized: &[Sized]) -> Option<&Sized> {
-    taken(sized.iter().filter(|one| one.why_not.is_none()), |one| &one.all)
+    let carry = sized.iter().filter(|one| one.why_not.is_none());
+    cheapest(carry, |one| one.price, |one| 1.0 - one.all.fullest().1)
 }
 
 /// The one to take for each instance alone.
 fn silo_choice(sized: &[Sized]) -> Option<&Sized> {
-    taken(sized.iter().filter(|one| one.why_no_silo.is_none()), |one| &one.silo)
+    let carry = sized.iter().filter(|one| one.why_no_silo.is_none());
+    cheapest(carry, |one| one.price, |one| 1.0 - one.silo.fullest().1)
 }
 
-fn taken<'a>(carry: impl Iterator<Item = &'a Sized> + Clone, standing: fn(&Sized) -> &Standing) -> Option<&'a Sized> {
-    let free = |one: &Sized| 1.0 - standing(one).fullest().1;
-    match carry.clone().all(|one| one.price.is_some()) {
-        true => carry.min_by(|one, other| one.price.unwrap_or(0.0).total_cmp(&other.price.unwrap_or(0.0))),
-        false => carry.min_by(|one, other| free(one).total_cmp(&free(other))),
+/// Of those that carry a load the cheapest where all have prices, otherwise the one with the least
+/// to spare.
+pub fn cheapest<'a, T>(
+    carry: impl Iterator<Item = &'a T> + Clone,
+    price: impl Fn(&T) -> Option<f64>,
+    spare: impl Fn(&T) -> f64,
+) -> Option<&'a T> {
+    let costs = |one: &T| price(one).unwrap_or(0.0);
+    match carry.clone().all(|one| price(one).is_some()) {
+        true => carry.min_by(|one, other| costs(one).total_cmp(&costs(other))),
+        false => carry.min_by(|one, other| spare(one).total_cmp(&spare(other))),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Offer, write};
 use crate::{Answer, play, terminal};
 use anyhow::{Context as _, Result, bail};
+use capacity::cheapest;
 use report::Page;
 use report::section::{Group, Table, TableRow, Tables};
 use report::text::{fit, thousands, wrap};
@@ -59,7 +60,8 @@ pub fn run(plan: &Path, arrays: &[Offer], free: f64, out: &Path) -> Result<Answe
         why.for_each(|more| terminal::line(&format!("{:33}{more}", "")));
         found.push(held);
     }
-    let chosen = choice(&found, needed);
+    let carry = found.iter().filter(|held| held.times.is_some_and(|times| times >= needed));
+    let chosen = cheapest(carry, |held| held.price, |held| held.times.unwrap_or(0.0));
     let says = says(chosen, needed, free);
     terminal::line("");
     wrap(&says, 80).iter().for_each(|line| terminal::line(line));
@@ -99,17 +101,6 @@ fn most(text: &str, file: &str, device: &Device, needed: f64) -> Result<(Option<
         }
     }
     Ok((Some(low), why))
-}
-
-/// The cheapest that carries it where all that do have prices, otherwise the one with the least to
-/// spare.
-fn choice(found: &[Held], needed: f64) -> Option<&Held> {
-    let carry = || found.iter().filter(|held| held.times.is_some_and(|times| times >= needed));
-    let by = |held: &Held| held.price.unwrap_or(0.0);
-    match carry().all(|held| held.price.is_some()) {
-        true => carry().min_by(|one, other| by(one).total_cmp(&by(other))),
-        false => carry().min_by(|one, other| one.times.unwrap_or(0.0).total_cmp(&other.times.unwrap_or(0.0))),
-    }
 }
 
 fn says(chosen: Option<&Held>, needed: f64, free: f64) -> String {
