@@ -33,7 +33,7 @@ pub fn of_usage(error: &clap::Error) -> String {
             // Some rules say themselves what was given.
             if rule.ends_with(&got) { format!("{name}: {rule}") } else { format!("{name}: {rule}, {got}") }
         }
-        (Some(argument), None, None) if argument.parse::<f64>().is_ok() => {
+        (Some(argument), None, None) if argument.parse::<f64>().is_ok_and(|number| number < 0.0) => {
             format!("{argument}: must not be negative; --help tells what there is")
         }
         _ => plain(&error.to_string()),
@@ -45,6 +45,7 @@ fn in_words(rule: &str) -> String {
     if let Some((_, bounds)) = rule.split_once(" is not in ") {
         return match bounds.split_once("..") {
             Some((least, "")) => format!("must be at least {least}"),
+            Some(("", most)) => format!("must be at most {}", most.trim_start_matches('=')),
             Some((least, most)) => format!("must be from {least} to {}", most.trim_start_matches('=')),
             None => rule.into(),
         };
@@ -103,6 +104,7 @@ mod tests {
     fn ranges_are_rules() {
         assert_eq!(in_words("0 is not in 1..=4096"), "must be from 1 to 4096");
         assert_eq!(in_words("0 is not in 1.."), "must be at least 1");
+        assert_eq!(in_words("9 is not in ..=5"), "must be at most 5");
         assert_eq!(in_words("must be a size"), "must be a size");
     }
 
