@@ -66,6 +66,10 @@ impl Means {
     }
 }
 
+/// What the name of a station of disks ends with. They do more than is computed where they may
+/// choose whom to serve next.
+pub const DISKS: &str = "disks";
+
 /// Steps of a search by halves: more than a `f64` has digits.
 const HALVES: usize = 60;
 /// Rounds until rates have settled, at most; where nothing is near its capacity each halves the

@@ -314,9 +314,7 @@ fn memory_source(of: &FileSystem, row: &'static Row) -> &'static str {
 fn nvme_source(of: &FileSystem, row: &'static Row) -> &'static str {
     match (of.generation, of.deployment, of.throughput) {
         (1, _, 4096) => "recalled",
-        (1, Deployment::SingleAz, throughput) if throughput < 2048 => {
-            "published: Single-AZ of this size has none, Multi-AZ has it"
-        }
+        _ if of.nvme_gb(row) < row.nvme_gb => "published: Single-AZ of this size has none, Multi-AZ has it",
         (1, Deployment::SingleAz, _) => "published: Single-AZ made after 28 November 2022 has it from 2048 MB/s on",
         _ => row.source,
     }

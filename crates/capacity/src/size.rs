@@ -58,16 +58,14 @@ pub struct Candidate {
 /// An array under a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// By resource the part that is used.
-    pub used: Vec<(String, f64)>,
+    /// How far its resources are used, and what reads and small writes take.
+    pub means: Means,
     /// What gives out first as the load grows: a resource, or "write cycle".
     pub limit: String,
     /// The part of it that is used.
     pub limit_used: f64,
     /// The load in operations a second at which that is used up.
     pub full_at: f64,
-    /// Mean seconds of a read and of a write.
-    pub response: [f64; 2],
     /// Seconds that a burst takes.
     pub cycle: f64,
     /// The load in operations a second at which a burst takes as long as it may.
@@ -80,8 +78,12 @@ const WRITE_CYCLE: &str = "write cycle";
 impl Standing {
     /// The resource of which most is used, and that part.
     fn fullest(&self) -> (&str, f64) {
-        let fullest = self.used.iter().max_by(|one, other| one.1.total_cmp(&other.1));
-        fullest.map_or(("", 0.0), |(name, used)| (name, *used))
+        self.means.limit().map_or(("", 0.0), |(name, used)| (name, *used))
+    }
+
+    /// Mean seconds of a read and of a small write.
+    fn response(&self) -> [f64; 2] {
+        [0, 1].map(|flow| self.means.flows[flow].response)
     }
 }
 
@@ -162,8 +164,7 @@ impl<'a> Instances<'a> {
             true => (WRITE_CYCLE.into(), cycle / constants.cycle_limit().as_secs_f64(), self.cycle_at),
             false => (limit, used, full_at),
         };
-        let response = [means.flows[0].response, means.flows[1].response];
-        Standing { used: means.used, limit, limit_used, full_at, response, cycle, cycle_at: self.cycle_at }
+        Standing { means, limit, limit_used, full_at, cycle, cycle_at: self.cycle_at }
     }
 
     /// Seconds that the bursts take at so many operations a second of all, with all instances in
@@ -237,7 +238,7 @@ fn why_not(all: &Standing, down: &Standing, need: &Need) -> Option<String> {
         (cycle > longest).then(|| format!("a burst takes {} s{when}, at most {longest:.0} s", seconds(cycle)))
     };
     let slow = |index: usize, what: &str| {
-        let (took, most) = (all.response[index], need.response[index]);
+        let (took, most) = (all.response()[index], need.response[index]);
         (took > most).then(|| format!("a {what} takes {:.2} ms, at most {:.2} ms", 1e3 * took, 1e3 * most))
     };
     beyond(all, need.most, "")
@@ -257,8 +258,11 @@ fn sized(need: &Need, candidate: &Candidate) -> Sized {
     let whole = need.iops * f64::from(need.instances);
     let (array, down) = (&candidate.array, one_down(&candidate.array));
     let [on, on_down] = [array, &down].map(|array| Instances::on(array, need.instances, need));
-    let [silo, silo_down] = [array, &down].map(|array| Instances::on(array, 1, need).standing(need.iops));
     let (all, all_down) = (on.standing(whole), on_down.standing(whole));
+    let [silo, silo_down] = match need.instances {
+        1 => [all.clone(), all_down.clone()],
+        _ => [array, &down].map(|array| Instances::on(array, 1, need).standing(need.iops)),
+    };
     let grown = |year: u32| {
         let iops = whole * (1.0 + need.growth).powi(year as i32);
         let (all, down) = (on.standing(iops), on_down.standing(iops));
@@ -399,7 +403,7 @@ mod tests {
         array.array.stages.push(ArrayStage::Cache(cache));
         let full_at = |iops, instances, spread| {
             let need = Need { spread: Some(Bytes(spread)), ..need(iops, instances) };
-            size(&need, std::slice::from_ref(&array))[0].all.used.clone()
+            size(&need, std::slice::from_ref(&array))[0].all.means.used.clone()
         };
         assert_eq!(full_at(1000.0, 4, 1_000_000_000_000), full_at(4000.0, 1, 4_000_000_000_000));
     }

@@ -1,7 +1,7 @@
 //! The names of the classic tools: called by one of them, the program is that tool.
 
 use oltp::CharbenchError;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The one whose options are rewritten here: they are words behind one dash.
@@ -19,12 +19,16 @@ pub const NAMES: [(&str, &str); 8] = [
     (CHARBENCH, "oltp"),
 ];
 
+/// The classic name that the program was called by, if it was, and the command that it is here.
+fn classic(word: &OsStr) -> Option<(&'static str, &'static str)> {
+    let called = Path::new(word).file_name()?.to_str()?;
+    NAMES.into_iter().find(|(name, _)| *name == called)
+}
+
 /// A text of the command line's usage as whoever called the program by a classic name wrote it:
 /// without the command that stands behind it here.
 pub fn folded(text: &str) -> String {
-    let called = std::env::args_os().next();
-    let called = called.as_deref().and_then(|word| Path::new(word).file_name()).and_then(|name| name.to_str());
-    match called.and_then(|called| NAMES.iter().find(|(name, _)| *name == called)) {
+    match std::env::args_os().next().as_deref().and_then(classic) {
         Some((name, command)) => text.replace(&format!("{name} {command}"), name),
         None => text.to_owned(),
     }
@@ -36,9 +40,8 @@ pub fn folded(text: &str) -> String {
 /// Words of charbench that mean nothing there.
 pub fn unfold(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, CharbenchError> {
     let mut words: Vec<OsString> = words.collect();
-    let called = words.first().and_then(|word| Path::new(word).file_name()).and_then(|name| name.to_str());
-    if let Some((_, command)) = called.and_then(|called| NAMES.iter().find(|(name, _)| *name == called)) {
-        if called == Some(CHARBENCH) {
+    if let Some((name, command)) = words.first().and_then(|word| classic(word)) {
+        if name == CHARBENCH {
             let rest: Vec<String> = words.drain(1..).map(|word| word.to_string_lossy().into_owned()).collect();
             words.extend(oltp::unfold(&rest)?.into_iter().map(OsString::from));
         }

@@ -397,7 +397,7 @@ impl Path {
                 // Of a place anywhere: bytes lie where tracks are long, so that the mean of turns
                 // by byte is one over the mean track.
                 let track = of.track.0.midpoint(of.track_inner.unwrap_or(of.track).0) as f64;
-                self.station("disks", 1.0, 1.0, |asked| {
+                self.station(super::DISKS, 1.0, 1.0, |asked| {
                     let time = seek + turn / 2.0 + turn * asked.len / track;
                     (time, time)
                 });

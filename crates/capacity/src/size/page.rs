@@ -95,7 +95,7 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
         "array", "gives out first", "used", "full at", "1 down", "read", "write", "burst"
     );
     for one in sized {
-        let [read, write] = one.all.response;
+        let [read, write] = one.all.response();
         // A name that has no room stands above its row.
         let name = if one.name.chars().count() > 18 { "" } else { &one.name };
         if name.is_empty() {
@@ -175,8 +175,8 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
             percent(one.all.limit_used).into(),
             at(one.all.full_at).into(),
             percent(one.one_down.limit_used).into(),
-            milliseconds(one.all.response[0]).into(),
-            milliseconds(one.all.response[1]).into(),
+            milliseconds(one.all.response()[0]).into(),
+            milliseconds(one.all.response()[1]).into(),
             burst(&one.all).into(),
             if one.why_not.is_none() { "yes" } else { "no" }.into(),
         ],
@@ -226,10 +226,11 @@ fn figure(need: &Need, one: &Sized) -> Figure {
     let x = Axis::around(0.0, most).unit("IOPS asked");
     let mut chart =
         Chart::new(format!("{}: utilisation by load", one.name), x.clone(), Axis::from_zero(110.0).unit("percent"));
-    let words = one.all.used.iter().map(|(name, used)| format!("{name}: {:.0} % at {whole:.0} IOPS.", 100.0 * used));
+    let words =
+        one.all.means.used.iter().map(|(name, used)| format!("{name}: {:.0} % at {whole:.0} IOPS.", 100.0 * used));
     chart.description = words.collect::<Vec<_>>().join(" ");
     // What hardly shows would only crowd the names.
-    for (index, (name, used)) in one.all.used.iter().filter(|(_, used)| *used > 0.01).enumerate() {
+    for (index, (name, used)) in one.all.means.used.iter().filter(|(_, used)| *used > 0.01).enumerate() {
         let end = most.min(1.1 * whole / used);
         let points = vec![(0.0, 0.0), (end, 100.0 * used * end / whole)];
         chart.marks.push(Mark::Line {
@@ -242,8 +243,9 @@ fn figure(need: &Need, one: &Sized) -> Figure {
     }
     let mut points = vec![(0.0, 0.0), (whole, one.all.cycle / need.constants.cycle_limit().as_secs_f64())];
     points.push((one.all.cycle_at, 1.0));
+    points.retain(|(iops, _)| iops.is_finite());
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let points = clipped(&points, most).map(|(iops, used)| (iops, 100.0 * used)).collect();
+    let points = clipped(&points, most).into_iter().map(|(iops, used)| (iops, 100.0 * used)).collect();
     chart.marks.push(Mark::Line { name: WRITE_CYCLE.into(), points, look: Look::Sum, dots: false, on_right: false });
     for (says, figure) in [("used up", 100.0), ("headroom", 100.0 * need.most)] {
         let level = Threshold { from: x.low(), to: x.high(), figure, says: vec![says.into()], kind: LevelKind::Limit };
@@ -253,13 +255,13 @@ fn figure(need: &Need, one: &Sized) -> Figure {
 }
 
 /// A line as far as `most` to the right and to 1.1 upwards.
-fn clipped(points: &[(f64, f64)], most: f64) -> impl Iterator<Item = (f64, f64)> {
-    let part = |(from, to): ((f64, f64), (f64, f64))| {
+fn clipped(points: &[(f64, f64)], most: f64) -> Vec<(f64, f64)> {
+    let end = |(from, to): ((f64, f64), (f64, f64))| {
         let [x, y] = [(most - from.0) / (to.0 - from.0), (1.1 - from.1) / (to.1 - from.1)];
         let part = x.min(y).clamp(0.0, 1.0);
         (from.0 + part * (to.0 - from.0), from.1 + part * (to.1 - from.1))
     };
-    let inside = |&(from, _): &((f64, f64), (f64, f64))| from.0 < most && from.1 < 1.1;
-    let ends = points.iter().copied().zip(points.iter().copied().skip(1)).filter(inside).map(part);
-    points.first().copied().into_iter().chain(ends.collect::<Vec<_>>())
+    let pairs = points.iter().copied().zip(points.iter().copied().skip(1));
+    let ends = pairs.filter(|(from, _)| from.0 < most && from.1 < 1.1).map(end);
+    points.first().copied().into_iter().chain(ends).collect()
 }

@@ -2,15 +2,13 @@
 
 use super::device::spec_of;
 use anyhow::Result;
-use array::{Array, Flow, Model};
+use array::{Array, DISKS, Flow, Model};
 use block::{Bytes, OpKind};
 use workload::plan::{DeviceFigure, Phase};
 use workload::{Arrival, Pattern, Plan, Spec};
 
 /// How much more than its mean of single requests a disk may do by choosing whom to serve next.
 const REORDERED: f64 = 2.0;
-/// What a station's name ends with that chooses.
-const DISKS: &str = "disks";
 /// The part of what is asked that must arrive: a little less is the search's own error.
 const NEARLY_ALL: f64 = 0.99;
 
