@@ -170,6 +170,11 @@ pub(crate) mod search {
     /// a bound: a comparison costs floors a little room each time.
     pub const REST: Span = Span::from_secs(2);
     pub const REST_MAX: Span = Span::from_secs(16);
+    /// Half of what is in flight is tried where operations take so many times what they must: what
+    /// is gained is more than what trying costs those who wait meanwhile.
+    pub const QUEUEING: f64 = 1.25;
+    /// What an operation must take is a hundredth less after each rest: devices become faster.
+    pub const FORGET: f64 = 0.99;
     /// With ample room the cap grows by this part of what is in flight a round, unsearched.
     pub const AMPLE: f64 = 0.25;
 }
@@ -181,7 +186,8 @@ pub(crate) mod pair {
     /// How sure it must be that there is more, and that there is not, in deviations of the mean.
     pub const SURE: f64 = 2.5;
     pub const DOUBT: f64 = 0.5;
-    /// Pairs. A device's moods come in stretches: a few may lie across the ends of one.
+    /// Pairs until more is kept. A device's moods come in stretches: a few may lie across the ends of
+    /// one.
     pub const LEAST: f64 = 4.0;
     /// After so many without a result there is none.
     pub const MOST: f64 = 16.0;

@@ -48,6 +48,13 @@ pub(crate) struct Stream {
     pub best_effort_max: f64,
 }
 
+impl Stream {
+    /// Seconds that an operation takes in the backend (Little's law).
+    pub fn time(&self) -> f64 {
+        self.in_flight / self.total.max(1e-9)
+    }
+}
+
 impl Flow {
     /// Nothing is known before now.
     pub fn begin(&mut self, now: Time, best_effort: u64) {

@@ -46,6 +46,10 @@ pub(crate) struct Knee {
     lowered_at: Time,
     /// The throughput at this level when it was last found that more does not help.
     usual: f64,
+    /// Seconds that an operation took in the device at least, and when half of what was in flight
+    /// was too little.
+    least_time: f64,
+    needed_time: f64,
 }
 
 /// What ends at one level.
@@ -88,8 +92,10 @@ impl Count {
 struct Trial {
     below: f64,
     above: f64,
-    /// It began at the larger level, to see whether the smaller would do.
+    /// It began at the larger level, to see whether the smaller would do, and an operation took so
+    /// many seconds then.
     less: bool,
+    time: f64,
     /// It is about what those without a floor do.
     others: bool,
     /// What the smaller one did in this pair, while the larger is measured.
@@ -112,6 +118,9 @@ impl Pace {
     /// The logarithm of how much more this is. Levels let requests of other sizes in, and those
     /// alone move the one or the other: a device does more only if it does more of both.
     fn over(&self, other: &Pace) -> f64 {
+        if self.requests == 0.0 && other.requests == 0.0 {
+            return 0.0;
+        }
         (self.cost / other.cost).min(self.requests / other.requests).ln()
     }
 }
@@ -136,6 +145,8 @@ impl Knee {
             less_next: false,
             lowered_at: Time::ZERO,
             usual: 0.0,
+            least_time: f64::INFINITY,
+            needed_time: 0.0,
         }
     }
 
@@ -182,6 +193,7 @@ impl Knee {
 
     fn rest(&mut self, now: Time) {
         (self.try_at, self.rest) = (now + self.rest, (self.rest * 2).min(search::REST_MAX));
+        self.needed_time *= search::FORGET;
         self.less_next =
             self.corrections.has(Correction::Less) && !self.less_next && self.cap >= search::START * search::STEP_LEAST;
     }
@@ -191,9 +203,11 @@ impl Knee {
     /// down to where the search began.
     pub fn press(&mut self, now: Time, round: &Round, full: bool) {
         let Stream { in_flight, request, .. } = round.flow;
-        if full && round.has_ample_room() {
+        if round.has_ample_room() {
+            self.cap = self.trial.take().map_or(self.cap, |trial| trial.above);
             self.pass(now);
-            self.cap = (self.cap + search::AMPLE * in_flight).min(size::MOST);
+            let more = if full { search::AMPLE * in_flight } else { 0.0 };
+            self.cap = (self.cap + more).min(size::MOST);
             return;
         }
         let requests = in_flight / request.max(1.0);
@@ -241,7 +255,7 @@ impl Knee {
                 self.compare_with_more(round, throughput);
             }
             (Standing::More, true) => {
-                self.cap = trial.above;
+                (self.cap, self.needed_time) = (trial.above, trial.time);
                 self.rest(now);
             }
             (Standing::NoMore, false) => {
@@ -268,6 +282,20 @@ impl Knee {
         self.corrections.has(Correction::Less)
             && now >= self.try_at
             && self.used(round) >= search::START * search::STEP_LEAST
+            && self.is_queueing(round)
+    }
+
+    /// A round is over.
+    pub fn note(&mut self, round: &Round) {
+        if round.flow.samples >= search::SAMPLES {
+            self.least_time = self.least_time.min(round.flow.time());
+        }
+    }
+
+    /// Whether operations take longer in the device than they must, as far as that is known: with
+    /// less in flight they would take less time, and do as much.
+    fn is_queueing(&self, round: &Round) -> bool {
+        round.flow.time() > search::QUEUEING * self.least_time.max(self.needed_time)
     }
 
     /// What is used of this level.
@@ -278,12 +306,15 @@ impl Knee {
     /// Begins to compare what is used of this level with half of it, if that is worth a comparison.
     fn compare_with_less(&mut self, now: Time, round: &Round) {
         let above = self.used(round);
-        if above < search::START * search::STEP_LEAST {
+        if above < search::START * search::STEP_LEAST || !self.is_queueing(round) {
             return self.rest(now);
         }
-        self.cap = (above / search::STEP).max(search::START);
-        let others = round.has_surplus(surplus::LEAST);
-        self.trial = Some(Trial { less: true, others, ..Trial::new(self.cap, above) });
+        // What is more than is asked for holds nobody back.
+        let below = (above / search::STEP).max(search::START);
+        let others = self.is_about_others(round, surplus::LEAST);
+        let time = round.flow.time();
+        self.trial = Some(Trial { less: true, time, others, ..Trial::new(below, self.cap) });
+        self.cap = below;
     }
 
     /// Begins to compare this level with the next, if floors have room for it.
@@ -297,14 +328,21 @@ impl Knee {
         let above = (self.cap + bold.max(least)).min(longest);
         // At least one request more, or nothing changes.
         if above >= self.cap + request {
-            self.trial = Some(Trial { others: round.has_surplus(surplus::MORE), ..Trial::new(self.cap, above) });
+            let others = self.is_about_others(round, surplus::MORE);
+            self.trial = Some(Trial { others, ..Trial::new(self.cap, above) });
         }
+    }
+
+    /// Whether a level is judged by what those without a floor do: where owners have so many times
+    /// theirs, and there are others.
+    fn is_about_others(&self, round: &Round, least: f64) -> bool {
+        round.has_surplus(least) && self.meter.others.requests > 0
     }
 }
 
 impl Trial {
     fn new(below: f64, above: f64) -> Trial {
-        Trial { below, above, less: false, others: false, first: None, sum: 0.0, squares: 0.0, pairs: 0.0 }
+        Trial { below, above, less: false, time: 0.0, others: false, first: None, sum: 0.0, squares: 0.0, pairs: 0.0 }
     }
 
     /// A level was measured, `chance` being what the count alone makes. The smaller comes first in
@@ -331,8 +369,10 @@ impl Trial {
         // What cannot be shown is not there: the shorter queue is certain. So is what the others
         // lack, where owners of floors have it: there the mean decides.
         let doubt = if self.others { pair::SURE } else { pair::DOUBT };
+        // That half is too little may be said at once: it ends what costs those who wait, and to
+        // stay is no risk.
         match mean - pair::GAIN {
-            over if over > pair::SURE * deviation && self.pairs >= pair::LEAST => Standing::More,
+            over if over > pair::SURE * deviation && (self.less || self.pairs >= pair::LEAST) => Standing::More,
             over if over > 0.0 && self.others && self.pairs >= pair::MOST => Standing::More,
             over if over < -doubt * deviation || self.pairs >= pair::MOST => Standing::NoMore,
             _ => Standing::Open,
@@ -410,11 +450,12 @@ mod tests {
         }
     }
 
-    /// A device that does 60 000 a second from 12 in flight on. 200 may be in flight, 100 are: 100
+    /// A device that does 60 000 a second from 12 in flight on, and was seen with 20. 200 may be in
+    /// flight, 100 are: 100
     /// against 50, 50 against 25, 25 against 16, and there the search began.
     #[test]
     fn what_is_not_needed_is_given_up() {
-        let mut knee = Knee { cap: 200.0, ..Knee::new(Corrections::ALL) };
+        let mut knee = Knee { cap: 200.0, least_time: 20.0 / 60_000.0, ..Knee::new(Corrections::ALL) };
         let mut now = Time::ZERO;
         for _ in 0..400 {
             let used = knee.cap.min(100.0);

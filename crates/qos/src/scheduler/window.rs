@@ -221,6 +221,7 @@ impl Window {
         if self.lets_go() {
             return;
         }
+        self.knee.note(round);
         let full = round.flow.best_effort_max >= size::FULL * self.size
             || round.has_surplus(surplus::MORE) && round.is_held_back(self.size);
         let searches = self.size >= size::AT_CAP * self.knee.cap

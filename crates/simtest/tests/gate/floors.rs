@@ -1,6 +1,7 @@
 //! Floors on devices of unknown speed: 99 % in every second from the second one on, and the device
 //! loses at most 2 %.
 
+use array::{DeviceSpec, Model, ParallelServers};
 use block::{ObjectId, Span, Time};
 use simtest::{Client, Mix, Recording, Scene, Shape, Tree, ceiling, floor};
 
@@ -37,6 +38,32 @@ fn a_floor_above_the_share_by_depth_holds_on_every_device() {
             assert!(with >= without * 0.98, "{what}: {with:.0} in all with floors, {without:.0} without");
         }
     });
+}
+
+/// Every owner has a floor, far below what it gets: nobody is there to hold back, and what the
+/// device does at all depths is theirs.
+#[test]
+fn floors_of_all_that_all_have_many_times_cost_nothing() {
+    let deep = ParallelServers { servers: 64, service: Span::from_micros(250), ..ParallelServers::default() };
+    let deep = Bench { name: "deep", device: DeviceSpec::of(Model::ParallelServers(deep)), steady: 200_000 };
+    for bench in all().into_iter().chain([deep]) {
+        for seed in [1, 2] {
+            let clients = (0..4).map(|number| Client::closed(ObjectId(number), 16)).collect();
+            let device = bench.device.clone();
+            let mut scene = Scene { device, clients, edits: Vec::new(), until: second(SECONDS), seed };
+            let bare = total(&scene.run_bare());
+            let least = bench.steady / 100;
+            scene.edits = (0..4).fold(Tree::flat(4), |tree, number| tree.floor(number, least)).edits();
+            let guarded = scene.run();
+            let with = total(&guarded);
+            println!("{}, seed {seed}: {with:.0} of {bare:.0}", bench.name);
+            assert!(
+                with >= 0.98 * bare,
+                "{}, seed {seed}: {with:.0} in all with floors, {bare:.0} without",
+                bench.name
+            );
+        }
+    }
 }
 
 #[test]
@@ -142,4 +169,34 @@ fn demand_below_the_floor_is_served_at_once_and_wholly() {
         let guarded = scene.run();
         floor_held(bench.name, &guarded.tracks[0], asked, 1..SECONDS);
     });
+}
+
+/// Owners and others that ask for 60 to 86 % of what the device does, by rate: nobody waits in the
+/// gate once it knows the device, whatever the floors are and however often it looks for less.
+#[test]
+fn floors_hold_nobody_back_on_a_device_with_room() {
+    let deep = ParallelServers { servers: 64, service: Span::from_micros(250), ..ParallelServers::default() };
+    let device = DeviceSpec::of(Model::ParallelServers(deep));
+    let scenes = [
+        ([40_000; 4], [20_000; 4]),
+        ([40_000; 4], [1_000; 4]),
+        ([55_000; 4], [30_000; 4]),
+        ([10_000, 50_000, 50_000, 50_000], [5_000, 0, 0, 0]),
+        ([10_000, 50_000, 50_000, 50_000], [10_000, 0, 0, 0]),
+        ([10_000, 50_000, 50_000, 50_000], [20_000, 0, 0, 0]),
+        ([10_000, 70_000, 70_000, 70_000], [5_000, 0, 0, 0]),
+    ];
+    for (rates, floors) in scenes {
+        let clients = (0..).zip(rates).map(|(number, rate)| Client::open(ObjectId(number), rate)).collect();
+        let set = |tree: Tree, (number, floor)| if floor > 0 { tree.floor(number, floor) } else { tree };
+        let edits = (0..).zip(floors).fold(Tree::flat(4), set).edits();
+        let guarded = Scene { device: device.clone(), clients, edits, until: second(20), seed: 1 }.run();
+        for (client, track) in guarded.tracks.iter().enumerate() {
+            for s in 4..20 {
+                let p99 = track.percentile(99.0, second(s), second(s + 1));
+                let what = format!("{rates:?}, floors {floors:?}, client {client}, second {s}");
+                assert!(p99 <= Span::from_micros(500), "{what}: {p99:?}, alone 250 us");
+            }
+        }
+    }
 }
