@@ -18,15 +18,18 @@ use block::Time;
 /// Lines beside the heap: one for each of two lengths of time.
 const LINES: usize = 2;
 
-/// Future events.
+/// What [`Agenda::first`] is without events.
+const NONE: (Time, usize) = (Time::MAX, LINES);
+
+/// Future events. One at the end of time never happens.
 #[derive(Debug)]
 pub(crate) struct Agenda<E> {
     /// Each in order.
     lines: [VecDeque<Entry<E>>; LINES],
     /// Those that came out of order.
     heap: BinaryHeap<Reverse<Entry<E>>>,
-    /// The first of all: when, and in which line; [`LINES`] is the heap.
-    first: Option<(Time, usize)>,
+    /// When the first of all is, and in which line; [`LINES`] is the heap. Without one it is never.
+    first: (Time, usize),
     noted: u64,
 }
 
@@ -39,7 +42,7 @@ struct Entry<E> {
 
 impl<E> Agenda<E> {
     pub(crate) fn new() -> Agenda<E> {
-        Agenda { lines: [VecDeque::new(), VecDeque::new()], heap: BinaryHeap::new(), first: None, noted: 0 }
+        Agenda { lines: [VecDeque::new(), VecDeque::new()], heap: BinaryHeap::new(), first: NONE, noted: 0 }
     }
 
     pub(crate) fn note(&mut self, at: Time, event: E) {
@@ -50,9 +53,8 @@ impl<E> Agenda<E> {
             Some(last) => last.at <= at,
             None => true,
         });
-        match self.first {
-            Some((first, _)) if first <= at => {}
-            _ => self.first = Some((at, line.unwrap_or(LINES))),
+        if at < self.first.0 {
+            self.first = (at, line.unwrap_or(LINES));
         }
         match line {
             Some(line) => self.lines[line].push_back(entry),
@@ -60,14 +62,20 @@ impl<E> Agenda<E> {
         }
     }
 
-    /// When the first event is.
-    pub(crate) fn next(&self) -> Option<Time> {
-        self.first.map(|(at, _)| at)
+    /// When the first event is; [`Time::MAX`] is never.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        self.first.0
     }
 
     /// Takes the first event if it is not after `now`.
+    #[inline]
     pub(crate) fn take_due(&mut self, now: Time) -> Option<E> {
-        let (_, line) = self.first.filter(|(at, _)| *at <= now)?;
+        if self.first.0 > now { None } else { self.take() }
+    }
+
+    fn take(&mut self) -> Option<E> {
+        let (_, line) = self.first;
         let taken = match self.lines.get_mut(line) {
             Some(line) => line.pop_front(),
             None => self.heap.pop().map(|Reverse(entry)| entry),
@@ -78,7 +86,7 @@ impl<E> Agenda<E> {
 
     /// The first of all, and where it is.
     #[inline]
-    fn look(&self) -> Option<(Time, usize)> {
+    fn look(&self) -> (Time, usize) {
         let [one, two] = &self.lines;
         let first = match (one.front(), two.front()) {
             (Some(one), Some(two)) if two.is_before(one) => Some((two, 1)),
@@ -86,9 +94,10 @@ impl<E> Agenda<E> {
             (None, two) => two.map(|two| (two, 1)),
         };
         match (first, self.heap.peek()) {
-            (Some((first, _)), Some(Reverse(other))) if other.is_before(first) => Some((other.at, LINES)),
-            (Some((first, line)), _) => Some((first.at, line)),
-            (None, other) => other.map(|Reverse(other)| (other.at, LINES)),
+            (Some((first, _)), Some(Reverse(other))) if other.is_before(first) => (other.at, LINES),
+            (Some((first, line)), _) => (first.at, line),
+            (None, Some(Reverse(other))) => (other.at, LINES),
+            (None, None) => NONE,
         }
     }
 }
@@ -155,7 +164,8 @@ mod tests {
                 let wanted: Vec<u64> = list.drain(..due).map(|(_, number)| number).collect();
                 let found: Vec<u64> = std::iter::from_fn(|| agenda.take_due(Time::from_nanos(now))).collect();
                 assert_eq!(found, wanted, "at {now}");
-                assert_eq!(agenda.next().map(Time::as_nanos), list.iter().map(|(at, _)| *at).min());
+                let next = list.iter().map(|(at, _)| Time::from_nanos(*at)).min();
+                assert_eq!(agenda.next(), next.unwrap_or(Time::MAX));
             }
         }
     }

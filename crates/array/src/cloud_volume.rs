@@ -14,7 +14,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::agenda::Agenda;
-use crate::simulated::{Job, Medium, withdraw};
+use crate::simulated::{Job, Medium, or_never, withdraw};
 
 /// A network volume that throttles itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,11 +107,8 @@ impl Medium for Throttled {
         }
     }
 
-    fn next_event(&self) -> Option<Time> {
-        match (self.opens, self.answering.next()) {
-            (Some(opens), Some(answer)) => Some(opens.min(answer)),
-            (opens, answer) => opens.or(answer),
-        }
+    fn next_event(&self) -> Time {
+        or_never(self.opens).min(self.answering.next())
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {

@@ -14,7 +14,7 @@ use block::{OpKind, Span, Time};
 
 use crate::agenda::Agenda;
 use crate::device::{DeviceError, none_zero};
-use crate::simulated::{Job, Medium, sooner, withdraw};
+use crate::simulated::{Job, Medium, or_never, withdraw};
 
 /// Budgets of reads and writes by slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,8 +83,8 @@ impl Budget {
         takes
     }
 
-    fn opens(&self) -> Option<Time> {
-        (!self.waiting.is_empty() && self.each > 0).then_some(self.until)
+    fn opens(&self) -> Time {
+        or_never((!self.waiting.is_empty() && self.each > 0).then_some(self.until))
     }
 
     /// Lets pass what waits, as far as the budget goes.
@@ -107,8 +107,8 @@ impl Medium for Budgets {
         }
     }
 
-    fn next_event(&self) -> Option<Time> {
-        sooner(self.passed.next(), sooner(self.kinds[0].opens(), self.kinds[1].opens()))
+    fn next_event(&self) -> Time {
+        self.passed.next().min(self.kinds[0].opens()).min(self.kinds[1].opens())
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {

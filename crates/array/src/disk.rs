@@ -22,7 +22,7 @@ use block::{Bytes, OpKind, Span, Time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::simulated::{Job, Medium, withdraw};
+use crate::simulated::{Job, Medium, or_never, withdraw};
 
 /// A spinning disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,8 +202,8 @@ impl Medium for Arm {
         self.begin(now);
     }
 
-    fn next_event(&self) -> Option<Time> {
-        self.serving.map(|(end, _)| end)
+    fn next_event(&self) -> Time {
+        or_never(self.serving.map(|(end, _)| end))
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {

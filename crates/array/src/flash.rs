@@ -233,7 +233,7 @@ impl Medium for Channels {
         }
     }
 
-    fn next_event(&self) -> Option<Time> {
+    fn next_event(&self) -> Time {
         self.agenda.next()
     }
 

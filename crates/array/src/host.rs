@@ -18,7 +18,7 @@ use block::{Bytes, Span, Time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::simulated::{Job, Medium, withdraw};
+use crate::simulated::{Job, Medium, or_never, withdraw};
 use crate::work::Work;
 
 /// A thread that serves what has come in turns.
@@ -124,8 +124,8 @@ impl Medium for Thread {
         self.wake(now);
     }
 
-    fn next_event(&self) -> Option<Time> {
-        self.ends
+    fn next_event(&self) -> Time {
+        or_never(self.ends)
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {

@@ -134,8 +134,12 @@ impl Medium for Adapters {
         }
     }
 
-    fn next_event(&self) -> Option<Time> {
+    fn next_event(&self) -> Time {
         self.below.next_event()
+    }
+
+    fn next_end(&self) -> Time {
+        self.below.next_end()
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {

@@ -14,7 +14,7 @@ use block::{Bytes, OpKind, Span, Time};
 
 use crate::agenda::Agenda;
 use crate::device::{DeviceError, none_zero};
-use crate::simulated::{Job, Medium, sooner};
+use crate::simulated::{Job, Medium};
 use crate::stage::Below;
 
 /// A way for data.
@@ -135,8 +135,14 @@ impl Medium for Wires {
         self.arriving.note(at, job.slot);
     }
 
-    fn next_event(&self) -> Option<Time> {
-        sooner(sooner(self.arriving.next(), self.returning.next()), self.below.next_event())
+    fn next_event(&self) -> Time {
+        self.arriving.next().min(self.returning.next()).min(self.below.next_event())
+    }
+
+    /// What is not on its way up yet has at least that way to go.
+    fn next_end(&self) -> Time {
+        let on_its_way = self.arriving.next().min(self.below.next_end()) + self.up.spec.latency;
+        self.returning.next().min(on_its_way)
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {

@@ -70,22 +70,29 @@ impl Servers {
         while self.busy < self.open {
             let next = self.waiting.pop_front().or_else(|| self.behind.as_mut()?.pop_front());
             let Some(job) = next else { return };
-            self.busy += 1;
-            self.running.note(now + self.work.of(&job), job.slot);
+            self.run(now, &job);
         }
+    }
+
+    fn run(&mut self, now: Time, job: &Job) {
+        self.busy += 1;
+        self.running.note(now + self.work.of(job), job.slot);
     }
 }
 
 impl Medium for Servers {
     fn arrive(&mut self, now: Time, job: Job) {
+        if self.busy < self.open {
+            // Nobody waits while a server is idle.
+            return self.run(now, &job);
+        }
         match &mut self.behind {
             Some(behind) if job.kind == OpKind::Write => behind.push_back(job),
             _ => self.waiting.push_back(job),
         }
-        self.begin(now);
     }
 
-    fn next_event(&self) -> Option<Time> {
+    fn next_event(&self) -> Time {
         self.running.next()
     }
 

@@ -170,7 +170,7 @@ struct Request {
 
 impl Group {
     pub(crate) fn new(spec: Raid, members: Vec<Box<dyn Medium>>) -> Group {
-        let nexts: Vec<Time> = members.iter().map(|medium| instant(&**medium)).collect();
+        let nexts: Vec<Time> = members.iter().map(|medium| medium.next_event()).collect();
         Group {
             spec,
             soonest: nexts.iter().copied().min().unwrap_or(Time::MAX),
@@ -318,7 +318,7 @@ impl Group {
         member.load += 1;
         let Part { kind, at, len, fua, .. } = part;
         member.medium.arrive(now, Job { slot: own, kind, at, len, fua, lun: 0 });
-        let next = instant(&*member.medium);
+        let next = member.medium.next_event();
         let before = std::mem::replace(&mut self.nexts[part.member], next);
         self.soonest = match next > before && before == self.soonest {
             // A log that fills begins its point before its time.
@@ -345,11 +345,6 @@ impl Group {
         }
         None
     }
-}
-
-/// A medium's next event; the end of time where it has none.
-fn instant(medium: &dyn Medium) -> Time {
-    medium.next_event().unwrap_or(Time::MAX)
 }
 
 /// Adds a part, or makes the last one on that member longer where it goes on there.
@@ -379,8 +374,8 @@ impl Medium for Group {
         (self.first, self.then) = (first, then);
     }
 
-    fn next_event(&self) -> Option<Time> {
-        Some(self.soonest).filter(|at| *at < Time::MAX)
+    fn next_event(&self) -> Time {
+        self.soonest
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
@@ -394,7 +389,7 @@ impl Medium for Group {
             let mut own = std::mem::take(&mut self.ended);
             let medium = &mut self.members[index].medium;
             medium.step(now, &mut own);
-            let next = instant(&**medium);
+            let next = medium.next_event();
             self.nexts[index] = next;
             soonest = soonest.min(next);
             for part in own.drain(..) {
@@ -415,7 +410,7 @@ impl Medium for Group {
     fn scale(&mut self, now: Time, percent: u32) {
         for (member, next) in self.members.iter_mut().zip(&mut self.nexts) {
             member.medium.scale(now, percent);
-            *next = instant(&*member.medium);
+            *next = member.medium.next_event();
         }
         self.soonest = self.nexts.iter().copied().min().unwrap_or(Time::MAX);
     }

@@ -23,7 +23,7 @@ use cache::{Cache, Eviction, Key, PartitionId};
 
 use crate::agenda::Agenda;
 use crate::device::{DeviceError, in_order, none_zero};
-use crate::simulated::{Job, Medium, sooner};
+use crate::simulated::{Job, Medium};
 use crate::stage::Below;
 use crate::work::split;
 
@@ -177,8 +177,8 @@ impl Medium for Pages {
         }
     }
 
-    fn next_event(&self) -> Option<Time> {
-        sooner(self.answering.next(), self.below.next_event())
+    fn next_event(&self) -> Time {
+        self.answering.next().min(self.below.next_event())
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {

@@ -18,6 +18,7 @@ use block::{
 };
 
 use crate::device::{Change, DeviceSpec};
+use crate::stage::Below;
 
 /// What a medium knows of a request.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +41,15 @@ pub(crate) trait Medium: std::fmt::Debug {
     /// Takes a job at `now`; what falls due until then was done before.
     fn arrive(&mut self, now: Time, job: Job);
 
-    /// The next instant at which something ends or begins without a new job.
-    fn next_event(&self) -> Option<Time>;
+    /// The next instant at which something ends or begins without a new job; [`Time::MAX`] where
+    /// nothing does.
+    fn next_event(&self) -> Time;
+
+    /// No job ends before this instant, unless one comes or the capacity changes: as far as that
+    /// nobody need ask what has ended.
+    fn next_end(&self) -> Time {
+        self.next_event()
+    }
 
     /// Does what is due at `now` and adds the slots of the jobs that ended. Never called later than
     /// [`Medium::next_event`].
@@ -59,8 +67,12 @@ impl Medium for Box<dyn Medium> {
         (**self).arrive(now, job);
     }
 
-    fn next_event(&self) -> Option<Time> {
+    fn next_event(&self) -> Time {
         (**self).next_event()
+    }
+
+    fn next_end(&self) -> Time {
+        (**self).next_end()
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
@@ -76,12 +88,9 @@ impl Medium for Box<dyn Medium> {
     }
 }
 
-/// The sooner of two instants, where there is one.
-pub(crate) fn sooner(one: Option<Time>, other: Option<Time>) -> Option<Time> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
+/// An instant as [`Medium::next_event`] has it.
+pub(crate) fn or_never(at: Option<Time>) -> Time {
+    at.unwrap_or(Time::MAX)
 }
 
 /// Takes a job out of a line of those that have not begun; false if it is not there.
@@ -93,7 +102,7 @@ pub(crate) fn withdraw(waiting: &mut VecDeque<Job>, slot: u32) -> bool {
 /// A device: a medium with its shell.
 #[derive(Debug)]
 pub(crate) struct Simulated<M> {
-    medium: M,
+    medium: Below<M>,
     size: Bytes,
     places: Places,
     queue_limit: usize,
@@ -147,7 +156,7 @@ impl<M: Medium> Simulated<M> {
     /// A device of this description around its medium.
     pub(crate) fn new(medium: M, spec: &DeviceSpec) -> Simulated<M> {
         Simulated {
-            medium,
+            medium: Below::new(medium),
             size: spec.size,
             places: Places { luns: spec.luns, ..Places::default() },
             queue_limit: spec.queue_limit.map_or(usize::MAX, |limit| limit as usize),
@@ -166,26 +175,29 @@ impl<M: Medium> Simulated<M> {
 
     /// Lets everything due until `now` happen, each at its own instant.
     fn advance(&mut self, now: Time) {
-        while let Some(at) = self.next_instant().filter(|&at| at <= now) {
+        let mut ended = std::mem::take(&mut self.ended_slots);
+        loop {
+            let at = self.medium.next_event().min(self.next_change());
+            if at > now || at == Time::MAX {
+                break;
+            }
             self.clock = self.clock.max(at);
             if let Some(change) = self.changes.front().copied().filter(|change| change.at <= at) {
                 self.changes.pop_front();
                 self.medium.scale(at, change.percent);
             }
-            let mut ended = std::mem::take(&mut self.ended_slots);
             self.medium.step(at, &mut ended);
             for slot in ended.drain(..) {
                 self.finish(slot, at, Ok(()));
             }
-            self.ended_slots = ended;
         }
+        self.ended_slots = ended;
         self.clock = self.clock.max(now);
     }
 
-    /// The medium's next event or the next change of capacity.
-    fn next_instant(&self) -> Option<Time> {
-        let change = self.changes.front().map(|change| change.at);
-        sooner(self.medium.next_event(), change)
+    /// When the capacity changes next.
+    fn next_change(&self) -> Time {
+        or_never(self.changes.front().map(|change| change.at))
     }
 
     /// A medium ends each job once.
@@ -265,7 +277,7 @@ impl<M: Medium> Target for Simulated<M> {
         out.append(&mut self.ended);
     }
 
-    /// `Now` with ends to hand out, otherwise the medium's next event. A change of capacity with
+    /// `Now` with ends to hand out, otherwise when the next may be. A change of capacity with
     /// nothing in flight is no reason to wake anybody: it takes effect when the next request comes.
     fn next_wakeup(&self) -> Wakeup {
         if !self.ended.is_empty() {
@@ -274,7 +286,10 @@ impl<M: Medium> Target for Simulated<M> {
         if self.in_flight() == 0 {
             return Wakeup::Idle;
         }
-        self.next_instant().map_or(Wakeup::Idle, Wakeup::At)
+        match self.medium.next_end().min(self.next_change()) {
+            Time::MAX => Wakeup::Idle,
+            at => Wakeup::At(at),
+        }
     }
 
     fn cancel(&mut self, now: Time, ticket: Ticket) {

@@ -8,7 +8,7 @@
 use block::{Bytes, Span, Time};
 
 use crate::device::{DeviceError, none_zero};
-use crate::simulated::{Job, Medium, sooner};
+use crate::simulated::{Job, Medium};
 use crate::work::Work;
 
 /// Processors that every request costs some time, first come first served: with c cores and a cost
@@ -59,13 +59,13 @@ impl Default for Controller {
 /// What stands behind a stage, with the instant of its next event: to ask for it down the line at
 /// each level, for each event, was most of what an event cost.
 #[derive(Debug)]
-pub(crate) struct Below {
-    medium: Box<dyn Medium>,
-    next: Option<Time>,
+pub(crate) struct Below<M = Box<dyn Medium>> {
+    medium: M,
+    next: Time,
 }
 
-impl Below {
-    pub(crate) fn new(medium: Box<dyn Medium>) -> Below {
+impl<M: Medium> Below<M> {
+    pub(crate) fn new(medium: M) -> Below<M> {
         Below { next: medium.next_event(), medium }
     }
 
@@ -74,12 +74,16 @@ impl Below {
         self.next = self.medium.next_event();
     }
 
-    pub(crate) fn next_event(&self) -> Option<Time> {
+    pub(crate) fn next_event(&self) -> Time {
         self.next
     }
 
+    pub(crate) fn next_end(&self) -> Time {
+        self.medium.next_end()
+    }
+
     pub(crate) fn is_due(&self, now: Time) -> bool {
-        self.next.is_some_and(|at| at <= now)
+        self.next <= now
     }
 
     pub(crate) fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
@@ -125,12 +129,12 @@ impl<S: Medium> Medium for Before<S> {
         self.stage.arrive(now, job);
     }
 
-    fn next_event(&self) -> Option<Time> {
-        sooner(self.stage.next_event(), self.below.next_event())
+    fn next_event(&self) -> Time {
+        self.stage.next_event().min(self.below.next_event())
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
-        if self.stage.next_event().is_some_and(|at| at <= now) {
+        if self.stage.next_event() <= now {
             let mut passed = std::mem::take(&mut self.passed);
             self.stage.step(now, &mut passed);
             for slot in passed.drain(..) {

@@ -27,7 +27,7 @@ use slab::Slab;
 use crate::agenda::Agenda;
 use crate::device::{DeviceError, none_zero};
 use crate::link::nanos;
-use crate::simulated::{Job, Medium, sooner, withdraw};
+use crate::simulated::{Job, Medium, or_never, withdraw};
 use crate::stage::Below;
 use ranges::Ranges;
 
@@ -220,9 +220,9 @@ impl Halves {
     }
 
     /// When the filling half's point begins by time.
-    fn due(&self) -> Option<Time> {
+    fn due(&self) -> Time {
         let since = self.filling.since.filter(|_| self.flushing.is_none());
-        since.map(|since| since + self.spec.every)
+        or_never(since.map(|since| since + self.spec.every))
     }
 
     fn pass(&mut self, now: Time, job: Job) {
@@ -255,15 +255,15 @@ impl Medium for Halves {
         }
     }
 
-    fn next_event(&self) -> Option<Time> {
-        sooner(sooner(self.answering.next(), self.due()), self.below.next_event())
+    fn next_event(&self) -> Time {
+        self.answering.next().min(self.due()).min(self.below.next_event())
     }
 
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
         while let Some(slot) = self.answering.take_due(now) {
             ended.push(slot);
         }
-        if self.due().is_some_and(|due| due <= now) {
+        if self.due() <= now {
             self.begin_point(now);
         }
         if !self.below.is_due(now) {

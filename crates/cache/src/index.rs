@@ -37,7 +37,12 @@ impl Index {
     }
 
     pub(crate) fn find(&self, keys: &[Key], key: Key) -> Option<Slot> {
-        let mut at = key.hash() as usize & self.mask;
+        self.find_hashed(keys, key, key.hash())
+    }
+
+    /// The same where the key's [`Key::hash`] is needed again.
+    pub(crate) fn find_hashed(&self, keys: &[Key], key: Key, hash: u64) -> Option<Slot> {
+        let mut at = hash as usize & self.mask;
         loop {
             match self.places[at] {
                 NONE => return None,
@@ -47,18 +52,19 @@ impl Index {
         }
     }
 
-    /// `key` must not be there.
-    pub(crate) fn insert(&mut self, key: Key, slot: Slot) {
-        let mut at = key.hash() as usize & self.mask;
+    /// A key of this hash, which must not be there.
+    pub(crate) fn insert(&mut self, hash: u64, slot: Slot) {
+        let mut at = hash as usize & self.mask;
         while self.places[at] != NONE {
             at = (at + 1) & self.mask;
         }
         self.places[at] = slot.0;
     }
 
-    pub(crate) fn remove(&mut self, keys: &[Key], key: Key) {
-        let mut hole = key.hash() as usize & self.mask;
-        while self.places[hole] == NONE || keys[self.places[hole] as usize] != key {
+    /// The slot is looked for by its number, which asks for no other's key.
+    pub(crate) fn remove(&mut self, keys: &[Key], hash: u64, slot: Slot) {
+        let mut hole = hash as usize & self.mask;
+        while self.places[hole] != slot.0 {
             assert!(self.places[hole] != NONE, "only what is there is removed");
             hole = (hole + 1) & self.mask;
         }

@@ -189,8 +189,8 @@ impl Partition {
     }
 
     /// A page comes in.
-    pub(crate) fn admit(&mut self, links: &mut Links, slot: u32, key: Key, about: &mut About, fresh: Fresh) {
-        let known = self.ghost.take(key.hash());
+    pub(crate) fn admit(&mut self, links: &mut Links, slot: u32, hash: u64, about: &mut About, fresh: Fresh) {
+        let known = self.ghost.take(hash);
         let filling =
             self.policy == Eviction::S3Fifo && self.statistics.evicted == 0 && self.small.len >= self.small_max();
         let one_queue = matches!(self.policy, Eviction::Sieve | Eviction::Lru);

@@ -151,7 +151,8 @@ impl Cache {
     }
 
     fn bring_in(&mut self, partition: PartitionId, key: Key, fresh: Fresh) -> Option<Inserted> {
-        if let Some(slot) = self.peek(key) {
+        let hash = key.hash();
+        if let Some(slot) = self.index.find_hashed(&self.keys, key, hash) {
             return Some(Inserted { slot, evicted: None });
         }
         let mine = self.partitions.get(usize::from(partition.0))?.as_ref()?;
@@ -163,9 +164,9 @@ impl Cache {
         let about = &mut self.abouts[slot as usize];
         about.partition = partition.0;
         self.keys[slot as usize] = key;
-        self.index.insert(key, Slot(slot));
+        self.index.insert(hash, Slot(slot));
         let mine = self.partitions[usize::from(partition.0)].as_mut().expect("it is there");
-        mine.admit(&mut self.links, slot, key, about, fresh);
+        mine.admit(&mut self.links, slot, hash, about, fresh);
         Some(Inserted { slot: Slot(slot), evicted })
     }
 
@@ -298,7 +299,7 @@ impl Cache {
         let about = &mut self.abouts[slot as usize];
         let evicted = Evicted { key: self.keys[slot as usize], was_asked: about.was_used };
         about.partition = FREE;
-        self.index.remove(&self.keys, evicted.key);
+        self.index.remove(&self.keys, evicted.key.hash(), Slot(slot));
         self.free.push(slot);
         evicted
     }
@@ -309,7 +310,7 @@ impl Cache {
         owner.withdraw(&mut self.links, slot, about);
         owner.statistics.invalidated += 1;
         self.abouts[slot as usize].partition = FREE;
-        self.index.remove(&self.keys, self.keys[slot as usize]);
+        self.index.remove(&self.keys, self.keys[slot as usize].hash(), Slot(slot));
         self.free.push(slot);
     }
 }

@@ -199,7 +199,7 @@ impl SecondLevel {
         self.keys[slot as usize] = evicted.key;
         self.abouts[slot as usize] = About { partition: partition.0, is_there: true, was_found: false };
         self.resident[usize::from(partition.0)] += 1;
-        self.index.insert(evicted.key, Slot(slot));
+        self.index.insert(evicted.key.hash(), Slot(slot));
         self.statistics.written += 1;
         Some(Place { slot: Slot(slot), within: filled })
     }
@@ -310,7 +310,7 @@ impl SecondLevel {
         let about = &mut self.abouts[slot as usize];
         about.is_there = false;
         self.resident[usize::from(about.partition)] -= 1;
-        self.index.remove(&self.keys, self.keys[slot as usize]);
+        self.index.remove(&self.keys, self.keys[slot as usize].hash(), Slot(slot));
     }
 }
 
