@@ -4,6 +4,8 @@
 //! ```text
 //! statements   browsing products, by our driver and by pgbench with the same statements; runs take turns
 //! procedures   the same transactions, one call each
+//! commits      the statements again where commits take long: the storage decides, and not whose driver leaves the
+//!              server more of the processors
 //! memory       a thousand users in one process
 //! loading      setup at scale 0.1 without indexes, beside psql's COPY of the same rows
 //! ```
@@ -40,6 +42,9 @@ const CPU_MOST: f64 = 1.15;
 const PROCEDURES_MOST: f64 = 0.4;
 const MEMORY_MOST_MB: f64 = 100.0;
 const LOADING_MOST: f64 = 1.0;
+/// What a commit waits before it is flushed where storage is to decide, in microseconds
+/// (`commit_delay`).
+const COMMIT_US: u32 = 10_000;
 /// Where Debian has PostgreSQL's programs.
 const PROGRAMS: &str = "/usr/lib/postgresql";
 /// How long a server may take until it is ready.
@@ -73,29 +78,11 @@ impl Oltp {
 
     fn statements(&self, bench: &Bench) -> Result<()> {
         let scripts = bench.scripts()?;
-        let (users, seconds) = (self.users.to_string(), self.turns.seconds.to_string());
-        let ours = |how: &str| {
-            let words = ["run", "--database", &bench.url(), "--users", &users, "--time", &seconds, "--warm-up", "0"];
-            let mut command = bench.ours(&words);
-            command.args(["--weights", "BP=1", "--calls", how]);
-            measured(&mut command, "avg TPS")
-        };
-        let theirs = || {
-            let mut command = Command::new(bench.programs.join("pgbench"));
-            command.args(["-n", "-M", "prepared", "-c", &users, "-j", &users, "-T", &seconds, "-U", "seawall", "-h"]);
-            command.arg(&bench.folder).arg("postgres");
-            scripts.iter().for_each(|script| _ = command.arg("-f").arg(script));
-            measured(&mut command, "tps =")
-        };
-        let mut all = [Vec::new(), Vec::new(), Vec::new()];
-        for _ in 0..self.turns.runs {
-            let turn = [ours("statements")?, theirs()?, ours("procedures")?];
-            all.iter_mut().zip(turn).for_each(|(runs, one)| runs.push(one));
-        }
-        let [statements, pgbench, procedures] =
-            all.map(|runs| (median(runs.iter().map(|run| run.tps)), median(runs.iter().map(Run::cpu_us))));
+        let [statements, pgbench, procedures] = self.compared(bench, &scripts, ["statements", "pgbench", "procedures"])?;
+        let Turns { seconds, .. } = self.turns;
         println!(
-            "\nbrowsing products, {users} users, {seconds} s: transactions a second, driver's processor time of one"
+            "\nbrowsing products, {} users, {seconds} s: transactions a second, driver's processor time of one",
+            self.users
         );
         for (name, (tps, cpu)) in [("statements", statements), ("pgbench", pgbench), ("procedures", procedures)] {
             println!("  {name:<12}{tps:>10.0} TPS{cpu:>10.1} µs");
@@ -108,7 +95,45 @@ impl Oltp {
             "  of a call beside statements {calls:.2}   at most {PROCEDURES_MOST} ×: {}",
             held(calls <= PROCEDURES_MOST)
         );
+        bench.delay_commits(COMMIT_US)?;
+        let [statements, pgbench] = self.compared(bench, &scripts, ["statements", "pgbench"])?;
+        bench.delay_commits(0)?;
+        let tps = statements.0 / pgbench.0;
+        println!("\nthe same where each commit waits {} ms (commit_delay)", COMMIT_US / 1000);
+        println!("  statements  {:>10.0} TPS, pgbench {:.0} TPS", statements.0, pgbench.0);
+        println!("  TPS beside pgbench {tps:.3}   within {TPS_WITHIN}: {}", held((tps - 1.0).abs() <= TPS_WITHIN));
         Ok(())
+    }
+
+    /// Transactions a second and microseconds of the driver's processor time of one: medians of
+    /// runs in turn.
+    fn compared<const N: usize>(
+        &self,
+        bench: &Bench,
+        scripts: &[PathBuf],
+        drivers: [&str; N],
+    ) -> Result<[(f64, f64); N]> {
+        let (users, seconds) = (self.users.to_string(), self.turns.seconds.to_string());
+        let run = |driver: &str| {
+            if driver == "pgbench" {
+                let mut command = Command::new(bench.programs.join("pgbench"));
+                command.args(["-n", "-M", "prepared", "-c", &users, "-j", &users, "-T", &seconds, "-U", "seawall"]);
+                command.arg("-h").arg(&bench.folder).arg("postgres");
+                scripts.iter().for_each(|script| _ = command.arg("-f").arg(script));
+                return measured(&mut command, "tps =");
+            }
+            let words = ["run", "--database", &bench.url(), "--users", &users, "--time", &seconds, "--warm-up", "0"];
+            let mut command = bench.ours(&words);
+            command.args(["--weights", "BP=1", "--calls", driver]);
+            measured(&mut command, "avg TPS")
+        };
+        let mut all = drivers.map(|_| Vec::new());
+        for _ in 0..self.turns.runs {
+            for (runs, driver) in all.iter_mut().zip(drivers) {
+                runs.push(run(driver)?);
+            }
+        }
+        Ok(all.map(|runs| (median(runs.iter().map(|run| run.tps)), median(runs.iter().map(Run::cpu_us)))))
     }
 
     fn loading(&self, bench: &Bench) -> Result<()> {
@@ -198,6 +223,13 @@ impl Bench {
             }
         }
         Ok(served)
+    }
+
+    /// Has each commit wait so many microseconds before it is flushed, alone or not.
+    fn delay_commits(&self, us: u32) -> Result<()> {
+        self.psql(&format!("ALTER SYSTEM SET commit_delay = {us}"))?;
+        self.psql("ALTER SYSTEM SET commit_siblings = 0")?;
+        self.psql("SELECT pg_reload_conf()")
     }
 
     fn psql_command(&self, database: &str) -> Command {
