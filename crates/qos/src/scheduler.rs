@@ -19,6 +19,7 @@ mod apply;
 mod appointment;
 mod attempts;
 mod charge;
+mod comparison;
 mod constants;
 pub(crate) mod corrections;
 mod desk;

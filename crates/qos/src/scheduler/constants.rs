@@ -179,15 +179,15 @@ pub(crate) mod search {
     pub const AMPLE: f64 = 0.25;
 }
 
-/// A comparison of two levels in pairs (`knee.rs`).
+/// A comparison of two levels in pairs (`comparison.rs`).
 pub(crate) mod pair {
     /// A logarithm: more than this is worth the longer queue.
     pub const GAIN: f64 = 0.01;
     /// How sure it must be that there is more, and that there is not, in deviations of the mean.
     pub const SURE: f64 = 2.5;
     pub const DOUBT: f64 = 0.5;
-    /// Pairs until more is kept. A device's moods come in stretches: a few may lie across the ends of
-    /// one.
+    /// Pairs until more is kept. A device's moods come in stretches: a few may lie across the ends
+    /// of one.
     pub const LEAST: f64 = 4.0;
     /// After so many without a result there is none.
     pub const MOST: f64 = 16.0;
