@@ -182,11 +182,13 @@ impl<M: Medium> Simulated<M> {
                 break;
             }
             self.clock = self.clock.max(at);
+            let promised = if cfg!(debug_assertions) { self.medium.next_end().min(self.next_change()) } else { at };
             if let Some(change) = self.changes.front().copied().filter(|change| change.at <= at) {
                 self.changes.pop_front();
                 self.medium.scale(at, change.percent);
             }
             self.medium.step(at, &mut ended);
+            debug_assert!(ended.is_empty() || at >= promised, "an end at {at:?}, not before {promised:?}");
             for slot in ended.drain(..) {
                 self.finish(slot, at, Ok(()));
             }

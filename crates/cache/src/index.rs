@@ -61,7 +61,7 @@ impl Index {
         self.places[at] = slot.0;
     }
 
-    /// The slot is looked for by its number, which asks for no other's key.
+    /// The slot is looked for by its number, so no other slot's key is read to find it.
     pub(crate) fn remove(&mut self, keys: &[Key], hash: u64, slot: Slot) {
         let mut hole = hash as usize & self.mask;
         while self.places[hole] != slot.0 {

@@ -150,7 +150,7 @@ impl Scheduler {
         if old == NONE {
             self.nodes[node].floor =
                 self.guarantees.add(Guarantee::new(self.now, node, self.epoch, self.settings.corrections));
-            self.floors.set += 1;
+            self.floors.add(self.now);
         }
         let floor = self.nodes[node].floor;
         let guarantee = &mut self.guarantees[floor];

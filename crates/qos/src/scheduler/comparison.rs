@@ -9,9 +9,9 @@ use super::corrections::{Correction, Corrections};
 pub(super) struct Trial {
     pub below: f64,
     pub above: f64,
-    /// It began at the larger level, to see whether the smaller would do, and an operation took so
-    /// many seconds then.
+    /// It began at the larger level, to see whether the smaller would do.
     pub less: bool,
+    /// Seconds that an operation took when it began.
     pub time: f64,
     /// It is about what those without a floor do.
     pub others: bool,
@@ -38,7 +38,7 @@ impl Pace {
         if self.requests == 0.0 && other.requests == 0.0 {
             return 0.0;
         }
-        (self.cost / other.cost).min(self.requests / other.requests).ln()
+        (self.cost / other.cost).min(self.requests / other.requests).ln().clamp(-pair::FARTHEST, pair::FARTHEST)
     }
 }
 
@@ -59,6 +59,11 @@ impl Trial {
     /// Whether the smaller would do, beside a larger at which an operation takes so many seconds.
     pub fn of_less(below: f64, above: f64, others: bool, time: f64) -> Trial {
         Trial { less: true, time, ..Trial::of_more(below, above, others) }
+    }
+
+    /// The level from before it began.
+    pub fn before(&self) -> f64 {
+        if self.less { self.above } else { self.below }
     }
 
     /// A level was measured, `chance` being what the count alone makes. The smaller comes first in
@@ -85,10 +90,11 @@ impl Trial {
         // What cannot be shown is not there: the shorter queue is certain. So is what the others
         // lack, where owners of floors have it: there the mean decides.
         let doubt = if self.others { pair::SURE } else { pair::DOUBT };
-        // That half is too little may be said at once: it ends what costs those who wait, and to
-        // stay is no risk.
+        // That half is too little is said sooner: it ends what costs those who wait, and the window
+        // stays as it was.
+        let least = if self.less { pair::LEAST_LESS } else { pair::LEAST };
         match mean - pair::GAIN {
-            over if over > pair::SURE * deviation && (self.less || self.pairs >= pair::LEAST) => Standing::More,
+            over if over > pair::SURE * deviation && self.pairs >= least => Standing::More,
             over if over > 0.0 && self.others && self.pairs >= pair::MOST => Standing::More,
             over if over < -doubt * deviation || self.pairs >= pair::MOST => Standing::NoMore,
             _ => Standing::Open,
@@ -128,7 +134,7 @@ mod tests {
         assert!(standing == Standing::More && pairs == 4, "{pairs}");
     }
 
-    /// A level that does nothing is no more than another that does nothing. The deviation of n alike
+    /// A level that does nothing is no more than another that does nothing. The deviation of n such
     /// pairs is 0.1 / n, and half of it is below the hundredth from the sixth on.
     #[test]
     fn of_nothing_there_is_no_more() {
@@ -136,12 +142,12 @@ mod tests {
         assert!(standing == Standing::NoMore && pairs == 6, "{pairs}");
     }
 
-    /// Twice as much in the first pair: that half is too little is plain, and is said at once.
+    /// Twice as much in each pair: that half is too little is said after two.
     #[test]
     fn half_is_soon_seen_to_be_too_little() {
         let less = Trial::of_less(16.0, 32.0, false, 1e-3);
         let (standing, pairs) = play(less, std::iter::repeat((pace(100.0, 100.0), pace(200.0, 200.0))));
-        assert!(standing == Standing::More && pairs == 1, "{pairs}");
+        assert!(standing == Standing::More && pairs == 2, "{pairs}");
     }
 
     /// Neither more requests of less cost, nor more cost in fewer requests: other requests went,

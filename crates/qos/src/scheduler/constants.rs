@@ -173,8 +173,11 @@ pub(crate) mod search {
     /// Half of what is in flight is tried where operations take so many times what they must: what
     /// is gained is more than what trying costs those who wait meanwhile.
     pub const QUEUEING: f64 = 1.25;
-    /// What an operation must take is a hundredth less after each rest: devices become faster.
+    /// What an operation was seen to need is a hundredth less after each rest, and what it took at
+    /// least as much more: minutes, as devices become faster or slower.
     pub const FORGET: f64 = 0.99;
+    /// The part of all work that those without a floor do from which levels can be judged by it.
+    pub const OTHERS: f64 = 1.0 / 16.0;
     /// With ample room the cap grows by this part of what is in flight a round, unsearched.
     pub const AMPLE: f64 = 0.25;
 }
@@ -189,6 +192,11 @@ pub(crate) mod pair {
     /// Pairs until more is kept. A device's moods come in stretches: a few may lie across the ends
     /// of one.
     pub const LEAST: f64 = 4.0;
+    /// And until half is found to be too little.
+    pub const LEAST_LESS: f64 = 2.0;
+    /// A logarithm: one pair counts for no more than this, e times as much. Of next to nothing
+    /// anything is many times as much.
+    pub const FARTHEST: f64 = 1.0;
     /// After so many without a result there is none.
     pub const MOST: f64 = 16.0;
     /// Few pairs say little of their spread: as if there had been one more, off by a tenth.

@@ -121,6 +121,15 @@ impl Floors {
         }
     }
 
+    /// One floor more. With the first begins what is measured of the device: without one nobody
+    /// adds up what is in flight.
+    pub fn add(&mut self, now: Time) {
+        self.set += 1;
+        if self.set == 1 {
+            self.flow.begin(now, self.best_effort);
+        }
+    }
+
     /// A floor is gone: nobody judges it any more.
     pub fn forget(&mut self, floor: u32) {
         self.active.retain(|&f| f != floor);

@@ -18,8 +18,10 @@
 //! Where owners of floors get more than those, a level is judged by what the others do: what is in
 //! flight decides who gets how much, and what is above a floor is theirs to have.
 //!
-//! The search goes down too, to where it began: now and then half of what is used is compared with
-//! all of it. Loads come and go, and a level that was found in one is seldom used up in the next.
+//! The search goes down too, to where it began: where operations take longer in the device than
+//! they must, half of what is used is compared with the window as it is. Loads come and go, and a
+//! level that was found in one is seldom used up in the next. Where nothing queues nobody is held
+//! back to try it.
 
 use block::{Span, Time};
 
@@ -47,9 +49,9 @@ pub(crate) struct Knee {
     lowered_at: Time,
     /// The throughput at this level when it was last found that more does not help.
     usual: f64,
-    /// Seconds that an operation took in the device at least, and when half of what was in flight
-    /// was too little.
+    /// Seconds that an operation took in the device at least, as far as was seen.
     least_time: f64,
+    /// Seconds that it took when half of what was in flight was too little; it fades.
     needed_time: f64,
 }
 
@@ -123,14 +125,15 @@ impl Knee {
     /// The window is less than the cap, or is not used up: nothing can be learned.
     pub fn pass(&mut self, now: Time) {
         if let Some(trial) = self.trial.take() {
-            self.cap = trial.below;
+            self.cap = trial.before();
         }
         self.meter = Meter { since: now, ..Meter::default() };
     }
 
-    /// A floor is short: what is tried, is tried again later.
+    /// A floor is short: what is tried, is tried again later, and the smaller of its levels stays.
     pub fn give_up(&mut self, now: Time) {
-        if self.trial.is_some() {
+        if let Some(trial) = self.trial.take() {
+            self.cap = trial.below;
             self.rest(now);
         }
         self.pass(now);
@@ -139,7 +142,7 @@ impl Knee {
     /// Floors do not bear more than this, but not more often than the effect of the last time
     /// shows.
     pub fn lower(&mut self, now: Time, to: f64) {
-        self.pass(now);
+        self.give_up(now);
         if to < self.cap && now.since(self.lowered_at) >= search::EFFECT {
             (self.cap, self.lowered_at) = (to, now);
             self.rest(now);
@@ -148,7 +151,9 @@ impl Knee {
 
     fn rest(&mut self, now: Time) {
         (self.try_at, self.rest) = (now + self.rest, (self.rest * 2).min(search::REST_MAX));
+        // Devices become faster and slower.
         self.needed_time *= search::FORGET;
+        self.least_time /= search::FORGET;
         self.less_next =
             self.corrections.has(Correction::Less) && !self.less_next && self.cap >= search::START * search::STEP_LEAST;
     }
@@ -179,15 +184,19 @@ impl Knee {
                     && full
                     && (throughput / self.usual - 1.0).abs()
                         > search::CHANGED + search::CHANGED_CHANCE * self.meter.all.chance();
-                if now >= self.try_at && (self.less_next || !full) {
+                let is_due = now >= self.try_at;
+                if is_due && (self.less_next || !full) && self.is_queueing(round) {
                     self.compare_with_less(now, round);
-                } else if full && (now >= self.try_at || changed) {
+                } else if full && (is_due || changed) {
                     self.compare_with_more(round, throughput);
+                } else if is_due {
+                    self.rest(now);
                 }
             }
-            // The smaller level is more than is asked for: there is nothing to compare.
+            // The smaller level is more than is asked for: there is nothing to compare. A moment's
+            // pause is no reason to stay there.
             Some(trial) if trial.less && trial.first.is_none() && !full => {
-                self.cap = trial.below;
+                self.cap = if self.is_queueing(round) { trial.below } else { trial.above };
                 self.compare_with_less(now, round);
             }
             Some(mut trial) => {
@@ -210,7 +219,7 @@ impl Knee {
                 self.compare_with_more(round, throughput);
             }
             (Standing::More, true) => {
-                (self.cap, self.needed_time) = (trial.above, trial.time);
+                (self.cap, self.needed_time) = (trial.above, trial.time.min(round.flow.time()));
                 self.rest(now);
             }
             (Standing::NoMore, false) => {
@@ -237,7 +246,6 @@ impl Knee {
         self.corrections.has(Correction::Less)
             && now >= self.try_at
             && self.used(round) >= search::START * search::STEP_LEAST
-            && self.is_queueing(round)
     }
 
     /// A round is over.
@@ -247,10 +255,14 @@ impl Knee {
         }
     }
 
-    /// Whether operations take longer in the device than they must, as far as that is known: with
-    /// less in flight they would take less time, and do as much.
+    /// Whether operations take longer in the device than they must, or that is not known: with less
+    /// in flight they would take less time, and do as much.
     fn is_queueing(&self, round: &Round) -> bool {
-        round.flow.time() > search::QUEUEING * self.least_time.max(self.needed_time)
+        if !self.least_time.is_finite() {
+            return true;
+        }
+        round.flow.samples >= search::SAMPLES
+            && round.flow.time() > search::QUEUEING * self.least_time.max(self.needed_time)
     }
 
     /// What is used of this level.
@@ -258,7 +270,7 @@ impl Knee {
         self.cap.min(round.flow.best_effort_max)
     }
 
-    /// Begins to compare what is used of this level with half of it, if that is worth a comparison.
+    /// Begins to compare this level with half of what is used of it, if that is worth a comparison.
     fn compare_with_less(&mut self, now: Time, round: &Round) {
         let above = self.used(round);
         if above < search::START * search::STEP_LEAST || !self.is_queueing(round) {
@@ -289,9 +301,10 @@ impl Knee {
     }
 
     /// Whether a level is judged by what those without a floor do: where owners have so many times
-    /// theirs, and there are others.
+    /// theirs, and the others do a part of the work from which it can be told.
     fn is_about_others(&self, round: &Round, least: f64) -> bool {
-        round.has_surplus(least) && self.meter.others.requests > 0
+        let Meter { all, others, .. } = &self.meter;
+        round.has_surplus(least) && others.cost as f64 >= search::OTHERS * all.cost as f64 && others.requests > 0
     }
 }
 
@@ -323,8 +336,7 @@ mod tests {
     }
 
     /// A device that does 60 000 a second from 12 in flight on, and was seen with 20. 200 may be in
-    /// flight, 100 are: 100
-    /// against 50, 50 against 25, 25 against 16, and there the search began.
+    /// flight, 100 are: 200 against 50, 50 against 25, 25 against 16, and there the search began.
     #[test]
     fn what_is_not_needed_is_given_up() {
         let mut knee = Knee { cap: 200.0, least_time: 20.0 / 60_000.0, ..Knee::new(Corrections::ALL) };
@@ -390,7 +402,7 @@ mod tests {
     /// One whose throughput is what is in flight keeps all that is used of it.
     #[test]
     fn what_is_needed_is_kept() {
-        let mut knee = Knee { cap: 100.0, ..Knee::new(Corrections::ALL) };
+        let mut knee = Knee { cap: 100.0, least_time: 1e-4, ..Knee::new(Corrections::ALL) };
         let mut now = Time::ZERO;
         for _ in 0..400 {
             let used = knee.cap.min(100.0);

@@ -44,7 +44,7 @@ fn held(what: &str, recording: &Recording, floors: &[u64]) {
 /// times as many, a store that takes 512 at once. Nothing stands in the way of the whole device.
 #[test]
 fn deep_victims_beside_a_deeper_bully_cost_nothing() {
-    // Away for 1 % to 20 % of the time.
+    // Away for 1 % to 7 % of the time.
     for (seed, ms) in [(1, 2), (2, 2), (3, 20), (4, 20)] {
         let (guarded, without) = deep(seed, ms);
         let with = total(&guarded);

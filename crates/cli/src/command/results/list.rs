@@ -15,8 +15,8 @@ const USUAL: usize = 20;
 
 /// List runs, the newest last
 ///
-/// IOPS are those of all actors over the length of the run. The verdict is of all criteria
-/// together.
+/// The rate is operations a second of all actors over the length of the run, of order entry
+/// transactions a second. The verdict is of all criteria together.
 #[derive(clap::Args, Default)]
 pub struct List {
     /// Only runs of this command: fio, ramp, run, demo, simulate
@@ -81,7 +81,7 @@ fn day(given: &str) -> Result<u64, String> {
 fn listed(runs: &[RunLine]) -> String {
     let mut lines = vec![format!(
         "{:>4}  {:<16}  {:<8}  {:>7}  {:<10}  title",
-        "run", "started (UTC)", "command", "IOPS", "verdict"
+        "run", "started (UTC)", "command", "rate/s", "verdict"
     )];
     for run in runs {
         let remarks = [(run.simulated, "simulated"), (run.cut_short, "cut short"), (run.running, "not ended")];
@@ -148,7 +148,7 @@ mod tests {
         let long = "a title that goes on and on \u{1b}[2J".repeat(4);
         let text = listed(&[line(1, &long, [2, 0, 1]), line(22, "short", [3, 0, 0]), line(23, "", [0, 1, 0])]);
         let wanted = concat!(
-            " run  started (UTC)     command      IOPS  verdict     title\n",
+            " run  started (UTC)     command    rate/s  verdict     title\n",
             "   1  2026-11-21 20:45  run        104321  fail        a… (simulated, cut short)\n",
             "  22  2026-11-21 20:45  run         2.30M  pass        short [raid=5]\n",
             "  23  2026-11-21 20:45  run             -  cannot say\n",
