@@ -168,18 +168,19 @@ impl Private {
         command
     }
 
-    /// Runs a program to its end; a failure has the last line that it wrote.
+    /// Runs a program to its end; a failure has the line that it gave as its reason.
     fn run(&self, mut command: Command) -> io::Result<()> {
         // A server that is started keeps what it inherits: a file and no pipe, so that nothing
         // waits for its end.
         let path = self.folder.join("errors");
-        let status = command.stdout(Stdio::null()).stderr(File::create(&path)?).status()?;
+        let file = File::create(&path)?;
+        let status = command.stdout(file.try_clone()?).stderr(file).status()?;
         if status.success() {
             return Ok(());
         }
         let said = fs::read_to_string(&path)?;
         let name = command.get_program().to_string_lossy().into_owned();
-        Err(io::Error::other(format!("{name}: {}", said.lines().last().unwrap_or("failed"))))
+        Err(io::Error::other(format!("{name}: {}", reason(&said).unwrap_or("failed"))))
     }
 
     fn control(&self, what: &[&str]) -> io::Result<()> {
@@ -263,4 +264,29 @@ pub(crate) fn account(names: &[&str]) -> io::Result<Option<(u32, u32)>> {
     let found = names.iter().find_map(|name| of(name));
     let missing = || io::Error::other(format!("root needs a user {} to start a server as", names.join(" or ")));
     found.map(Some).ok_or_else(missing)
+}
+
+/// The reason in what a program of PostgreSQL's wrote: its first error, without the time and
+/// process before it; where none is marked, its last line.
+fn reason(said: &str) -> Option<&str> {
+    let error = |line: &'_ str| ["FATAL:", "PANIC:", "ERROR:", "error:"].iter().any(|mark| line.contains(mark));
+    let line = said.lines().find(|line| error(line)).or_else(|| said.lines().rfind(|line| !line.trim().is_empty()))?;
+    let from = ["FATAL:", "PANIC:", "ERROR:"].iter().find_map(|mark| line.find(mark));
+    Some(line[from.unwrap_or(0)..].trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_the_first_error_and_not_what_was_tidied_up_after_it() {
+        let full = "post-bootstrap ... 2026-11-27 17:20:28.463 UTC [304] FATAL:  could not write to file \"base/4/3602_fsm\": No \
+                    space left on device\n2026-11-27 17:20:28.463 UTC [304] STATEMENT:  CREATE DATABASE template0\nchild process exited \
+                    with exit code 1\ninitdb: removing data directory \"data\"\n";
+        assert_eq!(reason(full), Some("FATAL:  could not write to file \"base/4/3602_fsm\": No space left on device"));
+        let held = "initdb: error: directory \"data\" exists but is not empty\ninitdb: hint: empty it\n";
+        assert_eq!(reason(held), Some("initdb: error: directory \"data\" exists but is not empty"));
+        assert_eq!((reason("stopped\n\n"), reason("")), (Some("stopped"), None));
+    }
 }
