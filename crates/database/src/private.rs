@@ -266,13 +266,12 @@ pub(crate) fn account(names: &[&str]) -> io::Result<Option<(u32, u32)>> {
     found.map(Some).ok_or_else(missing)
 }
 
-/// The reason in what a program of PostgreSQL's wrote: its first error, without the time and
-/// process before it; where none is marked, its last line.
+/// The reason in what a program of PostgreSQL's wrote: its first error, without what stands before
+/// it; where none is marked, its last line.
 fn reason(said: &str) -> Option<&str> {
-    let error = |line: &'_ str| ["FATAL:", "PANIC:", "ERROR:", "error:"].iter().any(|mark| line.contains(mark));
-    let line = said.lines().find(|line| error(line)).or_else(|| said.lines().rfind(|line| !line.trim().is_empty()))?;
-    let from = ["FATAL:", "PANIC:", "ERROR:"].iter().find_map(|mark| line.find(mark));
-    Some(line[from.unwrap_or(0)..].trim())
+    let marked = |line: &str| ["FATAL:", "PANIC:", "ERROR:", "error:"].iter().find_map(|mark| line.find(mark));
+    let error = said.lines().find_map(|line| Some(&line[marked(line)?..]));
+    error.or_else(|| said.lines().rfind(|line| !line.trim().is_empty())).map(str::trim)
 }
 
 #[cfg(test)]
@@ -286,7 +285,7 @@ mod tests {
                     with exit code 1\ninitdb: removing data directory \"data\"\n";
         assert_eq!(reason(full), Some("FATAL:  could not write to file \"base/4/3602_fsm\": No space left on device"));
         let held = "initdb: error: directory \"data\" exists but is not empty\ninitdb: hint: empty it\n";
-        assert_eq!(reason(held), Some("initdb: error: directory \"data\" exists but is not empty"));
+        assert_eq!(reason(held), Some("error: directory \"data\" exists but is not empty"));
         assert_eq!((reason("stopped\n\n"), reason("")), (Some("stopped"), None));
     }
 }

@@ -15,8 +15,9 @@
 //! side, as many as their own spread asks for. What cannot be shown is not there, since the shorter
 //! queue is certain.
 //!
-//! Where owners of floors get more than those, a level is judged by what the others do: what is in
-//! flight decides who gets how much, and what is above a floor is theirs to have.
+//! Where owners of floors get more than those and others do a part of the work, a level is judged
+//! by what these do: what is in flight decides who gets how much, and what is above a floor is
+//! theirs to have.
 //!
 //! The search goes down too, to where it began: where operations take longer in the device than
 //! they must, half of what is used is compared with the window as it is. Loads come and go, and a

@@ -40,12 +40,17 @@ fn a_floor_above_the_share_by_depth_holds_on_every_device() {
     });
 }
 
+/// 256 000 a second, with 64 in flight or more.
+fn deep() -> DeviceSpec {
+    let servers = ParallelServers { servers: 64, service: Span::from_micros(250), ..ParallelServers::default() };
+    DeviceSpec::of(Model::ParallelServers(servers))
+}
+
 /// Every owner has a floor, far below what it gets: nobody is there to hold back, and what the
 /// device does at all depths is theirs.
 #[test]
 fn floors_of_all_that_all_have_many_times_cost_nothing() {
-    let deep = ParallelServers { servers: 64, service: Span::from_micros(250), ..ParallelServers::default() };
-    let deep = Bench { name: "deep", device: DeviceSpec::of(Model::ParallelServers(deep)), steady: 200_000 };
+    let deep = Bench { name: "deep", device: deep(), steady: 200_000 };
     for bench in all().into_iter().chain([deep]) {
         for seed in [1, 2] {
             let clients = (0..4).map(|number| Client::closed(ObjectId(number), 16)).collect();
@@ -175,8 +180,6 @@ fn demand_below_the_floor_is_served_at_once_and_wholly() {
 /// gate once it knows the device, whatever the floors are and however often it looks for less.
 #[test]
 fn floors_hold_nobody_back_on_a_device_with_room() {
-    let deep = ParallelServers { servers: 64, service: Span::from_micros(250), ..ParallelServers::default() };
-    let device = DeviceSpec::of(Model::ParallelServers(deep));
     let scenes = [
         ([40_000; 4], [20_000; 4]),
         ([40_000; 4], [1_000; 4]),
@@ -190,7 +193,7 @@ fn floors_hold_nobody_back_on_a_device_with_room() {
         let clients = (0..).zip(rates).map(|(number, rate)| Client::open(ObjectId(number), rate)).collect();
         let set = |tree: Tree, (number, floor)| if floor > 0 { tree.floor(number, floor) } else { tree };
         let edits = (0..).zip(floors).fold(Tree::flat(4), set).edits();
-        let guarded = Scene { device: device.clone(), clients, edits, until: second(20), seed: 1 }.run();
+        let guarded = Scene { device: deep(), clients, edits, until: second(20), seed: 1 }.run();
         for (client, track) in guarded.tracks.iter().enumerate() {
             for s in 4..20 {
                 let p99 = track.percentile(99.0, second(s), second(s + 1));
