@@ -71,7 +71,7 @@ fn deep(seed: u64, ms: u64) -> (Recording, f64) {
 }
 
 /// Away for 60 ms a time, now and then for 300: what such a one takes at the end of a second cannot
-/// be made up within it. Of 108 seconds two are short, the worst has three quarters.
+/// be made up within it. Of 107 seconds four are short, the worst has three quarters.
 #[test]
 fn a_long_absence_is_missed_in_few_seconds() {
     let (mut seconds, mut short) = (0, 0);
