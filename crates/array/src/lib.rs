@@ -48,7 +48,7 @@ pub use flash::{Collection, Flash, Pause};
 pub use host::{Absence, Host};
 pub use host_adapters::HostAdapters;
 pub use link::Link;
-pub use means::{DISKS, Flow, Mean, Means};
+pub use means::{DISKS, Flow, IN_PLACE, Mean, Means};
 pub use parallel_servers::ParallelServers;
 pub use raid::{Level, Raid};
 pub use read_cache::ReadCache;

@@ -13,8 +13,8 @@
 //! it has, all who need it wait so much longer that it is not: that is what a queue does.
 //!
 //! What it leaves out: times (a log that is full for a while, credit that ends; both are said as
-//! they are now), reordering in a disk (it does more than is computed), pauses, and waits of parts
-//! of one request for each other.
+//! they are now), reordering in a disk (it does more than is computed), what a log joins or has
+//! twice, pauses, and waits of parts of one request for each other.
 
 mod path;
 
@@ -69,6 +69,9 @@ impl Means {
 /// What the name of a station of disks ends with. They do more than is computed where they may
 /// choose whom to serve next.
 pub const DISKS: &str = "disks";
+/// What the name of a station ends with where a log writes each place where it belongs, unless
+/// disks follow. It joins neighbours, and does more than is computed of what lies in a row.
+pub const IN_PLACE: &str = " in place";
 
 /// Steps of a search by halves: more than a `f64` has digits.
 const HALVES: usize = 60;

@@ -8,7 +8,7 @@ mod load;
 
 use array::{
     Array, ArrayStage, CachePolicy, Controller, DeviceSpec, Flow, Level, Link, Model, ParallelServers, Raid, ReadCache,
-    VirtualClock,
+    VirtualClock, WriteLog,
 };
 use block::{Bytes, Completion, Driver, OpKind, Span, Submitted, Target, Time, Wakeup};
 use cache::{PageClass, Replacement, Residence};
@@ -381,6 +381,40 @@ fn means_of_groups_are_what_single_requests_come_to() {
             let off = computed / played - 1.0;
             assert!(off.abs() < within, "{name} {kind:?}: {computed:.0} computed, {played:.0} played");
         }
+    }
+}
+
+/// Writes of 8 KiB, 64 outstanding, through a log that has few writes to its media outstanding:
+/// what these take is what comes in, with a group of disks between them or without, one place after
+/// the other or where each belongs.
+#[test]
+fn means_of_a_log_are_held_to_what_it_has_outstanding() {
+    let log = |depth, anywhere| {
+        let (half, unit) = (Bytes::mib(4), Bytes::kib(64));
+        ArrayStage::WriteLog(WriteLog { half, depth, unit, anywhere, ..WriteLog::default() })
+    };
+    let raid = ArrayStage::Raid(Raid { level: Level::Five, members: 5, unit: Bytes::kib(16) });
+    for (stages, law) in [
+        (vec![log(1, true)], 8000.0),
+        (vec![log(8, true)], 64_000.0),
+        (vec![log(4, false)], 4000.0),
+        (vec![log(4, true), raid.clone()], 32_000.0),
+        // Old data and parity are read before both are written.
+        (vec![log(4, false), raid], 2000.0),
+    ] {
+        let servers = ParallelServers { servers: 256, service: Span::from_millis(1), ..ParallelServers::default() };
+        let array = Array { stages, media: Box::new(Model::ParallelServers(servers)) };
+        let spec = DeviceSpec { size: Bytes::gib(64), ..DeviceSpec::of(Model::Array(array.clone())) };
+        let mut place = scattered(9, 8192, 1 << 23);
+        let (from, until) = (Time::ZERO + Span::from_secs(20), Time::ZERO + Span::from_secs(40));
+        let done = closed_loop(&spec, 1, 64, until, |_| Ask::Write { at: place(), len: 8192 });
+        let played = done.iter().filter(|c| c.end > from).count() as f64 / 20.0;
+        let (kind, spread) = (OpKind::Write, Some(Bytes::gib(64)));
+        let flow = Flow { kind, len: Bytes(8192), rate: f64::INFINITY, outstanding: 64.0, spread };
+        let means = array.means(&[flow], true);
+        let (computed, limit) = (means.flows[0].rate, means.limit().expect("a limit"));
+        assert!((computed / played - 1.0).abs() < 0.03, "{array:?}: {computed:.0} computed, {played:.0} played");
+        assert!((computed / law - 1.0).abs() < 0.01 && limit.0.starts_with("log's writes"), "{array:?}: {means:?}");
     }
 }
 

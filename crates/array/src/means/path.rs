@@ -1,6 +1,6 @@
 //! The stations of an array: its stages as servers, with what each flow asks of them.
 
-use super::Flow;
+use super::{DISKS, Flow, IN_PLACE};
 use crate::array::{Array, ArrayStage};
 use crate::cloud_volume::CloudVolume;
 use crate::control_group::ControlGroup;
@@ -150,11 +150,31 @@ pub(super) fn stations(array: &Array, flows: &[Flow], credit: bool) -> (Vec<Stat
         credit,
         credits: names_of_credits(array),
     };
-    for stage in &array.stages {
-        path.stage(stage);
-    }
-    path.media(&array.media);
+    path.walk(&array.stages, &array.media);
     (path.stations, path.fixed)
+}
+
+fn has_disks(media: &Model) -> bool {
+    match media {
+        Model::Disk(_) => true,
+        Model::Array(inner) => has_disks(&inner.media),
+        _ => false,
+    }
+}
+
+/// Seconds that one write of so many bytes takes from here to the media and back, where nothing
+/// else is under way.
+fn alone(stages: &[ArrayStage], media: &Model, len: f64) -> f64 {
+    let flow = Flow {
+        kind: OpKind::Write,
+        len: Bytes(len.ceil() as u64),
+        rate: f64::INFINITY,
+        outstanding: 1.0,
+        spread: None,
+    };
+    let below = Array { stages: stages.to_vec(), media: Box::new(media.clone()) };
+    let (stations, fixed) = stations(&below, &[flow], true);
+    fixed[0] + stations.iter().map(|station| station.visits[0].shown).sum::<f64>()
 }
 
 /// The limits with credit, by the name of their station.
@@ -216,6 +236,17 @@ impl Path {
         for asked in &self.asked {
             self.fixed[asked.flow] += asked.rounds * takes(asked);
         }
+    }
+
+    /// All stages and the media behind them.
+    fn walk(&mut self, stages: &[ArrayStage], media: &Model) {
+        for (index, stage) in stages.iter().enumerate() {
+            self.stage(stage);
+            if let ArrayStage::WriteLog(log) = stage {
+                self.flush(log, media, |len| alone(&stages[index + 1..], media, len));
+            }
+        }
+        self.media(media);
     }
 
     fn stage(&mut self, stage: &ArrayStage) {
@@ -283,6 +314,16 @@ impl Path {
                 asked.len = log.unit.0 as f64;
             }
         }
+    }
+
+    /// What a log has outstanding at its points is a station of so many servers, each kept for as
+    /// long as a write takes below, which is given by its length: in the long run no more comes in.
+    fn flush(&mut self, log: &WriteLog, media: &Model, takes: impl Fn(f64) -> f64) {
+        let place = if log.anywhere { "" } else { IN_PLACE };
+        let disks = if has_disks(media) { format!(" to {DISKS}") } else { String::new() };
+        self.station(&format!("log's writes{place}{disks}"), log.depth.into(), 1.0, |asked| {
+            (if asked.kind == OpKind::Write { takes(asked.len) } else { 0.0 }, 0.0)
+        });
     }
 
     /// Of reads that are spread evenly over W bytes a cache of C answers C / W, and the second
@@ -397,7 +438,7 @@ impl Path {
                 // Of a place anywhere: bytes lie where tracks are long, so that the mean of turns
                 // by byte is one over the mean track.
                 let track = of.track.0.midpoint(of.track_inner.unwrap_or(of.track).0) as f64;
-                self.station(super::DISKS, 1.0, 1.0, |asked| {
+                self.station(DISKS, 1.0, 1.0, |asked| {
                     let time = seek + turn / 2.0 + turn * asked.len / track;
                     (time, time)
                 });
@@ -430,12 +471,7 @@ impl Path {
                     (time, turn + time)
                 });
             }
-            Model::Array(inner) => {
-                for stage in &inner.stages {
-                    self.stage(stage);
-                }
-                self.media(&inner.media);
-            }
+            Model::Array(inner) => self.walk(&inner.stages, &inner.media),
         }
     }
 }

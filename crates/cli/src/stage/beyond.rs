@@ -2,7 +2,7 @@
 
 use super::device::spec_of;
 use anyhow::Result;
-use array::{Array, DISKS, Flow, Model};
+use array::{Array, DISKS, Flow, IN_PLACE, Model};
 use block::{Bytes, OpKind};
 use workload::plan::{DeviceFigure, Phase};
 use workload::{Arrival, Pattern, Plan, Spec};
@@ -46,10 +46,11 @@ pub fn loads(plan: &Plan) -> Result<Vec<String>> {
 /// ask for so much".
 fn beyond(array: &Array, flows: &[Flow], scattered: bool, seconds: f64) -> Option<String> {
     let means = array.means(flows, true);
-    let most = |name: &str| match name.ends_with(DISKS) {
-        true if scattered => REORDERED,
-        true => f64::INFINITY,
-        false => 1.0,
+    let most = |name: &str| match (name.ends_with(DISKS), scattered) {
+        (true, true) => REORDERED,
+        (true, false) => f64::INFINITY,
+        (false, false) if name.ends_with(IN_PLACE) => f64::INFINITY,
+        (false, _) => 1.0,
     };
     let over = means.used.iter().filter(|(name, used)| *used > most(name));
     if let Some((name, used)) = over.max_by(|one, other| one.1.total_cmp(&other.1)) {
