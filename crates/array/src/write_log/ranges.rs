@@ -6,13 +6,18 @@
 //!                │ set
 //!                ▼
 //!            table by the piece in which a range begins ──► the nearest that begins before
+//!                ▲ up to 16 at a time
+//!   write ──► last few
 //! ```
 //! Few reads are of what was just written: for most the filter is all that is looked at, and it is
 //! no larger than what it has to tell apart, so that it stays in the processor's caches. The table
-//! takes one look for a write, where a tree takes one for each of its levels.
+//! takes one look for a write, where a tree takes one for each of its levels; it is larger than
+//! those caches, and looks of several writes at once wait for memory together.
 
 /// Bytes of a piece.
 const PIECE: u64 = 8192;
+/// Writes that go to the table together, at most.
+const RECENT: usize = 16;
 /// Bits of the filter for each piece that was written, at least: an eighth of the others look as if
 /// they were.
 const BITS: usize = 8;
@@ -24,6 +29,8 @@ pub(super) struct Ranges {
     /// where the length is 0, nothing. At most half of it is taken.
     table: Vec<(u64, u64)>,
     count: usize,
+    /// The last few, none of which begins where another one does.
+    recent: Vec<(u64, u64)>,
     longest: u64,
     /// A power of two of words, or none.
     filter: Vec<u64>,
@@ -39,24 +46,51 @@ fn hash(piece: u64) -> u64 {
 
 impl Ranges {
     pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.count == 0 && self.recent.is_empty()
     }
 
     /// Takes a write in; by how many bytes it makes what is known longer.
     pub(super) fn write(&mut self, at: u64, len: u64) -> u64 {
+        if len == 0 {
+            return 0;
+        }
+        self.longest = self.longest.max(len);
+        if self.may_have(at / PIECE) {
+            self.settle();
+            let known = self.keep(at, len);
+            if known < len {
+                self.mark(at, len);
+            }
+            return len.saturating_sub(known);
+        }
+        self.recent.push((at, len));
+        self.mark(at, len);
+        if self.recent.len() == RECENT {
+            self.settle();
+        }
+        len
+    }
+
+    /// Puts the last few into the table.
+    fn settle(&mut self) {
+        let mut recent = std::mem::take(&mut self.recent);
+        recent.drain(..).for_each(|(at, len)| _ = self.keep(at, len));
+        self.recent = recent;
+    }
+
+    /// Puts a range into the table, where it is longer than what is known of its first byte: the
+    /// length of that.
+    fn keep(&mut self, at: u64, len: u64) -> u64 {
         if 2 * self.count >= self.table.len() {
             self.grow();
         }
         let place = self.find(at);
         let (_, known) = self.table[place];
-        if len <= known {
-            return 0;
+        if known < len {
+            self.count += usize::from(known == 0);
+            self.table[place] = (at, len);
         }
-        self.count += usize::from(known == 0);
-        self.table[place] = (at, len);
-        self.longest = self.longest.max(len);
-        self.mark(at, len);
-        len - known
+        known
     }
 
     /// Whether the nearest range that begins at `at` or before it holds these bytes.
@@ -79,9 +113,13 @@ impl Ranges {
 
     /// All, by their first byte.
     pub(super) fn in_order(&self) -> Vec<(u64, u64)> {
-        let mut all: Vec<(u64, u64)> = self.table.iter().copied().filter(|(_, len)| *len > 0).collect();
+        let mut all: Vec<(u64, u64)> = self.all().collect();
         all.sort_unstable();
         all
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.table.iter().chain(&self.recent).copied().filter(|(_, len)| *len > 0)
     }
 
     /// The place of the range that begins at this byte, or where it would be.
@@ -100,13 +138,14 @@ impl Ranges {
 
     /// The last range that begins in this piece, and not behind `at`.
     fn last_of(&self, piece: u64, at: u64) -> Option<(u64, u64)> {
-        let mut last = None;
+        let is_here = |range: &(u64, u64)| range.0 / PIECE == piece && range.0 <= at;
+        let mut last = self.recent.iter().copied().filter(is_here).max();
+        if self.table.is_empty() {
+            return last;
+        }
         let mut place = self.home(piece);
         while self.table[place].1 > 0 {
-            let range = self.table[place];
-            if range.0 / PIECE == piece && range.0 <= at {
-                last = last.max(Some(range));
-            }
+            last = last.max(Some(self.table[place]).filter(is_here));
             place = (place + 1) & (self.table.len() - 1);
         }
         last
@@ -137,11 +176,9 @@ impl Ranges {
     fn widen(&mut self) {
         let words = (self.marked * BITS / 64 + 1).next_power_of_two().max(64);
         self.filter = vec![0; words];
-        for place in 0..self.table.len() {
-            let (at, len) = self.table[place];
-            if len > 0 {
-                (at / PIECE..=(at + len - 1) / PIECE).for_each(|piece| self.set(piece));
-            }
+        let all: Vec<(u64, u64)> = self.all().collect();
+        for (at, len) in all {
+            (at / PIECE..=(at + len - 1) / PIECE).for_each(|piece| self.set(piece));
         }
     }
 
