@@ -13,6 +13,7 @@
 mod array_file;
 mod beside;
 
+pub use array_file::FLOWS;
 pub use beside::{PhaseDone, Used, compare, phases, seconds};
 
 use block::Bytes;
@@ -182,23 +183,25 @@ impl FileSystem {
             one("one flow of a client", "MB/s", 625.0, None, "published: 5 Gb/s outside a cluster placement group"),
             one("flows of a mount", "nconnect", 16.0, None, "published: NFS with nconnect, kernel 5.3 and later"),
         ];
-        found.extend(self.writes().map(|(most, source)| one("writes, peak in all", "MB/s", most, None, source)));
+        found.extend(self.writes().map(|(most, source)| one("writes, peak in all", "MB/s", most, None, &source)));
         Ok(found)
     }
 
     /// What writes reach at most by the documents, in MB/s, where they say it.
-    fn writes(&self) -> Option<(f64, &'static str)> {
-        const NOT_PLAYED: &str =
-            "published for the generation, and not by throughput capacity; not in the simulated array";
-        match (self.generation, self.throughput, self.deployment) {
-            (1, _, Deployment::MultiAz) => Some((1000.0, NOT_PLAYED)),
-            (1, _, Deployment::SingleAz) => Some((750.0, NOT_PLAYED)),
-            (2, 6144, Deployment::MultiAz) => Some((2048.0, "published; not in the simulated array")),
-            (2, 6144, Deployment::SingleAz) => {
-                Some((1024.0, "published; 2097 were measured once; not in the simulated array"))
-            }
-            _ => None,
-        }
+    fn writes(&self) -> Option<(f64, String)> {
+        const OF_ALL: &str = "published for the generation, and not by throughput capacity";
+        const OF_LATER: &str = "published later, for the main regions";
+        let (pair, source) = match (self.generation, self.throughput, self.deployment) {
+            (1, 4096, Deployment::MultiAz) => (1800.0, OF_LATER),
+            (1, 4096, Deployment::SingleAz) => (1000.0, OF_LATER),
+            (1, _, Deployment::MultiAz) => (1000.0, OF_ALL),
+            (1, _, Deployment::SingleAz) => (750.0, OF_ALL),
+            (2, 6144, Deployment::MultiAz) => (2048.0, "published"),
+            (2, 6144, Deployment::SingleAz) => (1024.0, "published; 2097 were measured once"),
+            _ => return None,
+        };
+        let each = if self.pairs > 1 { "; that each pair has as much is assumed" } else { "" };
+        Some((pair * self.pairs as f64, format!("{source}{each}")))
     }
 
     /// Of a pair; Single-AZ of the first generation has it from 2048 MB/s on.
@@ -362,8 +365,10 @@ mod tests {
         let figures =
             [workshop(), single, large].map(|of| [figure(&of, "NVMe cache").0, figure(&of, "writes, peak in all").0]);
         assert_eq!(figures, [[150.0, 1000.0], [0.0, 750.0], [2400.0, 750.0]]);
-        assert!(workshop().array_file().expect("an array").contains("\nsecond = 150"));
-        assert!(!single.array_file().expect("an array").contains("\nsecond = "));
+        assert!(workshop().array_file(16).expect("an array").contains("\nsecond = 150"));
+        let file = single.array_file(4).expect("an array");
+        assert!(!file.contains("\nsecond = ") && file.contains("\nbandwidth = 750000000\n"), "{file}");
+        assert!(file.contains("\nflows = 4\n"), "{file}");
     }
 
     #[test]

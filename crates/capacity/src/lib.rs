@@ -28,7 +28,7 @@ pub use calibration::{
     calibration_points,
 };
 pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Given, Line, Row, Target};
-pub use fsx::{Deployment, FileSystem, Governed, PhaseDone, Resource, Used, compare, phases, seconds};
+pub use fsx::{Deployment, FLOWS, FileSystem, Governed, PhaseDone, Resource, Used, compare, phases, seconds};
 pub use genio::{Fit, PairRow, Ramps, Trial, a_pair, adaptive_qos, fit, held_out, nearest_step, setups};
 pub use hosts_on::{HostLoad, HostsOn};
 pub use order_entry::{Carried, carried, fit_two, play_shop};

@@ -4,7 +4,7 @@
 use crate::stage::device::spec_of;
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
-use capacity::FileSystem;
+use capacity::{FLOWS, FileSystem};
 use std::path::Path;
 use workload::plan::Device;
 
@@ -39,7 +39,7 @@ pub fn names() -> Vec<String> {
 
 /// The text of the array of that name.
 pub fn text(name: &str) -> Option<String> {
-    let made = || FileSystem::smallest().find(|(known, _)| known == name)?.1.array_file().ok();
+    let made = || FileSystem::smallest().find(|(known, _)| known == name)?.1.array_file(FLOWS).ok();
     file(name).map(String::from).or_else(made)
 }
 

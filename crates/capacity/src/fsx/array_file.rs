@@ -16,6 +16,9 @@ use qos::CreditLimit;
 /// some tens of MB.
 const PAGES: u64 = 1 << 20;
 
+/// Flows of a mount at most (`nconnect`).
+pub const FLOWS: u32 = 16;
+
 /// A stage of the file: its kind, what it is, and its figures with their sources.
 struct Stage<'s> {
     kind: &'s str,
@@ -24,11 +27,12 @@ struct Stage<'s> {
 }
 
 impl FileSystem {
-    /// The file, as those of the catalogue are.
+    /// The file, as those of the catalogue are, for clients with so many flows in all: of one mount
+    /// [`FLOWS`] at most.
     ///
     /// # Errors
     /// As [`FileSystem::resources`].
-    pub fn array_file(&self) -> Result<String, String> {
+    pub fn array_file(&self, flows: u32) -> Result<String, String> {
         let limits = self.limits()?;
         let row = self.row()?;
         let about = format!(
@@ -42,7 +46,7 @@ impl FileSystem {
         let (network, disk, iops) = (&limits.network, &limits.disk, &limits.iops);
         let no_limit = ("iops", "1_000_000_000".into(), "assumed: no limit of operations is printed".into());
         let mut stages = vec![
-            Stage { kind: "link", about: "", figures: link(network.0.peak, &network.1) },
+            Stage { kind: "link", about: "", figures: link(network.0.peak, &network.1, flows) },
             Stage {
                 kind: "credits",
                 about: "network",
@@ -61,7 +65,7 @@ impl FileSystem {
             cache.push(("second_latency", "\"100us\"".into(), "assumed: published as lower than that of SSD".into()));
         }
         stages.push(Stage { kind: "cache", about: "memory and NVMe", figures: cache });
-        stages.push(Stage { kind: "write-log", about: "NVRAM", figures: log() });
+        stages.push(Stage { kind: "write-log", about: "NVRAM", figures: self.log() });
         let operations = limited(iops, ["iops", "iops_peak", "iops_credit"]);
         let bytes = limited(disk, ["bytes", "bytes_peak", "bytes_credit"]);
         stages.push(Stage { kind: "credits", about: "disks", figures: [operations, bytes].concat() });
@@ -69,14 +73,28 @@ impl FileSystem {
         let head = format!("# Made by `seawall spec fsx --toml`.\n\n[device]\nkind = \"array\"\nabout = \"{about}\"\n");
         Ok(head + &stages.iter().map(Stage::text).collect::<String>())
     }
+
+    /// What writes reach at most goes into the log, which takes no more a second.
+    fn log(&self) -> Vec<(&'static str, String, String)> {
+        let most = self.writes().map(|(mb, source)| ("bandwidth", (mb as u64 * 1_000_000).to_string(), source));
+        let others = [
+            ("half", "\"512MiB\"".into(), "assumed: printed nowhere".into()),
+            ("latency", "\"100us\"".into(), "assumed".into()),
+            ("every", "\"10s\"".into(), "published: Hitz, Lau, Malcolm, 10 s".into()),
+            ("depth", "64".into(), "assumed".into()),
+            ("unit", "\"1MiB\"".into(), "assumed: so many full stripes".into()),
+            ("anywhere", "true".into(), "published: WAFL writes anywhere".into()),
+        ];
+        most.into_iter().chain(others).collect()
+    }
 }
 
-fn link(bandwidth: u64, source: &str) -> Vec<(&'static str, String, String)> {
+fn link(bandwidth: u64, source: &str, flows: u32) -> Vec<(&'static str, String, String)> {
     vec![
         ("bandwidth", bandwidth.to_string(), source.into()),
         ("latency", "\"150us\"".into(), "assumed".into()),
         ("flow", "625_000_000".into(), "published: 5 Gb/s a flow outside a cluster placement group".into()),
-        ("flows", "16".into(), "published: nconnect of up to 16".into()),
+        ("flows", flows.to_string(), "assumed: of all clients; published: nconnect of up to 16 a mount".into()),
     ]
 }
 
@@ -90,17 +108,6 @@ fn limited<'k>((limit, source): &(CreditLimit, String), keys: [&'k str; 3]) -> V
         figures.push((credit, limit.credit.to_string(), assumed.into()));
     }
     figures
-}
-
-fn log() -> Vec<(&'static str, String, String)> {
-    vec![
-        ("half", "\"512MiB\"".into(), "assumed: printed nowhere".into()),
-        ("latency", "\"100us\"".into(), "assumed".into()),
-        ("every", "\"10s\"".into(), "published: Hitz, Lau, Malcolm, 10 s".into()),
-        ("depth", "64".into(), "assumed".into()),
-        ("unit", "\"1MiB\"".into(), "assumed: so many full stripes".into()),
-        ("anywhere", "true".into(), "published: WAFL writes anywhere".into()),
-    ]
 }
 
 fn media() -> Vec<(&'static str, String, String)> {

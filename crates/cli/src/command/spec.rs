@@ -8,7 +8,7 @@ use crate::watch::REPORT_COLUMNS;
 use crate::{Answer, terminal};
 use anyhow::{Result, anyhow};
 use block::Bytes;
-use capacity::{Deployment, FileSystem, PhaseDone, Resource};
+use capacity::{Deployment, FLOWS, FileSystem, PhaseDone, Resource};
 use report::text;
 
 /// Print what a file system may do by its documents
@@ -53,15 +53,19 @@ struct Fsx {
     /// Print it as an array that simulate --array takes, instead
     #[arg(long, conflicts_with = "compare")]
     toml: bool,
+    /// Flows of all clients in that array, as mounts with nconnect have them
+    #[arg(long, value_name = "COUNT", requires = "toml", default_value_t = FLOWS,
+        value_parser = clap::value_parser!(u32).range(1..=4096))]
+    flows: u32,
 }
 
 impl Spec {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
-        let Of::Fsx(Fsx { throughput, ssd, iops, deployment, generation, pairs, compare, toml }) = self.of;
+        let Of::Fsx(Fsx { throughput, ssd, iops, deployment, generation, pairs, compare, toml, flows }) = self.of;
         let of = FileSystem { generation, throughput, ssd, iops, deployment, pairs };
         let resources = of.resources().map_err(|wrong| anyhow!("{wrong}"))?;
         if toml {
-            terminal::print(&of.array_file().map_err(|wrong| anyhow!("{wrong}"))?);
+            terminal::print(&of.array_file(flows).map_err(|wrong| anyhow!("{wrong}"))?);
             return Ok(Answer::Yes);
         }
         terminal::print(&table(&resources));
