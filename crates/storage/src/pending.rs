@@ -9,7 +9,7 @@ pub(crate) struct Pending {
     pub(crate) since: Time,
 }
 
-/// The end of a request, the data of a read with it.
+/// The end of a request, a read's data or a write's buffer with it.
 pub(crate) fn end(pending: Pending, buf: Option<Buf>, now: Time, result: Result<(), Fault>) -> Completion {
     let Pending { request, since } = pending;
     let Request { tag, object, len, due, .. } = request;

@@ -126,7 +126,9 @@ const FLOW_LIMITS: &str = "flow_limit = \"8000Gb/s\"\nnetwork = \"1000000MB/s\"\
 enum Side<'a> {
     /// Our client; processor time is what that function tells more of afterwards.
     Seawall(&'a Place, &'a dyn Fn() -> Result<f64>),
-    /// A loop over libnfs; processor time is its own.
+    /// Our client; processor time is its own, without what it takes to begin and to end.
+    Client(&'a Place),
+    /// A loop over libnfs; processor time is its own, without what it takes to begin and to end.
     Libnfs(&'a Place, &'a Loop),
 }
 
@@ -198,13 +200,16 @@ impl Nfs {
     fn clients(&self, tools: &Tools, theirs: &Ganesha, data: &Path) -> Result<(u32, u32)> {
         let libnfs = Loop::build(&tools.folder)?;
         let (_ours, places) = place::serve(tools, "client", "", "", data)?;
-        println!("\nclient: seawall fio against a loop over libnfs; processor time is the client's");
+        println!(
+            "\nclient: seawall fio against a loop over libnfs; processor time is the client's, \
+             without its start"
+        );
         println!("  ours:   {}", line_of(&tools.fio(&places[1], SMALL_READS, self.turns.seconds)));
         println!("  theirs: {}", line_of(&libnfs.command(&places[1], 3, SMALL_READS, self.turns.seconds, tools.bytes)));
         let mut counts = (0, 0);
         for place in [&places[1], &theirs.place] {
             println!("\n  {}", place.what);
-            let sides = [Side::Seawall(place, &clients_seconds), Side::Libnfs(place, &libnfs)];
+            let sides = [Side::Client(place), Side::Libnfs(place, &libnfs)];
             self.play(tools, CLIENT.iter(), &sides, ["seawall", "libnfs"], &mut counts)?;
         }
         Ok(counts)
@@ -287,6 +292,13 @@ impl Side<'_> {
                 let before = used()?;
                 let done = shape.load.run_command(tools.fio(place, shape, seconds))?;
                 Ok(Sample::of(used()? - before, done))
+            }
+            Side::Client(place) => {
+                let before = clients_seconds()?;
+                shape.load.run_command(tools.fio(place, shape, 0))?;
+                let begun = clients_seconds()?;
+                let done = shape.load.run_command(tools.fio(place, shape, seconds))?;
+                Ok(Sample::of(clients_seconds()? - begun - (begun - before), done))
             }
             Side::Libnfs(place, libnfs) => {
                 let (done, used) = libnfs.run(place, 3, shape, seconds, tools.bytes)?;

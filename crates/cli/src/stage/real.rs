@@ -18,8 +18,8 @@ use uring::{Clock, Io, IoSettings, usage};
 use workload::plan::Volume;
 use workload::{Plan, Range, Spec, Stream};
 
-/// Memory of the clients' thread: the data of every write that is not yet sent.
-const CLIENT_MEMORY: Bytes = Bytes::mib(512);
+/// Memory of the clients' thread, at least and at most: the data of every write until its answer.
+const CLIENT_MEMORY: [Bytes; 2] = [Bytes::mib(512), Bytes::gib(4)];
 
 /// The server, its clients, and what they did.
 pub struct Real {
@@ -59,7 +59,7 @@ impl Real {
         }
         let backend = match &server {
             Some(server) => server.backend(),
-            None => client_io(no_io_uring)?.backend().to_string(),
+            None => client_io(no_io_uring, 0)?.backend().to_string(),
         };
         let own = server.as_ref().map(|server| match server.nfs() {
             Some(port) => Own::Nfs(port),
@@ -175,7 +175,7 @@ fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
 fn hosts(plan: &Plan, places: Places, server: Option<Own>, no_io_uring: bool) -> Result<RemoteWorker> {
     let plan = plan.clone();
     RemoteWorker::start("hosts", move || {
-        let io = client_io(no_io_uring)?;
+        let io = client_io(no_io_uring, data_outstanding(&plan))?;
         let now = io.clock().now();
         let mut clients = Clients { plan, places, server, io: io.clone(), late: HashSet::new() };
         let mut lanes = Vec::new();
@@ -266,16 +266,33 @@ fn own(io: &Io, address: &Address, path: &str) -> Result<(Box<dyn Target>, Bytes
     Ok((Box::new(storage::own_connection(io, connection, false)?), size))
 }
 
-/// The clients' ring. Nothing is pinned: what they send and receive goes through sockets.
-fn client_io(no_io_uring: bool) -> Result<Io> {
-    let settings = IoSettings { registered: Bytes(0), ..io_settings(no_io_uring, CLIENT_MEMORY) };
-    Ok(Io::open(&settings)?)
+/// The clients' ring, with room for so much data. Nothing is pinned: what they send and receive
+/// goes through sockets. Memory is taken as it is used.
+fn client_io(no_io_uring: bool, data: u64) -> Result<Io> {
+    let [least, most] = CLIENT_MEMORY;
+    let settings = io_settings(no_io_uring, Bytes(data.clamp(least.0, most.0)));
+    Ok(Io::open(&IoSettings { registered: Bytes(0), ..settings })?)
+}
+
+/// The data of all writes that a plan's workloads may have outstanding at once.
+fn data_outstanding(plan: &Plan) -> u64 {
+    let of = |spec: &Spec| {
+        let (workload::Arrival::Closed { depth: each } | workload::Arrival::Open { outstanding: each, .. }) =
+            spec.arrival;
+        let largest = spec.blocks.shares().iter().map(|share| share.size.0).max().unwrap_or(0);
+        match spec.read_percent {
+            100 => 0,
+            _ => u64::from(spec.connections) * u64::from(each) * largest.next_power_of_two(),
+        }
+    };
+    plan.phases.iter().map(|phase| phase.specs.iter().map(of).sum()).max().unwrap_or(0)
 }
 
 /// Writes every volume of our own server once, of a thin one what loads use, with data that cannot
 /// be compressed, through the same NBD path that the run uses. Clones have what their parents have.
 fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
     const BLOCK: Bytes = Bytes::mib(1);
+    const DEPTH: u32 = 4;
     let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served() && volume.clone_of.is_none());
     let part = |(index, volume): (usize, &Volume)| {
         let whole = Range { offset: Bytes(0), size: volume.size };
@@ -287,7 +304,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
     let (all, count, seed) = (parts.iter().map(|(.., used)| length(used)).sum(), parts.len(), plan.seed);
     let address = address.clone();
     let mut worker: RemoteWorker = RemoteWorker::start("fill", move || -> Result<Player> {
-        let io = client_io(no_io_uring)?;
+        let io = client_io(no_io_uring, count as u64 * u64::from(DEPTH) * BLOCK.0)?;
         let now = io.clock().now();
         let mut lanes = Vec::new();
         for (workload, (name, size, used)) in parts.into_iter().enumerate().filter(|(_, part)| length(&part.2) > 0) {
@@ -301,7 +318,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
                 pace: None,
                 blocks: workload::Blocks::of(block),
                 range: used,
-                arrival: workload::Arrival::Closed { depth: 4 },
+                arrival: workload::Arrival::Closed { depth: DEPTH },
                 connections: 1,
                 requests: Some(length / block.0),
                 seed,

@@ -70,9 +70,11 @@ impl Filler {
         Some(buf)
     }
 
-    /// The way back.
+    /// The way back, of a buffer with memory: those of virtual time have none.
     pub(crate) fn give(&mut self, buf: Buf) {
-        self.pool.push(buf);
+        if !buf.is_nothing() {
+            self.pool.push(buf);
+        }
     }
 
     /// Fills a block as the job's content has it.

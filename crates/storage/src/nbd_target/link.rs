@@ -22,12 +22,12 @@ use uring::{Done, FileId, Io, Port};
 const SEND: u64 = 0;
 const RECEIVE_TOKEN: u64 = 1;
 
-/// Which data is kept beyond its use on the wire.
+/// What data is good for beyond its use on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keep {
     /// A read's completion has its bytes; otherwise they are taken off the stream and forgotten.
     pub(super) reads: bool,
-    /// A write's bytes stay until its reply, so that it can be sent again.
+    /// Whether a write without a reply is sent again over another connection.
     pub(super) writes: bool,
 }
 
@@ -203,7 +203,7 @@ impl Link {
     /// What is without a reply on a lost connection. The link is of no use any more.
     pub(super) fn leave(mut self) -> (Vec<Orphan>, Vec<Completion>) {
         let Outgoing { mut message, requests } = std::mem::take(&mut self.next);
-        self.give_back(&mut message, &requests, true);
+        self.give_back(&mut message, &requests);
         let mut orphans: Vec<(u64, Orphan)> = Vec::new();
         for flying in self.flying.drain() {
             flying.buf.into_iter().for_each(|buf| self.io.give(buf));
@@ -226,7 +226,7 @@ impl Link {
             self.sending = false;
             if let Some(mut message) = done.message {
                 let mut requests = std::mem::take(&mut self.going);
-                self.give_back(&mut message, &requests, self.keep.writes);
+                self.give_back(&mut message, &requests);
                 requests.clear();
                 self.spare = Outgoing { message, requests };
             }

@@ -109,7 +109,7 @@ fn play(io: &Io, joined: &mut impl Target, steps: &[Step]) -> Vec<u8> {
             io.with(&buf, |bytes| assert!(bytes == &model[range], "{step:?} of {size} bytes"));
             io.give(buf);
         } else {
-            // A write to an export has given its buffer to the socket.
+            // The kernel may still have what a write to an export sent.
             assert!(!matches!(step, Step::Read(..)), "{step:?} without its bytes");
         }
     }

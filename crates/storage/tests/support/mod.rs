@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use block::{Bytes, Completion, Driver, Fault, ObjectId, Op, Request, Submitted, Target, Wakeup};
+use block::{Bytes, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Submitted, Target, Wakeup};
 use nbd::Wishes;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -98,14 +98,14 @@ impl<T: Target> Client<T> {
         let mut ended = BTreeMap::new();
         loop {
             for completion in self.poll() {
-                let bytes = match completion.buf {
-                    Some(buf) => {
-                        let bytes = self.io.with(&buf, <[u8]>::to_vec);
-                        self.io.give(buf);
-                        bytes
+                let mut bytes = Vec::new();
+                if let Some(buf) = completion.buf {
+                    match completion.kind {
+                        OpKind::Read => bytes = self.io.with(&buf, <[u8]>::to_vec),
+                        kind => assert_eq!((kind, u64::from(buf.len())), (OpKind::Write, completion.len)),
                     }
-                    None => Vec::new(),
-                };
+                    self.io.give(buf);
+                }
                 let again = ended.insert(completion.tag, completion.result.map(|()| bytes));
                 assert!(again.is_none(), "request {} ended twice", completion.tag);
             }

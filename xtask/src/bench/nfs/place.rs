@@ -48,7 +48,8 @@ impl Place {
 }
 
 impl Tools {
-    /// Our client's command. What is at the place may be written over.
+    /// Our client's command; for no seconds it ends with its first request. What is at the place
+    /// may be written over.
     pub(super) fn fio(&self, place: &Place, shape: Shape, seconds: u64) -> Command {
         let port = place.port.map_or_else(String::new, |port| format!(":{port}"));
         let url = format!("nfs://127.0.0.1{port}{}", place.folder);
@@ -57,7 +58,11 @@ impl Tools {
         command.arg(format!("--nfs_url={url}")).arg(format!("--filename={}", place.file));
         command.arg(format!("--rw={}", shape.load.pattern)).arg(format!("--bs={}", shape.load.block));
         command.arg(format!("--iodepth={}", shape.load.depth)).arg(format!("--size={}", self.bytes));
-        command.arg(format!("--runtime={seconds}")).args(["--time_based", "--norandommap"]);
+        command.arg("--norandommap");
+        match seconds {
+            0 => command.arg(format!("--io_size={}", shape.load.block)),
+            _ => command.arg(format!("--runtime={seconds}")).arg("--time_based"),
+        };
         if shape.commit_every > 0 {
             command.arg(format!("--fsync={}", shape.commit_every));
             command.arg(format!("--destroy-data={url}/{}?size={}", place.file, self.bytes));

@@ -144,13 +144,13 @@ impl Link {
                 _ => {}
             }
         }
-        // A write's data that was kept for a second time.
-        if let Op::Write(data) = &mut flying.pending.request.op {
-            let data = std::mem::replace(data, Buf::nothing(0));
-            self.io.give(data);
-        }
         let (at, good) = (flying.pending.request.at, flying.assembly.good());
-        let (buf, mut failed_at) = (flying.buf, None);
+        let (mut buf, mut failed_at) = (flying.buf, None);
+        if let Op::Write(data) = &mut flying.pending.request.op {
+            // Nothing if the kernel still has it; then it goes to the slab from there.
+            let data = std::mem::replace(data, Buf::nothing(0));
+            buf = Some(data).filter(|data| !data.is_nothing());
+        }
         let buf = match result {
             Err(_) if good > 0 => {
                 failed_at = Some(at + u64::from(good));

@@ -23,11 +23,11 @@ pub(super) struct Aboard {
 impl Link {
     /// Puts the data of a message's writes back to those that have no reply yet, or gives it to the
     /// slab.
-    pub(super) fn give_back(&mut self, message: &mut Message, requests: &[Aboard], keep: bool) {
+    pub(super) fn give_back(&mut self, message: &mut Message, requests: &[Aboard]) {
         let writes = requests.iter().filter(|aboard| aboard.is_write);
         for (Aboard { cookie, .. }, buf) in writes.zip(message.unload()) {
             let flying = self.flying.get_mut(*cookie as u32 as usize);
-            let flying = flying.filter(|flying| keep && flying.cookie == *cookie);
+            let flying = flying.filter(|flying| flying.cookie == *cookie);
             match flying.map(|flying| &mut flying.pending.request.op) {
                 Some(Op::Write(data)) => *data = buf,
                 _ => self.io.give(buf),
@@ -84,7 +84,7 @@ impl Link {
             }
         }
         tls.seal(&mut self.records);
-        self.give_back(&mut message, &requests, self.keep.writes);
+        self.give_back(&mut message, &requests);
         self.sealed.append(&mut requests);
         self.next = Outgoing { message, requests };
         !self.records.is_empty()
