@@ -188,9 +188,13 @@ impl Private {
         command.args(what).args(["--wait", "--silent", "--timeout=60"]);
         command.arg("--pgdata").arg(self.data()).arg("--log").arg(self.folder.join("log"));
         command.arg("--options").arg(&self.settings);
+        // What earlier starts wrote stands before it.
+        let log = || fs::read(self.folder.join("log")).unwrap_or_default();
+        let before = log().len();
         self.run(command).map_err(|error| {
-            let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-            io::Error::other(format!("{error}; {}", log.lines().last().unwrap_or("no log")))
+            let log = log();
+            let said = String::from_utf8_lossy(log.get(before..).unwrap_or_default());
+            io::Error::other(format!("{error}; {}", reason(&said).unwrap_or("nothing in its log")))
         })
     }
 }

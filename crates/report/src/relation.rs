@@ -42,14 +42,13 @@ pub(crate) fn in_gate(interval: &Interval) -> Span {
     interval.waits.ceiling + interval.waits.floors + interval.waits.turn
 }
 
-/// Whether the requests of a run went through a QoS gate that tells of it: limits were set, or
-/// something was said of what held a workload back.
+/// Whether a run tells of a QoS gate that its requests went through: of a wait in it, of what held
+/// a workload back, or of a floor. Limits alone tell nothing of what came of them.
 pub(crate) fn has_gate(recording: &Recording) -> bool {
     let told = |interval: &Interval| {
         in_gate(interval) > Span::ZERO || interval.held_by != HeldBy::Nothing || interval.floor != FloorFared::NotSet
     };
-    recording.objects.iter().any(|object| !object.limits.is_empty())
-        || recording.workloads.iter().any(|workload| workload.intervals.iter().any(told))
+    recording.workloads.iter().any(|workload| workload.intervals.iter().any(told))
 }
 
 /// The mean time in the disk, as the server tells it; where no server does, from hand-over to end.

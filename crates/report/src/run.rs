@@ -146,18 +146,17 @@ fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
     for run in runs {
         let has_floors = !relation::floors(run.recording).is_empty();
         let dots = if has_floors { " Dots are floors." } else { "" };
-        let has_gate = relation::has_gate(run.recording);
-        let dashes = match has_gate {
-            true => {
+        let dashes = match relation::ceilings(run.recording).is_empty() {
+            true => "",
+            false => {
                 " Dashes are ceilings in force, pale where they did not bind; a thin line under the dashes of a shared \
                      ceiling is the sum of its volumes."
             }
-            false => "",
         };
         let caption =
             format!("Operations per second that the clients saw, {}.{dashes}{dots}", scales.said(run.recording));
         figures.push(Figure::of(figures::iops(run.recording, scales)).headed(&run.name).captioned(caption));
-        if !has_gate {
+        if !relation::has_gate(run.recording) {
             continue;
         }
         let mut strips = Figure::of_strips(held::strips(run.recording, scales));

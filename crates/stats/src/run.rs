@@ -104,6 +104,13 @@ pub struct Identity {
     pub state: State,
 }
 
+impl Identity {
+    /// What a second's count of operations is called: those of order entry are transactions.
+    pub fn rate_unit(&self) -> &'static str {
+        if self.tool == "oltp" { "TPS" } else { "IOPS" }
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {

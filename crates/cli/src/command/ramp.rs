@@ -318,7 +318,8 @@ fn verdict(rows: &[RampRow], worst: Option<Outcome>) -> String {
 
 /// The ramp before its first run, as it is kept.
 fn begun(settings: &RampSettings, storage: &dyn Storage, started_unix_ms: u64) -> Run {
-    let title = format!("ramp {} to {} IOPS: {}", settings.ladder.min, settings.ladder.max, settings.comment);
+    let ladder = format!("ramp {} to {} IOPS", settings.ladder.min, settings.ladder.max);
+    let title = if settings.comment.is_empty() { ladder } else { format!("{ladder}: {}", settings.comment) };
     let mut run = ramp::kept::begun(&settings.system, &storage.names());
     run.identity = memory::identity("ramp", title, started_unix_ms);
     run.identity.seed = settings.seed;

@@ -28,7 +28,7 @@ const SAME: [&str; 7] =
 
 /// Tools whose points are called by what was asked in them, so that equal names are equal
 /// questions; of all others the plan says what was asked.
-const SELF_EVIDENT: [&str; 4] = ["fio", "ramp", "ranread", "orion"];
+const SELF_EVIDENT: [&str; 5] = ["fio", "ramp", "ranread", "orion", "oltp"];
 
 /// The write cycle of a database; runs with shorter ones are not comparable with anything.
 const CYCLE_S: f64 = 80.0;
@@ -94,7 +94,7 @@ pub fn differences(before: &Run, after: &Run) -> Vec<Difference> {
         let mb = |slice: &Slice| Some(slice.bytes? as f64 / 1e6 / second(slice)?);
         let mean = |slice: &Slice| Some(slice.response?.mean.as_millis_f64());
         let p99 = |slice: &Slice| Some(slice.response?.spread?.p99.as_millis_f64());
-        add("IOPS", rate(cell, cell.ops), rate(other, other.ops), Some(&iops));
+        add(before.identity.rate_unit(), rate(cell, cell.ops), rate(other, other.ops), Some(&iops));
         let bytes = |cell: &super::Cell| rate(cell, cell.bytes?).map(|rate| rate / 1e6);
         add("MB/s", bytes(cell), bytes(other), Some(&mb));
         let response = |of: fn(&crate::Histogram) -> Span| {
@@ -236,6 +236,15 @@ mod tests {
             found[0].is_significant()
         };
         assert_eq!((told(100), told(130)), (Some(false), Some(true)));
+    }
+
+    #[test]
+    fn transactions_are_compared_as_such_and_with_nothing_else() {
+        let mut shop = run(&[100; 60]);
+        shop.identity.tool = "oltp".into();
+        assert_eq!(differences(&shop, &shop)[0].figure, "TPS");
+        assert_eq!(obstacles(&shop, &shop), Vec::<String>::new());
+        assert_eq!(obstacles(&shop, &run(&[100; 60])), ["one is of oltp, the other of fio"]);
     }
 
     #[test]

@@ -30,10 +30,15 @@ pub fn of(runs: &[(i64, Run)], about: &Answer, figures: &Answer) -> Workbook {
         lines_name: name.into(),
         ..Chart::default()
     };
-    let charts = vec![chart("IOPS", 1, "IOPS"), chart("Mean response time", 1 + lines.len(), "milliseconds")];
+    let units: Vec<&str> = runs.iter().map(|(_, run)| run.identity.rate_unit()).collect();
+    let rate = match units.split_first() {
+        Some((first, others)) if others.iter().all(|other| other == first) => first,
+        _ => "operations a second",
+    };
+    let charts = vec![chart(rate, 1, rate), chart("Mean response time", 1 + lines.len(), "milliseconds")];
     let by_second = Sheet {
         name: "Seconds".into(),
-        heads: [vec!["second".to_owned()], heads("IOPS"), heads("ms")].concat(),
+        heads: [vec!["second".to_owned()], heads(rate), heads("ms")].concat(),
         // A chart of nothing is none.
         charts: if seconds.is_empty() { Vec::new() } else { charts },
         rows: seconds,
