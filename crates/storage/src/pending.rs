@@ -1,6 +1,6 @@
 //! A request that a server has, and its end.
 
-use block::{Buf, Cause, Completion, Fault, Request, Span, Time};
+use block::{Buf, Completion, Fault, Op, Request, Time};
 
 /// A request, and when it was handed over first: what it waits for a lost server counts as service.
 #[derive(Debug)]
@@ -9,25 +9,13 @@ pub(crate) struct Pending {
     pub(crate) since: Time,
 }
 
-/// The end of a request, a read's data or a write's buffer with it.
-pub(crate) fn end(pending: Pending, buf: Option<Buf>, now: Time, result: Result<(), Fault>) -> Completion {
+/// The end of a request, a read's data with it, or a write's buffer: without memory where the
+/// kernel still sends it, and then it goes to the slab from there.
+pub(crate) fn end(pending: Pending, data: Option<Buf>, now: Time, result: Result<(), Fault>) -> Completion {
     let Pending { request, since } = pending;
-    let Request { tag, object, len, due, .. } = request;
-    Completion {
-        tag,
-        object,
-        kind: request.op.kind(),
-        len,
-        due,
-        end: now,
-        queued: Span::ZERO,
-        service: now.since(since),
-        cause: Cause::Nothing,
-        result,
-        failed_at: None,
-        buf,
-        extents: Vec::new(),
-    }
+    let completion = Completion { service: now.since(since), ..Completion::of(&request, now, result) };
+    let buf = if let Op::Write(buf) = request.op { Some(buf) } else { data };
+    Completion { buf, ..completion }
 }
 
 /// Ends a request that a lost server had, or never got.

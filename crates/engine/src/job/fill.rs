@@ -70,11 +70,9 @@ impl Filler {
         Some(buf)
     }
 
-    /// The way back, of a buffer with memory: those of virtual time have none.
+    /// The way back.
     pub(crate) fn give(&mut self, buf: Buf) {
-        if !buf.is_nothing() {
-            self.pool.push(buf);
-        }
+        self.pool.push(buf);
     }
 
     /// Fills a block as the job's content has it.

@@ -297,12 +297,7 @@ impl Link {
 
     fn finish(&mut self, now: Time, slot: u32, result: Result<(), Fault>) {
         let Some(Flying { asked, .. }) = self.remove(slot) else { return };
-        let Asked { mut pending, done, mut buf } = asked;
-        if let Op::Write(data) = &mut pending.request.op {
-            // Nothing if the kernel still has it; then it goes to the slab from there.
-            let data = std::mem::replace(data, Buf::nothing(0));
-            buf = Some(data).filter(|data| !data.is_nothing());
-        }
+        let Asked { pending, done, buf } = asked;
         let (at, is_read) = (pending.request.at, pending.request.op.kind() == OpKind::Read);
         let failed_at = (result.is_err() && is_read && done > 0).then(|| at + u64::from(done));
         let buf = match failed_at {

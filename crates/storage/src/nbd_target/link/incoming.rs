@@ -4,7 +4,7 @@ use super::super::tls::TlsError;
 use super::{Link, RECEIVE_TOKEN, fault_of};
 use crate::connections::Carrier as _;
 use crate::pending::end;
-use block::{Buf, Completion, Op, OpKind, Time};
+use block::{Completion, Op, OpKind, Time};
 use nbd::{Body, Framing, NbdErrno, Parsed, StreamError};
 
 /// `left` bytes of the stream belong at byte `to` of a request's buffer.
@@ -136,7 +136,7 @@ impl Link {
     fn finish(&mut self, now: Time, slot: u32) -> Result<(), StreamError> {
         // If it breaks the protocol the request stays in its place, to end with the connection.
         let result = self.flying.get(slot as usize).ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
-        let mut flying = self.flying.remove(slot as usize);
+        let flying = self.flying.remove(slot as usize);
         if result.is_ok() {
             match flying.pending.request.op.kind() {
                 OpKind::Write | OpKind::Trim | OpKind::Zero if !flying.pending.request.fua => self.written += 1,
@@ -145,12 +145,7 @@ impl Link {
             }
         }
         let (at, good) = (flying.pending.request.at, flying.assembly.good());
-        let (mut buf, mut failed_at) = (flying.buf, None);
-        if let Op::Write(data) = &mut flying.pending.request.op {
-            // Nothing if the kernel still has it; then it goes to the slab from there.
-            let data = std::mem::replace(data, Buf::nothing(0));
-            buf = Some(data).filter(|data| !data.is_nothing());
-        }
+        let (buf, mut failed_at) = (flying.buf, None);
         let buf = match result {
             Err(_) if good > 0 => {
                 failed_at = Some(at + u64::from(good));
