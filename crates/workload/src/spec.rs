@@ -80,6 +80,16 @@ pub enum Arrival {
     },
 }
 
+impl Arrival {
+    /// Requests in flight at most, on each connection.
+    pub fn most(&self) -> u32 {
+        match *self {
+            Arrival::Closed { depth } => depth,
+            Arrival::Open { outstanding, .. } => outstanding,
+        }
+    }
+}
+
 /// How an open loop's requests are spread over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {

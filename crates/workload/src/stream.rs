@@ -231,10 +231,7 @@ impl Stream {
     }
 
     fn take_arrival(&mut self, now: Time, spec: &Spec) {
-        self.most = match spec.arrival {
-            Arrival::Closed { depth } => depth,
-            Arrival::Open { outstanding, .. } => outstanding,
-        };
+        self.most = spec.arrival.most();
         let pace = spec.pace.filter(|_| matches!(spec.arrival, Arrival::Closed { .. }));
         if pace != self.pace.map(|pace| pace.rate()) {
             self.pace = pace.map(|rate| Pace::new(now, rate));

@@ -277,12 +277,11 @@ fn client_io(no_io_uring: bool, data: u64) -> Result<Io> {
 /// The data of all writes that a plan's workloads may have outstanding at once.
 fn data_outstanding(plan: &Plan) -> u64 {
     let of = |spec: &Spec| {
-        let (workload::Arrival::Closed { depth: each } | workload::Arrival::Open { outstanding: each, .. }) =
-            spec.arrival;
+        let most = u64::from(spec.connections) * u64::from(spec.arrival.most());
         let largest = spec.blocks.shares().iter().map(|share| share.size.0).max().unwrap_or(0);
         match spec.read_percent {
             100 => 0,
-            _ => u64::from(spec.connections) * u64::from(each) * largest.next_power_of_two(),
+            _ => most * largest.next_power_of_two(),
         }
     };
     plan.phases.iter().map(|phase| phase.specs.iter().map(of).sum()).max().unwrap_or(0)
