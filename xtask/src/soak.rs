@@ -27,9 +27,6 @@ pub enum Soak {
     /// Calls and replies of NFS, and records of files on volumes, damaged or of any bytes
     /// (`crates/nfs/tests/wire.rs`, `crates/tree/src/fuzz.rs`); `fuzz/` has targets for a fuzzer
     Nfs(Nfs),
-    /// The published row of a ramp request by request (`crates/ramp/tests/virtual_time.rs`), and
-    /// the knee of reads on a hundred seeds (`crates/ranread/tests/knee.rs`)
-    Figures,
     /// Values, lines of commands, queries and bodies of REST, read or refused: the properties of
     /// ontap and api, each with so many inputs; `fuzz/` has targets for a fuzzer
     Requests(Requests),
@@ -158,7 +155,6 @@ impl Soak {
             Soak::Import(import) => import.complete(&mut command),
             Soak::Nfs(nfs) => nfs.complete(&mut command),
             Soak::Requests(requests) => requests.complete(&mut command),
-            Soak::Figures => figures(&mut command),
         }
         let status = command.stdin(Stdio::null()).status().context("run the soak")?;
         Ok(status.success())
@@ -228,12 +224,6 @@ impl Requests {
         command.env("PROPTEST_CASES", self.inputs.to_string()).env("PROPTEST_RNG_SEED", self.seed.to_string());
         command.current_dir(root());
     }
-}
-
-fn figures(command: &mut Command) {
-    command.args(["test", "--release", "--package", "ramp", "--package", "ranread"]);
-    command.args(["--test", "virtual_time", "--test", "knee", "--", "published_row", "the_knee_is_found"]);
-    command.env("SEAWALL_WHOLE", "1").current_dir(root());
 }
 
 impl Kill {

@@ -124,14 +124,17 @@ fn steadily(settings: &RampSettings) -> RunOutcome {
 }
 
 /// A tenth of the published load, 13 million requests; and what the whole is played on does the
-/// same to the last digit. The whole is for `cargo xtask soak figures`.
+/// same to the last digit.
 #[test]
-fn the_published_row_comes_out_and_the_true_rates_do() {
+fn a_tenth_of_the_published_row_comes_out_and_the_true_rates_do() {
     let outcome = the_published_row_comes_out_of(10, on_servers);
     assert_eq!(the_published_row_comes_out_of(10, steadily), outcome);
-    if std::env::var_os("SEAWALL_WHOLE").is_some() {
-        the_published_row_comes_out_of(1, steadily);
-    }
+}
+
+/// All of it.
+#[test]
+fn the_whole_published_row_comes_out_and_the_true_rates_do() {
+    the_published_row_comes_out_of(1, steadily);
 }
 
 /// 1000 IOPS on 64 servers of 1 ms: nothing ever waits, so every time follows from counting.
