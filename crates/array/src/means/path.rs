@@ -154,14 +154,6 @@ pub(super) fn stations(array: &Array, flows: &[Flow], credit: bool) -> (Vec<Stat
     (path.stations, path.fixed)
 }
 
-fn has_disks(media: &Model) -> bool {
-    match media {
-        Model::Disk(_) => true,
-        Model::Array(inner) => has_disks(&inner.media),
-        _ => false,
-    }
-}
-
 /// Seconds that one write of so many bytes takes from here to the media and back, where nothing
 /// else is under way.
 fn alone(stages: &[ArrayStage], media: &Model, len: f64) -> f64 {
@@ -320,7 +312,7 @@ impl Path {
     /// long as a write takes below, which is given by its length: in the long run no more comes in.
     fn flush(&mut self, log: &WriteLog, media: &Model, takes: impl Fn(f64) -> f64) {
         let place = if log.anywhere { "" } else { IN_PLACE };
-        let disks = if has_disks(media) { format!(" to {DISKS}") } else { String::new() };
+        let disks = if matches!(media, Model::Disk(_)) { format!(" to {DISKS}") } else { String::new() };
         self.station(&format!("log's writes{place}{disks}"), log.depth.into(), 1.0, |asked| {
             (if asked.kind == OpKind::Write { takes(asked.len) } else { 0.0 }, 0.0)
         });

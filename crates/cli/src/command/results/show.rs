@@ -81,20 +81,14 @@ fn shown(number: i64, run: &Run) -> String {
     for (key, word) in &run.labels {
         lines.push(text::fit(&format!("{key}: {}", text::printable(word)), REPORT_COLUMNS));
     }
+    let rate = identity.rate_unit();
     for (point, stretch) in run.points.iter().enumerate() {
         let seconds = stretch.end.saturating_sub(stretch.start).as_secs_f64();
         lines.push(String::new());
         lines.push(text::fit(&format!("{}, {seconds:.1} s", text::printable(&stretch.name)), REPORT_COLUMNS));
         lines.push(format!(
             "{:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
-            "",
-            "class",
-            identity.rate_unit(),
-            "MB/s",
-            "mean ms",
-            "p99 ms",
-            "max ms",
-            "failed"
+            "", "class", rate, "MB/s", "mean ms", "p99 ms", "max ms", "failed"
         ));
         for cell in run.cells.iter().filter(|cell| cell.point as usize == point) {
             // Where there is but one class it is the whole.

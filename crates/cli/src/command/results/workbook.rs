@@ -30,11 +30,9 @@ pub fn of(runs: &[(i64, Run)], about: &Answer, figures: &Answer) -> Workbook {
         lines_name: name.into(),
         ..Chart::default()
     };
-    let units: Vec<&str> = runs.iter().map(|(_, run)| run.identity.rate_unit()).collect();
-    let rate = match units.split_first() {
-        Some((first, others)) if others.iter().all(|other| other == first) => first,
-        _ => "operations a second",
-    };
+    let mut units: Vec<&str> = runs.iter().map(|(_, run)| run.identity.rate_unit()).collect();
+    units.dedup();
+    let rate = if let [one] = units[..] { one } else { "operations a second" };
     let charts = vec![chart(rate, 1, rate), chart("Mean response time", 1 + lines.len(), "milliseconds")];
     let by_second = Sheet {
         name: "Seconds".into(),
