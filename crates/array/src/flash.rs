@@ -177,11 +177,8 @@ impl Channels {
         }
         let Some(part) = idle.queue.pop_front() else { return };
         idle.busy = true;
-        let slowed = match self.percent {
-            100 => part.time,
-            percent => Span::from_nanos(part.time.as_nanos().saturating_mul(100).div_ceil(u64::from(percent))),
-        };
-        let end = self.after_pause(now) + slowed;
+        let slowed = part.time.as_nanos().saturating_mul(100).div_ceil(u64::from(self.percent));
+        let end = self.after_pause(now) + Span::from_nanos(slowed);
         self.agenda.note(end, Event::Ends { channel, part });
     }
 

@@ -67,32 +67,11 @@ struct Direction {
     turn: u32,
     /// When the link has.
     whole: Time,
-    /// The length of the last data, and for how long they keep the link and their flow busy: most
-    /// are as long as those before them, and to know takes a division each.
-    last: (u64, Span, Span),
 }
 
 impl Direction {
     fn new(spec: Link) -> Direction {
-        let (flows, nothing) = (vec![Time::ZERO; spec.flows as usize], (0, Span::ZERO, Span::ZERO));
-        Direction { percent: 100, flows, turn: 0, whole: Time::ZERO, last: nothing, spec }
-    }
-
-    /// For how long data keep the link and their flow busy.
-    fn takes(&mut self, len: u64) -> (Span, Span) {
-        if len == 0 {
-            return (Span::ZERO, Span::ZERO);
-        }
-        if self.last.0 != len {
-            let takes = |rate: Bytes| Span::from_nanos(nanos(len, rate.0, self.percent));
-            self.last = (len, takes(self.spec.bandwidth), self.spec.flow.map_or(Span::ZERO, takes));
-        }
-        (self.last.1, self.last.2)
-    }
-
-    /// This percentage of both rates from now on, at least one.
-    fn scale(&mut self, percent: u32) {
-        (self.percent, self.last) = (percent.max(1), (0, Span::ZERO, Span::ZERO));
+        Direction { percent: 100, flows: vec![Time::ZERO; spec.flows as usize], turn: 0, whole: Time::ZERO, spec }
     }
 
     /// When so many bytes that come now have arrived. Only data take turns: with what has none in
@@ -102,13 +81,12 @@ impl Direction {
         if len > 0 {
             self.turn = if flow + 1 < self.spec.flows { flow + 1 } else { 0 };
         }
-        let (of_link, of_flow) = self.takes(len);
-        self.whole = self.whole.max(now) + of_link;
-        if self.spec.flow.is_none() {
-            return self.whole + self.spec.latency;
-        }
+        let percent = self.percent.max(1);
+        let takes = |rate: Bytes| Span::from_nanos(nanos(len, rate.0, percent));
+        self.whole = self.whole.max(now) + takes(self.spec.bandwidth);
+        let Some(rate) = self.spec.flow else { return self.whole + self.spec.latency };
         let free = &mut self.flows[flow as usize];
-        *free = (*free).max(now) + of_flow;
+        *free = (*free).max(now) + takes(rate);
         self.whole.max(*free) + self.spec.latency
     }
 }
@@ -194,8 +172,7 @@ impl Medium for Wires {
     }
 
     fn scale(&mut self, now: Time, percent: u32) {
-        self.down.scale(percent);
-        self.up.scale(percent);
+        (self.down.percent, self.up.percent) = (percent, percent);
         self.below.scale(now, percent);
     }
 }
