@@ -15,6 +15,7 @@ mod awake;
 mod cache;
 mod clients;
 mod files;
+mod holding;
 mod orders;
 mod turns;
 
@@ -22,6 +23,8 @@ use accepting::Accepting;
 use awake::Awake;
 pub use cache::cache_seen;
 pub(crate) use clients::Connected;
+use holding::Holding;
+pub(crate) use holding::Replies;
 
 use crate::access::Access;
 use crate::account::Accounts;
@@ -34,7 +37,7 @@ use crate::listen::Listener;
 use crate::noticed::Notices;
 use crate::order::Order;
 use crate::replies::ReplyTimes;
-use crate::session::{Around, Protocol, Session, of_token};
+use crate::session::{Around, Direction, Protocol, Session, of_token};
 use crate::starting::Latency;
 use crate::tls::Tls;
 use crate::volume_files::{AllFiles, FILES};
@@ -116,6 +119,7 @@ pub(crate) struct Owner {
     cpu: Span,
     stalled: Span,
     awake: Awake,
+    holding: Holding,
     turns: u64,
     /// Processor time of the longest turn in which something of the administration went on, since
     /// it was last told.
@@ -181,6 +185,7 @@ impl Owner {
             cpu: uring::usage::thread_cpu(),
             stalled: Span::ZERO,
             awake: Awake::new(doors.latency == Latency::Low),
+            holding: Holding::default(),
             turns: 0,
             longest_turn: Span::ZERO,
             measured_from: None,
@@ -232,10 +237,22 @@ impl Owner {
         };
         let now = match is_send_awaited {
             true => self.io.turn(Some(until)),
+            false if let Some(held) = self.held(now) => self.io.hold(held.min(until)),
             false => self.io.rest(Some(until)),
         };
         self.stalled += now.since(until).saturating_sub(self.tolerance);
         now
+    }
+
+    /// Until when no receive begins. While something is at the disk or waits for it, requests go
+    /// there as they come.
+    fn held(&mut self, now: Time) -> Option<Time> {
+        let (sessions, gate, io) = (&self.sessions, &self.gate, &self.io);
+        self.holding.until(now, |index| {
+            let GateStatus { queued, in_flight, .. } = gate.status();
+            let session = sessions.get(index as usize)?.as_ref()?;
+            (queued + in_flight == 0).then(|| session.replies(now, io)).flatten()
+        })
     }
 
     /// Submits everything, and looks again and again until something has come or it is that time.
@@ -274,6 +291,9 @@ impl Owner {
                 continue;
             }
             let (index, direction) = of_token(event.token);
+            if direction == Direction::Receive {
+                self.holding.heard(now, index);
+            }
             self.with_session(now, index, |session, around| session.done(direction, event, around));
         }
         self.done = done;

@@ -1,11 +1,12 @@
 //! One worker's I/O: joins the slab, the files, the table of requests in flight and the engine.
 
 use std::cell::{Cell, RefCell};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
 use block::{Buf, Bytes, Driver, Span, Time};
 
+use crate::clock::tighten_timers;
 use crate::engine::{Engine, Opened};
 use crate::files::{FileId, Files};
 use crate::flight::{Flight, Flights, Gathers, Next};
@@ -219,7 +220,13 @@ impl Io {
     /// something: a send that ends at once need not end the turn. Its [`Done`] may come only with
     /// the next turn; what it holds is held as long.
     pub fn rest(&mut self, until: Option<Time>) -> Time {
-        self.0.turn(until, true)
+        self.0.turn(until.into(), true)
+    }
+
+    /// An [`Io::rest`] until then at most in which no receive begins: what peers send gathers in
+    /// their sockets, and one receive takes it all later. With threads receives begin as always.
+    pub fn hold(&mut self, until: Time) -> Time {
+        self.0.turn(Wait::Hold(until), true)
     }
 
     /// Whether a port has something to reap.
@@ -230,7 +237,7 @@ impl Io {
     /// A [`Driver::turn`] that does not sleep and takes what has come: for a worker that waits
     /// awake. At most one system call.
     pub fn look(&mut self) -> Time {
-        self.0.turn(Some(Time::ZERO), false)
+        self.0.turn(Wait::Look, false)
     }
 
     /// Gives memory of the slab back to the system that nobody used since ten calls ago, at most so
@@ -259,11 +266,9 @@ impl Io {
         files.add(fd.into(), |index, fd| engine.add_file(index, fd))
     }
 
-    /// Bytes that have come over a socket and were not received. A system call; not for the way of
-    /// each I/O.
-    pub fn unread(&self, socket: FileId) -> u64 {
-        let core = self.0.core.borrow();
-        core.files.handle(socket).map_or(0, |socket| crate::socket::unread(socket.fd))
+    /// The descriptor of a file that is open.
+    pub(crate) fn descriptor(&self, file: FileId) -> Option<RawFd> {
+        self.0.core.borrow().files.handle(file).map(|file| file.fd)
     }
 
     /// Closes a file: at once if nothing is in flight on it. Otherwise no new request is taken,
@@ -288,20 +293,19 @@ impl Driver for Io {
     }
 
     fn turn(&mut self, until: Option<Time>) -> Time {
-        self.0.turn(until, false)
+        self.0.turn(until.into(), false)
     }
 }
 
 impl Shared {
     /// One turn; with `rest` a send that ends at once need not end it.
-    fn turn(&self, until: Option<Time>, rest: bool) -> Time {
+    fn turn(&self, wait: Wait, rest: bool) -> Time {
         let shared = self;
         let mut core = shared.core.borrow_mut();
-        let wait = match until {
+        let wait = match wait {
             _ if core.unreaped > 0 => Wait::Look,
-            None => Wait::Forever,
-            Some(time) if time <= shared.last.get() => Wait::Look,
-            Some(time) => Wait::Until(time),
+            Wait::Until(time) | Wait::Hold(time) if time <= shared.last.get() => Wait::Look,
+            wait => wait,
         };
         core.engine.enter(wait, rest);
         core.settle(&shared.slab);
@@ -491,10 +495,4 @@ fn discard(slab: &Slab, done: Done) {
     if let Some(mut message) = done.message {
         message.unload().for_each(|buf| slab.give(&buf));
     }
-}
-
-/// By default the kernel may end a wait 50 µs late to save power: longer than a whole I/O.
-fn tighten_timers() {
-    // SAFETY: no memory is passed; it concerns this thread's timers only.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
 }

@@ -105,8 +105,16 @@ pub(crate) enum Wait {
     Look,
     /// For an outcome or a wake, at most until then.
     Until(block::Time),
+    /// The same, and no receive begins: what peers send gathers in their sockets.
+    Hold(block::Time),
     /// For an outcome or a wake.
     Forever,
+}
+
+impl From<Option<block::Time>> for Wait {
+    fn from(until: Option<block::Time>) -> Wait {
+        until.map_or(Wait::Forever, Wait::Until)
+    }
 }
 
 /// Flags of every send: no signal when the peer is gone, and go on by yourself while the socket's

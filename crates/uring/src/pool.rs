@@ -190,7 +190,7 @@ impl Pool {
     fn sleep(&mut self, wait: Wait) -> bool {
         let nanos = match wait {
             Wait::Look => Some(0),
-            Wait::Until(time) => Some(time.since(self.clock.now()).as_nanos()),
+            Wait::Until(time) | Wait::Hold(time) => Some(time.since(self.clock.now()).as_nanos()),
             Wait::Forever => None,
         };
         let limit = nanos.map(|nanos| libc::timespec {

@@ -272,8 +272,8 @@ impl Ring {
         }
     }
 
-    /// Submits all that is prepared, and waits: unless `rest`, not while a send among it may have
-    /// ended silently.
+    /// Submits all that is prepared, receives only if they are not held, and waits: unless `rest`,
+    /// not while a send among it may have ended silently.
     pub(crate) fn enter(&mut self, wait: Wait, rest: bool) {
         let may_have_ended = !rest && self.attempts.as_ref().is_some_and(|attempts| !attempts.is_empty());
         let wait = if may_have_ended { Wait::Look } else { wait };
@@ -281,7 +281,9 @@ impl Ring {
             return;
         }
         self.silent = false;
-        self.push_late();
+        if !matches!(wait, Wait::Hold(_)) {
+            self.push_late();
+        }
         loop {
             self.refill();
             let submission = self.ring.submission();
@@ -297,7 +299,7 @@ impl Ring {
                 return;
             }
             let until = match wait {
-                Wait::Until(time) if sleep => Some(time),
+                Wait::Until(time) | Wait::Hold(time) if sleep => Some(time),
                 _ => None,
             };
             let went_on = self.call(prepared, u32::from(sleep), EnterFlags::GETEVENTS, until);

@@ -3,12 +3,14 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use block::Bytes;
+
+use crate::{FileId, Io};
 
 /// Connections that wait to be accepted at most; the system's own limit (4096 by default) bounds it
 /// too.
@@ -85,12 +87,27 @@ pub fn set_buffers(socket: &impl AsFd, size: Bytes) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes that have come over an open socket and were not received; none if the kernel does not say.
-pub(crate) fn unread(socket: RawFd) -> u64 {
-    let mut count: libc::c_int = 0;
-    // SAFETY: the kernel writes an int to `count`; a descriptor that is none is an error.
-    let outcome = unsafe { libc::ioctl(socket, libc::FIONREAD, &raw mut count) };
-    if outcome < 0 { 0 } else { u64::try_from(count).unwrap_or(0) }
+impl Io {
+    /// Bytes that have come over a socket and were not received. A system call; not for the way of
+    /// each I/O.
+    pub fn unread(&self, socket: FileId) -> u64 {
+        self.queued(socket, libc::FIONREAD)
+    }
+
+    /// Memory of what was sent over a socket and has not left it, in bytes: over a Unix socket what
+    /// the peer has not read, by TCP what it has not acknowledged. A system call.
+    pub fn untaken(&self, socket: FileId) -> u64 {
+        self.queued(socket, libc::TIOCOUTQ)
+    }
+
+    /// None if the kernel does not say.
+    fn queued(&self, socket: FileId, which: libc::Ioctl) -> u64 {
+        let mut count: libc::c_int = 0;
+        let Some(socket) = self.descriptor(socket) else { return 0 };
+        // SAFETY: the kernel writes an int to `count`; a descriptor that is none is an error.
+        let outcome = unsafe { libc::ioctl(socket, which, &raw mut count) };
+        if outcome < 0 { 0 } else { u64::try_from(count).unwrap_or(0) }
+    }
 }
 
 fn check(outcome: libc::c_int) -> io::Result<()> {

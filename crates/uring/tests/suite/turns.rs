@@ -162,6 +162,48 @@ fn a_send_that_fails_ends_a_rest() {
     });
 }
 
+/// While receives are held what a peer sends gathers in the socket, and one receive takes it all.
+#[test]
+fn what_comes_while_receives_are_held_is_received_together() {
+    use std::io::Write as _;
+    on_each(|io| {
+        if !matches!(io.backend(), Backend::Uring { .. }) {
+            return;
+        }
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (port, socket) = (io.port(), io.register(ours));
+        port.push(7, Job::Receive { socket, buf: io.take(64).unwrap() }).unwrap();
+        theirs.write_all(b"one").unwrap();
+        let until = io.now() + Span::from_millis(3);
+        assert!(io.hold(until) >= until && !port.is_ready(), "it was received");
+        theirs.write_all(b"two").unwrap();
+        io.waker().wake();
+        io.hold(io.now() + Span::from_secs(3600));
+        assert!(!port.is_ready(), "it was received");
+        let done = backends::reap(io, &port, 1).remove(0);
+        assert_eq!(done.result, Ok(6));
+        io.give(done.buf.unwrap());
+    });
+}
+
+/// What a peer has not read of what was sent over a Unix socket.
+#[test]
+fn a_unix_socket_says_what_its_peer_has_not_read() {
+    use std::io::Read as _;
+    on_each(|io| {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (port, socket) = (io.port(), io.register(ours));
+        assert_eq!(io.untaken(socket), 0);
+        let mut message = Message::default();
+        message.header(&[1; 4096]);
+        port.push(7, Job::Send { socket, message }).unwrap();
+        backends::reap(io, &port, 1);
+        assert!((4096..16_384).contains(&io.untaken(socket)), "{}", io.untaken(socket));
+        theirs.read_exact(&mut [0; 4096]).unwrap();
+        assert_eq!(io.untaken(socket), 0);
+    });
+}
+
 /// What was written before a wake is seen after the turn that the wake ended, and no wake is lost:
 /// the counter would stop and the test hang.
 #[test]
