@@ -28,15 +28,6 @@ const MESSAGE_BYTES: u64 = 1024;
 /// Turns in which nothing is asked after one in which the client had too little to read.
 const RESTS: u32 = 7;
 
-/// From whom something came in this turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Heard {
-    #[default]
-    Nobody,
-    One(u32),
-    Several,
-}
-
 /// Replies of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replies {
@@ -49,26 +40,23 @@ pub(crate) struct Replies {
 /// Whether receives wait.
 #[derive(Debug, Default)]
 pub(super) struct Holding {
-    heard: Heard,
-    /// When something came last.
+    /// The last turn in which something came, and how long before it something else had come.
     at: Time,
-    /// How long before that something else had come.
     cycle: Span,
+    /// From which session it came; `None` where it was several.
+    one: Option<u32>,
     rests: u32,
 }
 
 impl Holding {
     /// Something came from the session of that index.
     pub(super) fn heard(&mut self, now: Time, index: u32) {
-        self.heard = match self.heard {
-            Heard::Nobody => {
-                self.cycle = now.since(self.at);
-                self.at = now;
-                Heard::One(index)
-            }
-            Heard::One(one) if one == index => Heard::One(one),
-            Heard::One(_) | Heard::Several => Heard::Several,
-        };
+        if now > self.at {
+            (self.cycle, self.at) = (now.since(self.at), now);
+            self.one = Some(index);
+        } else if self.one != Some(index) {
+            self.one = None;
+        }
     }
 
     /// Until when no receive begins, at the end of a turn. `replies` tells of a session's, at the
@@ -77,10 +65,7 @@ impl Holding {
     /// A client with many requests in flight reads as much in a cycle as it is sent for one. So for
     /// what it has not read it takes `cycle * unread / answered`.
     pub(super) fn until(&mut self, now: Time, replies: impl FnOnce(u32) -> Option<Replies>) -> Option<Time> {
-        let Heard::One(index) = std::mem::take(&mut self.heard) else { return None };
-        if self.cycle >= CYCLE_MAX {
-            return None;
-        }
+        let index = self.one.filter(|_| self.at == now && self.cycle < CYCLE_MAX)?;
         if self.rests > 0 {
             self.rests -= 1;
             return None;
