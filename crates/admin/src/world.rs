@@ -183,6 +183,8 @@ pub struct ServerSeen {
     pub awake: Span,
     /// How often it looked for work.
     pub turns: u64,
+    /// How often receives were held, so that one takes several requests.
+    pub holds: u64,
     /// Connections that are open.
     pub connections: u32,
     /// Memory that clients claim.

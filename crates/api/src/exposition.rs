@@ -128,6 +128,8 @@ fn server(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
     let help = "Time that the data thread waited awake for the next request of a client in ping-pong.";
     page.one("data_thread_awake_seconds_total", Counter, help, seen.awake);
     page.one("data_thread_turns_total", Counter, "How often the data thread looked for work.", seen.turns);
+    let help = "How often receives were held, so that one takes several requests.";
+    page.one("data_thread_holds_total", Counter, help, seen.holds);
     let help = "Additions to the pool's hourly totals that failed; they are tried again.";
     page.one("totals_failures_total", Counter, help, seen.totals_failed);
     let mut omitted = page.metric("series_omitted", Gauge, "Volumes and policy groups without series of their own.");

@@ -172,6 +172,7 @@ impl State {
         server.stalled += account.stalled;
         server.awake += account.awake;
         server.turns += account.turns;
+        server.holds += account.holds;
         (server.connections, server.claimed) = (account.connections, account.claimed);
     }
 

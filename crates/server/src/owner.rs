@@ -33,7 +33,6 @@ use crate::exports::Exports;
 use crate::front::Doors;
 use crate::limits::ServerLimits;
 use crate::link_meter::LinkMeter;
-use crate::listen::Listener;
 use crate::noticed::Notices;
 use crate::order::Order;
 use crate::replies::ReplyTimes;
@@ -142,10 +141,6 @@ impl Owner {
         let (port, nfs_port) = (io.port(), doors.nfs_port());
         let settings = qos::Settings::default();
         let buffers = limits.receive_buffers(doors.encrypts());
-        let accepting = |(mut listener, protocol): (Listener, Protocol)| {
-            let socket = io.register(listener.take_socket());
-            Accepting { socket, listener, protocol, armed: false }
-        };
         let spoken = doors.listeners.into_iter().map(|(listener, tls)| (listener, Protocol::Nbd(tls)));
         let spoken = spoken.chain(doors.nfs.into_iter().map(|listener| (listener, Protocol::Nfs)));
         let began = doors.since_1970.saturating_sub(io.now().since(Time::ZERO));
@@ -164,7 +159,7 @@ impl Owner {
             claims: Claims::new(limits.memory, buffers),
             replies: ReplyTimes::default(),
             notices: Notices::default(),
-            listeners: spoken.map(accepting).collect(),
+            listeners: spoken.map(|(listener, protocol)| Accepting::new(&io, listener, protocol)).collect(),
             is_open: false,
             sessions: Vec::new(),
             free: Vec::new(),
@@ -185,7 +180,7 @@ impl Owner {
             cpu: uring::usage::thread_cpu(),
             stalled: Span::ZERO,
             awake: Awake::new(doors.latency == Latency::Low),
-            holding: Holding::default(),
+            holding: Holding::new(io.sends_end_silently()),
             turns: 0,
             longest_turn: Span::ZERO,
             measured_from: None,
@@ -244,15 +239,13 @@ impl Owner {
         now
     }
 
-    /// Until when no receive begins. While something is at the disk or waits for it, requests go
-    /// there as they come.
+    /// Until when no receive begins. While requests are at the disk or wait at the gate, others are
+    /// received as they come.
     fn held(&mut self, now: Time) -> Option<Time> {
-        let (sessions, gate, io) = (&self.sessions, &self.gate, &self.io);
-        self.holding.until(now, |index| {
-            let GateStatus { queued, in_flight, .. } = gate.status();
-            let session = sessions.get(index as usize)?.as_ref()?;
-            (queued + in_flight == 0).then(|| session.replies(now, io)).flatten()
-        })
+        let index = self.holding.candidate(now)?;
+        let GateStatus { queued, in_flight, .. } = self.gate.status();
+        let session = self.sessions.get(index as usize)?.as_ref().filter(|_| queued + in_flight == 0)?;
+        self.holding.until(now, || session.replies(now, &self.io))
     }
 
     /// Submits everything, and looks again and again until something has come or it is that time.

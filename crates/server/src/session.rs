@@ -33,7 +33,6 @@ use crate::exports::Exports;
 use crate::limits::ServerLimits;
 use crate::link_meter::LinkMeter;
 use crate::noticed::Notices;
-use crate::owner::Replies;
 use crate::replies::ReplyTimes;
 use crate::tls::Tls;
 use crate::waiting::Wait;
@@ -323,14 +322,6 @@ impl Session {
     /// What its message claims that was handed to the kernel at that time, in bytes, if one was.
     pub(crate) fn handed_over(&self, at: Time) -> Option<u64> {
         self.tx.handed_over(at)
-    }
-
-    /// Its replies, if some are sent from that turn on; `None` by TCP, which does not tell what its
-    /// client has read. A system call.
-    pub(crate) fn replies(&self, at: Time, io: &Io) -> Option<Replies> {
-        let (since, answered) = self.tx.at_kernel()?;
-        let is_told = since == at && self.caller.address.is_none();
-        is_told.then(|| Replies { answered, unread: io.untaken(self.socket) })
     }
 
     /// Whether it goes on when its send has ended: more is to be sent, or it could not ask for more

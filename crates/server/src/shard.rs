@@ -65,6 +65,8 @@ pub struct Account {
     pub awake: Span,
     /// How often the thread looked for work: once a system call, or less.
     pub turns: u64,
+    /// How often receives were held, so that one takes several requests.
+    pub holds: u64,
     /// Processor time of the longest turn in which something of the administration went on.
     pub longest_turn: Span,
     /// Connections that are open now.

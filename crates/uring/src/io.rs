@@ -224,7 +224,8 @@ impl Io {
     }
 
     /// An [`Io::rest`] until then at most in which no receive begins: what peers send gathers in
-    /// their sockets, and one receive takes it all later. With threads receives begin as always.
+    /// their sockets, and one receive takes it all later. Receives begin all the same with threads,
+    /// where completions lie ready, and where something is cancelled.
     pub fn hold(&mut self, until: Time) -> Time {
         self.0.turn(Wait::Hold(until), true)
     }

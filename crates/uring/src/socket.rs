@@ -10,7 +10,7 @@ use std::path::Path;
 
 use block::Bytes;
 
-use crate::{FileId, Io};
+use crate::{Backend, FileId, Io, TaskWork};
 
 /// Connections that wait to be accepted at most; the system's own limit (4096 by default) bounds it
 /// too.
@@ -88,19 +88,25 @@ pub fn set_buffers(socket: &impl AsFd, size: Bytes) -> io::Result<()> {
 }
 
 impl Io {
+    /// Whether a send that succeeds at once need not end a turn.
+    pub fn sends_end_silently(&self) -> bool {
+        matches!(self.backend(), Backend::Uring { task_work: TaskWork::Deferred, .. })
+    }
+
     /// Bytes that have come over a socket and were not received. A system call; not for the way of
     /// each I/O.
     pub fn unread(&self, socket: FileId) -> u64 {
         self.queued(socket, libc::FIONREAD)
     }
 
-    /// Memory of what was sent over a socket and has not left it, in bytes: over a Unix socket what
-    /// the peer has not read, by TCP what it has not acknowledged. A system call.
-    pub fn untaken(&self, socket: FileId) -> u64 {
+    /// What was sent over a socket and has not left its send queue (`SIOCOUTQ`). Over a Unix socket
+    /// that is memory of what the peer has not read, in bytes; by TCP bytes that it has not
+    /// acknowledged. A system call.
+    pub fn send_queue(&self, socket: FileId) -> u64 {
         self.queued(socket, libc::TIOCOUTQ)
     }
 
-    /// None if the kernel does not say.
+    /// Zero if the kernel does not say.
     fn queued(&self, socket: FileId, which: libc::Ioctl) -> u64 {
         let mut count: libc::c_int = 0;
         let Some(socket) = self.descriptor(socket) else { return 0 };

@@ -9,7 +9,7 @@ use admin::EventKind;
 use block::Time;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use uring::{Done, Failure, FileId, Job};
+use uring::{Done, Failure, FileId, Io, Job};
 
 pub(super) struct Accepting {
     pub(super) socket: FileId,
@@ -17,6 +17,13 @@ pub(super) struct Accepting {
     pub(super) protocol: Protocol,
     /// The kernel has an accept of ours.
     pub(super) armed: bool,
+}
+
+impl Accepting {
+    /// At that listener, whose clients speak this.
+    pub(super) fn new(io: &Io, mut listener: Listener, protocol: Protocol) -> Accepting {
+        Accepting { socket: io.register(listener.take_socket()), listener, protocol, armed: false }
+    }
 }
 
 impl Owner {

@@ -261,6 +261,7 @@ impl Owner {
             stalled: std::mem::take(&mut self.stalled),
             awake: self.awake.take_spent(),
             turns: std::mem::take(&mut self.turns),
+            holds: self.holding.take_holds(),
             longest_turn: std::mem::take(&mut self.longest_turn),
             connections: self.connections(),
             claimed: Bytes(self.claims.claimed()),

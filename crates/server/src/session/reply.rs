@@ -2,13 +2,22 @@
 
 use super::link::Link;
 use super::sender::Load;
-use super::{Around, Ending, Pending, Phase, Session};
+use super::{Around, Ending, Filling, Pending, Phase, Session};
 use crate::claims::claim_of;
-use block::{Buf, Completion, Fault, OpKind};
+use crate::owner::Replies;
+use block::{Buf, Completion, Fault, OpKind, Time};
 use nbd::{CommandFlags, Context, Contexts, NbdErrno, NbdRequest, ReplyTo};
 use uring::Io;
 
 impl Session {
+    /// Its replies, if some go out from that turn on and its next bytes are requests; `None` by
+    /// TCP, which does not tell what its client has read. A system call.
+    pub(crate) fn replies(&self, at: Time, io: &Io) -> Option<Replies> {
+        let (since, answered) = self.tx.at_kernel()?;
+        let is_asking = since == at && self.receiving == Some(Filling::Inbox);
+        (is_asking && self.caller.address.is_none()).then(|| Replies { answered, unread: io.send_queue(self.socket) })
+    }
+
     /// Writes the reply of a request that has ended.
     pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
         if let super::Request::Nfs(asked) = &pending.request {

@@ -421,3 +421,39 @@ fn a_partition_may_keep_to_memory() {
     server.until("it uses the second level", |account| account.cache[&1].second_resident > Bytes(0));
     assert!(run(&mut server, "cache partition show db -instance").contains("Uses Second Level: true"));
 }
+
+/// A client that has replies to read gets its next requests received several at a time; one that
+/// reads each reply before it asks again never waits for that.
+#[test]
+fn receives_are_held_for_a_client_with_replies_to_read_alone() {
+    let server = server();
+    let mut client = server.connect();
+    client.write(0, &[7; PAGE as usize]).unwrap();
+    let holds = || server.account().holds;
+    for _ in 0..2000 {
+        client.read(0, 512).unwrap();
+    }
+    assert_eq!(holds(), 0, "it has read all");
+    let mut cookies = 0..;
+    let mut ask = |client: &mut Client| {
+        let request = NbdRequest::new(cookies.next().unwrap(), Command::Read, 0, 512);
+        client.ask(request, &[]);
+    };
+    for round in 0..1000 {
+        // So many replies fit into the socket. The client reads none meanwhile, and takes its time
+        // for the second half, so that they come one by one.
+        (0..50).for_each(|_| ask(&mut client));
+        for _ in 0..50 {
+            (0..500).for_each(|_| std::hint::spin_loop());
+            ask(&mut client);
+        }
+        for _ in 0..100 {
+            let answer = client.answer(|_| (0, 512)).expect("it is answered");
+            assert_eq!(answer.1, Ok(vec![7; 512]));
+        }
+        if holds() > 0 {
+            return;
+        }
+        assert!(round < 999, "receives were never held");
+    }
+}

@@ -193,14 +193,14 @@ fn a_unix_socket_says_what_its_peer_has_not_read() {
     on_each(|io| {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let (port, socket) = (io.port(), io.register(ours));
-        assert_eq!(io.untaken(socket), 0);
+        assert_eq!(io.send_queue(socket), 0);
         let mut message = Message::default();
         message.header(&[1; 4096]);
         port.push(7, Job::Send { socket, message }).unwrap();
         backends::reap(io, &port, 1);
-        assert!((4096..16_384).contains(&io.untaken(socket)), "{}", io.untaken(socket));
+        assert!((4096..16_384).contains(&io.send_queue(socket)), "{}", io.send_queue(socket));
         theirs.read_exact(&mut [0; 4096]).unwrap();
-        assert_eq!(io.untaken(socket), 0);
+        assert_eq!(io.send_queue(socket), 0);
     });
 }
 
