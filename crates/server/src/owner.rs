@@ -24,7 +24,6 @@ use awake::Awake;
 pub use cache::cache_seen;
 pub(crate) use clients::Connected;
 use holding::Holding;
-pub(crate) use holding::Replies;
 
 use crate::access::Access;
 use crate::account::Accounts;

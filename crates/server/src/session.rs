@@ -22,7 +22,7 @@ mod inbox;
 mod link;
 mod nfs;
 mod receiving;
-mod reply;
+pub(crate) mod reply;
 mod sender;
 mod tls;
 mod transmission;

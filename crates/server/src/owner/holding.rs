@@ -10,6 +10,7 @@
 //! Only Unix sockets tell what their peers have not read. Where several clients ask, or a disk is
 //! slower than they are, turns have more to do by themselves.
 
+use crate::session::reply::Replies;
 use block::{Span, Time};
 
 /// How long receives are held after the last ones: a handful of requests, and several times what it
@@ -28,15 +29,6 @@ const MESSAGE_BYTES: u64 = 1024;
 
 /// Turns in which the kernel is not asked, after a client that had too little to read.
 const SKIPPED_TURNS: u32 = 7;
-
-/// Replies of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Replies {
-    /// Bytes of the message that was handed to the kernel in this turn.
-    pub answered: u64,
-    /// Memory of those before it that the client has not read, in bytes.
-    pub unread: u64,
-}
 
 /// Whether receives are held.
 #[derive(Debug)]

@@ -4,10 +4,18 @@ use super::link::Link;
 use super::sender::Load;
 use super::{Around, Ending, Filling, Pending, Phase, Session};
 use crate::claims::claim_of;
-use crate::owner::Replies;
 use block::{Buf, Completion, Fault, OpKind, Time};
 use nbd::{CommandFlags, Context, Contexts, NbdErrno, NbdRequest, ReplyTo};
 use uring::Io;
+
+/// Replies of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replies {
+    /// Bytes of the message that was handed to the kernel in this turn.
+    pub(crate) answered: u64,
+    /// Memory of those before it that the client has not read, in bytes.
+    pub(crate) unread: u64,
+}
 
 impl Session {
     /// Its replies, if some go out from that turn on and its next bytes are requests; `None` by

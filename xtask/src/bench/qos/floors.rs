@@ -112,27 +112,30 @@ fn line(name: &str, with: &str, runs: &[Beside], seconds: u64) -> String {
 /// Whether the floor held in every second that counts.
 fn verdict(runs: &[Beside]) -> String {
     let all: Vec<(u64, u64)> = runs.iter().flat_map(|run| run.seconds.iter().copied()).collect();
-    let counted: Vec<u64> = all.iter().filter(|s| s.0 + s.1 >= FLOOR).map(|s| s.0).collect();
-    let left_out: Vec<u64> = all.iter().map(|s| s.0 + s.1).filter(|&total| total < FLOOR).collect();
-    let is_short = |s: &(u64, u64)| s.0 + s.1 >= FLOOR && (s.0 as f64) < HELD * FLOOR as f64;
-    let short = all.iter().filter(|s| is_short(s)).count();
-    let shorts = runs.iter().zip(1..).flat_map(|(run, number)| {
-        // The first second of a run is not among them.
-        let seconds = run.seconds.iter().zip(2..).filter(|(s, _)| is_short(s));
-        seconds.map(move |(s, at)| format!("\n      run {number}, second {at}: {} of {} in all", s.0, s.0 + s.1))
-    });
-    let shorts: String = shorts.collect();
+    let is_counted = |s: &(u64, u64)| s.0 + s.1 >= FLOOR;
+    let counted: Vec<u64> = all.iter().filter(|s| is_counted(s)).map(|s| s.0).collect();
+    let left_out: Vec<u64> = all.iter().filter(|s| !is_counted(s)).map(|s| s.0 + s.1).collect();
+    let is_short = |s: &(u64, u64)| is_counted(s) && (s.0 as f64) < HELD * FLOOR as f64;
+    let short: Vec<String> = (runs.iter().zip(1..))
+        .flat_map(|(run, number)| {
+            // The first second of a run is not among them.
+            let seconds = run.seconds.iter().zip(2..).filter(|(s, _)| is_short(s));
+            seconds.map(move |(s, at)| format!("\n      run {number}, second {at}: {} of {} in all", s.0, s.0 + s.1))
+        })
+        .collect();
     let worst = counted.iter().min().copied().unwrap_or(0);
     let said = match () {
         () if left_out.len() as f64 > LEFT_OUT_MOST * all.len() as f64 || counted.is_empty() => "cannot say",
-        () if short == 0 => "held",
+        () if short.is_empty() => "held",
         () => "missed",
     };
     format!(
-        "floor {said}: worst second {worst} ({:.1} %), short in {short} of {} seconds; left out {} in which the device did {left_out:?}{shorts}",
+        "floor {said}: worst second {worst} ({:.1} %), short in {} of {} seconds; left out {} in which the device did {left_out:?}{}",
         worst as f64 * 100.0 / FLOOR as f64,
+        short.len(),
         counted.len(),
         left_out.len(),
+        short.concat(),
     )
 }
 
