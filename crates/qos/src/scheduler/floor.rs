@@ -456,6 +456,7 @@ impl Guarantee {
     pub fn try_again(&mut self, attempt: u32) {
         (self.attempt, self.held) = (attempt, Held::Whole);
         self.best_service = f64::INFINITY;
+        self.gauge.forget_second();
         if let Some(latency) = &mut self.latency {
             latency.try_again();
         }

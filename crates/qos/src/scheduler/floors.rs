@@ -282,15 +282,20 @@ impl Floors {
         match verdict {
             Verdict::Nothing => self.recover(now, round),
             Verdict::MeanShort => {}
-            Verdict::Retry => self.attempts.begin(),
-            Verdict::Remeasure => {
-                // A request that came to the old queue has gone after its time.
-                let service = if sums.completions > 0.0 { sums.service / sums.completions } else { 0.0 };
-                self.next_tick = now + Span::from_secs_f64(service);
+            Verdict::Retry => {
+                self.attempts.begin();
+                self.settle(now, sums);
             }
+            Verdict::Remeasure => self.settle(now, sums),
             Verdict::Overcommitted => self.scale.fall(now, self.share),
             Verdict::TooShallow => self.attempts.fail(now, self.corrections),
         }
+    }
+
+    /// A request that came to the old queue has gone after its time.
+    fn settle(&mut self, now: Time, sums: &Sums) {
+        let service = if sums.completions > 0.0 { sums.service / sums.completions } else { 0.0 };
+        self.next_tick = now + Span::from_secs_f64(service);
     }
 
     /// Gives back what was taken from floors, slowly.

@@ -66,8 +66,8 @@ impl Scheduler {
         guarantee.forget_ceiling(now, memory);
         match standing {
             Standing::Got(got) => {
-                self.floors.sums.missed = self.floors.sums.missed.max(guarantee.missed());
                 self.note(floor, got);
+                self.floors.sums.missed = self.floors.sums.missed.max(self.guarantees[floor].missed());
             }
             Standing::Pending => {
                 self.floors.sums.standings.pending += 1;

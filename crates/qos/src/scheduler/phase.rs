@@ -16,8 +16,6 @@
 //!
 //! Each change goes through [`super::window::Window`], at the place that is named after it.
 
-use block::Time;
-
 use super::waste::Look;
 
 /// What is being done about the floors.
@@ -37,12 +35,11 @@ pub(crate) enum Phase {
     },
     /// In the next round floors that are short are held to what they get.
     GivingUp,
-    /// Floors cost much in vain: it is looked since then at what the device does with more in
-    /// flight, or all. The window was of this size.
-    Looking { since: Time, size: f64, look: Look },
+    /// Floors cost much in vain: it is looked at what the device does with more in flight, or all.
+    Looking(Look),
     /// Holding the others back did not help: they go as they come. What is seen of the device goes
     /// on.
-    Open { since: Time, look: Look },
+    Open(Look),
 }
 
 /// A phase, and whether what is measured is of it.

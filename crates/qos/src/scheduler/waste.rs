@@ -46,8 +46,11 @@ pub(crate) struct Waste {
 }
 
 /// A look at the device with nobody held back, or fewer than before.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Look {
+    since: Time,
+    /// The window before it, in operations.
+    pub size: f64,
     /// How many rounds, and seconds.
     rounds: f64,
     weight: f64,
@@ -70,6 +73,11 @@ pub(crate) enum Sight {
 }
 
 impl Look {
+    /// Begins now, with a window of this size.
+    pub fn new(since: Time, size: f64) -> Look {
+        Look { since, size, rounds: 0.0, weight: 0.0, sum: 0.0, squares: 0.0 }
+    }
+
     fn add(&mut self, round: &Round) {
         self.rounds += 1.0;
         self.weight += round.time;
@@ -96,7 +104,7 @@ impl Waste {
         self.forgive(round);
         if round.missed > 0.0 {
             (self.missed, self.memory) = (now, round.standings.memory);
-            self.vain = (round.missed / account::IN_VAIN).min(1.0);
+            self.vain = (round.missed / account::IN_VAIN).powi(2).min(1.0);
         }
         let since = now.since(self.missed);
         if self.missed == Time::ZERO || since >= account::RECENT {
@@ -156,15 +164,21 @@ impl Waste {
         account::WIDER * size + account::MORE
     }
 
+    /// Floors are tried again. They were not met meanwhile, and what this costs is in vain until it
+    /// is seen.
+    pub fn begin_attempt(&mut self, now: Time) {
+        self.missed = now;
+    }
+
     /// A round is over in which nobody was held back, or fewer than before.
-    pub fn look(&mut self, now: Time, round: &Round, since: Time, look: &mut Look) -> Sight {
+    pub fn look(&mut self, now: Time, round: &Round, look: &mut Look) -> Sight {
         self.forgive(round);
         look.add(round);
         self.weight += round.time;
         self.open += (round.rate - self.open) * (round.time / self.weight.max(1e-9)).min(1.0);
         self.weight = self.weight.min(account::OPEN_MEMORY);
         self.seen = now;
-        if now.since(since) < account::LOOK {
+        if now.since(look.since) < account::LOOK {
             return Sight::Early;
         }
         if self.held > 0.0 && self.is_cheap(look, round.corrections) {

@@ -252,8 +252,8 @@ impl Window {
             return self.look(now);
         }
         match self.phase() {
-            Phase::Looking { since, size, look } => self.look_on(now, round, since, size, look),
-            Phase::Open { since, look } => self.stay_open(now, round, since, look),
+            Phase::Looking(look) => self.look_on(now, round, look),
+            Phase::Open(look) => self.stay_open(now, round, look),
             Phase::Climbing { below, levels } => self.climb(round, below, levels),
             _ if round.standings.worst >= size::SHORT => self.grow(round),
             _ => self.cut(now, round),
@@ -262,54 +262,58 @@ impl Window {
 
     /// Floors are missed and cost much: what does the device do without them?
     fn look(&mut self, now: Time) -> Verdict {
-        self.settle_into(Phase::Looking { since: now, size: self.size, look: Look::default() });
+        self.settle_into(Phase::Looking(Look::new(now, self.size)));
         self.knee.give_up(now);
         let wider = self.waste.begin_look(now, self.size);
         self.set(wider);
         Verdict::Remeasure
     }
 
-    fn look_on(&mut self, now: Time, round: &Round, since: Time, size: f64, mut look: Look) -> Verdict {
-        match self.waste.look(now, round, since, &mut look) {
-            Sight::Early => self.enter(Phase::Looking { since, size, look }),
+    fn look_on(&mut self, now: Time, round: &Round, mut look: Look) -> Verdict {
+        match self.waste.look(now, round, &mut look) {
+            Sight::Early => self.enter(Phase::Looking(look)),
             Sight::Cheap => {
-                self.settle_into(Phase::Holding);
-                self.set(size);
+                self.go_back(&look);
                 return Verdict::Remeasure;
             }
             Sight::Dear => {
-                self.enter(Phase::Open { since, look });
+                self.enter(Phase::Open(look));
                 self.set(size::MOST);
             }
-            Sight::Forgiven => return self.forgiven(round),
+            Sight::Forgiven => return self.try_again(now, &look),
         }
         Verdict::Nothing
     }
 
-    fn stay_open(&mut self, now: Time, round: &Round, since: Time, mut look: Look) -> Verdict {
-        if self.waste.look(now, round, since, &mut look) == Sight::Forgiven {
-            return self.forgiven(round);
+    fn stay_open(&mut self, now: Time, round: &Round, mut look: Look) -> Verdict {
+        if self.waste.look(now, round, &mut look) == Sight::Forgiven {
+            return self.try_again(now, &look);
         }
-        self.enter(Phase::Open { since, look });
+        self.enter(Phase::Open(look));
         Verdict::Nothing
     }
 
-    /// Floors may be tried again, with what is in flight.
-    fn forgiven(&mut self, round: &Round) -> Verdict {
-        self.enter(Phase::Holding);
-        self.set(round.flow.best_effort_max);
-        self.knee.cap = self.knee.cap.max(self.size);
+    /// Floors are tried again where the window was before the look: those that can be had are had
+    /// at once. From above they would be found after the attempt is over.
+    fn try_again(&mut self, now: Time, look: &Look) -> Verdict {
+        self.waste.begin_attempt(now);
+        self.go_back(look);
         Verdict::Retry
+    }
+
+    fn go_back(&mut self, look: &Look) {
+        self.settle_into(Phase::Holding);
+        self.set(look.size);
     }
 
     /// Whether others are let go, or more of them than floors bear.
     fn lets_go(&self) -> bool {
-        matches!(self.phase(), Phase::Looking { .. } | Phase::Open { .. })
+        matches!(self.phase(), Phase::Looking(_) | Phase::Open(_))
     }
 
     /// Whether others are let go because holding them back did not help.
     pub fn is_open(&self) -> bool {
-        matches!(self.phase(), Phase::Open { .. })
+        matches!(self.phase(), Phase::Open(_))
     }
 
     fn grow(&mut self, round: &Round) -> Verdict {
