@@ -230,8 +230,8 @@ pub(crate) mod account {
     /// second does not pass before it is looked at. The look puts what was lost in its place.
     pub const UNKNOWN: f64 = 0.7;
     /// A floor that lacks this part of itself or more is held in vain: its owner might have had as
-    /// much by luck. One that lacks less is nearly held, and of the cost counts that part's square: a
-    /// floor that lacks a fortieth now and then is worth more than what holding it costs.
+    /// much by luck. One that lacks less is nearly held, and of the cost counts that part's square:
+    /// a floor that lacks a fortieth now and then is worth more than what holding it costs.
     pub const IN_VAIN: f64 = 0.15;
     /// A floor that was missed is not met for as long: measurements begin anew after each change of
     /// the window.

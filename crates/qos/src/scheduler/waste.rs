@@ -105,6 +105,9 @@ impl Waste {
         if round.missed > 0.0 {
             (self.missed, self.memory) = (now, round.standings.memory);
             self.vain = (round.missed / account::IN_VAIN).powi(2).min(1.0);
+        } else if round.standings.judged > 0 {
+            // It catches up: that is what the others are held back for.
+            self.vain = 0.0;
         }
         let since = now.since(self.missed);
         if self.missed == Time::ZERO || since >= account::RECENT {

@@ -174,9 +174,9 @@ fn a_floor_that_is_nearly_held_is_not_given_up() {
     }
 }
 
-/// Given up while the device was slow, promises are kept again once it is fast. At 15 percent of its
-/// speed they cost too much in vain; at 46 a floor lacks 4 % with nobody else in flight, as if its
-/// owner asked for too few.
+/// Given up while the device was slow, promises are kept again once it is fast. At 15 percent of
+/// its speed they cost too much in vain; at 46 a floor lacks 4 % with nobody else in flight, as if
+/// its owner asked for too few.
 #[test]
 fn what_was_given_up_is_had_again() {
     // 4 outstanding that take 600 us each, and 250 between, do 4 700 a second.
