@@ -79,9 +79,19 @@ impl Attempts {
         self.state = Attempt::Failed { again_at: now + attempt::RETRY, short_since: None };
     }
 
-    /// Tries again those that were given up.
+    /// All floors are tried again, those that were given up with them.
     pub fn begin(&mut self) {
         self.number += 1;
+    }
+
+    /// The same after a time in which nobody was held back: that floors were short in it took
+    /// nothing from the others.
+    pub fn begin_after_rest(&mut self, now: Time) {
+        self.begin();
+        match &mut self.state {
+            Attempt::Short { since } | Attempt::Failed { short_since: Some(since), .. } => *since = now,
+            Attempt::Idle | Attempt::Failed { short_since: None, .. } => {}
+        }
     }
 
     /// The same once it is time.

@@ -230,8 +230,8 @@ pub(crate) mod account {
     /// second does not pass before it is looked at. The look puts what was lost in its place.
     pub const UNKNOWN: f64 = 0.7;
     /// A floor that lacks this part of itself or more is held in vain: its owner might have had as
-    /// much by luck. One that lacks less is nearly held, and of the cost counts that part's square:
-    /// a floor that lacks a fortieth now and then is worth more than what holding it costs.
+    /// much by luck. One that lacks less is nearly held, and of the cost counts the square of what
+    /// it lacks over this: at a fortieth less than what is forgiven, so that it is held on.
     pub const IN_VAIN: f64 = 0.15;
     /// A floor that was missed is not met for as long: measurements begin anew after each change of
     /// the window.
@@ -292,6 +292,8 @@ pub(crate) mod promise {
     pub const MISSED: f64 = 0.9;
     pub const MISSED_NOW: f64 = 0.99;
     pub const MISSED_TIME: f64 = 0.3;
+    /// Seconds of an attempt from which most of a latency's last second are of it.
+    pub const PRESENT: f64 = 0.5;
     /// An owner whose requests outstanding are on average below this part of their most asks as it
     /// likes, not as it is served; below the lesser part in any case, below the other if it gets
     /// what it is due.

@@ -325,8 +325,10 @@ impl Guarantee {
             let is_missed = second < promise::MISSED || second < promise::MISSED_NOW && recent < promise::MISSED_NOW;
             if is_missed { 1.0 - second } else { 0.0 }
         };
-        let by_latency = |latency: &Latency| missed(latency.second_part(), latency.recent_part());
-        let by_latency = self.latency.as_deref().map_or(0.0, by_latency);
+        let by_latency = self.latency.as_deref().map_or(0.0, |latency| {
+            let (second, recent) = (latency.second_part(), latency.recent_part());
+            missed(if gauge.second.time < promise::PRESENT { recent } else { second }, recent)
+        });
         match self.has_rate() {
             true => missed(self.part_of_floor(&gauge.second), self.part_of_floor(&gauge.recent)).max(by_latency),
             false => by_latency,
@@ -455,7 +457,7 @@ impl Guarantee {
     /// It is held to all of itself again, in this attempt: what it could get before says nothing.
     pub fn try_again(&mut self, attempt: u32) {
         (self.attempt, self.held) = (attempt, Held::Whole);
-        self.best_service = f64::INFINITY;
+        (self.best_service, self.behind) = (f64::INFINITY, 0.0);
         self.gauge.forget_second();
         if let Some(latency) = &mut self.latency {
             latency.try_again();

@@ -283,7 +283,7 @@ impl Floors {
             Verdict::Nothing => self.recover(now, round),
             Verdict::MeanShort => {}
             Verdict::Retry => {
-                self.attempts.begin();
+                self.attempts.begin_after_rest(now);
                 self.settle(now, sums);
             }
             Verdict::Remeasure => self.settle(now, sums),
@@ -292,10 +292,11 @@ impl Floors {
         }
     }
 
-    /// A request that came to the old queue has gone after its time.
+    /// A request that came to the old queue has gone after its time. A queue of seconds is not
+    /// waited for.
     fn settle(&mut self, now: Time, sums: &Sums) {
         let service = if sums.completions > 0.0 { sums.service / sums.completions } else { 0.0 };
-        self.next_tick = now + Span::from_secs_f64(service);
+        self.next_tick = now + Span::from_secs_f64(service).min(Span::SECOND);
     }
 
     /// Gives back what was taken from floors, slowly.

@@ -141,7 +141,7 @@ impl Gauge {
 
     /// Nor within the last second.
     pub fn forget_second(&mut self) {
-        self.second = Sums::default();
+        (self.second, self.wanted) = (Sums::default(), Sums::default());
     }
 }
 

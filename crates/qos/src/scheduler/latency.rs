@@ -186,7 +186,6 @@ impl Latency {
 
     /// It is tried again: what it could get before says nothing.
     pub fn try_again(&mut self) {
-        self.second = Counts::NONE;
         self.best = 0.0;
         self.mean.try_again();
     }

@@ -11,6 +11,10 @@
 //!            missed │ open │ tried again
 //! ```
 //!
+//! Of what is lost counts the part that is in vain: all where a floor lacks much, little where it
+//! is nearly held, nothing where it catches up. An attempt begins where the window was before the
+//! look.
+//!
 //! A look is short, and the device may waver by more in it than what is to be told. So that holding
 //! back costs nothing is believed for as long as the look bears: one that is even, at once for
 //! seconds; one that wavers, for less than one, and twice as long each time that it is seen again.
@@ -38,10 +42,10 @@ pub(crate) struct Waste {
     weight: f64,
     seen: Time,
     lasts: f64,
-    /// When a floor was last missed, and how many seconds the slowest looks back.
+    /// When a floor was last missed, or tried again, and how many seconds the slowest looks back.
     missed: Time,
     memory: f64,
-    /// The part of what holding back costs that was in vain then.
+    /// The part of what holding back costs that is in vain, as far as is known.
     vain: f64,
 }
 
@@ -105,8 +109,8 @@ impl Waste {
         if round.missed > 0.0 {
             (self.missed, self.memory) = (now, round.standings.memory);
             self.vain = (round.missed / account::IN_VAIN).powi(2).min(1.0);
-        } else if round.standings.judged > 0 {
-            // It catches up: that is what the others are held back for.
+        } else if round.standings.all_have_their_due() {
+            // They catch up: that is what the others are held back for.
             self.vain = 0.0;
         }
         let since = now.since(self.missed);

@@ -84,7 +84,17 @@ impl Standings {
     /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere
     /// most of the time.
     pub fn has_ample_room(&self) -> bool {
-        self.room >= size::AMPLE && self.judged > 0 && self.guessed + self.pending == 0
+        self.room >= size::AMPLE && self.is_known()
+    }
+
+    /// Whether all of them got what they are due of late.
+    pub fn all_have_their_due(&self) -> bool {
+        self.worst >= size::SHORT && self.is_known()
+    }
+
+    /// Whether there are floors, and all were judged.
+    fn is_known(&self) -> bool {
+        self.judged > 0 && self.guessed + self.pending == 0
     }
 }
 
@@ -262,7 +272,10 @@ impl Window {
 
     /// Floors are missed and cost much: what does the device do without them?
     fn look(&mut self, now: Time) -> Verdict {
-        self.settle_into(Phase::Looking(Look::new(now, self.size)));
+        // A climb begins at the bottom, and says nothing of where floors are held.
+        let is_climbing = matches!(self.phase(), Phase::Climbing { .. });
+        let held_at = if is_climbing { size::LEAST } else { self.size };
+        self.settle_into(Phase::Looking(Look::new(now, held_at)));
         self.knee.give_up(now);
         let wider = self.waste.begin_look(now, self.size);
         self.set(wider);
@@ -297,6 +310,7 @@ impl Window {
     /// at once. From above they would be found after the attempt is over.
     fn try_again(&mut self, now: Time, look: &Look) -> Verdict {
         self.waste.begin_attempt(now);
+        self.knee.pass(now);
         self.go_back(look);
         Verdict::Retry
     }

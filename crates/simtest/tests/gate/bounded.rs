@@ -187,10 +187,13 @@ fn what_was_given_up_is_had_again() {
             let device = DeviceSpec { changes, ..bench_host(None) };
             let mut scene = scene(device, thinking(0, 4, 100, 400), 40, seed);
             scene.edits = Tree::flat(2).limits(0, limits).edits();
-            let seconds = scene.run().tracks[0].per_second(scene.until);
-            println!("{percent} percent, seed {seed}: {seconds:?}");
-            assert!(seconds[6..9].iter().all(|rate| *rate < least), "seed {seed}: it was not given up");
+            let recording = scene.run();
+            let (seconds, all) =
+                (recording.tracks[0].per_second(scene.until), recording.total_rate(second(25), scene.until));
+            println!("{percent} percent, seed {seed}: {all:.0} at the end; {seconds:?}");
+            assert!(seconds[10] < least, "seed {seed}: it was not given up: {seconds:?}");
             assert!(seconds[25..].iter().all(|rate| *rate >= least), "seed {seed}: {seconds:?}");
+            assert!(all >= 52_000.0, "seed {seed}: {all:.0} in all");
         });
     }
 }

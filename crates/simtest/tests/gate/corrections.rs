@@ -15,7 +15,7 @@ const NEEDED: &[(&str, u64, f64, &[Correction])] = &[
     ("shallow", 1, 4_000.0, &[Correction::Free]),
     ("shallow, all", 1, 79_000.0, &[Correction::Backoff]),
     ("shallow, slow", 1, 98.5, &[Correction::Account, Correction::Forgiven]),
-    ("away", 5, 90.0, &[Correction::Account, Correction::Even]),
+    ("away", 5, 92.0, &[Correction::Account, Correction::Even]),
     ("leisure", 1, 97.0, &[Correction::Changed, Correction::Stalls]),
     ("leisure, queue", 1, 250.0, &[Correction::Pairs, Correction::Shown, Correction::Less, Correction::Settle]),
     ("more than its floor", 2, 26_000.0, &[Correction::Others]),

@@ -41,6 +41,8 @@ pub struct State {
     pub manners: Manners,
     /// READ, WRITE and COMMIT so far.
     pub calls: [u32; 3],
+    /// Those that found patience at its end.
+    pub refused: u32,
     /// Connections over which any of them came.
     pub connections: std::collections::BTreeSet<u16>,
     open: Vec<TcpStream>,
@@ -65,6 +67,7 @@ impl Server {
             verifier: [1; 8],
             manners: Manners::default(),
             calls: [0; 3],
+            refused: 0,
             connections: Default::default(),
             open: Vec::new(),
         }));
@@ -159,7 +162,11 @@ impl State {
         if matches!(call, Call::Read { .. } | Call::Write { .. } | Call::Commit { .. }) {
             self.connections.insert(peer);
             if let Some(patience) = &mut self.manners.patience {
-                *patience = patience.checked_sub(1)?;
+                let Some(left) = patience.checked_sub(1) else {
+                    self.refused += 1;
+                    return None;
+                };
+                *patience = left;
             }
             if let Some(nonsense) = &self.manners.nonsense {
                 return Some(nonsense.clone());
