@@ -79,28 +79,23 @@ impl Attempts {
         self.state = Attempt::Failed { again_at: now + attempt::RETRY, short_since: None };
     }
 
-    /// All floors are tried again, those that were given up with them.
-    pub fn begin(&mut self) {
-        self.number += 1;
-    }
-
-    /// The same after a time in which nobody was held back: that floors were short in it took
-    /// nothing from the others.
+    /// All floors are tried again, after a time in which nobody was held back: that they were short
+    /// in it took nothing from the others.
     pub fn begin_after_rest(&mut self, now: Time) {
-        self.begin();
+        self.number += 1;
         match &mut self.state {
             Attempt::Short { since } | Attempt::Failed { short_since: Some(since), .. } => *since = now,
             Attempt::Idle | Attempt::Failed { short_since: None, .. } => {}
         }
     }
 
-    /// The same once it is time.
+    /// The same once it is time to try again those that were given up.
     pub fn begin_if_due(&mut self, now: Time) {
         if let Attempt::Failed { again_at, short_since, .. } = self.state
             && now >= again_at
         {
             self.state = short_since.map_or(Attempt::Idle, |since| Attempt::Short { since });
-            self.begin();
+            self.number += 1;
         }
     }
 }
@@ -129,5 +124,28 @@ impl Held {
             Held::Whole => 1.0,
             Held::Refining { part, .. } | Held::GivenUp { part, .. } => part,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(s: u64) -> Time {
+        Time::ZERO + Span::from_secs(s)
+    }
+
+    /// Short since second 1, of which others were let go up to second 20, and given up a second
+    /// later: the next attempt is 25 times that second away, not 25 times 20.
+    #[test]
+    fn a_rest_is_no_part_of_what_an_attempt_took() {
+        let mut attempts = Attempts::new();
+        attempts.note_short(second(1));
+        attempts.begin_after_rest(second(20));
+        attempts.fail(second(21), Corrections::ALL);
+        attempts.begin_if_due(second(45));
+        assert_eq!(attempts.number, 1);
+        attempts.begin_if_due(second(46));
+        assert_eq!(attempts.number, 2);
     }
 }

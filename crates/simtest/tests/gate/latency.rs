@@ -6,12 +6,12 @@
 //! asks again. Their rate is their latency, so a floor by IOPS above what they ask for protects
 //! them little.
 
-use array::{Absence, DeviceSpec, Host, Model, ParallelServers};
+use array::{Absence, Change, DeviceSpec, Host, Model, ParallelServers};
 use block::{ObjectId, Span, Time};
 use simtest::{Client, Load, Recording, Scene, Tree, latency};
 
 use crate::devices::second;
-use crate::trials::sliced;
+use crate::trials::{bench_host, sliced};
 
 const SECONDS: u64 = 12;
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
@@ -184,4 +184,26 @@ fn a_mean_out_of_reach_is_given_up_alone() {
         let worst = medians(&arms.protected).into_iter().max().unwrap();
         assert!(worst <= Span::from_micros(150), "seed {seed}: {:?}", medians(&arms.protected));
     }
+}
+
+/// One that asks at a rate has as many requests answered while nobody is held back as with its
+/// latency: the seconds before an attempt do not count in it. The device is slow from second 5 to
+/// 9.
+#[test]
+fn a_latency_that_was_given_up_is_had_again_at_the_same_rate() {
+    let changes = vec![Change { at: second(5), percent: 15 }, Change { at: second(9), percent: 100 }];
+    let most = Span::from_micros(600);
+    let recording = Scene {
+        device: DeviceSpec { changes, ..bench_host(None) },
+        clients: vec![Client::open(ObjectId(0), 1_000), Client::closed(ObjectId(1), 128)],
+        edits: Tree::flat(2).limits(0, latency(most)).edits(),
+        until: second(30),
+        seed: 1,
+    }
+    .run();
+    let median = |s: u64| recording.tracks[0].percentile(50.0, second(s), second(s + 1));
+    let medians: Vec<Span> = (0..30).map(median).collect();
+    println!("{medians:?}");
+    assert!(medians[4] <= most && medians[10] > most, "it was not given up: {medians:?}");
+    assert!(medians[16..].iter().all(|median| *median <= most), "{medians:?}");
 }
