@@ -74,9 +74,9 @@ impl Attempts {
         self.state = Attempt::Failed { again_at: now + wait, short_since: None };
     }
 
-    /// One that is short is held to a little less, and soon to all of it again.
-    pub fn ease(&mut self, now: Time) {
-        self.state = Attempt::Failed { again_at: now + attempt::RETRY, short_since: None };
+    /// Some are held to less, and after so long to all of it again.
+    pub fn rest(&mut self, now: Time, time: Span) {
+        self.state = Attempt::Failed { again_at: now + time, short_since: None };
     }
 
     /// All floors are tried again, after a time in which nobody was held back: that they were short
@@ -90,40 +90,14 @@ impl Attempts {
     }
 
     /// The same once it is time to try again those that were given up.
-    pub fn begin_if_due(&mut self, now: Time) {
-        if let Attempt::Failed { again_at, short_since, .. } = self.state
-            && now >= again_at
-        {
-            self.state = short_since.map_or(Attempt::Idle, |since| Attempt::Short { since });
-            self.number += 1;
+    pub fn begin_if_due(&mut self, now: Time) -> bool {
+        let Attempt::Failed { again_at, short_since } = self.state else { return false };
+        if now < again_at {
+            return false;
         }
-    }
-}
-
-/// What an owner is held to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Held {
-    /// All of its floor.
-    Whole,
-    /// A part of it, because it asks for too few at a time to get more: it was given up with a
-    /// window of this size.
-    Refining {
-        part: f64,
-        knee: f64,
-        /// What it gets there is measured until then.
-        until: Time,
-    },
-    /// It is settled what it gets.
-    GivenUp { part: f64, knee: f64 },
-}
-
-impl Held {
-    /// The part of its floor.
-    pub fn part(&self) -> f64 {
-        match *self {
-            Held::Whole => 1.0,
-            Held::Refining { part, .. } | Held::GivenUp { part, .. } => part,
-        }
+        self.state = short_since.map_or(Attempt::Idle, |since| Attempt::Short { since });
+        self.number += 1;
+        true
     }
 }
 

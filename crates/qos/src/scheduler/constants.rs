@@ -76,6 +76,9 @@ pub(crate) mod attempt {
     pub const SHORT: f64 = 2.0;
     /// It counts as given up with a window up to so many times that at which it was.
     pub const KNEE: f64 = 1.05;
+    /// Rounds in a row in which it was not short: it is met, whatever becomes of others. As many as
+    /// its measurements look back, and fewer than are waited for at the bottom.
+    pub const MET: u32 = 5;
     /// One step holds it to no less than this part of what it was held to; all of them to a
     /// thousandth of its floor.
     pub const STEP_LEAST: f64 = 0.1;
@@ -220,6 +223,9 @@ pub(crate) mod account {
     /// measurements look back: what is lost in a second, at most, by a floor that turns out to be
     /// out of reach.
     pub const BUDGET: f64 = 0.3;
+    /// What stays used up where floors are let go beside others that are met: several out of reach
+    /// are not to cost a budget each.
+    pub const LEFT: f64 = 0.5 * BUDGET;
     /// What of it is forgiven a second: after a failure it is tried again after 15 s, after the
     /// next 30 s, at most 60 s.
     pub const FORGIVEN: f64 = 0.02;

@@ -34,6 +34,8 @@ pub enum Correction {
     Even,
     /// Holding back that costs nothing goes on.
     Free,
+    /// Floors that are out of reach are let go alone where others are met.
+    LetGo,
     /// After each failure it takes longer until floors are tried again.
     Forgiven,
     /// The scale recovers at once where others take a part.
@@ -71,6 +73,7 @@ impl Correction {
         Correction::Account,
         Correction::Even,
         Correction::Free,
+        Correction::LetGo,
         Correction::Forgiven,
         Correction::Spare,
         Correction::Backoff,

@@ -11,11 +11,11 @@
 
 use block::{Span, Time};
 
-use super::attempts::Held;
-use super::constants::{attempt, mean, median, promise, size};
+use super::constants::{mean, median, promise, size};
 use super::corrections::{Correction, Corrections};
 use super::end::Served;
 use super::gauge::{Gauge, Sums};
+use super::held::Held;
 use super::latency::{Latency, MeanEnd};
 use crate::account::Tally;
 use crate::clock::Clock;
@@ -63,7 +63,9 @@ pub(crate) struct Guarantee {
     ppm: u32,
     /// Which attempt it has taken part in.
     pub attempt: u32,
-    held: Held,
+    pub held: Held,
+    /// Rounds in a row in which it was not short with the others held back.
+    pub met: u32,
     corrections: Corrections,
     /// How far its owner is behind what it was due, in seconds of it.
     pub behind: f64,
@@ -120,6 +122,7 @@ impl Guarantee {
             gauge: Gauge::new(now),
             behind: 0.0,
             held: Held::Whole,
+            met: u32::MAX,
             attempt: 0,
             best_service: f64::INFINITY,
             account: FloorTally { since: now, ..FloorTally::default() },
@@ -292,8 +295,15 @@ impl Guarantee {
         if self.gauge.recent.time < median::WAIT { Standing::Pending } else { Standing::Content }
     }
 
+    /// Whether its median is within its latency, and only the mean is waited for.
+    pub fn has_its_median(&self, phi: f64) -> bool {
+        self.latency.as_ref().is_some_and(
+            |latency| matches!(self.standing_by_median(latency, phi), Standing::Got(median) if median >= size::SHORT),
+        )
+    }
+
     /// What it got within the last second, as a part of its floor, unscaled.
-    fn second_part(&self) -> f64 {
+    pub fn second_part(&self) -> f64 {
         let by_rate = if self.has_rate() { self.part_of_floor(&self.gauge.second) } else { f64::INFINITY };
         by_rate.min(self.latency.as_ref().map_or(f64::INFINITY, |latency| latency.second_part()))
     }
@@ -379,11 +389,6 @@ impl Guarantee {
         memory
     }
 
-    /// The part of its floor that it is held to.
-    pub fn part(&self) -> f64 {
-        self.held.part()
-    }
-
     /// The least that its requests took and the best median, as far as others are held back.
     pub fn note_best(&mut self) {
         let service = self.gauge.recent.mean_service().unwrap_or(f64::INFINITY);
@@ -391,15 +396,6 @@ impl Guarantee {
         if let Some(latency) = &mut self.latency {
             latency.note_best();
         }
-    }
-
-    /// It is not held to more than a part of itself any more: this part of what it was held to so
-    /// far. The window is at the knee.
-    pub fn give_up(&mut self, now: Time, knee: f64, got: f64, attempt: u32) {
-        self.held = Held::Refining { part: self.part(), knee, until: now + attempt::REFINE };
-        self.hold_to(got);
-        self.gauge.forget_second();
-        self.attempt = attempt;
     }
 
     /// It has what it is held to: from now on its mean decides, if that is too long.
@@ -421,49 +417,6 @@ impl Guarantee {
         self.latency.as_ref().is_some_and(|latency| latency.mean_part().is_some())
     }
 
-    /// Holds it to this part of what it was held to so far.
-    pub fn hold_to(&mut self, got: f64) {
-        if let Held::Refining { part, .. } | Held::GivenUp { part, .. } = &mut self.held {
-            *part = (*part * got.max(attempt::STEP_LEAST)).clamp(attempt::LEAST, 1.0);
-        }
-        self.behind = 0.0;
-    }
-
-    /// Whether it was given up with a window of about this size, or a larger one.
-    pub fn is_given_up_at(&self, size: f64) -> bool {
-        match self.held {
-            Held::Whole => false,
-            Held::Refining { part, knee, .. } | Held::GivenUp { part, knee } => {
-                part < 1.0 && size <= attempt::KNEE * knee
-            }
-        }
-    }
-
-    /// Whether it is not settled yet what it gets at the knee.
-    pub fn is_refining(&self) -> bool {
-        matches!(self.held, Held::Refining { .. })
-    }
-
-    /// Some time after it was given up it is known better what it gets at the knee.
-    pub fn refine(&mut self, now: Time) {
-        let Held::Refining { part, knee, until } = self.held else { return };
-        let second = self.gauge.second;
-        if now >= until && second.time > attempt::REFINED_TIME * attempt::REFINE.as_secs_f64() {
-            let most = self.second_part() * (attempt::REFINED - second.chance()).max(attempt::REFINED_LEAST);
-            self.held = Held::GivenUp { part: most.clamp(part, 1.0), knee };
-        }
-    }
-
-    /// It is held to all of itself again, in this attempt: what it could get before says nothing.
-    pub fn try_again(&mut self, attempt: u32) {
-        (self.attempt, self.held) = (attempt, Held::Whole);
-        (self.best_service, self.behind) = (f64::INFINITY, 0.0);
-        self.gauge.forget_second();
-        if let Some(latency) = &mut self.latency {
-            latency.try_again();
-        }
-    }
-
     /// Its requests outstanding on average, as a part of their most.
     pub fn busy_part(&self) -> f64 {
         let recent = &self.gauge.recent;
@@ -481,7 +434,7 @@ impl Guarantee {
 
     /// Whether it gets what it is held to in a second, and of late no less than chance makes: what
     /// it had too much of before fades for a second.
-    fn has_its_due(&self, phi: f64) -> bool {
+    pub fn has_its_due(&self, phi: f64) -> bool {
         let recent = &self.gauge.recent;
         let least = promise::CONTENT - promise::UNLUCKY * recent.chance();
         self.part_of_held(&self.gauge.second, phi) >= promise::CONTENT && self.part_of_held(recent, phi) >= least

@@ -10,8 +10,9 @@ use super::floor::Guarantee;
 use super::flow::{End, Flow};
 use super::knee::Knee;
 use super::pulse::{Beat, Pulse};
+use super::round::{Round, Standings};
 use super::scale::Scale;
-use super::window::{Round, Standings, Verdict, Window};
+use super::window::{Verdict, Window};
 use crate::edit::Floor;
 
 /// All floors' common state.
@@ -76,6 +77,7 @@ impl Sums {
         standings.slow = standings.slow.min(guarantee.got_in_a_second(phi));
         standings.judged += 1;
         standings.paced |= guarantee.is_by_mean();
+        standings.mean_short |= guarantee.is_by_mean() && got < size::SHORT;
         self.served += rate;
         self.needed += if got > 0.0 { rate / (got * guarantee.urgency()) } else { 0.0 };
         self.service += recent.service;
@@ -288,7 +290,11 @@ impl Floors {
             }
             Verdict::Remeasure => self.settle(now, sums),
             Verdict::Overcommitted => self.scale.fall(now, self.share),
-            Verdict::TooShallow => self.attempts.fail(now, self.corrections),
+            Verdict::LetGo(time) => {
+                self.attempts.rest(now, time);
+                self.settle(now, sums);
+            }
+            Verdict::TooShallow | Verdict::OutOfReach => self.attempts.fail(now, self.corrections),
         }
     }
 
@@ -305,7 +311,9 @@ impl Floors {
         if round.standings.worst >= size::SHORT {
             self.scale.recover(now, self.flow.spare(), self.corrections);
         }
-        self.attempts.begin_if_due(now);
+        if self.attempts.begin_if_due(now) {
+            self.window.begin_attempt();
+        }
         self.flow.renew(now, self.best_effort);
     }
 }

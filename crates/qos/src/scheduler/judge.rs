@@ -49,41 +49,72 @@ impl Scheduler {
         if guarantee.is_asleep(memory) {
             return false;
         }
-        if self.floors.window.phase() == Phase::GivingUp
-            && let Some(end) = guarantee.give_up_mean(self.floors.attempts.number)
-        {
-            match end {
-                MeanEnd::Eased => self.floors.attempts.ease(now),
-                MeanEnd::GivenUp => self.floors.attempts.fail(now, self.settings.corrections),
-            }
-            self.floors.sums.standings.pending += 1;
-            return true;
-        }
-        let fresh = guarantee.measured_after == self.floors.changes;
-        let standing = if fresh { guarantee.standing(phi) } else { Standing::Pending };
-        let surplus = if fresh { surplus(guarantee) } else { 0.0 };
-        self.floors.sums.standings.surplus = self.floors.sums.standings.surplus.min(surplus);
-        guarantee.forget_ceiling(now, memory);
-        match standing {
-            Standing::Got(got) => {
-                self.note(floor, got);
-                self.floors.sums.missed = self.floors.sums.missed.max(self.guarantees[floor].missed());
-            }
-            Standing::Pending => {
-                self.floors.sums.standings.pending += 1;
-                self.floors.sums.standings.paced |= guarantee.is_by_mean();
-            }
-            Standing::Content => {
-                let guess = self.guarantees[floor].guess(phi);
-                self.floors.sums.standings.room = self.floors.sums.standings.room.min(guess);
-                self.floors.sums.standings.guessed += 1;
-            }
+        if !self.is_let_go(floor) && !self.gives_up_mean(floor) {
+            self.judge_awake(floor, phi, memory);
         }
         let guarantee = &mut self.guarantees[floor];
         if guarantee.retime(now, phi, false) && guarantee.spot == Spot::Listed {
             self.relist_floor(floor);
         }
         true
+    }
+
+    /// Whether others are not held back for it, from this round on or until the next attempt.
+    fn is_let_go(&mut self, floor: u32) -> bool {
+        let attempt = self.floors.attempts.number;
+        let guarantee = &mut self.guarantees[floor];
+        if self.floors.window.phase() == Phase::LettingGo {
+            match guarantee.is_met() {
+                // What it had above its floor meanwhile says nothing of what it has from here on.
+                true => guarantee.gauge.forget_second(),
+                false => guarantee.let_go(attempt),
+            }
+        }
+        guarantee.stays_let_go(attempt)
+    }
+
+    /// Whether its mean is held to less, or not any more, in this round.
+    fn gives_up_mean(&mut self, floor: u32) -> bool {
+        if self.floors.window.phase() != Phase::GivingUp {
+            return false;
+        }
+        let (now, attempts) = (self.now, &mut self.floors.attempts);
+        let Some(end) = self.guarantees[floor].give_up_mean(attempts.number) else { return false };
+        match end {
+            MeanEnd::Eased => attempts.rest(now, attempt::RETRY),
+            MeanEnd::GivenUp => attempts.fail(now, self.settings.corrections),
+        }
+        self.floors.sums.standings.pending += 1;
+        true
+    }
+
+    /// Adds one that wants something, or might, to the round.
+    fn judge_awake(&mut self, floor: u32, phi: f64, memory: f64) {
+        let guarantee = &mut self.guarantees[floor];
+        let fresh = guarantee.measured_after == self.floors.changes;
+        let standing = if fresh { guarantee.standing(phi) } else { Standing::Pending };
+        let surplus = if fresh { surplus(guarantee) } else { 0.0 };
+        guarantee.forget_ceiling(self.now, memory);
+        if self.floors.window.holds() {
+            guarantee.note(&standing, phi);
+        }
+        let standings = &mut self.floors.sums.standings;
+        standings.surplus = standings.surplus.min(surplus);
+        standings.met += u32::from(guarantee.is_met() && guarantee.part() >= 1.0);
+        match standing {
+            Standing::Got(got) => {
+                self.note(floor, got);
+                self.floors.sums.missed = self.floors.sums.missed.max(self.guarantees[floor].missed());
+            }
+            Standing::Pending => {
+                standings.pending += 1;
+                standings.paced |= guarantee.is_by_mean();
+            }
+            Standing::Content => {
+                standings.room = standings.room.min(guarantee.guess(phi));
+                standings.guessed += 1;
+            }
+        }
     }
 
     /// Adds what a floor got to the round, or gives it up, or tries it again.

@@ -30,8 +30,8 @@ use super::comparison::{Pace, Standing, Trial};
 use super::constants::{search, size, surplus};
 use super::corrections::{Correction, Corrections};
 use super::flow::{End, Stream};
+use super::round::Round;
 use super::turn::OPERATION;
-use super::window::Round;
 
 /// The search for the knee. Costs are in operations.
 #[derive(Debug)]
@@ -189,7 +189,7 @@ impl Knee {
                 if is_due && (self.less_next || !full) && self.is_queueing(round) {
                     self.compare_with_less(now, round);
                 } else if full && (is_due || changed) {
-                    self.compare_with_more(round, throughput);
+                    self.compare_with_more(now, round, throughput);
                 } else if is_due {
                     self.rest(now);
                 }
@@ -217,7 +217,7 @@ impl Knee {
             (Standing::Open, _) => self.trial = Some(trial),
             (Standing::More, false) => {
                 (self.cap, self.rest) = (trial.above, search::REST);
-                self.compare_with_more(round, throughput);
+                self.compare_with_more(now, round, throughput);
             }
             (Standing::More, true) => {
                 (self.cap, self.needed_time) = (trial.above, trial.time.min(round.flow.time()));
@@ -232,6 +232,11 @@ impl Knee {
                 self.compare_with_less(now, round);
             }
         }
+    }
+
+    /// Whether floors did not lower the cap for long.
+    pub fn has_rested(&self, now: Time) -> bool {
+        now.since(self.lowered_at) >= search::REST_MAX
     }
 
     /// Whether a larger level is being measured: it need not be used up. Where what is asked for
@@ -286,15 +291,16 @@ impl Knee {
     }
 
     /// Begins to compare this level with the next, if floors have room for it.
-    fn compare_with_more(&mut self, round: &Round, throughput: f64) {
+    fn compare_with_more(&mut self, now: Time, round: &Round, throughput: f64) {
         let (Stream { in_flight, request, .. }, room) = (round.flow, round.standings.room);
         let longest = self.cap + throughput * search::LONGEST.as_secs_f64() - in_flight;
         // As far as floors are known to have room, or a little past that, so that it is seen
         // whether they have.
         let bold = (in_flight * (room / search::MARGIN - 1.0)).min((search::STEP - 1.0) * in_flight);
         let least = if self.corrections.has(Correction::Edge) { search::BOLD * in_flight } else { 0.0 };
-        let above = (self.cap + bold.max(least)).min(longest);
         // At least one request more, or nothing changes.
+        let least = if self.has_rested(now) { least.max(request) } else { least };
+        let above = (self.cap + bold.max(least)).min(longest);
         if above >= self.cap + request {
             let others = self.is_about_others(round, surplus::MORE);
             self.trial = Some(Trial::of_more(self.cap, above, others));
@@ -311,7 +317,7 @@ impl Knee {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::Standings;
+    use super::super::round::Standings;
     use super::*;
 
     const END: End = End { cost: OPERATION, best_effort: true, has_floor: false };

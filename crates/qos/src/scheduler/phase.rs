@@ -9,9 +9,13 @@
 //!                                                       │ a knee was found: owners ask for too few
 //!                                                       ▼
 //!                                                    GivingUp ── floors held to what they get ──► Holding
-//!
+//!                                                       │ beside others that are met
+//!                                                       ▼
+//!                                                    LettingGo ── only those count from now on ──► Holding
+//!                                                       ▲
+//!                                                       │ beside others that are met
 //!   any, where floors cost much in vain ──► Looking ── it costs nothing ──► Holding
-//!                                              └─ it does ──► Open ── forgiven ──► Holding
+//!                                                       └─ it does ──► Open ── forgiven ──► Holding
 //! ```
 //!
 //! Each change goes through [`super::window::Window`], at the place that is named after it.
@@ -32,9 +36,13 @@ pub(crate) enum Phase {
         /// The throughput of the level below, and how many levels were climbed.
         below: f64,
         levels: u32,
+        /// Other floors were met at the bottom.
+        others: bool,
     },
     /// In the next round floors that are short are held to what they get.
     GivingUp,
+    /// In the next round floors that are short beside others that are met are let go.
+    LettingGo,
     /// Floors cost much in vain: it is looked at what the device does with more in flight, or all.
     Looking(Look),
     /// Holding the others back did not help: they go as they come. What is seen of the device goes

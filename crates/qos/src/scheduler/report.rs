@@ -144,6 +144,7 @@ impl Scheduler {
         }
         let (now, phi, open) = (self.now, self.floors.scale.part(), self.floors.window.is_open());
         let guarantee = &mut self.guarantees[floor];
+        let open = open || guarantee.is_let_go();
         guarantee.touch(now);
         let state = fared(guarantee, now.since(guarantee.account.since).as_secs_f64(), phi, open);
         guarantee.account.restart(now);

@@ -19,11 +19,11 @@
 //! back costs nothing is believed for as long as the look bears: one that is even, at once for
 //! seconds; one that wavers, for less than one, and twice as long each time that it is seen again.
 
-use block::Time;
+use block::{Span, Time};
 
 use super::constants::{account, size};
 use super::corrections::{Correction, Corrections};
-use super::window::Round;
+use super::round::Round;
 
 /// The account of it. Throughputs are costs completed per second.
 #[derive(Debug, Default)]
@@ -55,6 +55,8 @@ pub(crate) struct Look {
     since: Time,
     /// The window before it, in operations.
     pub size: f64,
+    /// Other floors were met before it.
+    pub others: bool,
     /// How many rounds, and seconds.
     rounds: f64,
     weight: f64,
@@ -77,9 +79,9 @@ pub(crate) enum Sight {
 }
 
 impl Look {
-    /// Begins now, with a window of this size.
-    pub fn new(since: Time, size: f64) -> Look {
-        Look { since, size, rounds: 0.0, weight: 0.0, sum: 0.0, squares: 0.0 }
+    /// Begins now, with a window of this size, beside other floors that are met or not.
+    pub fn new(since: Time, size: f64, others: bool) -> Look {
+        Look { since, size, others, rounds: 0.0, weight: 0.0, sum: 0.0, squares: 0.0 }
     }
 
     fn add(&mut self, round: &Round) {
@@ -146,11 +148,21 @@ impl Waste {
         self.spent = (self.spent + cost * time).max(0.0);
     }
 
+    /// What is forgiven a second.
+    fn forgiven(&self, corrections: Corrections) -> f64 {
+        let most = if corrections.has(Correction::Forgiven) { account::FAILURES_MOST } else { 1.0 };
+        account::FORGIVEN / self.failures.clamp(1.0, most)
+    }
+
+    /// The floors that cost it are let go: the account is empty for the others. Gives how long it
+    /// would be until it is forgiven.
+    pub fn let_go(&mut self, corrections: Corrections) -> Span {
+        let spent = std::mem::replace(&mut self.spent, account::LEFT);
+        Span::from_secs_f64(spent / self.forgiven(corrections))
+    }
+
     fn forgive(&mut self, round: &Round) {
-        let time = round.time;
-        let most = if round.corrections.has(Correction::Forgiven) { account::FAILURES_MOST } else { 1.0 };
-        let slower = self.failures.clamp(1.0, most);
-        self.spent = (self.spent - account::FORGIVEN / slower * time).max(0.0);
+        self.spent = (self.spent - self.forgiven(round.corrections) * round.time).max(0.0);
         // Of what was assumed no more is left to be replaced than is still in the account.
         self.assumed = self.assumed.min(self.spent / account::UNKNOWN);
     }

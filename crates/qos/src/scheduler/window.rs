@@ -29,110 +29,15 @@
 //! This runs once a tick, not on the way of a request, and is the only place that computes with
 //! fractions.
 
-use block::Time;
+use block::{Span, Time};
 
 use super::constants::{search, size, surplus};
 use super::corrections::{Correction, Corrections};
-use super::flow::Stream;
 use super::knee::Knee;
 use super::phase::{Phase, State};
+use super::round::Round;
 use super::turn::OPERATION;
 use super::waste::{Look, Sight, Waste};
-
-/// How the floors stand, one with another.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Standings {
-    /// The least part of its due that a floor got; infinite if none wanted anything.
-    pub worst: f64,
-    /// The least factor by which requests may slow down while all floors could still be met.
-    pub room: f64,
-    /// Seconds that the slowest floor's measurements look back.
-    pub memory: f64,
-    /// The least part of its due that a judged floor got in the last second.
-    pub slow: f64,
-    /// The least part of itself that a floor got in a second and of late; infinite if none is in
-    /// use, 0 if that is unknown.
-    pub surplus: f64,
-    /// Floors judged in this round, and floors that want something but cannot be judged yet.
-    pub judged: u32,
-    pub pending: u32,
-    /// Floors whose owners ask at leisure: what room they have is a guess.
-    pub guessed: u32,
-    /// A mean decides: others may be held to less than one request at a time.
-    pub paced: bool,
-}
-
-impl Default for Standings {
-    /// Nobody was looked at.
-    fn default() -> Standings {
-        let none = f64::INFINITY;
-        Standings {
-            worst: none,
-            room: none,
-            memory: 0.0,
-            slow: none,
-            surplus: none,
-            judged: 0,
-            pending: 0,
-            guessed: 0,
-            paced: false,
-        }
-    }
-}
-
-impl Standings {
-    /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere
-    /// most of the time.
-    pub fn has_ample_room(&self) -> bool {
-        self.room >= size::AMPLE && self.is_known()
-    }
-
-    /// Whether all of them got what they are due of late.
-    pub fn all_have_their_due(&self) -> bool {
-        self.worst >= size::SHORT && self.is_known()
-    }
-
-    /// Whether there are floors, and all were judged.
-    fn is_known(&self) -> bool {
-        self.judged > 0 && self.guessed + self.pending == 0
-    }
-}
-
-/// What one round over all floors found. Costs are in operations.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Round {
-    pub corrections: Corrections,
-    pub standings: Standings,
-    /// Since the last change of the window had its effect.
-    pub flow: Stream,
-    /// The part of itself that a floor lacked in the last second, whatever it is held to; the most
-    /// of them, 0 if none is missed.
-    pub missed: f64,
-    /// Seconds since the round before, and what was completed per second in them, whether it was
-    /// measured or not.
-    pub time: f64,
-    pub rate: f64,
-}
-
-impl Round {
-    /// Whether nothing needs to be searched.
-    pub fn has_ample_room(&self) -> bool {
-        self.standings.has_ample_room() && self.corrections.has(Correction::Ample)
-    }
-
-    /// Whether floors are in use and every owner of one has at least so many times that.
-    pub fn has_surplus(&self, least: f64) -> bool {
-        let surplus = self.standings.surplus;
-        surplus >= least && surplus.is_finite() && self.corrections.has(Correction::Others)
-    }
-
-    /// Whether others are held back by a window of this size: nearly all of it was used, or there
-    /// was no room for one request more.
-    fn is_held_back(&self, size: f64) -> bool {
-        let most = self.flow.best_effort_max;
-        most >= size::FULL * size || most > 0.0 && most + self.flow.request.max(1.0) > size
-    }
-}
 
 /// What the round led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +50,10 @@ pub(crate) enum Verdict {
     Overcommitted,
     /// Those who are short ask for too few at a time.
     TooShallow,
+    /// Some floors are short beside others that are met, because their owners ask for too few.
+    OutOfReach,
+    /// Some cost much in vain beside others that are met: they are let go for so long.
+    LetGo(Span),
     /// A mean is short with the others held back furthest: it is held to less, or given up.
     MeanShort,
     /// After a time in which nobody was held back: floors are tried again.
@@ -160,6 +69,8 @@ pub(crate) struct Window {
     pub knee: Knee,
     state: State,
     waste: Waste,
+    /// The size and the knee's cap before the latest attempt.
+    before: Option<(f64, f64)>,
 }
 
 impl Window {
@@ -170,6 +81,7 @@ impl Window {
             knee: Knee::new(corrections),
             state: State::Settled(Phase::Holding),
             waste: Waste::default(),
+            before: None,
         };
         window.set(search::START);
         window
@@ -217,9 +129,9 @@ impl Window {
         }
     }
 
-    /// The round in which floors were held to what they get is over, if this is it.
+    /// The round in which floors were held to what they get, or let go, is over, if this is it.
     pub fn end_giving_up(&mut self) -> bool {
-        let gave_up = self.phase() == Phase::GivingUp;
+        let gave_up = matches!(self.phase(), Phase::GivingUp | Phase::LettingGo);
         if gave_up {
             self.enter(Phase::Holding);
         }
@@ -233,7 +145,8 @@ impl Window {
         }
         self.knee.note(round);
         let full = round.flow.best_effort_max >= size::FULL * self.size
-            || round.has_surplus(surplus::MORE) && round.is_held_back(self.size);
+            || round.is_held_back(self.size)
+                && (round.has_margin() || round.has_surplus(surplus::MORE) || self.knee.has_rested(now));
         let searches = self.size >= size::AT_CAP * self.knee.cap
             && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
         if round.standings.worst < size::SHORT || round.standings.paced {
@@ -259,23 +172,23 @@ impl Window {
     pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
         let accounts = round.corrections.has(Correction::Account);
         if accounts && !self.lets_go() && self.waste.note(now, round, round.is_held_back(self.size)) {
-            return self.look(now);
+            return self.look(now, round.has_met());
         }
         match self.phase() {
             Phase::Looking(look) => self.look_on(now, round, look),
             Phase::Open(look) => self.stay_open(now, round, look),
-            Phase::Climbing { below, levels } => self.climb(round, below, levels),
+            Phase::Climbing { below, levels, others } => self.climb(round, below, levels, others),
             _ if round.standings.worst >= size::SHORT => self.grow(round),
             _ => self.cut(now, round),
         }
     }
 
     /// Floors are missed and cost much: what does the device do without them?
-    fn look(&mut self, now: Time) -> Verdict {
+    fn look(&mut self, now: Time, others: bool) -> Verdict {
         // A climb begins at the bottom, and says nothing of where floors are held.
         let is_climbing = matches!(self.phase(), Phase::Climbing { .. });
         let held_at = if is_climbing { size::LEAST } else { self.size };
-        self.settle_into(Phase::Looking(Look::new(now, held_at)));
+        self.settle_into(Phase::Looking(Look::new(now, held_at, others)));
         self.knee.give_up(now);
         let wider = self.waste.begin_look(now, self.size);
         self.set(wider);
@@ -288,6 +201,11 @@ impl Window {
             Sight::Cheap => {
                 self.go_back(&look);
                 return Verdict::Remeasure;
+            }
+            Sight::Dear if look.others => {
+                self.knee.pass(now);
+                self.let_go(look.size);
+                return Verdict::LetGo(self.waste.let_go(round.corrections));
             }
             Sight::Dear => {
                 self.enter(Phase::Open(look));
@@ -323,6 +241,11 @@ impl Window {
     /// Whether others are let go, or more of them than floors bear.
     fn lets_go(&self) -> bool {
         matches!(self.phase(), Phase::Looking(_) | Phase::Open(_))
+    }
+
+    /// Whether others are held back as floors need it, and nothing is tried.
+    pub fn holds(&self) -> bool {
+        matches!(self.phase(), Phase::Holding | Phase::Bottom { .. })
     }
 
     /// Whether others are let go because holding them back did not help.
@@ -389,7 +312,7 @@ impl Window {
     }
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
-        if round.standings.paced {
+        if round.standings.mean_short {
             // No mean is shorter with more in flight.
             self.enter(Phase::GivingUp);
             return Verdict::MeanShort;
@@ -399,26 +322,46 @@ impl Window {
             // them.
             return self.give_up();
         }
-        self.step_up(round, 0)
+        self.step_up(round, 0, round.has_met())
     }
 
     /// To the next level, from one with this round's throughput.
-    fn step_up(&mut self, round: &Round, levels: u32) -> Verdict {
-        self.settle_into(Phase::Climbing { below: round.flow.total, levels });
+    fn step_up(&mut self, round: &Round, levels: u32, others: bool) -> Verdict {
+        self.settle_into(Phase::Climbing { below: round.flow.total, levels, others });
         // At least one request more, or nothing changes.
         self.set(self.size + (size::CLIMB * round.flow.in_flight).max(round.flow.request).max(1.0).ceil());
         self.knee.cap = self.knee.cap.max(self.size);
         Verdict::Remeasure
     }
 
-    fn climb(&mut self, round: &Round, below: f64, levels: u32) -> Verdict {
+    fn climb(&mut self, round: &Round, below: f64, levels: u32, others: bool) -> Verdict {
         if round.flow.samples < size::SAMPLES || round.standings.pending > 0 {
             return Verdict::Nothing;
         }
         if round.flow.total > below * size::CLIMB_GAIN && self.size < size::MOST {
-            return self.step_up(round, levels + 1);
+            if others {
+                // There is room, and those who are met have enough of it: the knee is not looked
+                // for at their cost.
+                self.let_go(self.size);
+                return Verdict::OutOfReach;
+            }
+            return self.step_up(round, levels + 1, others);
         }
         if levels == 0 { self.overcommitted() } else { self.give_up() }
+    }
+
+    /// An attempt begins with floors that were let go.
+    pub fn begin_attempt(&mut self) {
+        self.before = self.holds().then_some((self.size, self.knee.cap));
+    }
+
+    /// In the next round floors that are short are let go. What those that are met need is as it
+    /// was before the attempt, or grows from this size.
+    fn let_go(&mut self, size: f64) {
+        self.settle_into(Phase::LettingGo);
+        let (size, cap) = self.before.take().unwrap_or((size, self.knee.cap.max(search::START)));
+        self.knee.cap = cap;
+        self.set(size);
     }
 
     fn overcommitted(&mut self) -> Verdict {

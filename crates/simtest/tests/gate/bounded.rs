@@ -197,3 +197,105 @@ fn what_was_given_up_is_had_again() {
         });
     }
 }
+
+/// Several that cannot be held cost no more than one.
+#[test]
+fn several_floors_out_of_reach_cost_no_more_than_trying() {
+    let several = [
+        ("0.8 to 1.2 ms away", vec![thinking(0, 4, 800, 1_200), thinking(1, 4, 800, 1_200)], FLOOR),
+        ("0.3 to 0.7 ms away", vec![thinking(0, 4, 300, 700), thinking(1, 4, 300, 700)], 12_000),
+        ("both", vec![thinking(0, 4, 800, 1_200), thinking(1, 4, 300, 700)], 12_000),
+        ("depth 1", vec![Client::closed(ObjectId(0), 1), thinking(1, 4, 800, 1_200)], FLOOR),
+        ("four", (0..4).map(|n| thinking(n, 4, 800 - 200 * u64::from(n), 1_200)).collect(), 7_000),
+    ];
+    for (what, owners, each) in several {
+        for_seeds(SEEDS, |seed| {
+            let n = owners.len() as u32;
+            let mut clients = owners.clone();
+            clients.push(Client::closed(ObjectId(n), 128));
+            let mut scene = Scene { device: host(None), clients, edits: Vec::new(), until: second(60), seed };
+            let mut play = |tree: Tree| {
+                scene.edits = tree.edits();
+                let recording = scene.run();
+                let seconds: Vec<_> = (0..n as usize).map(|n| recording.tracks[n].per_second(scene.until)).collect();
+                (recording.total_rate(second(0), scene.until), seconds)
+            };
+            let (without, _) = play(Tree::flat(n + 1));
+            let (with, seconds) = play((0..n).fold(Tree::flat(n + 1), |tree, n| tree.floor(n, each)));
+            let lost = 100.0 - with / without * 100.0;
+            println!("{what}, seed {seed}: {with:.0} of {without:.0}, {lost:.1} % lost; {seconds:?}");
+            assert!(with >= 0.9 * without, "{what}, seed {seed}: {with:.0} in all with floors, {without:.0} without");
+        });
+    }
+}
+
+/// Floors that cannot be held, for whatever reason, beside one that can: that one is held in every
+/// second, and they cost no more than trying.
+#[test]
+fn a_floor_out_of_reach_takes_no_other_with_it() {
+    let one = |n| Client::closed(ObjectId(n), 1);
+    let four = |n| Client::closed(ObjectId(n), 4);
+    let away = |n| thinking(n, 4, 300, 700);
+    let beside = [
+        ("0.8 to 1.2 ms away", None, vec![(thinking(1, 4, 800, 1_200), floor(FLOOR))]),
+        ("0.3 to 0.7 ms away", None, vec![(away(1), floor(12_000))]),
+        ("depth 1", None, vec![(one(1), floor(9_000))]),
+        ("three", None, vec![(one(1), floor(9_000)), (four(2), floor(30_000)), (away(3), floor(12_000))]),
+        ("a latency", None, vec![(one(1), latency(Span::from_micros(100)))]),
+        ("pauses", absence(20, 2), vec![(one(1), floor(9_000))]),
+    ];
+    // 4 outstanding that take 600 us each, and 250 between, do 4 700 a second.
+    for (by, least) in [(floor(FLOOR), 4_800), (latency(Span::from_micros(600)), 4_700)] {
+        for (what, pauses, others) in &beside {
+            for_seeds(6..8, |seed| {
+                let n = others.len() as u32 + 1;
+                let mut clients = vec![thinking(0, 4, 100, 400)];
+                clients.extend(others.iter().map(|(client, _)| client.clone()));
+                clients.push(Client::closed(ObjectId(n), 128));
+                let device = bench_host(*pauses);
+                let mut scene = Scene { device, clients, edits: Vec::new(), until: second(40), seed };
+                let mut play = |tree: Tree| {
+                    scene.edits = tree.edits();
+                    let recording = scene.run();
+                    (recording.total_rate(second(0), scene.until), recording.tracks[0].per_second(scene.until))
+                };
+                let tree = Tree::flat(n + 1).limits(0, by);
+                let (alone, without) = play(tree.clone());
+                let (all, seconds) =
+                    play(others.iter().zip(1..).fold(tree, |tree, (other, n)| tree.limits(n, other.1)));
+                let lost = 100.0 - all / alone * 100.0;
+                println!(
+                    "{what}, seed {seed}: {all:.0} of {alone:.0}, {lost:.1} % lost; {seconds:?}, before {:?}",
+                    without.iter().min()
+                );
+                assert!(
+                    all >= 0.9 * alone,
+                    "{what}, seed {seed}: {all:.0} in all, {alone:.0} without the others' floors"
+                );
+                let worst = seconds[1..].iter().min().unwrap();
+                // Two milliseconds every 20 are seen in seconds.
+                let least = if pauses.is_some() { least - 250 } else { least };
+                assert!(*worst >= least, "{what}, seed {seed}: {seconds:?}");
+            });
+        }
+    }
+}
+
+/// An owner that asks for less than its floor, on a device that was slow for a while: the others
+/// are not held to what was found then.
+#[test]
+fn what_a_slow_device_cost_the_others_they_have_again() {
+    for (think, percent) in [((3_600, 4_000), 10), ((7_600, 8_000), 5)] {
+        for_seeds(5..8, |seed| {
+            let changes = vec![Change { at: second(5), percent }, Change { at: second(9), percent: 100 }];
+            let device = DeviceSpec { changes, ..bench_host(None) };
+            let mut scene = scene(device, thinking(0, 4, think.0, think.1), 50, seed);
+            let (with, without, guarded) = with_and_without(&mut scene, FLOOR, 35);
+            println!(
+                "{percent} percent, seed {seed}: {with:.0} of {without:.0}; {:?}",
+                guarded.tracks[1].per_second(scene.until)
+            );
+            assert!(with >= 0.9 * without, "{percent} percent, seed {seed}: {with:.0} in all, {without:.0} without");
+        });
+    }
+}

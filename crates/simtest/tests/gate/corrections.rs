@@ -12,6 +12,7 @@ const NEEDED: &[(&str, u64, f64, &[Correction])] = &[
     ("deep", 1, 99.5, &[Correction::Ample, Correction::Unused]),
     ("known", 1, 88.0, &[Correction::Known]),
     ("back", 1, 99.0, &[Correction::Free, Correction::Spare]),
+    ("beside", 1, 96.0, &[Correction::LetGo]),
     ("shallow", 1, 4_000.0, &[Correction::Free]),
     ("shallow, all", 1, 79_000.0, &[Correction::Backoff]),
     ("shallow, slow", 1, 98.5, &[Correction::Account, Correction::Forgiven]),

@@ -21,6 +21,7 @@ pub const TRIALS: &[Trial] = &[
     Trial { name: "deep", figure: "percent of what all do without floors", play: deep },
     Trial { name: "known", figure: "percent of what all do without floors", play: known },
     Trial { name: "back", figure: "the floors' worst second, percent", play: back },
+    Trial { name: "beside", figure: "the floor's worst second, percent", play: beside },
     Trial { name: "shallow", figure: "the owner, a second", play: shallow },
     Trial { name: "shallow, all", figure: "all together, of 80 000/s", play: shallow_all },
     Trial { name: "shallow, slow", figure: "percent of what all do without the floor", play: shallow_slow },
@@ -125,6 +126,13 @@ fn back(seed: u64, corrections: Corrections) -> f64 {
     let floors = [30_000, 15_000];
     let device = DeviceSpec { changes, ..servers(8) };
     worst(&run(&scene(device, closed(&[16, 8, 512]), &floors, 10, seed), corrections), &floors, 7)
+}
+
+/// Two floors, of which the second is out of reach: its owner has one request at a time.
+fn beside(seed: u64, corrections: Corrections) -> f64 {
+    let clients = vec![thinking(0, 4, 100, 400), Client::closed(ObjectId(1), 1), Client::closed(ObjectId(2), 128)];
+    let scene = scene(bench_host(None), clients, &[5_000, 9_000], 20, seed);
+    worst(&run(&scene, corrections), &[5_000], 1)
 }
 
 /// One at a time gets 10 000 at most, beside depth 512.
