@@ -154,13 +154,18 @@ impl Scheduler {
         }
         let floor = self.nodes[node].floor;
         let guarantee = &mut self.guarantees[floor];
-        self.floors.promise(guarantee.wanted(), false);
+        let before = guarantee.wanted();
+        self.floors.promise(before, false);
         guarantee.own = own.unwrap_or(guarantee.own);
         guarantee.shared = shared.unwrap_or(guarantee.shared);
         if guarantee.wanted() == Floor::default() {
             return self.free_floor(node);
         }
         self.floors.promise(guarantee.wanted(), true);
+        if guarantee.is_let_go() && guarantee.wanted() != before {
+            // What it could not have was another floor.
+            guarantee.try_again(self.floors.attempts.number);
+        }
         guarantee.retime(self.now, self.floors.scale.part(), true);
         if guarantee.spot != Spot::Parked && self.has_work(Entity::Node(node)) {
             self.relist_floor(floor);

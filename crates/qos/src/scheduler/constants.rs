@@ -76,8 +76,8 @@ pub(crate) mod attempt {
     pub const SHORT: f64 = 2.0;
     /// It counts as given up with a window up to so many times that at which it was.
     pub const KNEE: f64 = 1.05;
-    /// Rounds in a row in which it was not short: it is met, whatever becomes of others. As many as
-    /// its measurements look back, and fewer than are waited for at the bottom.
+    /// Rounds in a row in which it was not short: it is met, whatever becomes of others. Fewer than
+    /// are waited for at the bottom.
     pub const MET: u32 = 5;
     /// One step holds it to no less than this part of what it was held to; all of them to a
     /// thousandth of its floor.

@@ -139,7 +139,7 @@ impl Guarantee {
     }
 
     /// Whether it promises a rate: it may be a latency alone.
-    fn has_rate(&self) -> bool {
+    pub fn has_rate(&self) -> bool {
         self.ops.is_on() || self.bytes.is_on()
     }
 
@@ -407,6 +407,9 @@ impl Guarantee {
 
     /// Its mean is held to less, or not any more, if that is what decides.
     pub fn give_up_mean(&mut self, attempt: u32) -> Option<MeanEnd> {
+        if self.mean_part().flatten().is_some_and(|part| part >= mean::MARGIN * size::SHORT) {
+            return None;
+        }
         let end = self.latency.as_mut()?.give_up_mean()?;
         self.attempt = attempt;
         Some(end)
@@ -414,7 +417,16 @@ impl Guarantee {
 
     /// Whether others are to be held to less than one request at a time for it.
     pub fn is_by_mean(&self) -> bool {
-        self.latency.as_ref().is_some_and(|latency| latency.mean_part().is_some())
+        self.mean_part().is_some()
+    }
+
+    /// Whether that is what is short.
+    pub fn is_short_by_mean(&self) -> bool {
+        self.mean_part().flatten().is_some_and(|part| part < mean::MARGIN * size::SHORT)
+    }
+
+    fn mean_part(&self) -> Option<Option<f64>> {
+        self.latency.as_ref()?.mean_part()
     }
 
     /// Its requests outstanding on average, as a part of their most.

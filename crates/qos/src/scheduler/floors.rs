@@ -77,7 +77,7 @@ impl Sums {
         standings.slow = standings.slow.min(guarantee.got_in_a_second(phi));
         standings.judged += 1;
         standings.paced |= guarantee.is_by_mean();
-        standings.mean_short |= guarantee.is_by_mean() && got < size::SHORT;
+        standings.mean_short |= guarantee.is_short_by_mean();
         self.served += rate;
         self.needed += if got > 0.0 { rate / (got * guarantee.urgency()) } else { 0.0 };
         self.service += recent.service;
@@ -226,7 +226,7 @@ impl Floors {
         if self.is_stalled(now) && self.corrections.has(Correction::Stalls) {
             return;
         }
-        if self.active.is_empty() && self.used_at > Time::ZERO {
+        if sums.standings.none_in_use() && self.used_at > Time::ZERO {
             if now.since(self.used_at) > round::UNUSED {
                 return self.idle(now);
             }
@@ -269,7 +269,8 @@ impl Floors {
             self.share = sums.served / sums.needed.max(1e-9);
         }
         let was = self.window.limit;
-        let verdict = if self.window.end_giving_up() { Verdict::Nothing } else { self.window.judge(now, &round) };
+        let verdict =
+            if self.window.end_giving_up(now, &round) { Verdict::Nothing } else { self.window.judge(now, &round) };
         self.window.seek_knee(now, &round);
         self.window_full &= self.window.limit <= was;
         self.act(now, verdict, sums, &round);
@@ -294,7 +295,11 @@ impl Floors {
                 self.attempts.rest(now, time);
                 self.settle(now, sums);
             }
-            Verdict::TooShallow | Verdict::OutOfReach => self.attempts.fail(now, self.corrections),
+            Verdict::OutOfReach => {
+                self.attempts.fail(now, self.corrections);
+                self.settle(now, sums);
+            }
+            Verdict::TooShallow => self.attempts.fail(now, self.corrections),
         }
     }
 
@@ -311,7 +316,7 @@ impl Floors {
         if round.standings.worst >= size::SHORT {
             self.scale.recover(now, self.flow.spare(), self.corrections);
         }
-        if self.attempts.begin_if_due(now) {
+        if self.window.holds() && self.attempts.begin_if_due(now) {
             self.window.begin_attempt();
         }
         self.flow.renew(now, self.best_effort);

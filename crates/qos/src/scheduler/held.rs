@@ -84,7 +84,7 @@ impl Guarantee {
     }
 
     /// A round is over in which others were held back.
-    pub fn note(&mut self, standing: &Standing, phi: f64) {
+    pub fn note_met(&mut self, standing: &Standing, phi: f64) {
         let met = match standing {
             Standing::Got(got) => *got >= size::SHORT && self.missed() == 0.0,
             // That nothing can be told is no miss.
@@ -100,10 +100,11 @@ impl Guarantee {
         self.met >= attempt::MET
     }
 
-    /// Others are not held back for it any more, in this attempt: it has a little less than what it
-    /// had until now by its clock.
+    /// Others are not held back for it any more, in this attempt: of a rate it has about what it had
+    /// in the last second by its clock, of a latency nothing.
     pub fn let_go(&mut self, attempt: u32) {
-        let part = (self.second_part().min(1.0) * attempt::MARGIN).max(attempt::LEAST);
+        let had = if self.has_rate() { self.part_of_floor(&self.gauge.second).min(1.0) } else { 1.0 };
+        let part = (had * attempt::MARGIN).max(attempt::LEAST);
         (self.held, self.attempt, self.behind) = (Held::LetGo { part }, attempt, 0.0);
     }
 

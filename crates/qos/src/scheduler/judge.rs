@@ -49,7 +49,7 @@ impl Scheduler {
         if guarantee.is_asleep(memory) {
             return false;
         }
-        if !self.is_let_go(floor) && !self.gives_up_mean(floor) {
+        if !self.lets_go(floor) && !self.gives_up_mean(floor) {
             self.judge_awake(floor, phi, memory);
         }
         let guarantee = &mut self.guarantees[floor];
@@ -59,8 +59,8 @@ impl Scheduler {
         true
     }
 
-    /// Whether others are not held back for it, from this round on or until the next attempt.
-    fn is_let_go(&mut self, floor: u32) -> bool {
+    /// Lets it go if it is time to, or tries it again. Whether others are not held back for it.
+    fn lets_go(&mut self, floor: u32) -> bool {
         let attempt = self.floors.attempts.number;
         let guarantee = &mut self.guarantees[floor];
         if self.floors.window.phase() == Phase::LettingGo {
@@ -70,7 +70,9 @@ impl Scheduler {
                 false => guarantee.let_go(attempt),
             }
         }
-        guarantee.stays_let_go(attempt)
+        let let_go = guarantee.stays_let_go(attempt);
+        self.floors.sums.standings.let_go += u32::from(let_go);
+        let_go
     }
 
     /// Whether its mean is held to less, or not any more, in this round.
@@ -96,7 +98,7 @@ impl Scheduler {
         let surplus = if fresh { surplus(guarantee) } else { 0.0 };
         guarantee.forget_ceiling(self.now, memory);
         if self.floors.window.holds() {
-            guarantee.note(&standing, phi);
+            guarantee.note_met(&standing, phi);
         }
         let standings = &mut self.floors.sums.standings;
         standings.surplus = standings.surplus.min(surplus);

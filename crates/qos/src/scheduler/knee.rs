@@ -123,11 +123,15 @@ impl Knee {
         }
     }
 
+    /// The cap without what is being tried.
+    pub fn settled(&self) -> f64 {
+        self.trial.as_ref().map_or(self.cap, Trial::before)
+    }
+
     /// The window is less than the cap, or is not used up: nothing can be learned.
     pub fn pass(&mut self, now: Time) {
-        if let Some(trial) = self.trial.take() {
-            self.cap = trial.before();
-        }
+        self.cap = self.settled();
+        self.trial = None;
         self.meter = Meter { since: now, ..Meter::default() };
     }
 

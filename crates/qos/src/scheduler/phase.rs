@@ -9,13 +9,11 @@
 //!                                                       │ a knee was found: owners ask for too few
 //!                                                       ▼
 //!                                                    GivingUp ── floors held to what they get ──► Holding
-//!                                                       │ beside others that are met
-//!                                                       ▼
-//!                                                    LettingGo ── only those count from now on ──► Holding
-//!                                                       ▲
-//!                                                       │ beside others that are met
+//!
 //!   any, where floors cost much in vain ──► Looking ── it costs nothing ──► Holding
-//!                                                       └─ it does ──► Open ── forgiven ──► Holding
+//!                                              └─ it does ──► Open ── forgiven ──► Holding
+//!
+//!   Climbing, Looking: some are met, others not ──► LettingGo ── those are let go ──► Holding
 //! ```
 //!
 //! Each change goes through [`super::window::Window`], at the place that is named after it.

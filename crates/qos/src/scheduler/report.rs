@@ -144,7 +144,6 @@ impl Scheduler {
         }
         let (now, phi, open) = (self.now, self.floors.scale.part(), self.floors.window.is_open());
         let guarantee = &mut self.guarantees[floor];
-        let open = open || guarantee.is_let_go();
         guarantee.touch(now);
         let state = fared(guarantee, now.since(guarantee.account.since).as_secs_f64(), phi, open);
         guarantee.account.restart(now);
@@ -250,6 +249,8 @@ fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64, open: boo
     match () {
         () if guarantee.account.capped => Shortage::CeilingAbove,
         () if open => Shortage::NotHelped,
+        // It has enough at a time, and was let go all the same.
+        () if guarantee.is_let_go() && depth >= 0.95 * least => Shortage::NotHelped,
         () if guarantee.part() < 1.0 => needs,
         // While the floors fill the backend by themselves, the time a request takes is theirs, not
         // the device's.

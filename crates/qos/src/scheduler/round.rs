@@ -25,6 +25,8 @@ pub(crate) struct Standings {
     pub guessed: u32,
     /// Floors that were not short for some rounds in which others were held back.
     pub met: u32,
+    /// Floors that were let go.
+    pub let_go: u32,
     /// A mean decides: others may be held to less than one request at a time.
     pub paced: bool,
     /// A mean is short.
@@ -45,6 +47,7 @@ impl Default for Standings {
             pending: 0,
             guessed: 0,
             met: 0,
+            let_go: 0,
             paced: false,
             mean_short: false,
         }
@@ -61,6 +64,11 @@ impl Standings {
     /// Whether all of them got what they are due of late.
     pub fn all_have_their_due(&self) -> bool {
         self.worst >= size::SHORT && self.is_known()
+    }
+
+    /// Whether nothing is asked of a floor for which others might be held back.
+    pub fn none_in_use(&self) -> bool {
+        self.judged + self.guessed + self.pending == 0
     }
 
     /// Whether there are floors, and all were judged.

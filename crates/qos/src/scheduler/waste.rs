@@ -154,8 +154,8 @@ impl Waste {
         account::FORGIVEN / self.failures.clamp(1.0, most)
     }
 
-    /// The floors that cost it are let go: the account is empty for the others. Gives how long it
-    /// would be until it is forgiven.
+    /// The floors that cost it are let go, and a part of it counts against the others. Gives how
+    /// long it would be until all of it is forgiven.
     pub fn let_go(&mut self, corrections: Corrections) -> Span {
         let spent = std::mem::replace(&mut self.spent, account::LEFT);
         Span::from_secs_f64(spent / self.forgiven(corrections))

@@ -21,7 +21,8 @@
 //! what it got there.
 //!
 //! Where floors are missed and the others lose much by it, none of this goes on: the window opens,
-//! and it is tried again later (`waste.rs`).
+//! and it is tried again later (`waste.rs`). Where other floors are met, it does not: those that are
+//! short are let go, and the window is as the others need it.
 //!
 //! It grows no further than the knee of the device (`knee.rs`), but where floors have ample room:
 //! their requests wait elsewhere most of the time, and it opens.
@@ -50,7 +51,7 @@ pub(crate) enum Verdict {
     Overcommitted,
     /// Those who are short ask for too few at a time.
     TooShallow,
-    /// Some floors are short beside others that are met, because their owners ask for too few.
+    /// Some floors are short beside others that are met, and the backend has room.
     OutOfReach,
     /// Some cost much in vain beside others that are met: they are let go for so long.
     LetGo(Span),
@@ -130,12 +131,18 @@ impl Window {
     }
 
     /// The round in which floors were held to what they get, or let go, is over, if this is it.
-    pub fn end_giving_up(&mut self) -> bool {
-        let gave_up = matches!(self.phase(), Phase::GivingUp | Phase::LettingGo);
-        if gave_up {
-            self.enter(Phase::Holding);
+    pub fn end_giving_up(&mut self, now: Time, round: &Round) -> bool {
+        match self.phase() {
+            Phase::LettingGo if round.standings.let_go == 0 => {
+                // Those that cost it want nothing now, or had their due by then: there is nobody
+                // else to spare for.
+                self.enter(Phase::Open(Look::new(now, self.size, false)));
+                self.set(size::MOST);
+            }
+            Phase::GivingUp | Phase::LettingGo => self.enter(Phase::Holding),
+            _ => return false,
         }
-        gave_up
+        true
     }
 
     /// Goes on with the search for the device's knee.
@@ -170,6 +177,10 @@ impl Window {
 
     /// Judges a round.
     pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
+        if round.standings.all_have_their_due() {
+            // The attempt did not fail.
+            self.before = None;
+        }
         let accounts = round.corrections.has(Correction::Account);
         if accounts && !self.lets_go() && self.waste.note(now, round, round.is_held_back(self.size)) {
             return self.look(now, round.has_met());
@@ -229,6 +240,7 @@ impl Window {
     fn try_again(&mut self, now: Time, look: &Look) -> Verdict {
         self.waste.begin_attempt(now);
         self.knee.pass(now);
+        self.before = None;
         self.go_back(look);
         Verdict::Retry
     }
@@ -352,7 +364,7 @@ impl Window {
 
     /// An attempt begins with floors that were let go.
     pub fn begin_attempt(&mut self) {
-        self.before = self.holds().then_some((self.size, self.knee.cap));
+        self.before = Some((self.size, self.knee.settled()));
     }
 
     /// In the next round floors that are short are let go. What those that are met need is as it
