@@ -100,8 +100,8 @@ impl Guarantee {
         self.met >= attempt::MET
     }
 
-    /// Others are not held back for it any more, in this attempt: of a rate it has about what it had
-    /// in the last second by its clock, of a latency nothing.
+    /// Others are not held back for it any more, in this attempt: its clock gives it about the rate
+    /// that it had in the last second, and nothing of a latency.
     pub fn let_go(&mut self, attempt: u32) {
         let had = if self.has_rate() { self.part_of_floor(&self.gauge.second).min(1.0) } else { 1.0 };
         let part = (had * attempt::MARGIN).max(attempt::LEAST);

@@ -21,8 +21,8 @@
 //! what it got there.
 //!
 //! Where floors are missed and the others lose much by it, none of this goes on: the window opens,
-//! and it is tried again later (`waste.rs`). Where other floors are met, it does not: those that are
-//! short are let go, and the window is as the others need it.
+//! and it is tried again later (`waste.rs`). Where other floors are met, it does not: those that
+//! are short are let go, and the window is as the others need it.
 //!
 //! It grows no further than the knee of the device (`knee.rs`), but where floors have ample room:
 //! their requests wait elsewhere most of the time, and it opens.
