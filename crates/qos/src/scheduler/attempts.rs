@@ -89,7 +89,7 @@ impl Attempts {
         }
     }
 
-    /// The same once it is time to try again those that were given up.
+    /// The same once it is time to try again those that were given up: true then.
     pub fn begin_if_due(&mut self, now: Time) -> bool {
         let Attempt::Failed { again_at, short_since } = self.state else { return false };
         if now < again_at {

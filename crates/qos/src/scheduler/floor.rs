@@ -407,7 +407,7 @@ impl Guarantee {
 
     /// Its mean is held to less, or not any more, if that is what decides.
     pub fn give_up_mean(&mut self, attempt: u32) -> Option<MeanEnd> {
-        if self.mean_part().flatten().is_some_and(|part| part >= mean::MARGIN * size::SHORT) {
+        if self.mean_part().flatten().is_some() && !self.is_short_by_mean() {
             return None;
         }
         let end = self.latency.as_mut()?.give_up_mean()?;

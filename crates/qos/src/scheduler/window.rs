@@ -357,7 +357,7 @@ impl Window {
                 self.let_go(self.size);
                 return Verdict::OutOfReach;
             }
-            return self.step_up(round, levels + 1, others);
+            return self.step_up(round, levels + 1, false);
         }
         if levels == 0 { self.overcommitted() } else { self.give_up() }
     }

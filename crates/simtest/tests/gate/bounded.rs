@@ -19,39 +19,49 @@ const FLOOR: u64 = 5_000;
 const SEEDS: std::ops::Range<u64> = 1..5;
 const SECONDS: u64 = 30;
 
-/// The floor's owner beside a client at depth 128.
-fn scene(device: DeviceSpec, owner: Client, seconds: u64, seed: u64) -> Scene {
-    let clients = vec![owner, Client::closed(ObjectId(1), 128)];
-    Scene { device, clients, edits: Vec::new(), until: second(seconds), seed }
+/// Owners of floors beside a client at depth 128.
+fn scene(device: DeviceSpec, mut owners: Vec<Client>, seconds: u64, seed: u64) -> Scene {
+    let bully = Client::closed(ObjectId(owners.len() as u32), 128);
+    owners.push(bully);
+    Scene { device, clients: owners, edits: Vec::new(), until: second(seconds), seed }
 }
 
 fn shallow() -> Client {
     Client::closed(ObjectId(0), 4)
 }
 
-/// Plays it without the floor and with it: the rate of all from a time on, with and without, and
-/// the recording with it.
+/// Plays it without floors and with one for each owner: the rate of all from a time on, with and
+/// without, and the recording with them.
 fn with_and_without(scene: &mut Scene, floor: u64, from: u64) -> (f64, f64, Recording) {
-    scene.edits = Tree::flat(2).edits();
+    let owners = scene.clients.len() as u32 - 1;
+    let flat = Tree::flat(owners + 1);
+    scene.edits = flat.clone().edits();
     let bare = scene.run();
-    scene.edits = Tree::flat(2).floor(0, floor).edits();
+    scene.edits = (0..owners).fold(flat, |tree, owner| tree.floor(owner, floor)).edits();
     let guarded = scene.run();
     let total = |recording: &Recording| recording.total_rate(second(from), scene.until);
     (total(&guarded), total(&bare), guarded)
 }
 
-/// The floor costs at most a tenth of what all do without it, from a time on to the end, for every
-/// seed.
-fn costs_little(what: &str, device: impl Fn(u64) -> DeviceSpec, owner: &Client, floor: u64, (from, until): (u64, u64)) {
-    for_seeds(SEEDS, |seed| {
-        let mut scene = scene(device(seed), owner.clone(), until, seed);
+/// The floors cost at most a tenth of what all do without them, from a time on to the end, for
+/// every seed.
+fn costs_little(
+    what: &str,
+    device: impl Fn(u64) -> DeviceSpec,
+    owners: &[Client],
+    floor: u64,
+    (from, until): (u64, u64),
+    seeds: std::ops::Range<u64>,
+) {
+    for_seeds(seeds, |seed| {
+        let mut scene = scene(device(seed), owners.to_vec(), until, seed);
         let (with, without, guarded) = with_and_without(&mut scene, floor, from);
-        let seconds = guarded.tracks[0].per_second(scene.until);
+        let seconds: Vec<_> = guarded.tracks.iter().map(|track| track.per_second(scene.until)).collect();
         println!(
             "{what}, seed {seed}: {with:.0} of {without:.0}, {:.1} % lost; {seconds:?}",
             100.0 - with / without * 100.0
         );
-        assert!(with >= 0.9 * without, "{what}, seed {seed}: {with:.0} in all with the floor, {without:.0} without");
+        assert!(with >= 0.9 * without, "{what}, seed {seed}: {with:.0} in all with floors, {without:.0} without");
     });
 }
 
@@ -59,7 +69,7 @@ fn costs_little(what: &str, device: impl Fn(u64) -> DeviceSpec, owner: &Client, 
 /// outstanding get 3 450 of 5 000 however few the others have in flight.
 #[test]
 fn a_processor_that_others_take_away_costs_no_more_than_trying() {
-    costs_little("away 40 of 60 ms", |_| host(absence(20, 40)), &shallow(), FLOOR, (0, 60));
+    costs_little("away 40 of 60 ms", |_| host(absence(20, 40)), &[shallow()], FLOOR, (0, 60), SEEDS);
 }
 
 /// Longer than what passes for a pause: the device is slower for as long, and then fast again. The
@@ -67,14 +77,14 @@ fn a_processor_that_others_take_away_costs_no_more_than_trying() {
 /// seconds here, by luck, and loses 4 to 10.1 %.
 #[test]
 fn a_processor_that_is_away_for_long_costs_no_more_than_trying() {
-    costs_little("away 200 of 300 ms", |_| host(absence(100, 200)), &shallow(), 12_000, (0, 60));
+    costs_little("away 200 of 300 ms", |_| host(absence(100, 200)), &[shallow()], 12_000, (0, 60), SEEDS);
 }
 
 /// At a fifth of its speed from the third second on.
 #[test]
 fn a_device_that_got_too_slow_costs_no_more_than_trying() {
     let slower = |_| DeviceSpec { changes: vec![Change { at: second(3), percent: 20 }], ..host(None) };
-    costs_little("a fifth of the speed", slower, &shallow(), FLOOR, (3, SECONDS));
+    costs_little("a fifth of the speed", slower, &[shallow()], FLOOR, (3, SECONDS), SEEDS);
 }
 
 /// By turns fast and slow, at times of the seed's.
@@ -89,7 +99,7 @@ fn a_device_with_moods_costs_no_more_than_trying() {
         });
         DeviceSpec { changes: changes.collect(), ..host(absence(50, 5)) }
     };
-    costs_little("moods", moody, &shallow(), FLOOR, (0, SECONDS));
+    costs_little("moods", moody, &[shallow()], FLOOR, (0, SECONDS), SEEDS);
 }
 
 /// An owner that takes some hundred microseconds between an answer and the next request, as one
@@ -101,9 +111,10 @@ fn an_owner_held_up_by_itself_costs_no_more_than_trying() {
         costs_little(
             &format!("{least} to {most} us away"),
             |_| host(None),
-            &thinking(0, 4, least, most),
+            &[thinking(0, 4, least, most)],
             FLOOR,
             (0, SECONDS),
+            SEEDS,
         );
     }
 }
@@ -111,7 +122,7 @@ fn an_owner_held_up_by_itself_costs_no_more_than_trying() {
 /// At depth 1 a turn of one's own would give 2 500.
 #[test]
 fn an_owner_that_asks_for_too_few_costs_no_more_than_trying() {
-    costs_little("depth 1", |_| host(None), &Client::closed(ObjectId(0), 1), FLOOR, (0, SECONDS));
+    costs_little("depth 1", |_| host(None), &[Client::closed(ObjectId(0), 1)], FLOOR, (0, SECONDS), SEEDS);
 }
 
 /// On a device whose speed needs depth the others lose what the floor needs, and that is all: its
@@ -120,7 +131,7 @@ fn an_owner_that_asks_for_too_few_costs_no_more_than_trying() {
 fn a_floor_that_holds_takes_no_more_than_it_needs() {
     for away in [None, absence(200, 1)] {
         for_seeds(SEEDS, |seed| {
-            let mut scene = scene(host(away), shallow(), SECONDS, seed);
+            let mut scene = scene(host(away), vec![shallow()], SECONDS, seed);
             let (_, without, guarded) = with_and_without(&mut scene, FLOOR, 0);
             let settled = |track: usize| guarded.tracks[track].rate(second(4), second(SECONDS));
             let seconds = guarded.tracks[0].per_second(scene.until);
@@ -142,7 +153,7 @@ fn an_owner_that_takes_its_time_gets_no_more_than_its_floor() {
     // Where seconds differ by a tenth, so does what can be told of them.
     for (away, most) in [(absence(5, 1), 1.05), (absence(20, 2), 1.05), (absence(50, 10), 1.1)] {
         for_seeds(SEEDS, |seed| {
-            let mut scene = scene(bench_host(away), thinking(0, 4, 100, 400), SECONDS, seed);
+            let mut scene = scene(bench_host(away), vec![thinking(0, 4, 100, 400)], SECONDS, seed);
             let (with, without, guarded) = with_and_without(&mut scene, FLOOR, 0);
             let (seconds, mean) =
                 (guarded.tracks[0].per_second(scene.until), guarded.tracks[0].rate(second(10), scene.until));
@@ -160,7 +171,7 @@ fn an_owner_that_takes_its_time_gets_no_more_than_its_floor() {
 fn a_floor_that_is_nearly_held_is_not_given_up() {
     for (away, least, all_least) in [(None, 98, 52_000.0), (absence(20, 2), 90, 25_000.0)] {
         for_seeds(SEEDS, |seed| {
-            let mut scene = scene(bench_host(away), thinking(0, 4, 100, 400), SECONDS, seed);
+            let mut scene = scene(bench_host(away), vec![thinking(0, 4, 100, 400)], SECONDS, seed);
             let (with, without, guarded) = with_and_without(&mut scene, FLOOR, 0);
             let (seconds, mean) =
                 (guarded.tracks[0].per_second(scene.until), guarded.tracks[0].rate(second(2), scene.until));
@@ -185,7 +196,7 @@ fn what_was_given_up_is_had_again() {
         for_seeds(SEEDS, |seed| {
             let changes = vec![Change { at: second(5), percent }, Change { at: second(9), percent: 100 }];
             let device = DeviceSpec { changes, ..bench_host(None) };
-            let mut scene = scene(device, thinking(0, 4, 100, 400), 40, seed);
+            let mut scene = scene(device, vec![thinking(0, 4, 100, 400)], 40, seed);
             scene.edits = Tree::flat(2).limits(0, limits).edits();
             let recording = scene.run();
             let (seconds, all) =
@@ -198,7 +209,7 @@ fn what_was_given_up_is_had_again() {
     }
 }
 
-/// Several that cannot be held cost no more than one.
+/// Nor do several that cannot be held.
 #[test]
 fn several_floors_out_of_reach_cost_no_more_than_trying() {
     let several = [
@@ -209,23 +220,7 @@ fn several_floors_out_of_reach_cost_no_more_than_trying() {
         ("four", (0..4).map(|n| thinking(n, 4, 800 - 200 * u64::from(n), 1_200)).collect(), 7_000),
     ];
     for (what, owners, each) in several {
-        for_seeds(SEEDS, |seed| {
-            let n = owners.len() as u32;
-            let mut clients = owners.clone();
-            clients.push(Client::closed(ObjectId(n), 128));
-            let mut scene = Scene { device: host(None), clients, edits: Vec::new(), until: second(60), seed };
-            let mut play = |tree: Tree| {
-                scene.edits = tree.edits();
-                let recording = scene.run();
-                let seconds: Vec<_> = (0..n as usize).map(|n| recording.tracks[n].per_second(scene.until)).collect();
-                (recording.total_rate(second(0), scene.until), seconds)
-            };
-            let (without, _) = play(Tree::flat(n + 1));
-            let (with, seconds) = play((0..n).fold(Tree::flat(n + 1), |tree, n| tree.floor(n, each)));
-            let lost = 100.0 - with / without * 100.0;
-            println!("{what}, seed {seed}: {with:.0} of {without:.0}, {lost:.1} % lost; {seconds:?}");
-            assert!(with >= 0.9 * without, "{what}, seed {seed}: {with:.0} in all with floors, {without:.0} without");
-        });
+        costs_little(what, |_| host(None), &owners, each, (0, 60), SEEDS);
     }
 }
 
@@ -248,18 +243,15 @@ fn a_floor_out_of_reach_takes_no_other_with_it() {
     for (by, least) in [(floor(FLOOR), 4_800), (latency(Span::from_micros(600)), 4_700)] {
         for (what, pauses, others) in &beside {
             for_seeds(6..8, |seed| {
-                let n = others.len() as u32 + 1;
-                let mut clients = vec![thinking(0, 4, 100, 400)];
-                clients.extend(others.iter().map(|(client, _)| client.clone()));
-                clients.push(Client::closed(ObjectId(n), 128));
-                let device = bench_host(*pauses);
-                let mut scene = Scene { device, clients, edits: Vec::new(), until: second(40), seed };
+                let mut owners = vec![thinking(0, 4, 100, 400)];
+                owners.extend(others.iter().map(|(client, _)| client.clone()));
+                let mut scene = scene(bench_host(*pauses), owners, 40, seed);
+                let tree = Tree::flat(scene.clients.len() as u32).limits(0, by);
                 let mut play = |tree: Tree| {
                     scene.edits = tree.edits();
                     let recording = scene.run();
                     (recording.total_rate(second(0), scene.until), recording.tracks[0].per_second(scene.until))
                 };
-                let tree = Tree::flat(n + 1).limits(0, by);
                 let (alone, without) = play(tree.clone());
                 let (all, seconds) =
                     play(others.iter().zip(1..).fold(tree, |tree, (other, n)| tree.limits(n, other.1)));
@@ -286,16 +278,9 @@ fn a_floor_out_of_reach_takes_no_other_with_it() {
 #[test]
 fn what_a_slow_device_cost_the_others_they_have_again() {
     for (think, percent) in [((3_600, 4_000), 10), ((7_600, 8_000), 5)] {
-        for_seeds(5..8, |seed| {
-            let changes = vec![Change { at: second(5), percent }, Change { at: second(9), percent: 100 }];
-            let device = DeviceSpec { changes, ..bench_host(None) };
-            let mut scene = scene(device, thinking(0, 4, think.0, think.1), 50, seed);
-            let (with, without, guarded) = with_and_without(&mut scene, FLOOR, 35);
-            println!(
-                "{percent} percent, seed {seed}: {with:.0} of {without:.0}; {:?}",
-                guarded.tracks[1].per_second(scene.until)
-            );
-            assert!(with >= 0.9 * without, "{percent} percent, seed {seed}: {with:.0} in all, {without:.0} without");
-        });
+        let changes = vec![Change { at: second(5), percent }, Change { at: second(9), percent: 100 }];
+        let device = |_| DeviceSpec { changes: changes.clone(), ..bench_host(None) };
+        let owner = thinking(0, 4, think.0, think.1);
+        costs_little(&format!("{percent} percent"), device, &[owner], FLOOR, (35, 50), 5..8);
     }
 }
