@@ -11,6 +11,7 @@
 //! there (see `turns`).
 
 mod accepting;
+mod alone;
 mod awake;
 mod cache;
 mod clients;
@@ -20,6 +21,7 @@ mod orders;
 mod turns;
 
 use accepting::Accepting;
+use alone::Alone;
 use awake::Awake;
 pub use cache::cache_seen;
 pub(crate) use clients::Connected;
@@ -118,6 +120,7 @@ pub(crate) struct Owner {
     stalled: Span,
     awake: Awake,
     holding: Holding,
+    alone: Alone,
     turns: u64,
     /// Processor time of the longest turn in which something of the administration went on, since
     /// it was last told.
@@ -180,6 +183,7 @@ impl Owner {
             stalled: Span::ZERO,
             awake: Awake::new(doors.latency == Latency::Low),
             holding: Holding::new(io.sends_end_silently()),
+            alone: Alone::default(),
             turns: 0,
             longest_turn: Span::ZERO,
             measured_from: None,
@@ -214,6 +218,9 @@ impl Owner {
     /// Submits everything and waits.
     fn turn(&mut self, now: Time) -> Time {
         self.turns += 1;
+        if let Some(is_alone) = self.alone.change(now) {
+            self.io.halve_reads(is_alone);
+        }
         let next_look = now + DEADLINE_LOOK;
         let is_send_awaited = self.is_send_awaited();
         (self.leaving, self.send_awaited) = (0, false);
@@ -285,6 +292,7 @@ impl Owner {
             let (index, direction) = of_token(event.token);
             if direction == Direction::Receive {
                 self.holding.heard(now, index);
+                self.alone.heard(now, index);
             }
             self.with_session(now, index, |session, around| session.done(direction, event, around));
         }

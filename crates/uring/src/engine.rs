@@ -91,6 +91,14 @@ impl Engine {
         }
     }
 
+    /// Whether reads past the page cache may go to the disk in two halves. Threads take them as
+    /// they come.
+    pub(crate) fn halve_reads(&mut self, may: bool) {
+        if let Engine::Ring(ring) = self {
+            ring.halve_reads(may);
+        }
+    }
+
     /// Reads of cached files that were not tried yet.
     pub(crate) fn untried(&self) -> usize {
         match self {

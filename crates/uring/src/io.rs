@@ -210,6 +210,12 @@ impl Io {
         self.0.core.borrow().engine.untried()
     }
 
+    /// Whether reads past the page cache may go to the disk in two halves: for as long as one
+    /// client alone asks, since those of others would wait behind its reads. Off at first.
+    pub fn halve_reads(&self, may: bool) {
+        self.0.core.borrow_mut().engine.halve_reads(may);
+    }
+
     /// Hands what was pushed to the kernel now instead of in the next turn: a disk begins while the
     /// worker prepares more. A system call if there is anything. Threads take it in the next turn.
     pub fn submit(&self) {
@@ -380,7 +386,7 @@ impl Shared {
 
     /// Gives back what nobody will reap.
     pub(crate) fn discard(&self, done: Done) {
-        discard(&self.slab, done);
+        done.give_back(&self.slab);
     }
 }
 
@@ -473,7 +479,7 @@ impl Core {
         let (queue, done) = flight.finish(result, accepted, &mut self.gathers);
         queue.flights.set(queue.flights.get() - 1);
         if queue.dead.get() {
-            discard(slab, done);
+            done.give_back(slab);
         } else {
             self.deliver(&queue, done);
         }
@@ -486,14 +492,5 @@ impl Core {
         if !queue.listed.replace(true) {
             self.ready.push(Rc::clone(queue));
         }
-    }
-}
-
-fn discard(slab: &Slab, done: Done) {
-    if let Some(buf) = done.buf {
-        slab.give(&buf);
-    }
-    if let Some(mut message) = done.message {
-        message.unload().for_each(|buf| slab.give(&buf));
     }
 }

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use block::Buf;
 
+use crate::slab::Slab;
 use crate::{Failure, FileId};
 
 /// One request. Whatever it holds (buffer, message) comes back in its [`Done`].
@@ -249,6 +250,18 @@ pub struct Done {
     pub message: Option<Message>,
     /// The new connection of [`Job::Accept`].
     pub accepted: Option<OwnedFd>,
+}
+
+impl Done {
+    /// Gives its buffers back, where nobody wants them.
+    pub(crate) fn give_back(self, slab: &Slab) {
+        let parts = self.message.into_iter().flat_map(|message| message.parts);
+        let parts = parts.filter_map(|part| match part {
+            Part::Data(buf) => Some(buf),
+            Part::Header { .. } => None,
+        });
+        self.buf.into_iter().chain(parts).for_each(|buf| slab.give(&buf));
+    }
 }
 
 #[cfg(test)]

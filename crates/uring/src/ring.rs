@@ -10,6 +10,7 @@
 //! may be read by a call of its own, which costs less than a request and its completion.
 
 mod entry;
+mod halves;
 mod setup;
 
 use std::collections::VecDeque;
@@ -28,12 +29,16 @@ use crate::slab::REGISTERED_CHUNK;
 use crate::usage::memory_lock_limit;
 use crate::{Clock, IoError, IoSettings, TaskWork, Waker};
 use entry::entry;
+use halves::Halves;
 use setup::{register_ring, setup, unregister_ring};
 
 /// `user_data` of the read that listens for wakes, and of cancellations. Requests are named by 32
 /// bits.
 const WAKE: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
+
+/// Beside a request's name: it reads a disk.
+const DISK_READ: u64 = 1 << 32;
 
 /// So many bytes are read from the page cache in one turn, or as many as the last read goes beyond:
 /// the processor's own cache still holds them when they are sent.
@@ -52,6 +57,8 @@ pub(crate) struct Ring {
     /// Receives: they go behind everything else, because a peer that waits for an answer has
     /// nothing to say before.
     late: Vec<Entry>,
+    /// Reads past the page cache.
+    reads: Halves<Entry>,
     /// Entries that were prepared, ever.
     prepared: u64,
     /// Sends that may end silently, if the kernel can do that.
@@ -105,6 +112,7 @@ impl Ring {
             clock,
             backlog,
             late: Vec::new(),
+            reads: Halves::new(),
             prepared: 0,
             attempts,
             cached: VecDeque::new(),
@@ -184,6 +192,12 @@ impl Ring {
             self.cached.push_back((key, *operation));
             return;
         }
+        if let Operation::Read { file, .. } = operation
+            && !file.cached
+        {
+            let read = self.reads.want(entry(operation).user_data(DISK_READ | u64::from(key)));
+            return read.into_iter().for_each(|read| self.push(read));
+        }
         let mut operation = *operation;
         let mut flags = Flags::empty();
         if let Operation::Send { memory: Memory { len, .. }, attempt: attempt @ true, .. }
@@ -215,7 +229,24 @@ impl Ring {
     pub(crate) fn cancel(&mut self, key: Key) {
         // What is not there yet cannot be cancelled.
         self.push_late();
-        self.push(opcode::AsyncCancel::new(key.into()).build().user_data(CANCELLATION));
+        for name in [u64::from(key), DISK_READ | u64::from(key)] {
+            self.push(opcode::AsyncCancel::new(name).build().user_data(CANCELLATION));
+        }
+    }
+
+    /// Whether reads past the page cache may go to the disk in two halves; see [`halves`].
+    pub(crate) fn halve_reads(&mut self, may: bool) {
+        self.reads.allow(may);
+        self.push_reads();
+    }
+
+    /// Prepares the reads whose turn it is; whether there were any.
+    fn push_reads(&mut self) -> bool {
+        let prepared = self.prepared;
+        while let Some(read) = self.reads.next() {
+            self.push(read);
+        }
+        self.prepared > prepared
     }
 
     /// Reads of cached files that were not tried yet.
@@ -312,12 +343,13 @@ impl Ring {
     /// Appends all outcomes, and takes wakes in.
     pub(crate) fn reap(&mut self, out: &mut Vec<Outcome>) {
         out.append(&mut self.ended);
-        let mut woken = false;
+        let (mut woken, mut read) = (false, 0);
         for completion in self.ring.completion() {
             match completion.user_data() {
                 WAKE => woken = true,
                 CANCELLATION => {}
                 key => {
+                    read += u32::from(key & DISK_READ != 0);
                     let key = key as Key;
                     self.attempts.iter_mut().for_each(|attempts| attempts.spoke(key));
                     out.push(Outcome { key, result: completion.result() });
@@ -329,6 +361,11 @@ impl Ring {
         {
             let left = self.ring.submission().len() + self.backlog.len();
             attempts.settle(self.prepared - left as u64, out);
+        }
+        self.reads.ended(read);
+        // The disk has work before the worker looks at what it brought.
+        if self.push_reads() {
+            self.submit();
         }
         if woken {
             self.waker.seen();

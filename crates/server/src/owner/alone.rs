@@ -1,0 +1,53 @@
+//! Whether one client alone asks: then nobody else waits behind what is done for its throughput.
+
+use block::{Span, Time};
+
+/// Who was not heard for so long does not count.
+const SILENT: Span = Span::from_millis(100);
+
+/// The session that was heard last.
+#[derive(Debug, Default)]
+pub(super) struct Alone {
+    index: u32,
+    /// Since then no other one was.
+    since: Time,
+    was_alone: bool,
+}
+
+impl Alone {
+    /// Something came from the session of that index.
+    pub(super) fn heard(&mut self, now: Time, index: u32) {
+        if index != self.index {
+            (self.index, self.since) = (index, now);
+        }
+    }
+
+    /// Whether it is alone now, if that has changed.
+    pub(super) fn change(&mut self, now: Time) -> Option<bool> {
+        let is_alone = now.since(self.since) >= SILENT;
+        let has_changed = std::mem::replace(&mut self.was_alone, is_alone) != is_alone;
+        has_changed.then_some(is_alone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_alone_when_no_other_was_heard_for_a_while() {
+        let ms = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut alone = Alone::default();
+        let mut heard = |at, index| {
+            alone.heard(ms(at), index);
+            alone.change(ms(at))
+        };
+        assert_eq!(heard(1000, 0), Some(true));
+        assert_eq!(heard(1001, 0), None, "it still is");
+        assert_eq!(heard(1002, 3), Some(false));
+        assert_eq!(heard(1050, 0), None, "by turns");
+        assert_eq!(heard(1149, 0), None);
+        assert_eq!(heard(1150, 0), Some(true), "the other one is silent");
+        assert_eq!(heard(1151, 3), Some(false));
+    }
+}
