@@ -218,14 +218,13 @@ impl Owner {
     /// Submits everything and waits.
     fn turn(&mut self, now: Time) -> Time {
         self.turns += 1;
-        if let Some(is_alone) = self.alone.change(now) {
-            self.io.halve_reads(is_alone);
+        if let Some(is_alone) = self.alone.change(now, self.gate.status().window_milli.is_some()) {
+            self.io.break_lockstep(is_alone);
         }
         let next_look = now + DEADLINE_LOOK;
         let is_send_awaited = self.is_send_awaited();
         (self.leaving, self.send_awaited) = (0, false);
-        // Somebody gave back what others wait for, after those were asked: they must not sleep on
-        // it.
+        // Others wait for what was given back after they were asked: they must not sleep on it.
         let again = self.has_work() || !self.completions.is_empty();
         let wakeup = if again { Wakeup::Now } else { self.gate.next_wakeup() };
         let wakeup = wakeup.sooner(self.waiting.link_opens().map_or(Wakeup::Idle, Wakeup::At));
@@ -325,6 +324,7 @@ impl Owner {
             }
             if touched.last() != Some(&index) {
                 touched.push(index);
+                self.alone.heard(now, index);
             }
             self.with_session(now, index, |session, around| session.completed(completion, around));
         }

@@ -168,18 +168,29 @@ fn go_direct(file: &File) -> bool {
     }
 }
 
-/// Whether it is a file or block device that is read through the page cache.
-pub(crate) fn is_cached(fd: &OwnedFd) -> bool {
+/// What matters of an open file for its requests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct About {
+    /// It is read through the page cache.
+    pub(crate) cached: bool,
+    /// The device that it is or lies on; 0 where that is unknown.
+    pub(crate) device: u64,
+}
+
+/// What an open file is; a socket is nothing of that.
+pub(crate) fn about(fd: &OwnedFd) -> About {
     // SAFETY: all-zero is a valid stat answer: numbers only.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the descriptor is open, and `about` is a valid place for the answer.
     let flags = unsafe {
         if libc::fstat(fd.as_raw_fd(), &raw mut about) != 0 {
-            return false;
+            return About::default();
         }
         libc::fcntl(fd.as_raw_fd(), libc::F_GETFL)
     };
-    matches!(about.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFBLK) && flags >= 0 && flags & libc::O_DIRECT == 0
+    let kind = about.st_mode & libc::S_IFMT;
+    let cached = matches!(kind, libc::S_IFREG | libc::S_IFBLK) && flags >= 0 && flags & libc::O_DIRECT == 0;
+    About { cached, device: if kind == libc::S_IFBLK { about.st_rdev } else { about.st_dev } }
 }
 
 /// A block device's metadata has no length; its end has.

@@ -91,11 +91,10 @@ impl Engine {
         }
     }
 
-    /// Whether reads past the page cache may go to the disk in two halves. Threads take them as
-    /// they come.
-    pub(crate) fn halve_reads(&mut self, may: bool) {
+    /// Whether fewer reads than are wanted may be at a disk. Threads take them as they come.
+    pub(crate) fn break_lockstep(&mut self, may: bool) {
         if let Engine::Ring(ring) = self {
-            ring.halve_reads(may);
+            ring.break_lockstep(may);
         }
     }
 

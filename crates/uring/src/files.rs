@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use crate::disk;
 use crate::operation::Handle;
 
 /// Names a file of one [`crate::Io`]. A copy that outlives the file is harmless: requests by it
@@ -24,7 +25,7 @@ struct File {
     /// `None` when the place is free.
     fd: Option<OwnedFd>,
     fixed: bool,
-    cached: bool,
+    about: disk::About,
     /// Requests in flight.
     flights: u32,
     /// No new requests; goes when `flights` is zero.
@@ -36,13 +37,14 @@ impl Files {
     /// whether it did.
     pub(crate) fn add(&mut self, fd: OwnedFd, fix: impl FnOnce(u32, &OwnedFd) -> bool) -> FileId {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.table.push(File { generation: 0, fd: None, fixed: false, cached: false, flights: 0, closing: false });
+            let about = disk::About::default();
+            self.table.push(File { generation: 0, fd: None, fixed: false, about, flights: 0, closing: false });
             (self.table.len() - 1) as u32
         });
         let fixed = fix(index, &fd);
-        let cached = crate::disk::is_cached(&fd);
+        let about = disk::about(&fd);
         let file = &mut self.table[index as usize];
-        *file = File { generation: file.generation, fd: Some(fd), fixed, cached, flights: 0, closing: false };
+        *file = File { generation: file.generation, fd: Some(fd), fixed, about, flights: 0, closing: false };
         FileId { index, generation: file.generation }
     }
 
@@ -94,7 +96,8 @@ impl Files {
 impl File {
     fn handle(&self, id: FileId) -> Option<Handle> {
         let fd = self.fd.as_ref()?.as_raw_fd();
-        Some(Handle { fd, fixed: self.fixed.then_some(id.index), cached: self.cached })
+        let disk::About { cached, device } = self.about;
+        Some(Handle { fd, fixed: self.fixed.then_some(id.index), cached, device })
     }
 }
 

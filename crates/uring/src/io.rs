@@ -210,10 +210,11 @@ impl Io {
         self.0.core.borrow().engine.untried()
     }
 
-    /// Whether reads past the page cache may go to the disk in two halves: for as long as one
-    /// client alone asks, since those of others would wait behind its reads. Off at first.
-    pub fn halve_reads(&self, may: bool) {
-        self.0.core.borrow_mut().engine.halve_reads(may);
+    /// Whether reads past the page cache may wait for others of the same disk where their client
+    /// is in lockstep with it: for as long as one alone asks, since those of others would wait
+    /// behind its reads. When some follow, a turn takes one more system call. Off at first.
+    pub fn break_lockstep(&self, may: bool) {
+        self.0.core.borrow_mut().engine.break_lockstep(may);
     }
 
     /// Hands what was pushed to the kernel now instead of in the next turn: a disk begins while the
@@ -494,3 +495,6 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -254,13 +254,9 @@ pub struct Done {
 
 impl Done {
     /// Gives its buffers back, where nobody wants them.
-    pub(crate) fn give_back(self, slab: &Slab) {
-        let parts = self.message.into_iter().flat_map(|message| message.parts);
-        let parts = parts.filter_map(|part| match part {
-            Part::Data(buf) => Some(buf),
-            Part::Header { .. } => None,
-        });
-        self.buf.into_iter().chain(parts).for_each(|buf| slab.give(&buf));
+    pub(crate) fn give_back(mut self, slab: &Slab) {
+        self.buf.iter().for_each(|buf| slab.give(buf));
+        self.message.iter_mut().flat_map(Message::unload).for_each(|buf| slab.give(&buf));
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Handle {
     pub(crate) fixed: Option<u32>,
     /// It is read through the page cache.
     pub(crate) cached: bool,
+    /// The device that it is or lies on.
+    pub(crate) device: u64,
 }
 
 /// Bytes that the kernel may read or write.

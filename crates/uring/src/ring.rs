@@ -1,4 +1,5 @@
-//! The io_uring engine: one ring, one system call a turn.
+//! The io_uring engine: one ring, one system call a turn, and one where reads follow others
+//! ([`lockstep`]).
 //!
 //! ```text
 //!   start ─► submission queue ─┐                      ┌─► completion queue ─► reap
@@ -10,7 +11,7 @@
 //! may be read by a call of its own, which costs less than a request and its completion.
 
 mod entry;
-mod halves;
+mod lockstep;
 mod setup;
 
 use std::collections::VecDeque;
@@ -29,16 +30,13 @@ use crate::slab::REGISTERED_CHUNK;
 use crate::usage::memory_lock_limit;
 use crate::{Clock, IoError, IoSettings, TaskWork, Waker};
 use entry::entry;
-use halves::Halves;
-use setup::{register_ring, setup, unregister_ring};
+use lockstep::{Lockstep, Way};
+use setup::{register_ring, set_blocking, setup, unregister_ring};
 
 /// `user_data` of the read that listens for wakes, and of cancellations. Requests are named by 32
 /// bits.
 const WAKE: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
-
-/// Beside a request's name: it reads a disk.
-const DISK_READ: u64 = 1 << 32;
 
 /// So many bytes are read from the page cache in one turn, or as many as the last read goes beyond:
 /// the processor's own cache still holds them when they are sent.
@@ -57,8 +55,9 @@ pub(crate) struct Ring {
     /// Receives: they go behind everything else, because a peer that waits for an answer has
     /// nothing to say before.
     late: Vec<Entry>,
-    /// Reads past the page cache.
-    reads: Halves<Entry>,
+    /// Reads past the page cache, and by their keys which of them count at the disk.
+    reads: Lockstep<(Key, Entry)>,
+    counted: Vec<bool>,
     /// Entries that were prepared, ever.
     prepared: u64,
     /// Sends that may end silently, if the kernel can do that.
@@ -112,7 +111,8 @@ impl Ring {
             clock,
             backlog,
             late: Vec::new(),
-            reads: Halves::new(),
+            reads: Lockstep::new(),
+            counted: Vec::new(),
             prepared: 0,
             attempts,
             cached: VecDeque::new(),
@@ -195,8 +195,12 @@ impl Ring {
         if let Operation::Read { file, .. } = operation
             && !file.cached
         {
-            let read = self.reads.want(entry(operation).user_data(DISK_READ | u64::from(key)));
-            return read.into_iter().for_each(|read| self.push(read));
+            match self.reads.want(file.device, (key, entry(operation).user_data(key.into()))) {
+                Way::Counted(read) => self.push_counted(read),
+                Way::Beside((_, read)) => self.push(read),
+                Way::Waits => {}
+            }
+            return;
         }
         let mut operation = *operation;
         let mut flags = Flags::empty();
@@ -229,13 +233,11 @@ impl Ring {
     pub(crate) fn cancel(&mut self, key: Key) {
         // What is not there yet cannot be cancelled.
         self.push_late();
-        for name in [u64::from(key), DISK_READ | u64::from(key)] {
-            self.push(opcode::AsyncCancel::new(name).build().user_data(CANCELLATION));
-        }
+        self.push(opcode::AsyncCancel::new(key.into()).build().user_data(CANCELLATION));
     }
 
-    /// Whether reads past the page cache may go to the disk in two halves; see [`halves`].
-    pub(crate) fn halve_reads(&mut self, may: bool) {
+    /// Whether fewer reads than are wanted may be at a disk; see [`lockstep`].
+    pub(crate) fn break_lockstep(&mut self, may: bool) {
         self.reads.allow(may);
         self.push_reads();
     }
@@ -244,9 +246,18 @@ impl Ring {
     fn push_reads(&mut self) -> bool {
         let prepared = self.prepared;
         while let Some(read) = self.reads.next() {
-            self.push(read);
+            self.push_counted(read);
         }
         self.prepared > prepared
+    }
+
+    fn push_counted(&mut self, (key, read): (Key, Entry)) {
+        let key = key as usize;
+        if self.counted.len() <= key {
+            self.counted.resize(key + 1, false);
+        }
+        self.counted[key] = true;
+        self.push(read);
     }
 
     /// Reads of cached files that were not tried yet.
@@ -294,6 +305,11 @@ impl Ring {
     /// Submits all that is prepared, and neither waits nor looks.
     pub(crate) fn submit(&mut self) {
         self.push_late();
+        self.hand_over();
+    }
+
+    /// The same without what goes behind everything else.
+    fn hand_over(&mut self) {
         self.refill();
         let submission = self.ring.submission();
         let (prepared, asleep) = (submission.len() as u32, submission.need_wakeup());
@@ -349,8 +365,8 @@ impl Ring {
                 WAKE => woken = true,
                 CANCELLATION => {}
                 key => {
-                    read += u32::from(key & DISK_READ != 0);
                     let key = key as Key;
+                    read += u32::from(self.counted.get_mut(key as usize).is_some_and(std::mem::take));
                     self.attempts.iter_mut().for_each(|attempts| attempts.spoke(key));
                     out.push(Outcome { key, result: completion.result() });
                 }
@@ -365,7 +381,7 @@ impl Ring {
         self.reads.ended(read);
         // The disk has work before the worker looks at what it brought.
         if self.push_reads() {
-            self.submit();
+            self.hand_over();
         }
         if woken {
             self.waker.seen();
@@ -478,16 +494,4 @@ struct GetEventsArg {
     sigmask_sz: u32,
     min_wait_usec: u32,
     ts: u64,
-}
-
-/// The ring waits by itself; on a non-blocking socket it would answer EAGAIN instead.
-fn set_blocking(fd: &OwnedFd) {
-    let fd = fd.as_raw_fd();
-    // SAFETY: no memory is passed; `fd` is open.
-    unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        if flags >= 0 && flags & libc::O_NONBLOCK != 0 {
-            libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_NONBLOCK);
-        }
-    }
 }

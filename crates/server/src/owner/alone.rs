@@ -1,11 +1,12 @@
-//! Whether one client alone asks: then nobody else waits behind what is done for its throughput.
+//! Whether one connection alone is served: then nobody else waits behind what is done for its
+//! throughput.
 
 use block::{Span, Time};
 
-/// Who was not heard for so long does not count.
+/// A session that was silent for this long, and had nothing outstanding, does not count.
 const SILENT: Span = Span::from_millis(100);
 
-/// The session that was heard last.
+/// The session that was heard or answered last.
 #[derive(Debug, Default)]
 pub(super) struct Alone {
     index: u32,
@@ -15,16 +16,17 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    /// Something came from the session of that index.
+    /// The session of that index asked for something, or had an answer.
     pub(super) fn heard(&mut self, now: Time, index: u32) {
         if index != self.index {
             (self.index, self.since) = (index, now);
         }
     }
 
-    /// Whether it is alone now, if that has changed.
-    pub(super) fn change(&mut self, now: Time) -> Option<bool> {
-        let is_alone = now.since(self.since) >= SILENT;
+    /// Whether it is alone now, if that has changed. With floors nobody is: a connection may use
+    /// several objects.
+    pub(super) fn change(&mut self, now: Time, has_floors: bool) -> Option<bool> {
+        let is_alone = !has_floors && now.since(self.since) >= SILENT;
         let has_changed = std::mem::replace(&mut self.was_alone, is_alone) != is_alone;
         has_changed.then_some(is_alone)
     }
@@ -35,12 +37,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_alone_when_no_other_was_heard_for_a_while() {
+    fn a_connection_is_alone_when_no_other_was_served_for_a_while() {
         let ms = |ms| Time::ZERO + Span::from_millis(ms);
         let mut alone = Alone::default();
         let mut heard = |at, index| {
             alone.heard(ms(at), index);
-            alone.change(ms(at))
+            alone.change(ms(at), false)
         };
         assert_eq!(heard(1000, 0), Some(true));
         assert_eq!(heard(1001, 0), None, "it still is");
@@ -49,5 +51,7 @@ mod tests {
         assert_eq!(heard(1149, 0), None);
         assert_eq!(heard(1150, 0), Some(true), "the other one is silent");
         assert_eq!(heard(1151, 3), Some(false));
+        assert_eq!(heard(1300, 3), Some(true));
+        assert_eq!(alone.change(ms(1301), true), Some(false), "there is a floor");
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use crate::backends::{on_each, reap, run};
 use block::Driver;
 use uring::disk::{self, Caching, Create, OpenError, Opening};
-use uring::{Backend, Errno, Failure, Io, Job, Port};
+use uring::{Backend, Errno, Failure, Io, Job};
 
 fn temporary(size: u64) -> File {
     let file = tempfile::tempfile().unwrap();
@@ -279,55 +279,5 @@ fn a_disk_request_that_waits_is_cancelled() {
             io.give(done.buf.unwrap());
         }
         io.close(file);
-    });
-}
-
-/// Reads that may go to a disk in two halves end once each, with what the file has, also when it is
-/// closed meanwhile, when they may not any more, and when nobody wants their ends.
-#[test]
-fn reads_in_halves_end_as_others_do() {
-    const READS: u8 = 40;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("blocks");
-    std::fs::write(&path, (0..READS).flat_map(|block| [block; 4096]).collect::<Vec<u8>>()).unwrap();
-    on_each(|io| {
-        let disk = disk::open(&path, Opening::default()).unwrap();
-        let (port, file) = (io.port(), io.register(disk.file));
-        let push = |io: &Io, port: &Port| {
-            for block in 0..READS {
-                let buf = io.take(4096).unwrap();
-                port.push(block.into(), Job::Read { file, at: u64::from(block) * 4096, buf }).unwrap();
-            }
-        };
-        let check = |io: &mut Io| {
-            for (block, done) in (0..READS).zip(reap(io, &port, READS.into())) {
-                assert_eq!(done.result, Ok(4096));
-                let buf = done.buf.unwrap();
-                io.with(&buf, |bytes| assert!(bytes.iter().all(|&byte| byte == block)));
-                io.give(buf);
-            }
-        };
-        io.halve_reads(true);
-        // Four rounds show whether the disk is in step, and 32 that halves are in vain here.
-        for _ in 0..50 {
-            push(io, &port);
-            check(io);
-        }
-        io.halve_reads(false);
-        io.halve_reads(true);
-        for may in [true, true, true, true, true, true, false] {
-            push(io, &port);
-            io.halve_reads(may);
-            check(io);
-        }
-        let other = io.port();
-        push(io, &other);
-        drop(other);
-        while io.outstanding() > 0 {
-            io.turn(None);
-        }
-        push(io, &port);
-        io.close(file);
-        check(io);
     });
 }

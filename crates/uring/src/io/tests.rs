@@ -1,0 +1,133 @@
+//! Reads that wait for others of their disk end as others do, whatever happens meanwhile.
+
+use super::*;
+use crate::Choice;
+use crate::disk::{Opening, open};
+use std::os::unix::fs::FileExt;
+
+const READS: u32 = 40;
+
+/// A ring, and a file of 40 blocks that have their numbers in them.
+struct World {
+    io: Io,
+    port: Port,
+    file: FileId,
+    _folder: tempfile::TempDir,
+}
+
+impl World {
+    /// `None` where the kernel has no io_uring or the file system no direct I/O.
+    fn new() -> Option<World> {
+        let settings =
+            IoSettings { backend: Choice::Uring, in_flight: 128, slab: Bytes::mib(8), ..IoSettings::default() };
+        let io = Io::open(&settings).inspect_err(|error| println!("skipped: {error}")).ok()?;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("blocks");
+        let blocks = std::fs::File::create(&path).unwrap();
+        for block in 0..READS {
+            blocks.write_all_at(&[block as u8; 4096], u64::from(block) * 4096).unwrap();
+        }
+        let disk = open(&path, Opening::default()).inspect_err(|error| println!("skipped: {error}")).ok()?;
+        io.break_lockstep(true);
+        let (port, file) = (io.port(), io.register(disk.file));
+        let world = World { io, port, file, _folder: folder };
+        // The first read says which device it is.
+        world.push(&world.port, 0);
+        assert_eq!(world.reap(1).len(), 1);
+        Some(world)
+    }
+
+    fn ring<R>(&self, work: impl FnOnce(&mut crate::ring::Ring) -> R) -> R {
+        match &mut self.io.0.core.borrow_mut().engine {
+            Engine::Ring(ring) => work(ring),
+            Engine::Pool(_) => unreachable!("it was asked for"),
+        }
+    }
+
+    fn push(&self, port: &Port, block: u32) {
+        let buf = self.io.take(4096).unwrap();
+        let at = u64::from(block) * 4096;
+        port.push(block.into(), Job::Read { file: self.file, at, buf }).unwrap();
+    }
+
+    /// Pushes all reads, of which 15 wait.
+    fn push_all(&self, port: &Port) {
+        self.ring(|ring| ring.limit_reads(READS));
+        (0..READS).for_each(|block| self.push(port, block));
+        assert_eq!(self.ring(|ring| ring.waiting_reads()), 15);
+    }
+
+    fn reap(&self, count: usize) -> Vec<u64> {
+        let mut done = Vec::new();
+        while done.len() < count {
+            self.io.clone().turn(None);
+            self.port.reap(&mut done);
+        }
+        let token = |done: Done| {
+            assert_eq!(done.result, Ok(4096));
+            let buf = done.buf.unwrap();
+            self.io.with(&buf, |bytes| assert!(bytes.iter().all(|&byte| u64::from(byte) == done.token)));
+            self.io.give(buf);
+            done.token
+        };
+        done.into_iter().map(token).collect()
+    }
+
+    /// All ended once, with what the file has.
+    fn check(&self) {
+        let mut tokens = self.reap(READS as usize);
+        tokens.sort_unstable();
+        assert!(tokens.into_iter().eq(0..u64::from(READS)));
+        assert_eq!(self.io.outstanding(), 0);
+    }
+}
+
+#[test]
+fn reads_that_wait_end_with_what_the_file_has() {
+    let Some(world) = World::new() else { return };
+    for _ in 0..20 {
+        world.push_all(&world.port);
+        world.check();
+    }
+}
+
+#[test]
+fn reads_that_wait_go_when_they_need_not_any_more() {
+    let Some(world) = World::new() else { return };
+    world.push_all(&world.port);
+    world.io.break_lockstep(false);
+    assert_eq!(world.ring(|ring| ring.waiting_reads()), 0);
+    world.check();
+}
+
+#[test]
+fn reads_that_wait_end_although_their_file_is_closed() {
+    let Some(world) = World::new() else { return };
+    world.push_all(&world.port);
+    world.io.close(world.file);
+    world.check();
+}
+
+#[test]
+fn reads_that_wait_end_although_they_are_cancelled_and_nobody_wants_them() {
+    let Some(world) = World::new() else { return };
+    let other = world.io.port();
+    world.push_all(&other);
+    other.cancel(u64::from(READS) - 1);
+    drop(other);
+    while world.io.outstanding() > 0 {
+        world.io.clone().turn(None);
+    }
+    assert_eq!(world.ring(|ring| ring.waiting_reads()), 0);
+}
+
+#[test]
+fn a_worker_waits_for_reads_that_wait() {
+    let Some(world) = World::new() else { return };
+    let clone = world.io.clone();
+    world.push_all(&world.port);
+    let World { io, port, .. } = world;
+    drop((io, port));
+    assert_eq!(clone.outstanding(), READS as usize);
+    drop(clone);
+}
