@@ -56,7 +56,7 @@ pub(super) struct Lockstep<T> {
     round: Round,
     /// Rounds in lockstep, one after the other, and the most in flight in them.
     rounds: u32,
-    in_flight: u32,
+    most_in_flight: u32,
     limit: Option<Limit>,
     /// Ends until there may be a limit again.
     lifted: u32,
@@ -101,7 +101,7 @@ impl<T> Lockstep<T> {
             waiting: VecDeque::new(),
             round: Round::default(),
             rounds: 0,
-            in_flight: 0,
+            most_in_flight: 0,
             limit: None,
             lifted: 0,
         }
@@ -177,28 +177,28 @@ impl<T> Lockstep<T> {
         }
         let is_in_lockstep = ended <= peak + peak / 4 && (self.limit.is_some() || batches <= peak / 8);
         if !is_in_lockstep {
-            (self.rounds, self.in_flight) = (0, 0);
+            (self.rounds, self.most_in_flight) = (0, 0);
             return;
         }
-        self.rounds += 1;
-        self.in_flight = self.in_flight.max(peak);
+        self.rounds = self.rounds.saturating_add(1);
+        self.most_in_flight = self.most_in_flight.max(peak);
         match &self.limit {
             // Nothing waits: it is of a time with more in flight.
             Some(limit) if peak <= limit.most => self.lift(0),
             Some(_) if self.rounds >= ROUNDS_IN_VAIN => self.lift(LIFTED.saturating_mul(peak)),
-            None if self.rounds >= ROUNDS && self.is_allowed && self.lifted == 0 => self.limit(most(self.in_flight)),
+            None if self.rounds >= ROUNDS && self.is_allowed && self.lifted == 0 => self.limit(most(self.most_in_flight)),
             _ => {}
         }
     }
 
     fn limit(&mut self, most: u32) {
         self.rounds = 0;
-        self.limit = Some(Limit { most, is_full: false, left: KEPT.saturating_mul(self.in_flight) });
+        self.limit = Some(Limit { most, is_full: false, left: KEPT.saturating_mul(self.most_in_flight) });
     }
 
     fn lift(&mut self, lifted: u32) {
-        (self.limit, self.rounds, self.in_flight, self.lifted) = (None, 0, 0, lifted);
-        self.round = Round { peak: self.at_disk + self.waiting.len() as u32, ..Round::default() };
+        (self.limit, self.rounds, self.most_in_flight, self.lifted) = (None, 0, 0, lifted);
+        self.round = Round { peak: self.in_flight(), ..Round::default() };
     }
 }
 
@@ -206,7 +206,7 @@ impl<T> Lockstep<T> {
 impl super::Ring {
     /// As after rounds in lockstep with so many in flight.
     pub(crate) fn limit_reads(&mut self, in_flight: u32) {
-        self.reads.in_flight = in_flight;
+        self.reads.most_in_flight = in_flight;
         self.reads.limit(most(in_flight));
     }
 
