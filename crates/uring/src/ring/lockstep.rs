@@ -186,7 +186,9 @@ impl<T> Lockstep<T> {
             // Nothing waits: it is of a time with more in flight.
             Some(limit) if peak <= limit.most => self.lift(0),
             Some(_) if self.rounds >= ROUNDS_IN_VAIN => self.lift(LIFTED.saturating_mul(peak)),
-            None if self.rounds >= ROUNDS && self.is_allowed && self.lifted == 0 => self.limit(most(self.most_in_flight)),
+            None if self.rounds >= ROUNDS && self.is_allowed && self.lifted == 0 => {
+                self.limit(most(self.most_in_flight))
+            }
             _ => {}
         }
     }
