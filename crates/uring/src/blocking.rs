@@ -93,14 +93,20 @@ unsafe fn write(file: Handle, at: u64, memory: Memory, durable: bool) -> i32 {
 /// A connection that goes away between the poll and the call must not block the worker, so the
 /// listener is made non-blocking first.
 fn accept(fd: RawFd) -> i32 {
+    set_blocking(fd, false);
     // SAFETY: no memory is passed (the peer's address is not asked for), and a closed `fd` is an
     // error only.
+    outcome(unsafe { libc::accept4(fd, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC) } as isize)
+}
+
+/// Whether calls on a descriptor wait. One that is closed stays so.
+pub(crate) fn set_blocking(fd: RawFd, is_blocking: bool) {
+    // SAFETY: no memory is passed, and a closed `fd` is an error only.
     unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);
-        if flags >= 0 && flags & libc::O_NONBLOCK == 0 {
-            libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
+        if flags >= 0 && (flags & libc::O_NONBLOCK == 0) != is_blocking {
+            libc::fcntl(fd, libc::F_SETFL, flags ^ libc::O_NONBLOCK);
         }
-        outcome(libc::accept4(fd, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC) as isize)
     }
 }
 

@@ -31,7 +31,7 @@ use crate::usage::memory_lock_limit;
 use crate::{Clock, IoError, IoSettings, TaskWork, Waker};
 use entry::entry;
 use lockstep::{Lockstep, Way};
-use setup::{register_ring, set_blocking, setup, unregister_ring};
+use setup::{register_ring, setup, unregister_ring};
 
 /// `user_data` of the read that listens for wakes, and of cancellations. Requests are named by 32
 /// bits.
@@ -166,7 +166,8 @@ impl Ring {
 
     /// Takes a file into the ring's table at `index` if there is room.
     pub(crate) fn add_file(&mut self, index: u32, fd: &OwnedFd) -> bool {
-        set_blocking(fd);
+        // The ring waits by itself; on a non-blocking socket it would answer EAGAIN instead.
+        crate::blocking::set_blocking(fd.as_raw_fd(), true);
         index < self.files && self.ring.submitter().register_files_update(index, &[fd.as_raw_fd()]).is_ok()
     }
 

@@ -124,25 +124,35 @@ impl<T> Lockstep<T> {
             self.device = device;
             self.lift(0);
         }
-        self.waiting.push_back(read);
-        self.round.peak = self.round.peak.max(self.in_flight());
+        self.round.peak = self.round.peak.max(self.in_flight() + 1);
         if let Some(limit) = &mut self.limit {
             limit.most = limit.most.max(most(self.round.peak));
         }
-        self.next().map_or(Way::Waits, Way::Counted)
+        if self.waiting.is_empty() && self.begin() {
+            return Way::Counted(read);
+        }
+        self.waiting.push_back(read);
+        Way::Waits
     }
 
     /// The next of those that wait, if it goes to the disk now. Its end is to be told.
     pub(super) fn next(&mut self) -> Option<T> {
-        if self.limit.as_ref().is_some_and(|limit| limit.is_full) {
+        if self.waiting.is_empty() || !self.begin() {
             return None;
         }
-        let read = self.waiting.pop_front()?;
+        self.waiting.pop_front()
+    }
+
+    /// One more is at the disk, if it has room for it.
+    fn begin(&mut self) -> bool {
+        if self.limit.as_ref().is_some_and(|limit| limit.is_full) {
+            return false;
+        }
         self.at_disk += 1;
         if let Some(limit) = &mut self.limit {
             limit.is_full = self.at_disk >= limit.most;
         }
-        Some(read)
+        true
     }
 
     /// So many that count ended, as far as is seen together.
@@ -187,7 +197,7 @@ impl<T> Lockstep<T> {
             Some(limit) if peak <= limit.most => self.lift(0),
             Some(_) if self.rounds >= ROUNDS_IN_VAIN => self.lift(LIFTED.saturating_mul(peak)),
             None if self.rounds >= ROUNDS && self.is_allowed && self.lifted == 0 => {
-                self.limit(most(self.most_in_flight))
+                self.limit(most(self.most_in_flight));
             }
             _ => {}
         }
@@ -237,6 +247,13 @@ mod tests {
             let mut reads = Lockstep::new();
             reads.allow(true);
             Client { reads, at_disk: 0, most: 0 }
+        }
+
+        /// One that was in lockstep with 32 for as long as shows it.
+        fn limited() -> Client {
+            let mut client = Client::new();
+            client.in_lockstep(ROUNDS, 32);
+            client
         }
 
         fn want(&mut self, reads: u32) {
@@ -297,8 +314,7 @@ mod tests {
 
     #[test]
     fn others_follow_when_half_has_ended() {
-        let mut client = Client::new();
-        client.in_lockstep(ROUNDS, 32);
+        let mut client = Client::limited();
         client.want(32);
         for (ends, at_disk) in [(1, 19), (8, 11), (1, 20), (10, 12), (2, 10)] {
             client.end(ends);
@@ -328,8 +344,7 @@ mod tests {
 
     #[test]
     fn a_limit_in_vain_is_lifted_for_long() {
-        let mut client = Client::new();
-        client.in_lockstep(ROUNDS, 32);
+        let mut client = Client::limited();
         assert_eq!(client.in_lockstep(ROUNDS_IN_VAIN, 32), 20);
         assert_eq!(client.in_lockstep(1, 32), 32, "it was in vain");
         assert_eq!(client.in_lockstep(LIFTED - 1, 32), 32, "still");
@@ -338,8 +353,7 @@ mod tests {
 
     #[test]
     fn now_and_then_it_is_lifted() {
-        let mut client = Client::new();
-        client.in_lockstep(ROUNDS, 32);
+        let mut client = Client::limited();
         // 12 to 20 end at a time.
         let most: Vec<u32> = (0..3 * KEPT).map(|_| client.by_turns(1, 32)).collect();
         let limited = most.iter().take_while(|most| **most <= 20).count() as u32;
@@ -350,8 +364,7 @@ mod tests {
 
     #[test]
     fn beside_others_nothing_waits() {
-        let mut client = Client::new();
-        client.in_lockstep(ROUNDS, 32);
+        let mut client = Client::limited();
         client.want(32);
         assert_eq!(client.at_disk, 20);
         client.reads.allow(false);
@@ -366,8 +379,7 @@ mod tests {
 
     #[test]
     fn the_limit_follows_what_is_in_flight() {
-        let mut client = Client::new();
-        client.in_lockstep(ROUNDS, 32);
+        let mut client = Client::limited();
         client.want(32);
         client.want(96);
         client.end(20);
@@ -380,8 +392,7 @@ mod tests {
 
     #[test]
     fn another_device_neither_waits_nor_counts() {
-        let mut client = Client::new();
-        client.in_lockstep(ROUNDS, 32);
+        let mut client = Client::limited();
         client.want(32);
         assert_eq!(client.at_disk, 20);
         assert_eq!(client.reads.want(DISK + 1, 0), Way::Beside(0));

@@ -4,7 +4,7 @@
 use crate::{IoError, IoSettings, TaskWork};
 use io_uring::IoUring;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 
 /// Makes a ring with the best task work that the settings and the kernel allow.
 pub(super) fn setup(settings: &IoSettings) -> Result<(IoUring, TaskWork), IoError> {
@@ -77,15 +77,3 @@ pub(super) fn unregister_ring(fd: RawFd, index: u32) {
 
 /// The kernel's thread falls asleep after so long without a request.
 const POLLING_MS: u32 = 1000;
-
-/// The ring waits by itself; on a non-blocking socket it would answer EAGAIN instead.
-pub(super) fn set_blocking(fd: &OwnedFd) {
-    let fd = fd.as_raw_fd();
-    // SAFETY: no memory is passed; `fd` is open.
-    unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        if flags >= 0 && flags & libc::O_NONBLOCK != 0 {
-            libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_NONBLOCK);
-        }
-    }
-}
