@@ -105,6 +105,11 @@ impl<T: Target> Gate<T> {
         self.scheduler.is_due(object)
     }
 
+    /// Whether anything has a floor. Costs nothing, unlike [`Gate::status`].
+    pub fn has_floors(&self) -> bool {
+        self.scheduler.has_floors()
+    }
+
     /// The gate as a whole, at this moment.
     pub fn status(&self) -> GateStatus {
         self.scheduler.status()

@@ -218,7 +218,7 @@ impl Owner {
     /// Submits everything and waits.
     fn turn(&mut self, now: Time) -> Time {
         self.turns += 1;
-        if let Some(is_alone) = self.alone.change(now, self.gate.status().window_milli.is_some()) {
+        if let Some(is_alone) = self.alone.change(now, self.gate.has_floors()) {
             self.io.break_lockstep(is_alone);
         }
         let next_look = now + DEADLINE_LOOK;

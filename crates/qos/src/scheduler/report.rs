@@ -165,6 +165,11 @@ impl Scheduler {
         (last < end).then_some(last)
     }
 
+    /// Whether anything has a floor.
+    pub fn has_floors(&self) -> bool {
+        self.floors.set > 0
+    }
+
     /// The state of the whole.
     pub fn status(&self) -> GateStatus {
         let (iops, bytes) = (self.floors.iops, self.floors.bytes);
@@ -175,7 +180,7 @@ impl Scheduler {
             in_flight: u64::from(self.flying),
             objects: self.nodes.len() as u64 - 1,
             groups: self.groups.len() as u64,
-            window_milli: (self.floors.set > 0).then(|| self.floors.window.milli()),
+            window_milli: self.has_floors().then(|| self.floors.window.milli()),
             phi_per_mille: per_mille(self.floors.scale.part()),
             best_iops,
             best_bytes: Bytes(best_bytes),
