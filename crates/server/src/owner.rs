@@ -14,6 +14,7 @@ mod accepting;
 mod alone;
 mod awake;
 mod cache;
+mod cheaper;
 mod clients;
 mod files;
 mod holding;
@@ -38,7 +39,6 @@ use crate::noticed::Notices;
 use crate::order::Order;
 use crate::replies::ReplyTimes;
 use crate::session::{Around, Direction, Protocol, Session, of_token};
-use crate::starting::Latency;
 use crate::tls::Tls;
 use crate::volume_files::{AllFiles, FILES};
 use crate::waiting::Waiting;
@@ -181,7 +181,7 @@ impl Owner {
             looked: io.now(),
             cpu: uring::usage::thread_cpu(),
             stalled: Span::ZERO,
-            awake: Awake::new(doors.latency == Latency::Low),
+            awake: Awake::new(doors.latency),
             holding: Holding::new(io.sends_end_silently()),
             alone: Alone::default(),
             turns: 0,
@@ -306,7 +306,7 @@ impl Owner {
         self.note_freed(!completions.is_empty());
         if !completions.is_empty() {
             let GateStatus { queued, in_flight, .. } = self.gate.status();
-            self.awake.ended(now, completions.len(), queued + in_flight);
+            self.awake.ended(now, completions.len(), queued + in_flight, uring::usage::thread_cpu);
         }
         let mut touched = std::mem::take(&mut self.touched);
         for mut completion in completions.drain(..) {

@@ -61,7 +61,7 @@ pub struct Account {
     /// Time by which the thread went on later than it asked to, beyond the gate's tolerance:
     /// something else had the processor, and limits may have lost rate by it.
     pub stalled: Span,
-    /// How long the thread waited awake, with [`crate::Latency::Low`].
+    /// How long the thread waited awake for a client in ping-pong ([`crate::Latency`]).
     pub awake: Span,
     /// How often the thread looked for work: once a system call, or less.
     pub turns: u64,

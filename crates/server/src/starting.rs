@@ -9,8 +9,11 @@ use store::SecondError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Latency {
-    /// It sleeps.
+    /// It waits awake for up to 200 µs where that takes no more processor time a request than to
+    /// sleep, and sleeps elsewhere.
     #[default]
+    Auto,
+    /// It sleeps.
     Normal,
     /// It waits awake for up to 200 µs, which takes a processor meanwhile.
     Low,

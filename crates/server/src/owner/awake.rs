@@ -1,19 +1,23 @@
-//! `latency = "low"`: for how long the thread waits awake for the next request instead of sleeping.
+//! `latency`: for how long the thread waits awake for the next request instead of sleeping.
 //!
 //! A client in ping-pong asks for one thing, waits for the answer, and asks again: at each step
 //! either it or this thread wakes up, which takes longer than the request. So while requests end
 //! one at a time, with none beside them, and follow each other within [`NEAR`], the thread looks
-//! again and again for what comes instead of sleeping, until [`NEAR`] after the last end. If
-//! nothing came by then, it takes [`ROUNDS`] such requests again before it does so.
+//! again and again for what comes instead of sleeping, until [`NEAR`] after the last end: with
+//! `"low"` always, with `"auto"` where that takes no more processor time a request ([`Cheaper`]).
+//! If nothing came by then, it takes [`ROUNDS`] such requests again before it does so.
 //!
 //! So what it costs is bounded: a processor's time as long as the ping-pong lasts, and [`NEAR`]
 //! after it.
 
 use block::{Span, Time};
 
+use super::cheaper::Cheaper;
+use crate::starting::Latency;
+
 /// Ends that are no further apart than that follow each other: a request that a disk answers, with
 /// the way to the client and back.
-const NEAR: Span = Span::from_micros(200);
+pub(super) const NEAR: Span = Span::from_micros(200);
 
 /// Requests in ping-pong before it waits awake: what begins and ends at once shall cost nothing.
 const ROUNDS: u32 = 8;
@@ -21,8 +25,8 @@ const ROUNDS: u32 = 8;
 /// Whether a client is in ping-pong, and how long it was waited for.
 #[derive(Debug, Default)]
 pub(super) struct Awake {
-    /// Whether it is asked for at all.
-    is_on: bool,
+    latency: Latency,
+    cheaper: Cheaper,
     /// Requests in ping-pong, one after the other.
     rounds: u32,
     last: Time,
@@ -30,23 +34,29 @@ pub(super) struct Awake {
 }
 
 impl Awake {
-    pub(super) fn new(is_on: bool) -> Awake {
-        Awake { is_on, ..Awake::default() }
+    pub(super) fn new(latency: Latency) -> Awake {
+        Awake { latency, ..Awake::default() }
     }
 
-    /// Requests have ended; `others` were asked for and have not.
-    pub(super) fn ended(&mut self, now: Time, ended: usize, others: u64) {
-        if ended == 0 || !self.is_on {
+    /// Requests have ended; `others` were asked for and have not. `cpu` tells the thread's
+    /// processor time so far.
+    pub(super) fn ended(&mut self, now: Time, ended: usize, others: u64, cpu: impl FnOnce() -> Span) {
+        if ended == 0 || self.latency == Latency::Normal {
             return;
         }
-        let is_ping_pong = ended == 1 && others == 0 && now.since(self.last) <= NEAR;
-        self.rounds = if is_ping_pong { self.rounds.saturating_add(1) } else { 0 };
-        self.last = now;
+        let is_alone = ended == 1 && others == 0;
+        let is_near = now.since(self.last) <= NEAR;
+        (self.rounds, self.last) = (if is_alone && is_near { self.rounds.saturating_add(1) } else { 0 }, now);
+        match self.latency {
+            Latency::Auto if is_alone => self.cheaper.ended(now, cpu),
+            Latency::Auto => self.cheaper.broken(),
+            Latency::Normal | Latency::Low => {}
+        }
     }
 
     /// Until when it is waited awake; `None` where the thread sleeps.
     pub(super) fn until(&mut self, now: Time) -> Option<Time> {
-        if self.rounds < ROUNDS {
+        if self.rounds < ROUNDS || self.latency == Latency::Auto && !self.cheaper.is_awake() {
             return None;
         }
         let until = self.last + NEAR;
@@ -78,9 +88,14 @@ mod tests {
 
     /// Ends at these times, one at a time and alone.
     fn after(ends: impl IntoIterator<Item = u64>) -> Awake {
-        let mut awake = Awake::new(true);
-        ends.into_iter().for_each(|at| awake.ended(us(at), 1, 0));
+        let mut awake = Awake::new(Latency::Low);
+        ends.into_iter().for_each(|at| ended(&mut awake, at, 1, 0));
         awake
+    }
+
+    /// So many ended; others had not.
+    fn ended(awake: &mut Awake, at: u64, ended: usize, others: u64) {
+        awake.ended(us(at), ended, others, || Span::ZERO);
     }
 
     #[test]
@@ -88,15 +103,15 @@ mod tests {
         // The first of nine ends has none before it that is near.
         let mut awake = after((0..8).map(|n| 1000 + n * 50));
         assert_eq!(awake.until(us(1350)), None, "seven rounds");
-        awake.ended(us(1400), 1, 0);
+        ended(&mut awake, 1400, 1, 0);
         assert_eq!(awake.until(us(1401)), Some(us(1600)));
-        awake.ended(us(1580), 1, 0);
+        ended(&mut awake, 1580, 1, 0);
         assert_eq!(awake.until(us(1581)), Some(us(1780)));
         // Nothing came: from then on it sleeps, and takes eight rounds again.
         assert_eq!(awake.until(us(1780)), None);
-        (0..8).for_each(|n| awake.ended(us(1790 + n), 1, 0));
+        (0..8).for_each(|n| ended(&mut awake, 1790 + n, 1, 0));
         assert_eq!(awake.until(us(1797)), None);
-        awake.ended(us(1798), 1, 0);
+        ended(&mut awake, 1798, 1, 0);
         assert_eq!(awake.until(us(1799)), Some(us(1998)));
     }
 
@@ -104,22 +119,41 @@ mod tests {
     fn depth_pauses_and_a_server_that_was_not_asked_to_sleep() {
         let quick = || (0..20).map(|n| 1000 + n * 20);
         let mut awake = after(quick());
-        awake.ended(us(1400), 2, 0);
+        ended(&mut awake, 1400, 2, 0);
         assert_eq!(awake.until(us(1401)), None, "two at a time");
         let mut awake = after(quick());
-        awake.ended(us(1400), 1, 1);
+        ended(&mut awake, 1400, 1, 1);
         assert_eq!(awake.until(us(1401)), None, "another one waits");
         assert_eq!(after((0..20).map(|n| n * 201)).until(us(19 * 201 + 1)), None, "one by one, but slowly");
-        let mut awake = Awake::new(false);
-        quick().for_each(|at| awake.ended(us(at), 1, 0));
+        let mut awake = Awake::new(Latency::Normal);
+        quick().for_each(|at| ended(&mut awake, at, 1, 0));
         assert_eq!(awake.until(us(1381)), None, "off");
     }
 
     #[test]
     fn what_was_waited_is_told_once() {
-        let mut awake = Awake::new(true);
+        let mut awake = Awake::new(Latency::Low);
         awake.waited(Span::from_micros(5));
         awake.waited(Span::from_micros(7));
         assert_eq!((awake.take_spent(), awake.take_spent()), (Span::from_micros(12), Span::ZERO));
+    }
+
+    /// What waiting takes by the request, awake and asleep, decides.
+    #[test]
+    fn by_itself_it_waits_awake_where_that_takes_no_more() {
+        for (think, is_worth_it) in [(20, true), (150, false)] {
+            let mut awake = Awake::new(Latency::Auto);
+            let (mut now, mut cpu, mut waited) = (Time::ZERO, Span::ZERO, 0);
+            for _ in 0..10_000 {
+                let is_awake = awake.until(now).is_some();
+                waited += u32::from(is_awake);
+                // To sleep takes longer, and 35 us of a processor.
+                let (round, took) = if is_awake { (think + 10, think + 10) } else { (think + 50, 35) };
+                (now, cpu) = (now + Span::from_micros(round), cpu + Span::from_micros(took));
+                awake.ended(now, 1, 0, || cpu);
+            }
+            assert_eq!(waited > 9_000, is_worth_it, "{think} us, {waited} awake");
+            assert!(is_worth_it || waited < 1_000, "{think} us, {waited} awake");
+        }
     }
 }

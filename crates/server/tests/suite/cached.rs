@@ -165,7 +165,7 @@ impl Model {
 
 /// Five histories of 600 requests and some 40 acts of administration, with a restart in the middle,
 /// in a cache of 2 MiB for up to 48 MiB of LUNs; every second one with a second level of 8 MiB, and
-/// three that wait awake.
+/// of each way to wait for the next request one at least.
 #[test]
 fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
     for seed in 0..5 {
@@ -174,7 +174,7 @@ fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
         let place = if seed % 2 == 1 { second_level(behind.path()) } else { None };
         let front = || {
             let second_level = place.clone();
-            let latency = if seed < 3 { Latency::Low } else { Latency::Normal };
+            let latency = [Latency::Low, Latency::Auto, Latency::Normal][seed as usize % 3];
             Front { second_level, latency, ..with(MEMORY) }
         };
         let mut server = Server::start_behind(BACKENDS[0], limits(), front());
