@@ -228,14 +228,15 @@ impl Owner {
         let again = self.has_work() || !self.completions.is_empty();
         let wakeup = if again { Wakeup::Now } else { self.gate.next_wakeup() };
         let wakeup = wakeup.sooner(self.waiting.link_opens().map_or(Wakeup::Idle, Wakeup::At));
+        let awake = self.awake.until(now);
         let until = match wakeup {
             Wakeup::Now => return self.io.turn(Some(now)),
-            _ if let Some(until) = self.awake.until(now) => return self.wait_awake(now, wakeup, until),
-            Wakeup::At(at) => at.min(next_look),
-            Wakeup::External | Wakeup::Idle if self.has_deadlines() => next_look,
+            Wakeup::At(at) => at.min(awake.unwrap_or(next_look)),
+            Wakeup::External | Wakeup::Idle if awake.is_some() || self.has_deadlines() => awake.unwrap_or(next_look),
             Wakeup::External | Wakeup::Idle => return self.io.rest(None),
         };
         let now = match is_send_awaited {
+            _ if awake.is_some() => self.wait_awake(now, until),
             true => self.io.turn(Some(until)),
             false if let Some(held) = self.held(now) => self.io.hold(held.min(until)),
             false => self.io.rest(Some(until)),
@@ -253,10 +254,9 @@ impl Owner {
         self.holding.until(now, || session.replies(now, &self.io))
     }
 
-    /// Submits everything, and looks again and again until something has come or it is that time.
-    fn wait_awake(&mut self, began: Time, wakeup: Wakeup, until: Time) -> Time {
-        let until = if let Wakeup::At(at) = wakeup { at.min(until) } else { until };
-        let mut now = self.io.turn(Some(began));
+    /// Submits everything, and looks until something has come or it is that time; orders wait.
+    fn wait_awake(&mut self, began: Time, until: Time) -> Time {
+        let mut now = self.io.look();
         while now < until && !self.io.has_ended() {
             std::hint::spin_loop();
             now = self.io.look();

@@ -9,8 +9,8 @@ use store::SecondError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Latency {
-    /// It waits awake for up to 200 µs where that takes no more processor time a request than to
-    /// sleep, and sleeps elsewhere.
+    /// It waits awake for up to 200 µs where that takes at most a quarter more processor time a
+    /// request than to sleep, and sleeps elsewhere.
     #[default]
     Auto,
     /// It sleeps.

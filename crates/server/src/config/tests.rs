@@ -129,6 +129,18 @@ fn everything_that_can_be_said_is_read() {
 }
 
 #[test]
+fn how_the_thread_waits_is_one_of_three() {
+    let latency = |text: &str| read(&format!("[server]\nlatency = \"{text}\"")).map(|config| config.latency);
+    assert_eq!(read("").unwrap().latency, Latency::Auto);
+    assert_eq!(
+        ["auto", "normal", "low"].map(|text| latency(text).unwrap()),
+        [Latency::Auto, Latency::Normal, Latency::Low]
+    );
+    let refused = latency("medium").unwrap_err().to_string();
+    assert!(["auto", "normal", "low"].iter().all(|text| refused.contains(text)), "{refused}");
+}
+
+#[test]
 fn paths_begin_at_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("server.toml");

@@ -4,7 +4,7 @@
 //! either it or this thread wakes up, which takes longer than the request. So while requests end
 //! one at a time, with none beside them, and follow each other within [`NEAR`], the thread looks
 //! again and again for what comes instead of sleeping, until [`NEAR`] after the last end: with
-//! `"low"` always, with `"auto"` where that takes no more processor time a request ([`Cheaper`]).
+//! `"low"` always, with `"auto"` where that takes hardly more processor time ([`Cheaper`]).
 //! If nothing came by then, it takes [`ROUNDS`] such requests again before it does so.
 //!
 //! So what it costs is bounded: a processor's time as long as the ping-pong lasts, and [`NEAR`]
@@ -20,7 +20,7 @@ use crate::starting::Latency;
 pub(super) const NEAR: Span = Span::from_micros(200);
 
 /// Requests in ping-pong before it waits awake: what begins and ends at once shall cost nothing.
-const ROUNDS: u32 = 8;
+pub(super) const ROUNDS: u32 = 8;
 
 /// Whether a client is in ping-pong, and how long it was waited for.
 #[derive(Debug, Default)]
@@ -47,16 +47,17 @@ impl Awake {
         let is_alone = ended == 1 && others == 0;
         let is_near = now.since(self.last) <= NEAR;
         (self.rounds, self.last) = (if is_alone && is_near { self.rounds.saturating_add(1) } else { 0 }, now);
-        match self.latency {
-            Latency::Auto if is_alone => self.cheaper.ended(now, cpu),
-            Latency::Auto => self.cheaper.broken(),
-            Latency::Normal | Latency::Low => {}
+        if self.latency == Latency::Auto {
+            match is_alone {
+                true => self.cheaper.ended(now, cpu),
+                false => self.cheaper.crossed(),
+            }
         }
     }
 
     /// Until when it is waited awake; `None` where the thread sleeps.
     pub(super) fn until(&mut self, now: Time) -> Option<Time> {
-        if self.rounds < ROUNDS || self.latency == Latency::Auto && !self.cheaper.is_awake() {
+        if self.rounds < ROUNDS || self.latency == Latency::Auto && !self.cheaper.waits_awake() {
             return None;
         }
         let until = self.last + NEAR;
@@ -140,8 +141,8 @@ mod tests {
 
     /// What waiting takes by the request, awake and asleep, decides.
     #[test]
-    fn by_itself_it_waits_awake_where_that_takes_no_more() {
-        for (think, is_worth_it) in [(20, true), (150, false)] {
+    fn by_itself_it_waits_awake_where_that_takes_hardly_more() {
+        for (think, is_worth_it) in [(20, true), (100, false)] {
             let mut awake = Awake::new(Latency::Auto);
             let (mut now, mut cpu, mut waited) = (Time::ZERO, Span::ZERO, 0);
             for _ in 0..10_000 {

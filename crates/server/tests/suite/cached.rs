@@ -3,7 +3,7 @@
 //! their commands.
 
 use crate::support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, limits};
-use block::Bytes;
+use block::{Bytes, Span};
 use cache::Eviction;
 use nbd::{Command, NbdRequest, Wishes};
 use server::{Audit, Front, Latency, Stalls};
@@ -165,7 +165,7 @@ impl Model {
 
 /// Five histories of 600 requests and some 40 acts of administration, with a restart in the middle,
 /// in a cache of 2 MiB for up to 48 MiB of LUNs; every second one with a second level of 8 MiB, and
-/// of each way to wait for the next request one at least.
+/// three that wait awake.
 #[test]
 fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
     for seed in 0..5 {
@@ -174,7 +174,7 @@ fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
         let place = if seed % 2 == 1 { second_level(behind.path()) } else { None };
         let front = || {
             let second_level = place.clone();
-            let latency = [Latency::Low, Latency::Auto, Latency::Normal][seed as usize % 3];
+            let latency = if seed < 3 { Latency::Low } else { Latency::default() };
             Front { second_level, latency, ..with(MEMORY) }
         };
         let mut server = Server::start_behind(BACKENDS[0], limits(), front());
@@ -456,4 +456,20 @@ fn receives_are_held_for_a_client_with_replies_to_read_alone() {
         }
         assert!(round < 999, "receives were never held");
     }
+}
+
+/// With `latency = "low"` the thread waits awake for a client in ping-pong, with `"normal"` never.
+#[test]
+fn it_is_waited_awake_as_the_latency_says() {
+    let waits = |latency, most: u32| {
+        let server = Server::start_behind(BACKENDS[0], limits(), Front { latency, ..with(MEMORY) });
+        let mut client = server.connect();
+        client.write(0, &[7; PAGE as usize]).unwrap();
+        (0..most).any(|_| {
+            (0..100).for_each(|_| drop(client.read(0, 512).unwrap()));
+            server.account().awake > Span::ZERO
+        })
+    };
+    assert!(waits(Latency::Low, 1000));
+    assert!(!waits(Latency::Normal, 20));
 }
