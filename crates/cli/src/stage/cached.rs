@@ -36,6 +36,8 @@ pub struct Memory(Rc<RefCell<State>>);
 struct State {
     cache: Cache,
     second: Option<SecondLevel>,
+    /// Partitions whose pages go to no second level.
+    memory_only: Vec<PartitionId>,
     /// Where an object's pages belong, and the number that they go by.
     places: HashMap<ObjectId, (PartitionId, u64)>,
     next_view: u64,
@@ -58,12 +60,12 @@ impl Memory {
         }
         let slots = (memory.0 / CACHE_PAGE) as u32;
         let cache = Cache::new(slots, Eviction::default());
-        let (places, asked) = Default::default();
+        let (memory_only, places, asked) = Default::default();
         let second = second.map(|size| {
             let settings = SecondSettings { size, page: CACHE_PAGE as u32, writes_per_day: Bytes(u64::MAX / 4) };
             SecondLevel::new(Time::ZERO, settings)
         });
-        Ok(Memory(Rc::new(RefCell::new(State { cache, second, places, next_view: 0, asked }))))
+        Ok(Memory(Rc::new(RefCell::new(State { cache, second, memory_only, places, next_view: 0, asked }))))
     }
 
     /// What its administration knows of it.
@@ -81,6 +83,8 @@ impl Memory {
                     let parts = sizes.map(|(id, size)| (PartitionId(id as u8), (size.0 / CACHE_PAGE) as u32));
                     let divided = state.cache.divide(Eviction::default(), &parts.collect::<Vec<_>>());
                     debug_assert!(divided.is_ok(), "the administration checked it: {divided:?}");
+                    let memory_only = administration.partitions.memory_only().into_iter();
+                    state.memory_only = memory_only.map(|id| PartitionId(id as u8)).collect();
                     let mut freed = Vec::new();
                     while !state.cache.shrink(u32::MAX, &mut freed) {}
                 }
@@ -155,7 +159,7 @@ impl State {
 
     /// Memory has evicted a page.
     fn offer(&mut self, now: Time, partition: PartitionId, evicted: Evicted) {
-        let Some(second) = &mut self.second else { return };
+        let Some(second) = self.second.as_mut().filter(|_| !self.memory_only.contains(&partition)) else { return };
         if second.offer(now, partition, evicted).is_some()
             && let Some(sealed) = second.seal()
         {

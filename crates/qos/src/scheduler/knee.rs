@@ -46,8 +46,9 @@ pub(crate) struct Knee {
     rest: Span,
     /// The next trial is whether half as much would do.
     less_next: bool,
-    /// When floors last lowered the cap.
+    /// When floors last lowered the cap, and the least that all did since.
     lowered_at: Time,
+    slowest: f64,
     /// The throughput at this level when it was last found that more does not help.
     usual: f64,
     /// Seconds that an operation took in the device at least, as far as was seen.
@@ -102,6 +103,7 @@ impl Knee {
             rest: search::REST,
             less_next: false,
             lowered_at: Time::ZERO,
+            slowest: f64::INFINITY,
             usual: 0.0,
             least_time: f64::INFINITY,
             needed_time: 0.0,
@@ -149,7 +151,7 @@ impl Knee {
     pub fn lower(&mut self, now: Time, to: f64) {
         self.give_up(now);
         if to < self.cap && now.since(self.lowered_at) >= search::EFFECT {
-            (self.cap, self.lowered_at) = (to, now);
+            (self.cap, self.lowered_at, self.slowest) = (to, now, f64::INFINITY);
             self.rest(now);
         }
     }
@@ -238,9 +240,12 @@ impl Knee {
         }
     }
 
-    /// Whether floors did not lower the cap for long.
-    pub fn has_rested(&self, now: Time) -> bool {
-        now.since(self.lowered_at) >= search::REST_MAX
+    /// Whether floors did not lower the cap for long, or the device was much slower since: what they
+    /// bore then says nothing.
+    pub fn has_rested(&self, now: Time, round: &Round) -> bool {
+        let Stream { total, samples, .. } = round.flow;
+        let is_faster = samples >= search::SAMPLES && total > search::FASTER * self.slowest;
+        now.since(self.lowered_at) >= search::REST_MAX || is_faster
     }
 
     /// Whether a larger level is being measured: it need not be used up. Where what is asked for
@@ -262,6 +267,7 @@ impl Knee {
     pub fn note(&mut self, round: &Round) {
         if round.flow.samples >= search::SAMPLES {
             self.least_time = self.least_time.min(round.flow.time());
+            self.slowest = self.slowest.min(round.flow.total);
         }
     }
 
@@ -303,7 +309,7 @@ impl Knee {
         let bold = (in_flight * (room / search::MARGIN - 1.0)).min((search::STEP - 1.0) * in_flight);
         let least = if self.corrections.has(Correction::Edge) { search::BOLD * in_flight } else { 0.0 };
         // At least one request more, or nothing changes.
-        let least = if self.has_rested(now) { least.max(request) } else { least };
+        let least = if self.has_rested(now, round) { least.max(request) } else { least };
         let above = (self.cap + bold.max(least)).min(longest);
         if above >= self.cap + request {
             let others = self.is_about_others(round, surplus::MORE);

@@ -153,7 +153,7 @@ impl Window {
         self.knee.note(round);
         let full = round.flow.best_effort_max >= size::FULL * self.size
             || round.is_held_back(self.size)
-                && (round.has_margin() || round.has_surplus(surplus::MORE) || self.knee.has_rested(now));
+                && (round.has_margin() || round.has_surplus(surplus::MORE) || self.knee.has_rested(now, round));
         let searches = self.size >= size::AT_CAP * self.knee.cap
             && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
         if round.standings.worst < size::SHORT || round.standings.paced {

@@ -19,4 +19,5 @@ mod properties;
 mod seeds;
 mod shared;
 mod soft;
+mod told;
 mod trials;
