@@ -167,7 +167,7 @@ pub(crate) mod search {
     /// device's.
     pub const CHANGED: f64 = 0.1;
     pub const CHANGED_CHANCE: f64 = 2.0;
-    /// One that does so many times as much is another one whatever it was asked for.
+    /// Once all do so many times the least since floors lowered the cap, the device is faster.
     pub const FASTER: f64 = 2.0;
     /// What lowering the cap does shows after so long.
     pub const EFFECT: Span = Span::from_millis(200);

@@ -240,8 +240,8 @@ impl Knee {
         }
     }
 
-    /// Whether floors did not lower the cap for long, or the device was much slower since: what they
-    /// bore then says nothing.
+    /// Whether floors did not lower the cap for long, or the device was much slower since: what
+    /// they bore then says nothing.
     pub fn has_rested(&self, now: Time, round: &Round) -> bool {
         let Stream { total, samples, .. } = round.flow;
         let is_faster = samples >= search::SAMPLES && total > search::FASTER * self.slowest;
