@@ -7,6 +7,7 @@ use crate::running::{RESULTS, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::read_text;
 use block::Span;
+use stats::run::Hits;
 use stats::{HeldBy, Outcome};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -325,9 +326,9 @@ fn hit_share(recording: &stats::Recording, workload: usize, phase: &str) -> f64 
     let phase = recording.phases.iter().find(|known| known.name == phase).expect("the phase");
     let within = phase.start + Span::SECOND..phase.end;
     let seconds = recording.workloads[workload].intervals.iter().filter(|second| within.contains(&second.start));
-    let (found, missed) =
-        seconds.fold((0, 0), |sum, second| (sum.0 + second.cached.found, sum.1 + second.cached.missed));
-    found as f64 / (found + missed) as f64
+    let mut sum = Hits::default();
+    seconds.for_each(|second| sum += second.cached);
+    sum.share().expect("it reads")
 }
 
 /// The run of a plan of the repository in virtual time, all of whose criteria held.

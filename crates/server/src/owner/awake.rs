@@ -46,11 +46,12 @@ impl Awake {
         }
         let is_alone = ended == 1 && others == 0;
         let is_near = now.since(self.last) <= NEAR;
-        (self.rounds, self.last) = (if is_alone && is_near { self.rounds.saturating_add(1) } else { 0 }, now);
+        self.rounds = if is_alone && is_near { self.rounds.saturating_add(1) } else { 0 };
+        self.last = now;
         if self.latency == Latency::Auto {
             match is_alone {
                 true => self.cheaper.ended(now, cpu),
-                false => self.cheaper.crossed(),
+                false => self.cheaper.broken(),
             }
         }
     }

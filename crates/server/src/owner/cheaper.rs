@@ -76,7 +76,7 @@ impl Cheaper {
                 let cpu = cpu();
                 // Requests that took longer than one is waited for are no ping-pong.
                 match now.since(at) > NEAR * u64::from(STRETCH) {
-                    true => self.broken(true),
+                    true => self.too_slow(),
                     false => self.measured(cpu.saturating_sub(before)),
                 }
                 (self.requests, self.began) = (0, Some((now, cpu)));
@@ -85,22 +85,23 @@ impl Cheaper {
         }
     }
 
-    /// A request was not alone.
-    pub(super) fn crossed(&mut self) {
-        self.broken(false);
-    }
-
-    /// The ping-pong is over, because its requests are too far apart or not alone. The next one
-    /// begins asleep, and it is measured anew whether awake takes less.
-    fn broken(&mut self, is_slow: bool) {
+    /// The ping-pong is over: a request was not alone. The next one begins asleep, and it is
+    /// measured anew whether awake takes less; a trial that was cut short says nothing.
+    pub(super) fn broken(&mut self) {
         (self.requests, self.began) = (0, None);
         match (self.prefers_awake, self.is_trial) {
             (true, _) => *self = Cheaper::default(),
-            (false, true) if is_slow => self.keep(),
-            // That said nothing.
             (false, true) => (self.is_trial, self.left) = (false, self.interval),
             (false, false) => {}
         }
+    }
+
+    /// It is over because its requests are too far apart: a trial awake has failed.
+    fn too_slow(&mut self) {
+        if !self.prefers_awake && self.is_trial {
+            self.keep();
+        }
+        self.broken();
     }
 
     /// A stretch took so much processor time.
@@ -208,13 +209,13 @@ mod tests {
         let mut thread = Thread::default();
         for _ in 0..3 {
             assert_eq!(thread.ping_pong(ROUNDS + 3 * STRETCH, 38, 30), 2 * STRETCH);
-            thread.cheaper.crossed();
+            thread.cheaper.broken();
             assert!(!thread.cheaper.waits_awake());
         }
         // Short ones are never waited for awake.
         for _ in 0..100 {
             assert_eq!(thread.ping_pong(STRETCH, 38, 30), 0);
-            thread.cheaper.crossed();
+            thread.cheaper.broken();
         }
     }
 
@@ -225,7 +226,7 @@ mod tests {
         let mut waited = 0;
         for _ in 0..170 {
             waited += thread.ping_pong(ROUNDS + STRETCH + STRETCH / 2, 38, 30);
-            thread.cheaper.crossed();
+            thread.cheaper.broken();
         }
         assert_eq!(waited, 11 * STRETCH / 2, "the first, the 17th, the 33rd, to the 161st");
     }
