@@ -170,6 +170,11 @@ impl History {
         self.fine.back()
     }
 
+    /// What it may take of memory.
+    pub fn memory_most(&self) -> Bytes {
+        self.settings.memory
+    }
+
     /// What it takes of memory.
     pub fn memory(&self) -> Bytes {
         Bytes(self.memory as u64)

@@ -334,6 +334,11 @@ impl Core {
         self.pool
     }
 
+    /// Has maps take so many pages at most from now on; those there are beyond it stay.
+    pub fn bound_nodes(&mut self, most: u64) {
+        self.settings.nodes_max = most;
+    }
+
     /// What is taken now.
     pub fn usage(&self) -> Usage {
         Usage {

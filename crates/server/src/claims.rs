@@ -28,6 +28,11 @@ const SHARE: u64 = 8;
 /// and a header.
 pub(crate) const STATUS: u64 = 12 << 10;
 
+/// Buffers that were unused for so many looks go back to the system: 5 s.
+const UNUSED: u8 = 10;
+/// The same while memory is short: from half a second on.
+const UNUSED_SHORT: u8 = 1;
+
 /// The memory of a shard, claimed and free.
 #[derive(Debug)]
 pub(crate) struct Claims {
@@ -35,6 +40,8 @@ pub(crate) struct Claims {
     claimed: u64,
     /// Somebody who holds nothing waits.
     pub starving: bool,
+    /// The machine is short of memory.
+    pub is_short: bool,
 }
 
 /// The answer to a claim.
@@ -52,7 +59,12 @@ impl Claims {
     /// For a shard with `memory` for its buffers, of which `reserved` is spoken for.
     pub(crate) fn new(memory: Bytes, reserved: Bytes) -> Claims {
         let most = (memory.0 - memory.0 / 8).saturating_sub(reserved.0);
-        Claims { most, claimed: 0, starving: false }
+        Claims { most, claimed: 0, starving: false, is_short: false }
+    }
+
+    /// After how many looks unused buffers go back to the system.
+    pub(crate) fn unused(&self) -> u8 {
+        if self.is_short { UNUSED_SHORT } else { UNUSED }
     }
 
     /// Whether a connection that holds `held` bytes may claim `more`.

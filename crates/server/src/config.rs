@@ -33,6 +33,7 @@ mod words;
 pub use rest::RestConfig;
 
 use crate::access::Access;
+use crate::budget::MemoryBudget;
 use crate::limits::{LimitsError, ServerLimits};
 use crate::link_meter::LinkSettings;
 use crate::listen::{Listen, ListenError};
@@ -44,6 +45,7 @@ use history::HistorySettings;
 use nbd::TlsMode;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use std::path::{Path, PathBuf};
+use store::SecondPlace;
 
 /// What a configuration says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,10 +62,12 @@ pub struct ServeConfig {
     pub latency: Latency,
     /// What connections may carry.
     pub link: LinkSettings,
+    /// All the memory that it may take; `None` where nothing tells how much there is.
+    pub memory: Option<Bytes>,
     /// Pages of the pool in memory; none without.
     pub cache: Option<store::CacheSettings>,
     /// Where what that memory evicts goes; nowhere without.
-    pub second_level: Option<store::SecondPlace>,
+    pub second_level: Option<SecondPlace>,
     /// Where to listen.
     pub listen: Vec<Listen>,
     /// Where to listen for NFS; nowhere without.
@@ -187,6 +191,30 @@ impl ServeConfig {
         file.checked(folder).map_err(|reason| ConfigError::Rule { path: path.into(), reason })
     }
 
+    /// What there is without a file.
+    ///
+    /// # Errors
+    /// The machine has too little memory.
+    pub fn unsaid() -> Result<ServeConfig, String> {
+        File::default().checked(Path::new(""))
+    }
+
+    /// What its memory is divided among.
+    pub fn budget(&self) -> MemoryBudget {
+        let second_level = self
+            .second_level
+            .as_ref()
+            .zip(self.cache)
+            .map(|(second, cache)| Bytes(SecondPlace::memory(second.size, cache.page).0 + SecondPlace::BUFFERS.0));
+        MemoryBudget {
+            whole: self.memory,
+            cache: self.cache.map_or(Bytes(0), |cache| cache.memory),
+            second_level: second_level.unwrap_or_default(),
+            buffers: self.limits.memory,
+            statistics: self.statistics.memory,
+        }
+    }
+
     /// The first access rule, counted from 1, that no client can meet: it wants certificates or
     /// keys, and the server asks for neither. Without TLS that is meant so.
     pub fn rule_nobody_meets(&self) -> Option<usize> {
@@ -308,10 +336,12 @@ impl File {
             Some(table) => table.checked(folder)?,
             None => (None, None),
         };
-        let limits = self.limits.over(ServerLimits::default());
+        let memory = self.server.memory()?;
+        let limits = self.limits.over(ServerLimits::of_memory(memory));
         limits.check(tls.is_some()).map_err(|error: LimitsError| error.to_string())?;
-        let (cache, second_level) = self.cache.checked(folder, limits.memory)?;
-        Ok(ServeConfig {
+        let (cache, second_level) = self.cache.checked(folder)?;
+        let config = ServeConfig {
+            memory,
             pool: self.pool.folder.map(from_here),
             create: self.pool.create,
             no_io_uring: self.io_uring == Some(false),
@@ -331,8 +361,10 @@ impl File {
             log: self.log,
             audit: self.audit.file.map(from_here),
             rest: self.rest.checked(folder)?,
-            statistics: self.statistics.checked()?,
-        })
+            statistics: self.statistics.checked(memory)?,
+        };
+        config.budget().check()?;
+        Ok(config)
     }
 }
 

@@ -12,6 +12,7 @@ mod totals;
 mod volumes;
 
 use crate::audit::{Actor, Audit, AuditError, Ended};
+use crate::budget::MemoryBudget;
 use crate::events::Events;
 use crate::logins::{LoginDesk, Logins};
 use crate::measuring::Measuring;
@@ -22,7 +23,6 @@ use crate::persist::{UnreadablePolicy, changes_of, details_of, offline_of, parti
 use crate::shard::{Account, Shard, ShardGone};
 use admin::{AdminError, Administration, Answer, At, Effect, EventKind, Noticed, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
-use history::HistorySettings;
 use map::What;
 use noticing::Watch;
 use ontap::Command;
@@ -306,11 +306,10 @@ impl Control {
         Control { login_desk: Some(Box::new(desk)), ..self }
     }
 
-    /// How much memory the last day of statistics may take from now on; what there is of it is
-    /// forgotten.
+    /// How memory is divided; what there is of statistics is forgotten.
     #[must_use]
-    pub fn with_history(self, settings: HistorySettings) -> Control {
-        Control { monitor: Arc::new(Monitor::new(settings)), ..self }
+    pub fn with_budget(self, budget: MemoryBudget) -> Control {
+        Control { monitor: Arc::new(Monitor::new(budget)), ..self }
     }
 
     /// What the shard did since the last call. The monitor takes it in too.

@@ -15,6 +15,7 @@
 mod access;
 mod account;
 mod audit;
+mod budget;
 mod certificate;
 mod claims;
 mod config;
@@ -51,6 +52,7 @@ mod waiting;
 pub use access::{Access, AccessRule, NOBODY, Network, NetworkError, Pattern, Squash, Squashed};
 pub use account::{AccountRow, Accounts, HeldAt, fared, held_by};
 pub use audit::{Actor, Audit, AuditError};
+pub use budget::MemoryBudget;
 pub use config::{ConfigError, LogFormat, LogLevel, LogSettings, RestConfig, ServeConfig};
 pub use control::{Control, ControlError};
 pub use events::{EVENTS_FILE, Events};

@@ -38,6 +38,9 @@ pub struct ServerLimits {
     pub receive: Bytes,
 }
 
+/// Fewer buffers do not carry requests of any use.
+const MEMORY_MIN: Bytes = Bytes::mib(16);
+
 /// Why limits cannot be kept together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsError {
@@ -95,6 +98,17 @@ impl Default for ServerLimits {
 pub(crate) const REFUSALS: u32 = 8;
 
 impl ServerLimits {
+    /// What there is where nothing is said: buffers are a quarter of a small machine's memory at
+    /// most, and connections as many as they carry.
+    pub fn of_memory(whole: Option<Bytes>) -> ServerLimits {
+        let default = ServerLimits::default();
+        let most = whole.map_or(default.memory, |whole| Bytes(whole.0 / 4).max(MEMORY_MIN));
+        let memory = default.memory.min(most);
+        let each = slot_of(default.receive.0) * slots(true);
+        let connections = default.connections.min((memory.0 / 4 / each) as u32);
+        ServerLimits { memory, connections, ..default }
+    }
+
     /// As far as `settings` of the ring carry them: a connection may have a receive and a send at
     /// the kernel, and what the store has there comes on top. The connections' receive buffers
     /// together take a quarter of the memory at most.
@@ -127,7 +141,7 @@ impl ServerLimits {
         if !(Bytes::kib(4)..=Bytes::mib(1)).contains(&self.receive) {
             return Err(LimitsError::Receive(self.receive));
         }
-        if self.memory < Bytes::mib(16) {
+        if self.memory < MEMORY_MIN {
             return Err(LimitsError::Memory(self.memory));
         }
         for (name, value) in [

@@ -114,7 +114,7 @@ impl World for Measuring<'_> {
     }
 
     fn memory(&self) -> Vec<MemoryPart> {
-        self.told(self.shard.memory())
+        self.monitor.memory(self.told(self.shard.memory()))
     }
 
     fn logins(&self) -> Result<Vec<Login>, String> {

@@ -46,22 +46,24 @@ impl Stalls {
     }
 }
 
-/// A cache that is made smaller while tasks stand still for memory.
+/// What has the cache keep less and unused buffers go back at once while tasks stand still for
+/// memory.
 #[derive(Debug)]
 pub(crate) struct Relief {
     stalls: Stalls,
     pressure: Pressure,
+    /// The cache's size, or that of the buffers where there is none.
+    all: Bytes,
     /// When it was looked last, and the stalls until then.
     last: Option<(Time, Span)>,
 }
 
 impl Relief {
-    pub(crate) fn new(stalls: Stalls, cache: Bytes) -> Relief {
-        Relief { stalls, pressure: Pressure::new(cache), last: None }
+    pub(crate) fn new(stalls: Stalls, all: Bytes) -> Relief {
+        Relief { stalls, pressure: Pressure::new(all), all, last: None }
     }
 
-    /// Looks, and orders of the shard what follows; what the cache keeps from now on, where that
-    /// changes.
+    /// Looks, and orders of the shard what follows; what is kept from now on, where that changes.
     pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<Option<Bytes>, ShardGone> {
         let Some(total) = self.stalls.total() else { return Ok(None) };
         let Some((at, before)) = self.last.replace((now, total)) else { return Ok(None) };
@@ -70,9 +72,9 @@ impl Relief {
             Some(limit) => {
                 tracing::info!(
                     bytes = limit.0,
-                    "the cache keeps this much: tasks stand still for memory, or no longer"
+                    "cache or buffers keep this much: tasks stand still for memory, or no longer"
                 );
-                shard.order(Order::Limit(limit)).map(|()| Some(limit))
+                shard.order(Order::Limit(limit, limit < self.all)).map(|()| Some(limit))
             }
         }
     }

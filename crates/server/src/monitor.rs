@@ -9,9 +9,10 @@
 //!                                             └─► Hours: for the pool's hourly totals, where they are kept
 //! ```
 
+use crate::budget::MemoryBudget;
 use crate::shard::Account;
-use admin::{CacheSeen, Sample, SampleKind, ServerSeen};
-use block::{ObjectId, Span, Time};
+use admin::{CacheSeen, MemoryPart, Sample, SampleKind, ServerSeen};
+use block::{Bytes, ObjectId, Span, Time};
 use history::{Figures, History, HistorySettings, Hours, Slot, Totals};
 use qos::{GateStatus, GroupId, Registry};
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ const LEAST: Span = Span::from_millis(900);
 /// Makes samples of accounts. Shared by those who feed it and those who wait for the next sample.
 #[derive(Debug, Default)]
 pub struct Monitor {
+    /// All the memory that the server may take, where something tells it.
+    memory: Option<Bytes>,
     state: Mutex<State>,
     fed: Condvar,
 }
@@ -49,10 +52,20 @@ struct State {
 }
 
 impl Monitor {
-    /// With so much memory for the last day.
-    pub fn new(settings: HistorySettings) -> Monitor {
-        let state = State { history: History::new(settings), ..State::default() };
-        Monitor { state: Mutex::new(state), ..Monitor::default() }
+    /// With the budget's memory for the last day.
+    pub fn new(budget: MemoryBudget) -> Monitor {
+        let history = History::new(HistorySettings { memory: budget.statistics });
+        Monitor { state: Mutex::new(State { history, ..State::default() }), memory: budget.whole, ..Monitor::default() }
+    }
+
+    /// What memory is for: the data thread's parts, statistics, and all together.
+    pub(crate) fn memory(&self, parts: Vec<MemoryPart>) -> Vec<MemoryPart> {
+        let mut parts = parts;
+        let part = |name, limit, used| MemoryPart { name, limit, allowed: limit, used };
+        let state = self.state();
+        parts.push(part("statistics", Some(state.history.memory_most()), state.history.memory()));
+        parts.push(part("all", self.memory, Bytes(parts.iter().map(|part| part.used.0).sum())));
+        parts
     }
 
     /// Takes in what happened since the last account. `date` is that of now, in seconds since the

@@ -154,8 +154,8 @@ pub(crate) enum Order {
     },
     /// Tell what memory is for.
     Memory(Sender<Vec<MemoryPart>>),
-    /// Keep so much in the cache at most.
-    Limit(Bytes),
+    /// Keep so much in the cache at most; whether memory is short.
+    Limit(Bytes, bool),
     /// Keep an object's pages in that partition.
     Place {
         object: ObjectId,

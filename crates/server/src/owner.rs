@@ -454,7 +454,7 @@ impl Owner {
             return;
         }
         self.looked = now;
-        self.io.give_back(GIVEN_BACK);
+        self.io.give_back(GIVEN_BACK, self.claims.unused());
         self.files.tick();
         let (limits, starving) = (self.limits, self.claims.starving || self.gate.inner().lacks_memory());
         self.each_session(now, |session, around| {

@@ -40,7 +40,7 @@ pub use mapped::{
 pub use pool::{CONTROL_SOCKET, Keeper, Pool};
 pub use repair::{RepairSettings, Repaired, repair};
 pub use served::Served;
-pub use settings::{Cache, VolumesSettings, named, qos_settings, settings_path};
+pub use settings::{Cache, MAPS_MEMORY_MIN, VolumesSettings, maps_within, named, qos_settings, settings_path};
 pub use totals::{HOURS_KEPT, HourRow, HourlyTotals, ObjectHour, ObjectName, TOTALS};
 pub use unfinished::clear_unfinished;
 pub use volume_files::VolumeFiles;

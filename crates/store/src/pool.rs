@@ -6,9 +6,10 @@ use crate::check::Trouble;
 use crate::doubt;
 use crate::error::StoreError;
 use crate::mapped::{MappedPool, Marks};
-use crate::settings::{Cache, SETTINGS, Settings, map_settings, named_by, read_settings, settings_path};
+use crate::settings::{Cache, SETTINGS, Settings, map_settings, maps_within, named_by, read_settings, settings_path};
 use crate::unfinished;
 use crate::volume_files::{self, VolumeFiles};
+use block::Bytes;
 use map::{Agreed, Edition};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -145,6 +146,17 @@ impl Pool {
         let named = named_by(&self.dir, &self.settings)?;
         let Some(maps) = &mut self.maps else { return Ok(None) };
         Ok(Some(volume_files::load(&self.dir, &named, self.catalogue.contents(), maps)?))
+    }
+
+    /// Has the maps take at most what the other parts of the server's memory leave, `most`, or what
+    /// the settings say.
+    ///
+    /// # Errors
+    /// The settings give them more.
+    pub fn bound_maps(&mut self, most: Bytes) -> Result<(), StoreError> {
+        let most = maps_within(&self.dir, most)?;
+        self.maps.iter_mut().for_each(|maps| maps.bound(most));
+        Ok(())
     }
 
     /// Takes the maps out, for the thread that serves them; `None` the second time.

@@ -105,7 +105,7 @@ impl OneOrMore {
 }
 
 /// The least that maps can work with: those of 8 GiB of data.
-const MAPS_MEMORY_MIN: Bytes = Bytes::mib(1);
+pub const MAPS_MEMORY_MIN: Bytes = Bytes::mib(1);
 
 /// The log takes at most a 64th of a small file system, the maps at most half of the memory.
 pub(crate) fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreError> {
@@ -127,6 +127,25 @@ fn maps_memory(dir: &Path, settings: &Settings) -> Result<Option<Bytes>, StoreEr
             let reason = format!("[pool] maps_memory = {said:?}: must be a size of at least 1 MiB, such as \"2GiB\"");
             Err(StoreError::Settings { path: dir.join(SETTINGS), reason })
         }
+    }
+}
+
+/// What maps may take where the other parts of the server's memory leave them `most`.
+///
+/// # Errors
+/// The settings of the pool's folder are wrong, or give them more.
+pub fn maps_within(dir: &Path, most: Bytes) -> Result<Bytes, StoreError> {
+    let settings = read_settings(&dir.join(SETTINGS))?;
+    match (&settings.pool.maps_memory, maps_memory(dir, &settings)?) {
+        (Some(said), Some(memory)) if memory > most => {
+            let reason = format!(
+                "[pool] maps_memory = {said:?}: must be at most the {} MiB that the server's other parts of memory leave",
+                most.0 >> 20
+            );
+            Err(StoreError::Settings { path: dir.join(SETTINGS), reason })
+        }
+        (Some(_), Some(memory)) => Ok(memory),
+        _ => Ok(most),
     }
 }
 

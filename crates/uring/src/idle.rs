@@ -8,9 +8,6 @@
 use crate::region::ALIGN;
 use std::ops::Range;
 
-/// Looks after which a part that nobody used is given back.
-const LOOKS: u8 = 10;
-
 /// The parts of a range of the slab's bytes.
 pub(crate) struct Idle {
     /// Whole parts only.
@@ -65,9 +62,10 @@ impl Idle {
         self.parts.iter_mut().for_each(|part| part.looks = part.looks.saturating_add(1));
     }
 
-    /// The bytes of the next part to be given back after this look; it is cold from now on.
-    pub(crate) fn next(&mut self) -> Option<Range<usize>> {
-        let is_idle = |part: &Part| part.touched && part.out == 0 && part.looks > LOOKS;
+    /// The bytes of the next part that nobody used for more than `unused` looks; it is cold from
+    /// now on.
+    pub(crate) fn next(&mut self, unused: u8) -> Option<Range<usize>> {
+        let is_idle = |part: &Part| part.touched && part.out == 0 && part.looks > unused;
         let Some(place) = self.parts[self.at..].iter().position(is_idle) else {
             self.at = self.parts.len();
             return None;
@@ -97,8 +95,10 @@ impl Idle {
 mod tests {
     use super::*;
 
+    const LOOKS: u8 = 10;
+
     fn given(idle: &mut Idle) -> Vec<usize> {
-        std::iter::from_fn(|| idle.next()).map(|part| part.start / ALIGN).collect()
+        std::iter::from_fn(|| idle.next(LOOKS)).map(|part| part.start / ALIGN).collect()
     }
 
     #[test]

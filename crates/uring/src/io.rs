@@ -248,12 +248,11 @@ impl Io {
         self.0.turn(Wait::Look, false)
     }
 
-    /// Gives memory of the slab back to the system that nobody used since ten calls ago, at most so
-    /// much at a time: to be called from time to time, with the time that is to pass. What is
-    /// registered with the ring stays. A system call for each 2 MiB that are given back; how much
-    /// that was.
-    pub fn give_back(&self, most: Bytes) -> Bytes {
-        self.0.slab.give_back(most)
+    /// Gives memory of the slab back to the system that nobody used since `unused` calls ago, at
+    /// most so much at a time: to be called from time to time. What is registered with the ring
+    /// stays. A system call for each 2 MiB that are given back; how much that was.
+    pub fn give_back(&self, most: Bytes, unused: u8) -> Bytes {
+        self.0.slab.give_back(most, unused)
     }
 
     /// Whether [`Io::give_back`] may have something to do, now or later.

@@ -208,12 +208,12 @@ impl Slab {
 
     /// Gives memory back to the system that nobody used for the last few calls; see
     /// [`crate::Io::give_back`].
-    pub(crate) fn give_back(&self, most: Bytes) -> Bytes {
+    pub(crate) fn give_back(&self, most: Bytes, unused: u8) -> Bytes {
         let mut given = 0;
         let mut idle = self.idle.borrow_mut();
         idle.look();
         while given < most.0 as usize
-            && let Some(part) = idle.next()
+            && let Some(part) = idle.next(unused)
         {
             given += part.len();
             // SAFETY: `idle` knows of every slot that is out, and gives only parts with none: no

@@ -94,6 +94,9 @@ impl Serve {
         log(self.verbose, &config.log);
         let dir = config.pool.as_deref().context(NO_POOL)?;
         let (mut pool, mut fresh) = open_pool(dir, config.create)?;
+        if let Some(most) = config.budget().maps() {
+            pool.bound_maps(most).map_err(pool_error)?;
+        }
         let doubt = pool.take_doubt().map_err(pool_error)?;
         let control = self.start(&config, pool, inherited, tls.clone())?;
         let events = control.lock().unwrap_or_else(PoisonError::into_inner).events();
@@ -120,7 +123,10 @@ impl Serve {
 
     /// The file's words, and over them those of the command line.
     fn config(&self, inherited: bool) -> Result<ServeConfig> {
-        let mut config = self.config.as_deref().map(ServeConfig::read).transpose()?.unwrap_or_default();
+        let mut config = match &self.config {
+            Some(path) => ServeConfig::read(path)?,
+            None => ServeConfig::unsaid().map_err(anyhow::Error::msg)?,
+        };
         config.pool = self.pool.clone().or(config.pool);
         config.create |= self.create;
         config.default_export = self.default_export.clone().or(config.default_export);
@@ -179,7 +185,7 @@ impl Serve {
         terminal::line(&format!("I/O: {}", shard.backend()));
         let control = Control::open(pool, shard, registry)?.with_date(|| date::since_1970().as_secs());
         let users = UsersDesk(dir.join(USERS_FILE));
-        let mut control = control.with_history(config.statistics).with_logins(users);
+        let mut control = control.with_budget(config.budget()).with_logins(users);
         control.keep_trail(trail);
         match Stalls::of_this_process() {
             Some(stalls) => control.watch_memory(stalls),
@@ -246,6 +252,9 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
     must_not_be_a_file(dir)?;
     if !config.create && !dir.exists() {
         return Err(pool_error(StoreError::Missing(dir.into())));
+    }
+    if let Some(most) = config.budget().maps().filter(|_| store::settings_path(dir).exists()) {
+        store::maps_within(dir, most).map_err(pool_error)?;
     }
     if let Some(trail) = &config.audit {
         let folder = trail.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -183,7 +183,7 @@ impl Row for SecondLevelRow {
 /// What the server's memory is for.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryRow {
-    /// `cache`, `second level`, `buffers` or `maps`.
+    /// `cache`, `second level`, `buffers`, `maps`, `statistics`, or `all`.
     pub part: String,
     /// The most that it may take, in bytes; `None` where that grows with the pool.
     pub limit: Option<u64>,

@@ -26,13 +26,8 @@ pub(super) struct CacheTable {
 }
 
 impl CacheTable {
-    /// The cache, where it and the buffers of clients' requests find room beside each other, and
-    /// its second level.
-    pub(super) fn checked(
-        self,
-        folder: &Path,
-        buffers: Bytes,
-    ) -> Result<(Option<CacheSettings>, Option<SecondPlace>), String> {
+    /// The cache and its second level.
+    pub(super) fn checked(self, folder: &Path) -> Result<(Option<CacheSettings>, Option<SecondPlace>), String> {
         let page = self.page.as_ref().map_or(4 << 10, |page| page.0.0);
         if !page.is_power_of_two() || !PAGES.contains(&page) {
             return Err(format!("cache.page: must be 4, 8, 16, 32 or 64 KiB, got {page} bytes"));
@@ -51,26 +46,7 @@ impl CacheTable {
                 memory.0
             ));
         }
-        // What says which page is where on the device is in memory too.
-        let index = second.as_ref().map_or(0, |second| SecondPlace::memory(second.size, page as u32).0);
-        let (mib, beside) = (|bytes: u64| bytes >> 20, buffers.0.saturating_add(index));
-        match uring::usage::memory_most().map(|most| most.0) {
-            Some(most) if memory.0.saturating_add(beside) > most && index > 0 => Err(format!(
-                "cache.memory: must be at most the machine's {} MiB less the {} of limits.memory and the {} that the index \
-                 of the second level takes, got {} MiB; larger pages need less of an index",
-                mib(most),
-                mib(buffers.0),
-                mib(index),
-                mib(memory.0)
-            )),
-            Some(most) if memory.0.saturating_add(beside) > most => Err(format!(
-                "cache.memory: must be at most the machine's {} MiB less the {} of limits.memory, got {} MiB",
-                mib(most),
-                mib(buffers.0),
-                mib(memory.0)
-            )),
-            _ => Ok((Some(CacheSettings { memory, page: page as u32, policy: ::cache::Eviction::default() }), second)),
-        }
+        Ok((Some(CacheSettings { memory, page: page as u32, policy: ::cache::Eviction::default() }), second))
     }
 
     fn second(self, folder: &Path, page: u64) -> Result<Option<SecondPlace>, String> {

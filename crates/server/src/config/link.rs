@@ -1,10 +1,10 @@
-//! `[server]`: how the data thread waits, and what connections may carry.
+//! `[server]`: its memory, how the data thread waits, and what connections may carry.
 
 use super::Size;
 use crate::link_meter::LinkSettings;
 use crate::portmap::Portmap;
 use crate::starting::Latency;
-use block::BytesPerSecond;
+use block::{Bytes, BytesPerSecond};
 use qos::CreditLimit;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer};
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ServerTable {
     pub(super) latency: Latency,
+    memory: Option<Size>,
     flow_limit: Option<ByteRate>,
     network: Option<ByteRate>,
     network_burst: Option<ByteRate>,
@@ -21,6 +22,20 @@ pub(super) struct ServerTable {
 }
 
 impl ServerTable {
+    /// All the memory that the server may take: what it is told, or all that it may have.
+    pub(super) fn memory(&self) -> Result<Option<Bytes>, String> {
+        let most = uring::usage::memory_most();
+        match (&self.memory, most) {
+            (Some(Size(said)), Some(most)) if *said > most => Err(format!(
+                "server.memory: must be at most the {} MiB that the machine has, or the control group, got {}",
+                most.0 >> 20,
+                said.0 >> 20
+            )),
+            (Some(Size(said)), _) => Ok(Some(*said)),
+            (None, most) => Ok(most),
+        }
+    }
+
     /// The limits of connections, one by one and together.
     pub(super) fn link(&self) -> Result<LinkSettings, String> {
         let rate = |rate: &Option<ByteRate>| rate.as_ref().map(|rate| rate.0);

@@ -1,6 +1,7 @@
 //! `[statistics]`: how much of what was done is kept in memory.
 
 use super::Size;
+use block::Bytes;
 use history::HistorySettings;
 use serde::Deserialize;
 
@@ -11,9 +12,11 @@ pub(super) struct StatisticsTable {
 }
 
 impl StatisticsTable {
-    pub(super) fn checked(self) -> Result<HistorySettings, String> {
-        let default = HistorySettings::default();
-        let memory = self.memory.map_or(default.memory, |memory| memory.0);
+    /// A sixteenth of a small machine's memory at most, where nothing is said.
+    pub(super) fn checked(self, whole: Option<Bytes>) -> Result<HistorySettings, String> {
+        let default = HistorySettings::default().memory;
+        let most = whole.map_or(default, |whole| Bytes(whole.0 / 16).max(HistorySettings::MEMORY_MIN));
+        let memory = self.memory.map_or(default.min(most), |memory| memory.0);
         if memory < HistorySettings::MEMORY_MIN {
             let least = HistorySettings::MEMORY_MIN.0 >> 20;
             return Err(format!("statistics.memory: must be at least {least} MiB, got {} bytes", memory.0));

@@ -21,6 +21,7 @@ fn everything_that_can_be_said_is_read() {
         io_uring = false
         cpu = 1
         server.latency = "low"
+        server.memory = "1GiB"
         server.flow_limit = "5Gb/s"
         server.portmap = "serve"
         server.network = "150MB/s"
@@ -71,6 +72,7 @@ fn everything_that_can_be_said_is_read() {
         key = "/t/rest.key"
     "#;
     let expected = ServeConfig {
+        memory: Some(Bytes::gib(1)),
         cache: None,
         second_level: None,
         latency: Latency::Low,
@@ -125,7 +127,7 @@ fn everything_that_can_be_said_is_read() {
         statistics: HistorySettings { memory: Bytes::mib(64) },
     };
     assert_eq!(read(text).unwrap(), expected);
-    assert_eq!(read("").unwrap(), ServeConfig::default());
+    assert_eq!(read("").unwrap(), ServeConfig::unsaid().unwrap());
 }
 
 #[test]
@@ -228,7 +230,16 @@ fn a_cache_has_a_size_and_pages_that_fit() {
             "cache.memory: must be at least 1 MiB, got 65536 bytes; leave it out for no cache",
         ),
         ("[cache]\nmemory = \"1MiB\"\npage = \"5KiB\"", "cache.page: must be 4, 8, 16, 32 or 64 KiB, got 5120 bytes"),
-        ("[cache]\nmemory = \"900TiB\"", "cache.memory: must be at most the machine's "),
+        (
+            "[cache]\nmemory = \"900TiB\"",
+            "are less than its parts take together: cache.memory 943718400, limits.memory ",
+        ),
+        ("[server]\nmemory = \"900TiB\"", "server.memory: must be at most the "),
+        (
+            "[server]\nmemory = \"1GiB\"\n[cache]\nmemory = \"704MiB\"",
+            "server.memory: 1024 MiB are less than its parts take together: cache.memory 704, limits.memory 256, \
+             statistics.memory 64, maps 1 at least; make one of them smaller",
+        ),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(words) && !error.contains('\n'), "{error}");
@@ -267,7 +278,7 @@ fn a_second_level_is_for_a_cache_and_has_a_size_and_a_bound() {
         ),
         (
             "memory = \"1MiB\"\nsecond_level = \"nvme\"\nsecond_level_size = \"3TiB\"",
-            "larger pages need less of an index",
+            "(less with larger pages), limits.memory ",
         ),
         (
             "memory = \"1MiB\"\nsecond_level = \"n\"\nsecond_level_size = \"1GiB\"\nsecond_level_writes_per_day = \"1MiB\"",
@@ -277,4 +288,18 @@ fn a_second_level_is_for_a_cache_and_has_a_size_and_a_bound() {
         let error = read(text).unwrap_err();
         assert!(error.contains(words) && !error.contains('\n'), "{error}");
     }
+}
+
+/// What nothing is said of follows from the memory of the whole, and the maps have the rest.
+#[test]
+fn memory_is_one_budget() {
+    let budget = |text: &str| read(text).unwrap().budget();
+    let small = budget("[server]\nmemory = \"512MiB\"");
+    assert_eq!(
+        (small.buffers, small.statistics, small.maps()),
+        (Bytes::mib(128), Bytes::mib(32), Some(Bytes::mib(256)))
+    );
+    let said = budget("[server]\nmemory = \"1GiB\"\n[cache]\nmemory = \"500MiB\"\n[limits]\nmemory = \"300MiB\"");
+    assert_eq!((said.cache, said.buffers, said.statistics), (Bytes::mib(500), Bytes::mib(300), Bytes::mib(64)));
+    assert_eq!(said.maps(), Some(Bytes::mib(160)));
 }

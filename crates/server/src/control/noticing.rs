@@ -41,9 +41,10 @@ enum Space {
 
 impl Control {
     /// From now on the cache, where there is one, is made smaller while tasks stand still for
-    /// memory.
+    /// memory, and unused buffers go back at once.
     pub fn watch_memory(&mut self, stalls: Stalls) {
-        self.relief = self.shard.cache().map(|cache| Relief::new(stalls, cache.memory));
+        let all = self.shard.cache().map_or(self.shard.buffers(), |cache| cache.memory);
+        self.relief = Some(Relief::new(stalls, all));
     }
 
     /// Looks whether memory is short: to be called from time to time.

@@ -12,8 +12,11 @@ use std::collections::BTreeMap;
 use store::{MappedVolumes, PartitionState, SecondPlace, SecondState};
 
 impl Owner {
-    /// Changes the cache's partitions.
+    /// Changes the cache's partitions, or what it keeps.
     pub(super) fn divide(&mut self, order: Order, steps: &mut Steps) {
+        if let Order::Limit(_, is_short) = order {
+            self.claims.is_short = is_short;
+        }
         let Some(volumes) = self.gate.inner_mut().volumes_mut() else { return };
         match order {
             Order::Divide { sizes, memory_only } => {
@@ -26,7 +29,7 @@ impl Owner {
                     tracing::error!(%error, "the cache is not divided as was asked");
                 }
             }
-            Order::Limit(bytes) => volumes.limit_cache(bytes),
+            Order::Limit(bytes, _) => volumes.limit_cache(bytes),
             Order::Place { object, partition } => volumes.assign_partition(object, PartitionId(partition as u8)),
             _ => {}
         }

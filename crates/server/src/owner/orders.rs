@@ -98,7 +98,7 @@ impl Owner {
             Order::Resize { object, size } => self.exports.resize(object, size),
             Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Join(volume, junction) => self.exports.join(volume, junction),
-            Order::Divide { .. } | Order::Limit(_) | Order::Place { .. } => self.divide(order, steps),
+            Order::Divide { .. } | Order::Limit(..) | Order::Place { .. } => self.divide(order, steps),
             Order::Cache(answer) => drop(answer.send(self.cached())),
             Order::LimitLink(settings) => self.limit_link(settings, steps),
             Order::Link(answer) => drop(answer.send(self.link.seen(now))),

@@ -331,6 +331,8 @@ fn memory_is_given_back_while_tasks_stand_still_for_it() {
     let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
     assert!(rows.contains(&vec!["cache", "2.10MB", "131.1KB", "131.1KB"]), "{shown}");
     assert!(rows.contains(&vec!["buffers", "16.78MB", "16.78MB", "0B"]), "{shown}");
+    let names: Vec<&str> = rows.iter().skip(2).map(|row| row[0]).collect();
+    assert_eq!(names[..5], ["cache", "buffers", "maps", "statistics", "all"], "{shown}");
     // Half of what the process may have.
     let maps = rows.iter().find(|row| row[0] == "maps").unwrap();
     assert!(maps[1] == maps[2] && maps[1].ends_with("GB") && maps[3] == "0B", "{shown}");

@@ -201,6 +201,11 @@ impl MappedPool {
         self.room.take()
     }
 
+    /// Has the maps take `most` of memory at most; what they have beyond it stays.
+    pub(crate) fn bound(&mut self, most: Bytes) {
+        self.core.bound_nodes(most.0 / map::PAGE);
+    }
+
     /// The maps as they are.
     pub fn core(&self) -> &Core {
         &self.core

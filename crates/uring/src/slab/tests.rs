@@ -83,7 +83,7 @@ fn memory_that_nobody_uses_any_more_goes_back_to_the_system() {
     large.iter().chain([&kept]).for_each(|buf| slab.with_mut(buf, |bytes| bytes.fill(7)));
     assert_eq!(resident(), 18 << 20);
     large.iter().for_each(|buf| slab.give(buf));
-    let given = |most| (0..20).map(|_| slab.give_back(most).0).collect::<Vec<_>>();
+    let given = |most| (0..20).map(|_| slab.give_back(most, 10).0).collect::<Vec<_>>();
     // Ten looks for nothing, and then 4 MiB each.
     assert_eq!(given(Bytes::mib(4))[9..], [[0, 4, 4, 4, 4].map(|mib| mib << 20).to_vec(), vec![0; 6]].concat());
     assert_eq!(resident(), 2 << 20);
@@ -92,6 +92,10 @@ fn memory_that_nobody_uses_any_more_goes_back_to_the_system() {
     slab.with_mut(&again, |bytes| bytes.fill(8));
     slab.give(&again);
     slab.give(&kept);
+    // While memory is short all of it goes with the second look.
+    let in_haste: Vec<u64> = (0..3).map(|_| slab.give_back(Bytes::mib(64), 1).0).collect();
+    assert_eq!(in_haste, [0, 18 << 20, 0]);
+    assert_eq!(resident(), 0);
 }
 
 /// Forged claims must not reach memory that another claim holds.

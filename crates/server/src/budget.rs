@@ -1,0 +1,88 @@
+//! The server's memory: one budget, of which all that takes much of it is a part with a name and a
+//! bound, as `memory show` lists them.
+//!
+//! ```text
+//!   whole ─┬─ cache, and what its second level takes
+//!          ├─ buffers of clients' requests
+//!          ├─ statistics of the last day
+//!          └─ maps: what the others leave, half of all at most
+//! ```
+
+use block::Bytes;
+use store::MAPS_MEMORY_MIN;
+
+/// What the memory of the process is divided among.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryBudget {
+    /// All of it; `None` where nothing tells how much there is.
+    pub whole: Option<Bytes>,
+    /// Pages of the pool.
+    pub cache: Bytes,
+    /// Index and buffers of the cache's second level.
+    pub second_level: Bytes,
+    /// Clients' requests.
+    pub buffers: Bytes,
+    /// The last day of statistics.
+    pub statistics: Bytes,
+}
+
+impl MemoryBudget {
+    /// What maps may take: what the other parts leave, half of all at most; `None` where nothing
+    /// tells how much there is.
+    pub fn maps(&self) -> Option<Bytes> {
+        self.whole.map(|whole| Bytes(whole.0.saturating_sub(self.others().0).min(whole.0 / 2)))
+    }
+
+    /// Whether all parts find room beside each other.
+    ///
+    /// # Errors
+    /// They do not: one line with all of them.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let Some(whole) = self.whole.filter(|whole| self.others().0.saturating_add(MAPS_MEMORY_MIN.0) > whole.0) else {
+            return Ok(());
+        };
+        let mib = |bytes: Bytes| bytes.0 >> 20;
+        let second_level = match self.second_level {
+            Bytes(0) => String::new(),
+            taken => format!("second level {} (less with larger pages), ", mib(taken)),
+        };
+        Err(format!(
+            "server.memory: {} MiB are less than its parts take together: cache.memory {}, {second_level}limits.memory {}, \
+             statistics.memory {}, maps {} at least; make one of them smaller",
+            mib(whole),
+            mib(self.cache),
+            mib(self.buffers),
+            mib(self.statistics),
+            mib(MAPS_MEMORY_MIN),
+        ))
+    }
+
+    /// All but the maps.
+    fn others(&self) -> Bytes {
+        let parts = [self.cache, self.second_level, self.buffers, self.statistics];
+        Bytes(parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_have_what_the_others_leave_and_half_of_all_at_most() {
+        let gib = |n: u64| Bytes(n << 30);
+        let budget = MemoryBudget { whole: Some(gib(16)), buffers: gib(1), statistics: gib(1), ..Default::default() };
+        assert_eq!((budget.maps(), budget.check()), (Some(gib(8)), Ok(())));
+        let with_cache = MemoryBudget { cache: gib(10), second_level: gib(1), ..budget };
+        assert_eq!((with_cache.maps(), with_cache.check()), (Some(gib(3)), Ok(())));
+        assert_eq!(MemoryBudget { whole: None, ..with_cache }.maps(), None);
+        let too_much = MemoryBudget { cache: gib(13), ..with_cache };
+        assert_eq!(too_much.maps(), Some(Bytes(0)));
+        let error = too_much.check().unwrap_err();
+        assert_eq!(
+            error,
+            "server.memory: 16384 MiB are less than its parts take together: cache.memory 13312, second level 1024 (less \
+             with larger pages), limits.memory 1024, statistics.memory 1024, maps 1 at least; make one of them smaller"
+        );
+    }
+}
