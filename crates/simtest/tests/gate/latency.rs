@@ -7,8 +7,8 @@
 //! them little.
 
 use array::{Absence, Change, DeviceSpec, Host, Model, ParallelServers};
-use block::{ObjectId, Span, Time};
-use qos::{FloorState, Shortage};
+use block::{Bytes, Iops, ObjectId, Span, Time};
+use qos::{FloorState, Limits, RegistrySettings, Shortage, Size, Units, smallest_built_in};
 use simtest::{Client, Load, Recording, Scene, Tree, latency};
 
 use crate::devices::second;
@@ -43,12 +43,16 @@ struct Arms {
 
 /// The users alone, beside a client at depth 128, and with a floor by latency.
 fn play(device: &DeviceSpec, users: &Client, most: Span, seed: u64) -> Arms {
+    play_with(device, users, latency(most), seed)
+}
+
+fn play_with(device: &DeviceSpec, users: &Client, limits: Limits, seed: u64) -> Arms {
     let arm = |bully: u32, edits| {
         let clients = [users.clone()].into_iter().chain((bully > 0).then(|| Client::closed(ObjectId(1), bully)));
         Scene { device: device.clone(), clients: clients.collect(), edits, until: second(SECONDS), seed }.run()
     };
     let edits = || Tree::flat(2).edits();
-    let limits = Tree::flat(2).limits(0, latency(most)).edits();
+    let limits = Tree::flat(2).limits(0, limits).edits();
     Arms { alone: arm(0, edits()), beside: arm(128, edits()), protected: arm(128, limits) }
 }
 
@@ -92,6 +96,40 @@ fn users_of_a_database_keep_nine_tenths_beside_a_bully() {
 #[test]
 fn users_keep_nine_tenths_on_a_device_whose_speed_needs_depth() {
     protects("host", &host(), &users(500, 1_500), Span::from_micros(700));
+}
+
+/// The built-in classes as they come to an object of 1 TB, ceilings and floors by IOPS included,
+/// each on 8 servers that have its latency alone and not beside the bully.
+#[test]
+fn the_built_in_classes_keep_their_latencies() {
+    let size = Bytes(1_000_000_000_000);
+    // IOPS that choose the class, its latency in ms; a server's time in us; users, and what they
+    // think.
+    for (iops, name, most, service, depth, think) in [
+        (6_000, "extreme", 1, 600, 6, 2_000),
+        (2_000, "performance", 2, 1_400, 6, 3_000),
+        (100, "value", 17, 10_000, 4, 20_000),
+    ] {
+        let (group, comes_to) = smallest_built_in(Iops(iops), Size { allocated: size, used: size }, Units::Decimal);
+        let limits = group.policy().own(comes_to, &RegistrySettings::default());
+        let most = Span::from_millis(most);
+        assert_eq!((group.name(), limits.floor.latency), (name, Some(most)));
+        let servers = ParallelServers { servers: 8, service: Span::from_micros(service), ..ParallelServers::default() };
+        let device = DeviceSpec::of(Model::ParallelServers(servers));
+        let load =
+            Load::Thinking { depth, least: Span::from_micros(think / 2), most: Span::from_micros(think * 3 / 2) };
+        let users = Client { load, ..Client::closed(ObjectId(0), depth) };
+        for seed in SEEDS {
+            let arms = play_with(&device, &users, limits, seed);
+            let [alone, beside, protected] = [&arms.alone, &arms.beside, &arms.protected].map(medians);
+            println!("{name}, seed {seed}: {protected:?}, alone {}, beside {}", alone[0], beside[0]);
+            assert!(
+                alone.iter().all(|p50| *p50 <= most) && beside.iter().all(|p50| *p50 > most),
+                "{alone:?} {beside:?}"
+            );
+            assert!(protected.iter().all(|p50| *p50 <= most), "{name}, seed {seed}: {protected:?}");
+        }
+    }
 }
 
 /// What the floor leaves room for is the bully's: 8 servers answer within 1 ms with some 18 in
