@@ -3,12 +3,13 @@
 //! Two rivals, each under its own conditions, which ours takes over: nbdkit's file plugin through
 //! the page cache with all data in memory, and qemu-nbd past it (`O_DIRECT`). Hits of the server's
 //! own cache are beside nbdkit's memory plugin, and both depth-1 rows are there once more with
-//! `latency = "low"`. Same file size, same disk, same client, a Unix socket; ours with its QoS gate
-//! on and a ceiling that is never reached. Runs alternate (ours, theirs, ours, …); a ratio is the
+//! `latency = "low"`, that of the disk with the data thread bound, too. Same file size, same disk,
+//! same client, a Unix socket; ours with its QoS gate on and a ceiling that is never reached. Runs alternate (ours, theirs, ours, …); a ratio is the
 //! median of the ratios of neighbouring runs. The disk itself runs the same load beside them,
 //! without any server.
 
 mod bare;
+mod bound;
 mod crowd;
 mod hostile;
 
@@ -48,6 +49,8 @@ enum Table {
     Page,
     /// Past the page cache, against qemu-nbd
     Direct,
+    /// The same with the data thread on the processor that takes the disk's interrupts
+    DirectBound,
     /// The same with `latency = "low"`
     DirectLow,
     /// Hits of the server's own cache, against nbdkit's memory
@@ -80,20 +83,26 @@ struct Config {
     is_cached: bool,
     /// `latency = "low"`.
     is_low: bool,
+    /// The data thread is bound to the processor that takes the disk's interrupts.
+    is_bound: bool,
 }
 
-const PLAIN: Config = Config { is_cached: false, is_low: false };
+const PLAIN: Config = Config { is_cached: false, is_low: false, is_bound: false };
 
 impl Config {
-    /// The file's text, for so much data.
-    fn text(self, mib: u64) -> String {
+    /// The file's text, for so much data on the disk of that file.
+    fn text(self, mib: u64, raw: &Path, folder: &Path) -> Result<String> {
+        let cpu = match self.is_bound {
+            true => format!("cpu = {}\n", bound::processor_of(raw, folder)?),
+            false => String::new(),
+        };
         // Beside the data, what the pool's first blocks may take.
         let cache = if self.is_cached { format!("[cache]\nmemory = \"{}MiB\"\n", mib + 64) } else { String::new() };
-        cache + if self.is_low { "[server]\nlatency = \"low\"\n" } else { "" }
+        Ok(cpu + &cache + if self.is_low { "[server]\nlatency = \"low\"\n" } else { "" })
     }
 }
 
-const MATCHES: [Match; 5] = [
+const MATCHES: [Match; 6] = [
     Match {
         table: Table::Page,
         rival: "nbdkit",
@@ -160,6 +169,19 @@ const MATCHES: [Match; 5] = [
         ],
     },
     Match {
+        table: Table::DirectBound,
+        rival: "qemu-nbd",
+        conditions: "past the page cache (O_DIRECT), our data thread where the disk's interrupts are taken (cpu)",
+        cache: "direct",
+        config: Config { is_bound: true, ..PLAIN },
+        warm: false,
+        rows: &[Row {
+            name: "4 KiB random read, depth 1",
+            load: load("randread", "4k", 1),
+            bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.8)]),
+        }],
+    },
+    Match {
         table: Table::DirectLow,
         rival: "qemu-nbd",
         conditions: "past the page cache (O_DIRECT), ours waits awake (latency = \"low\")",
@@ -202,7 +224,7 @@ const MATCHES: [Match; 5] = [
         rival: MEMORY,
         conditions: "all data in our cache and in nbdkit's memory, ours waits awake (latency = \"low\")",
         cache: "direct",
-        config: Config { is_cached: true, is_low: true },
+        config: Config { is_cached: true, is_low: true, ..PLAIN },
         warm: true,
         rows: &[Row {
             name: "4 KiB random read, depth 1",
@@ -266,7 +288,8 @@ impl Nbd {
     fn play(&self, game: &Match, seawall: &Path, folder: &Path, data: &Path, raw: &Path) -> Result<(u32, u32)> {
         println!("\nseawall against {}: {}", game.rival, game.conditions);
         let pool = folder.join(format!("pool-{:?}", game.table));
-        let ours = Ours::start(seawall, &pool, &self.settings(game.cache), &game.config.text(self.data.mib))?;
+        let config = game.config.text(self.data.mib, raw, folder)?;
+        let ours = Ours::start(seawall, &pool, &self.settings(game.cache), &config)?;
         ours.make_lun("lun1", data.metadata()?.len())?;
         succeed(Command::new("nbdcopy").arg("--flush").arg(data).arg(ours.uri("lun1")))?;
         let theirs = Contender::rival(folder, game.rival, data)?;

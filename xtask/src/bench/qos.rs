@@ -7,7 +7,9 @@
 mod ceilings;
 mod completions;
 mod floors;
+mod latencies;
 mod load;
+mod out_of_reach;
 mod pool;
 mod speed;
 
@@ -17,6 +19,7 @@ use super::turns::Turns;
 use super::{Folder, load_average, make_data, need, release_build};
 use crate::root;
 use anyhow::Result;
+use std::path::Path;
 
 /// The options of this bench.
 #[derive(clap::Args)]
@@ -41,7 +44,23 @@ enum Table {
     Ceilings,
     /// A floor beside neighbours, on this disk
     Floors,
+    /// Floors that no neighbour's sacrifice reaches: what they cost
+    OutOfReach,
+    /// Floors by latency beside a neighbour
+    Latencies,
 }
+
+impl Table {
+    /// Those that serve a pool.
+    const ON_DISK: [Table; 4] = [Table::Ceilings, Table::Floors, Table::OutOfReach, Table::Latencies];
+}
+
+/// Prints a table, of so many runs of so many seconds.
+type Run = fn(&Path, &Path, &Path, u32, u64) -> Result<()>;
+
+/// The tables of floors, which can be measured beside load.
+const PROMISES: [(Table, Run); 3] =
+    [(Table::Floors, floors::run), (Table::OutOfReach, out_of_reach::run), (Table::Latencies, latencies::run)];
 
 /// MiB that are served.
 const MIB: u64 = 256;
@@ -57,7 +76,7 @@ impl Qos {
         if wants(Table::Speed) {
             speed::run(self.turns.runs)?;
         }
-        if wants(Table::Ceilings) || wants(Table::Floors) {
+        if Table::ON_DISK.into_iter().any(wants) {
             need(&["fio", "nbdkit", "nbdcopy", "qemu-nbd"])?;
             let seawall = release_build()?;
             let folder = Folder::make(&root().join("target/bench-qos"))?;
@@ -67,12 +86,15 @@ impl Qos {
             if wants(Table::Ceilings) {
                 ceilings::run(&seawall, &folder.0, &data, self.turns.runs, self.turns.seconds)?;
             }
-            if wants(Table::Floors) {
-                let beside = self.beside_load.then(load::Beside::start);
-                if let Some(beside) = &beside {
-                    println!("\nbeside {} threads that want the processors", beside.count());
+            let beside = self.beside_load.then(load::Beside::start);
+            if let Some(beside) = &beside {
+                println!("\nbeside {} threads that want the processors", beside.count());
+            }
+            let (runs, seconds) = (self.turns.runs, self.turns.seconds);
+            for (table, run) in PROMISES {
+                if wants(table) {
+                    run(&seawall, &folder.0, &data, runs, seconds)?;
                 }
-                floors::run(&seawall, &folder.0, &data, self.turns.runs, self.turns.seconds)?;
             }
         }
         println!("\nload average at the end: {}", load_average()?);

@@ -93,6 +93,18 @@ impl Completions {
         self.all.len() as f64 / seconds as f64
     }
 
+    /// The median latency of each second from the second one on to the last whole one, in
+    /// microseconds; none of a second without requests.
+    pub fn medians(&self) -> Vec<Option<f64>> {
+        let ends = |at: &[(u64, u64)]| Some((at.iter().map(|a| a.0).min()?, at.iter().map(|a| a.0).max()?));
+        let Some((from, to)) = ends(&self.all) else { return Vec::new() };
+        let starts = (from + 1000..to.saturating_sub(999)).step_by(1000);
+        let of = |at: u64| Completions {
+            all: self.all.iter().filter(|a| (at..at + 1000).contains(&a.0)).copied().collect(),
+        };
+        starts.map(of).map(|second| (!second.all.is_empty()).then(|| second.percentile(50.0))).collect()
+    }
+
     /// The latency that so many percent stay below, in microseconds.
     pub fn percentile(&self, percent: f64) -> f64 {
         let mut took: Vec<u64> = self.all.iter().map(|a| a.1).collect();
@@ -118,6 +130,7 @@ mod tests {
         assert_eq!(completions.mean(3), 400.0);
         assert_eq!(completions.percentile(99.0), 50.0);
         assert_eq!(completions.by_second(&completions), [(1_000, 1_000), (100, 100)]);
+        assert_eq!(completions.medians(), [Some(50.0)]);
         assert!(Completions::parse("no log").is_err());
         assert_eq!(Completions::default().worst_window(), 0);
     }

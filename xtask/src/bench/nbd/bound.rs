@@ -1,0 +1,58 @@
+//! Which processor takes a disk's interrupts.
+
+use super::super::fio::Load;
+use super::{load, succeed};
+use anyhow::{Context as _, Result};
+use std::path::Path;
+
+/// A second of reads, one at a time.
+const LOAD: Load = load("randread", "4k", 1);
+
+/// The processor that takes most interrupts of devices while a file of the disk is read, one
+/// request at a time: where a disk has a queue for each processor, that of whoever asks, else
+/// always the same.
+///
+/// # Errors
+/// fio failed, or the kernel does not count interrupts.
+pub fn processor_of(raw: &Path, folder: &Path) -> Result<usize> {
+    let before = counted()?;
+    succeed(&mut LOAD.on_disk(raw, true, 1, folder))?;
+    busiest(&before, &counted()?).context("/proc/interrupts: no device has interrupted any processor")
+}
+
+fn counted() -> Result<String> {
+    std::fs::read_to_string("/proc/interrupts").context("/proc/interrupts")
+}
+
+/// The processor with most interrupts of devices between the two.
+fn busiest(before: &str, after: &str) -> Option<usize> {
+    let (before, after) = (by_processor(before), by_processor(after));
+    let taken = after.iter().zip(before.iter().chain(std::iter::repeat(&0))).map(|(now, then)| now - then);
+    taken.enumerate().filter(|(_, taken)| *taken > 0).max_by_key(|(_, taken)| *taken).map(|(processor, _)| processor)
+}
+
+/// Interrupts of devices, whose lines begin with a number; the others are the processors' own.
+fn by_processor(text: &str) -> Vec<u64> {
+    let mut lines = text.lines();
+    let mut sums = vec![0; lines.next().unwrap_or_default().split_whitespace().count()];
+    for line in lines {
+        let Some((name, counts)) = line.split_once(':') else { continue };
+        if name.trim().parse::<u32>().is_ok() {
+            let counts = counts.split_whitespace().map_while(|count| count.parse::<u64>().ok());
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_is_that_of_the_devices_lines() {
+        let before = "      CPU0   CPU1\n 24:  100  200  PCI-MSI 1  virtio1-req.0\nLOC:  5  9  Local timer\n";
+        let after = "      CPU0   CPU1\n 24:  100  900  PCI-MSI 1  virtio1-req.0\nLOC:  9000  9  Local timer\n";
+        assert_eq!((busiest(before, after), busiest(before, before)), (Some(1), None));
+    }
+}
