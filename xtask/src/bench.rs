@@ -7,17 +7,21 @@
 mod api;
 mod array;
 mod before;
+mod cache;
 mod classics;
 mod contender;
 mod demo;
 mod engine;
 mod fio;
+mod libcachesim;
 mod nbd;
 mod nfs;
 mod oltp;
 mod orders;
+mod postgres;
 mod qos;
 mod ramp;
+mod recorder;
 mod results;
 mod row;
 mod served;
@@ -60,6 +64,8 @@ pub enum Bench {
     /// Events and requests a second in simulated arrays, and the policies of caches beside
     /// libcachesim
     Array(array::Array),
+    /// The policies of the server's cache on what a PostgreSQL asked of its files
+    Cache(cache::Cache),
     /// For how long administrators' orders keep the data thread, with 10 000 LUNs and one of 1 TiB
     Orders(orders::Orders),
     /// The driver of order entry with pgbench, on the same server
@@ -87,6 +93,7 @@ impl Bench {
             Bench::Api(api) => api.run(),
             Bench::Store(store) => store.run(),
             Bench::Array(array) => array.run(),
+            Bench::Cache(cache) => cache.run(),
             Bench::Orders(orders) => orders.run(),
             Bench::Oltp(oltp) => oltp.run(),
             Bench::Results(results) => results.run(),
@@ -150,6 +157,20 @@ fn release_build() -> Result<PathBuf> {
     succeed(Command::new(cargo).args(["build", "--release", "--package", "seawall"]).current_dir(root()))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     Ok(target.join("release/seawall"))
+}
+
+/// What an example prints, built for release.
+fn example(package: &str, name: &str, words: &[&str]) -> Result<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["run", "--quiet", "--release", "--package", package, "--example", name, "--"]).args(words);
+    let about = || format!("run the example {name}");
+    let output =
+        command.current_dir(root()).stdin(Stdio::null()).stderr(Stdio::inherit()).output().with_context(about)?;
+    if !output.status.success() {
+        bail!("the example {name}: {}", output.status);
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn succeed(command: &mut Command) -> Result<()> {

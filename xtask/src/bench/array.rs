@@ -6,11 +6,9 @@
 //! table of three hosts and ten runs within a second, and at most 1 GB for a day of a hundred
 //! volumes.
 
-use super::load_average;
+use super::{example, libcachesim, load_average};
 use crate::root;
-use anyhow::{Context as _, Result, bail};
-use std::collections::HashMap;
-use std::process::{Command, Stdio};
+use anyhow::{Context as _, Result};
 
 /// The options of this bench.
 #[derive(clap::Args)]
@@ -77,51 +75,28 @@ fn memory() -> Result<()> {
     Ok(())
 }
 
-/// What an example prints, built for release.
-fn example(package: &str, name: &str, words: &[&str]) -> Result<String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--release", "--package", package, "--example", name, "--"]).args(words);
-    let about = || format!("run the example {name}");
-    let output =
-        command.current_dir(root()).stdin(Stdio::null()).stderr(Stdio::inherit()).output().with_context(about)?;
-    if !output.status.success() {
-        bail!("the example {name}: {}", output.status);
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
+/// Pages of the cache that the example `policies` plays.
+const POLICIES_PAGES: u64 = 2000;
 
 /// Requests a second and misses of ours and of libcachesim, on the same trace.
 fn policies() -> Result<()> {
-    let python = root().join("target/python/bin/python");
-    if !python.exists() {
-        bail!("{}: missing; `cargo xtask test` puts libcachesim there", python.display());
-    }
     let trace = root().join("target/bench-array-trace.txt");
     let word = trace.to_string_lossy().into_owned();
     let ours = example("cache", "policies", &[&word])?;
-    let output = Command::new(&python).arg("-c").arg(include_str!("array.py")).arg(&trace).output();
-    let output = output.context("run libcachesim")?;
+    let theirs = libcachesim::play(&trace, 3, &[POLICIES_PAGES]);
     let _ = std::fs::remove_file(&trace);
-    if !output.status.success() {
-        bail!("libcachesim: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    let theirs = String::from_utf8_lossy(&output.stdout).into_owned();
-    let rows = |text: &str| -> HashMap<String, [f64; 2]> {
-        let row = |line: &str| {
-            let mut words = line.split(' ');
-            Some((words.next()?.to_string(), [words.next()?.parse().ok()?, words.next()?.parse().ok()?]))
-        };
-        text.lines().filter_map(row).collect()
+    let theirs = theirs?;
+    let row = |line: &str| {
+        let mut words = line.split(' ');
+        Some((words.next()?.to_string(), [words.next()?.parse().ok()?, words.next()?.parse().ok()?]))
     };
-    let (ours, theirs) = (rows(&ours), rows(&theirs));
-    let mut names: Vec<&String> = ours.keys().collect();
-    names.sort();
+    let mut ours: Vec<(String, [f64; 2])> = ours.lines().filter_map(row).collect();
+    ours.sort_by(|a, b| a.0.cmp(&b.0));
     println!("policy    misses, ours and libcachesim's    million requests/s, ours and libcachesim's");
-    for name in names {
-        let theirs = theirs.get(name).with_context(|| format!("libcachesim: no row {name}"))?;
-        let [misses, speed] = ours[name];
-        println!("{name:<9} {misses:>12.5} {:>12.5} {:>20.1} {:>12.1}", theirs[0], speed / 1e6, theirs[1] / 1e6);
+    for (name, [misses, speed]) in ours {
+        let theirs = theirs.iter().find(|row| row.policy == name);
+        let theirs = theirs.with_context(|| format!("libcachesim: no row {name}"))?;
+        println!("{name:<9} {misses:>12.5} {:>12.5} {:>20.1} {:>12.1}", theirs.misses, speed / 1e6, theirs.speed / 1e6);
     }
     Ok(())
 }

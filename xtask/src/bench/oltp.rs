@@ -9,11 +9,11 @@
 //! memory       a thousand users in one process
 //! loading      setup at scale 0.1 without indexes, beside psql's COPY of the same rows
 //! ```
-//! The server is started by this bench on a folder in `target`; root starts it as `postgres`, as
-//! PostgreSQL wants.
+//! The server is started by this bench on a folder in `target`.
 
 use super::engine::resident_most_kib;
-use super::served::{Served, children_seconds};
+use super::postgres::Cluster;
+use super::served::children_seconds;
 use super::turns::Turns;
 use super::{Folder, load_average, median, release_build, succeed};
 use crate::root;
@@ -21,10 +21,8 @@ use crate::step::Watch;
 use anyhow::{Context as _, Result, bail};
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// The options of this bench.
 #[derive(clap::Args)]
@@ -45,10 +43,6 @@ const LOADING_MOST: f64 = 1.0;
 /// What a commit waits before it is flushed where storage is to decide, in microseconds
 /// (`commit_delay`).
 const COMMIT_US: u32 = 10_000;
-/// Where Debian has PostgreSQL's programs.
-const PROGRAMS: &str = "/usr/lib/postgresql";
-/// How long a server may take until it is ready.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Customers and products of scale 0.1.
 const CUSTOMERS: u32 = 100_000;
 const PRODUCTS: u32 = 1000;
@@ -59,15 +53,14 @@ impl Oltp {
     /// # Errors
     /// A program is missing or failed.
     pub fn run(&self) -> Result<()> {
-        let programs = programs()?;
-        let seawall = release_build()?;
         let folder = Folder::make(&root().join("target/bench-oltp"))?;
-        let bench = Bench { programs, seawall, folder: folder.0.join("server") };
+        let cluster = Cluster::at(folder.0.join("server"))?;
+        let bench = Bench { cluster, seawall: release_build()? };
         println!("{} runs of each, taking turns; medians", self.turns.runs);
         // It makes the cluster as well, and ends the server again.
-        let private = format!("private:{}", bench.folder.display());
+        let private = format!("private:{}", bench.cluster.folder.display());
         succeed(&mut bench.ours(&["setup", "--database", &private, "--scale", "0.1"]))?;
-        let served = bench.serve()?;
+        let served = bench.cluster.serve(&[], &["max_connections=1100", "shared_buffers=512MB"])?;
         self.statements(&bench)?;
         bench.memory()?;
         self.loading(&bench)?;
@@ -115,9 +108,8 @@ impl Oltp {
         let (users, seconds) = (self.users.to_string(), self.turns.seconds.to_string());
         let run = |driver: &str| {
             if driver == "pgbench" {
-                let mut command = Command::new(bench.programs.join("pgbench"));
-                command.args(["-n", "-M", "prepared", "-c", &users, "-j", &users, "-T", &seconds, "-U", "seawall"]);
-                command.arg("-h").arg(&bench.folder).arg("postgres");
+                let mut command = bench.cluster.client("pgbench", "postgres");
+                command.args(["-n", "-M", "prepared", "-c", &users, "-j", &users, "-T", &seconds]);
                 scripts.iter().for_each(|script| _ = command.arg("-f").arg(script));
                 return measured(&mut command, "tps =");
             }
@@ -148,11 +140,11 @@ impl Oltp {
             "order_items",
             "logon",
         ];
-        bench.psql("CREATE DATABASE ours")?;
-        bench.psql("CREATE DATABASE theirs")?;
+        bench.cluster.sql("CREATE DATABASE ours")?;
+        bench.cluster.sql("CREATE DATABASE theirs")?;
         for table in tables {
             let file = bench.file(table);
-            bench.psql(&format!("\\copy {table} TO '{}'", file.display()))?;
+            bench.cluster.sql(&format!("\\copy {table} TO '{}'", file.display()))?;
         }
         let url = bench.url().replace("/postgres?", "/ours?");
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -163,7 +155,7 @@ impl Oltp {
             // The definitions of the loaded database, in the other one.
             let definitions = bench.definitions(&tables)?;
             bench.psql_in("theirs", &definitions)?;
-            let mut command = bench.psql_command("theirs");
+            let mut command = bench.cluster.psql("theirs");
             for table in tables {
                 command.arg("-c").arg(format!("\\copy {table} FROM '{}'", bench.file(table).display()));
             }
@@ -185,9 +177,8 @@ impl Oltp {
 
 /// What is compared, and on which server.
 struct Bench {
-    programs: PathBuf,
+    cluster: Cluster,
     seawall: PathBuf,
-    folder: PathBuf,
 }
 
 impl Bench {
@@ -198,51 +189,22 @@ impl Bench {
     }
 
     fn url(&self) -> String {
-        format!("postgres://seawall@/postgres?host={}", self.folder.display())
+        format!("postgres://seawall@/postgres?host={}", self.cluster.folder.display())
     }
 
     fn file(&self, table: &str) -> PathBuf {
-        self.folder.with_file_name(format!("{table}.rows"))
-    }
-
-    fn serve(&self) -> Result<Served> {
-        let is_root = Path::new("/proc/self").metadata()?.uid() == 0;
-        let mut command = Command::new(if is_root { "setpriv" } else { "env" });
-        if is_root {
-            command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]);
-        }
-        command.arg(self.programs.join("postgres")).arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
-        command.args(["-c", "listen_addresses=", "-c", "max_connections=1100", "-c", "shared_buffers=512MB"]);
-        let served = Served::start(command, &self.folder.join(".s.PGSQL.5432"))?;
-        // It accepts before it is ready.
-        let watch = Watch::start();
-        while self.psql("SELECT 1").is_err() {
-            if watch.elapsed() > PATIENCE {
-                bail!("the server is not ready after {} s", PATIENCE.as_secs());
-            }
-        }
-        Ok(served)
+        self.cluster.folder.with_file_name(format!("{table}.rows"))
     }
 
     /// Has each commit wait so many microseconds before it is flushed, alone or not.
     fn delay_commits(&self, us: u32) -> Result<()> {
-        self.psql(&format!("ALTER SYSTEM SET commit_delay = {us}"))?;
-        self.psql("ALTER SYSTEM SET commit_siblings = 0")?;
-        self.psql("SELECT pg_reload_conf()")
-    }
-
-    fn psql_command(&self, database: &str) -> Command {
-        let mut command = Command::new(self.programs.join("psql"));
-        command.args(["-q", "-v", "ON_ERROR_STOP=1", "-U", "seawall", "-d", database, "-h"]).arg(&self.folder);
-        command
-    }
-
-    fn psql(&self, sql: &str) -> Result<()> {
-        self.psql_in("postgres", sql)
+        self.cluster.sql(&format!("ALTER SYSTEM SET commit_delay = {us}"))?;
+        self.cluster.sql("ALTER SYSTEM SET commit_siblings = 0")?;
+        self.cluster.sql("SELECT pg_reload_conf()")
     }
 
     fn psql_in(&self, database: &str, sql: &str) -> Result<()> {
-        succeed(self.psql_command(database).arg("-c").arg(sql))
+        succeed(self.cluster.psql(database).arg("-c").arg(sql))
     }
 
     /// The statements that make tables without keys, as the loaded ones are, filled as these are:
@@ -256,7 +218,7 @@ impl Bench {
                  || ')', '') FROM pg_class WHERE oid = '{table}'::regclass) FROM pg_attribute WHERE attrelid = \
                  '{table}'::regclass AND attnum > 0"
             );
-            let output = self.psql_command("postgres").args(["-A", "-t", "-c", &sql]).output()?;
+            let output = self.cluster.psql("postgres").args(["-A", "-t", "-c", &sql]).output()?;
             let _ = writeln!(all, "{};", String::from_utf8_lossy(&output.stdout).trim());
         }
         Ok(all)
@@ -282,7 +244,7 @@ impl Bench {
                          :product{product} LIMIT 14;"
                     );
                 }
-                let path = self.folder.with_file_name(format!("browse{products}.sql"));
+                let path = self.cluster.folder.with_file_name(format!("browse{products}.sql"));
                 std::fs::write(&path, script).with_context(|| path.display().to_string())?;
                 Ok(path)
             })
@@ -350,10 +312,4 @@ fn within(tps: f64) -> String {
 
 fn held(good: bool) -> &'static str {
     if good { "held" } else { "MISSED" }
-}
-
-fn programs() -> Result<PathBuf> {
-    let installed = std::fs::read_dir(PROGRAMS).into_iter().flatten().flatten().map(|entry| entry.path().join("bin"));
-    let newest = installed.filter(|bin| bin.join("pgbench").exists()).max();
-    newest.with_context(|| format!("no PostgreSQL in {PROGRAMS}; `cargo xtask test` says how to get it"))
 }

@@ -54,6 +54,15 @@ impl Served {
         cpu_seconds_of(self.0.id())
     }
 
+    /// Waits until it ends by itself.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn ended(mut self) -> Result<()> {
+        self.0.wait().context("wait for its end")?;
+        Ok(())
+    }
+
     /// Its process.
     pub fn id(&self) -> u32 {
         self.0.id()
