@@ -4,9 +4,9 @@
 //! the page cache with all data in memory, and qemu-nbd past it (`O_DIRECT`). Hits of the server's
 //! own cache are beside nbdkit's memory plugin, and both depth-1 rows are there once more with
 //! `latency = "low"`, that of the disk with the data thread bound, too. Same file size, same disk,
-//! same client, a Unix socket; ours with its QoS gate on and a ceiling that is never reached. Runs alternate (ours, theirs, ours, …); a ratio is the
-//! median of the ratios of neighbouring runs. The disk itself runs the same load beside them,
-//! without any server.
+//! same client, a Unix socket; ours with its QoS gate on and a ceiling that is never reached. Runs
+//! alternate (ours, theirs, ours, …); a ratio is the median of the ratios of neighbouring runs. The
+//! disk itself runs the same load beside them, without any server.
 
 mod bare;
 mod bound;
