@@ -21,6 +21,10 @@ const STEPS: u32 = 512;
 /// A read of at least so many bytes is sent from the pages. For fewer the list of their places
 /// costs what the copy costs.
 const SHOWN_MIN: u64 = 32 << 10;
+/// A reply keeps whole pages: at most one part in so many more than its bytes. Those are claimed,
+/// out of seven eighths of the memory for buffers. So all replies keep less than that memory, and
+/// what a client holds is what is counted.
+const KEPT_MORE: u64 = 8;
 
 /// A cache in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,9 +116,11 @@ impl Cached {
         buf
     }
 
-    /// Has a buffer stand for the bytes from `first` of these pages on, if they are many.
+    /// Has a buffer stand for the bytes from `first` of these pages on, if they are many, and most
+    /// of the pages'.
     fn show(&mut self, io: &Io, found: &[Option<Slot>], first: u64, buf: &Buf) -> bool {
-        if u64::from(buf.len()) < SHOWN_MIN {
+        let (len, kept) = (u64::from(buf.len()), found.len() as u64 * self.page);
+        if len < SHOWN_MIN || kept > len + len / KEPT_MORE {
             return false;
         }
         self.numbers.clear();
