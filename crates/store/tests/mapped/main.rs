@@ -8,7 +8,9 @@ mod random;
 mod second;
 mod space;
 
-use block::{Buf, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Time, Wakeup};
+use block::{
+    Buf, Bytes, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Time, Wakeup,
+};
 use map::{MapRefusal, What};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -32,6 +34,8 @@ struct Bench {
     io: Io,
     volumes: MappedVolumes,
     next_tag: u64,
+    /// Memory of its cache; 0 without one.
+    cache: Bytes,
 }
 
 impl Bench {
@@ -40,8 +44,8 @@ impl Bench {
     }
 
     fn with(backend: Choice, pool: MappedPool, volumes: VolumesSettings) -> Bench {
-        let settings =
-            IoSettings { backend, slab: block::Bytes::mib(16), views: Some(64 << 10), ..IoSettings::default() };
+        let cache = volumes.cache.as_ref().map_or(Bytes(0), |cache| cache.memory);
+        let settings = IoSettings { backend, slab: Bytes::mib(16), views: Some(64 << 10), ..IoSettings::default() };
         let io = Io::open(&settings).unwrap();
         let mut volumes = match MappedVolumes::new(&io, pool, volumes) {
             Ok(volumes) => volumes,
@@ -50,7 +54,7 @@ impl Bench {
         for (tree, _) in volumes.core().trees() {
             volumes.open(ObjectId(tree));
         }
-        Bench { io, volumes, next_tag: 0 }
+        Bench { io, volumes, next_tag: 0, cache }
     }
 
     fn submit(&mut self, lun: u32, at: u64, len: u64, op: Op, fua: bool) -> u64 {
@@ -132,6 +136,27 @@ impl Bench {
         let mut out = Vec::new();
         while self.volumes.core().holds_back() || self.volumes.core().has_work() {
             self.turn(&mut out);
+        }
+        assert!(out.is_empty(), "nothing was asked for");
+    }
+
+    /// Has what was begun end, by itself.
+    fn settle(&mut self) {
+        let mut out = Vec::new();
+        loop {
+            match self.volumes.next_wakeup() {
+                Wakeup::Now => {}
+                Wakeup::External => {
+                    self.io.turn(None);
+                }
+                Wakeup::At(time) if self.volumes.reads_ahead() > 0 || self.volumes.core().is_busy() => {
+                    self.io.turn(Some(time));
+                }
+                // What is due later alone is not waited for.
+                _ => break,
+            }
+            let now = self.io.now();
+            self.volumes.poll(now, &mut out);
         }
         assert!(out.is_empty(), "nothing was asked for");
     }

@@ -1,9 +1,8 @@
 //! The second level of the cache: random histories against the model, what it answers without the
 //! pool, and what becomes of reads when its device fails.
 
-use super::random::{Act, act, compare, run};
+use super::random::{act_with_cache, compare, repeated, run};
 use super::*;
-use block::Bytes;
 use cache::{Eviction, PartitionId};
 use std::os::unix::fs::FileExt;
 use store::{CacheSettings, SecondError, SecondPlace};
@@ -15,9 +14,20 @@ fn place(dir: &Path) -> SecondPlace {
     SecondPlace { path: dir.join("second"), size: Bytes::mib(2), writes_per_day: Bytes::gib(1) }
 }
 
-/// A bench with so many pages of memory and a second level of 2 MiB; `None` where the file system
-/// has no direct I/O.
-fn bench(dir: &Path, (pages, page): (u64, u32), policy: Eviction, backend: Choice) -> Option<Bench> {
+/// A bench over a new pool with so many pages of memory and a second level of 2 MiB; `None` where
+/// the file system has no direct I/O.
+fn bench(dir: &Path, pages: (u64, u32), policy: Eviction, backend: Choice) -> Option<Bench> {
+    over(dir, || MappedPool::create(dir, 7, PAGED).unwrap(), pages, policy, backend)
+}
+
+/// The same over any pool.
+pub(super) fn over(
+    dir: &Path,
+    pool: impl FnOnce() -> MappedPool,
+    (pages, page): (u64, u32),
+    policy: Eviction,
+    backend: Choice,
+) -> Option<Bench> {
     let opened = match place(dir).open() {
         Ok(opened) => opened,
         Err(SecondError::Open(OpenError::NoDirect(_))) => {
@@ -28,8 +38,7 @@ fn bench(dir: &Path, (pages, page): (u64, u32), policy: Eviction, backend: Choic
     };
     let cache = CacheSettings { memory: Bytes(pages * u64::from(page)), page, policy };
     let settings = VolumesSettings { cache: Some(cache), ..VolumesSettings::default() };
-    let pool = MappedPool::create(dir, 7, PAGED).unwrap();
-    let mut bench = Bench::with(backend, pool, settings);
+    let mut bench = Bench::with(backend, pool(), settings);
     assert!(bench.volumes.add_second_level(opened));
     Some(bench)
 }
@@ -46,48 +55,30 @@ fn filled(dir: &Path) -> Option<Bench> {
             assert!(bench.read(1, page * PAGE, PAGE) == pattern(3, 1 << 20)[(page * PAGE) as usize..][..4096]);
         }
     }
-    settle(&mut bench);
+    bench.settle();
     Some(bench)
 }
 
-/// Has what was begun end, by itself.
-fn settle(bench: &mut Bench) {
-    loop {
-        match bench.volumes.next_wakeup() {
-            Wakeup::Now => {}
-            Wakeup::External => {
-                bench.io.turn(None);
-            }
-            _ => return,
-        }
-        let now = bench.io.now();
-        bench.volumes.poll(now, &mut Vec::new());
-    }
-}
-
-fn second(bench: &Bench) -> store::SecondState {
+pub(super) fn second(bench: &Bench) -> store::SecondState {
     bench.volumes.second_level().unwrap()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// Memory of 2 to 20 pages, so that nearly everything goes through the second level: 2 MiB for
-    /// histories of up to 25 trees of 200 KiB, so that segments go around.
+    /// histories of up to 25 trees of 400 KiB, so that segments go around.
     #[test]
     fn with_a_second_level_too_what_is_read_is_what_was_written(
-        acts in proptest::collection::vec(act(), 1..80), pages in 2u64..20, threads in any::<bool>(),
-        (page, policy) in prop_oneof![Just((4096u32, Eviction::S3Fifo)), Just((16384, Eviction::TwoQ)), Just((65536, Eviction::Sieve))],
+        acts in proptest::collection::vec(act_with_cache(), 1..80), pages in 2u64..20, threads in any::<bool>(),
+        page in (12u32..=16).prop_map(|bits| 1 << bits),
+        policy in prop_oneof![Just(Eviction::S3Fifo), Just(Eviction::TwoQ), Just(Eviction::Sieve)],
     ) {
         let dir = tempfile::tempdir().unwrap();
         let backend = BACKENDS[usize::from(threads)];
         let Some(mut bench) = bench(dir.path(), (pages, page), policy, backend) else { return Ok(()) };
         // Each read thrice: what it brings was used then, and goes to the second level.
-        let acts: Vec<Act> = acts.into_iter().flat_map(|act| match act {
-            Act::Read { .. } => vec![act.clone(), act.clone(), act],
-            other => vec![other],
-        }).collect();
-        let model = run(&mut bench, &acts);
+        let model = run(&mut bench, &repeated(acts, 3));
         for _ in 0..3 {
             compare(&mut bench, &model);
         }
@@ -123,7 +114,7 @@ fn what_memory_evicted_is_read_from_there_and_a_write_takes_it_out() {
     for page in 0..256u64 {
         bench.write(1, page * PAGE + 5, &[9; 10]).unwrap();
     }
-    settle(&mut bench);
+    bench.settle();
     for page in 0..256u64 {
         assert_eq!(bench.read(1, page * PAGE, PAGE)[5..15], [9; 10], "page {page}");
     }
@@ -172,7 +163,7 @@ fn a_device_that_fails_is_turned_off_and_reads_go_to_the_pool() {
             assert_eq!(completion.result, Ok(()));
             assert!(bench.taken(completion, 8 * PAGE) == whole[at..at + 8 * PAGE as usize]);
         }
-        settle(&mut bench);
+        bench.settle();
         let state = second(&bench);
         assert!(state.failed.as_ref().is_some_and(|found| found.starts_with(why)), "{state:?}");
         let told = bench.volumes.take_second_failure().unwrap();
