@@ -3,6 +3,7 @@
 //! finds nothing wrong.
 
 mod cached;
+mod loss;
 mod members;
 mod random;
 mod second;
