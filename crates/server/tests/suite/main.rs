@@ -9,6 +9,7 @@ mod crowd;
 mod descriptors;
 mod documented;
 mod events;
+mod held;
 mod hostile;
 mod link;
 mod nfs;

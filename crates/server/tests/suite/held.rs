@@ -1,0 +1,153 @@
+//! Clients that ask for long hits of the cache and read none of the replies, which are sent from
+//! the cache's pages: what is kept for them is counted and bounded, nobody waits for them, and each
+//! reply has what was there when it was answered.
+
+use crate::support::{BACKENDS, Client, LUN_BYTES, Server, limits};
+use block::Bytes;
+use cache::Eviction;
+use nbd::{Command, NbdRequest};
+use server::{Front, ServerLimits};
+use std::io::Read;
+use store::CacheSettings;
+use uring::Choice;
+
+const MIB: u64 = 1 << 20;
+/// What they read; the LUN has as much again.
+const READ: u64 = 4 * MIB;
+/// Replies that each asks for.
+const ASKED: u64 = 8;
+/// What a reply of 1 MiB claims.
+const CLAIM: u64 = MIB + 512;
+const MEMORY: u64 = 64 * MIB;
+const PIECE: usize = 64 << 10;
+/// All that connections may claim: 32 and some have receive buffers of 64 KiB, and an eighth stays
+/// free.
+const MOST: u64 = MEMORY - MEMORY / 8 - 32 * (64 << 10);
+/// What this process takes for other things, and the kernel's rounding.
+const SLACK: u64 = 8 * MIB;
+
+/// A server whose cache has room for three quarters of the LUN: whoever reads all of it evicts.
+fn server(backend: Choice) -> Server {
+    let limits = ServerLimits { memory: Bytes(MEMORY), connections: 32, ..limits() };
+    let cache = CacheSettings { memory: Bytes::mib(6), page: 4096, policy: Eviction::default() };
+    Server::start_behind(backend, limits, Front { cache: Some(cache), ..Front::default() })
+}
+
+/// Bytes of this process in memory.
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).unwrap() * 4096
+}
+
+/// Writes so much of the LUN, and reads it. In pieces that have their buffers in the ring's own
+/// part of the memory: a buffer that was used keeps its memory for a while, which is not to be
+/// measured.
+fn fill(client: &mut Client, len: u64, byte: u8) {
+    (0..len).step_by(PIECE).for_each(|at| client.write(at, &vec![byte; PIECE]).unwrap());
+    (0..len).step_by(PIECE).for_each(|at| assert!(client.read(at, PIECE as u64).unwrap() == vec![byte; PIECE]));
+}
+
+fn part_of(cookie: u64) -> (u64, u32) {
+    (cookie * MIB % READ, MIB as u32)
+}
+
+/// A client that has read for a while, so that it may ask for as much at once as anybody.
+fn warm(server: &Server) -> Client {
+    let mut client = server.connect();
+    (0..2 * ASKED).for_each(|cookie| drop(client.read(part_of(cookie).0, MIB).unwrap()));
+    client
+}
+
+/// Asks for all at once; how many of the replies wait to be sent.
+fn ask(server: &Server, client: &mut Client) -> u64 {
+    let before = server.account();
+    for cookie in 0..ASKED {
+        client.ask(NbdRequest::new(cookie, Command::Read, part_of(cookie).0, MIB), &[]);
+    }
+    let asleep = server.until("asleep", |account| {
+        account.claimed > before.claimed && account.gate.queued + account.gate.in_flight == 0 && account.turns <= 2
+    });
+    assert_eq!(asleep.cache[&0].misses, before.cache[&0].misses, "they are hits");
+    let held = asleep.claimed.0 - before.claimed.0;
+    assert_eq!(held % CLAIM, 0, "each reply is counted whole: {held}");
+    // Half of the first reply is in no socket; so none of it has come back. The last one came in
+    // while all of them were an eighth of what was free without it: h ≤ (most − (h − claim)) / 8.
+    let most = (MOST + CLAIM) / 9;
+    assert!((CLAIM..=most).contains(&held), "one may hold {most} bytes: {} replies", held / CLAIM);
+    assert!(asleep.claimed.0 <= MOST);
+    held / CLAIM
+}
+
+/// Six clients hold what was there before the next one asked, so that nothing that one holds is
+/// another's, nor in the cache any more.
+fn hold_each_its_own(server: &Server, witness: &mut Client, clients: &mut [Client]) -> Vec<u64> {
+    let one = |(client, byte): (&mut Client, u8)| {
+        fill(witness, READ, byte);
+        ask(server, client)
+    };
+    clients.iter_mut().zip(1..).map(one).collect()
+}
+
+#[test]
+fn replies_of_pages_that_nobody_reads_are_counted_bounded_and_stay_what_they_were() {
+    for backend in BACKENDS {
+        let server = server(backend);
+        let mut witness = server.connect();
+        fill(&mut witness, LUN_BYTES, 77);
+        let mut slow: Vec<Client> = (0..6).map(|_| warm(&server)).collect();
+        let before = resident();
+        let held = hold_each_its_own(&server, &mut witness, &mut slow);
+        let counts = server.account().cache[&0];
+        // Somebody else's writes and reads, hits among them, of what is held and of what is not.
+        fill(&mut witness, LUN_BYTES, 200);
+        assert!(witness.read(0, MIB).unwrap() == witness.read(0, MIB).unwrap());
+        let account = server.account();
+        let beside = account.cache[&0];
+        assert!(
+            beside.evicted >= counts.evicted + 512 && beside.hits > counts.hits,
+            "2 MiB of 8 have no room: {beside:?}"
+        );
+        let (claimed, grown) = (account.claimed.0, resident().saturating_sub(before));
+        assert_eq!(claimed, held.iter().sum::<u64>() * CLAIM, "it is still held");
+        assert!(grown > claimed / 2, "it is memory of its own by now: {grown} bytes for {claimed}");
+        assert!(grown <= claimed + SLACK, "{grown} bytes for {claimed} that are counted");
+
+        // What is answered from now on is in memory again.
+        fill(&mut witness, READ, 200);
+        for ((client, held), byte) in slow.iter_mut().zip(&held).zip(1u8..) {
+            for number in 0..ASKED {
+                let (cookie, bytes) = client.answer(part_of).unwrap();
+                let was = if number < *held { byte } else { 200 };
+                assert!(bytes.unwrap() == vec![was; MIB as usize], "reply {cookie} of client {byte}");
+            }
+        }
+        let account = server.until("all is sent", |account| account.claimed == Bytes(0));
+        assert_eq!(account.connections, 7, "nobody was sent away");
+        let left = resident().saturating_sub(before);
+        assert!(left <= claimed / 2, "{left} bytes are left of {grown}");
+    }
+}
+
+#[test]
+fn who_goes_with_replies_of_pages_unread_gives_them_back() {
+    for backend in BACKENDS {
+        let server = server(backend);
+        let mut witness = server.connect();
+        fill(&mut witness, LUN_BYTES, 77);
+        let mut slow: Vec<Client> = (0..6).map(|_| warm(&server)).collect();
+        let before = resident();
+        let held = hold_each_its_own(&server, &mut witness, &mut slow);
+        fill(&mut witness, READ, 200);
+        let grown = resident().saturating_sub(before);
+        // In the middle of a reply, and before the first byte of one.
+        slow[0].stream.read_exact(&mut vec![0; 300_000]).unwrap();
+        slow.truncate(1);
+        server.until("five are gone", |account| account.connections == 2 && account.claimed.0 <= ASKED * CLAIM);
+        slow.clear();
+        drop(witness);
+        server.until_empty();
+        let left = resident().saturating_sub(before);
+        assert!(grown > held.iter().sum::<u64>() * MIB / 2 && left <= SLACK, "{left} bytes are left of {grown}");
+        assert!(server.connect().read(0, MIB).unwrap() == vec![200; MIB as usize]);
+    }
+}
