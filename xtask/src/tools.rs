@@ -22,7 +22,7 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
 
 /// All of them: standard NBD clients, an NFS server and its clients, what makes file systems and
 /// volumes, databases, and a browser for the page.
-pub const TOOLS: [Tool; 37] = [
+pub const TOOLS: [Tool; 38] = [
     tool("fio", "fio"),
     // Its example job files, of which one stands for all.
     tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),
@@ -65,6 +65,8 @@ pub const TOOLS: [Tool; 37] = [
     tool("prometheus", "prometheus"),
     tool("promtool", "prometheus"),
     tool("curl", "curl"),
+    // What sees the server's system calls.
+    tool("strace", "strace"),
     // What makes the environment of ONTAP's client; the package has no program.
     tool("/usr/share/doc/python3-venv", "python3-venv"),
 ];

@@ -3,6 +3,7 @@
 
 mod agreement;
 mod cached;
+mod calls;
 mod check;
 mod control;
 mod crowd;
