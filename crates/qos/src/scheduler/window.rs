@@ -300,7 +300,8 @@ impl Window {
             // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where
             // it is, the second tells better than the moment.
             let edge = used - round.flow.in_flight * (1.0 - round.standings.slow / size::AIM);
-            self.knee.lower(now, edge.clamp(self.size, used * size::CUT_LEAST));
+            // At the bottom a cut takes less than that.
+            self.knee.lower(now, edge.min(used * size::CUT_LEAST).max(self.size));
         }
         if left < size::GROSS * used && round.corrections.has(Correction::Settle) {
             self.settle_into(Phase::Holding);
@@ -401,5 +402,26 @@ impl Window {
     /// Thousandths of requests.
     pub fn milli(&self) -> u64 {
         (self.size * 1000.0) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flow::Stream;
+    use super::super::round::Standings;
+    use super::*;
+
+    /// From 1.02 there is less to take than the least that a cut takes: 3 %.
+    #[test]
+    fn a_cut_just_above_the_bottom_ends_there() {
+        let mut window = Window::new(Corrections::ALL);
+        window.set(1.02);
+        let flow =
+            Stream { total: 1e4, samples: 100.0, in_flight: 5.0, best_effort: 1.0, request: 1.0, best_effort_max: 2.0 };
+        let standings = Standings { worst: 0.9, slow: 0.9, room: 1.0, judged: 1, ..Standings::default() };
+        let corrections = Corrections::ALL;
+        let round = Round { corrections, standings, flow, missed: 0.0, time: 0.02, rate: 1e4 };
+        window.judge(Time::ZERO + Span::SECOND, &round);
+        assert_eq!((window.size(), window.knee.cap), (1.0, 1.0));
     }
 }
