@@ -34,11 +34,14 @@ pub(super) struct Pace {
 impl Pace {
     /// The logarithm of how much more this is. Levels let requests of other sizes in, and those
     /// alone move the one or the other: a device does more only if it does more of both.
-    fn over(&self, other: &Pace) -> f64 {
+    fn over(&self, other: &Pace, corrections: Corrections) -> f64 {
         if self.requests == 0.0 && other.requests == 0.0 {
             return 0.0;
         }
-        (self.cost / other.cost).min(self.requests / other.requests).ln().clamp(-pair::FARTHEST, pair::FARTHEST)
+        let counted = |ratio: f64, part| if corrections.has(part) { ratio } else { f64::INFINITY };
+        let cost = counted(self.cost / other.cost, Correction::Cost);
+        let requests = counted(self.requests / other.requests, Correction::Requests);
+        cost.min(requests).ln().clamp(-pair::FARTHEST, pair::FARTHEST)
     }
 }
 
@@ -73,7 +76,7 @@ impl Trial {
             self.first = Some(pace);
             return Standing::Open;
         };
-        let ratio = pace.over(&first);
+        let ratio = pace.over(&first, corrections);
         (self.sum, self.squares, self.pairs) = (self.sum + ratio, self.squares + ratio * ratio, self.pairs + 1.0);
         let mean = self.sum / self.pairs;
         // Few pairs say little of their spread: as if there had been one more, off by a tenth.

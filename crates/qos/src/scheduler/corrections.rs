@@ -10,6 +10,10 @@ pub enum Correction {
     Pairs,
     /// A larger level that cannot be shown to be more is not kept.
     Shown,
+    /// It is more only if more requests end.
+    Requests,
+    /// And only if what they cost is more, too.
+    Cost,
     /// The search goes down, too.
     Less,
     /// A larger level is measured though it is not used up.
@@ -30,6 +34,8 @@ pub enum Correction {
     Lower,
     /// What floors cost in vain is added up.
     Account,
+    /// A first failure counts as what it cost.
+    First,
     /// A look that wavers is believed briefly.
     Even,
     /// Holding back that costs nothing goes on.
@@ -40,6 +46,10 @@ pub enum Correction {
     Forgiven,
     /// The scale recovers at once where others take a part.
     Spare,
+    /// After each miss the scale rests longer.
+    Rest,
+    /// What an owner gets at the knee is measured before it is held to that.
+    Refine,
     /// Attempts are rarer each time, and the longer they take.
     Backoff,
     /// Who is behind is due more.
@@ -48,6 +58,10 @@ pub enum Correction {
     Chance,
     /// An owner whose requests are mostly outstanding but that gets its due asks as it likes.
     Ease,
+    /// The room of an owner that asks as it likes is guessed.
+    Guess,
+    /// Where nothing better is known of it, a little is always tried.
+    Little,
     /// After a request larger than the window others wait.
     Large,
     /// What is known of the device outlives the last floor.
@@ -61,6 +75,8 @@ impl Correction {
     pub const EACH: &[Correction] = &[
         Correction::Pairs,
         Correction::Shown,
+        Correction::Requests,
+        Correction::Cost,
         Correction::Less,
         Correction::Unused,
         Correction::Edge,
@@ -71,15 +87,20 @@ impl Correction {
         Correction::Stalls,
         Correction::Lower,
         Correction::Account,
+        Correction::First,
         Correction::Even,
         Correction::Free,
         Correction::LetGo,
         Correction::Forgiven,
         Correction::Spare,
+        Correction::Rest,
+        Correction::Refine,
         Correction::Backoff,
         Correction::Urgency,
         Correction::Chance,
         Correction::Ease,
+        Correction::Guess,
+        Correction::Little,
         Correction::Large,
         Correction::Known,
         Correction::Mean,

@@ -66,7 +66,7 @@ pub(crate) struct Guarantee {
     pub held: Held,
     /// Rounds in a row in which it was not short with the others held back.
     pub met: u32,
-    corrections: Corrections,
+    pub corrections: Corrections,
     /// How far its owner is behind what it was due, in seconds of it.
     pub behind: f64,
     /// The least mean time that its requests took, in seconds, where best effort was held back.
@@ -353,6 +353,9 @@ impl Guarantee {
     /// the last second say: a larger window shows in the moments first, and a moment's luck not in
     /// the second.
     pub fn guess(&self, phi: f64) -> f64 {
+        if !self.corrections.has(Correction::Guess) {
+            return f64::INFINITY;
+        }
         self.guess_from(&self.gauge.recent, phi).min(self.guess_from(&self.gauge.second, phi))
     }
 
@@ -364,7 +367,8 @@ impl Guarantee {
         // d / T (1 / F - 1 / r), with r = ops / time, T = service / ops and F = r / got.
         let busy = self.gauge.peak * sums.time / service;
         let guess = 1.0 + busy * (got - 1.0);
-        if self.busy_part() < promise::LEISURE { guess.max(promise::GUESS) } else { guess }
+        let little = self.busy_part() < promise::LEISURE && self.corrections.has(Correction::Little);
+        if little { guess.max(promise::GUESS) } else { guess }
     }
 
     /// By how much more it is due until it has made up for what it is behind.

@@ -290,7 +290,7 @@ impl Floors {
                 self.settle(now, sums);
             }
             Verdict::Remeasure => self.settle(now, sums),
-            Verdict::Overcommitted => self.scale.fall(now, self.share),
+            Verdict::Overcommitted => self.scale.fall(now, self.share, self.corrections),
             Verdict::LetGo(time) => {
                 self.attempts.rest(now, time);
                 self.settle(now, sums);
@@ -334,7 +334,7 @@ mod tests {
     fn the_device_is_known_to_the_next_floors() {
         let mut floors = Floors::new(Corrections::ALL);
         (floors.window.knee.cap, floors.best_effort) = (40.0, 512);
-        floors.scale.fall(Time::ZERO, 0.5);
+        floors.scale.fall(Time::ZERO, 0.5, Corrections::ALL);
         floors.window.idle(Time::ZERO);
         floors.end_of_floors(Time::from_nanos(1));
         assert_eq!((floors.window.knee.cap, floors.window.size()), (40.0, search::START));

@@ -3,6 +3,7 @@
 use block::Time;
 
 use super::constants::{attempt, size};
+use super::corrections::Correction;
 use super::floor::{Guarantee, Standing};
 
 /// What an owner is held to.
@@ -44,7 +45,11 @@ impl Guarantee {
     /// It is not held to more than a part of itself any more: this part of what it was held to so
     /// far. The window is at the knee.
     pub fn give_up(&mut self, now: Time, knee: f64, got: f64, attempt: u32) {
-        self.held = Held::Refining { part: self.part(), knee, until: now + attempt::REFINE };
+        let part = self.part();
+        self.held = match self.corrections.has(Correction::Refine) {
+            true => Held::Refining { part, knee, until: now + attempt::REFINE },
+            false => Held::GivenUp { part, knee },
+        };
         self.hold_to(got);
         self.gauge.forget_second();
         self.attempt = attempt;

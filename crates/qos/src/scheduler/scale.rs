@@ -33,13 +33,14 @@ impl Scale {
     }
 
     /// Floors got this share of what they are held to, and there is nothing more to take.
-    pub fn fall(&mut self, now: Time, share: f64) {
+    pub fn fall(&mut self, now: Time, share: f64, corrections: Corrections) {
         let rest = match *self {
             Scale::Whole => scale::HOLD,
             Scale::Overcommitted { rest, .. } => rest,
         };
         let part = (self.part() * (scale::FALL * share).min(scale::FALL_LEAST)).clamp(scale::LEAST, 1.0);
-        *self = Scale::Overcommitted { part, rests_until: now + rest, rest: (rest * 2).min(scale::HOLD_MAX) };
+        let next = if corrections.has(Correction::Rest) { (rest * 2).min(scale::HOLD_MAX) } else { rest };
+        *self = Scale::Overcommitted { part, rests_until: now + rest, rest: next };
     }
 
     /// Floors are met, and others take this part of the backend: gives a little back.

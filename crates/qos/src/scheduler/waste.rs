@@ -226,7 +226,7 @@ impl Waste {
         // Floors that were met until now were short for a moment: what that cost counts, in place
         // of what was assumed. Where they go on to be missed the look is too narrow to show all of
         // it, and it is assumed again.
-        let is_little = self.failures == 0.0 && cost <= account::COST_LITTLE;
+        let is_little = corrections.has(Correction::First) && self.failures == 0.0 && cost <= account::COST_LITTLE;
         self.failures += 1.0;
         self.lasts = 0.0;
         if is_little {

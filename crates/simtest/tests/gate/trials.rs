@@ -22,17 +22,22 @@ pub const TRIALS: &[Trial] = &[
     Trial { name: "known", figure: "percent of what all do without floors", play: known },
     Trial { name: "back", figure: "the floors' worst second, percent", play: back },
     Trial { name: "beside", figure: "the floor's worst second, percent", play: beside },
+    Trial { name: "overcommitted", figure: "the floor of the shallowest, percent", play: overcommitted },
     Trial { name: "shallow", figure: "the owner, a second", play: shallow },
     Trial { name: "shallow, all", figure: "all together, of 80 000/s", play: shallow_all },
     Trial { name: "shallow, slow", figure: "percent of what all do without the floor", play: shallow_slow },
+    Trial { name: "shallow, knee", figure: "the owner, of 250/s", play: shallow_knee },
     Trial { name: "away", figure: "percent of what all do without the floor", play: away },
     Trial { name: "leisure", figure: "percent of what all do without the floor", play: leisure },
     Trial { name: "leisure, queue", figure: "the owner's median, times a second", play: leisure_median },
     Trial { name: "more than its floor", figure: "what the others do a second", play: more_than_its_floor },
+    Trial { name: "sizes", figure: "all together, requests a second", play: sizes },
+    Trial { name: "sizes, bytes", figure: "all together, MB a second", play: sizes_bytes },
     Trial { name: "large", figure: "the floor's worst second, percent", play: large },
     Trial { name: "slow", figure: "the floor's worst second, percent", play: slow },
     Trial { name: "less than its floor", figure: "the owner's worst second, percent", play: less_than_its_floor },
     Trial { name: "stops", figure: "percent of what all do half a second later", play: stops },
+    Trial { name: "had again", figure: "the owner's worst median of a second, times a second", play: had_again },
     Trial { name: "slices", figure: "the owner's mean rate, a second", play: slices },
 ];
 
@@ -84,6 +89,12 @@ fn servers(servers: u32) -> DeviceSpec {
     DeviceSpec::of(Model::ParallelServers(ParallelServers { servers, ..ParallelServers::default() }))
 }
 
+/// So many microseconds each.
+fn slow_servers(servers: u32, us: u64) -> DeviceSpec {
+    let service = Span::from_micros(us);
+    DeviceSpec::of(Model::ParallelServers(ParallelServers { servers, service, ..ParallelServers::default() }))
+}
+
 /// All together from a second on.
 fn total(recording: &Recording, from: u64) -> f64 {
     recording.total_rate(second(from), recording.until)
@@ -128,6 +139,14 @@ fn back(seed: u64, corrections: Corrections) -> f64 {
     worst(&run(&scene(device, closed(&[16, 8, 512]), &floors, 10, seed), corrections), &floors, 7)
 }
 
+/// Three floors that are more than the device does: 8 750 of 7 500 a second, and the smallest is of
+/// an owner with four requests at a time.
+fn overcommitted(seed: u64, corrections: Corrections) -> f64 {
+    let floors = [5_000, 2_500, 1_250];
+    let scene = scene(slow_servers(3, 400), closed(&[64, 16, 4, 512]), &floors, 40, seed);
+    run(&scene, corrections).tracks[2].rate(second(10), second(40)) / 12.5
+}
+
 /// Two floors, of which the second is out of reach: its owner has one request at a time.
 fn beside(seed: u64, corrections: Corrections) -> f64 {
     let clients = vec![thinking(0, 4, 100, 400), Client::closed(ObjectId(1), 1), Client::closed(ObjectId(2), 128)];
@@ -143,6 +162,13 @@ fn shallow(seed: u64, corrections: Corrections) -> f64 {
 
 fn shallow_all(seed: u64, corrections: Corrections) -> f64 {
     total(&run(&scene(servers(8), closed(&[1, 512]), &[20_000], 40, seed), corrections), 0)
+}
+
+/// With 16 in flight on 8 servers of 2 ms a request takes 4 ms: one at a time has 250 a second, and
+/// 25 in a tenth of a second are few to hold it to.
+fn shallow_knee(seed: u64, corrections: Corrections) -> f64 {
+    let scene = scene(slow_servers(8, 2_000), closed(&[1, 64]), &[800], 60, seed);
+    run(&scene, corrections).tracks[0].rate(second(2), second(60))
 }
 
 fn away(seed: u64, corrections: Corrections) -> f64 {
@@ -199,6 +225,30 @@ pub fn flash() -> DeviceSpec {
     }))
 }
 
+/// An owner of 2 000 a second, and reads and writes of so many bytes beside it.
+fn beside_writes(device: DeviceSpec, bytes: u32, seed: u64) -> Scene {
+    let mut clients = closed(&[16, 64, 32]);
+    clients[1].mix = Mix::Any(vec![Shape::Read(4096)]);
+    clients[2].mix = Mix::Any(vec![Shape::Write(bytes)]);
+    scene(device, clients, &[2_000], 16, seed)
+}
+
+/// A larger window lets more of the writes in, which cost more than the reads that they displace:
+/// no more is done, and the queue is longer.
+fn sizes(seed: u64, corrections: Corrections) -> f64 {
+    total(&run(&beside_writes(flash(), 256 << 10, seed), corrections), 4)
+}
+
+/// A smaller one keeps them out: there are more requests, and fewer bytes.
+fn sizes_bytes(seed: u64, corrections: Corrections) -> f64 {
+    let service = Span::from_micros(400);
+    let size_unit = Some(Bytes::kib(128));
+    let model = ParallelServers { servers: 8, service, size_unit, ..ParallelServers::default() };
+    let device = DeviceSpec::of(Model::ParallelServers(model));
+    let recording = run(&beside_writes(device, 1 << 20, seed), corrections);
+    recording.tracks.iter().map(|track| track.byte_rate(second(4), second(16))).sum::<f64>() / 1e6
+}
+
 fn large(seed: u64, corrections: Corrections) -> f64 {
     let mut clients = closed(&[32, 128]);
     clients[1].mix = Mix::Any(vec![Shape::Write(1 << 20)]);
@@ -249,6 +299,17 @@ pub fn sliced() -> DeviceSpec {
     let group = ArrayStage::ControlGroup(ControlGroup { reads: 20_000, writes: 20_000, ..ControlGroup::default() });
     let DeviceSpec { model: disk, .. } = DeviceSpec::named("parallel-servers").expect("there is one");
     DeviceSpec::of(Model::Array(Array { stages: vec![group], media: Box::new(disk) }))
+}
+
+/// A latency of 600 us on a device that is slow from second 5 to 9, from second 16 on.
+fn had_again(seed: u64, corrections: Corrections) -> f64 {
+    let changes = vec![Change { at: second(5), percent: 15 }, Change { at: second(9), percent: 100 }];
+    let device = DeviceSpec { changes, ..bench_host(None) };
+    let clients = vec![Client::open(ObjectId(0), 1_000), Client::closed(ObjectId(1), 128)];
+    let edits = Tree::flat(2).limits(0, latency(Span::from_micros(600))).edits();
+    let recording = run(&Scene { device, clients, edits, until: second(20), seed }, corrections);
+    let median = |s: u64| recording.tracks[0].percentile(50.0, second(s), second(s + 1)).as_secs_f64();
+    1.0 / (16..20).map(median).fold(0.0, f64::max)
 }
 
 /// Four users who think for 0.4 ms and are promised 0.3: 5700 a second.
