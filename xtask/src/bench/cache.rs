@@ -49,7 +49,7 @@ impl Cache {
         println!("load average at the start: {}", load_average()?);
         let folder = Folder::make(&root().join("target/bench-cache"))?;
         let traces = if self.trace.is_empty() { self.record(&folder.0)? } else { self.trace.clone() };
-        println!("\nshare of misses by policy; best: the fewest that are possible, by who knows what comes");
+        println!("\nshare of misses by policy; best: the fewest possible, knowing what comes (Belady)");
         print!("{:<10}{:>9}{:>9}{:>8}", "trace", "reads", "pages", "cache");
         println!("{}", COLUMNS.map(|(_, title)| format!("{title:>8}")).concat());
         let numbers = folder.0.join("numbers");

@@ -4,7 +4,7 @@
 use super::served::Served;
 use super::{succeed, text_of};
 use crate::step::Watch;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -64,14 +64,17 @@ impl Cluster {
         let mut command = self.owned(under, "postgres")?;
         command.arg("-D").arg(self.data()).arg("-k").arg(&self.folder).args(["-c", "listen_addresses="]);
         settings.iter().for_each(|setting| _ = command.args(["-c", setting]));
-        let served = Served::start(command, &self.folder.join(".s.PGSQL.5432"))?;
+        // In order, where it fails: what it runs under would leave it when it is killed.
+        let stop = |error| {
+            let _ = self.stop();
+            error
+        };
+        let served = Served::start(command, &self.folder.join(".s.PGSQL.5432")).map_err(stop)?;
         // It accepts before it is ready.
         let watch = Watch::start();
         while self.sql("SELECT 1").is_err() {
             if watch.elapsed() > PATIENCE {
-                // In order: what it runs under would leave it when it is killed.
-                let _ = self.stop();
-                bail!("the server is not ready after {} s", PATIENCE.as_secs());
+                return Err(stop(anyhow!("the server is not ready after {} s", PATIENCE.as_secs())));
             }
         }
         Ok(served)

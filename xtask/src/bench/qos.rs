@@ -4,6 +4,7 @@
 //! nbdkit's rate filter under one client and one limit, the first second included; and a floor on
 //! the real server, with its neighbours.
 
+mod beside;
 mod ceilings;
 mod completions;
 mod floors;
@@ -55,8 +56,8 @@ impl Table {
     const ON_DISK: [Table; 4] = [Table::Ceilings, Table::Floors, Table::OutOfReach, Table::Latencies];
 }
 
-/// Prints a table, of so many runs of so many seconds.
-type Run = fn(&Path, &Path, &Path, u32, u64) -> Result<()>;
+/// Prints a table, of a program, in a folder, with data; of so many runs of so many seconds.
+type Run = fn([&Path; 3], (u32, u64)) -> Result<()>;
 
 /// The tables of floors, which can be measured beside load.
 const PROMISES: [(Table, Run); 3] =
@@ -86,14 +87,14 @@ impl Qos {
             if wants(Table::Ceilings) {
                 ceilings::run(&seawall, &folder.0, &data, self.turns.runs, self.turns.seconds)?;
             }
-            let beside = self.beside_load.then(load::Beside::start);
+            let is_loaded = self.beside_load && PROMISES.into_iter().any(|(table, _)| wants(table));
+            let beside = is_loaded.then(load::Beside::start);
             if let Some(beside) = &beside {
                 println!("\nbeside {} threads that want the processors", beside.count());
             }
-            let (runs, seconds) = (self.turns.runs, self.turns.seconds);
             for (table, run) in PROMISES {
                 if wants(table) {
-                    run(&seawall, &folder.0, &data, runs, seconds)?;
+                    run([&seawall, &folder.0, &data], (self.turns.runs, self.turns.seconds))?;
                 }
             }
         }

@@ -50,9 +50,10 @@ impl Recorder {
     /// The table of what was asked of the files below a folder, once all processes have ended.
     ///
     /// # Errors
-    /// What was recorded cannot be read.
+    /// What was recorded cannot be read, or is nothing.
     pub fn table(&self, below: &Path) -> Result<String> {
-        let below = format!("{}/", below.display());
+        // By the names that the kernel has for them.
+        let below = format!("{}/", below.canonicalize().with_context(|| below.display().to_string())?.display());
         let mut requests = Vec::new();
         for entry in std::fs::read_dir(&self.folder).with_context(|| self.folder.display().to_string())? {
             let path = entry?.path();
@@ -60,7 +61,7 @@ impl Recorder {
             requests.extend(text.lines().filter_map(|line| request(line, &below)));
         }
         requests.sort_by_key(|request| request.us);
-        let first = requests.first().map_or(0, |request| request.us);
+        let first = requests.first().with_context(|| format!("strace saw no request of files below {below}"))?.us;
         let mut table = String::from("time_us,file,action,offset,length\n");
         for Request { us, file, action, at, len } in requests {
             let _ = writeln!(table, "{},{file},{action},{at},{len}", us - first);
@@ -115,10 +116,13 @@ mod tests {
     fn the_requests_of_all_processes_are_in_the_order_of_their_times() {
         let folder = tempfile::tempdir().unwrap();
         let recorder = Recorder::into(folder.path().join("calls")).unwrap();
-        let line = |us: u32, at: u32| format!("9.00000{us} pread64(4</db/f>, \"\"..., 8192, {at}) = 8192\n");
+        let data = folder.path().canonicalize().unwrap();
+        let line =
+            |us: u32, at: u32| format!("9.00000{us} pread64(4<{}/f>, \"\"..., 8192, {at}) = 8192\n", data.display());
         std::fs::write(recorder.folder.join("calls.1"), line(2, 0) + &line(6, 8192)).unwrap();
         std::fs::write(recorder.folder.join("calls.2"), line(5, 16_384)).unwrap();
-        let table = recorder.table(Path::new("/db")).unwrap();
+        assert!(recorder.table(&recorder.folder).is_err(), "of no file there");
+        let table = recorder.table(&data).unwrap();
         let lines =
             ["time_us,file,action,offset,length", "0,f,read,0,8192", "3,f,read,16384,8192", "4,f,read,8192,8192"];
         assert_eq!(table.lines().collect::<Vec<_>>(), lines);

@@ -3,6 +3,7 @@
 use super::super::fio::Load;
 use super::{load, succeed};
 use anyhow::{Context as _, Result};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A second of reads, one at a time.
@@ -27,19 +28,23 @@ fn counted() -> Result<String> {
 /// The processor with most interrupts of devices between the two.
 fn busiest(before: &str, after: &str) -> Option<usize> {
     let (before, after) = (by_processor(before), by_processor(after));
-    let taken = after.iter().zip(before.iter().chain(std::iter::repeat(&0))).map(|(now, then)| now - then);
-    taken.enumerate().filter(|(_, taken)| *taken > 0).max_by_key(|(_, taken)| *taken).map(|(processor, _)| processor)
+    let taken =
+        |(processor, now): (usize, u64)| (processor, now.saturating_sub(before.get(&processor).copied().unwrap_or(0)));
+    let most = after.into_iter().map(taken).filter(|(_, taken)| *taken > 0).max_by_key(|(_, taken)| *taken);
+    most.map(|(processor, _)| processor)
 }
 
 /// Interrupts of devices, whose lines begin with a number; the others are the processors' own.
-fn by_processor(text: &str) -> Vec<u64> {
+fn by_processor(text: &str) -> BTreeMap<usize, u64> {
     let mut lines = text.lines();
-    let mut sums = vec![0; lines.next().unwrap_or_default().split_whitespace().count()];
+    let columns = lines.next().unwrap_or_default().split_whitespace();
+    let columns: Vec<usize> = columns.filter_map(|name| name.strip_prefix("CPU")?.parse().ok()).collect();
+    let mut sums = BTreeMap::new();
     for line in lines {
         let Some((name, counts)) = line.split_once(':') else { continue };
         if name.trim().parse::<u32>().is_ok() {
             let counts = counts.split_whitespace().map_while(|count| count.parse::<u64>().ok());
-            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            columns.iter().zip(counts).for_each(|(processor, count)| *sums.entry(*processor).or_default() += count);
         }
     }
     sums

@@ -93,12 +93,12 @@ impl Completions {
         self.all.len() as f64 / seconds as f64
     }
 
-    /// The median latency of each second from the second one on to the last whole one, in
+    /// The median latency of each second from the first request on to the last of either, in
     /// microseconds; none of a second without requests.
-    pub fn medians(&self) -> Vec<Option<f64>> {
-        let ends = |at: &[(u64, u64)]| Some((at.iter().map(|a| a.0).min()?, at.iter().map(|a| a.0).max()?));
-        let Some((from, to)) = ends(&self.all) else { return Vec::new() };
-        let starts = (from + 1000..to.saturating_sub(999)).step_by(1000);
+    pub fn medians(&self, other: &Completions) -> Vec<Option<f64>> {
+        let Some(from) = self.all.iter().map(|a| a.0).min() else { return Vec::new() };
+        let to = self.all.iter().chain(&other.all).map(|a| a.0).max().unwrap_or(from);
+        let starts = (from..to.saturating_sub(999)).step_by(1000);
         let of = |at: u64| Completions {
             all: self.all.iter().filter(|a| (at..at + 1000).contains(&a.0)).copied().collect(),
         };
@@ -130,7 +130,9 @@ mod tests {
         assert_eq!(completions.mean(3), 400.0);
         assert_eq!(completions.percentile(99.0), 50.0);
         assert_eq!(completions.by_second(&completions), [(1_000, 1_000), (100, 100)]);
-        assert_eq!(completions.medians(), [Some(50.0)]);
+        assert_eq!(completions.medians(&completions), [Some(50.0); 2]);
+        let later = Completions { all: vec![(9_500, 1)] };
+        assert_eq!(completions.medians(&later), [Some(50.0), Some(50.0), Some(50.0), None]);
         assert!(Completions::parse("no log").is_err());
         assert_eq!(Completions::default().worst_window(), 0);
     }

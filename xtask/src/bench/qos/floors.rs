@@ -6,8 +6,7 @@
 
 use super::super::fio::Load;
 use super::super::median;
-use super::completions::{Completions, Running};
-use super::pool::Pool;
+use super::beside::{BULLY, Beside, Client, Stage, Turns, VICTIM, said};
 use anyhow::Result;
 use std::path::Path;
 
@@ -20,23 +19,10 @@ const ABOVE_MOST: f64 = 5.0;
 /// Of all seconds at most so many may be left out.
 const LEFT_OUT_MOST: f64 = 0.05;
 
-pub(super) const VICTIM: Load = Load { pattern: "randrw", block: "4k", depth: 4, once: false };
+const OWNER: Client = Client { name: "the victim", load: VICTIM, more: &[] };
 
-/// A client, and what fio is told beside its load.
-pub(super) struct Client {
-    pub(super) name: &'static str,
-    pub(super) load: Load,
-    pub(super) more: &'static [&'static str],
-}
-
-const OWNER: Client = Client { name: "victim", load: VICTIM, more: &[] };
-
-pub(super) const NEIGHBOURS: [Client; 2] = [
-    Client {
-        name: "beside depth 128, half writes",
-        load: Load { pattern: "randrw", block: "4k", depth: 128, once: false },
-        more: &[],
-    },
+const NEIGHBOURS: [Client; 2] = [
+    BULLY,
     Client {
         name: "beside depth 128, a flush after every write",
         load: Load { pattern: "randwrite", block: "4k", depth: 128, once: false },
@@ -44,91 +30,31 @@ pub(super) const NEIGHBOURS: [Client; 2] = [
     },
 ];
 
-/// What the victim and its neighbour did in one run.
-pub(super) struct Beside {
-    pub(super) victim: Completions,
-    /// Of each second from the second one on: the victim's, and the neighbour's.
-    pub(super) seconds: Vec<(u64, u64)>,
-}
-
-impl Beside {
-    /// What both did a second.
-    pub(super) fn total(&self) -> f64 {
-        let sum: u64 = self.seconds.iter().map(|second| second.0 + second.1).sum();
-        sum as f64 / self.seconds.len().max(1) as f64
-    }
-}
-
 /// Runs them in turns and prints the table.
 ///
 /// # Errors
 /// A program failed.
-pub fn run(seawall: &Path, folder: &Path, data: &Path, runs: u32, seconds: u64) -> Result<()> {
-    println!(
-        "\na floor of {FLOOR} IOPS for a client at depth 4 (half reads, half writes of 4 KiB), past the page cache"
-    );
-    println!("{runs} runs of {seconds} s each, with and without the floor in turns");
-    let pool = Pool::start(seawall, folder.join("floors"), "cache = \"direct\"\n", &["victim", "bully"], data)?;
-    let policy = format!("qos policy-group create floor -vserver svm01 -min-throughput {FLOOR}IOPS -is-shared false");
-    pool.order(&[&policy])?;
-    println!("  {}, {policy}", pool.line);
-    println!("\n  {:<46} {:>9} {:>9} {:>9} {:>9}", "", "IOPS", "p50 µs", "p99 µs", "total");
-    let alone = Running::start(&VICTIM, &pool.uri("victim"), seconds, folder, "victim", &[])?.finish()?;
-    println!(
-        "  {:<46} {:>9.0} {:>9.0} {:>9.0}",
-        "the victim alone",
-        alone.mean(seconds),
-        alone.percentile(50.0),
-        alone.percentile(99.0)
-    );
+pub fn run(paths: [&Path; 3], turns: (u32, u64)) -> Result<()> {
+    println!("\na floor of {FLOOR} IOPS for a client at depth 4 (half reads, half writes of 4 KiB)");
+    let stage = Stage::set(paths, "floors", turns)?;
+    stage.pool.order(&[&format!(
+        "qos policy-group create floor -vserver svm01 -min-throughput {FLOOR}IOPS -is-shared false"
+    )])?;
+    stage.alone(&OWNER)?;
     for neighbour in &NEIGHBOURS {
-        let (mut without, mut with) = (Vec::new(), Vec::new());
-        for _ in 0..runs {
-            set_floor(&pool, "none")?;
-            without.push(beside(&pool, &OWNER, neighbour, seconds, folder)?);
-            set_floor(&pool, "floor")?;
-            with.push(beside(&pool, &OWNER, neighbour, seconds, folder)?);
-        }
-        println!("{}", line(neighbour.name, "", &without, seconds));
-        println!("{}", line(neighbour.name, ", with the floor", &with, seconds));
-        println!("    {}", verdict(&with));
-        println!("    {}", sacrifice(&without, &with, seconds));
+        let turns = stage.turns(&OWNER, neighbour, "floor", "the floor")?;
+        println!("    {}", verdict(&turns.with));
+        println!("    {}", sacrifice(&turns, stage.seconds));
     }
     Ok(())
 }
 
-pub(super) fn set_floor(pool: &Pool, group: &str) -> Result<()> {
-    pool.order(&[&format!("volume modify -vserver svm01 -volume victim -qos-policy-group {group}")])
-}
-
-pub(super) fn beside(pool: &Pool, owner: &Client, neighbour: &Client, seconds: u64, folder: &Path) -> Result<Beside> {
-    let bully = Running::start(&neighbour.load, &pool.uri("bully"), seconds, folder, "bully", neighbour.more)?;
-    let victim = Running::start(&owner.load, &pool.uri("victim"), seconds, folder, "victim", owner.more)?;
-    let (bully, victim) = (bully.finish()?, victim.finish()?);
-    // Floors hold from the second second on.
-    let seconds = victim.by_second(&bully).into_iter().skip(1).collect();
-    Ok(Beside { victim, seconds })
-}
-
-pub(super) fn line(name: &str, with: &str, runs: &[Beside], seconds: u64) -> String {
-    let of = |figure: &dyn Fn(&Beside) -> f64| median(runs.iter().map(figure));
-    format!(
-        "  {:<46} {:>9.0} {:>9.0} {:>9.0} {:>9.0}",
-        if with.is_empty() { name.into() } else { format!("  {}", with.trim_start_matches(", ")) },
-        of(&|run| run.victim.mean(seconds)),
-        of(&|run| run.victim.percentile(50.0)),
-        of(&|run| run.victim.percentile(99.0)),
-        of(&Beside::total),
-    )
-}
-
 /// What the owner has above its floor, and above what it has without one, from what others give up.
-fn sacrifice(without: &[Beside], with: &[Beside], seconds: u64) -> String {
+fn sacrifice(turns: &Turns, seconds: u64) -> String {
     let own = |runs: &[Beside]| median(runs.iter().map(|run| run.victim.mean(seconds)));
-    let needed = own(without).max(FLOOR as f64);
-    let above = (own(with) / needed - 1.0).max(0.0) * 100.0;
-    let said = if above <= ABOVE_MOST { "met" } else { "MISSED" };
-    format!("{above:.1} % above floor and what it has without (at most {ABOVE_MOST:.0}): {said}")
+    let needed = own(&turns.without).max(FLOOR as f64);
+    let above = (own(&turns.with) / needed - 1.0).max(0.0) * 100.0;
+    format!("{above:.1} % above floor and what it has without (at most {ABOVE_MOST:.0}): {}", said(above <= ABOVE_MOST))
 }
 
 /// Whether the floor held in every second that counts.
@@ -163,11 +89,14 @@ fn verdict(runs: &[Beside]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::completions::Completions;
     use super::*;
 
     #[test]
     fn seconds_in_which_the_device_did_less_than_the_floors_are_left_out() {
-        let run = |seconds: &[(u64, u64)]| [Beside { victim: Completions::default(), seconds: seconds.to_vec() }];
+        let run = |seconds: &[(u64, u64)]| {
+            [Beside { victim: Completions::default(), seconds: seconds.to_vec(), medians: Vec::new() }]
+        };
         let good = vec![(5_000, 50_000); 40];
         assert!(verdict(&run(&good)).starts_with("floor held"));
         assert!(verdict(&run(&[good.clone(), vec![(4_949, 50_000)]].concat())).starts_with("floor missed"));

@@ -3,10 +3,7 @@
 //! server on; what is counted here is the client's, which has the socket beside it.
 
 use super::super::fio::Load;
-use super::super::median;
-use super::completions::Running;
-use super::floors::{Beside, Client, NEIGHBOURS, beside, line, set_floor};
-use super::pool::Pool;
+use super::beside::{BULLY, Client, Stage, Turns};
 use anyhow::Result;
 use std::path::Path;
 
@@ -15,37 +12,25 @@ use std::path::Path;
 const LIMITS: [(&str, f64); 3] = [("500us", 500.0), ("1ms", 1000.0), ("2ms", 2000.0)];
 
 const OWNER: Client =
-    Client { name: "victim", load: Load { pattern: "randread", block: "4k", depth: 4, once: false }, more: &[] };
+    Client { name: "the victim", load: Load { pattern: "randread", block: "4k", depth: 4, once: false }, more: &[] };
 
 /// Runs them in turns and prints the table.
 ///
 /// # Errors
 /// A program failed.
-pub fn run(seawall: &Path, folder: &Path, data: &Path, runs: u32, seconds: u64) -> Result<()> {
-    println!("\nfloors by latency for a client at depth 4 (reads of 4 KiB), past the page cache");
-    println!("{runs} runs of {seconds} s each, with and without the floor in turns");
-    let folder_of_pool = folder.join("latencies");
-    let pool = Pool::start(seawall, folder_of_pool, "cache = \"direct\"\n", &["victim", "bully"], data)?;
-    println!("  {}", pool.line);
-    println!("\n  {:<46} {:>9} {:>9} {:>9} {:>9}", "", "IOPS", "p50 µs", "p99 µs", "total");
-    let alone = Running::start(&OWNER.load, &pool.uri("victim"), seconds, folder, "victim", OWNER.more)?.finish()?;
-    println!("  {:<46} {:>9.0} {:>9.0}", "alone", alone.mean(seconds), alone.percentile(50.0));
-    let slowest = worst(&alone.medians());
-    println!("    the slowest second's p50 alone: {slowest:.0} µs");
+pub fn run(paths: [&Path; 3], turns: (u32, u64)) -> Result<()> {
+    println!("\nfloors by latency for a client at depth 4 (reads of 4 KiB)");
+    let stage = Stage::set(paths, "latencies", turns)?;
+    let alone = stage.alone(&OWNER)?;
+    let slowest = worst(&alone.medians(&alone)[1..]);
+    println!("    its slowest second's p50: {slowest:.0} µs");
     for (limit, most) in LIMITS {
-        pool.order(&[&format!(
-            "qos policy-group create within-{limit} -vserver svm01 -expected-latency {limit} -is-shared false"
+        let group = format!("within-{limit}");
+        stage.pool.order(&[&format!(
+            "qos policy-group create {group} -vserver svm01 -expected-latency {limit} -is-shared false"
         )])?;
-        let (mut without, mut with) = (Vec::new(), Vec::new());
-        for _ in 0..runs {
-            set_floor(&pool, "none")?;
-            without.push(beside(&pool, &OWNER, &NEIGHBOURS[0], seconds, folder)?);
-            set_floor(&pool, &format!("within-{limit}"))?;
-            with.push(beside(&pool, &OWNER, &NEIGHBOURS[0], seconds, folder)?);
-        }
-        println!("{}", line(NEIGHBOURS[0].name, "", &without, seconds));
-        println!("{}", line("", &format!(", with half within {limit}"), &with, seconds));
-        println!("    {}", verdict(&without, &with, most, slowest));
+        let turns = stage.turns(&OWNER, &BULLY, &group, &format!("half within {limit}"))?;
+        println!("    {}", verdict(&turns, most, slowest));
     }
     Ok(())
 }
@@ -56,18 +41,42 @@ fn worst(medians: &[Option<f64>]) -> f64 {
 }
 
 /// In how many seconds the median was above the limit.
-fn verdict(without: &[Beside], with: &[Beside], most: f64, slowest_alone: f64) -> String {
-    let medians: Vec<Option<f64>> = with.iter().flat_map(|run| run.victim.medians()).collect();
+fn verdict(turns: &Turns, most: f64, slowest_alone: f64) -> String {
+    let medians: Vec<Option<f64>> = turns.with.iter().flat_map(|run| run.medians.clone()).collect();
     let above = medians.iter().filter(|median| median.is_none_or(|median| median > most)).count();
     let said = match () {
+        () if medians.is_empty() => "cannot say",
         () if slowest_alone > most => "the device alone does not keep it",
         () if above == 0 => "held",
         () => "MISSED",
     };
-    let cost = median(without.iter().zip(with).map(|(one, two)| 1.0 - two.total() / one.total().max(1.0))) * 100.0;
     format!(
-        "{said}: above in {above} of {} seconds, worst p50 {:.0} µs; {cost:.1} % of all less",
+        "{said}: above in {above} of {} seconds, worst p50 {:.0} µs; {:.1} % of all less",
         medians.len(),
-        worst(&medians)
+        worst(&medians),
+        turns.cost()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::beside::Beside;
+    use super::super::completions::Completions;
+    use super::*;
+
+    #[test]
+    fn a_second_above_the_limit_or_without_an_answer_breaks_it() {
+        let run = |medians: &[Option<f64>]| {
+            vec![Beside { victim: Completions::default(), seconds: vec![(1, 1)], medians: medians.to_vec() }]
+        };
+        let said =
+            |medians: &[Option<f64>], alone| verdict(&Turns { without: run(&[]), with: run(medians) }, 1000.0, alone);
+        assert!(
+            said(&[Some(900.0), Some(999.0)], 300.0).starts_with("held: above in 0 of 2 seconds, worst p50 999 µs")
+        );
+        assert!(said(&[Some(900.0), Some(1001.0)], 300.0).starts_with("MISSED: above in 1 of 2"));
+        assert!(said(&[Some(900.0), None], 300.0).starts_with("MISSED: above in 1 of 2"));
+        assert!(said(&[Some(1001.0)], 1200.0).starts_with("the device alone does not keep it"));
+        assert!(said(&[], 300.0).starts_with("cannot say"));
+    }
 }
