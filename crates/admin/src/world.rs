@@ -208,6 +208,11 @@ pub struct MemoryPart {
     pub used: Bytes,
 }
 
+impl MemoryPart {
+    /// The name of the last one: all of them together.
+    pub const ALL: &str = "all";
+}
+
 /// What an object and its volume are called in what is kept by the hour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {

@@ -5,7 +5,7 @@
 //!   whole ─┬─ cache, and what its second level takes
 //!          ├─ buffers of clients' requests
 //!          ├─ statistics of the last day
-//!          └─ maps: what the others leave, half of all at most
+//!          └─ maps: what the others leave
 //! ```
 
 use block::Bytes;
@@ -27,10 +27,9 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// What maps may take: what the other parts leave, half of all at most; `None` where nothing
-    /// tells how much there is.
+    /// What the other parts leave to the maps; `None` where nothing tells how much there is.
     pub fn maps(&self) -> Option<Bytes> {
-        self.whole.map(|whole| Bytes(whole.0.saturating_sub(self.others().0).min(whole.0 / 2)))
+        self.whole.map(|whole| Bytes(whole.0.saturating_sub(self.others().0)))
     }
 
     /// Whether all parts find room beside each other.
@@ -47,8 +46,8 @@ impl MemoryBudget {
             taken => format!("second level {} (less with larger pages), ", mib(taken)),
         };
         Err(format!(
-            "server.memory: {} MiB are less than its parts take together: cache.memory {}, {second_level}limits.memory {}, \
-             statistics.memory {}, maps {} at least; make one of them smaller",
+            "server.memory: its parts need more than {} MiB: cache.memory {}, {second_level}limits.memory {}, \
+             statistics.memory {}, maps {} at least; make one of them smaller, or server.memory larger",
             mib(whole),
             mib(self.cache),
             mib(self.buffers),
@@ -69,10 +68,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn maps_have_what_the_others_leave_and_half_of_all_at_most() {
+    fn maps_have_what_the_others_leave() {
         let gib = |n: u64| Bytes(n << 30);
         let budget = MemoryBudget { whole: Some(gib(16)), buffers: gib(1), statistics: gib(1), ..Default::default() };
-        assert_eq!((budget.maps(), budget.check()), (Some(gib(8)), Ok(())));
+        assert_eq!((budget.maps(), budget.check()), (Some(gib(14)), Ok(())));
         let with_cache = MemoryBudget { cache: gib(10), second_level: gib(1), ..budget };
         assert_eq!((with_cache.maps(), with_cache.check()), (Some(gib(3)), Ok(())));
         assert_eq!(MemoryBudget { whole: None, ..with_cache }.maps(), None);
@@ -81,8 +80,9 @@ mod tests {
         let error = too_much.check().unwrap_err();
         assert_eq!(
             error,
-            "server.memory: 16384 MiB are less than its parts take together: cache.memory 13312, second level 1024 (less \
-             with larger pages), limits.memory 1024, statistics.memory 1024, maps 1 at least; make one of them smaller"
+            "server.memory: its parts need more than 16384 MiB: cache.memory 13312, second level 1024 (less with larger \
+             pages), limits.memory 1024, statistics.memory 1024, maps 1 at least; make one of them smaller, or \
+             server.memory larger"
         );
     }
 }

@@ -195,7 +195,7 @@ impl ServeConfig {
     ///
     /// # Errors
     /// The machine has too little memory.
-    pub fn unsaid() -> Result<ServeConfig, String> {
+    pub fn without_file() -> Result<ServeConfig, String> {
         File::default().checked(Path::new(""))
     }
 

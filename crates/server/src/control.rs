@@ -306,7 +306,7 @@ impl Control {
         Control { login_desk: Some(Box::new(desk)), ..self }
     }
 
-    /// How memory is divided; what there is of statistics is forgotten.
+    /// How memory is divided. Statistics begin anew: to be called first.
     #[must_use]
     pub fn with_budget(self, budget: MemoryBudget) -> Control {
         Control { monitor: Arc::new(Monitor::new(budget)), ..self }

@@ -51,30 +51,38 @@ impl Stalls {
 #[derive(Debug)]
 pub(crate) struct Relief {
     stalls: Stalls,
+    /// Of the cache, or of anything: then it tells no more than whether memory is short.
     pressure: Pressure,
-    /// The cache's size, or that of the buffers where there is none.
     all: Bytes,
+    has_cache: bool,
     /// When it was looked last, and the stalls until then.
     last: Option<(Time, Span)>,
 }
 
 impl Relief {
-    pub(crate) fn new(stalls: Stalls, all: Bytes) -> Relief {
-        Relief { stalls, pressure: Pressure::new(all), all, last: None }
+    /// With the cache's size, where there is one.
+    pub(crate) fn new(stalls: Stalls, cache: Option<Bytes>) -> Relief {
+        let all = cache.unwrap_or(Bytes::gib(1));
+        Relief { stalls, pressure: Pressure::new(all), all, has_cache: cache.is_some(), last: None }
     }
 
-    /// Looks, and orders of the shard what follows; what is kept from now on, where that changes.
+    /// Looks, and orders of the shard what follows; what the cache keeps from now on, where that
+    /// changes.
     pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<Option<Bytes>, ShardGone> {
         let Some(total) = self.stalls.total() else { return Ok(None) };
         let Some((at, before)) = self.last.replace((now, total)) else { return Ok(None) };
         match self.pressure.look(total.saturating_sub(before), now.since(at)) {
             None => Ok(None),
-            Some(limit) => {
+            Some(cache) => {
+                shard.order(Order::Limit { cache, is_short: cache < self.all })?;
+                if !self.has_cache {
+                    return Ok(None);
+                }
                 tracing::info!(
-                    bytes = limit.0,
-                    "cache or buffers keep this much: tasks stand still for memory, or no longer"
+                    bytes = cache.0,
+                    "the cache keeps this much: tasks stand still for memory, or no longer"
                 );
-                shard.order(Order::Limit(limit, limit < self.all)).map(|()| Some(limit))
+                Ok(Some(cache))
             }
         }
     }

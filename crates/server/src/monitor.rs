@@ -59,12 +59,11 @@ impl Monitor {
     }
 
     /// What memory is for: the data thread's parts, statistics, and all together.
-    pub(crate) fn memory(&self, parts: Vec<MemoryPart>) -> Vec<MemoryPart> {
-        let mut parts = parts;
+    pub(crate) fn memory(&self, mut parts: Vec<MemoryPart>) -> Vec<MemoryPart> {
         let part = |name, limit, used| MemoryPart { name, limit, allowed: limit, used };
         let state = self.state();
         parts.push(part("statistics", Some(state.history.memory_most()), state.history.memory()));
-        parts.push(part("all", self.memory, Bytes(parts.iter().map(|part| part.used.0).sum())));
+        parts.push(part(MemoryPart::ALL, self.memory, Bytes(parts.iter().map(|part| part.used.0).sum())));
         parts
     }
 

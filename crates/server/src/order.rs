@@ -154,8 +154,12 @@ pub(crate) enum Order {
     },
     /// Tell what memory is for.
     Memory(Sender<Vec<MemoryPart>>),
-    /// Keep so much in the cache at most; whether memory is short.
-    Limit(Bytes, bool),
+    /// Keep so much in the cache at most, and unused buffers no longer than needed while memory is
+    /// short.
+    Limit {
+        cache: Bytes,
+        is_short: bool,
+    },
     /// Keep an object's pages in that partition.
     Place {
         object: ObjectId,

@@ -105,7 +105,6 @@ pub struct Shard {
     backend: Backend,
     listening: Vec<String>,
     longest: u32,
-    buffers: Bytes,
     cache: Option<CacheMemory>,
     thread: Option<JoinHandle<()>>,
     /// The port mapper knows of us as long, or we answer for it.
@@ -160,8 +159,7 @@ impl Shard {
         let registration = nfs.filter(|_| portmap == Portmap::Register);
         let _told = (registration.and_then(|at| Registration::with_local(at.port())), datagrams);
         let (orders, thread) = (Some(orders), Some(thread));
-        let buffers = limits.memory;
-        Ok(Shard { orders, waker, backend, listening, longest, buffers, cache, thread, _told })
+        Ok(Shard { orders, waker, backend, listening, longest, cache, thread, _told })
     }
 
     /// What the thread's I/O runs on.
@@ -178,11 +176,6 @@ impl Shard {
     /// The longest read or write that clients are offered, in bytes.
     pub fn longest(&self) -> u32 {
         self.longest
-    }
-
-    /// The memory of clients' requests at most.
-    pub fn buffers(&self) -> Bytes {
-        self.buffers
     }
 
     /// The memory of its cache, if it has one.

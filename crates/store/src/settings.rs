@@ -107,7 +107,8 @@ impl OneOrMore {
 /// The least that maps can work with: those of 8 GiB of data.
 pub const MAPS_MEMORY_MIN: Bytes = Bytes::mib(1);
 
-/// The log takes at most a 64th of a small file system, the maps at most half of the memory.
+/// The log takes at most a 64th of a small file system, the maps at most half of the memory, and
+/// what a server's other parts leave.
 pub(crate) fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreError> {
     let space = uring::space::space(dir).map_err(StoreError::file(dir, "ask for its space"))?;
     let most = MapSettings::default();
@@ -145,7 +146,8 @@ pub fn maps_within(dir: &Path, most: Bytes) -> Result<Bytes, StoreError> {
             Err(StoreError::Settings { path: dir.join(SETTINGS), reason })
         }
         (Some(_), Some(memory)) => Ok(memory),
-        _ => Ok(most),
+        (None, memory) => Ok(memory.map_or(most, |memory| memory.min(most))),
+        (Some(_), None) => Ok(most),
     }
 }
 

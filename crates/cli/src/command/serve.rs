@@ -125,7 +125,7 @@ impl Serve {
     fn config(&self, inherited: bool) -> Result<ServeConfig> {
         let mut config = match &self.config {
             Some(path) => ServeConfig::read(path)?,
-            None => ServeConfig::unsaid().map_err(anyhow::Error::msg)?,
+            None => ServeConfig::without_file().map_err(anyhow::Error::msg)?,
         };
         config.pool = self.pool.clone().or(config.pool);
         config.create |= self.create;
@@ -253,7 +253,7 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
     if !config.create && !dir.exists() {
         return Err(pool_error(StoreError::Missing(dir.into())));
     }
-    if let Some(most) = config.budget().maps().filter(|_| store::settings_path(dir).exists()) {
+    if let Some(most) = config.budget().maps() {
         store::maps_within(dir, most).map_err(pool_error)?;
     }
     if let Some(trail) = &config.audit {

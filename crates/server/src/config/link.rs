@@ -27,7 +27,7 @@ impl ServerTable {
         let most = uring::usage::memory_most();
         match (&self.memory, most) {
             (Some(Size(said)), Some(most)) if *said > most => Err(format!(
-                "server.memory: must be at most the {} MiB that the machine has, or the control group, got {}",
+                "server.memory: must be at most the {} MiB that the machine has, or the control group, got {} MiB",
                 most.0 >> 20,
                 said.0 >> 20
             )),

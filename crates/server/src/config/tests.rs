@@ -127,7 +127,7 @@ fn everything_that_can_be_said_is_read() {
         statistics: HistorySettings { memory: Bytes::mib(64) },
     };
     assert_eq!(read(text).unwrap(), expected);
-    assert_eq!(read("").unwrap(), ServeConfig::unsaid().unwrap());
+    assert_eq!(read("").unwrap(), ServeConfig::without_file().unwrap());
 }
 
 #[test]
@@ -230,15 +230,12 @@ fn a_cache_has_a_size_and_pages_that_fit() {
             "cache.memory: must be at least 1 MiB, got 65536 bytes; leave it out for no cache",
         ),
         ("[cache]\nmemory = \"1MiB\"\npage = \"5KiB\"", "cache.page: must be 4, 8, 16, 32 or 64 KiB, got 5120 bytes"),
-        (
-            "[cache]\nmemory = \"900TiB\"",
-            "are less than its parts take together: cache.memory 943718400, limits.memory ",
-        ),
+        ("[cache]\nmemory = \"900TiB\"", "MiB: cache.memory 943718400, limits.memory "),
         ("[server]\nmemory = \"900TiB\"", "server.memory: must be at most the "),
         (
             "[server]\nmemory = \"1GiB\"\n[cache]\nmemory = \"704MiB\"",
-            "server.memory: 1024 MiB are less than its parts take together: cache.memory 704, limits.memory 256, \
-             statistics.memory 64, maps 1 at least; make one of them smaller",
+            "server.memory: its parts need more than 1024 MiB: cache.memory 704, limits.memory 256, statistics.memory 64, \
+             maps 1 at least; make one of them smaller, or server.memory larger",
         ),
     ] {
         let error = read(text).unwrap_err();
@@ -277,7 +274,7 @@ fn a_second_level_is_for_a_cache_and_has_a_size_and_a_bound() {
             "cache.second_level_size: must be from 2097152 to 4398046511104 bytes with pages of 4096, got 1048576",
         ),
         (
-            "memory = \"1MiB\"\nsecond_level = \"nvme\"\nsecond_level_size = \"3TiB\"",
+            "memory = \"1MiB\"\nsecond_level = \"nvme\"\nsecond_level_size = \"3TiB\"\n[server]\nmemory = \"2GiB\"",
             "(less with larger pages), limits.memory ",
         ),
         (
@@ -297,7 +294,7 @@ fn memory_is_one_budget() {
     let small = budget("[server]\nmemory = \"512MiB\"");
     assert_eq!(
         (small.buffers, small.statistics, small.maps()),
-        (Bytes::mib(128), Bytes::mib(32), Some(Bytes::mib(256)))
+        (Bytes::mib(128), Bytes::mib(32), Some(Bytes::mib(352)))
     );
     let said = budget("[server]\nmemory = \"1GiB\"\n[cache]\nmemory = \"500MiB\"\n[limits]\nmemory = \"300MiB\"");
     assert_eq!((said.cache, said.buffers, said.statistics), (Bytes::mib(500), Bytes::mib(300), Bytes::mib(64)));

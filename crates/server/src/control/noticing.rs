@@ -43,8 +43,7 @@ impl Control {
     /// From now on the cache, where there is one, is made smaller while tasks stand still for
     /// memory, and unused buffers go back at once.
     pub fn watch_memory(&mut self, stalls: Stalls) {
-        let all = self.shard.cache().map_or(self.shard.buffers(), |cache| cache.memory);
-        self.relief = Some(Relief::new(stalls, all));
+        self.relief = Some(Relief::new(stalls, self.shard.cache().map(|cache| cache.memory)));
     }
 
     /// Looks whether memory is short: to be called from time to time.
@@ -110,8 +109,9 @@ impl Control {
             return;
         }
         let [used, most] = [nodes, nodes_max].map(|bytes| ontap::show::size(bytes, ontap::value::SizeUnits::Binary));
-        let text =
-            format!("the maps of aggregate {pool} take {used} of {most}; give them more by maps_memory in [pool]");
+        let text = format!(
+            "the maps of aggregate {pool} take {used} of {most}; make other parts of the server's memory smaller, or maps_memory in [pool] larger"
+        );
         self.events.note(Noticed::once(EventKind::MapsFull, pool.to_owned(), text));
     }
 

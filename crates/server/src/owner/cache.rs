@@ -12,11 +12,8 @@ use std::collections::BTreeMap;
 use store::{MappedVolumes, PartitionState, SecondPlace, SecondState};
 
 impl Owner {
-    /// Changes the cache's partitions, or what it keeps.
+    /// Changes the cache's partitions.
     pub(super) fn divide(&mut self, order: Order, steps: &mut Steps) {
-        if let Order::Limit(_, is_short) = order {
-            self.claims.is_short = is_short;
-        }
         let Some(volumes) = self.gate.inner_mut().volumes_mut() else { return };
         match order {
             Order::Divide { sizes, memory_only } => {
@@ -29,10 +26,15 @@ impl Owner {
                     tracing::error!(%error, "the cache is not divided as was asked");
                 }
             }
-            Order::Limit(bytes, _) => volumes.limit_cache(bytes),
             Order::Place { object, partition } => volumes.assign_partition(object, PartitionId(partition as u8)),
             _ => {}
         }
+    }
+
+    /// Has the cache keep so much at most, and buffers not be kept unused while memory is short.
+    pub(super) fn limit_memory(&mut self, cache: Bytes, is_short: bool) {
+        self.claims.is_short = is_short;
+        self.gate.inner_mut().volumes_mut().into_iter().for_each(|volumes| volumes.limit_cache(cache));
     }
 
     /// What came of each partition of the cache.

@@ -34,7 +34,7 @@ fn hits_take_one_call_a_turn_and_no_other() {
         return be_traced(Path::new(&folder));
     }
     if !matches!(Io::open(&IoSettings::default()).unwrap().backend(), Backend::Uring { .. }) {
-        return println!("skipped: no io_uring here");
+        return skip("no io_uring here");
     }
     let Some(strace) = program_or_skip("strace") else { return };
     let dir = tempfile::tempdir().unwrap();

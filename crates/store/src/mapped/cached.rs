@@ -21,9 +21,9 @@ const STEPS: u32 = 512;
 /// A read of at least so many bytes is sent from the pages. For fewer the list of their places
 /// costs what the copy costs.
 const SHOWN_MIN: u64 = 32 << 10;
-/// A reply keeps whole pages: at most one part in so many more than its bytes. Those are claimed,
-/// out of seven eighths of the memory for buffers. So all replies keep less than that memory, and
-/// what a client holds is what is counted.
+/// A reply that is sent from pages keeps whole ones, which may be one part in so many more than its
+/// bytes. Its bytes are what is claimed, and seven eighths of the memory for buffers may be: so the
+/// pages of all replies stay below that memory.
 const KEPT_MORE: u64 = 8;
 
 /// A cache in memory.

@@ -35,3 +35,24 @@ fn the_cache_is_chosen_in_the_pools_settings() {
     let error = Pool::open(dir.path()).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("cash"), "{error}");
 }
+
+/// Half of the process's memory, or what a server's other parts leave; what the settings say where
+/// that is not more.
+#[test]
+fn maps_have_what_the_settings_say_and_others_leave() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pool");
+    let mut pool = Pool::create(&path).unwrap();
+    let most = |pool: &Pool| pool.maps.as_ref().unwrap().core().usage().nodes_max;
+    pool.bound_maps(Bytes::mib(3)).unwrap();
+    assert_eq!(most(&pool), 3 << 20);
+    pool.bound_maps(Bytes(u64::MAX)).unwrap();
+    let half = uring::usage::memory_most().unwrap().0 / 2;
+    assert_eq!(most(&pool), half / map::PAGE * map::PAGE);
+    fs::write(path.join(SETTINGS), "[pool]\nmaps_memory = \"2MiB\"\n").unwrap();
+    pool.bound_maps(Bytes::mib(3)).unwrap();
+    assert_eq!(most(&pool), 2 << 20);
+    let error = pool.bound_maps(Bytes::mib(1)).unwrap_err().to_string();
+    assert!(error.ends_with("must be at most the 1 MiB that the server's other parts of memory leave"), "{error}");
+    assert_eq!(most(&pool), 2 << 20, "as it was");
+}

@@ -1,10 +1,10 @@
-//! The power goes while the pool is served with a cache, reads ahead and a second level: the pool's
-//! files as they were at some moment, opened anew.
+//! The server is killed while it serves a pool with a cache, reads ahead and a second level: the
+//! pool's files as they were at some moment, opened anew.
 //!
 //! Nothing is written back, so memory holds nothing that the files lack. What is there again was
 //! acknowledged once, what was durable is there for certain, and nothing that a cache or a second
-//! level held before is ever shown. Every moment at which the kernel has nothing of ours is one at
-//! which the power may go; those at which it has some are tried in simulation (`map/tests/crash`).
+//! level held before is ever shown. What was written and not flushed is in the
+//! files here; that it may be gone with the power is tried in simulation (`map/tests/crash`).
 
 use super::random::{Act, History, act_with_cache, repeated};
 use super::second::{over, second};
@@ -112,7 +112,7 @@ proptest! {
     /// The second level is kept for longer than the pool: it has what all LUNs were written with
     /// since, and none of that comes back.
     #[test]
-    fn a_power_loss_leaves_what_was_acknowledged_and_nothing_of_a_cache(
+    fn a_server_that_is_killed_leaves_what_was_acknowledged_and_nothing_of_a_cache(
         before in proptest::collection::vec(act_with_cache(), 2..60),
         flushed in proptest::collection::vec(write(), 0..8), last in proptest::collection::vec(act_with_cache(), 0..3),
         after in proptest::collection::vec(act_with_cache(), 1..20),
