@@ -129,7 +129,7 @@ fn an_owner_held_up_by_itself_costs_no_more_than_trying() {
             FLOOR,
             (0, SECONDS),
             1,
-            SEEDS,
+            1..3,
         );
     }
 }

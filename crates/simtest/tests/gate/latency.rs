@@ -204,7 +204,7 @@ fn the_mean_is_held_where_a_slice_is_soon_spent() {
         load: Load::Thinking { depth: 4, least: Span::from_micros(200), most: Span::from_micros(600) },
         ..Client::closed(ObjectId(0), 4)
     };
-    for (most, seed) in [150, 300, 600, 1000].into_iter().flat_map(|most| SEEDS.map(move |seed| (most, seed))) {
+    for (most, seed) in [150, 300, 600, 1000].into_iter().flat_map(|most| (1..=2).map(move |seed| (most, seed))) {
         let arms = play(&sliced(), &users, Span::from_micros(most), seed);
         let due = 4e6 / (most as f64 + 400.0);
         let [alone, beside, protected] = [&arms.alone, &arms.beside, &arms.protected].map(|arm| rate(arm, 0));
@@ -226,7 +226,7 @@ fn the_mean_is_held_where_a_slice_is_soon_spent() {
 #[test]
 fn a_mean_that_is_nearly_had_is_held_to_what_there_is() {
     for ((depth, most), seed) in
-        [(14, 140), (16, 190), (20, 290)].into_iter().flat_map(|of| SEEDS.map(move |seed| (of, seed)))
+        [(14, 140), (16, 190), (20, 290)].into_iter().flat_map(|of| (1..=2).map(move |seed| (of, seed)))
     {
         let load = Load::Thinking { depth, least: Span::from_micros(100), most: Span::from_micros(300) };
         let users = Client { load, ..Client::closed(ObjectId(0), depth) };
