@@ -45,6 +45,10 @@ impl Errand<'_> {
                     allowed: part.allowed.map(|bytes| bytes.0),
                     used: part.used.0,
                 });
+                let mut parts: Vec<MemoryRow> = parts.collect();
+                let (most, used) =
+                    (self.at.world.memory_most().map(|bytes| bytes.0), parts.iter().map(|part| part.used).sum());
+                parts.push(MemoryRow { part: "all".into(), limit: most, allowed: most, used });
                 self.listed(parts, &selection)
             }
             CacheCommand::Statistics(selection) => {

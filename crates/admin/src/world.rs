@@ -101,6 +101,11 @@ pub trait World {
         Vec::new()
     }
 
+    /// The most that all of these may take together, where something tells it.
+    fn memory_most(&self) -> Option<Bytes> {
+        None
+    }
+
     /// Who may log in, by name; nobody where there is no server. An error is a sentence.
     fn logins(&self) -> Result<Vec<Login>, String> {
         Ok(Vec::new())
@@ -206,11 +211,6 @@ pub struct MemoryPart {
     pub allowed: Option<Bytes>,
     /// What it takes.
     pub used: Bytes,
-}
-
-impl MemoryPart {
-    /// The name of the last one: all of them together.
-    pub const ALL: &str = "all";
 }
 
 /// What an object and its volume are called in what is kept by the hour.

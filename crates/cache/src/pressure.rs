@@ -41,6 +41,11 @@ impl Pressure {
         self.limit
     }
 
+    /// Whether less than all may be kept: memory is short.
+    pub fn is_short(&self) -> bool {
+        self.limit < self.all
+    }
+
     /// Tasks stood still for `stalled` of the last `length`. The limit, if it has become another.
     pub fn look(&mut self, stalled: Span, length: Span) -> Option<Bytes> {
         let was = self.limit;

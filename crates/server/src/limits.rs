@@ -103,10 +103,18 @@ impl ServerLimits {
     pub fn of_memory(whole: Option<Bytes>) -> ServerLimits {
         let default = ServerLimits::default();
         let most = whole.map_or(default.memory, |whole| Bytes(whole.0 / 4).max(MEMORY_MIN));
-        let memory = default.memory.min(most);
-        let each = slot_of(default.receive.0) * slots(true);
-        let connections = default.connections.min((memory.0 / 4 / each) as u32);
-        ServerLimits { memory, connections, ..default }
+        let limits = ServerLimits { memory: default.memory.min(most), ..default };
+        ServerLimits { connections: limits.connections.min(limits.connections_most(true)), ..limits }
+    }
+
+    /// What the receive buffers of a connection take.
+    fn of_connection(&self, tls: bool) -> Bytes {
+        Bytes(slot_of(self.receive.0) * slots(tls))
+    }
+
+    /// As many connections have receive buffers in a quarter of the memory.
+    fn connections_most(&self, tls: bool) -> u32 {
+        u32::try_from(self.memory.0 / 4 / self.of_connection(tls).0).unwrap_or(u32::MAX)
     }
 
     /// As far as `settings` of the ring carry them: a connection may have a receive and a send at
@@ -115,21 +123,19 @@ impl ServerLimits {
     pub(crate) fn within(self, settings: &uring::IoSettings, listeners: usize, tls: bool) -> ServerLimits {
         let beside = store::VolumesSettings::default().in_flight_limit + listeners;
         let room = settings.in_flight.saturating_sub(beside as u32) / 2;
-        let memory = self.memory.min(settings.slab);
-        let receive = self.receive.clamp(Bytes::kib(4), Bytes::mib(1));
-        let buffers = memory.0 / 4 / (slot_of(receive.0) * slots(tls));
-        ServerLimits {
-            connections: self.connections.min(room).min(u32::try_from(buffers).unwrap_or(u32::MAX)),
+        let limits = ServerLimits {
             connection_requests: self.connection_requests.max(1),
-            memory,
-            receive,
+            memory: self.memory.min(settings.slab),
+            receive: self.receive.clamp(Bytes::kib(4), Bytes::mib(1)),
             ..self
-        }
+        };
+        let connections = limits.connections.min(room).min(limits.connections_most(tls));
+        ServerLimits { connections, ..limits }
     }
 
     /// What the receive buffers of all connections take.
     pub(crate) fn receive_buffers(&self, tls: bool) -> Bytes {
-        Bytes(u64::from(self.connections + REFUSALS) * slot_of(self.receive.0) * slots(tls))
+        Bytes(u64::from(self.connections + REFUSALS) * self.of_connection(tls).0)
     }
 
     /// Why these limits cannot be kept together, if they cannot.
@@ -154,8 +160,7 @@ impl ServerLimits {
                 return Err(LimitsError::Zero(name));
             }
         }
-        let each = Bytes(slot_of(self.receive.0) * slots(tls));
-        let most = self.memory.0 / 4 / each.0;
+        let (each, most) = (self.of_connection(tls), self.connections_most(tls).into());
         match u64::from(self.connections) > most {
             true => Err(LimitsError::Buffers { connections: self.connections, each, memory: self.memory, most }),
             false => Ok(()),

@@ -9,7 +9,7 @@ use admin::{
     Aggregate, CacheSeen, ClientFile, Event, FileNode, FilesSeen, HourDone, LinkSeen, Login, LoginChange, MemoryPart,
     Named, Sample, SecondSeen, ServerSeen, World,
 };
-use block::{ObjectId, Time};
+use block::{Bytes, ObjectId, Time};
 use history::{Figures, Slot};
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, HashMap};
@@ -114,7 +114,11 @@ impl World for Measuring<'_> {
     }
 
     fn memory(&self) -> Vec<MemoryPart> {
-        self.monitor.memory(self.told(self.shard.memory()))
+        self.told(self.shard.memory()).into_iter().chain([self.monitor.memory()]).collect()
+    }
+
+    fn memory_most(&self) -> Option<Bytes> {
+        self.monitor.memory_most()
     }
 
     fn logins(&self) -> Result<Vec<Login>, String> {

@@ -51,22 +51,19 @@ impl Stalls {
 #[derive(Debug)]
 pub(crate) struct Relief {
     stalls: Stalls,
-    /// Of the cache, or of anything: then it tells no more than whether memory is short.
     pressure: Pressure,
-    all: Bytes,
-    has_cache: bool,
     /// When it was looked last, and the stalls until then.
     last: Option<(Time, Span)>,
 }
 
 impl Relief {
-    /// With the cache's size, where there is one.
+    /// With the cache's size, where there is one; else it tells no more than whether memory is
+    /// short.
     pub(crate) fn new(stalls: Stalls, cache: Option<Bytes>) -> Relief {
-        let all = cache.unwrap_or(Bytes::gib(1));
-        Relief { stalls, pressure: Pressure::new(all), all, has_cache: cache.is_some(), last: None }
+        Relief { stalls, pressure: Pressure::new(cache.unwrap_or(Bytes::gib(1))), last: None }
     }
 
-    /// Looks, and orders of the shard what follows; what the cache keeps from now on, where that
+    /// Looks, and orders of the shard what follows; what a cache keeps from now on, where that
     /// changes.
     pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<Option<Bytes>, ShardGone> {
         let Some(total) = self.stalls.total() else { return Ok(None) };
@@ -74,15 +71,8 @@ impl Relief {
         match self.pressure.look(total.saturating_sub(before), now.since(at)) {
             None => Ok(None),
             Some(cache) => {
-                shard.order(Order::Limit { cache, is_short: cache < self.all })?;
-                if !self.has_cache {
-                    return Ok(None);
-                }
-                tracing::info!(
-                    bytes = cache.0,
-                    "the cache keeps this much: tasks stand still for memory, or no longer"
-                );
-                Ok(Some(cache))
+                let is_short = self.pressure.is_short();
+                shard.order(Order::Limit { cache, is_short }).map(|()| Some(cache))
             }
         }
     }

@@ -58,13 +58,16 @@ impl Monitor {
         Monitor { state: Mutex::new(State { history, ..State::default() }), memory: budget.whole, ..Monitor::default() }
     }
 
-    /// What memory is for: the data thread's parts, statistics, and all together.
-    pub(crate) fn memory(&self, mut parts: Vec<MemoryPart>) -> Vec<MemoryPart> {
-        let part = |name, limit, used| MemoryPart { name, limit, allowed: limit, used };
+    /// All the memory that the server may take, where something tells it.
+    pub(crate) fn memory_most(&self) -> Option<Bytes> {
+        self.memory
+    }
+
+    /// What statistics of the last day take.
+    pub(crate) fn memory(&self) -> MemoryPart {
         let state = self.state();
-        parts.push(part("statistics", Some(state.history.memory_most()), state.history.memory()));
-        parts.push(part(MemoryPart::ALL, self.memory, Bytes(parts.iter().map(|part| part.used.0).sum())));
-        parts
+        let limit = Some(state.history.memory_most());
+        MemoryPart { name: "statistics", limit, allowed: limit, used: state.history.memory() }
     }
 
     /// Takes in what happened since the last account. `date` is that of now, in seconds since the

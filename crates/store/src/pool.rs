@@ -6,7 +6,7 @@ use crate::check::Trouble;
 use crate::doubt;
 use crate::error::StoreError;
 use crate::mapped::{MappedPool, Marks};
-use crate::settings::{Cache, SETTINGS, Settings, map_settings, maps_within, named_by, read_settings, settings_path};
+use crate::settings::{Cache, SETTINGS, Settings, bounded_maps, map_settings, named_by, read_settings, settings_path};
 use crate::unfinished;
 use crate::volume_files::{self, VolumeFiles};
 use block::Bytes;
@@ -154,7 +154,7 @@ impl Pool {
     /// # Errors
     /// The settings give them more.
     pub fn bound_maps(&mut self, most: Bytes) -> Result<(), StoreError> {
-        let most = maps_within(&self.dir, most)?;
+        let most = bounded_maps(&self.dir, &self.settings, most)?;
         self.maps.iter_mut().for_each(|maps| maps.bound(most));
         Ok(())
     }

@@ -136,18 +136,21 @@ fn maps_memory(dir: &Path, settings: &Settings) -> Result<Option<Bytes>, StoreEr
 /// # Errors
 /// The settings of the pool's folder are wrong, or give them more.
 pub fn maps_within(dir: &Path, most: Bytes) -> Result<Bytes, StoreError> {
-    let settings = read_settings(&dir.join(SETTINGS))?;
-    match (&settings.pool.maps_memory, maps_memory(dir, &settings)?) {
-        (Some(said), Some(memory)) if memory > most => {
+    bounded_maps(dir, &read_settings(&dir.join(SETTINGS))?, most)
+}
+
+/// The same by settings that were read.
+pub(crate) fn bounded_maps(dir: &Path, settings: &Settings, most: Bytes) -> Result<Bytes, StoreError> {
+    let memory = maps_memory(dir, settings)?.unwrap_or(most);
+    match &settings.pool.maps_memory {
+        Some(said) if memory > most => {
             let reason = format!(
                 "[pool] maps_memory = {said:?}: must be at most the {} MiB that the server's other parts of memory leave",
                 most.0 >> 20
             );
             Err(StoreError::Settings { path: dir.join(SETTINGS), reason })
         }
-        (Some(_), Some(memory)) => Ok(memory),
-        (None, memory) => Ok(memory.map_or(most, |memory| memory.min(most))),
-        (Some(_), None) => Ok(most),
+        _ => Ok(memory.min(most)),
     }
 }
 

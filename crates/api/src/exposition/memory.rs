@@ -2,7 +2,7 @@
 
 use super::{Kind, Page};
 use crate::resource::View;
-use admin::{CacheSeen, DEFAULT_PARTITION, MemoryPart};
+use admin::{CacheSeen, DEFAULT_PARTITION};
 
 /// A metric of each partition: its name, what it is, and its value. There are 64 partitions at
 /// most.
@@ -23,8 +23,7 @@ const PARTITION: [Row; 9] = [
 ];
 
 pub(super) fn memory(page: &mut Page, view: &View<'_>) {
-    // Sums are for whoever reads.
-    let parts = view.at.world.memory().into_iter().filter(|part| part.name != MemoryPart::ALL).collect::<Vec<_>>();
+    let parts = view.at.world.memory();
     let mut used = page.metric("memory_used_bytes", Kind::Gauge, "What a part of the server's memory takes.");
     for part in &parts {
         used.put(&[("part", part.name)], part.used.0);

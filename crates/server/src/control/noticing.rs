@@ -55,6 +55,7 @@ impl Control {
         let Some(relief) = &mut self.relief else { return Ok(()) };
         let kept = relief.look(now, &self.shard)?;
         if let (Some(kept), Some(cache)) = (kept, self.shard.cache()) {
+            tracing::info!(bytes = kept.0, "the cache keeps this much: tasks stand still for memory, or no longer");
             self.notice_cache(kept, cache.memory);
         }
         Ok(())

@@ -84,25 +84,39 @@ fn ask(server: &Server, client: &mut Client) -> u64 {
     held / CLAIM
 }
 
-/// Six clients hold what was there before the next one asked, so that nothing that one holds is
-/// another's, nor in the cache any more.
-fn hold_each_its_own(server: &Server, witness: &mut Client, clients: &mut [Client]) -> Vec<u64> {
-    let one = |(client, byte): (&mut Client, u8)| {
-        fill(witness, READ, byte);
-        ask(server, client)
-    };
-    clients.iter_mut().zip(1..).map(one).collect()
+/// A server, a client that goes on, and six that hold replies of the cache's pages and do not read.
+struct Held {
+    server: Server,
+    witness: Client,
+    slow: Vec<Client>,
+    /// How many replies each of them holds.
+    replies: Vec<u64>,
+    /// Bytes of this process in memory before they asked.
+    before: u64,
 }
 
-#[test]
-fn replies_of_pages_that_nobody_reads_are_counted_bounded_and_stay_what_they_were() {
-    for backend in BACKENDS {
+impl Held {
+    /// Each holds what was there before the next one asked, so that nothing that one holds is
+    /// another's, nor in the cache any more.
+    fn each_its_own(backend: Choice) -> Held {
         let server = server(backend);
         let mut witness = server.connect();
         fill(&mut witness, LUN_BYTES, 77);
         let mut slow: Vec<Client> = (0..6).map(|_| warm(&server)).collect();
         let before = resident();
-        let held = hold_each_its_own(&server, &mut witness, &mut slow);
+        let one = |(client, byte): (&mut Client, u8)| {
+            fill(&mut witness, READ, byte);
+            ask(&server, client)
+        };
+        let replies = slow.iter_mut().zip(1..).map(one).collect();
+        Held { server, witness, slow, replies, before }
+    }
+}
+
+#[test]
+fn replies_of_pages_that_nobody_reads_are_counted_bounded_and_stay_what_they_were() {
+    for backend in BACKENDS {
+        let Held { server, mut witness, mut slow, replies: held, before } = Held::each_its_own(backend);
         let counts = server.account().cache[&0];
         // Somebody else's writes and reads, hits among them, of what is held and of what is not.
         fill(&mut witness, LUN_BYTES, 200);
@@ -137,12 +151,7 @@ fn replies_of_pages_that_nobody_reads_are_counted_bounded_and_stay_what_they_wer
 #[test]
 fn who_goes_with_replies_of_pages_unread_gives_them_back() {
     for backend in BACKENDS {
-        let server = server(backend);
-        let mut witness = server.connect();
-        fill(&mut witness, LUN_BYTES, 77);
-        let mut slow: Vec<Client> = (0..6).map(|_| warm(&server)).collect();
-        let before = resident();
-        let held = hold_each_its_own(&server, &mut witness, &mut slow);
+        let Held { server, mut witness, mut slow, replies: held, before } = Held::each_its_own(backend);
         fill(&mut witness, READ, 200);
         let grown = resident().saturating_sub(before);
         // In the middle of a reply, and before the first byte of one.

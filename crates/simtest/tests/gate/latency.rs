@@ -6,14 +6,15 @@
 //! asks again. Their rate is their latency, so a floor by IOPS above what they ask for protects
 //! them little.
 
-use array::{Absence, Change, DeviceSpec, Host, Model, ParallelServers};
+use array::{Absence, DeviceSpec, Host, Model, ParallelServers};
 use block::{Bytes, Iops, ObjectId, Span, Time};
 use qos::{FloorState, Limits, RegistrySettings, Shortage, Size, Units, smallest_built_in};
 use simtest::{Client, Load, Recording, Scene, Tree, latency};
 
 use crate::devices::second;
+use crate::seeds::for_seeds;
 use crate::told::floor_by_second;
-use crate::trials::{bench_host, sliced};
+use crate::trials::{sliced, slow_for_a_while};
 
 const SECONDS: u64 = 12;
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
@@ -119,7 +120,7 @@ fn the_built_in_classes_keep_their_latencies() {
         let load =
             Load::Thinking { depth, least: Span::from_micros(think / 2), most: Span::from_micros(think * 3 / 2) };
         let users = Client { load, ..Client::closed(ObjectId(0), depth) };
-        for seed in 1..=2 {
+        for_seeds(1..3, |seed| {
             let arms = play_with(&device, &users, limits, seed);
             let [alone, beside, protected] = [&arms.alone, &arms.beside, &arms.protected].map(medians);
             println!("{name}, seed {seed}: {protected:?}, alone {}, beside {}", alone[0], beside[0]);
@@ -128,7 +129,7 @@ fn the_built_in_classes_keep_their_latencies() {
                 "{alone:?} {beside:?}"
             );
             assert!(protected.iter().all(|p50| *p50 <= most), "{name}, seed {seed}: {protected:?}");
-        }
+        });
     }
 }
 
@@ -204,7 +205,7 @@ fn the_mean_is_held_where_a_slice_is_soon_spent() {
         load: Load::Thinking { depth: 4, least: Span::from_micros(200), most: Span::from_micros(600) },
         ..Client::closed(ObjectId(0), 4)
     };
-    for (most, seed) in [150, 300, 600, 1000].into_iter().flat_map(|most| (1..=2).map(move |seed| (most, seed))) {
+    for (most, seed) in [150, 300, 600, 1000].into_iter().flat_map(|most| SEEDS.map(move |seed| (most, seed))) {
         let arms = play(&sliced(), &users, Span::from_micros(most), seed);
         let due = 4e6 / (most as f64 + 400.0);
         let [alone, beside, protected] = [&arms.alone, &arms.beside, &arms.protected].map(|arm| rate(arm, 0));
@@ -226,7 +227,7 @@ fn the_mean_is_held_where_a_slice_is_soon_spent() {
 #[test]
 fn a_mean_that_is_nearly_had_is_held_to_what_there_is() {
     for ((depth, most), seed) in
-        [(14, 140), (16, 190), (20, 290)].into_iter().flat_map(|of| (1..=2).map(move |seed| (of, seed)))
+        [(14, 140), (16, 190), (20, 290)].into_iter().flat_map(|of| SEEDS.map(move |seed| (of, seed)))
     {
         let load = Load::Thinking { depth, least: Span::from_micros(100), most: Span::from_micros(300) };
         let users = Client { load, ..Client::closed(ObjectId(0), depth) };
@@ -261,16 +262,8 @@ fn a_mean_out_of_reach_is_given_up_alone() {
 /// 9.
 #[test]
 fn a_latency_that_was_given_up_is_had_again_at_the_same_rate() {
-    let changes = vec![Change { at: second(5), percent: 15 }, Change { at: second(9), percent: 100 }];
     let most = Span::from_micros(600);
-    let recording = Scene {
-        device: DeviceSpec { changes, ..bench_host(None) },
-        clients: vec![Client::open(ObjectId(0), 1_000), Client::closed(ObjectId(1), 128)],
-        edits: Tree::flat(2).limits(0, latency(most)).edits(),
-        until: second(30),
-        seed: 1,
-    }
-    .run();
+    let recording = slow_for_a_while(most, 30, 1).run();
     let median = |s: u64| recording.tracks[0].percentile(50.0, second(s), second(s + 1));
     let medians: Vec<Span> = (0..30).map(median).collect();
     println!("{medians:?}");

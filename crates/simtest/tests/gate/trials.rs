@@ -301,13 +301,17 @@ pub fn sliced() -> DeviceSpec {
     DeviceSpec::of(Model::Array(Array { stages: vec![group], media: Box::new(disk) }))
 }
 
-/// A latency of 600 us on a device that is slow from second 5 to 9, from second 16 on.
-fn had_again(seed: u64, corrections: Corrections) -> f64 {
+/// One that asks at a rate, with a latency, on a device that is slow from second 5 to 9.
+pub fn slow_for_a_while(most: Span, seconds: u64, seed: u64) -> Scene {
     let changes = vec![Change { at: second(5), percent: 15 }, Change { at: second(9), percent: 100 }];
     let device = DeviceSpec { changes, ..bench_host(None) };
     let clients = vec![Client::open(ObjectId(0), 1_000), Client::closed(ObjectId(1), 128)];
-    let edits = Tree::flat(2).limits(0, latency(Span::from_micros(600))).edits();
-    let recording = run(&Scene { device, clients, edits, until: second(20), seed }, corrections);
+    Scene { device, clients, edits: Tree::flat(2).limits(0, latency(most)).edits(), until: second(seconds), seed }
+}
+
+/// 600 us, from second 16 on.
+fn had_again(seed: u64, corrections: Corrections) -> f64 {
+    let recording = run(&slow_for_a_while(Span::from_micros(600), 20, seed), corrections);
     let median = |s: u64| recording.tracks[0].percentile(50.0, second(s), second(s + 1)).as_secs_f64();
     1.0 / (16..20).map(median).fold(0.0, f64::max)
 }

@@ -50,6 +50,8 @@ fn maps_have_what_the_settings_say_and_others_leave() {
     let half = uring::usage::memory_most().unwrap().0 / 2;
     assert_eq!(most(&pool), half / map::PAGE * map::PAGE);
     fs::write(path.join(SETTINGS), "[pool]\nmaps_memory = \"2MiB\"\n").unwrap();
+    drop(pool);
+    let mut pool = Pool::open(&path).unwrap();
     pool.bound_maps(Bytes::mib(3)).unwrap();
     assert_eq!(most(&pool), 2 << 20);
     let error = pool.bound_maps(Bytes::mib(1)).unwrap_err().to_string();

@@ -3,8 +3,8 @@
 //!
 //! Nothing is written back, so memory holds nothing that the files lack. What is there again was
 //! acknowledged once, what was durable is there for certain, and nothing that a cache or a second
-//! level held before is ever shown. What was written and not flushed is in the
-//! files here; that it may be gone with the power is tried in simulation (`map/tests/crash`).
+//! level held before is ever shown. What was written and not flushed is in the files here; that it
+//! may be gone with the power is tried in simulation (`map/tests/crash`).
 
 use super::random::{Act, History, act_with_cache, repeated};
 use super::second::{over, second};

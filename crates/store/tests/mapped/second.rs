@@ -64,7 +64,7 @@ pub(super) fn second(bench: &Bench) -> store::SecondState {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// Memory of 2 to 20 pages, so that nearly everything goes through the second level: 2 MiB for
     /// histories of up to 25 trees of 400 KiB, so that segments go around.
