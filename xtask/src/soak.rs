@@ -13,11 +13,16 @@ use std::process::{Command, Stdio};
 pub enum Soak {
     /// Histories of the scheduler and of the registry (`fuzz/qos`)
     Qos(Qos),
-    /// What floors may cost (`crates/simtest/tests/gate/bounded.rs`), on seeds of its own
+    /// What floors may cost and hold (`crates/simtest/tests/gate/{bounded,latency}.rs`), on seeds of
+    /// its own
     Floors(Floors),
     /// Power losses in simulation: of the store's maps (`crates/map/tests/crash`), of which a seed
     /// is four, and of the files that clients make on volumes (`crates/tree/tests/crash`)
     Crash(Crash),
+    /// The classic tools in virtual time: RampRun's published row whole
+    /// (`crates/ramp/tests/virtual_time.rs`), RanRead's knee with a hundred seeds
+    /// (`crates/ranread/tests/knee.rs`)
+    Tools,
     /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`), and under files of
     /// NFS clients (`kill_files.rs`)
     Kill(Kill),
@@ -151,6 +156,7 @@ impl Soak {
             Soak::Qos(qos) => qos.complete(&mut command),
             Soak::Floors(floors) => floors.complete(&mut command),
             Soak::Crash(crash) => crash.complete(&mut command),
+            Soak::Tools => tools(&mut command),
             Soak::Kill(kill) => kill.complete(&mut command),
             Soak::Import(import) => import.complete(&mut command),
             Soak::Nfs(nfs) => nfs.complete(&mut command),
@@ -172,7 +178,8 @@ impl Qos {
 
 impl Floors {
     fn complete(&self, command: &mut Command) {
-        command.args(["test", "--release", "--package", "simtest", "--test", "gate", "bounded::", "--", "--nocapture"]);
+        command.args(["test", "--release", "--package", "simtest", "--test", "gate", "--"]);
+        command.args(["bounded::", "latency::", "--nocapture"]);
         command.env("SIMTEST_SEEDS", format!("{}..{}", self.first, self.first + self.seeds)).current_dir(root());
     }
 }
@@ -190,6 +197,12 @@ impl Crash {
         command.env("SEAWALL_CRASH_SEEDS", self.seeds.to_string()).env("SEAWALL_CRASH_FIRST", self.first.to_string());
         command.current_dir(root());
     }
+}
+
+fn tools(command: &mut Command) {
+    command.args(["test", "--release", "--package", "ramp", "--package", "ranread", "--tests", "--"]);
+    command.args(["the_published_row", "the_knee_is_found"]).current_dir(root());
+    command.env("SEAWALL_RAMP_PART", "1").env("SEAWALL_KNEE_SEEDS", "100");
 }
 
 impl Import {

@@ -77,9 +77,9 @@ fn the_knee_of_fixed_servers_is_found_to_the_process() {
 /// that meet wait. The closed network of P requests over c equal channels with fixed service has a
 /// throughput between `c P / (P + c − 1)` a service time, which exponential service would have, and
 /// `min(P, c)`. Its knee for a seed is compared with that of a long run, in which 15 times as many
-/// requests leave hardly any chance.
+/// requests leave hardly any chance. `cargo xtask soak tools` plays a hundred seeds.
 #[test]
-fn the_knee_is_found_within_five_percent_in_95_of_100_seeds() {
+fn the_knee_is_found_within_five_percent_for_95_percent_of_seeds() {
     let flash = Flash {
         channels: 8,
         page: Bytes::kib(8),
@@ -103,6 +103,7 @@ fn the_knee_is_found_within_five_percent_in_95_of_100_seeds() {
         let found = knee(&points, plan(limit).limits).map_or(0, |knee| knee.processes);
         (f64::from(found) / f64::from(theory) - 1.0).abs() <= 0.05
     };
-    let hits = (1..=100).filter(|&seed| near(seed)).count();
-    assert!(hits >= 95, "{hits} of 100 around {theory}");
+    let seeds = std::env::var("SEAWALL_KNEE_SEEDS").map_or(25, |text| text.parse::<u64>().expect("a number"));
+    let hits = (1..=seeds).filter(|&seed| near(seed)).count() as u64;
+    assert!(hits * 100 >= seeds * 95, "{hits} of {seeds} around {theory}");
 }

@@ -24,9 +24,11 @@ fn changed(scratch: &Scratch, changes: &[(&str, &str)]) -> PathBuf {
     file
 }
 
-fn simulated(scratch: &Scratch, changes: &[(&str, &str)]) -> Ended {
-    // Four seconds of virtual time tell as much, and are sooner over.
-    let short = [("\nseconds = 12", "\nseconds = 4")];
+/// Played with so many seconds of virtual time to warm up and so many a turn: few tell as much as
+/// the plan's 3 and 12, and are sooner over.
+fn simulated(scratch: &Scratch, [warm_up, seconds]: [u32; 2], changes: &[(&str, &str)]) -> Ended {
+    let (warm_up, seconds) = (format!("warm_up_seconds = {warm_up}"), format!("\nseconds = {seconds}"));
+    let short = [("warm_up_seconds = 3", warm_up.as_str()), ("\nseconds = 12", seconds.as_str())];
     let plan = changed(scratch, &[&short, changes].concat());
     run(seawall(scratch.path()).env(RESULTS, "results.sqlite").args(["simulate", "--quiet"]).arg(plan))
 }
@@ -43,9 +45,9 @@ fn rounds(said: &str, arm: &str) -> Vec<f64> {
 /// in every round of every seed, with room on the right side.
 #[test]
 fn users_keep_what_they_had_in_virtual_time() {
-    for seed in ["1", "2", "3"] {
+    for seed in ["1", "2"] {
         let scratch = Scratch::new();
-        let ended = simulated(&scratch, &[("seed = 1", &format!("seed = {seed}"))]);
+        let ended = simulated(&scratch, [3, 4], &[("seed = 1", &format!("seed = {seed}"))]);
         assert_eq!(ended.code, Some(0), "seed {seed}: {}\n{}", ended.out, ended.err);
         let said = &ended.out;
         assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
@@ -67,7 +69,7 @@ fn users_keep_what_they_had_in_virtual_time() {
 #[test]
 fn a_simulated_run_repeats_itself_and_is_kept() {
     let scratch = Scratch::new();
-    let (one, other) = (simulated(&scratch, &[]), simulated(&Scratch::new(), &[]));
+    let (one, other) = (simulated(&scratch, [2, 2], &[]), simulated(&Scratch::new(), [2, 2], &[]));
     let result = |ended: &Ended| ended.out.split("\npage ").next().unwrap_or_default().to_owned();
     assert!(result(&one).contains("floor by latency") && result(&one) == result(&other), "{one:?}");
     let sql = |question: &str| {
@@ -91,13 +93,17 @@ fn a_simulated_run_repeats_itself_and_is_kept() {
 #[test]
 fn a_goal_that_is_missed_is_a_no() {
     let scratch = Scratch::new();
-    let missed = simulated(&scratch, &[("-volume db -qos-policy-group latency", "-volume db -qos-policy-group floor")]);
+    let missed =
+        simulated(&scratch, [2, 2], &[("-volume db -qos-policy-group latency", "-volume db -qos-policy-group floor")]);
     assert_eq!(missed.code, Some(1), "{missed:?}");
-    let quiet =
-        simulated(&scratch, &[("depth = 64", "depth = 1"), ("read_percent = 70", "read_percent = 70\npace = 50")]);
+    let quiet = simulated(
+        &scratch,
+        [2, 2],
+        &[("depth = 64", "depth = 1"), ("read_percent = 70", "read_percent = 70\npace = 50")],
+    );
     // "bully" leaves nearly all, which is a no, and so the floor proves nothing.
     assert!(quiet.code == Some(1) && quiet.out.contains("nothing to protect from"), "{quiet:?}");
-    let few = simulated(&scratch, &[("rounds = 5", "rounds = 4")]);
+    let few = simulated(&scratch, [2, 2], &[("rounds = 5", "rounds = 4")]);
     assert!(few.code == Some(2) && few.err.contains("4 rounds is too few"), "{few:?}");
 }
 

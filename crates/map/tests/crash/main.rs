@@ -17,7 +17,7 @@ mod totals;
 use history::History;
 
 /// Seeds of the test command.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 250;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())

@@ -193,9 +193,9 @@ fn floors_hold_nobody_back_on_a_device_with_room() {
         let clients = (0..).zip(rates).map(|(number, rate)| Client::open(ObjectId(number), rate)).collect();
         let set = |tree: Tree, (number, floor)| if floor > 0 { tree.floor(number, floor) } else { tree };
         let edits = (0..).zip(floors).fold(Tree::flat(4), set).edits();
-        let guarded = Scene { device: deep(), clients, edits, until: second(20), seed: 1 }.run();
+        let guarded = Scene { device: deep(), clients, edits, until: second(12), seed: 1 }.run();
         for (client, track) in guarded.tracks.iter().enumerate() {
-            for s in 4..20 {
+            for s in 4..12 {
                 let p99 = track.percentile(99.0, second(s), second(s + 1));
                 let what = format!("{rates:?}, floors {floors:?}, client {client}, second {s}");
                 assert!(p99 <= Span::from_micros(500), "{what}: {p99:?}, alone 250 us");

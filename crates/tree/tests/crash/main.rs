@@ -16,7 +16,7 @@ mod model;
 use history::{History, Totals};
 
 /// Seeds of the test command.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 150;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
