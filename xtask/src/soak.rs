@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 pub enum Soak {
     /// Histories of the scheduler and of the registry (`fuzz/qos`)
     Qos(Qos),
-    /// What floors may cost and hold (`crates/simtest/tests/gate/{bounded,latency}.rs`), on seeds of
-    /// its own
+    /// What floors may cost and hold (`crates/simtest/tests/gate`, `bounded.rs` and `latency.rs`),
+    /// on seeds of its own
     Floors(Floors),
     /// Power losses in simulation: of the store's maps (`crates/map/tests/crash`), of which a seed
     /// is four, and of the files that clients make on volumes (`crates/tree/tests/crash`)

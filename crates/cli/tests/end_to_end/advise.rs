@@ -120,7 +120,13 @@ fn a_ramp_says_what_it_needed() {
 fn a_run_says_what_it_needed() {
     let scratch = Scratch::new();
     let plan = plan::write(&scratch, plan::PLAN);
-    succeed(seawall(scratch.path()).arg("simulate").arg(plan).args(["--out", "out"]).env(RESULTS, "out.sqlite"));
+    succeed(
+        seawall(scratch.path())
+            .arg("simulate")
+            .arg(plan)
+            .args(["--phase-seconds", "4", "--out", "out"])
+            .env(RESULTS, "out.sqlite"),
+    );
     let one = advise(&scratch, "--recording out.sqlite --used-space 5TB --demand peak");
     assert!(one.out.contains("Required is the") && matches!(one.code, Some(0 | 1)), "{one:?}");
     // The plan has one volume of 16 MiB, all of it used in a simulation.
@@ -186,11 +192,17 @@ fn the_size_of_a_cache_is_told_from_a_trace() {
 fn the_size_of_a_cache_is_told_from_a_run() {
     let scratch = Scratch::new();
     let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/cache-partitions.toml");
-    succeed(seawall(scratch.path()).arg("simulate").arg(plan).args(["--out", "out"]).env(RESULTS, "out.sqlite"));
+    succeed(
+        seawall(scratch.path())
+            .arg("simulate")
+            .arg(plan)
+            .args(["--phase-seconds", "4", "--out", "out"])
+            .env(RESULTS, "out.sqlite"),
+    );
     let database = advise(&scratch, "cache --recording out.sqlite --volume database --page a.html");
     let scan = advise(&scratch, "cache --recording out.sqlite --file scan --page-kib 64");
     for (ended, parts) in [
-        (&database, ["reads of database in 50 s", "       8MB  4", "32MB is worth its memory", "-size 32MiB"]),
+        (&database, ["reads of database in 20 s", "       8MB  39", "32MB is worth its memory", "-size 32MiB"]),
         (&scan, ["448 different ones", "      16MB   0.0 %", "      32MB 100.0 %", "32MB is worth its memory"]),
     ] {
         assert_eq!(ended.code, Some(0), "{}", ended.err);

@@ -33,7 +33,7 @@ fn classic_tools_run_over_arrays() {
     let scratch = Scratch::new();
     let iops = |array: &str, rw: &str| -> f64 {
         let line = format!(
-            "simulate fio --device {array} --name=a --size=2t --rw={rw} --bs=8k --ioengine=libaio --iodepth=64 --direct=1 --norandommap=1 --runtime=300 --time_based --output-format=json"
+            "simulate fio --device {array} --name=a --size=2t --rw={rw} --bs=8k --ioengine=libaio --iodepth=64 --direct=1 --norandommap=1 --runtime=150 --time_based --output-format=json"
         );
         let ended = run(seawall(scratch.path()).args(line.split(' ')));
         assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -60,7 +60,7 @@ fn a_plan_runs_over_an_array() {
             "--array",
             "laptop-nvme",
             "--phase-seconds",
-            "2",
+            "1",
             "--out",
             out,
         ]));

@@ -3,16 +3,9 @@
 use crate::fio_command::{ours, report};
 use crate::requires::{client, requires};
 use crate::running::{Running, seawall, succeed};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, damage};
 use serde_json::Value;
-use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-
-/// Changes one byte of the block at 40 KiB.
-fn damage(path: &Path) {
-    OpenOptions::new().write(true).open(path).unwrap().write_all_at(b"?", 40_960 + 2000).unwrap();
-}
 
 /// fio's surface scan: one job writes, another one of its own name reads and checks, in the same
 /// run and in a later one, in any order. Damage is found with its place; exit code 1.

@@ -3,7 +3,7 @@
 
 use crate::requires::{client, find, requires, skip};
 use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, damage};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -154,8 +154,7 @@ fn a_check_of_damaged_data_fails() {
     let json = report(&scratch, &line);
     let (read, written) = (&json["jobs"][0]["read"]["total_ios"], &json["jobs"][0]["write"]["total_ios"]);
     assert_eq!((read.as_u64(), written.as_u64()), (Some(256), Some(256)), "each block is written and read back");
-    let file = std::fs::OpenOptions::new().write(true).open(scratch.join("v.0.0")).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, b"?", 40_960 + 2000).unwrap();
+    damage(&scratch.join("v.0.0"));
     let ended = ours(&scratch, &[&line[..], &["--verify_only"]].concat());
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.err.contains("v.0.0: at 40960: expected a block of offset 40960"), "{}", ended.err);

@@ -3,7 +3,7 @@
 use crate::fio_command::{ours, report};
 use crate::requires::{find, requires};
 use crate::running::Running;
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, damage};
 use crate::server::{LUN, Server};
 use std::path::Path;
 use std::process::Command;
@@ -95,11 +95,7 @@ fn on_qemu_nbd() {
     let (image_name, socket_name) = (image.display().to_string(), socket.display().to_string());
     let arguments = ["-f", "raw", "--persistent", "--shared=16", "-k", &socket_name, &image_name];
     let server = Foreign::start("qemu-nbd", &arguments, &socket);
-    let damage = || {
-        let file = std::fs::OpenOptions::new().write(true).open(&image).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, b"?", 40_960 + 2000).unwrap();
-    };
-    write_check_and_find_damage(&scratch, &server.uri, &damage);
+    write_check_and_find_damage(&scratch, &server.uri, &|| damage(&image));
     several_jobs(&scratch, &server.uri);
 }
 

@@ -4,7 +4,7 @@
 
 use crate::requires::{client, requires, skip};
 use crate::running::{Ended, run};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, damage};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -100,8 +100,7 @@ fn what_is_written_is_read_back_and_damage_is_found() {
     assert_eq!(file.metadata().unwrap().len(), 8 << 20);
     let again = server.seawall(&[&["fio"], &load[..], &check, &["--verify_only"]].concat());
     assert_eq!(again.code, Some(0), "{again:?}");
-    let opened = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&opened, b"?", 40_960 + 2000).unwrap();
+    damage(&file);
     let found = server.seawall(&[&["fio"], &load[..], &check, &["--verify_only"]].concat());
     assert_eq!(found.code, Some(1), "{found:?}");
     assert!(found.err.contains("at 40960: expected a block of offset 40960"), "{}", found.err);

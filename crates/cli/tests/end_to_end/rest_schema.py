@@ -109,7 +109,7 @@ command = [
     "--header", f"Authorization: Basic {login}", "--tls-verify", "false", "--no-color",
     "--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
                 "response_headers_conformance,unsupported_method,negative_data_rejection",
-    "--phases", "coverage,fuzzing", "--max-examples", "8", "--generation-deterministic", "--request-timeout", "60",
+    "--phases", "coverage,fuzzing", "--max-examples", "4", "--generation-deterministic", "--request-timeout", "60",
     "--workers", "1", "--suppress-health-check", "all", "--warnings", "off",
 ]
 ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,5 +1,7 @@
 //! A folder for one test, removed with it.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -46,4 +48,12 @@ pub fn secret(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// Turns over a byte of the block at 40 KiB.
+pub fn damage(file: &Path) {
+    let file = OpenOptions::new().read(true).write(true).open(file).unwrap();
+    let (mut byte, at) = ([0], 40_960 + 2000);
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[!byte[0]], at).unwrap();
 }

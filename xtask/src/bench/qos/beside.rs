@@ -24,6 +24,9 @@ pub const BULLY: Client = Client {
     more: &[],
 };
 
+/// A promise that does not help its owner may cost so many percent of what all do without it.
+pub const COST_MOST: f64 = 10.0;
+
 /// What the victim and its neighbour did in one run, from its second second on: promises hold from
 /// there on.
 pub struct Beside {

@@ -6,12 +6,14 @@
 
 use super::super::fio::Load;
 use super::super::median;
-use super::beside::{BULLY, Beside, Client, Stage, Turns, VICTIM, said};
+use super::beside::{BULLY, Beside, COST_MOST, Client, Stage, Turns, VICTIM, said};
 use anyhow::Result;
 use std::path::Path;
 
 /// The victim's floor, in IOPS.
 const FLOOR: u64 = 5_000;
+/// One that it has anyhow.
+const NEEDLESS: u64 = 1_000;
 /// The part of it that must be there in every second.
 const HELD: f64 = 0.99;
 /// It may be exceeded from others' sacrifice by so many percent.
@@ -37,15 +39,21 @@ const NEIGHBOURS: [Client; 2] = [
 pub fn run(paths: [&Path; 3], turns: (u32, u64)) -> Result<()> {
     println!("\na floor of {FLOOR} IOPS for a client at depth 4 (half reads, half writes of 4 KiB)");
     let stage = Stage::set(paths, "floors", turns)?;
-    stage.pool.order(&[&format!(
-        "qos policy-group create floor -vserver svm01 -min-throughput {FLOOR}IOPS -is-shared false"
-    )])?;
+    for (group, floor) in [("floor", FLOOR), ("needless", NEEDLESS)] {
+        stage.pool.order(&[&format!(
+            "qos policy-group create {group} -vserver svm01 -min-throughput {floor}IOPS -is-shared false"
+        )])?;
+    }
     stage.alone(&OWNER)?;
     for neighbour in &NEIGHBOURS {
         let turns = stage.turns(&OWNER, neighbour, "floor", "the floor")?;
+        println!("    {}", without(&turns.without));
         println!("    {}", verdict(&turns.with));
         println!("    {}", sacrifice(&turns, stage.seconds));
     }
+    let needless = stage.turns(&OWNER, &BULLY, "needless", &format!("a floor of {NEEDLESS}, which it has anyhow"))?;
+    let cost = needless.cost();
+    println!("    costs {cost:.1} % of all (at most {COST_MOST:.0}): {}", said(cost <= COST_MOST));
     Ok(())
 }
 
@@ -55,6 +63,13 @@ fn sacrifice(turns: &Turns, seconds: u64) -> String {
     let needed = own(&turns.without).max(FLOOR as f64);
     let above = (own(&turns.with) / needed - 1.0).max(0.0) * 100.0;
     format!("{above:.1} % above floor and what it has without (at most {ABOVE_MOST:.0}): {}", said(above <= ABOVE_MOST))
+}
+
+/// How often the owner is below its floor where it has none: what the floor is needed for.
+fn without(runs: &[Beside]) -> String {
+    let had: Vec<u64> = runs.iter().flat_map(|run| run.seconds.iter().map(|second| second.0)).collect();
+    let below = had.iter().filter(|had| **had < FLOOR).count();
+    format!("without it below {FLOOR} in {below} of {} seconds, worst {}", had.len(), had.iter().min().unwrap_or(&0))
 }
 
 /// Whether the floor held in every second that counts.

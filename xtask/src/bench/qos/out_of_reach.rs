@@ -2,12 +2,10 @@
 //! time, or thinks between requests. They may cost little, and only for a short time.
 
 use super::super::median;
-use super::beside::{BULLY, Beside, Client, Stage, Turns, VICTIM, said};
+use super::beside::{BULLY, Beside, COST_MOST, Client, Stage, Turns, VICTIM, said};
 use anyhow::Result;
 use std::path::Path;
 
-/// A floor may cost so many percent of what all do together without it.
-const COST_MOST: f64 = 10.0;
 /// All together do less than half for so many whole seconds in a row at most.
 const HALF_MOST: usize = 2;
 /// The floor is so many times what its owner does alone.
