@@ -60,7 +60,7 @@ fn a_plan_runs_over_an_array() {
             "--array",
             "laptop-nvme",
             "--phase-seconds",
-            "1",
+            "2",
             "--out",
             out,
         ]));

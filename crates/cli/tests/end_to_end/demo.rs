@@ -93,8 +93,10 @@ fn plans_of_clones_and_of_classes_run_on_real_storage() {
         let ceiling = &recording.verdicts[0];
         assert!(ceiling.question.starts_with("no ceiling exceeded"), "{ceiling:?}");
         if name == "tiers" {
-            assert!(iops(0, 3) <= 153.0 && iops(0, 3) > 0.0, "{}", iops(0, 3));
-            assert!(iops(0, 4) > 2.0 * 153.0, "it grew: {}", iops(0, 4));
+            // 64 that went in the phase before may end in this one of 2 s.
+            let most = 1.01 * 150.0 + 64.0 / 2.0;
+            assert!(iops(0, 3) <= most && iops(0, 3) > 0.0, "{}", iops(0, 3));
+            assert!(iops(0, 4) > 2.0 * most, "it grew: {}", iops(0, 4));
         } else {
             assert!(iops(1, 0) == 0.0 && iops(1, 1) > 0.0, "the clones come with the second phase");
         }
