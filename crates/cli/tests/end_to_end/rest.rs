@@ -120,7 +120,7 @@ fn jobs_that_a_kill_cut_off_are_settled_at_the_next_start() {
 
 /// Requests made of the document that the server gives of itself, by schemathesis: nothing that it
 /// refuses or takes is a failure of the server's, and every answer is as the document says. See
-/// `rest_schema.py` beside this file. Some eight thousand requests: on a machine that is very busy
+/// `rest_schema.py` beside this file. Some thousand requests: on a machine that is very busy
 /// they take minutes.
 #[test]
 fn answers_are_as_the_document_says() {
