@@ -4,9 +4,17 @@ use crate::plan;
 use crate::running::{Ended, RESULTS, run, seawall, succeed};
 use crate::scratch::Scratch;
 use crate::server::{Server, read_text};
+use std::ffi::OsStr;
 
 fn advise(scratch: &Scratch, words: &str) -> Ended {
     run(seawall(scratch.path()).arg("advise").args(words.split_whitespace()))
+}
+
+/// Plays a plan in virtual time and keeps the run in `out.sqlite`.
+fn simulate(scratch: &Scratch, plan: impl AsRef<OsStr>, more: &[&str]) {
+    let mut command = seawall(scratch.path());
+    command.arg("simulate").arg(plan).args(["--out", "out"]).args(more);
+    succeed(command.env(RESULTS, "out.sqlite"));
 }
 
 /// 75 000 IOPS on 5 TB: the published 15 000 IOPS/TB let a burst take 80 s; 17 917 do not. All but
@@ -120,13 +128,7 @@ fn a_ramp_says_what_it_needed() {
 fn a_run_says_what_it_needed() {
     let scratch = Scratch::new();
     let plan = plan::write(&scratch, plan::PLAN);
-    succeed(
-        seawall(scratch.path())
-            .arg("simulate")
-            .arg(plan)
-            .args(["--phase-seconds", "4", "--out", "out"])
-            .env(RESULTS, "out.sqlite"),
-    );
+    simulate(&scratch, plan, &[]);
     let one = advise(&scratch, "--recording out.sqlite --used-space 5TB --demand peak");
     assert!(one.out.contains("Required is the") && matches!(one.code, Some(0 | 1)), "{one:?}");
     // The plan has one volume of 16 MiB, all of it used in a simulation.
@@ -192,13 +194,7 @@ fn the_size_of_a_cache_is_told_from_a_trace() {
 fn the_size_of_a_cache_is_told_from_a_run() {
     let scratch = Scratch::new();
     let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/cache-partitions.toml");
-    succeed(
-        seawall(scratch.path())
-            .arg("simulate")
-            .arg(plan)
-            .args(["--phase-seconds", "4", "--out", "out"])
-            .env(RESULTS, "out.sqlite"),
-    );
+    simulate(&scratch, plan, &["--phase-seconds", "4"]);
     let database = advise(&scratch, "cache --recording out.sqlite --volume database --page a.html");
     let scan = advise(&scratch, "cache --recording out.sqlite --file scan --page-kib 64");
     for (ended, parts) in [

@@ -4,6 +4,7 @@ use crate::results::{file, phases, recording};
 use crate::running::{RESULTS, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::read_text;
+use stats::Outcome;
 use workload::Plan;
 
 /// The plan that the program brings along.
@@ -92,6 +93,7 @@ fn plans_of_clones_and_of_classes_run_on_real_storage() {
         let iops = |workload: usize, phase: usize| recording.workloads[workload].tallies[phase].iops();
         let ceiling = &recording.verdicts[0];
         assert!(ceiling.question.starts_with("no ceiling exceeded"), "{ceiling:?}");
+        assert_eq!(ceiling.outcome, Outcome::Pass, "{ceiling:?}");
         if name == "tiers" {
             // 64 that went in the phase before may end in this one of 2 s.
             let most = 1.01 * 150.0 + 64.0 / 2.0;
