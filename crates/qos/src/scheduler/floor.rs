@@ -325,8 +325,8 @@ impl Guarantee {
     }
 
     /// The part of itself that it lacked in the last second, no ceiling being in its way; 0 if it
-    /// is not missed.
-    pub fn missed(&self) -> f64 {
+    /// is not missed. A rate is not, where its owner asks for less: a latency may be judged then.
+    pub fn missed(&self, phi: f64) -> f64 {
         let gauge = &self.gauge;
         if gauge.second.time <= promise::MISSED_TIME {
             return 0.0;
@@ -339,7 +339,7 @@ impl Guarantee {
             let (second, recent) = (latency.second_part(), latency.recent_part());
             missed(if gauge.second.time < promise::PRESENT { recent } else { second }, recent)
         });
-        match self.has_rate() {
+        match self.has_rate() && !self.asks_at_leisure(phi) {
             true => missed(self.part_of_floor(&gauge.second), self.part_of_floor(&gauge.recent)).max(by_latency),
             false => by_latency,
         }

@@ -91,7 +91,7 @@ impl Guarantee {
     /// A round is over in which others were held back.
     pub fn note_met(&mut self, standing: &Standing, phi: f64) {
         let met = match standing {
-            Standing::Got(got) => *got >= size::SHORT && self.missed() == 0.0,
+            Standing::Got(got) => *got >= size::SHORT && self.missed(phi) == 0.0,
             // That nothing can be told is no miss.
             Standing::Content if !self.has_its_due(phi) => return,
             Standing::Pending if !self.has_its_median(phi) => return,

@@ -106,7 +106,7 @@ impl Scheduler {
         match standing {
             Standing::Got(got) => {
                 self.note(floor, got);
-                self.floors.sums.missed = self.floors.sums.missed.max(self.guarantees[floor].missed());
+                self.floors.sums.missed = self.floors.sums.missed.max(self.guarantees[floor].missed(phi));
             }
             Standing::Pending => {
                 standings.pending += 1;

@@ -120,7 +120,8 @@ fn the_built_in_classes_keep_their_latencies() {
         let load =
             Load::Thinking { depth, least: Span::from_micros(think / 2), most: Span::from_micros(think * 3 / 2) };
         let users = Client { load, ..Client::closed(ObjectId(0), depth) };
-        for_seeds(SEEDS, |seed| {
+        // With the third a search in vain once took half a second of one.
+        for_seeds(1..4, |seed| {
             let arms = play_with(&device, &users, limits, seed);
             let [alone, beside, protected] = [&arms.alone, &arms.beside, &arms.protected].map(medians);
             println!("{name}, seed {seed}: {protected:?}, alone {}, beside {}", alone[0], beside[0]);
