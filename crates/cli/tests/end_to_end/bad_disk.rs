@@ -68,9 +68,26 @@ impl BadDisk {
     }
 
     /// Answers nothing from now on, until [`BadDisk::go_on`]. The whole of nbdkit is stopped, as
-    /// its filter for that lets flushes pass.
+    /// its filter for that lets flushes pass. A signal is sent before it is obeyed: on a busy
+    /// machine its threads go on for a while.
     pub fn stand_still(&self) {
         self.nbdkit.signal("STOP");
+        for _ in 0..3000 {
+            if self.has_stopped() {
+                return;
+            }
+            run(tool("sleep").arg("0.01"));
+        }
+        panic!("nbdkit does not stop");
+    }
+
+    /// Whether every thread of it is stopped: `T` after its name in brackets (`proc(5)`).
+    fn has_stopped(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.nbdkit.id())).expect("it runs");
+        threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat"))).all(|stat| {
+            // A thread that has ended meanwhile answers nothing more.
+            stat.map_or(true, |stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T')))
+        })
     }
 
     /// Answers what waits, and what comes.
