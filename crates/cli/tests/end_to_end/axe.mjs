@@ -25,7 +25,7 @@ for (const page of pages) {
       });
       const overflow = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       await tab.addScriptTag({ path: axe });
-      const { violations } = await tab.evaluate(() => axe.run());
+      const { violations } = await tab.evaluate(() => axe.run({ resultTypes: ['violations'] }));
       const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
       console.log(JSON.stringify({ page, width, colorScheme, charts, overflow, found }));
       await tab.close();
