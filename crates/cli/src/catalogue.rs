@@ -1,10 +1,10 @@
 //! The arrays that come with the program: files of `arrays/`, each a table `[device]` with a source
 //! for every figure, and file systems by the tables of their documents.
 
-use crate::stage::device::spec_of;
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use capacity::{FLOWS, FileSystem};
+use stage::device::spec_of;
 use std::path::Path;
 use workload::plan::Device;
 

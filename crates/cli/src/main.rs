@@ -1,5 +1,5 @@
 //! The program `seawall`. It connects the parts and decides nothing on its own: one file a command
-//! in `command`, what plays a plan in `stage`.
+//! in `command`.
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 could not. Where a reader left it ends by SIGPIPE,
 //! when all is put away.
@@ -26,7 +26,6 @@ mod play;
 mod ramping;
 mod scale;
 mod service_manager;
-mod stage;
 mod state;
 mod terminal;
 mod watch;

@@ -69,7 +69,7 @@ pub use owner::cache_seen;
 pub use persist::check_catalogue;
 pub use portmap::Portmap;
 pub use settings::{check_settings, registry_settings};
-pub use shard::{Account, Shard, ShardGone, trace_of};
+pub use shard::{Account, Shard, ShardGone, io_settings, trace_of};
 pub use socket::{ControlClient, ControlSocket};
 pub use starting::{Latency, StartError};
 pub use tls::{Tls, TlsError, TlsFiles, TlsSource};

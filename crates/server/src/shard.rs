@@ -336,6 +336,26 @@ impl Drop for Shard {
     }
 }
 
+/// A read of at least so many bytes is sent from the page cache instead of through a buffer. For
+/// fewer the waits for room in the socket and the look whether they are there cost what the copy
+/// costs.
+const VIEW_BYTES_MIN: u32 = 128 << 10;
+
+/// The settings of a data thread's I/O with `memory` for its buffers. Little of it is pinned: small
+/// requests, which are the many, come from there.
+pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
+    IoSettings {
+        backend: if no_io_uring { uring::Choice::Threads } else { uring::Choice::Auto },
+        entries: 1024,
+        in_flight: 16_384,
+        slab: memory,
+        registered: Bytes::mib(64),
+        cached_reads: true,
+        views: Some(VIEW_BYTES_MIN),
+        ..IoSettings::default()
+    }
+}
+
 /// What passed a ceiling or group, as a trace.
 pub fn trace_of(passed: &Passed) -> DispatchTrace {
     let mut trace = DispatchTrace::default();

@@ -15,6 +15,9 @@ const PURE: [&str; 23] = [
 const ADAPTERS: [&str; 10] =
     ["api", "cipher", "database", "engine", "psk", "results", "server", "storage", "store", "uring"];
 
+/// The program, and what plays its plans.
+const APPLICATION: [&str; 2] = ["seawall", "stage"];
+
 /// What a pure crate may use of ours: the words that all share, the word that was meant, and the
 /// rules of measuring.
 const SHARED: [&str; 3] = ["block", "nearest", "stats"];
@@ -152,7 +155,7 @@ fn refusal(user: &str, used: &str) -> Option<String> {
     if ADAPTERS.contains(&user) && ADAPTERS.contains(&used) && !beneath(user).contains(&used) {
         return Some("among the adapters, arrows point from engine to storage to uring, and none back".into());
     }
-    if ADAPTERS.contains(&user) && used == "seawall" {
+    if (pure || ADAPTERS.contains(&user)) && APPLICATION.contains(&used) {
         return Some("nothing uses the program".into());
     }
     if pure && used.starts_with("tracing") {

@@ -11,12 +11,12 @@ use super::{Field, Others, Played, stopped};
 use crate::interrupt::{self, Stop};
 use crate::machine;
 use crate::scale::Factors;
-use crate::stage::{self, silent};
 use anyhow::{Result, bail};
 use block::{ObjectId, Span, Time};
 use capacity::Buffered;
 use engine::{Managed, Stage as _};
 use oltp::{Shop, ShopPages, Shopping, Sizes, TransactionMix};
+use stage::silent;
 use workload::Spec;
 use workload::plan::DatabasePlan;
 

@@ -3,8 +3,8 @@
 use crate::Answer;
 use crate::memory::Memory;
 use crate::play::{self, Options, RealOptions};
-use crate::stage::Elsewhere;
 use anyhow::Result;
+use stage::Elsewhere;
 
 /// Watch a noisy neighbour starve two volumes, and a policy give them back what they had
 ///

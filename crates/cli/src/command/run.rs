@@ -4,8 +4,8 @@ use crate::Answer;
 use crate::dataset;
 use crate::memory::Memory;
 use crate::play::{self, Options, RealOptions};
-use crate::stage::Elsewhere;
 use anyhow::{Context as _, Result};
+use stage::Elsewhere;
 use std::path::PathBuf;
 
 /// Run a plan on real storage

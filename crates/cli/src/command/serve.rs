@@ -5,10 +5,11 @@ use crate::{Answer, date, interrupt, service_manager, terminal};
 use admin::{EventKind, Noticed};
 use anyhow::{Context as _, Result, anyhow, bail};
 use api::{Cluster, Rest, RestSettings, USERS_FILE, UsersDesk};
-use block::{Bytes, Span};
+use block::Span;
 use server::{
     Audit, Control, ControlSocket, EVENTS_FILE, Events, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat,
-    LogSettings, Portmap, ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
+    LogSettings, Portmap, ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, io_settings,
+    registry_settings,
 };
 use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
@@ -348,26 +349,6 @@ fn pool_error(error: StoreError) -> anyhow::Error {
     match error {
         Missing(_) | NotAPool(_) | Unfinished(_) | InUse(_) | File { .. } => anyhow!("--pool {error}"),
         other => other.into(),
-    }
-}
-
-/// A read of at least so many bytes is sent from the page cache instead of through a buffer. For
-/// fewer the waits for room in the socket and the look whether they are there cost what the copy
-/// costs.
-const VIEW_BYTES_MIN: u32 = 128 << 10;
-
-/// The settings of a data thread's I/O with `memory` for its buffers. Little of it is pinned: small
-/// requests, which are the many, come from there.
-pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
-    IoSettings {
-        backend: if no_io_uring { uring::Choice::Threads } else { uring::Choice::Auto },
-        entries: 1024,
-        in_flight: 16_384,
-        slab: memory,
-        registered: Bytes::mib(64),
-        cached_reads: true,
-        views: Some(VIEW_BYTES_MIN),
-        ..IoSettings::default()
     }
 }
 

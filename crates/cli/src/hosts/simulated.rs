@@ -10,12 +10,12 @@ use super::load::{journal_bytes, registry_settings, set_up};
 use super::{Field, stopped};
 use crate::interrupt::{self, Stop};
 use crate::machine;
-use crate::stage::modelled::{Model, Modelled};
 use anyhow::Result;
 use block::{Driver as _, ObjectId, Span, Time, Wait, drive};
 use engine::Managed;
 use ramp::{BLOCK, CycleMachine, DataFile, Layout, NoContents, RampSettings, RunOutcome, RunSetup, Spot};
 use server::Accounts;
+use stage::modelled::{Model, Modelled};
 use workload::plan::HostsPlan;
 
 /// The server's model and its hosts.

@@ -2,10 +2,10 @@
 
 use super::{Simulated, idle_service, scaled};
 use crate::interrupt;
-use crate::stage::Places;
 use anyhow::{Result, bail};
 use block::{Bytes, Span};
 use engine::Conductor;
+use stage::Places;
 use stats::Recording;
 use stats::run::Run;
 use workload::Plan;

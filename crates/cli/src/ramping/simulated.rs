@@ -6,7 +6,6 @@
 //! ```
 
 use super::Storage;
-use crate::stage::device::built;
 use anyhow::Result;
 use array::VirtualClock;
 use block::{Bytes, ObjectId, Span, Target};
@@ -14,6 +13,7 @@ use engine::Hub;
 use ramp::{
     BLOCK, CycleMachine, DataFile, Layout, NoContents, Progress, RampLoad, RampSettings, RunOutcome, RunSetup, Spot,
 };
+use stage::device::built;
 use std::path::Path;
 use workload::plan::Device;
 

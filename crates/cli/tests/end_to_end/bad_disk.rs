@@ -7,7 +7,7 @@
 //! ```
 
 use crate::requires::{find, skip};
-use crate::running::{Running, run};
+use crate::running::{Running, run, until};
 use crate::scratch::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,13 +72,7 @@ impl BadDisk {
     /// machine its threads go on for a while.
     pub fn stand_still(&self) {
         self.nbdkit.signal("STOP");
-        for _ in 0..3000 {
-            if self.has_stopped() {
-                return;
-            }
-            run(tool("sleep").arg("0.01"));
-        }
-        panic!("nbdkit does not stop");
+        until("nbdkit stops", || self.has_stopped());
     }
 
     /// Whether every thread of it is stopped: `T` after its name in brackets (`proc(5)`).

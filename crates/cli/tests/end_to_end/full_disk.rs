@@ -1,7 +1,7 @@
 //! A file system that fills up under the server.
 
 use crate::requires::{client, requires, skip};
-use crate::running::{Ended, Running, run, seawall, succeed};
+use crate::running::{Ended, Running, run, seawall, succeed, until};
 use crate::scratch::Scratch;
 use std::process::Command;
 
@@ -166,19 +166,9 @@ fn a_pool_has_what_others_leave_of_the_file_system() {
     assert!(format!("{}{}", filled.out, filled.err).contains("No space left on device"), "{filled:?}");
     assert!(available(pool) < 64 << 10 && available(volume) < 64 << 10);
     let told = |name: &str| small.tell("event log show -severity *").contains(name);
+    // Space is looked at every ten seconds.
     until("aggr.full", || told("aggr.full"));
     succeed(small.inside().args(["rm", "disk/other"]));
     until("space again", || told("aggr.space.available"));
     small.good("lun", &["write -P 0x22 0 20M", "flush", "read -P 0x22 0 20M"]);
-}
-
-/// The space is looked at every ten seconds.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..120 {
-        if is_so() {
-            return;
-        }
-        succeed(Command::new("sleep").arg("0.5"));
-    }
-    panic!("{what}: not in a minute");
 }

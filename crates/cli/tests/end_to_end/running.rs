@@ -53,6 +53,17 @@ pub fn run(command: &mut Command) -> Ended {
     Ended { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
+/// Waits until something is so, a minute at most.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1200 {
+        if is_so() {
+            return;
+        }
+        succeed(Command::new("sleep").arg("0.05"));
+    }
+    panic!("not in a minute: {what}");
+}
+
 /// Runs a command that must succeed, and returns what it printed.
 pub fn succeed(command: &mut Command) -> String {
     let ended = run(command);

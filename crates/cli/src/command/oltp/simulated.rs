@@ -5,7 +5,6 @@ use super::{Run, calibrate};
 use crate::command::results;
 use crate::memory::{self, Memory};
 use crate::play::now_unix_ms;
-use crate::stage::device::{built, spec_of};
 use crate::{Answer, catalogue, terminal};
 use ::oltp::{Asked, Evidence, Figures, Ledger, Limiter, Shop, ShopPages, Sizes, add_point, asked};
 use anyhow::{Result, bail};
@@ -13,6 +12,7 @@ use array::{Array, Model};
 use block::{Bytes, Span};
 use capacity::{Buffered, play_shop};
 use report::text::{millis, thousands};
+use stage::device::{built, spec_of};
 use stats::run::{HostRecord, Identity, Run as Kept};
 use workload::plan::Device;
 

@@ -1,13 +1,13 @@
 //! The GenIO tests at the level of phases, with policies by the administration's own arithmetic.
 
 use super::Setting;
-use crate::stage::device::spec_of;
 use admin::Administration;
 use anyhow::{Context as _, Result, bail};
 use array::{Array, Model};
 use block::{Bytes, ObjectId, Time};
 use capacity::{Comparison, PairRow, Ramps, Trial, a_pair, adaptive_qos, setups};
 use qos::RegistrySettings;
+use stage::device::spec_of;
 use std::collections::HashSet;
 use workload::plan::Device;
 

@@ -1,9 +1,9 @@
 //! The server's model in virtual time: its commands and its gate, over a plan's simulated device.
 
-use super::cached::{Cached, Memory};
-use super::device::built_for;
-use super::processors::{Busy, Processors};
-use super::seen;
+use crate::cached::{Cached, Memory};
+use crate::device::built_for;
+use crate::processors::{Busy, Processors};
+use crate::seen;
 use admin::{Administration, CacheSeen};
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;

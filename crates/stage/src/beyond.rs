@@ -1,6 +1,6 @@
 //! Open loads that ask for more than a simulated device can do, told before they are played.
 
-use super::device::spec_of;
+use crate::device::spec_of;
 use anyhow::Result;
 use array::{Array, DISKS, Flow, IN_PLACE, Model};
 use block::{Bytes, OpKind};

@@ -1,13 +1,13 @@
 //! The storage server in this process, for a run: a pool made for it, the server on its data
 //! thread, and the control socket.
 
-use super::seen;
-use crate::command::serve::io_settings;
+use crate::seen;
 use admin::CacheSeen;
 use anyhow::{Context as _, Result};
 use block::Bytes;
 use engine::{Managed, StageError};
 use qos::RegistrySettings;
+use server::io_settings;
 use server::{Control, ControlSocket, Front, Listen, ServerLimits, Shard};
 use stats::LimitsInForce;
 use stats::run::PartitionRecord;

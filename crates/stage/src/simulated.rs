@@ -1,9 +1,9 @@
 //! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated
 //! device.
 
-use super::linked::Link;
-use super::modelled::{Gated, Model, Modelled};
-use super::{alone, first_there, link_settings, registry_settings, seen, set_up, silent};
+use crate::linked::Link;
+use crate::modelled::{Gated, Model, Modelled};
+use crate::{alone, first_there, link_settings, registry_settings, seen, set_up, silent};
 use anyhow::Result;
 use block::{Actor, Driver as _, ObjectId, Span, Time, Wait, drive};
 use engine::{Lane, LinkWaits, Managed, NoMemory, Second, Socket, Stage, StageError, Worker};

@@ -1,15 +1,15 @@
 //! The real thing: the hosts' clients on one thread, the storage server in this process where the
 //! plan has volumes of it, joined by NBD over a Unix socket, and the plan's other places.
 
-use super::served::Server;
-use super::{Places, link_settings, linked, path, registry_settings, seen, set_up, silent};
-use crate::command::serve::io_settings;
+use crate::served::Server;
+use crate::{Places, link_settings, linked, path, registry_settings, seen, set_up, silent};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Target, Time};
 use engine::{
     Lane, Late, LinkWaits, Managed, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker,
     WorkloadSecond,
 };
+use server::io_settings;
 use stats::Tape;
 use std::collections::HashSet;
 use std::path::Path;

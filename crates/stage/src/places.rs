@@ -1,7 +1,7 @@
 //! A plan's volumes on foreign storage: leave for each before anything is made, files that are
 //! missing laid out, targets.
 
-use super::path;
+use crate::path;
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use stats::run;
