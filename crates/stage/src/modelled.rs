@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use workload::plan::{Device, PlanProcessors};
 
 /// A server without sockets and disks.
-pub struct Model {
+pub struct ServerModel {
     /// Its time.
     pub clock: VirtualClock,
     /// What clients send their requests to.
@@ -64,7 +64,7 @@ pub struct Modelled<'p> {
     pub processors: Option<PlanProcessors>,
 }
 
-impl Model {
+impl ServerModel {
     /// A server over the plan's device, with what the lines make.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Model {
         settings: RegistrySettings,
         set_up: &[String],
         accounts: Accounts,
-    ) -> Result<Model> {
+    ) -> Result<ServerModel> {
         let Some(device) = of.device else {
             bail!("{}: has no [device]; say what stands in for the disk in a simulation", of.file);
         };
@@ -90,7 +90,7 @@ impl Model {
             None => device,
         };
         let gate = Gate::new(device, qos::Settings::default());
-        let mut model = Model {
+        let mut model = ServerModel {
             clock: VirtualClock::new(),
             hub: Hub::new(Gated { gate, accounts }),
             administration: Administration::new(settings),
@@ -133,7 +133,7 @@ impl Model {
     }
 }
 
-impl Managed for Model {
+impl Managed for ServerModel {
     fn command(&mut self, line: &str) -> Result<String, StageError> {
         let (now, used) = (self.clock.now(), &self.used);
         let used = |lun: ObjectId| used.get(&lun).copied().unwrap_or(0);

@@ -2,7 +2,7 @@
 //! device.
 
 use crate::linked::Link;
-use crate::modelled::{Gated, Model, Modelled};
+use crate::modelled::{Gated, Modelled, ServerModel};
 use crate::{alone, first_there, link_settings, registry_settings, seen, set_up, silent};
 use anyhow::Result;
 use block::{Actor, Driver as _, ObjectId, Span, Time, Wait, drive};
@@ -16,7 +16,7 @@ use workload::{Plan, Spec, Stream};
 /// The simulator.
 pub struct Simulated {
     plan: Plan,
-    server: Model,
+    server: ServerModel,
     worker: Worker,
     link: Link,
     /// How often connections had begun to wait for it when that was last asked.
@@ -47,7 +47,7 @@ impl Simulated {
             processors: plan.settings.processors,
         };
         let lines = set_up(plan, &plan.volumes);
-        let mut server = Model::start(&of, registry_settings(plan), &lines, Accounts::recording())?;
+        let mut server = ServerModel::start(&of, registry_settings(plan), &lines, Accounts::recording())?;
         for (index, volume) in plan.volumes.iter().enumerate().filter(|(_, volume)| volume.clone_of.is_none()) {
             // As after a fill.
             let used = if volume.thin { plan.used(index).size.unwrap_or_default().0 } else { size_of(volume) };
@@ -94,7 +94,7 @@ impl Simulated {
 }
 
 /// The clients of a workload, silent for now.
-fn clients(plan: &Plan, server: &Model, link: &Link, workload: usize) -> Result<Vec<Lane>> {
+fn clients(plan: &Plan, server: &ServerModel, link: &Link, workload: usize) -> Result<Vec<Lane>> {
     let load = &plan.workloads[workload];
     let lane = |lane: u32| {
         let volume = &plan.volumes[load.volume_of(lane)];

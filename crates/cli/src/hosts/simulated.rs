@@ -15,12 +15,12 @@ use block::{Driver as _, ObjectId, Span, Time, Wait, drive};
 use engine::Managed;
 use ramp::{BLOCK, CycleMachine, DataFile, Layout, NoContents, RampSettings, RunOutcome, RunSetup, Spot};
 use server::Accounts;
-use stage::modelled::{Model, Modelled};
+use stage::modelled::{Modelled, ServerModel};
 use workload::plan::HostsPlan;
 
 /// The server's model and its hosts.
 pub struct Simulated {
-    server: Model,
+    server: ServerModel,
     /// Where each host's data and journal are.
     layouts: Vec<Layout>,
     journals: Vec<ObjectId>,
@@ -38,7 +38,7 @@ impl Simulated {
         let luns: usize = plan.hosts.iter().map(|host| host.volumes.len() + 1).sum();
         let (device, luns) = (plan.device.as_ref(), luns as u32);
         let of = Modelled { device, file: &plan.file, size, luns, seed: plan.seed, ..Modelled::default() };
-        let mut server = Model::start(&of, registry_settings(plan), &set_up(plan), Accounts::default())?;
+        let mut server = ServerModel::start(&of, registry_settings(plan), &set_up(plan), Accounts::default())?;
         let (mut layouts, mut journals) = (Vec::new(), Vec::new());
         for host in &plan.hosts {
             let mut files = Vec::new();

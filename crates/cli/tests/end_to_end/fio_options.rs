@@ -231,7 +231,8 @@ fn exitall_ends_what_it_says() {
 #[test]
 fn reports_in_between_stand_in_one_document() {
     let scratch = Scratch::new();
-    let line = ["--name=a", "--ioengine=null", "--size=1m", "--rw=randread", "--time_based", "--runtime=3"];
+    let line =
+        ["--name=a", "--ioengine=null", "--size=1m", "--rw=randread", "--thinktime=1ms", "--time_based", "--runtime=3"];
     let two = ["--name=b", "--ioengine=null", "--size=1m", "--stonewall", "--number_ios=100"];
     let json = report(&scratch, &[&["--status-interval=1"], &line[..], &two].concat());
     let interim = json["seawall"]["interim"].as_array().unwrap();
@@ -250,7 +251,7 @@ fn reports_in_between_stand_in_one_document() {
     // Killed without warning, the last whole document is there.
     let mut command = seawall(scratch.path());
     let endless = ["--time_based", "--runtime=3600", "--status-interval=1", "--output-format=json", "--output=r.json"];
-    command.arg("fio").args(&line[..4]).args(endless).arg("--eta=always");
+    command.arg("fio").args(&line[..5]).args(endless).arg("--eta=always");
     let mut load = Running::start(command);
     while !scratch.join("r.json").exists() {
         load.wait_for("IOPS");
