@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    const AT: At<'static> = At { now: Time::ZERO, date: 0, world: &Clients };
+    const AT: At<'static> = At { now: Time::ZERO, began: 0, world: &Clients };
 
     fn run(administration: &mut Administration, line: &str) -> Result<Outcome, String> {
         administration.run(ontap::parse(line).unwrap(), &AT).map_err(|error| error.to_string())

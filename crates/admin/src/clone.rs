@@ -31,7 +31,7 @@ impl Errand<'_> {
         self.take(change);
         let snapshot = create.parent_snapshot.as_ref().map(ToString::to_string);
         let origin = Some(CloneOrigin { volume: parent, snapshot });
-        self.set_details(volume, ObjectDetails { created: self.at.date, origin, ..ObjectDetails::default() });
+        self.set_details(volume, ObjectDetails { created: self.at.date(), origin, ..ObjectDetails::default() });
         self.set_junction(volume, create.junction_path.as_ref())?;
         if create.parent_snapshot.is_none() {
             let qtrees: Vec<String> = self.children(parent, ObjectKind::Qtree).map(|q| q.name().to_owned()).collect();

@@ -116,7 +116,7 @@ mod tests {
 
     fn run(administration: &mut Administration, line: &str) -> Result<Outcome, String> {
         let world = crate::world::Told(&|_| 0);
-        let at = At { now: Time::ZERO, date: 1_795_314_659, world: &world };
+        let at = At { now: Time::ZERO, began: 1_795_314_659, world: &world };
         let command = ontap::parse(line).map_err(|error| error.to_string())?;
         administration.run(command, &at).map_err(|error| error.to_string())
     }

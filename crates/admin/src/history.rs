@@ -93,14 +93,16 @@ pub(crate) fn of(registry: &Registry, object: ObjectId, stretch: Stretch, at: &A
     let Stretch { since, width } = stretch;
     if since <= DAY {
         let begin = Time::from_nanos(at.now.as_nanos().saturating_sub(Span::from_secs(since).as_nanos()));
-        let ago = |to: Time| at.now.since(to).as_nanos() / Span::SECOND.as_nanos();
-        let done = |point: Point| Done { date: at.date.saturating_sub(ago(point.to)), point };
-        return Ok(points(&at.world.day(begin), object, Span::from_secs(width)).into_iter().map(done).collect());
+        let mut found = Vec::new();
+        for point in points(&at.world.day(begin), object, Span::from_secs(width)) {
+            put(&mut found, Done { date: at.date_of(point.to), point });
+        }
+        return Ok(found);
     }
     let path = |object| crate::path_of(registry, object).unwrap_or_default();
     let volume = registry.path(object).find(|above| above.kind() == ObjectKind::Volume).map_or(object, |v| v.id());
     let named = Named { path: path(object), volume: path(volume) };
-    let hours = at.world.hours(&named, at.date.saturating_sub(since) / HOUR..at.date / HOUR + 1)?;
+    let hours = at.world.hours(&named, at.date().saturating_sub(since) / HOUR..at.date() / HOUR + 1)?;
     Ok(by_hours(&hours, (width / HOUR).max(1)))
 }
 
@@ -112,15 +114,21 @@ fn by_hours(hours: &[HourDone], width: u64) -> Vec<Done> {
         let date = (one.hour / width + 1) * width * HOUR;
         // Without a volume that was told of nothing is known of the time; it is taken as whole.
         let length = Span::from_secs(if one.seconds == 0 { HOUR } else { one.seconds });
-        match found.last_mut().filter(|last| last.date == date) {
-            Some(last) => {
-                last.point.length += length;
-                last.point.figures.add(&one.figures);
-            }
-            None => found.push(Done { date, point: Point { to: Time::ZERO, length, figures: one.figures } }),
-        }
+        put(&mut found, Done { date, point: Point { to: Time::ZERO, length, figures: one.figures } });
     }
     found
+}
+
+/// Adds a stretch behind others. Those that end at the same date are one: it is known by that.
+fn put(found: &mut Vec<Done>, done: Done) {
+    match found.last_mut().filter(|last| last.date == done.date) {
+        Some(Done { point, .. }) => {
+            point.to = done.point.to;
+            point.length += done.point.length;
+            point.figures.add(&done.point.figures);
+        }
+        None => found.push(done),
+    }
 }
 
 #[cfg(test)]
@@ -137,5 +145,18 @@ mod tests {
         let found = by_hours(&[hour(10, 3600, 7200), hour(11, 3600, 0), hour(13, 1800, 3600)], 2);
         let told: Vec<_> = found.iter().map(|d| (d.date / HOUR, d.point.rate(d.point.figures.read_ops))).collect();
         assert_eq!(told, [(12, 1), (14, 2)]);
+    }
+
+    /// Two samples that end within one second are one record, so that each is found by its date.
+    #[test]
+    fn what_ends_at_one_date_is_one_stretch() {
+        let done = |date, millis, read_ops| {
+            let figures = Figures { read_ops, completed: read_ops, ..Figures::default() };
+            Done { date, point: Point { to: Time::ZERO, length: Span::from_millis(millis), figures } }
+        };
+        let mut found = Vec::new();
+        [done(7, 1000, 500), done(7, 970, 485), done(8, 1010, 505)].into_iter().for_each(|one| put(&mut found, one));
+        let told: Vec<_> = found.iter().map(|d| (d.date, d.point.rate(d.point.figures.read_ops))).collect();
+        assert_eq!(told, [(7, 500), (8, 500)]);
     }
 }

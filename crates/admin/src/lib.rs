@@ -205,7 +205,7 @@ impl Administration {
     /// # Errors
     /// The line is no command, or is refused, and nothing changed.
     pub fn execute(&mut self, line: &str, now: Time, used: &dyn Fn(ObjectId) -> u64) -> Result<Outcome, AdminError> {
-        self.run(ontap::parse(line)?, &At { now, date: 0, world: &Told(used) })
+        self.run(ontap::parse(line)?, &At { now, began: 0, world: &Told(used) })
     }
 
     /// The path of an object as people write it: `svm01`, `svm01:/vol/vol1`,

@@ -119,7 +119,7 @@ mod tests {
             qos_policy_group: Some(PolicyAssignment::Own(limits)),
             qos_adaptive_policy_group: None,
         }));
-        let at = At { now: Time::ZERO, date: 0, world: &Told(&|_| 0) };
+        let at = At { now: Time::ZERO, began: 0, world: &Told(&|_| 0) };
         administration.run(command, &at).map(drop)
     }
 

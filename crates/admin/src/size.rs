@@ -289,7 +289,7 @@ mod tests {
         }
         let mut asked = |line: &str| {
             let asked = Asked::default();
-            let at = At { now: Time::ZERO, date: 0, world: &asked };
+            let at = At { now: Time::ZERO, began: 0, world: &asked };
             let outcome = administration.run(ontap::parse(line).unwrap(), &at);
             let (used, owned) = asked.0.take();
             (outcome.unwrap_or_else(|error| panic!("{line}: {error}")).answer.text(), used, owned)

@@ -43,7 +43,7 @@ impl Errand<'_> {
             trees.ok_or_else(|| Obstacle::SnapshotNumbers.told("no number is left for a snapshot").given(name))?;
         let leaves: Vec<SnapshotLeaf> =
             live.into_iter().zip(&trees).map(|(leaf, tree)| self.share(leaf, *tree, true)).collect();
-        let (id, created) = (self.snapshots.next_id(), self.at.date);
+        let (id, created) = (self.snapshots.next_id(), self.at.date());
         self.set_snapshot(id, Some(Snapshot { id, volume, name: name.into(), created, leaves }));
         Ok(Answer::default())
     }

@@ -52,7 +52,7 @@ impl Errand<'_> {
         let size = create.size.map_or(Ok(DEFAULT_SIZE), |size| volume_bytes(size, self.units))?;
         let (volume, change) = self.registry.add_volume(svm, create.volume.as_str(), whole(size, 0))?;
         self.take(change);
-        self.set_details(volume, ObjectDetails { created: self.at.date, ..ObjectDetails::default() });
+        self.set_details(volume, ObjectDetails { created: self.at.date(), ..ObjectDetails::default() });
         self.set_junction(volume, create.junction_path.as_ref())?;
         self.lead_to(Effect::Make { object: volume, size: FILES_BYTES });
         self.permit(volume, (create.user, create.group, create.unix_permissions));

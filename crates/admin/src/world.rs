@@ -13,10 +13,22 @@ use std::sync::Arc;
 pub struct At<'a> {
     /// By the scheduler's clock.
     pub now: Time,
-    /// Seconds since the beginning of 1970, for what is made now.
-    pub date: u64,
+    /// The date of the clock's zero, in seconds since the beginning of 1970.
+    pub began: u64,
     /// Asked only for what a row of the answer or a rule needs.
     pub world: &'a dyn World,
+}
+
+impl At<'_> {
+    /// The date of now, in seconds since the beginning of 1970, for what is made now.
+    pub fn date(&self) -> u64 {
+        self.date_of(self.now)
+    }
+
+    /// The date of a time of the scheduler's clock: the same whenever it is asked for.
+    pub fn date_of(&self, time: Time) -> u64 {
+        self.began + time.as_nanos() / Span::SECOND.as_nanos()
+    }
 }
 
 /// What the administration does not know by itself. Answers may cost something to get.

@@ -46,7 +46,7 @@ impl Bench {
     }
 
     fn run(&mut self, line: &str) -> Result<String, AdminError> {
-        let at = At { now: Time::ZERO, date: 0, world: &Pool };
+        let at = At { now: Time::ZERO, began: 0, world: &Pool };
         self.0.run(ontap::parse(line)?, &at).map(|outcome| outcome.answer.text())
     }
 

@@ -340,7 +340,7 @@ impl Errand<'_> {
             self.run(commands)?;
             return Ok(Ended { reply: Reply { status, body: json!({}), ..Reply::default() }, is_done: true });
         }
-        let (uuid, time) = self.look(|view| Ok((view.at.world.uuid(), view.at.date)))?;
+        let (uuid, time) = self.look(|view| Ok((view.at.world.uuid(), view.at.date())))?;
         let description = format!("{} {}", self.request.method, self.request.path);
         let mut job = Job { uuid, description, time, svms, problem: None };
         self.office.jobs.begin(&job, self.desk.generation())?;

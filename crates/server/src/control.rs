@@ -13,6 +13,7 @@ mod volumes;
 
 use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::budget::MemoryBudget;
+use crate::dates::Dates;
 use crate::events::Events;
 use crate::logins::{LoginDesk, Logins};
 use crate::measuring::Measuring;
@@ -89,8 +90,7 @@ pub struct Control {
     watch: RefCell<Watch>,
     login_desk: Option<Box<dyn LoginDesk>>,
     clock: Clock,
-    /// Tells the seconds since the beginning of 1970.
-    date: fn() -> u64,
+    dates: Dates,
     audit: Option<Audit>,
     /// What the maps' I/O is aligned to, in bytes.
     align: u32,
@@ -136,7 +136,7 @@ impl Control {
         administration.details = details_of(contents);
         let align = maps.align();
         let (monitor, events, watch, login_desk) = Default::default();
-        let (clock, date) = (Clock::new(), || 0);
+        let (clock, dates) = (Clock::new(), Dates::new(|| 0));
         let (audit, loose, replaced, relief, pending, volumes, unfollowed) = Default::default();
         let mut control = Control {
             pool,
@@ -147,7 +147,7 @@ impl Control {
             watch,
             login_desk,
             clock,
-            date,
+            dates,
             audit,
             align,
             loose,
@@ -258,9 +258,14 @@ impl Control {
     /// The shard is gone.
     pub fn look<T>(&self, look: impl FnOnce(&Administration, &At<'_>) -> T) -> Result<T, ShardGone> {
         let measuring = self.measuring();
-        let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
+        let at = self.at(&measuring);
         let seen = look(&self.administration, &at);
         measuring.is_whole().map(|()| seen)
+    }
+
+    fn at<'w>(&self, world: &'w Measuring<'_>) -> At<'w> {
+        let now = self.clock.now();
+        At { now, began: self.dates.began(now), world }
     }
 
     /// Runs commands and writes them down in the log and, if they change something, in the trail.
@@ -297,7 +302,7 @@ impl Control {
     #[must_use]
     pub fn with_date(self, date: fn() -> u64) -> Control {
         self.events.date_by(date);
-        Control { date, ..self }
+        Control { dates: Dates::new(date), ..self }
     }
 
     /// Who keeps the users from now on.
@@ -318,7 +323,7 @@ impl Control {
     /// The shard is gone.
     pub fn account(&self) -> Result<Account, ShardGone> {
         let mut account = self.shard.account()?;
-        self.monitor.take_in(&account, (self.date)(), &self.administration.registry);
+        self.monitor.take_in(&account, self.date(), &self.administration.registry);
         self.notice(std::mem::take(&mut account.noticed));
         Ok(account)
     }
@@ -330,7 +335,7 @@ impl Control {
     /// The shard is gone.
     pub fn close_statistics(&self) -> Result<(), ShardGone> {
         self.account()?;
-        self.monitor.close((self.date)(), &self.administration.registry);
+        self.monitor.close(self.date(), &self.administration.registry);
         Ok(())
     }
 
@@ -360,7 +365,7 @@ impl Control {
 
     /// Seconds since the beginning of 1970.
     pub fn date(&self) -> u64 {
-        (self.date)()
+        (self.dates.today)()
     }
 
     /// The pool's folder.
@@ -413,7 +418,7 @@ impl Control {
         }
         let logins = Logins { desk: self.login_desk.as_deref(), secret };
         let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
-        let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
+        let at = self.at(&measuring);
         let outcome = self.administration.run_all(commands, &at)?;
         if let Err(gone) = measuring.is_whole() {
             self.administration.take_back(outcome.undo);

@@ -20,6 +20,7 @@ mod certificate;
 mod claims;
 mod config;
 mod control;
+mod dates;
 mod events;
 mod exports;
 mod folders;

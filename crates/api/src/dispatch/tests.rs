@@ -33,7 +33,7 @@ struct Bare {
 
 impl Bare {
     fn at<T>(&self, then: impl FnOnce(&At<'_>) -> T) -> T {
-        then(&At { now: Time::ZERO, date: 0, world: &Counted(&self.asked) })
+        then(&At { now: Time::ZERO, began: 0, world: &Counted(&self.asked) })
     }
 }
 
@@ -54,7 +54,7 @@ impl Desk for Bare {
 
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
         let asked = Cell::new(0);
-        let at = At { now: Time::ZERO, date: 0, world: &Counted(&asked) };
+        let at = At { now: Time::ZERO, began: 0, world: &Counted(&asked) };
         let outcome = self.administration.run_all(commands, &at).map_err(|error| Problem::from(&error))?;
         let permitted = outcome.effects.iter().filter_map(|effect| match *effect {
             admin::Effect::Permit { user, group, mode, .. } => Some((user, group, mode)),

@@ -130,7 +130,7 @@ impl View<'_> {
         let figures = self.at.world.counted(object);
         let all = Figures { completed: 1, ..figures };
         Some(json!({
-            "timestamp": timestamp(self.at.date),
+            "timestamp": timestamp(self.at.date()),
             "status": "ok",
             "iops_raw": per_kind(figures.read_ops, figures.write_ops, figures.other_ops),
             "throughput_raw": per_kind(figures.read_bytes, figures.write_bytes, 0),

@@ -6,7 +6,7 @@ use crate::logins::Logins;
 use crate::measuring::Measuring;
 use crate::order::Order;
 use crate::shard::ShardGone;
-use admin::{At, World as _};
+use admin::World as _;
 use block::ObjectId;
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ impl Control {
         self.name_before_change();
         let logins = Logins::default();
         let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
-        let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
+        let at = self.at(&measuring);
         let news: Vec<(ObjectId, Option<String>)> =
             self.unfollowed.iter().map(|(file, name)| (*file, name.clone())).collect();
         let outcome = self.administration.follow_files(&news, &at)?;

@@ -92,7 +92,7 @@ impl Control {
     /// Adds what was promised since it was last told: to volumes, to what has a policy of its own,
     /// and to what was active.
     fn promise(&mut self, active: &BTreeSet<ObjectId>) -> Result<(), ShardGone> {
-        let (now, date) = (self.clock.now(), (self.date)());
+        let (now, date) = (self.clock.now(), self.date());
         let (since, begun) = self.pending.promised.unwrap_or((now, date));
         let seconds = now.since(since).as_nanos() / Span::SECOND.as_nanos();
         // What is left of a second counts the next time.
