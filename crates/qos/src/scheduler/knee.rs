@@ -245,7 +245,8 @@ impl Knee {
     pub fn has_rested(&self, now: Time, round: &Round) -> bool {
         let Stream { total, samples, .. } = round.flow;
         let is_faster = samples >= search::SAMPLES && total > search::FASTER * self.slowest;
-        now.since(self.lowered_at) >= search::REST_MAX || is_faster
+        let rests = (search::OUTLIVED / total.max(1.0)).clamp(search::OUTLIVED_LEAST, search::OUTLIVED_MOST);
+        now.since(self.lowered_at).as_secs_f64() >= rests || is_faster
     }
 
     /// Whether a larger level is being measured: it need not be used up. Where what is asked for
