@@ -175,11 +175,11 @@ pub(crate) mod search {
     /// a bound: a comparison costs floors a little room each time.
     pub const REST: Span = Span::from_secs(2);
     pub const REST_MAX: Span = Span::from_secs(16);
-    /// What floors bore says nothing any more once so many operations ended since they lowered the
-    /// cap, which takes these seconds at least and at most: a slow disk shows it late.
+    /// What floors bore says nothing any more once they did not lower the cap for as long as so
+    /// many operations take, within bounds: a slow disk shows late what it bears.
     pub const OUTLIVED: f64 = 1280.0;
-    pub const OUTLIVED_LEAST: f64 = 4.0;
-    pub const OUTLIVED_MOST: f64 = 16.0;
+    pub const OUTLIVED_LEAST: Span = Span::from_secs(4);
+    pub const OUTLIVED_MOST: Span = Span::from_secs(16);
     /// Half of what is in flight is tried where operations take so many times what they must: what
     /// is gained is more than what trying costs those who wait meanwhile.
     pub const QUEUEING: f64 = 1.25;

@@ -245,8 +245,9 @@ impl Knee {
     pub fn has_rested(&self, now: Time, round: &Round) -> bool {
         let Stream { total, samples, .. } = round.flow;
         let is_faster = samples >= search::SAMPLES && total > search::FASTER * self.slowest;
-        let rests = (search::OUTLIVED / total.max(1.0)).clamp(search::OUTLIVED_LEAST, search::OUTLIVED_MOST);
-        now.since(self.lowered_at).as_secs_f64() >= rests || is_faster
+        let outlived = Span::from_secs_f64(search::OUTLIVED / total);
+        let outlived = outlived.clamp(search::OUTLIVED_LEAST, search::OUTLIVED_MOST);
+        now.since(self.lowered_at) >= outlived || is_faster
     }
 
     /// Whether a larger level is being measured: it need not be used up. Where what is asked for
