@@ -208,6 +208,8 @@ mod tests {
             ("store", "io-uring"),
             ("cli", "libc"),
             ("server", "seawall"),
+            ("engine", "stage"),
+            ("oltp", "stage"),
             ("storage", "engine"),
             ("uring", "storage"),
             ("engine", "store"),

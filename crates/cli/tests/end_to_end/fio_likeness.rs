@@ -21,9 +21,9 @@ pub fn theirs(scratch: &Scratch, arguments: &[&str]) -> Value {
 #[test]
 fn a_least_rate_is_judged_by_what_the_job_does() {
     let scratch = Scratch::new();
-    // Each rests a while, so that what is judged takes no processor.
-    let job = ["--name=r", "--ioengine=null", "--size=1m", "--rw=randread", "--time_based", "--runtime=4"];
-    let job = [&job[..], &["--thinktime=1ms"]].concat();
+    // A rest behind each request, so that what is judged takes little processor time.
+    let job =
+        ["--name=r", "--ioengine=null", "--size=1m", "--rw=randread", "--thinktime=1ms", "--time_based", "--runtime=4"];
     for least in ["--rate_min=4k", "--rate_iops_min=1", "--rate_iops=200 --rate_iops_min=10"] {
         report(&scratch, &[&job[..], &least.split(' ').collect::<Vec<_>>()].concat());
     }
