@@ -118,6 +118,11 @@ pub(crate) mod size {
     pub const GROW_LEAST: f64 = 0.005;
     pub const GROW_MOST: f64 = 0.15;
     pub const GROW_BY: f64 = 0.05;
+    /// Where a mean is waited for before each step: by this part of the room beyond so much of it,
+    /// up to so much. From a look's end it would take many steps otherwise.
+    pub const GROW_PACED: f64 = 0.5;
+    pub const ROOM_PACED: f64 = 1.2;
+    pub const GROW_PACED_MOST: f64 = 0.5;
     /// Floors that could wait so many times as long do not feel what is in flight; then it grows by
     /// this part, there being nothing to go past.
     pub const AMPLE: f64 = 8.0;

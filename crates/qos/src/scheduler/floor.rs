@@ -402,6 +402,14 @@ impl Guarantee {
         }
     }
 
+    /// What it had in the last second does not count.
+    pub fn forget_second(&mut self) {
+        self.gauge.forget_second();
+        if let Some(latency) = &mut self.latency {
+            latency.forget_mean();
+        }
+    }
+
     /// It has what it is held to: from now on its mean decides, if that is too long.
     pub fn look_at_mean(&mut self) {
         if let Some(latency) = self.latency.as_mut().filter(|_| self.corrections.has(Correction::Mean)) {
@@ -411,7 +419,7 @@ impl Guarantee {
 
     /// Its mean is held to less, or not any more, if that is what decides.
     pub fn give_up_mean(&mut self, attempt: u32) -> Option<MeanEnd> {
-        if self.mean_part().flatten().is_some() && !self.is_short_by_mean() {
+        if !self.is_short_by_mean() {
             return None;
         }
         let end = self.latency.as_mut()?.give_up_mean()?;

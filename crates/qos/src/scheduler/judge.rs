@@ -66,7 +66,7 @@ impl Scheduler {
         if self.floors.window.phase() == Phase::LettingGo {
             match guarantee.is_met() {
                 // What it had above its floor meanwhile says nothing of what it has from here on.
-                true => guarantee.gauge.forget_second(),
+                true => guarantee.forget_second(),
                 false => guarantee.let_go(attempt),
             }
         }

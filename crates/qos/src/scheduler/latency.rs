@@ -157,6 +157,11 @@ impl Latency {
         self.recent = Counts::NONE;
     }
 
+    /// Nor does the mean of that time.
+    pub fn forget_mean(&mut self) {
+        self.mean.forget();
+    }
+
     /// How many were counted of late, and within the last second.
     pub fn recent_count(&self) -> f64 {
         self.recent.total()
@@ -244,8 +249,13 @@ impl Mean {
             self.place = Place::GivenUp;
         }
         self.least = f64::INFINITY;
-        (self.now, self.before, self.seen) = (Stretch::default(), None, None);
+        self.forget();
         if self.place == Place::GivenUp { MeanEnd::GivenUp } else { MeanEnd::Eased }
+    }
+
+    /// It is taken anew.
+    fn forget(&mut self) {
+        (self.now, self.before, self.seen) = (Stretch::default(), None, None);
     }
 
     fn try_again(&mut self) {
@@ -260,7 +270,7 @@ impl Mean {
         let tick = std::mem::take(&mut self.tick);
         // While it only watches, what it saw at other sizes will do.
         if self.place == Place::Decides && (size - self.size).abs() > mean::SAME * self.size {
-            (self.now, self.before, self.seen) = (Stretch::default(), None, None);
+            self.forget();
             self.size = size;
         }
         self.now.add(Stretch { time, ..tick });

@@ -277,6 +277,8 @@ impl Window {
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of
         // what is left over.
         let part = (size::GROW * (round.standings.room - 1.0)).clamp(size::GROW_LEAST, size::GROW_MOST);
+        let paced = (size::GROW_PACED * (round.standings.room - size::ROOM_PACED)).min(size::GROW_PACED_MOST);
+        let part = if round.standings.paced { part.max(paced) } else { part };
         // With ample room there is nothing to go past.
         let part = if round.has_ample_room() { size::GROW_AMPLE } else { part };
         let most = if round.standings.paced { size::MOST } else { self.knee.cap };
