@@ -183,7 +183,7 @@ pub(crate) mod search {
     /// What floors bore says nothing any more once they did not lower the cap for as long as so
     /// many operations take, within bounds: a slow disk shows late what it bears.
     pub const OUTLIVED: f64 = 1280.0;
-    pub const OUTLIVED_LEAST: Span = Span::from_secs(4);
+    pub const OUTLIVED_LEAST: Span = Span::from_secs(1);
     pub const OUTLIVED_MOST: Span = Span::from_secs(16);
     /// Half of what is in flight is tried where operations take so many times what they must: what
     /// is gained is more than what trying costs those who wait meanwhile.

@@ -102,7 +102,9 @@ impl Scheduler {
         }
         let standings = &mut self.floors.sums.standings;
         standings.surplus = standings.surplus.min(surplus);
-        standings.met += u32::from(guarantee.is_met() && guarantee.part() >= 1.0);
+        let is_met = guarantee.is_met() && guarantee.part() >= 1.0;
+        standings.met += u32::from(is_met);
+        standings.kept += u32::from(is_met && (guarantee.has_its_due(phi) || guarantee.has_its_median(phi)));
         match standing {
             Standing::Got(got) => {
                 self.note(floor, got);

@@ -25,6 +25,8 @@ pub(crate) struct Standings {
     pub guessed: u32,
     /// Floors that were not short for some rounds in which others were held back.
     pub met: u32,
+    /// Those of them that have their due, too: not only an owner that asks for less.
+    pub kept: u32,
     /// Floors that were let go.
     pub let_go: u32,
     /// A mean decides: others may be held to less than one request at a time.
@@ -47,6 +49,7 @@ impl Default for Standings {
             pending: 0,
             guessed: 0,
             met: 0,
+            kept: 0,
             let_go: 0,
             paced: false,
             mean_short: false,

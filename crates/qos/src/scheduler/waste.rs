@@ -34,14 +34,20 @@ pub(crate) struct Waste {
     assumed: f64,
     /// How often the budget was used up since floors were last met for long.
     failures: f64,
+    /// Since then a look showed that it costs something.
+    looked: bool,
     /// The throughput while others were held back, fading.
     held: f64,
+    /// The most that was in flight of theirs meanwhile, fading.
+    most: f64,
     /// The throughput while they were not, over how many seconds that was measured, when last, and
     /// for how many seconds from then on it is known.
     open: f64,
     weight: f64,
     seen: Time,
     lasts: f64,
+    /// The latest look showed that holding back costs much.
+    dear: bool,
     /// When a floor was last missed, or tried again, and how many seconds the slowest looks back.
     missed: Time,
     memory: f64,
@@ -57,6 +63,8 @@ pub(crate) struct Look {
     pub size: f64,
     /// Other floors were met before it.
     pub others: bool,
+    /// Nobody is held back in it.
+    all: bool,
     /// How many rounds, and seconds.
     rounds: f64,
     weight: f64,
@@ -81,7 +89,12 @@ pub(crate) enum Sight {
 impl Look {
     /// Begins now, with a window of this size, beside other floors that are met or not.
     pub fn new(since: Time, size: f64, others: bool) -> Look {
-        Look { since, size, others, rounds: 0.0, weight: 0.0, sum: 0.0, squares: 0.0 }
+        Look { since, size, others, all: false, rounds: 0.0, weight: 0.0, sum: 0.0, squares: 0.0 }
+    }
+
+    /// From here on nobody is held back in it.
+    pub fn of_all(self) -> Look {
+        Look { all: true, ..self }
     }
 
     fn add(&mut self, round: &Round) {
@@ -118,7 +131,7 @@ impl Waste {
         let since = now.since(self.missed);
         if self.missed == Time::ZERO || since >= account::RECENT {
             if since >= account::FORGET {
-                (self.failures, self.lasts) = (0.0, 0.0);
+                (self.failures, self.looked, self.lasts) = (0.0, false, 0.0);
             }
             return false;
         }
@@ -135,6 +148,7 @@ impl Waste {
     fn add(&mut self, now: Time, round: &Round) {
         let part = if self.held == 0.0 { 1.0 } else { (round.time / account::HELD_MEMORY).min(1.0) };
         self.held += (round.rate - self.held) * part;
+        self.most = round.flow.best_effort_max.max(self.most * (1.0 - part));
         let time = round.time * self.vain;
         let cost = match self.is_known(now) {
             // A device that wavers does more than usual in some rounds: that is no gain, but what
@@ -172,15 +186,22 @@ impl Waste {
         now.since(self.seen).as_secs_f64() < self.lasts
     }
 
-    /// From now on it is looked at. Gives the window for that, in place of one of this size.
-    pub fn begin_look(&mut self, now: Time, size: f64) -> f64 {
+    /// From now on it is looked at. Gives the window for that, in place of one of this size, beside
+    /// floors that are kept or not.
+    pub fn begin_look(&mut self, now: Time, size: f64, kept: bool) -> f64 {
         let known = self.is_known(now);
-        if known && self.failures > 0.0 {
-            // What it costs is known from long before, and nothing is to be seen by degrees.
+        if !known {
+            self.weight = 0.0;
+        }
+        if self.failures > 0.0 && (known || self.dear) {
+            // That it costs much was seen before, and nothing is to be seen by degrees.
             return size::MOST;
         }
-        self.weight = if known { self.weight.min(account::BEFORE) } else { 0.0 };
-        account::WIDER * size + account::MORE
+        self.weight = self.weight.min(account::BEFORE);
+        // A window that swings had more in flight a moment ago, and a look at less shows no cost;
+        // but floors that are kept would feel it.
+        let most = if kept { size } else { size.max(self.most) };
+        account::WIDER * most + account::MORE
     }
 
     /// Floors are tried again. They were not met meanwhile, and what this costs is in vain until it
@@ -200,10 +221,16 @@ impl Waste {
         if now.since(look.since) < account::LOOK {
             return Sight::Early;
         }
-        if self.held > 0.0 && self.is_cheap(look, round.corrections) {
-            return Sight::Cheap;
+        if self.held > 0.0 {
+            self.dear = !self.is_cheap(look, round.corrections);
+            if !self.dear {
+                return Sight::Cheap;
+            }
         }
-        self.lasts = self.lasts.max((account::KNOWN * look.weight).min(account::KNOWN_MOST));
+        if look.all {
+            // A look at fewer says nothing of all.
+            self.lasts = self.lasts.max((account::KNOWN * look.weight).min(account::KNOWN_MOST));
+        }
         if self.spent > 0.0 { Sight::Dear } else { Sight::Forgiven }
     }
 
@@ -226,13 +253,15 @@ impl Waste {
         // Floors that were met until now were short for a moment: what that cost counts, in place
         // of what was assumed. Where they go on to be missed the look is too narrow to show all of
         // it, and it is assumed again.
-        let is_little = corrections.has(Correction::First) && self.failures == 0.0 && cost <= account::COST_LITTLE;
-        self.failures += 1.0;
+        let is_first = !std::mem::replace(&mut self.looked, true);
+        let is_little = is_first && cost <= account::COST_LITTLE && corrections.has(Correction::First);
         self.lasts = 0.0;
         if is_little {
             self.spent = (self.spent + assumed * (cost - account::UNKNOWN)).max(0.0);
             self.weight = 0.0;
         }
-        is_little && !self.is_used_up()
+        let goes_on = is_little && !self.is_used_up();
+        self.failures += f64::from(u8::from(!goes_on));
+        goes_on
     }
 }

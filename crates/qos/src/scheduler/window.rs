@@ -136,7 +136,7 @@ impl Window {
             Phase::LettingGo if round.standings.let_go == 0 => {
                 // Those that cost it want nothing now, or had their due by then: there is nobody
                 // else to spare for.
-                self.enter(Phase::Open(Look::new(now, self.size, false)));
+                self.enter(Phase::Open(Look::new(now, self.size, false).of_all()));
                 self.set(size::MOST);
             }
             Phase::GivingUp | Phase::LettingGo => self.enter(Phase::Holding),
@@ -183,7 +183,7 @@ impl Window {
         }
         let accounts = round.corrections.has(Correction::Account);
         if accounts && !self.lets_go() && self.waste.note(now, round, round.is_held_back(self.size)) {
-            return self.look(now, round.has_met());
+            return self.look(now, round);
         }
         match self.phase() {
             Phase::Looking(look) => self.look_on(now, round, look),
@@ -195,13 +195,14 @@ impl Window {
     }
 
     /// Floors are missed and cost much: what does the device do without them?
-    fn look(&mut self, now: Time, others: bool) -> Verdict {
+    fn look(&mut self, now: Time, round: &Round) -> Verdict {
         // A climb begins at the bottom, and says nothing of where floors are held.
         let is_climbing = matches!(self.phase(), Phase::Climbing { .. });
         let held_at = if is_climbing { size::LEAST } else { self.size };
-        self.settle_into(Phase::Looking(Look::new(now, held_at, others)));
         self.knee.give_up(now);
-        let wider = self.waste.begin_look(now, self.size);
+        let wider = self.waste.begin_look(now, self.size, round.standings.kept > 0);
+        let look = Look::new(now, held_at, round.has_met());
+        self.settle_into(Phase::Looking(if wider < size::MOST { look } else { look.of_all() }));
         self.set(wider);
         Verdict::Remeasure
     }
@@ -219,7 +220,7 @@ impl Window {
                 return Verdict::LetGo(self.waste.let_go(round.corrections));
             }
             Sight::Dear => {
-                self.enter(Phase::Open(look));
+                self.enter(Phase::Open(look.of_all()));
                 self.set(size::MOST);
             }
             Sight::Forgiven => return self.try_again(now, &look),
