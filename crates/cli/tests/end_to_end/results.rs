@@ -13,11 +13,22 @@ pub fn file(folder: &Path, ending: &str) -> PathBuf {
     found[0].clone()
 }
 
-/// The one run in the database of `folder`: in it, or beside it by its name.
-pub fn recording(folder: &Path) -> Recording {
+/// The database of `folder`: in it, or beside it by its name.
+fn database(folder: &Path) -> PathBuf {
     let within = folder.join("results.sqlite");
-    let path = if within.exists() { within } else { folder.with_extension("sqlite") };
-    let results = Results::open_existing(&path).expect("the results can be opened");
+    if within.exists() { within } else { folder.with_extension("sqlite") }
+}
+
+/// How many phases the one run in the database of `folder` has so far.
+pub fn phases_so_far(folder: &Path) -> usize {
+    let Ok(results) = Results::open_existing(&database(folder)) else { return 0 };
+    let runs = results.list(&Filter::default()).expect("the runs can be listed");
+    runs.first().map_or(0, |run| results.load(run.id).expect("the run can be read").recording().phases.len())
+}
+
+/// The one run in the database of `folder`.
+pub fn recording(folder: &Path) -> Recording {
+    let results = Results::open_existing(&database(folder)).expect("the results can be opened");
     let runs = results.list(&Filter::default()).expect("the runs can be listed");
     assert_eq!(runs.len(), 1, "{runs:?}");
     results.load(runs[0].id).expect("the run can be read").recording()
