@@ -46,8 +46,6 @@ pub(crate) struct Waste {
     weight: f64,
     seen: Time,
     lasts: f64,
-    /// The latest look showed that holding back costs much.
-    dear: bool,
     /// When a floor was last missed, or tried again, and how many seconds the slowest looks back.
     missed: Time,
     memory: f64,
@@ -63,8 +61,6 @@ pub(crate) struct Look {
     pub size: f64,
     /// Other floors were met before it.
     pub others: bool,
-    /// Nobody is held back in it.
-    all: bool,
     /// How many rounds, and seconds.
     rounds: f64,
     weight: f64,
@@ -89,12 +85,7 @@ pub(crate) enum Sight {
 impl Look {
     /// Begins now, with a window of this size, beside other floors that are met or not.
     pub fn new(since: Time, size: f64, others: bool) -> Look {
-        Look { since, size, others, all: false, rounds: 0.0, weight: 0.0, sum: 0.0, squares: 0.0 }
-    }
-
-    /// From here on nobody is held back in it.
-    pub fn of_all(self) -> Look {
-        Look { all: true, ..self }
+        Look { since, size, others, rounds: 0.0, weight: 0.0, sum: 0.0, squares: 0.0 }
     }
 
     fn add(&mut self, round: &Round) {
@@ -193,7 +184,7 @@ impl Waste {
         if !known {
             self.weight = 0.0;
         }
-        if self.failures > 0.0 && (known || self.dear) {
+        if self.failures > 0.0 {
             // That it costs much was seen before, and nothing is to be seen by degrees.
             return size::MOST;
         }
@@ -210,8 +201,8 @@ impl Waste {
         self.missed = now;
     }
 
-    /// A round is over in which nobody was held back, or fewer than before.
-    pub fn look(&mut self, now: Time, round: &Round, look: &mut Look) -> Sight {
+    /// A round is over in which nobody was held back, with `all`, or fewer than before.
+    pub fn look(&mut self, now: Time, round: &Round, look: &mut Look, all: bool) -> Sight {
         self.forgive(round);
         look.add(round);
         self.weight += round.time;
@@ -221,13 +212,10 @@ impl Waste {
         if now.since(look.since) < account::LOOK {
             return Sight::Early;
         }
-        if self.held > 0.0 {
-            self.dear = !self.is_cheap(look, round.corrections);
-            if !self.dear {
-                return Sight::Cheap;
-            }
+        if self.held > 0.0 && self.is_cheap(look, round.corrections) {
+            return Sight::Cheap;
         }
-        if look.all {
+        if all {
             // A look at fewer says nothing of all.
             self.lasts = self.lasts.max((account::KNOWN * look.weight).min(account::KNOWN_MOST));
         }

@@ -36,7 +36,7 @@ use super::constants::{search, size, surplus};
 use super::corrections::{Correction, Corrections};
 use super::knee::Knee;
 use super::phase::{Phase, State};
-use super::round::Round;
+use super::round::{Round, Standings};
 use super::turn::OPERATION;
 use super::waste::{Look, Sight, Waste};
 
@@ -136,7 +136,7 @@ impl Window {
             Phase::LettingGo if round.standings.let_go == 0 => {
                 // Those that cost it want nothing now, or had their due by then: there is nobody
                 // else to spare for.
-                self.enter(Phase::Open(Look::new(now, self.size, false).of_all()));
+                self.enter(Phase::Open(Look::new(now, self.size, false)));
                 self.set(size::MOST);
             }
             Phase::GivingUp | Phase::LettingGo => self.enter(Phase::Holding),
@@ -199,16 +199,15 @@ impl Window {
         // A climb begins at the bottom, and says nothing of where floors are held.
         let is_climbing = matches!(self.phase(), Phase::Climbing { .. });
         let held_at = if is_climbing { size::LEAST } else { self.size };
+        self.settle_into(Phase::Looking(Look::new(now, held_at, round.has_met())));
         self.knee.give_up(now);
         let wider = self.waste.begin_look(now, self.size, round.standings.kept > 0);
-        let look = Look::new(now, held_at, round.has_met());
-        self.settle_into(Phase::Looking(if wider < size::MOST { look } else { look.of_all() }));
         self.set(wider);
         Verdict::Remeasure
     }
 
     fn look_on(&mut self, now: Time, round: &Round, mut look: Look) -> Verdict {
-        match self.waste.look(now, round, &mut look) {
+        match self.waste.look(now, round, &mut look, self.size >= size::MOST) {
             Sight::Early => self.enter(Phase::Looking(look)),
             Sight::Cheap => {
                 self.go_back(&look);
@@ -220,7 +219,7 @@ impl Window {
                 return Verdict::LetGo(self.waste.let_go(round.corrections));
             }
             Sight::Dear => {
-                self.enter(Phase::Open(look.of_all()));
+                self.enter(Phase::Open(look));
                 self.set(size::MOST);
             }
             Sight::Forgiven => return self.try_again(now, &look),
@@ -229,7 +228,7 @@ impl Window {
     }
 
     fn stay_open(&mut self, now: Time, round: &Round, mut look: Look) -> Verdict {
-        if self.waste.look(now, round, &mut look) == Sight::Forgiven {
+        if self.waste.look(now, round, &mut look, self.size >= size::MOST) == Sight::Forgiven {
             return self.try_again(now, &look);
         }
         self.enter(Phase::Open(look));
@@ -277,12 +276,17 @@ impl Window {
         self.enter(Phase::Holding);
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of
         // what is left over.
-        let part = (size::GROW * (round.standings.room - 1.0)).clamp(size::GROW_LEAST, size::GROW_MOST);
-        let paced = (size::GROW_PACED * (round.standings.room - size::ROOM_PACED)).min(size::GROW_PACED_MOST);
-        let part = if round.standings.paced { part.max(paced) } else { part };
-        // With ample room there is nothing to go past.
-        let part = if round.has_ample_room() { size::GROW_AMPLE } else { part };
-        let most = if round.standings.paced { size::MOST } else { self.knee.cap };
+        let Standings { room, paced, .. } = round.standings;
+        let near = (size::GROW * (room - 1.0)).clamp(size::GROW_LEAST, size::GROW_MOST);
+        let part = if round.has_ample_room() {
+            // There is nothing to go past.
+            size::GROW_AMPLE
+        } else if paced {
+            near.max((size::GROW_PACED * (room - size::ROOM_PACED)).min(size::GROW_PACED_MOST))
+        } else {
+            near
+        };
+        let most = if paced { size::MOST } else { self.knee.cap };
         self.set((self.size * (1.0 + part) + size::GROW_BY).min(most));
         Verdict::Nothing
     }
@@ -411,7 +415,6 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::super::flow::Stream;
-    use super::super::round::Standings;
     use super::*;
 
     /// From 1.02 there is less to take than the least that a cut takes: 3 %.

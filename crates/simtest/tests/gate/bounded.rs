@@ -128,7 +128,7 @@ fn a_device_with_moods_costs_no_more_than_trying() {
         });
         DeviceSpec { changes: changes.collect(), ..host(absence(50, 5)) }
     };
-    costs_little("moods", moody, &[shallow()], FLOOR, (0, SECONDS), 2, SEEDS);
+    costs_little("moods", moody, &[shallow()], FLOOR, (0, SECONDS), 1, SEEDS);
 }
 
 /// An owner that takes some hundred microseconds between an answer and the next request, as one
@@ -242,11 +242,6 @@ fn what_was_given_up_is_had_again() {
     }
 }
 
-/// Four owners that take their time, each another one.
-fn four() -> Vec<Client> {
-    (0..4).map(|n| thinking(n, 4, 800 - 200 * u64::from(n), 1_200)).collect()
-}
-
 /// Nor do several that cannot be held, or that nobody uses up.
 #[test]
 fn several_floors_out_of_reach_cost_no_more_than_trying() {
@@ -255,7 +250,7 @@ fn several_floors_out_of_reach_cost_no_more_than_trying() {
         ("0.3 to 0.7 ms away", vec![thinking(0, 4, 300, 700), thinking(1, 4, 300, 700)], 12_000),
         ("both", vec![thinking(0, 4, 800, 1_200), thinking(1, 4, 300, 700)], 12_000),
         ("depth 1", vec![Client::closed(ObjectId(0), 1), thinking(1, 4, 800, 1_200)], FLOOR),
-        ("four", four(), 7_000),
+        ("four", (0..4).map(|n| thinking(n, 4, 800 - 200 * u64::from(n), 1_200)).collect(), 7_000),
     ];
     for (what, owners, each) in several {
         costs_little(what, |_| host(None), &owners, each, (0, 60), 2, 204..205);
