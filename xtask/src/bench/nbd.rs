@@ -3,10 +3,11 @@
 //! Two rivals, each under its own conditions, which ours takes over: nbdkit's file plugin through
 //! the page cache with all data in memory, and qemu-nbd past it (`O_DIRECT`). Hits of the server's
 //! own cache are beside nbdkit's memory plugin, and both depth-1 rows are there once more with
-//! `latency = "low"`, that of the disk with the data thread bound, too. Same file size, same disk,
-//! same client, a Unix socket; ours with its QoS gate on and a ceiling that is never reached. Runs
-//! alternate (ours, theirs, ours, …); a ratio is the median of the ratios of neighbouring runs. The
-//! disk itself runs the same load beside them, without any server.
+//! `latency = "low"`, and with servers and client on one processor, where nobody wakes an idle one;
+//! that of the disk with the data thread bound, too. Same file size, same disk, same client, a Unix
+//! socket; ours with its QoS gate on and a ceiling that is never reached. Runs alternate (ours,
+//! theirs, ours, …); a ratio is the median of the ratios of neighbouring runs. The disk itself runs
+//! the same load beside them, without any server.
 
 mod bare;
 mod bound;
@@ -53,10 +54,14 @@ enum Table {
     DirectBound,
     /// The same with `latency = "low"`
     DirectLow,
+    /// The same with servers and client on one processor
+    DirectOne,
     /// Hits of the server's own cache, against nbdkit's memory
     Cached,
     /// The same with `latency = "low"`
     CachedLow,
+    /// The same with servers and client on one processor
+    CachedOne,
     /// 64 connections to 16 exports: memory and fairness
     Crowd,
     /// A client beside others that do not read, or ask without end
@@ -70,7 +75,7 @@ struct Match {
     conditions: &'static str,
     /// The pool's `cache`.
     cache: &'static str,
-    /// What the server keeps in its own cache, and whether it waits awake.
+    /// What the server keeps in its own cache, whether it waits awake, and what runs where.
     config: Config,
     warm: bool,
     rows: &'static [Row],
@@ -83,18 +88,29 @@ struct Config {
     is_cached: bool,
     /// `latency = "low"`.
     is_low: bool,
-    /// The data thread is bound to the processor that takes the disk's interrupts.
-    is_bound: bool,
+    /// What is bound to the processor that takes the disk's interrupts.
+    bound: Bind,
 }
 
-const PLAIN: Config = Config { is_cached: false, is_low: false, is_bound: false };
+/// What is bound to a processor.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Bind {
+    #[default]
+    Nothing,
+    /// Our data thread.
+    Data,
+    /// Both servers and the client.
+    All,
+}
+
+const PLAIN: Config = Config { is_cached: false, is_low: false, bound: Bind::Nothing };
 
 impl Config {
     /// The file's text, for so much data on the disk of that file.
     fn text(self, mib: u64, raw: &Path, folder: &Path) -> Result<String> {
-        let cpu = match self.is_bound {
-            true => format!("cpu = {}\n", bound::processor_of(raw, folder)?),
-            false => String::new(),
+        let cpu = match self.bound {
+            Bind::Data => format!("cpu = {}\n", bound::processor_of(raw, folder)?),
+            Bind::Nothing | Bind::All => String::new(),
         };
         // Beside the data, what the pool's first blocks may take.
         let cache = if self.is_cached { format!("[cache]\nmemory = \"{}MiB\"\n", mib + 64) } else { String::new() };
@@ -102,7 +118,7 @@ impl Config {
     }
 }
 
-const MATCHES: [Match; 6] = [
+const MATCHES: [Match; 8] = [
     Match {
         table: Table::Page,
         rival: "nbdkit",
@@ -173,7 +189,7 @@ const MATCHES: [Match; 6] = [
         rival: "qemu-nbd",
         conditions: "past the page cache (O_DIRECT), our data thread where the disk's interrupts are taken (cpu)",
         cache: "direct",
-        config: Config { is_bound: true, ..PLAIN },
+        config: Config { bound: Bind::Data, ..PLAIN },
         warm: false,
         rows: &[Row {
             name: "4 KiB random read, depth 1",
@@ -192,6 +208,19 @@ const MATCHES: [Match; 6] = [
             name: "4 KiB random read, depth 1",
             load: load("randread", "4k", 1),
             bounds: bounds([Bound::most(Figure::P50, 0.8)]),
+        }],
+    },
+    Match {
+        table: Table::DirectOne,
+        rival: "qemu-nbd",
+        conditions: "past the page cache (O_DIRECT), servers and client where the disk's interrupts are taken",
+        cache: "direct",
+        config: Config { bound: Bind::All, ..PLAIN },
+        warm: false,
+        rows: &[Row {
+            name: "4 KiB random read, depth 1",
+            load: load("randread", "4k", 1),
+            bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.8)]),
         }],
     },
     Match {
@@ -232,6 +261,19 @@ const MATCHES: [Match; 6] = [
             bounds: bounds([Bound::most(Figure::P50, 0.75)]),
         }],
     },
+    Match {
+        table: Table::CachedOne,
+        rival: MEMORY,
+        conditions: "all data in our cache and in nbdkit's memory, servers and client on one processor",
+        cache: "direct",
+        config: Config { is_cached: true, bound: Bind::All, ..PLAIN },
+        warm: true,
+        rows: &[Row {
+            name: "4 KiB random read, depth 1",
+            load: load("randread", "4k", 1),
+            bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.75)]),
+        }],
+    },
 ];
 
 impl Nbd {
@@ -252,7 +294,7 @@ impl Nbd {
         std::fs::copy(&data, &raw).with_context(|| raw.display().to_string())?;
         println!("{} MiB of data that cannot be compressed", self.data.mib);
         println!("{} runs of {} s each, taking turns; medians", self.turns.runs, self.turns.seconds);
-        println!("load average at the start: {}", load_average()?);
+        println!("load average at the start: {}; idle processors: {}", load_average()?, bare::idle_processors());
         let (mut met, mut missed) = (0, 0);
         for game in MATCHES.iter().filter(|game| self.wants(game.table)) {
             let counts = self.play(game, &seawall, &folder.0, &data, &raw)?;
@@ -287,6 +329,13 @@ impl Nbd {
     /// One table; bounds met and missed.
     fn play(&self, game: &Match, seawall: &Path, folder: &Path, data: &Path, raw: &Path) -> Result<(u32, u32)> {
         println!("\nseawall against {}: {}", game.rival, game.conditions);
+        let _bound = match game.config.bound {
+            Bind::All => {
+                need(&["taskset"])?;
+                Some(bound::OnOne::of(bound::processor_of(raw, folder)?)?)
+            }
+            Bind::Nothing | Bind::Data => None,
+        };
         let pool = folder.join(format!("pool-{:?}", game.table));
         let config = game.config.text(self.data.mib, raw, folder)?;
         let ours = Ours::start(seawall, &pool, &self.settings(game.cache), &config)?;

@@ -39,6 +39,19 @@ pub(super) fn line() -> Result<String> {
     Ok(format!("    two threads and a socket, nothing else: {round:.1} µs a round, CPU {cpu:.1} µs to answer"))
 }
 
+/// What this machine's processors do when they have nothing to do, which is most of what a request
+/// at depth 1 costs: those that halt at once are woken by an interrupt each time.
+pub(super) fn idle_processors() -> String {
+    let read = |file: &str| std::fs::read_to_string(file).map_or("unknown".into(), |text| text.trim().to_owned());
+    let driver = read("/sys/devices/system/cpu/cpuidle/current_driver");
+    match driver.as_str() {
+        "haltpoll" => {
+            format!("haltpoll, guest_halt_poll_ns = {}", read("/sys/module/haltpoll/parameters/guest_halt_poll_ns"))
+        }
+        _ => driver,
+    }
+}
+
 /// Microseconds that this thread was on a processor.
 fn thread_cpu_us() -> Result<f64> {
     let file = "/proc/thread-self/schedstat";

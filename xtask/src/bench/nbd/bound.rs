@@ -1,10 +1,11 @@
-//! Which processor takes a disk's interrupts.
+//! Which processor takes a disk's interrupts, and a comparison on that one alone.
 
 use super::super::fio::Load;
 use super::{load, succeed};
 use anyhow::{Context as _, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 /// A second of reads, one at a time.
 const LOAD: Load = load("randread", "4k", 1);
@@ -19,6 +20,39 @@ pub fn processor_of(raw: &Path, folder: &Path) -> Result<usize> {
     let before = counted()?;
     succeed(&mut LOAD.on_disk(raw, true, 1, folder))?;
     busiest(&before, &counted()?).context("/proc/interrupts: no device has interrupted any processor")
+}
+
+/// This thread, and whatever it starts, on one processor until this is dropped.
+pub struct OnOne {
+    /// Where it ran before, as a list of processors.
+    before: String,
+}
+
+impl OnOne {
+    /// From now on.
+    ///
+    /// # Errors
+    /// There is no such processor for this program.
+    pub fn of(processor: usize) -> Result<OnOne> {
+        let file = "/proc/thread-self/status";
+        let text = std::fs::read_to_string(file).context(file)?;
+        let allowed = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let before = allowed.context("the kernel does not say where this program may run")?.trim().into();
+        move_to(&processor.to_string())?;
+        Ok(OnOne { before })
+    }
+}
+
+impl Drop for OnOne {
+    fn drop(&mut self) {
+        // It was there before.
+        drop(move_to(&self.before));
+    }
+}
+
+/// The first thread of this program to a list of processors.
+fn move_to(list: &str) -> Result<()> {
+    succeed(Command::new("taskset").args(["--cpu-list", "--pid", list]).arg(std::process::id().to_string()))
 }
 
 fn counted() -> Result<String> {
