@@ -11,6 +11,7 @@
 //!
 //! A [`Scene`] is plain data with a seed. The same scene gives the same recording, byte for byte.
 
+mod away;
 mod client;
 mod print;
 mod probe;
@@ -18,6 +19,7 @@ mod recording;
 mod scene;
 mod tree;
 
+pub use away::Away;
 pub use client::{Client, Load, Mix, Shape};
 pub use probe::{Dispatch, Probe};
 pub use recording::{Ended, Recording, Track, Windows};

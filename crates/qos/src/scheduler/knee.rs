@@ -177,6 +177,13 @@ impl Knee {
             self.cap = (self.cap + more).min(size::MOST);
             return;
         }
+        if self.cap < search::START && self.trial.is_none() && round.has_margin() && round.has_surplus(surplus::LEAST) {
+            // Floors bore no more once, and do now: they have their due, and room. Where the search
+            // begins nothing was compared to get there, so nothing is compared to get back.
+            let more = in_flight * (round.standings.room / search::MARGIN - 1.0);
+            self.cap = (self.cap + more).min(search::START);
+            return self.pass(now);
+        }
         let requests = in_flight / request.max(1.0);
         let count = self.meter.all.requests as f64;
         let time = now.since(self.meter.since);

@@ -49,6 +49,9 @@ pub fn run(paths: [&Path; 3], turns: (u32, u64)) -> Result<()> {
         let turns = stage.turns(&OWNER, neighbour, "floor", "the floor")?;
         println!("    {}", without(&turns.without));
         println!("    {}", verdict(&turns.with));
+        if let Some(line) = in_vain(&turns) {
+            println!("    {line}");
+        }
         println!("    {}", sacrifice(&turns, stage.seconds));
     }
     let needless = stage.turns(&OWNER, &BULLY, "needless", &format!("a floor of {NEEDLESS}, which it has anyhow"))?;
@@ -72,13 +75,38 @@ fn without(runs: &[Beside]) -> String {
     format!("without it below {FLOOR} in {below} of {} seconds, worst {}", had.len(), had.iter().min().unwrap_or(&0))
 }
 
+/// The device completed enough for the floor in this second: the owner's and the neighbour's.
+fn is_counted(second: &(u64, u64)) -> bool {
+    second.0 + second.1 >= FLOOR
+}
+
+/// The owner had less than its floor in it.
+fn is_short(second: &(u64, u64)) -> bool {
+    is_counted(second) && (second.0 as f64) < HELD * FLOOR as f64
+}
+
+/// What all did in the seconds in which the floor was missed, where holding back was in vain; none
+/// if there are none.
+fn in_vain(turns: &Turns) -> Option<String> {
+    let seconds = turns.with.iter().flat_map(|run| run.seconds.iter().copied()).filter(is_short);
+    let totals: Vec<f64> = seconds.map(|(own, others)| (own + others) as f64).collect();
+    if totals.is_empty() {
+        return None;
+    }
+    let with = totals.iter().sum::<f64>() / totals.len() as f64;
+    let without = median(turns.without.iter().map(Beside::total));
+    let cost = (1.0 - with / without.max(1.0)) * 100.0;
+    Some(format!(
+        "in the seconds in which it was short all did {with:.0}, {cost:.1} % less than without it (at most {COST_MOST:.0}): {}",
+        said(cost <= COST_MOST)
+    ))
+}
+
 /// Whether the floor held in every second that counts.
 fn verdict(runs: &[Beside]) -> String {
     let all: Vec<(u64, u64)> = runs.iter().flat_map(|run| run.seconds.iter().copied()).collect();
-    let is_counted = |s: &(u64, u64)| s.0 + s.1 >= FLOOR;
-    let counted: Vec<u64> = all.iter().filter(|s| is_counted(s)).map(|s| s.0).collect();
+    let counted: Vec<u64> = all.iter().copied().filter(is_counted).map(|s| s.0).collect();
     let left_out: Vec<u64> = all.iter().filter(|s| !is_counted(s)).map(|s| s.0 + s.1).collect();
-    let is_short = |s: &(u64, u64)| is_counted(s) && (s.0 as f64) < HELD * FLOOR as f64;
     let short: Vec<String> = (runs.iter().zip(1..))
         .flat_map(|(run, number)| {
             // The first second of a run is not among them.
@@ -118,5 +146,19 @@ mod tests {
         assert!(verdict(&run(&[good.clone(), vec![(1_000, 1_000)]].concat())).starts_with("floor held"));
         assert!(verdict(&run(&[good, vec![(1_000, 1_000); 5]].concat())).starts_with("floor cannot say"));
         assert!(verdict(&[]).starts_with("floor cannot say"));
+    }
+
+    /// A second of 36 000 in which the floor is missed, where all do 40 000 without it: a tenth is
+    /// in vain. What the held second costs is not.
+    #[test]
+    fn only_seconds_in_which_the_floor_is_missed_are_in_vain() {
+        let run = |seconds: &[(u64, u64)]| {
+            vec![Beside { victim: Completions::default(), seconds: seconds.to_vec(), medians: Vec::new() }]
+        };
+        let without = run(&[(1_000, 39_000)]);
+        let turns = Turns { without, with: run(&[(5_000, 5_000), (4_000, 32_000)]) };
+        assert!(in_vain(&turns).unwrap().contains("all did 36000, 10.0 % less"), "{:?}", in_vain(&turns));
+        let held = Turns { without: run(&[(1_000, 39_000)]), with: run(&[(5_000, 5_000)]) };
+        assert_eq!(in_vain(&held), None);
     }
 }
