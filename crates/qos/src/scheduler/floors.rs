@@ -215,7 +215,6 @@ impl Floors {
     pub fn end_round(&mut self, now: Time, tick: Span) {
         let sums = std::mem::take(&mut self.sums);
         self.cursor = 0;
-        let late = now.since(self.next_tick);
         self.next_tick = now + tick;
         if self.window.has_settled() {
             // From here on it can be measured. The device does less now because it is asked for
@@ -224,7 +223,7 @@ impl Floors {
             self.pulse = Pulse::new(now);
             return self.flow.begin(now, self.best_effort);
         }
-        if self.is_stalled(now, late) && self.corrections.has(Correction::Stalls) {
+        if self.is_stalled(now) && self.corrections.has(Correction::Stalls) {
             return;
         }
         if sums.standings.none_in_use() && self.used_at > Time::ZERO {
@@ -242,8 +241,8 @@ impl Floors {
     }
 
     /// Whether the device stalls. What was measured meanwhile is forgotten once it is over.
-    fn is_stalled(&mut self, now: Time, late: Span) -> bool {
-        let beat = self.pulse.beat(now, late);
+    fn is_stalled(&mut self, now: Time) -> bool {
+        let beat = self.pulse.beat(now);
         self.changes += u32::from(beat == Beat::Over);
         beat == Beat::Stalled
     }

@@ -39,16 +39,15 @@ impl Pulse {
         self.done += 1;
     }
 
-    /// A tick is over, and is looked at so late. Nobody could see for as long what ended, and that
-    /// makes no device slower.
-    pub fn beat(&mut self, now: Time, late: Span) -> Beat {
+    /// A tick is over.
+    pub fn beat(&mut self, now: Time) -> Beat {
         let time = now.since(self.since).as_secs_f64();
         let (expected, done) = (self.usual * time, self.done as f64);
         (self.done, self.since) = (0, now);
         let chance = (stall::SURE / expected.max(1.0).sqrt()).max(stall::LEAST);
         let little = done < expected * (1.0 - chance);
         if little && self.stalled < stall::LONGEST {
-            self.stalled += Span::from_secs_f64(time).saturating_sub(late);
+            self.stalled += Span::from_secs_f64(time);
             return Beat::Stalled;
         }
         let over = !little && self.stalled > Span::ZERO;
@@ -59,36 +58,5 @@ impl Pulse {
         let weight = if self.usual == 0.0 { 1.0 } else { time.min(1.0) };
         self.usual += (rate - self.usual) * weight;
         if over { Beat::Over } else { Beat::Even }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TICK: Span = Span::from_millis(20);
-
-    /// 100 in a tick of 20 ms, and then 30 in each of some of 60 ms.
-    fn beats(late: Span, ticks: u32) -> Vec<Beat> {
-        let mut pulse = Pulse::new(Time::ZERO);
-        let mut now = Time::ZERO;
-        let mut beat = |done: u32, tick, late| {
-            (0..done).for_each(|_| pulse.ended());
-            now += tick;
-            pulse.beat(now, late)
-        };
-        assert_eq!(beat(100, TICK, Span::ZERO), Beat::Even);
-        (0..ticks).map(|_| beat(30, TICK * 3, late)).collect()
-    }
-
-    #[test]
-    fn a_device_that_does_little_for_long_has_become_slower() {
-        assert_eq!(beats(Span::ZERO, 2), [Beat::Stalled, Beat::Even]);
-    }
-
-    /// Of each 60 ms 20 count: after the third it is slower.
-    #[test]
-    fn what_nobody_saw_makes_no_device_slower() {
-        assert_eq!(beats(TICK * 2, 4), [Beat::Stalled, Beat::Stalled, Beat::Stalled, Beat::Even]);
     }
 }
