@@ -48,6 +48,24 @@ pub struct Absence {
     pub length: Span,
 }
 
+impl Absence {
+    /// For how long it is there until the next one.
+    pub fn draw_until(&self, chance: &mut impl Rng) -> Span {
+        exponential(chance, self.every)
+    }
+
+    /// For how long it is away.
+    pub fn draw_length(&self, chance: &mut impl Rng) -> Span {
+        exponential(chance, self.length)
+    }
+}
+
+/// Exponential with this mean: `-ln(1 - u) × mean` for u in [0, 1).
+fn exponential(chance: &mut impl Rng, mean: Span) -> Span {
+    let u = (chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    Span::from_secs_f64(-(1.0 - u).ln() * mean.as_secs_f64())
+}
+
 impl Host {
     /// What requests add to their turn.
     fn work(&self) -> Work {
@@ -73,7 +91,7 @@ pub(crate) struct Thread {
 impl Thread {
     pub(crate) fn new(spec: Host, seed: u64) -> Thread {
         let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let until_absence = spec.absence.map_or(Span::MAX, |absence| exponential(&mut chance, absence.every));
+        let until_absence = spec.absence.map_or(Span::MAX, |absence| absence.draw_until(&mut chance));
         Thread { spec, chance, waiting: VecDeque::new(), turn: Vec::new(), ends: None, until_absence, percent: 100 }
     }
 
@@ -103,19 +121,13 @@ impl Thread {
         let (mut left, mut away) = (work, Span::ZERO);
         while left >= self.until_absence {
             left = left.saturating_sub(self.until_absence);
-            away += exponential(&mut self.chance, absence.length);
+            away += absence.draw_length(&mut self.chance);
             // At least a nanosecond of work, or it would never come back.
-            self.until_absence = exponential(&mut self.chance, absence.every).max(Span::from_nanos(1));
+            self.until_absence = absence.draw_until(&mut self.chance).max(Span::from_nanos(1));
         }
         self.until_absence = self.until_absence.saturating_sub(left);
         away
     }
-}
-
-/// Exponential with this mean: `-ln(1 - u) × mean` for u in [0, 1).
-fn exponential(chance: &mut Xoshiro256PlusPlus, mean: Span) -> Span {
-    let u = (chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-    Span::from_secs_f64(-(1.0 - u).ln() * mean.as_secs_f64())
 }
 
 impl Medium for Thread {

@@ -2,9 +2,9 @@
 //! ends or is asked meanwhile waits for it, while the device and the clients go on.
 
 use array::Absence;
-use block::{Completion, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use block::{Completion, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use qos::{Edit, EditError};
-use rand_core::{Rng, SeedableRng};
+use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::scene::Shield;
@@ -22,7 +22,7 @@ pub struct Away<T> {
 }
 
 impl<T> Away<T> {
-    /// Around `inner`; when it is away follows from the seed.
+    /// Around `inner`; when it is away follows from the seed, apart from what the device draws.
     pub fn now_and_then(inner: T, absence: Absence, seed: u64) -> Away<T> {
         let mut away = Away {
             inner,
@@ -37,14 +37,8 @@ impl<T> Away<T> {
 
     /// When the next absence is.
     fn plan(&mut self) {
-        let from = self.next.1 + self.exponential(self.absence.every);
-        self.next = (from, from + self.exponential(self.absence.length));
-    }
-
-    /// `-ln(1 - u) × mean` for u in [0, 1).
-    fn exponential(&mut self, mean: Span) -> Span {
-        let u = (self.chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        Span::from_secs_f64(-(1.0 - u).ln() * mean.as_secs_f64())
+        let from = self.next.1 + self.absence.draw_until(&mut self.chance);
+        self.next = (from, from + self.absence.draw_length(&mut self.chance));
     }
 
     fn is_away(&mut self, now: Time) -> bool {
@@ -96,7 +90,7 @@ mod tests {
     use super::*;
     use crate::{Client, Scene, Tree};
     use array::{DeviceSpec, Host, Model};
-    use block::ObjectId;
+    use block::{ObjectId, Span};
     use qos::{Gate, Settings};
 
     /// There for 10 ms and away for 10, on average: of 5 000 milliseconds about half have answers.

@@ -118,6 +118,13 @@ impl Config {
     }
 }
 
+/// One request at a time past the page cache.
+const DISK_ALONE: Row = Row {
+    name: "4 KiB random read, depth 1",
+    load: load("randread", "4k", 1),
+    bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.8)]),
+};
+
 const MATCHES: [Match; 8] = [
     Match {
         table: Table::Page,
@@ -157,11 +164,7 @@ const MATCHES: [Match; 8] = [
                 load: load("randread", "4k", 32),
                 bounds: bounds([Bound::most(Figure::Cpu, 0.5), Bound::least(Figure::Iops, 1.3).or_disk()]),
             },
-            Row {
-                name: "4 KiB random read, depth 1",
-                load: load("randread", "4k", 1),
-                bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.8)]),
-            },
+            DISK_ALONE,
             Row {
                 name: "4 KiB random overwrite, depth 32",
                 load: load("randwrite", "4k", 32),
@@ -191,11 +194,7 @@ const MATCHES: [Match; 8] = [
         cache: "direct",
         config: Config { bound: Bind::Data, ..PLAIN },
         warm: false,
-        rows: &[Row {
-            name: "4 KiB random read, depth 1",
-            load: load("randread", "4k", 1),
-            bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.8)]),
-        }],
+        rows: &[DISK_ALONE],
     },
     Match {
         table: Table::DirectLow,
@@ -217,11 +216,7 @@ const MATCHES: [Match; 8] = [
         cache: "direct",
         config: Config { bound: Bind::All, ..PLAIN },
         warm: false,
-        rows: &[Row {
-            name: "4 KiB random read, depth 1",
-            load: load("randread", "4k", 1),
-            bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.8)]),
-        }],
+        rows: &[DISK_ALONE],
     },
     Match {
         table: Table::Cached,
@@ -282,7 +277,7 @@ impl Nbd {
     /// # Errors
     /// A program is missing or failed.
     pub fn run(&self) -> Result<()> {
-        need(&["fio", "nbdkit", "nbdcopy", "qemu-nbd"])?;
+        need(&["fio", "nbdkit", "nbdcopy", "qemu-nbd", "taskset"])?;
         let seawall = match &self.program {
             Some(program) => program.canonicalize().with_context(|| format!("--program {}", program.display()))?,
             None => release_build()?,
@@ -330,10 +325,7 @@ impl Nbd {
     fn play(&self, game: &Match, seawall: &Path, folder: &Path, data: &Path, raw: &Path) -> Result<(u32, u32)> {
         println!("\nseawall against {}: {}", game.rival, game.conditions);
         let _bound = match game.config.bound {
-            Bind::All => {
-                need(&["taskset"])?;
-                Some(bound::OnOne::of(bound::processor_of(raw, folder)?)?)
-            }
+            Bind::All => Some(bound::OnOne::of(bound::processor_of(raw, folder)?)?),
             Bind::Nothing | Bind::Data => None,
         };
         let pool = folder.join(format!("pool-{:?}", game.table));

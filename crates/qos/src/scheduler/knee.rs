@@ -180,8 +180,7 @@ impl Knee {
         if self.cap < search::START && self.trial.is_none() && round.has_margin() && round.has_surplus(surplus::LEAST) {
             // Floors bore no more once, and do now: they have their due, and room. Where the search
             // begins nothing was compared to get there, so nothing is compared to get back.
-            let more = in_flight * (round.standings.room / search::MARGIN - 1.0);
-            self.cap = (self.cap + more).min(search::START);
+            self.cap = (self.cap + more_borne(round)).min(search::START);
             return self.pass(now);
         }
         let requests = in_flight / request.max(1.0);
@@ -311,11 +310,11 @@ impl Knee {
 
     /// Begins to compare this level with the next, if floors have room for it.
     fn compare_with_more(&mut self, now: Time, round: &Round, throughput: f64) {
-        let (Stream { in_flight, request, .. }, room) = (round.flow, round.standings.room);
+        let Stream { in_flight, request, .. } = round.flow;
         let longest = self.cap + throughput * search::LONGEST.as_secs_f64() - in_flight;
         // As far as floors are known to have room, or a little past that, so that it is seen
         // whether they have.
-        let bold = (in_flight * (room / search::MARGIN - 1.0)).min((search::STEP - 1.0) * in_flight);
+        let bold = more_borne(round).min((search::STEP - 1.0) * in_flight);
         let least = if self.corrections.has(Correction::Edge) { search::BOLD * in_flight } else { 0.0 };
         // At least one request more, or nothing changes.
         let least = if self.has_rested(now, round) { least.max(request) } else { least };
@@ -332,6 +331,11 @@ impl Knee {
         let Meter { all, others, .. } = &self.meter;
         round.has_surplus(least) && others.cost as f64 >= search::OTHERS * all.cost as f64 && others.requests > 0
     }
+}
+
+/// How much more in flight floors bear and keep the margin; negative where they have less.
+fn more_borne(round: &Round) -> f64 {
+    round.flow.in_flight * (round.standings.room / search::MARGIN - 1.0)
 }
 
 #[cfg(test)]

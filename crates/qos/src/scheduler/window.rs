@@ -207,7 +207,7 @@ impl Window {
     }
 
     fn look_on(&mut self, now: Time, round: &Round, mut look: Look) -> Verdict {
-        match self.waste.look(now, round, &mut look, self.size >= size::MOST) {
+        match self.waste.look(now, round, &mut look, self.is_at_most()) {
             Sight::Early => self.enter(Phase::Looking(look)),
             Sight::Cheap => {
                 self.go_back(&look);
@@ -228,7 +228,7 @@ impl Window {
     }
 
     fn stay_open(&mut self, now: Time, round: &Round, mut look: Look) -> Verdict {
-        if self.waste.look(now, round, &mut look, self.size >= size::MOST) == Sight::Forgiven {
+        if self.waste.look(now, round, &mut look, self.is_at_most()) == Sight::Forgiven {
             return self.try_again(now, &look);
         }
         self.enter(Phase::Open(look));
@@ -248,6 +248,11 @@ impl Window {
     fn go_back(&mut self, look: &Look) {
         self.settle_into(Phase::Holding);
         self.set(look.size);
+    }
+
+    /// Whether nobody is held back.
+    fn is_at_most(&self) -> bool {
+        self.size >= size::MOST
     }
 
     /// Whether others are let go, or more of them than floors bear.
@@ -358,7 +363,7 @@ impl Window {
         if round.flow.samples < size::SAMPLES || round.standings.pending > 0 {
             return Verdict::Nothing;
         }
-        if round.flow.total > below * size::CLIMB_GAIN && self.size < size::MOST {
+        if round.flow.total > below * size::CLIMB_GAIN && !self.is_at_most() {
             if others {
                 // There is room, and those who are met have enough of it: the knee is not looked
                 // for at their cost.
