@@ -30,7 +30,7 @@ pub use index::Key;
 pub use lists::Slot;
 pub use partition::{Eviction, Part, Statistics};
 pub use partitions::{Cache, Evicted, Inserted, PARTITIONS_MAX, PartitionId, PartitionRefusal};
-pub use pressure::Pressure;
+pub use pressure::{Pressure, room};
 pub use read_ahead::{Ahead, ReadAhead};
 pub use residence::{PageClass, Replacement, Residence, SecondResidence};
 pub use second::{Place, SEGMENT, SEGMENTS_MIN, Sealed, SecondLevel, SecondSettings, SecondStatistics};

@@ -1,15 +1,18 @@
 //! How much of its memory a cache keeps while the machine is short of it.
 //!
-//! What is watched is the time that tasks stood still for memory (PSI's `some`, a sum that only
-//! grows). Free memory says little: the system fills it with its own cache and takes it back at no
-//! cost. A stall is what it costs.
+//! Two signs are watched. One is what is left before the system kills somebody: the cache may be
+//! what leaves a reserve, and what others take from one look to the next is kept for them twice
+//! over. Where the system cannot swap, nothing stalls before that. The other is the time that tasks
+//! stood still for memory (PSI's `some`, a sum that only grows): files that are read again and
+//! again count as free, and a stall is what it costs to take them.
 //!
 //! ```text
 //!   stalled ≥ 10 % of the time ──► an eighth less each look, down to a sixteenth
-//!   below 1 % for 10 s         ──► a sixteenth of all more each look, up to all
+//!   the reserve would be used  ──► what is missing less, at once, down to a sixteenth
+//!   none of both for 10 s      ──► a sixteenth of all more each look, up to all
 //! ```
-//! Down in some 20 looks, because whoever stalls is held up now; up slower than down, so that it
-//! does not swing.
+//! Stalls take it down in some 20 looks, because whoever stalls is held up now; up slower than
+//! down, so that it does not swing.
 
 use block::{Bytes, Span};
 
@@ -21,19 +24,34 @@ const ENOUGH_PERCENT: u64 = 1;
 const CALM: Span = Span::from_secs(10);
 /// What is always kept: one in so many parts.
 const LEAST: u64 = 16;
+/// A step up: one in so many parts.
+const STEP: u64 = 16;
+/// What others took since the last look is expected of them again so many times.
+const AHEAD: u64 = 2;
+/// The part of what bounds memory that is left to others, at most [`RESERVE_MOST`].
+const RESERVE: u64 = 16;
+const RESERVE_MOST: Bytes = Bytes::gib(1);
 
-/// A limit that follows how long tasks stood still for memory.
+/// What the cache could keep so that a reserve is left, where it keeps `kept` now and of `all`
+/// memory `left` is free.
+pub fn room(kept: Bytes, all: Bytes, left: Bytes) -> Bytes {
+    Bytes((kept.0 + left.0).saturating_sub(RESERVE_MOST.0.min(all.0 / RESERVE)))
+}
+
+/// A limit that follows how long tasks stood still for memory, and what is left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pressure {
     all: Bytes,
     limit: Bytes,
     calm: Span,
+    /// The room at the last look.
+    room: Bytes,
 }
 
 impl Pressure {
     /// A cache of that size, of which all may be kept.
     pub fn new(all: Bytes) -> Pressure {
-        Pressure { all, limit: all, calm: CALM }
+        Pressure { all, limit: all, calm: CALM, room: Bytes(0) }
     }
 
     /// What may be kept now.
@@ -46,21 +64,23 @@ impl Pressure {
         self.limit < self.all
     }
 
-    /// Tasks stood still for `stalled` of the last `length`. The limit, if it has become another.
-    pub fn look(&mut self, stalled: Span, length: Span) -> Option<Bytes> {
+    /// Tasks stood still for `stalled` of the last `length`, and there is room for a cache of
+    /// `room`, as [`room`] has it. The limit, if it has become another.
+    pub fn look(&mut self, stalled: Span, length: Span, room: Bytes) -> Option<Bytes> {
         let was = self.limit;
+        let least = Bytes(self.all.0 / LEAST);
         let percent = stalled.as_nanos().saturating_mul(100) / length.as_nanos().max(1);
-        if percent >= SHORT_PERCENT {
-            self.calm = Span::ZERO;
-            self.limit = Bytes((was.0 - was.0 / 8).max(self.all.0 / LEAST));
-        } else if percent >= ENOUGH_PERCENT {
-            self.calm = Span::ZERO;
+        let taken = std::mem::replace(&mut self.room, room).0.saturating_sub(room.0);
+        let most = Bytes(room.0.saturating_sub(AHEAD * taken)).max(least);
+        self.calm = if percent >= ENOUGH_PERCENT || most < was { Span::ZERO } else { self.calm + length };
+        let step = Bytes((was.0 + self.all.0 / STEP).min(self.all.0));
+        self.limit = if percent >= SHORT_PERCENT {
+            Bytes(was.0 - was.0 / 8).max(least).min(most)
+        } else if self.calm >= CALM && most >= step {
+            step
         } else {
-            self.calm += length;
-            if self.calm >= CALM {
-                self.limit = Bytes((was.0 + self.all.0 / 16).min(self.all.0));
-            }
-        }
+            was.min(most)
+        };
         (self.limit != was).then_some(self.limit)
     }
 }
@@ -72,7 +92,7 @@ mod tests {
     #[test]
     fn memory_is_given_back_while_tasks_stall_and_taken_again_when_it_is_calm() {
         let mut pressure = Pressure::new(Bytes::mib(1600));
-        let look = |pressure: &mut Pressure, ms| pressure.look(Span::from_millis(ms), Span::SECOND);
+        let look = |pressure: &mut Pressure, ms| pressure.look(Span::from_millis(ms), Span::SECOND, Bytes::gib(9));
         assert_eq!(look(&mut pressure, 99), None, "a tenth is short, less is not");
         assert_eq!(look(&mut pressure, 100), Some(Bytes::mib(1400)));
         // 7/8 to the 21st power is 0.06: then a sixteenth is left, and no less.
@@ -84,5 +104,43 @@ mod tests {
         // And from the tenth on a sixteenth more each second: 15 seconds to all of it.
         let grown: Vec<Bytes> = (0..20).filter_map(|_| look(&mut pressure, 0)).collect();
         assert_eq!((grown.len(), grown[0], grown[14]), (15, Bytes::mib(200), Bytes::mib(1600)));
+    }
+
+    /// 1600 MiB, of which others take 100 a second until they have 1000; 500 were left.
+    #[test]
+    fn what_others_take_is_made_room_for_before_they_have_it() {
+        let mut pressure = Pressure::new(Bytes::mib(1600));
+        let mut look = |others: u64| {
+            let kept = pressure.limit();
+            // 2100 in all. Of it a sixteenth, 131 and a quarter, is the reserve.
+            let left = Bytes::mib(2100 - others).0.saturating_sub(kept.0);
+            assert!(left > 0, "somebody is killed: {others} and {kept:?}");
+            pressure.look(Span::ZERO, Span::SECOND, room(kept, Bytes::mib(2100), Bytes(left)));
+            pressure.limit().0 as f64 / f64::from(1 << 20)
+        };
+        let limits: Vec<f64> = [0, 100, 200, 300, 400].map(&mut look).into();
+        // 168 more than the reserve are left beside the third: less than the next two ask for.
+        assert_eq!(limits, [1600.0, 1600.0, 1568.75, 1468.75, 1368.75]);
+        let last = (5..=10).map(|others| look(100 * others)).last();
+        assert_eq!(last, Some(768.75));
+        // They have all they want, and nothing more is kept for them; ten calm seconds later a step
+        // up, then as many as leave the reserve. When they give it all back, so it goes on.
+        let after: Vec<f64> = (0..30).map(|_| look(1000)).collect();
+        assert_eq!((after[8], after[9], after[29]), (768.75, 868.75, 968.75));
+        let back: Vec<f64> = (0..30).map(|_| look(0)).collect();
+        assert_eq!((back[0], back[29]), (1068.75, 1600.0));
+    }
+
+    /// A cache that is not full yet, on a machine where others have most of it: it does not grow
+    /// into what is not there.
+    #[test]
+    fn what_is_not_kept_yet_is_no_room() {
+        let mut pressure = Pressure::new(Bytes::gib(16));
+        let there = room(Bytes::gib(1), Bytes::gib(32), Bytes::gib(8));
+        assert_eq!(pressure.look(Span::ZERO, Span::SECOND, there), Some(Bytes::gib(8)));
+        assert_eq!(pressure.look(Span::ZERO, Span::SECOND, there), None);
+        assert!(pressure.is_short());
+        // At least a sixteenth stays, whatever there is.
+        assert_eq!(pressure.look(Span::ZERO, Span::SECOND, Bytes(0)), Some(Bytes::gib(1)));
     }
 }

@@ -1,10 +1,12 @@
-//! How long tasks stood still for memory, as the kernel counts it (pressure stall information,
-//! PSI).
+//! How short memory is: how long tasks stood still for it, as the kernel counts it (pressure stall
+//! information, PSI), and what is left of it.
 //!
 //! ```text
 //!   /proc/self/cgroup ─► memory.pressure of our own control group, where there is one: it rises too when `memory.high` or
 //!                        `memory.max` of the service is met, and the machine has plenty
 //!   else /proc/pressure/memory: the whole machine
+//!
+//!   what the machine has left, and each control group with a limit that we are in: the least of them
 //! ```
 
 use crate::order::Order;
@@ -12,45 +14,47 @@ use crate::shard::{Shard, ShardGone};
 use block::{Bytes, Span, Time};
 use cache::Pressure;
 use std::path::{Path, PathBuf};
-use uring::usage::own_group;
+use uring::{groups, memory};
 
-/// A file of the kernel that counts stalls.
+/// Where a shortage of memory is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stalls {
-    path: PathBuf,
+pub struct MemorySigns {
+    /// Counts stalls, where the kernel does.
+    stalls: Option<PathBuf>,
+    /// Control groups that may have a limit.
+    groups: Vec<PathBuf>,
 }
 
-impl Stalls {
-    /// Our own control group's, or the machine's; `None` where the kernel counts none.
-    pub fn of_this_process() -> Option<Stalls> {
-        let paths = own_group("")
-            .map(|group| group.join("memory.pressure"))
-            .into_iter()
-            .chain([PathBuf::from("/proc/pressure/memory")]);
-        paths.map(|path| Stalls { path }).find(|stalls| stalls.total().is_some())
+impl MemorySigns {
+    /// Our own control group's and those above it, and the machine's.
+    pub fn of_this_process() -> MemorySigns {
+        let own = groups::own_group("").map(|group| group.join("memory.pressure"));
+        let mut stalls = own.into_iter().chain([PathBuf::from("/proc/pressure/memory")]);
+        MemorySigns { stalls: stalls.find(|path| stalled(path).is_some()), groups: memory::groups() }
     }
 
-    /// Those that a file of that form counts.
-    pub fn at(path: &Path) -> Stalls {
-        Stalls { path: path.into() }
+    /// A control group's of that folder, and the machine's.
+    pub fn of_group(folder: &Path) -> MemorySigns {
+        MemorySigns { stalls: Some(folder.join("memory.pressure")), groups: vec![folder.into()] }
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// How long some task stood still, since the machine started; nothing where nobody counts it.
+    fn stalled(&self) -> Span {
+        self.stalls.as_deref().and_then(stalled).unwrap_or_default()
     }
 
-    /// How long some task stood still, since the machine started.
-    pub fn total(&self) -> Option<Span> {
-        total_of(&std::fs::read_to_string(&self.path).ok()?)
+    /// What a cache could keep that keeps so much now.
+    fn room(&self, kept: Bytes) -> Bytes {
+        let groups = self.groups.iter().filter_map(|folder| memory::of_group(folder));
+        let rooms = groups.chain(memory::machine()).map(|bound| cache::room(kept, bound.all, bound.left));
+        rooms.min().unwrap_or(Bytes(u64::MAX))
     }
 }
 
-/// What has the cache keep less and unused buffers go back at once while tasks stand still for
-/// memory.
+/// What has the cache keep less and unused buffers go back at once while memory is short.
 #[derive(Debug)]
 pub(crate) struct Relief {
-    stalls: Stalls,
+    signs: MemorySigns,
     pressure: Pressure,
     /// When it was looked last, and the stalls until then.
     last: Option<(Time, Span)>,
@@ -59,16 +63,21 @@ pub(crate) struct Relief {
 impl Relief {
     /// With the cache's size, where there is one; else it tells no more than whether memory is
     /// short.
-    pub(crate) fn new(stalls: Stalls, cache: Option<Bytes>) -> Relief {
-        Relief { stalls, pressure: Pressure::new(cache.unwrap_or(Bytes::gib(1))), last: None }
+    pub(crate) fn new(signs: MemorySigns, cache: Option<Bytes>) -> Relief {
+        Relief { signs, pressure: Pressure::new(cache.unwrap_or(Bytes::gib(1))), last: None }
     }
 
     /// Looks, and orders of the shard what follows; what a cache keeps from now on, where that
     /// changes.
     pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<Option<Bytes>, ShardGone> {
-        let Some(total) = self.stalls.total() else { return Ok(None) };
+        let total = self.signs.stalled();
         let Some((at, before)) = self.last.replace((now, total)) else { return Ok(None) };
-        match self.pressure.look(total.saturating_sub(before), now.since(at)) {
+        // Without a cache there is nothing to give but buffers: memory is short without a reserve.
+        let kept = match shard.cache() {
+            Some(_) => Bytes(shard.cached()?.values().map(|seen| seen.resident.0).sum()),
+            None => self.pressure.limit(),
+        };
+        match self.pressure.look(total.saturating_sub(before), now.since(at), self.signs.room(kept)) {
             None => Ok(None),
             Some(cache) => {
                 let is_short = self.pressure.is_short();
@@ -76,6 +85,11 @@ impl Relief {
             }
         }
     }
+}
+
+/// What a file that counts stalls says.
+fn stalled(path: &Path) -> Option<Span> {
+    total_of(&std::fs::read_to_string(path).ok()?)
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`, in microseconds.

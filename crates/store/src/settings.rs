@@ -120,7 +120,7 @@ pub(crate) fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSetting
 
 fn maps_memory(dir: &Path, settings: &Settings) -> Result<Option<Bytes>, StoreError> {
     let Some(said) = &settings.pool.maps_memory else {
-        return Ok(uring::usage::memory_most().map(|most| Bytes((most.0 / 2).max(MAPS_MEMORY_MIN.0))));
+        return Ok(uring::memory::most().map(|most| Bytes((most.0 / 2).max(MAPS_MEMORY_MIN.0))));
     };
     match said.parse::<Bytes>() {
         Ok(memory) if memory >= MAPS_MEMORY_MIN => Ok(Some(memory)),

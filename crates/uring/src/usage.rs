@@ -1,7 +1,6 @@
 //! What threads and the process have used: CPU time, memory, switches.
 
 use block::{Bytes, Span};
-use std::path::{Path, PathBuf};
 
 use crate::clock::read;
 
@@ -23,38 +22,6 @@ pub fn thread_busy() -> Span {
 /// CPU time of all threads of the process so far, ended ones included.
 pub fn process_cpu() -> Span {
     Span::from_nanos(read(libc::CLOCK_PROCESS_CPUTIME_ID))
-}
-
-/// The memory that this process may have, where the system tells it: the machine's, or less where
-/// its control group has a limit.
-pub fn memory_most() -> Option<Bytes> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let machine = line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()?.checked_mul(1024)?;
-    let limit = own_group("").and_then(|group| std::fs::read_to_string(group.join("memory.max")).ok());
-    // `max` is no number.
-    let limit = limit.and_then(|text| text.trim().parse::<u64>().ok());
-    Some(Bytes(limit.map_or(machine, |limit| limit.min(machine))))
-}
-
-/// Where control groups are.
-pub const GROUPS: &str = "/sys/fs/cgroup";
-
-/// The folder of our own control group, where the machine has such groups: that of version 2, or
-/// that of a controller of version 1 that is named.
-pub fn own_group(controller: &str) -> Option<PathBuf> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let own = member(&groups, controller)?;
-    Some(Path::new(GROUPS).join(controller).join(own.trim_start_matches('/')))
-}
-
-/// The group below a controller's root, as `/proc/self/cgroup` has it.
-fn member<'t>(groups: &'t str, controller: &str) -> Option<&'t str> {
-    groups.lines().find_map(|line| {
-        let (_, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        controllers.split(',').any(|one| one == controller).then_some(path)
-    })
 }
 
 /// Whose usage.
@@ -246,12 +213,6 @@ mod tests {
         assert_eq!(allowed().unwrap(), before[..1]);
         pin(&before).unwrap();
         assert_eq!(allowed().unwrap(), before);
-    }
-
-    #[test]
-    fn a_process_is_found_in_either_version_of_groups() {
-        let own = "9:name=systemd:/a\n7:cpu,blkio:/b/c\n0::/d\n";
-        assert_eq!((member(own, "blkio"), member(own, ""), member(own, "memory")), (Some("/b/c"), Some("/d"), None));
     }
 
     #[test]

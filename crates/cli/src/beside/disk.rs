@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use storage::major_minor;
-use uring::usage::{GROUPS, own_group};
+use uring::groups::{GROUPS, own_group};
 use workload::plan::Bottleneck;
 
 /// How long each request takes on a delayed disk, and how many at a time.

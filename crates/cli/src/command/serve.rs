@@ -8,7 +8,7 @@ use api::{Cluster, Rest, RestSettings, USERS_FILE, UsersDesk};
 use block::Span;
 use server::{
     Audit, Control, ControlSocket, EVENTS_FILE, Events, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat,
-    LogSettings, Portmap, ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, io_settings,
+    LogSettings, MemorySigns, Portmap, ServeConfig, Shard, Tls, TlsFiles, TlsMode, TlsSource, io_settings,
     registry_settings,
 };
 use std::io::IsTerminal as _;
@@ -188,13 +188,7 @@ impl Serve {
         let users = UsersDesk(dir.join(USERS_FILE));
         let mut control = control.with_budget(config.budget()).with_logins(users);
         control.keep_trail(trail);
-        match Stalls::of_this_process() {
-            Some(stalls) => control.watch_memory(stalls),
-            None if config.cache.is_some() => tracing::warn!(
-                "the kernel does not tell when memory is short (no pressure stall information): the cache keeps what it has"
-            ),
-            None => {}
-        }
+        control.watch_memory(MemorySigns::of_this_process());
         Ok(Arc::new(Mutex::new(control)))
     }
 }

@@ -76,6 +76,7 @@ mod scratch;
 mod serve;
 mod server;
 mod shell;
+mod short_of_memory;
 mod simulate;
 mod statistics;
 mod threads;

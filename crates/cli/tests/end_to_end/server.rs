@@ -3,7 +3,7 @@
 use crate::running::{Ended, Running, run, seawall};
 use crate::scratch::Scratch;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 
 /// `seawall serve` on a pool in a test's folder, listening on a Unix socket and on a port that the
 /// system chose.
@@ -35,10 +35,16 @@ impl Server {
         Server::start_on_with(scratch, "pool", arguments)
     }
 
+    /// The same as `within` starts a command: in a control group, say.
+    pub fn start_within(scratch: &Scratch, arguments: &[&str], within: impl Fn(&Command) -> Command) -> Server {
+        Server::listening(scratch, within(&command(scratch, "pool", arguments)))
+    }
+
     fn start_on_with(scratch: &Scratch, pool: &str, arguments: &[&str]) -> Server {
-        let mut command = seawall(scratch.path());
-        command.args(["serve", "--pool", pool, "--create", "--listen", "unix:nbd.sock", "--listen", "127.0.0.1:0"]);
-        command.args(arguments);
+        Server::listening(scratch, command(scratch, pool, arguments))
+    }
+
+    fn listening(scratch: &Scratch, command: Command) -> Server {
         let mut running = Running::start(command);
         running.wait_for("listening on unix:");
         // What follows the address is whether it is encrypted.
@@ -112,6 +118,13 @@ impl Server {
         self.running.signal("TERM");
         self.running.end()
     }
+}
+
+fn command(scratch: &Scratch, pool: &str, arguments: &[&str]) -> Command {
+    let mut command = seawall(scratch.path());
+    command.args(["serve", "--pool", pool, "--create", "--listen", "unix:nbd.sock", "--listen", "127.0.0.1:0"]);
+    command.args(arguments);
+    command
 }
 
 /// An export's name begins with a slash, which a URI needs written as such: what follows `///` is

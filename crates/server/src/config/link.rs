@@ -24,7 +24,7 @@ pub(super) struct ServerTable {
 impl ServerTable {
     /// All the memory that the server may take: what it is told, or all that it may have.
     pub(super) fn memory(&self) -> Result<Option<Bytes>, String> {
-        let most = uring::usage::memory_most();
+        let most = uring::memory::most();
         match (&self.memory, most) {
             (Some(Size(said)), Some(most)) if *said > most => Err(format!(
                 "server.memory: must be at most the {} MiB that the machine has, or the control group, got {} MiB",

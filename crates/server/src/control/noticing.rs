@@ -2,7 +2,7 @@
 //! and on the pool.
 
 use super::Control;
-use crate::memory::{Relief, Stalls};
+use crate::memory::{MemorySigns, Relief};
 use crate::order::Order;
 use crate::shard::ShardGone;
 use admin::{EventKind, Noticed, Sample, World as _};
@@ -40,10 +40,10 @@ enum Space {
 }
 
 impl Control {
-    /// From now on the cache, where there is one, is made smaller while tasks stand still for
-    /// memory, and unused buffers go back at once.
-    pub fn watch_memory(&mut self, stalls: Stalls) {
-        self.relief = Some(Relief::new(stalls, self.shard.cache().map(|cache| cache.memory)));
+    /// From now on the cache, where there is one, is made smaller while memory is short, and unused
+    /// buffers go back at once.
+    pub fn watch_memory(&mut self, signs: MemorySigns) {
+        self.relief = Some(Relief::new(signs, self.shard.cache().map(|cache| cache.memory)));
     }
 
     /// Looks whether memory is short: to be called from time to time.
@@ -55,7 +55,7 @@ impl Control {
         let Some(relief) = &mut self.relief else { return Ok(()) };
         let kept = relief.look(now, &self.shard)?;
         if let (Some(kept), Some(cache)) = (kept, self.shard.cache()) {
-            tracing::info!(bytes = kept.0, "the cache keeps this much: tasks stand still for memory, or no longer");
+            tracing::info!(bytes = kept.0, "the cache keeps this much: memory is short, or no longer");
             self.notice_cache(kept, cache.memory);
         }
         Ok(())

@@ -6,7 +6,7 @@ use crate::support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, limits};
 use block::{Bytes, Span};
 use cache::Eviction;
 use nbd::{Command, NbdRequest, Wishes};
-use server::{Audit, Front, Latency, Stalls};
+use server::{Audit, Front, Latency, MemorySigns};
 use std::collections::BTreeMap;
 use std::path::Path;
 use store::{CacheSettings, SecondError, SecondPlace};
@@ -312,13 +312,15 @@ fn memory_is_given_back_while_tasks_stand_still_for_it() {
     run(&mut server, "cache partition create one -size 512KiB -volumes vol1");
     server.with(LUN, |client| (0..8).for_each(|part| drop(client.read(part << 20, 1 << 20).unwrap())));
     server.until("it is full", |account| account.cache[&1].resident == Bytes::kib(512));
-    let path = server.dir.path().join("pressure");
-    server.control.watch_memory(Stalls::at(&path));
+    let group = server.dir.path().join("group");
+    std::fs::create_dir(&group).unwrap();
+    server.control.watch_memory(MemorySigns::of_group(&group));
     let mut microseconds = 0;
     let mut look = |server: &mut Server| {
         // An hour: longer than any two looks are apart.
         microseconds += 3_600_000_000u64;
-        std::fs::write(&path, format!("some avg10=0.00 total={microseconds}\n")).unwrap();
+        let stalled = format!("some avg10=0.00 total={microseconds}\n");
+        std::fs::write(group.join("memory.pressure"), stalled).unwrap();
         server.control.look_at_memory().unwrap();
         partitions(server)
     };

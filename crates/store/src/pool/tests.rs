@@ -47,7 +47,7 @@ fn maps_have_what_the_settings_say_and_others_leave() {
     pool.bound_maps(Bytes::mib(3)).unwrap();
     assert_eq!(most(&pool), 3 << 20);
     pool.bound_maps(Bytes(u64::MAX)).unwrap();
-    let half = uring::usage::memory_most().unwrap().0 / 2;
+    let half = uring::memory::most().unwrap().0 / 2;
     assert_eq!(most(&pool), half / map::PAGE * map::PAGE);
     fs::write(path.join(SETTINGS), "[pool]\nmaps_memory = \"2MiB\"\n").unwrap();
     drop(pool);
