@@ -304,8 +304,10 @@ macro_rules! limits {
 
         impl LimitsTable {
             fn over(self, mut limits: ServerLimits) -> ServerLimits {
+                // Where nothing is said of connections, as many as the memory carries.
+                let are_said = self.connections.is_some();
                 $(if let Some(value) = self.$name { limits.$name = value.into(); })+
-                limits
+                if are_said { limits } else { limits.with_connections_carried() }
             }
         }
     };

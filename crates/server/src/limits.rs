@@ -103,8 +103,12 @@ impl ServerLimits {
     pub fn of_memory(whole: Option<Bytes>) -> ServerLimits {
         let default = ServerLimits::default();
         let most = whole.map_or(default.memory, |whole| Bytes(whole.0 / 4).max(MEMORY_MIN));
-        let limits = ServerLimits { memory: default.memory.min(most), ..default };
-        ServerLimits { connections: limits.connections.min(limits.connections_most(true)), ..limits }
+        ServerLimits { memory: default.memory.min(most), ..default }.with_connections_carried()
+    }
+
+    /// The same with no more connections than the memory carries.
+    pub(crate) fn with_connections_carried(self) -> ServerLimits {
+        ServerLimits { connections: self.connections.min(self.connections_most(true)).max(1), ..self }
     }
 
     /// What the receive buffers of a connection take.
@@ -114,7 +118,7 @@ impl ServerLimits {
 
     /// As many connections have receive buffers in a quarter of the memory.
     fn connections_most(&self, tls: bool) -> u32 {
-        u32::try_from(self.memory.0 / 4 / self.of_connection(tls).0).unwrap_or(u32::MAX)
+        u32::try_from(self.memory.0 / 4 / self.of_connection(tls).0.max(1)).unwrap_or(u32::MAX)
     }
 
     /// As far as `settings` of the ring carry them: a connection may have a receive and a send at

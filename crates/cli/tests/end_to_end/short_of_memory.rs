@@ -76,11 +76,8 @@ fn a_cache_gives_way_before_anybody_is_killed() {
     requires!("python3", "qemu-io");
     let Some(group) = Group::new() else { return };
     let scratch = Scratch::new();
-    std::fs::write(
-        scratch.join("server.toml"),
-        "[cache]\nmemory = \"128MiB\"\n[limits]\nmemory = \"16MiB\"\nconnections = 8\n",
-    )
-    .unwrap();
+    std::fs::write(scratch.join("server.toml"), "[cache]\nmemory = \"128MiB\"\n[limits]\nmemory = \"16MiB\"\n")
+        .unwrap();
     let mut server = Server::start_within(&scratch, &["--config", "server.toml"], |command| group.with(command));
     server.make_lun("160MiB");
     let ask = |server: &Server, words: [&str; 2]| {

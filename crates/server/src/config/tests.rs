@@ -172,6 +172,17 @@ fn a_rule_that_nobody_meets_is_found() {
 }
 
 #[test]
+fn connections_are_as_many_as_the_memory_carries_unless_they_are_said() {
+    let connections = |text: &str| read(&format!("[limits]\n{text}")).map(|config| config.limits.connections);
+    // A quarter of it for two buffers of 64 KiB each.
+    assert_eq!(connections("memory = \"16MiB\""), Ok(32));
+    assert_eq!(connections("memory = \"16MiB\"\nreceive = \"16KiB\""), Ok(128));
+    assert_eq!(connections("memory = \"16MiB\"\nconnections = 40"), Ok(40));
+    assert!(connections("memory = \"16MiB\"\nconnections = 65").unwrap_err().contains("set at most 64"));
+    assert!(connections("receive = \"0KiB\"").unwrap_err().contains("limits.receive"));
+}
+
+#[test]
 fn what_is_wrong_is_named_in_one_line() {
     for (text, words) in [
         ("lisen = []", &["server.toml", "line 1", "lisen", "listen"][..]),
