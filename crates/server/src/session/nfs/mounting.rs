@@ -29,7 +29,8 @@ impl Service<'_> {
                 let found = std::str::from_utf8(path).ok().and_then(|path| self.exports.folders().mount(path));
                 let seen = found.filter(|folder| self.sees(Node::Folder(*folder)));
                 let mounted = seen.map(|folder| (handle_of(Node::Folder(folder)), vec![mount::FLAVOUR_SYS]));
-                tracing::info!(client = %self.caller, path = %String::from_utf8_lossy(path), done = mounted.is_some(), "mount");
+                let named = String::from_utf8_lossy(path);
+                tracing::info!(client = %self.caller, path = &*named, done = mounted.is_some(), "mount");
                 if mounted.is_some() {
                     self.files.mounts.add(self.caller.to_string(), path);
                 }
