@@ -142,6 +142,18 @@ pub(crate) fn of_system(place: &str, cause: std::io::Error) -> OpenError {
     }
 }
 
+/// Makes a folder where there is none, with those above it that are missing.
+///
+/// # Errors
+/// It would be among devices, or the system refuses.
+pub fn make_folder(path: &std::path::Path) -> Result<(), OpenError> {
+    let place = path.display().to_string();
+    if !path.exists() && is_for_devices(&place) {
+        return Err(of_system(&place, std::io::ErrorKind::NotFound.into()));
+    }
+    std::fs::create_dir_all(path).map_err(|error| of_system(&place, error))
+}
+
 /// Whether a path is one where devices are and no files are made.
 pub(crate) fn is_for_devices(path: &str) -> bool {
     let path = std::path::Path::new(path);

@@ -30,7 +30,7 @@ mod uri;
 
 pub use consent::Consent;
 pub use device_number::major_minor;
-pub use error::{OpenError, Refusal, words};
+pub use error::{OpenError, Refusal, make_folder, words};
 pub use joined::{Copies, Joined, Member};
 pub use layout::{Contents, LayoutPlan, read_ahead};
 pub use nbd_target::{Address, ConnectError, Connection, Export, NbdTarget, TlsChoice, TlsError};

@@ -49,7 +49,7 @@ struct Shared<'a> {
 pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, watch: &dyn Filling) -> Result<u64> {
     for job in 1..=dataset.jobs {
         let home = folder.join(Dataset::folder(job));
-        std::fs::create_dir_all(&home).with_context(|| home.display().to_string())?;
+        storage::make_folder(&home)?;
     }
     let before = super::find(folder)?.map_or(0, |found| blocks_of(&found, dataset.jobs));
     let (next_job, written) = (AtomicU32::new(1), AtomicU64::new(0));

@@ -67,6 +67,10 @@ fn a_database_is_made_refused_twice_and_removed() {
     }
     let again = ranread(&scratch, &["setup", "db", "zr", "16MiB"]);
     assert!(again.code == Some(2) && again.err.contains("has a database already"), "{again:?}");
+    // Nothing is made among devices, a folder no more than a file.
+    let device = ranread(&scratch, &["setup", "/dev/seawall-has-none", "zr", "16MiB"]);
+    assert!(device.code == Some(2) && device.err.contains("no files are made in /dev"), "{device:?}");
+    assert!(device.out.is_empty() && !std::path::Path::new("/dev/seawall-has-none").exists());
     let other = ranread(&scratch, &["purge", "db", "other"]);
     assert!(other.code == Some(2) && other.err.contains("has the database ZR and not OTHER"), "{other:?}");
     assert_eq!(ranread(&scratch, &["purge", "db"]).code, Some(0));

@@ -28,17 +28,21 @@ pub fn set_up(ask: &SetupAsk) -> Result<Answer> {
     if available <= ask.size {
         bail!("setup: {} has {available} left, and the database needs more than {}", above.display(), ask.size);
     }
+    let was_there = folder.exists();
+    storage::make_folder(folder).context("setup")?;
     let stop = interrupt::watch()?;
     let shown = with_slash(&ask.directory);
     terminal::print(&ranread::setup_begins(&shown, &ask.size_said));
     let manifest = Manifest { name: ask.name.clone(), bytes: ask.size.0, seed: ask.seed };
-    fs::create_dir_all(folder).with_context(|| format!("setup: {}", folder.display()))?;
     let mut job = ranread::setup_job(&path, &manifest);
     job.direct = uring::disk::alignment_in(folder).is_some();
     let filled = fill(job, &stop);
     if let Err(error) = filled {
         // It is not whole, and this program made it.
         let _ = fs::remove_file(&path);
+        if !was_there {
+            let _ = fs::remove_dir(folder);
+        }
         return Err(error);
     }
     let (clock, began) = (Clock::new(), date::since_1970().as_secs());

@@ -211,7 +211,7 @@ fn prepare(tier: &Tier, list: &List) -> Result<()> {
     if !list.load.orion.trim().is_empty() || !list.load.ranread.is_empty() {
         prepare_ranread(tier, list).with_context(test)?;
     } else if let Some(path) = tier.path.as_deref().filter(|path| !path.contains("://") && !Path::new(path).exists()) {
-        fs::create_dir_all(path).with_context(test)?;
+        storage::make_folder(Path::new(path)).with_context(test)?;
     }
     let Some(database) = database_of(tier, list) else { return Ok(()) };
     if oltp::is_set_up(&database).with_context(test)? {
