@@ -1,5 +1,6 @@
 //! Who asks, and what they may.
 
+use ontap::value::ObjectName;
 use std::fmt;
 use std::str::FromStr;
 
@@ -40,8 +41,27 @@ impl FromStr for Role {
         match (text, text.strip_prefix("svm:")) {
             ("admin", _) => Ok(Role::Admin),
             ("readonly", _) => Ok(Role::ReadOnly),
-            (_, Some(svm)) if !svm.is_empty() => Ok(Role::Svm(svm.into())),
+            (_, Some(svm)) => match svm.parse::<ObjectName>() {
+                Ok(svm) => Ok(Role::Svm(svm.to_string())),
+                Err(error) => Err(format!("{text:?} is no role: {error}")),
+            },
             _ => Err(format!("{text:?} is no role: write admin, readonly, or svm:NAME for the admin of one SVM")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_names_what_can_be_an_svm() {
+        for role in ["admin", "readonly", "svm:svm01"] {
+            assert_eq!(role.parse::<Role>().map(|role| role.to_string()).as_deref(), Ok(role));
+        }
+        assert!("svm:a b".parse::<Role>().unwrap_err().starts_with("\"svm:a b\" is no role: "));
+        for wrong in ["", "root", "svm:", "svm:*", "svm:a/b"] {
+            assert!(wrong.parse::<Role>().is_err(), "{wrong}");
         }
     }
 }

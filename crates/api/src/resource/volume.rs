@@ -251,7 +251,10 @@ fn nas_in(body: &mut Body) -> Result<Nas, Problem> {
     // Its digits are octal: 755 is rwxr-xr-x.
     let digits = nas.number("unix_permissions")?.map(|digits| digits.to_string());
     let name = nas.name("unix_permissions");
-    let unix_permissions = digits.map(|digits| parsed(&name, &digits)).transpose()?;
+    let wrong = |digits: &str| format!("{name}: {digits}: must be octal digits, as in 755");
+    let unix_permissions = digits
+        .map(|digits| digits.parse().map_err(|_| Problem::bad(code::INVALID_VALUE, &name, wrong(&digits))))
+        .transpose()?;
     nas.end()?;
     Ok(Nas { path, user, group, unix_permissions })
 }
