@@ -9,7 +9,7 @@ use uring::disk::OpenError;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The folder holds something else.
-    #[error("{}: not a pool, and not empty; name a folder that does not exist yet, or a pool", .0.display())]
+    #[error("{}: not a pool, and not empty; name a pool, or, to make one, a folder that is empty or not there", .0.display())]
     NotAPool(PathBuf),
     /// There is nothing.
     #[error("{}: no pool there; `seawall serve --pool DIR --create` makes one", .0.display())]
