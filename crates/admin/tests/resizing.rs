@@ -92,6 +92,7 @@ fn the_space_of_volumes_and_of_the_pool_is_told() {
     insta::assert_snapshot!("df_instance", bench.run("df -volume v -vserver s").unwrap());
     insta::assert_snapshot!("aggregate_summary", bench.run("storage aggregate show").unwrap());
     insta::assert_snapshot!("aggregate_instance", bench.run("storage aggregate show pool1").unwrap());
-    assert_eq!(bench.run("df -used >3MB").unwrap(), "There are no entries matching your query.\n");
+    assert!(bench.refused("df -used >3MB").contains("-used: \"3MB\" is not a whole number"), "it counts KB");
+    assert_eq!(bench.run("df -used >9000").unwrap(), "There are no entries matching your query.\n");
     assert!(bench.run("df -used >2000").unwrap().contains("/vol/v/"));
 }

@@ -141,7 +141,7 @@ areas! {
 /// be left out, `= "…"` gives a default, `apart` lists pairs that exclude one another, `refused`
 /// names that are no parameters here, with what to write instead. A `shows` entry has no struct:
 /// behind `by` stand the keys that together name a single object, then the fields that can be shown
-/// and filtered by.
+/// and filtered by, each with its kind where that is no text.
 macro_rules! commands {
     (
         $(#[doc = $about:literal])+
@@ -155,7 +155,7 @@ macro_rules! commands {
         $(shows
             $(#[doc = $show_help:literal])+
             $show_path:literal => $show:ident by { $($key:literal),* } {
-                $( $(#[doc = $column_help:literal])+ $column:literal, )*
+                $( $(#[doc = $column_help:literal])+ $column:literal $(: $kind:ident)?, )*
             }
         )*
     ) => {
@@ -211,13 +211,16 @@ macro_rules! commands {
                     refused: &[],
                     keys: &[$($key),*],
                     build: |arguments| {
-                        let selection = $crate::catalogue::Selection::read(arguments, &[$($column),*], &[$($key),*])?;
+                        let columns = [$( ($column, $crate::catalogue::commands!(@kind $($kind)?)) ),*];
+                        let selection = $crate::catalogue::Selection::read(arguments, &columns, &[$($key),*])?;
                         Ok($crate::catalogue::Command::$area($enum::$show(selection)))
                     },
                 }, )*
             ];
         }
     };
+    (@kind) => { $crate::value::FieldKind::Text };
+    (@kind $kind:ident) => { $crate::value::FieldKind::$kind };
     (@default) => { None };
     (@default $default:literal) => { Some($default) };
 }

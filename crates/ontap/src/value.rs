@@ -5,6 +5,7 @@
 mod adaptive;
 mod assignment;
 mod choice;
+mod kind;
 mod latency;
 mod login;
 mod name;
@@ -23,6 +24,8 @@ pub use assignment::{OwnLimits, PolicyAssignment};
 pub use choice::{
     Allocation, BlockSize, ChartFormat, Confirmations, Enabled, Interval, OsType, Output, PeakMode, Privilege, Switch,
 };
+pub use kind::FieldKind;
+pub(crate) use kind::{percent, time, truth, whole_number};
 pub use latency::ExpectedLatency;
 pub use login::{AuthenticationMethod, LoginApplication, LoginName, LoginRole};
 pub use name::{ObjectName, PolicyName};

@@ -99,30 +99,30 @@ commands! {
         /// Class: user-defined or preset
         "class",
         /// Number of the policy group
-        "pgid",
+        "pgid": Count,
         /// Floor for every TB or GB
-        "expected-iops",
+        "expected-iops": Rate,
         /// Ceiling for every TB or GB
-        "peak-iops",
+        "peak-iops": Rate,
         /// Space that the floor counts
         "expected-iops-allocation",
         /// Space that the ceiling counts
         "peak-iops-allocation",
         /// Floor however small the space is
-        "absolute-min-iops",
+        "absolute-min-iops": Iops,
         /// Half of the requests are answered within this
-        "expected-latency",
+        "expected-latency": Latency,
         /// Operation size that makes a byte limit of the IOPS
         "block-size",
         /// How the peak is reached
         "peak-mode",
         /// Number of attached objects
-        "num-workloads",
+        "num-workloads": Count,
         /// How far a burst may exceed the ceiling, in percent
-        "burst-percent",
+        "burst-percent": Count,
         /// The rate of a burst, in IOPS
-        "burst-iops",
+        "burst-iops": Count,
         /// How long a burst may last, in seconds
-        "burst-duration",
+        "burst-duration": Count,
     }
 }

@@ -12,17 +12,17 @@ commands! {
         /// Aggregate: the pool
         "aggregate",
         /// Size
-        "size",
+        "size": Size,
         /// Free space
-        "available",
+        "available": Size,
         /// Used space
-        "used",
+        "used": Size,
         /// Used space in percent
-        "percent-used",
+        "percent-used": Percent,
         /// State
         "state",
         /// Number of volumes
-        "volcount",
+        "volcount": Count,
         /// Node
         "node",
     }

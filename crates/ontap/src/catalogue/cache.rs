@@ -52,29 +52,29 @@ commands! {
         /// Partition
         "partition",
         /// What it may hold
-        "size",
+        "size": Size,
         /// What it holds
-        "resident",
+        "resident": Size,
         /// Volumes whose pages it has
         "volumes",
         /// Share of the pages asked for that were there, since the server started
-        "hit-share",
+        "hit-share": Percent,
         /// Pages asked for that were there
-        "hits",
+        "hits": Count,
         /// Pages asked for that were not
-        "misses",
+        "misses": Count,
         /// Pages that came in
-        "inserted",
+        "inserted": Count,
         /// Pages that went for others
-        "evicted",
+        "evicted": Count,
         /// Pages that went because what they held was changed
-        "invalidated",
+        "invalidated": Count,
         /// Pages missed in memory and found in the second level
-        "second-hits",
+        "second-hits": Count,
         /// What it has in the second level
-        "second-resident",
+        "second-resident": Size,
         /// Whether what it evicts goes there
-        "second-level",
+        "second-level": Truth,
     }
 
     shows
@@ -85,19 +85,19 @@ commands! {
         /// Whether it is used, or why not
         "state",
         /// What it may hold
-        "size",
+        "size": Size,
         /// Pages missed in memory and found there
-        "hits",
+        "hits": Count,
         /// Pages written to it
-        "written",
+        "written": Count,
         /// Pages not written because they had been asked for only once
-        "unused",
+        "unused": Count,
         /// Pages not written because of the bound of a day, or because it was behind
-        "spared",
+        "spared": Count,
         /// Pages that went for others
-        "evicted",
+        "evicted": Count,
         /// Pages that went because what they held was changed
-        "invalidated",
+        "invalidated": Count,
     }
 
     shows
@@ -106,11 +106,11 @@ commands! {
         /// What it is for
         "part",
         /// The most that it may take
-        "limit",
+        "limit": Size,
         /// The most that it may take now
-        "allowed",
+        "allowed": Size,
         /// What it takes
-        "used",
+        "used": Size,
     }
 
     shows
@@ -119,22 +119,22 @@ commands! {
         /// Partition
         "partition",
         /// Share of the pages asked for that were there
-        "hit-share",
+        "hit-share": Percent,
         /// Pages asked for that were there
-        "hits",
+        "hits": Count,
         /// Pages asked for that were not
-        "misses",
+        "misses": Count,
         /// Pages that came in
-        "inserted",
+        "inserted": Count,
         /// Pages that went for others
-        "evicted",
+        "evicted": Count,
         /// What it holds
-        "resident",
+        "resident": Size,
         /// What it may hold
-        "size",
+        "size": Size,
         /// Pages missed in memory and found in the second level
-        "second-hits",
+        "second-hits": Count,
         /// What it has in the second level
-        "second-resident",
+        "second-resident": Size,
     }
 }

@@ -31,6 +31,6 @@ commands! {
         /// Who takes turns there
         "among",
         /// Whether they do
-        "enabled",
+        "enabled": Truth,
     }
 }

@@ -79,11 +79,11 @@ commands! {
         /// Qtree
         "qtree",
         /// Size
-        "size",
+        "size": Size,
         /// Used space
-        "used",
+        "used": Size,
         /// Connections of clients
-        "connections",
+        "connections": Count,
         /// Identifier
         "uuid",
         /// Fixed policy group

@@ -101,7 +101,7 @@ commands! {
         /// Name
         "lun",
         /// Size
-        "size",
+        "size": Size,
         /// Operating system
         "ostype",
         /// State
@@ -109,7 +109,7 @@ commands! {
         /// Whether clients are connected: mapped, unmapped
         "mapped",
         /// Connections of clients
-        "connections",
+        "connections": Count,
         /// Identifier
         "uuid",
         /// Fixed policy group

@@ -12,16 +12,16 @@ commands! {
         /// Of one connection, or of all
         "scope",
         /// What passes for ever
-        "rate",
+        "rate": Ceiling,
         /// What passes while credit lasts
-        "burst",
+        "burst": Ceiling,
         /// Credit that can be saved
-        "credit",
+        "credit": Size,
         /// Credit that is left
-        "credit-left",
+        "credit-left": Size,
         /// How often a connection waited for it
-        "waits",
+        "waits": Count,
         /// Data of reads and writes so far
-        "bytes",
+        "bytes": Size,
     }
 }

@@ -77,26 +77,26 @@ commands! {
         /// Class: user-defined, preset ...
         "class",
         /// Number of the policy group
-        "pgid",
+        "pgid": Count,
         /// Ceiling
-        "max-throughput",
+        "max-throughput": Ceiling,
         /// Floor
-        "min-throughput",
+        "min-throughput": Floor,
         /// Half of the requests are answered within this
-        "expected-latency",
+        "expected-latency": Latency,
         /// Number of attached objects
-        "num-workloads",
+        "num-workloads": Count,
         /// Floor and ceiling together
-        "throughput-policy",
+        "throughput-policy": Throughput,
         /// One budget for all members together
-        "is-shared",
+        "is-shared": Truth,
         /// Made by the system for a single object
-        "is-auto-generated",
+        "is-auto-generated": Truth,
         /// How far a burst may exceed the ceiling, in percent
-        "burst-percent",
+        "burst-percent": Count,
         /// The rate of a burst, in IOPS
-        "burst-iops",
+        "burst-iops": Count,
         /// How long a burst may last, in seconds
-        "burst-duration",
+        "burst-duration": Count,
     }
 }

@@ -63,7 +63,7 @@ commands! {
         /// Volume
         "volume",
         /// Number of the qtree in its volume
-        "id",
+        "id": Count,
         /// Status
         "status",
         /// Fixed policy group

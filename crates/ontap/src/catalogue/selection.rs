@@ -1,7 +1,7 @@
 //! What every `show` command asks for: which objects, which of their fields, in which form.
 
 use crate::grammar::{Arguments, Parameter, Problem};
-use crate::value::{Output, Query, Switch, Value, ValueError};
+use crate::value::{FieldKind, Output, Query, Switch, Value, ValueError};
 use crate::word::Word;
 
 /// The question of a `show` command.
@@ -67,17 +67,25 @@ impl Selection {
 
     pub(crate) fn read(
         arguments: &Arguments,
-        columns: &[&'static str],
+        columns: &[(&'static str, FieldKind)],
         keys: &[&'static str],
     ) -> Result<Selection, Vec<Problem>> {
-        let mut filters = Vec::new();
-        for field in columns.iter().copied() {
-            filters.extend(arguments.read::<Option<Query>>(field, None)?.map(|query| Filter { field, query }));
+        let (mut filters, mut problems) = (Vec::new(), Vec::new());
+        for (field, kind) in columns.iter().copied() {
+            let Some(query) = arguments.read::<Option<Query>>(field, None)? else { continue };
+            match kind.read(query) {
+                Ok(query) => filters.push(Filter { field, query }),
+                Err(error) => problems.push(Problem::BadValue { parameter: field, error }),
+            }
         }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let columns: Vec<&'static str> = columns.iter().map(|(field, _)| *field).collect();
         let named = |key: &&str| filters.iter().any(|f| f.field == *key && f.query.literal().is_some());
         let Switch(instance) = arguments.read("instance", None)?;
         let form = match arguments.read::<Option<FieldList>>("fields", None)? {
-            Some(list) => Form::Fields(list.resolve(columns)?),
+            Some(list) => Form::Fields(list.resolve(&columns)?),
             None if instance || (!keys.is_empty() && keys.iter().all(named)) => Form::Instance,
             None => Form::Summary,
         };

@@ -75,10 +75,10 @@ commands! {
         /// Snapshot
         "snapshot",
         /// Time of creation, in UTC
-        "create-time",
+        "create-time": Time,
         /// Space that would come free with it
-        "size",
+        "size": Size,
         /// The same in percent of the volume's size
-        "total-percent",
+        "total-percent": Percent,
     }
 }

@@ -121,19 +121,19 @@ commands! {
         /// Type
         "type",
         /// Size
-        "size",
+        "size": Size,
         /// Free space
-        "available",
+        "available": Size,
         /// Used space
-        "used",
+        "used": Size,
         /// Used space in percent
-        "percent-used",
+        "percent-used": Percent,
         /// Place in the SVM's name space
         "junction-path",
         /// Owner of the folder at its top
-        "user",
+        "user": Count,
         /// Group of the folder at its top
-        "group",
+        "group": Count,
         /// Permissions of the folder at its top
         "unix-permissions",
         /// Fixed policy group
@@ -152,13 +152,13 @@ commands! {
         /// Path of the volume
         "filesystem",
         /// Size
-        "kbytes",
+        "kbytes": Count,
         /// Used space
-        "used",
+        "used": Count,
         /// Free space
-        "avail",
+        "avail": Count,
         /// Used space in percent
-        "capacity",
+        "capacity": Percent,
         /// Place in the SVM's name space
         "mounted-on",
     }

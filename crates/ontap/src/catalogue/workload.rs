@@ -20,7 +20,7 @@ commands! {
         /// Class: user-defined, system-defined ...
         "class",
         /// Number of the workload
-        "wid",
+        "wid": Count,
         /// Policy group
         "policy-group",
         /// SVM
@@ -34,9 +34,9 @@ commands! {
         /// File
         "file",
         /// The ceiling that its policy group comes to now
-        "max-throughput",
+        "max-throughput": Ceiling,
         /// The floor that its policy group comes to now
-        "min-throughput",
+        "min-throughput": Floor,
         /// The burst that its policy group comes to now
         "burst",
     }

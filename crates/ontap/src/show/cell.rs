@@ -3,9 +3,10 @@
 use super::figure;
 use super::workload::BurstInForce;
 use crate::value::{
-    AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, Query, Severity, SizeUnits, ThroughputLimits, UnitSize,
+    AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, FieldKind, MinThroughput, Query, Severity, SizeUnits,
+    Throughput, ThroughputLimits, UnitSize, percent, time, truth, whole_number,
 };
-use block::{date, moment};
+use block::date;
 
 /// A field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,19 +84,45 @@ impl Cell {
         }
     }
 
-    /// True if a query picks it. Numbers compare by size, everything else by its text.
+    /// What it is to a query; `None` where nothing is there.
+    pub fn kind(&self) -> Option<FieldKind> {
+        Some(match self {
+            Cell::Absent => return None,
+            Cell::Text(_) | Cell::BlockSize(_) | Cell::Burst(_) => FieldKind::Text,
+            Cell::Flag(_) => FieldKind::Truth,
+            Cell::Count(_) => FieldKind::Count,
+            Cell::Percent(_) => FieldKind::Percent,
+            Cell::Bytes(_) => FieldKind::Size,
+            Cell::Iops(_) => FieldKind::Iops,
+            Cell::Rate(_) => FieldKind::Rate,
+            Cell::Moment(_) | Cell::Stamp(_) => FieldKind::Time,
+            Cell::Severity(_) => FieldKind::Severity,
+            Cell::Latency(_) => FieldKind::Latency,
+            Cell::Ceiling(_) => FieldKind::Ceiling,
+            Cell::Floor(_) => FieldKind::Floor,
+            Cell::Throughput { .. } => FieldKind::Throughput,
+        })
+    }
+
+    /// True if a query picks it, as [`FieldKind::read`] has it. Figures and times compare by what
+    /// they come to, everything else by its text.
     pub fn matches(&self, query: &Query, units: SizeUnits) -> bool {
         let text = self.text(units);
         match self {
-            Cell::Absent | Cell::Text(_) | Cell::Flag(_) | Cell::Moment(_) => query.matches(&text),
-            Cell::Ceiling(_) | Cell::Floor(_) | Cell::Throughput { .. } => query.matches(&text),
+            Cell::Absent | Cell::Text(_) | Cell::Throughput { .. } => query.matches(&text),
             Cell::BlockSize(_) | Cell::Burst(_) => query.matches(&text),
-            Cell::Stamp(seconds) => match query.literal().and_then(|text| text.parse::<Query>().ok()) {
-                // A moment has a blank in it and so is quoted: that does not make a comparison
-                // literal.
-                Some(unquoted) => unquoted.matches_number(*seconds, &text, stamp),
-                None => query.matches_number(*seconds, &text, stamp),
-            },
+            Cell::Flag(flag) => {
+                query.matches_number((*flag).into(), &text, |operand| truth(operand).ok().map(u64::from))
+            }
+            Cell::Ceiling(limits) => {
+                let ceiling = limits.map_or(Throughput::Infinite, Throughput::from);
+                query.matches_value(ceiling, &text, |operand| operand.parse().ok(), Throughput::order)
+            }
+            Cell::Floor(limits) => {
+                let floor = MinThroughput::new(limits.unwrap_or_default());
+                query.matches_value(floor, &text, |operand| operand.parse().ok(), MinThroughput::order)
+            }
+            Cell::Moment(seconds) | Cell::Stamp(seconds) => query.matches_number(*seconds, &text, time),
             Cell::Severity(severity) => {
                 let read = |operand: &str| operand.parse().ok().map(Severity::rank);
                 query.matches_number(severity.rank(), &text, read)
@@ -105,8 +132,8 @@ impl Cell {
                 let read = |operand: &str| operand.parse::<ExpectedLatency>().ok().map(|latency| latency.0);
                 query.matches_number(latency.0, &text, read)
             }
-            Cell::Count(n) => query.matches_number(*n, &text, |operand| operand.parse().ok()),
-            Cell::Percent(n) => query.matches_number(*n, &text, |operand| operand.trim_end_matches('%').parse().ok()),
+            Cell::Count(n) => query.matches_number(*n, &text, |operand| whole_number(operand).ok()),
+            Cell::Percent(n) => query.matches_number(*n, &text, |operand| percent(operand).ok()),
             Cell::Bytes(n) => query.matches_number(*n, &text, |operand| operand.parse::<UnitSize>().ok()?.bytes(units)),
             Cell::Iops(n) => {
                 query.matches_number(*n, &text, |operand| operand.parse::<AbsoluteMinimum>().ok().map(|m| m.0))
@@ -119,19 +146,6 @@ impl Cell {
     }
 }
 
-/// The moment that is written `11/22/2026 02:30:59`, or as a date alone, or as `2026-11-22T02:30`.
-fn stamp(text: &str) -> Option<u64> {
-    let (day, time) = text.split_once(' ').unwrap_or((text, "00:00"));
-    let parts: Vec<&str> = day.split('/').collect();
-    match parts[..] {
-        [month, day, year] => {
-            let gap = if time.find(':') == Some(1) { "0" } else { "" };
-            moment(&format!("{year}-{month:0>2}-{day:0>2}T{gap}{time}"))
-        }
-        _ => moment(text),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,16 +155,52 @@ mod tests {
     fn stamps_are_picked_by_dates_and_times_quoted_or_not() {
         let cell = Cell::Stamp(1_795_314_659);
         assert_eq!(cell.text(SizeUnits::Binary), "11/22/2026 02:30:59");
-        let picks = |query: Query| cell.matches(&query, SizeUnits::Binary);
+        let picks = |query| cell.matches(&FieldKind::Time.read(query).unwrap(), SizeUnits::Binary);
         for text in [">11/22/2026", ">=2026-11-22T02:30:59", "11/1/2026..12/1/2026", "11/22/2026*", "!11/23/2026"] {
             assert!(picks(text.parse().unwrap()), "{text}");
         }
         for quoted in ["11/22/2026 02:30:59", ">11/22/2026 02:30", "11/22/2026 2:30:00..11/22/2026 03:00:00"] {
             assert!(picks(Query::exact(quoted)), "{quoted}");
         }
-        for text in ["<11/22/2026", ">yesterday", "11/22/2026"] {
+        for text in ["<11/22/2026", "11/22/2026"] {
             assert!(!picks(text.parse().unwrap()), "{text}");
         }
+    }
+
+    #[test]
+    fn ceilings_and_floors_are_picked_by_their_rate() {
+        let limits = |text: &str| text.parse::<Throughput>().unwrap().limits();
+        let ceilings = ["50IOPS", "100IOPS", "2000IOPS", "3000IOPS,300MB/s", "300MB/s", "INF"];
+        let picked = |query: &str| {
+            let picks = |text: &&str| Cell::Ceiling(limits(text)).matches(&query.parse().unwrap(), SizeUnits::Binary);
+            ceilings.into_iter().filter(picks).collect::<Vec<_>>().join(" ")
+        };
+        for (query, expected) in [
+            (">1000IOPS", "2000IOPS 3000IOPS,300MB/s INF"),
+            ("0..500IOPS", "50IOPS 100IOPS"),
+            ("<500", "50IOPS 100IOPS"),
+            // One that has no other unit than the ceiling does not compare with it, and picks it
+            // not.
+            ("<=0.3GB/s", ""),
+            ("<=1GB/s", "3000IOPS,300MB/s 300MB/s"),
+            (">=300MB/s", "3000IOPS,300MB/s 300MB/s INF"),
+            // The second has as many MB/s and fewer IOPS, the third more of one and less of the
+            // other.
+            (">2000IOPS,300MB/s", "3000IOPS,300MB/s INF"),
+            (">2000IOPS,400MB/s", "INF"),
+            // A ceiling of both is not one of the two.
+            ("3000IOPS", ""),
+            ("300MB/s,3000iops", "3000IOPS,300MB/s"),
+            ("none|50", "50IOPS INF"),
+            ("<INF", "50IOPS 100IOPS 2000IOPS 3000IOPS,300MB/s 300MB/s"),
+            ("!>1000IOPS", "50IOPS 100IOPS 300MB/s"),
+            ("*00IOPS", "100IOPS 2000IOPS"),
+        ] {
+            assert_eq!(picked(query), expected, "{query}");
+        }
+        let floor = |text, query: &str| Cell::Floor(limits(text)).matches(&query.parse().unwrap(), SizeUnits::Binary);
+        assert!(floor("0", "<50IOPS") && floor("0", "none") && floor("0", "0..10MB/s") && floor("900", "<1000"));
+        assert!(!floor("0", ">0") && !floor("1MB/s", ">50IOPS") && !floor("2000IOPS", "<900IOPS"));
     }
 
     #[test]

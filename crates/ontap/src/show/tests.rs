@@ -2,6 +2,7 @@
 //! difference.
 
 mod json;
+mod queries;
 mod server;
 
 use super::*;
@@ -100,7 +101,12 @@ fn asks(line: &str) -> Selection {
         | Command::Fairness(FairnessCommand::Show(s))
         | Command::PolicyGroup(PolicyGroupCommand::Show(s))
         | Command::Adaptive(AdaptiveCommand::Show(s))
-        | Command::Cache(CacheCommand::Show(s) | CacheCommand::Statistics(s) | CacheCommand::Memory(s))
+        | Command::Cache(
+            CacheCommand::Show(s)
+            | CacheCommand::Statistics(s)
+            | CacheCommand::Memory(s)
+            | CacheCommand::SecondLevel(s),
+        )
         | Command::Volume(VolumeCommand::Df(s))
         | Command::Aggregate(AggregateCommand::Show(s))
         | Command::Clone(CloneCommand::Show(s))

@@ -65,9 +65,38 @@ impl Query {
     /// True if a number is picked, that prints as `text`; `read` gives the number that an operand
     /// stands for. An operand without one picks nothing.
     pub fn matches_number(&self, number: u64, text: &str, read: impl Fn(&str) -> Option<u64>) -> bool {
-        let by_size = |other: &str| read(other).map(|other| number.cmp(&other));
-        let same = |term: &Term| matches!(term, Term::Exact(other) if by_size(other) == Some(Ordering::Equal));
-        self.terms.iter().any(|term| same(term) || term.holds(text, by_size)) != self.negated
+        self.matches_value(number, text, read, |one, other| Some(one.cmp(&other)))
+    }
+
+    /// The same of a value that compares by `order`, which not all do: two are the same where they
+    /// are equal either way round.
+    pub fn matches_value<T: Copy>(
+        &self,
+        value: T,
+        text: &str,
+        read: impl Fn(&str) -> Option<T>,
+        order: impl Fn(T, T) -> Option<Ordering>,
+    ) -> bool {
+        let is_equal = |one: T, other: T| order(one, other) == Some(Ordering::Equal);
+        let is_same = |term: &Term| match term {
+            Term::Exact(other) => read(other).is_some_and(|other| is_equal(value, other) && is_equal(other, value)),
+            _ => false,
+        };
+        let with = |other: &str| read(other).and_then(|other| order(value, other));
+        self.terms.iter().any(|term| is_same(term) || term.holds(text, with)) != self.negated
+    }
+
+    /// What values are compared with, and whether by `<` and the like; patterns aside.
+    pub(super) fn operands(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.terms
+            .iter()
+            .flat_map(|term| match term {
+                Term::Exact(text) => [Some((text.as_str(), false)), None],
+                Term::Pattern(_) => [None, None],
+                Term::Compare(_, operand) => [Some((operand.as_str(), true)), None],
+                Term::Range(from, to) => [Some((from.as_str(), true)), Some((to.as_str(), true))],
+            })
+            .flatten()
     }
 }
 

@@ -3,6 +3,7 @@
 //! sizes.
 
 use super::{BYTES_PER_SECOND_MAX, IOPS_MAX, ValueError, leading_number, plain_value};
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -47,6 +48,34 @@ impl Throughput {
             Throughput::Infinite | Throughput::None | Throughput::Zero => None,
         }
     }
+
+    /// How it compares as a ceiling: none at all is above every other. Nothing where neither is the
+    /// larger, as of IOPS and bytes per second.
+    pub fn order(self, other: Throughput) -> Option<Ordering> {
+        let rank = |of: Throughput| match of {
+            Throughput::Zero => 0,
+            Throughput::Limits(_) => 1,
+            Throughput::Infinite | Throughput::None => 2,
+        };
+        match (self, other) {
+            (Throughput::Limits(one), Throughput::Limits(other)) => one.order(other),
+            (one, other) => Some(rank(one).cmp(&rank(other))),
+        }
+    }
+}
+
+impl ThroughputLimits {
+    /// By the unit or the units that the other has; two must not contradict one another.
+    fn order(self, other: ThroughputLimits) -> Option<Ordering> {
+        let iops = other.iops.map(|other| self.iops.map(|iops| iops.cmp(&other)));
+        let bytes = other.bytes_per_second.map(|other| self.bytes_per_second.map(|bytes| bytes.cmp(&other)));
+        match (iops, bytes) {
+            (Some(order), None) | (None, Some(order)) => order,
+            (Some(Some(Ordering::Equal)), Some(order)) | (Some(order), Some(Some(Ordering::Equal))) => order,
+            (Some(iops), Some(bytes)) => iops.filter(|_| iops == bytes),
+            (None, None) => None,
+        }
+    }
 }
 
 impl MinThroughput {
@@ -58,6 +87,12 @@ impl MinThroughput {
     /// The numbers, or nothing where nothing is promised.
     pub fn limits(self) -> Option<ThroughputLimits> {
         self.0.limits()
+    }
+
+    /// How it compares as a floor, as [`Throughput::order`]: none at all is below every other.
+    pub fn order(self, other: MinThroughput) -> Option<Ordering> {
+        let or_zero = |of: MinThroughput| of.limits().map_or(Throughput::Zero, Throughput::Limits);
+        or_zero(self).order(or_zero(other))
     }
 }
 

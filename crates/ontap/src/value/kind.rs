@@ -1,0 +1,192 @@
+//! What a field's values are, and so what a query may compare them with: where no value could ever
+//! be like that, the query is refused, for an empty answer would look like one to a question.
+
+use super::{
+    AbsoluteMinimum, AdaptiveRate, ExpectedLatency, MinThroughput, Query, Severity, Throughput, UnitSize, Value,
+    ValueError,
+};
+use crate::word::Word;
+use block::moment;
+
+/// What a field's values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Any text; `<` and the like go by the alphabet.
+    Text,
+    /// `true` or `false`.
+    Truth,
+    /// A whole number.
+    Count,
+    /// A share in percent.
+    Percent,
+    /// A size.
+    Size,
+    /// Operations per second.
+    Iops,
+    /// Operations per second and size.
+    Rate,
+    /// A moment.
+    Time,
+    /// How much an event matters.
+    Severity,
+    /// A latency that is expected.
+    Latency,
+    /// A ceiling.
+    Ceiling,
+    /// A floor.
+    Floor,
+    /// A floor and a ceiling, with a hyphen between.
+    Throughput,
+}
+
+const TIME_RULE: &str = "is not a time: write a date such as 11/22/2026 or 2026-11-22, or in quotes a moment such as \
+                         \"11/22/2026 02:30:59\"";
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+impl FieldKind {
+    /// The query as it is meant of such a field. Patterns fit fields of all kinds, and `-` is a
+    /// field's that has no value.
+    ///
+    /// # Errors
+    /// It compares with what is no value of this kind.
+    pub fn read(self, query: Query) -> Result<Query, ValueError> {
+        // A moment has a blank in it and so is quoted: that does not make a comparison literal.
+        let unquoted = query.literal().filter(|_| self == FieldKind::Time).and_then(|text| text.parse().ok());
+        let query = unquoted.unwrap_or(query);
+        for (operand, is_compared) in query.operands() {
+            if is_compared || operand != "-" {
+                self.check(operand, is_compared)?;
+            }
+        }
+        Ok(query)
+    }
+
+    fn check(self, text: &str, is_compared: bool) -> Result<(), ValueError> {
+        match self {
+            FieldKind::Text => Ok(()),
+            FieldKind::Truth => truth(text).map(drop),
+            FieldKind::Count => whole_number(text).map(drop),
+            FieldKind::Percent => percent(text).map(drop),
+            // Sizes print with a fraction that they are not typed with.
+            FieldKind::Size if !is_compared => without_fraction(text).parse::<UnitSize>().map(drop),
+            FieldKind::Size => text.parse::<UnitSize>().map(drop),
+            FieldKind::Iops => text.parse::<AbsoluteMinimum>().map(drop),
+            FieldKind::Rate => text.parse::<AdaptiveRate>().map(drop),
+            FieldKind::Time => time(text).map(drop).ok_or_else(|| ValueError::new(text, TIME_RULE)),
+            FieldKind::Severity => text.parse::<Severity>().map(drop),
+            FieldKind::Latency => text.parse::<ExpectedLatency>().map(drop),
+            FieldKind::Ceiling => text.parse::<Throughput>().map(drop),
+            FieldKind::Floor => text.parse::<MinThroughput>().map(drop),
+            FieldKind::Throughput => floor_and_ceiling(text, is_compared),
+        }
+    }
+}
+
+/// `true` or `false`, in either case.
+pub(crate) fn truth(text: &str) -> Result<bool, ValueError> {
+    bool::from_word(&Word::plain(text))
+}
+
+/// Digits alone.
+pub(crate) fn whole_number(text: &str) -> Result<u64, ValueError> {
+    text.parse().map_err(|_| ValueError::new(text, format!("is not a whole number from 0 to {}", u64::MAX)))
+}
+
+/// `85%`, or `85`.
+pub(crate) fn percent(text: &str) -> Result<u64, ValueError> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse();
+    number.map_err(|_| ValueError::new(text, "is not a percentage: write a whole number such as 85 or 85%"))
+}
+
+/// The moment that is written `11/22/2026 02:30:59`, or as a date alone, or as `2026-11-22T02:30`,
+/// or `Sun Nov 22 02:30:59 2026`, in seconds since the beginning of 1970.
+pub(crate) fn time(text: &str) -> Option<u64> {
+    if let [_, month, day, time, year] = text.split_whitespace().collect::<Vec<_>>()[..] {
+        let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? + 1;
+        return moment(&format!("{year}-{month:0>2}-{day:0>2}T{time}"));
+    }
+    let (day, time) = text.split_once(' ').unwrap_or((text, "00:00"));
+    let parts: Vec<&str> = day.split('/').collect();
+    match parts[..] {
+        [month, day, year] => {
+            let gap = if time.find(':') == Some(1) { "0" } else { "" };
+            moment(&format!("{year}-{month:0>2}-{day:0>2}T{gap}{time}"))
+        }
+        _ => moment(text),
+    }
+}
+
+fn without_fraction(text: &str) -> String {
+    match text.split_once('.') {
+        Some((whole, rest)) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("{whole}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn floor_and_ceiling(text: &str, is_compared: bool) -> Result<(), ValueError> {
+    if is_compared {
+        let rule = "is compared with a floor and a ceiling at once: ask for -min-throughput or -max-throughput";
+        return Err(ValueError::new(text, rule));
+    }
+    let is_both = text.split_once('-').is_some_and(|(floor, ceiling)| {
+        floor.parse::<MinThroughput>().is_ok() && ceiling.parse::<Throughput>().is_ok()
+    });
+    let rule = "is not a floor and a ceiling: write both with a hyphen between, such as 0-1000IOPS";
+    if is_both { Ok(()) } else { Err(ValueError::new(text, rule)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_value_can_be_is_refused_and_all_else_is_taken() {
+        let read = |kind: FieldKind, text: &str| kind.read(text.parse().unwrap()).map_err(|error| error.to_string());
+        for (kind, taken, refused, rule) in [
+            (FieldKind::Truth, &["true", "FALSE", "tr*", "!true", "true|false", "<true"][..], "maybe", "choose from"),
+            (FieldKind::Count, &["7", ">7", "1..9", "!7", "7*"], ">x", "is not a whole number"),
+            (FieldKind::Percent, &["85", ">=85%", "8*"], "85%%", "is not a percentage"),
+            (FieldKind::Size, &["1GB", "51.74MB", ">1GB", "*MB", "1..2"], "1GB..x", "is not a size"),
+            (FieldKind::Size, &["972.5MB"], ">51.74MB", "is not a size"),
+            (FieldKind::Iops, &["500", "500IOPS", "<500IOPS"], "500MB/s", "is not a number of IOPS"),
+            (FieldKind::Rate, &["500IOPS/GB", ">500"], "500/h", "is not a rate"),
+            (FieldKind::Time, &[">11/22/2026", "2026-11-22", "11/22*", "!11/22/2026"], ">yesterday", "is not a time"),
+            (FieldKind::Severity, &["<=error", "notice|debug"], "<loud", "is not a severity"),
+            (FieldKind::Latency, &["none", ">2ms", "100us..1ms"], "2", "is not a latency"),
+            (FieldKind::Ceiling, &["INF", ">1000IOPS", "0..500IOPS", "300MB/s|INF", "none"], "fast", "throughput"),
+            (FieldKind::Floor, &["0", ">1000IOPS", "100IOPS,1MB/s"], "<INF", "is no floor"),
+            (FieldKind::Throughput, &["0-INF", "*-INF", "100IOPS-300MB/s|0-INF"], ">1000IOPS", "-max-throughput"),
+            (FieldKind::Throughput, &["0*"], "1000IOPS", "with a hyphen between"),
+        ] {
+            for text in taken.iter().chain(&["-", "!-", "*"]) {
+                assert_eq!(read(kind, text), Ok(text.parse().unwrap()), "{kind:?}");
+            }
+            let error = read(kind, refused).unwrap_err();
+            assert!(error.contains(rule), "{kind:?} {refused}: {error}");
+        }
+        for text in [">x", "a..b", "maybe", "5"] {
+            assert!(read(FieldKind::Text, text).is_ok(), "{text}");
+        }
+    }
+
+    /// Quotes make any other query a text.
+    #[test]
+    fn a_quoted_time_is_compared_and_a_quoted_size_is_not() {
+        let quoted = Query::exact(">11/22/2026 02:30");
+        assert_eq!(FieldKind::Time.read(quoted), Ok(">11/22/2026 02:30".parse().unwrap()));
+        assert!(FieldKind::Size.read(Query::exact(">1GB")).is_err());
+    }
+
+    /// 2026-11-22T02:30:59 is second 1 795 314 659, as `date -u -d` has it.
+    #[test]
+    fn times_are_read_as_they_print() {
+        for text in ["11/22/2026 02:30:59", "11/22/2026 2:30:59", "2026-11-22T02:30:59", "Sun Nov 22 02:30:59 2026"] {
+            assert_eq!(time(text), Some(1_795_314_659), "{text}");
+        }
+        for text in ["Sun Foo 22 02:30:59 2026", "13/1/2026", "x", ""] {
+            assert_eq!(time(text), None, "{text}");
+        }
+    }
+}
