@@ -3,6 +3,7 @@
 //! meaning.
 
 use crate::problem::{Problem, code};
+use ontap::value::{FieldKind, Query, ValueError};
 use serde_json::Value;
 
 /// A condition on a field.
@@ -15,7 +16,7 @@ pub(crate) enum Filter {
     /// A value that fits.
     Fits {
         /// What fits.
-        query: ontap::value::Query,
+        query: Query,
         /// No value fits too: what is not gold may be without any policy.
         absent_too: bool,
     },
@@ -31,38 +32,45 @@ impl Filter {
             .into_iter()
             .find_map(|(open, close)| text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)));
         if let Some(exact) = quoted {
-            return Ok(Filter::Fits { query: ontap::value::Query::exact(exact), absent_too: false });
+            return Ok(Filter::Fits { query: Query::exact(exact), absent_too: false });
         }
         match text {
             "null" => return Ok(Filter::Absent),
             "!null" => return Ok(Filter::Present),
             _ => {}
         }
-        let query = text.parse().map_err(|error: ontap::value::ValueError| {
-            Problem::bad(code::INVALID_VALUE, field, format!("{field}: {error}"))
-        })?;
+        let query = text.parse().map_err(|error| refused(field, &error))?;
         Ok(Filter::Fits { query, absent_too: text.starts_with('!') })
     }
 
+    /// The same of a field of this kind.
+    ///
+    /// # Errors
+    /// No value of the kind could be like that.
+    pub fn of_kind(&self, kind: FieldKind, field: &str) -> Result<Filter, Problem> {
+        let Filter::Fits { query, absent_too } = self else { return Ok(self.clone()) };
+        let query = kind.read(query.clone()).map_err(|error| refused(field, &error))?;
+        Ok(Filter::Fits { query, absent_too: *absent_too })
+    }
+
     /// Whether a field is like that. Of a list one value must be.
-    pub fn holds(&self, value: Option<&Value>) -> bool {
+    pub fn holds(&self, kind: FieldKind, value: Option<&Value>) -> bool {
         let value = value.filter(|value| !value.is_null());
         match (self, value) {
             (Filter::Absent, value) => value.is_none(),
             (Filter::Present, value) => value.is_some(),
             (Filter::Fits { absent_too, .. }, None) => *absent_too,
-            (Filter::Fits { query, .. }, Some(Value::Number(number))) => match number.as_u64() {
-                Some(whole) => query.matches_number(whole, &number.to_string(), |text| text.parse().ok()),
-                None => query.matches(&number.to_string()),
-            },
-            (Filter::Fits { query, .. }, Some(Value::String(text))) => query.matches(text),
-            (Filter::Fits { query, .. }, Some(Value::Bool(truth))) => {
-                query.matches(if *truth { "true" } else { "false" })
-            }
-            (filter, Some(Value::Array(list))) => list.iter().any(|value| filter.holds(Some(value))),
+            (Filter::Fits { query, .. }, Some(Value::Number(number))) => kind.picks(query, &number.to_string()),
+            (Filter::Fits { query, .. }, Some(Value::String(text))) => kind.picks(query, text),
+            (Filter::Fits { query, .. }, Some(Value::Bool(truth))) => kind.picks(query, &truth.to_string()),
+            (filter, Some(Value::Array(list))) => list.iter().any(|value| filter.holds(kind, Some(value))),
             (Filter::Fits { .. }, Some(_)) => false,
         }
     }
+}
+
+fn refused(field: &str, error: &ValueError) -> Problem {
+    Problem::bad(code::INVALID_VALUE, field, format!("{field}: {error}"))
 }
 
 #[cfg(test)]
@@ -72,27 +80,31 @@ mod tests {
 
     #[test]
     fn conditions_pick_what_they_say() {
-        for (text, picked, left) in [
-            ("vol*", json!("vol1"), json!("db1")),
-            ("vol1|db*", json!("db7"), json!("x")),
-            ("!vol*", json!("db1"), json!("vol1")),
-            ("\"vol*\"", json!("vol*"), json!("vol1")),
-            ("{a|b}", json!("a|b"), json!("a")),
-            (">=1000", json!(1000), json!(999)),
-            ("5..10", json!(7), json!(11)),
-            ("<9", json!(8), json!(10)),
-            ("true", json!(true), json!(false)),
-            ("aggr1", json!(["aggr0", "aggr1"]), json!(["aggr0"])),
-            ("!null", json!("x"), Value::Null),
-            ("null", Value::Null, json!("x")),
+        for (kind, text, picked, left) in [
+            (FieldKind::Text, "vol*", json!("vol1"), json!("db1")),
+            (FieldKind::Text, "vol1|db*", json!("db7"), json!("x")),
+            (FieldKind::Text, "!vol*", json!("db1"), json!("vol1")),
+            (FieldKind::Text, "\"vol*\"", json!("vol*"), json!("vol1")),
+            (FieldKind::Text, "{a|b}", json!("a|b"), json!("a")),
+            (FieldKind::Count, ">=1000", json!(1000), json!(999)),
+            (FieldKind::Count, "5..10", json!(7), json!(11)),
+            (FieldKind::Count, "<9", json!(8), json!(10)),
+            (FieldKind::Truth, "true", json!(true), json!(false)),
+            (FieldKind::Text, "aggr1", json!(["aggr0", "aggr1"]), json!(["aggr0"])),
+            (FieldKind::Text, "!null", json!("x"), Value::Null),
+            (FieldKind::Text, "null", Value::Null, json!("x")),
+            (FieldKind::Truth, "False", json!(false), json!(true)),
+            (FieldKind::Ceiling, ">1000IOPS", json!("2000IOPS"), json!("500IOPS")),
+            (FieldKind::Floor, "0..500", json!("50IOPS"), json!("1000IOPS")),
+            (FieldKind::Time, "<11/22/2026", json!("2026-11-21T23:59:59Z"), json!("2026-11-22T00:00:00Z")),
         ] {
-            let filter = Filter::read("f", text).unwrap();
-            assert!(filter.holds(Some(&picked)), "{text} picks {picked}");
-            assert!(!filter.holds(Some(&left)), "{text} leaves {left}");
+            let filter = Filter::read("f", text).unwrap().of_kind(kind, "f").unwrap();
+            assert!(filter.holds(kind, Some(&picked)), "{text} picks {picked}");
+            assert!(!filter.holds(kind, Some(&left)), "{text} leaves {left}");
         }
-        assert!(Filter::read("f", "null").unwrap().holds(None));
-        assert!(Filter::read("f", "!gold").unwrap().holds(None), "what has none is not gold");
-        assert!(!Filter::read("f", "*").unwrap().holds(None));
+        assert!(Filter::read("f", "null").unwrap().holds(FieldKind::Text, None));
+        assert!(Filter::read("f", "!gold").unwrap().holds(FieldKind::Text, None), "what has none is not gold");
+        assert!(!Filter::read("f", "*").unwrap().holds(FieldKind::Text, None));
         assert_eq!(Filter::read("size", "a..").unwrap_err().target.as_deref(), Some("size"));
     }
 }

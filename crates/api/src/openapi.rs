@@ -226,9 +226,10 @@ pub(crate) fn record_schema<T>(fields: &[Field<T>]) -> Value {
     schema
 }
 
-fn of_kind(kind: Kind) -> Value {
+/// The schema of a field's value.
+pub(crate) fn of_kind(kind: Kind) -> Value {
     match kind {
-        Kind::Text => json!({ "type": "string" }),
+        Kind::Text | Kind::Ceiling | Kind::Floor => json!({ "type": "string" }),
         Kind::Number => json!({ "type": "integer", "minimum": 0 }),
         Kind::Truth => json!({ "type": "boolean" }),
         Kind::Moment => json!({ "type": "string", "format": "date-time" }),

@@ -1,10 +1,13 @@
 //! Records as they are sent: a table of fields for each resource, of which only those are read that
 //! are shown, sorted or filtered by.
 
+use crate::filter::Filter;
+use crate::openapi::of_kind;
 use crate::problem::{Problem, code};
 use crate::query::Query;
 use crate::resource::{Resource, View};
 use crate::selection::{Cost, is_within};
+use ontap::value::FieldKind;
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 
@@ -32,6 +35,10 @@ pub(crate) enum Kind {
     Truth,
     /// `2026-11-23T15:45:58Z`
     Moment,
+    /// A ceiling, as a text: `1000IOPS,300MB/s`.
+    Ceiling,
+    /// A floor, likewise.
+    Floor,
     /// `{"name": …, "uuid": …}`
     Named,
     /// A list of those.
@@ -52,6 +59,23 @@ impl<T> Field<T> {
     /// The same, of another kind than text.
     pub(crate) const fn of(self, kind: Kind) -> Field<T> {
         Field { kind, ..self }
+    }
+
+    /// What a query of it compares with, or one of what is at `name` beneath it.
+    fn kind_at(&self, name: &str) -> FieldKind {
+        match self.kind {
+            Kind::Ceiling => return FieldKind::Ceiling,
+            Kind::Floor => return FieldKind::Floor,
+            _ => {}
+        }
+        let schema = parts_beneath(self.name, name)
+            .fold(of_kind(self.kind), |mut schema, part| schema["properties"][part].take());
+        match (schema["type"].as_str(), schema["format"].as_str()) {
+            (Some("integer"), _) => FieldKind::Count,
+            (Some("boolean"), _) => FieldKind::Truth,
+            (_, Some("date-time")) => FieldKind::Time,
+            _ => FieldKind::Text,
+        }
     }
 }
 
@@ -76,16 +100,23 @@ const RECORDS_MAX: usize = 10_000;
 /// What a collection has that a query picks.
 ///
 /// # Errors
-/// The query names a field that there is none of.
+/// The query names a field that there is none of, or compares one with what its value cannot be.
 pub(crate) fn picked<R: Resource>(resource: &R, view: &View<'_>, query: &Query) -> Result<Vec<R::Item>, Problem> {
     let known = |name: &str| {
         let field = resource.fields().iter().find(|field| is_within(name, field.name));
         field.ok_or_else(|| unknown(resource, name))
     };
-    let conditions = query.filters.iter().map(|(name, filter)| Ok((known(name)?, name.as_str(), filter)));
+    let conditions = query.filters.iter().map(|(name, filter)| {
+        let field = known(name)?;
+        let kind = field.kind_at(name);
+        Ok((field, name.as_str(), kind, filter.of_kind(kind, name)?))
+    });
     let conditions: Vec<_> = conditions.collect::<Result<_, Problem>>()?;
     let fits = |item: &R::Item| {
-        conditions.iter().all(|(field, name, filter)| filter.holds(within(field, name, view, *item).as_ref()))
+        let holds = |(field, name, kind, filter): &(&Field<R::Item>, &str, FieldKind, Filter)| {
+            filter.holds(*kind, within(field, name, view, *item).as_ref())
+        };
+        conditions.iter().all(holds)
     };
     let mut items: Vec<R::Item> =
         resource.items(view).into_iter().filter(|item| resource.is_seen(view, *item)).filter(fits).collect();
@@ -171,11 +202,15 @@ fn put(record: &mut Map<String, Value>, name: &str, value: Value) {
 /// A field's value, or what is at `name` beneath it: of a list that of each.
 fn within<T>(field: &Field<T>, name: &str, view: &View<'_>, item: T) -> Option<Value> {
     let value = (field.read)(view, item)?;
-    let rest = name[field.name.len()..].trim_start_matches('.');
-    rest.split('.').filter(|part| !part.is_empty()).try_fold(value, |value, part| match value {
+    parts_beneath(field.name, name).try_fold(value, |value, part| match value {
         Value::Array(list) => Some(list.iter().filter_map(|one| one.get(part).cloned()).collect::<Vec<_>>().into()),
         value => value.get(part).cloned(),
     })
+}
+
+/// The parts of a name that come behind the field's own.
+fn parts_beneath<'a>(field: &str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    name[field.len()..].split('.').filter(|part| !part.is_empty())
 }
 
 /// Numbers by size, texts by the alphabet; what has no value comes last.

@@ -25,7 +25,6 @@ pub use choice::{
     Allocation, BlockSize, ChartFormat, Confirmations, Enabled, Interval, OsType, Output, PeakMode, Privilege, Switch,
 };
 pub use kind::FieldKind;
-pub(crate) use kind::{percent, time, truth, whole_number};
 pub use latency::ExpectedLatency;
 pub use login::{AuthenticationMethod, LoginApplication, LoginName, LoginRole};
 pub use name::{ObjectName, PolicyName};

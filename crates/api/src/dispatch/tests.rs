@@ -126,6 +126,10 @@ fn a_page_shows_what_was_asked_for_and_leads_to_the_next() {
     assert_eq!(names(&bench.get("/api/storage/volumes?qos.policy.name=null")), ["v2"]);
     assert_eq!(names(&bench.get("/api/storage/volumes?size=%3E1500000000")), ["v2"]);
     assert_eq!(names(&bench.get("/api/storage/luns?location.volume.name=v1")), ["/vol/v1/l"]);
+    // 1000 IOPS are more than 900 and less than 2000, whatever the alphabet says.
+    assert_eq!(names(&bench.get("/api/storage/qos/policies?fixed.max_throughput=%3E900IOPS")), ["p"]);
+    assert_eq!(names(&bench.get("/api/storage/qos/policies?fixed.max_throughput=0..2000IOPS&name=p*")), ["p"]);
+    assert_eq!(names(&bench.get("/api/storage/qos/policies?fixed.capacity_shared=False&name=p")), ["p"]);
     assert_eq!(names(&bench.get("/api/storage/volumes?aggregates.name=pool")), ["v1", "v2"]);
     let count = bench.get("/api/storage/volumes?return_records=false");
     assert_eq!((&count["num_records"], &count["records"]), (&json!(2), &Value::Null));
@@ -197,6 +201,12 @@ fn what_is_wrong_is_named() {
         ("GET", "/api/storage/volumes?odd=1", "", 400, "odd"),
         ("GET", "/api/storage/volumes?fields=odd", "", 400, "fields"),
         ("GET", "/api/storage/volumes?order_by=odd", "", 400, "odd"),
+        ("GET", "/api/storage/volumes?size=x", "", 400, "size"),
+        ("GET", "/api/storage/volumes?metric.iops.total=%3Ex", "", 400, "metric.iops.total"),
+        ("GET", "/api/storage/qos/policies?fixed.capacity_shared=maybe", "", 400, "fixed.capacity_shared"),
+        ("GET", "/api/storage/qos/policies?fixed.max_throughput=%3Cfast", "", 400, "fixed.max_throughput"),
+        ("GET", "/api/cluster/jobs?start_time=%3Eyesterday", "", 400, "start_time"),
+        ("DELETE", "/api/storage/volumes?size=x", "", 400, "size"),
         ("POST", "/api/storage/volumes", r#"{"svm": {"name": "s"}}"#, 400, "name"),
         ("POST", "/api/storage/volumes", r#"{"name": "a"}"#, 400, "svm"),
         ("POST", "/api/storage/volumes", r#"{"name": "../a", "svm": {"name": "s"}}"#, 400, "name"),

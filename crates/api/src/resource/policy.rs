@@ -42,8 +42,8 @@ const FIELDS: &[Field<GroupId>] = &[
     known("fixed.max_throughput_mbps", |view, id| whole_mbps(fixed(view, id)?.ceiling)).of(Kind::Number),
     known("fixed.min_throughput_iops", |view, id| Some(fixed(view, id)?.floor.iops?.0.into())).of(Kind::Number),
     known("fixed.min_throughput_mbps", |view, id| whole_mbps(fixed(view, id)?.floor)).of(Kind::Number),
-    known("fixed.max_throughput", |view, id| throughput(fixed(view, id)?.ceiling)),
-    known("fixed.min_throughput", |view, id| throughput(fixed(view, id)?.floor)),
+    known("fixed.max_throughput", |view, id| throughput(fixed(view, id)?.ceiling)).of(Kind::Ceiling),
+    known("fixed.min_throughput", |view, id| throughput(fixed(view, id)?.floor)).of(Kind::Floor),
     known("adaptive.expected_iops", |view, id| Some(per_tb(view, adaptive(view, id)?.expected).into()))
         .of(Kind::Number),
     known("adaptive.peak_iops", |view, id| Some(per_tb(view, adaptive(view, id)?.peak).into())).of(Kind::Number),

@@ -28,8 +28,8 @@ const FIELDS: &[Field<ObjectId>] = &[
     }),
     known("max_throughput_iops", |view, object| Some(ceiling(view, object).iops?.into())).of(Kind::Number),
     known("min_throughput_iops", |view, object| Some(floor(view, object).iops?.into())).of(Kind::Number),
-    known("max_throughput", |view, object| text(ceiling(view, object))),
-    known("min_throughput", |view, object| text(floor(view, object))),
+    known("max_throughput", |view, object| text(ceiling(view, object))).of(Kind::Ceiling),
+    known("min_throughput", |view, object| text(floor(view, object))).of(Kind::Floor),
     asked("metric", |view, object| view.metric(object)).of(Kind::Metric),
     asked("statistics", |view, object| view.statistics(object)).of(Kind::Counters),
 ];

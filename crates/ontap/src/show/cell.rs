@@ -3,8 +3,8 @@
 use super::figure;
 use super::workload::BurstInForce;
 use crate::value::{
-    AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, FieldKind, MinThroughput, Query, Severity, SizeUnits,
-    Throughput, ThroughputLimits, UnitSize, percent, time, truth, whole_number,
+    AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, FieldKind, Query, Severity, SizeUnits, ThroughputLimits,
+    UnitSize,
 };
 use block::date;
 
@@ -104,44 +104,13 @@ impl Cell {
         })
     }
 
-    /// True if a query picks it, as [`FieldKind::read`] has it. Figures and times compare by what
-    /// they come to, everything else by its text.
+    /// True if a query picks it, as [`FieldKind::read`] has it.
     pub fn matches(&self, query: &Query, units: SizeUnits) -> bool {
         let text = self.text(units);
         match self {
-            Cell::Absent | Cell::Text(_) | Cell::Throughput { .. } => query.matches(&text),
-            Cell::BlockSize(_) | Cell::Burst(_) => query.matches(&text),
-            Cell::Flag(flag) => {
-                query.matches_number((*flag).into(), &text, |operand| truth(operand).ok().map(u64::from))
-            }
-            Cell::Ceiling(limits) => {
-                let ceiling = limits.map_or(Throughput::Infinite, Throughput::from);
-                query.matches_value(ceiling, &text, |operand| operand.parse().ok(), Throughput::order)
-            }
-            Cell::Floor(limits) => {
-                let floor = MinThroughput::new(limits.unwrap_or_default());
-                query.matches_value(floor, &text, |operand| operand.parse().ok(), MinThroughput::order)
-            }
-            Cell::Moment(seconds) | Cell::Stamp(seconds) => query.matches_number(*seconds, &text, time),
-            Cell::Severity(severity) => {
-                let read = |operand: &str| operand.parse().ok().map(Severity::rank);
-                query.matches_number(severity.rank(), &text, read)
-            }
-            Cell::Latency(None) => query.matches(&text),
-            Cell::Latency(Some(latency)) => {
-                let read = |operand: &str| operand.parse::<ExpectedLatency>().ok().map(|latency| latency.0);
-                query.matches_number(latency.0, &text, read)
-            }
-            Cell::Count(n) => query.matches_number(*n, &text, |operand| whole_number(operand).ok()),
-            Cell::Percent(n) => query.matches_number(*n, &text, |operand| percent(operand).ok()),
+            // It prints rounded.
             Cell::Bytes(n) => query.matches_number(*n, &text, |operand| operand.parse::<UnitSize>().ok()?.bytes(units)),
-            Cell::Iops(n) => {
-                query.matches_number(*n, &text, |operand| operand.parse::<AbsoluteMinimum>().ok().map(|m| m.0))
-            }
-            Cell::Rate(rate) => {
-                let read = |operand: &str| operand.parse().ok().map(AdaptiveRate::per_terabyte);
-                query.matches_number(rate.per_terabyte(), &text, read)
-            }
+            _ => self.kind().unwrap_or(FieldKind::Text).picks(query, &text),
         }
     }
 }
@@ -149,6 +118,7 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Throughput;
 
     /// 2026-11-22T02:30:59 is second 1 795 314 659, as `date -u -d` has it.
     #[test]

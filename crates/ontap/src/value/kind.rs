@@ -39,8 +39,8 @@ pub enum FieldKind {
     Throughput,
 }
 
-const TIME_RULE: &str = "is not a time: write a date such as 11/22/2026 or 2026-11-22, or in quotes a moment such as \
-                         \"11/22/2026 02:30:59\"";
+const TIME_RULE: &str = "is not a time: write a date such as 11/22/2026 or 2026-11-22, or a moment such as \
+                         2026-11-22T02:30:59";
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 impl FieldKind {
@@ -59,6 +59,33 @@ impl FieldKind {
             }
         }
         Ok(query)
+    }
+
+    /// True if such a query picks the value that is written as `text`: figures and times compare by
+    /// what they come to, and what does not read as one as a text.
+    pub fn picks(self, query: &Query, text: &str) -> bool {
+        let by_number = |read: fn(&str) -> Option<u64>| read(text).map(|n| query.matches_number(n, text, read));
+        let picked = match self {
+            // Sizes are not written as they are but rounded, and how depends on a setting.
+            FieldKind::Text | FieldKind::Size | FieldKind::Throughput => None,
+            FieldKind::Truth => by_number(|text| truth(text).ok().map(u64::from)),
+            FieldKind::Count => by_number(|text| whole_number(text).ok()),
+            FieldKind::Percent => by_number(|text| percent(text).ok()),
+            FieldKind::Iops => by_number(|text| Some(text.parse::<AbsoluteMinimum>().ok()?.0)),
+            FieldKind::Rate => by_number(|text| text.parse().ok().map(AdaptiveRate::per_terabyte)),
+            FieldKind::Time => by_number(time),
+            FieldKind::Severity => by_number(|text| text.parse().ok().map(Severity::rank)),
+            FieldKind::Latency => by_number(|text| Some(text.parse::<ExpectedLatency>().ok()?.0)),
+            FieldKind::Ceiling => {
+                let ceiling = text.parse().ok();
+                ceiling.map(|it| query.matches_value(it, text, |other| other.parse().ok(), Throughput::order))
+            }
+            FieldKind::Floor => {
+                let floor = text.parse().ok();
+                floor.map(|it| query.matches_value(it, text, |other| other.parse().ok(), MinThroughput::order))
+            }
+        };
+        picked.unwrap_or_else(|| query.matches(text))
     }
 
     fn check(self, text: &str, is_compared: bool) -> Result<(), ValueError> {
@@ -83,24 +110,24 @@ impl FieldKind {
 }
 
 /// `true` or `false`, in either case.
-pub(crate) fn truth(text: &str) -> Result<bool, ValueError> {
+fn truth(text: &str) -> Result<bool, ValueError> {
     bool::from_word(&Word::plain(text))
 }
 
 /// Digits alone.
-pub(crate) fn whole_number(text: &str) -> Result<u64, ValueError> {
+fn whole_number(text: &str) -> Result<u64, ValueError> {
     text.parse().map_err(|_| ValueError::new(text, format!("is not a whole number from 0 to {}", u64::MAX)))
 }
 
 /// `85%`, or `85`.
-pub(crate) fn percent(text: &str) -> Result<u64, ValueError> {
+fn percent(text: &str) -> Result<u64, ValueError> {
     let number = text.strip_suffix('%').unwrap_or(text).parse();
     number.map_err(|_| ValueError::new(text, "is not a percentage: write a whole number such as 85 or 85%"))
 }
 
 /// The moment that is written `11/22/2026 02:30:59`, or as a date alone, or as `2026-11-22T02:30`,
-/// or `Sun Nov 22 02:30:59 2026`, in seconds since the beginning of 1970.
-pub(crate) fn time(text: &str) -> Option<u64> {
+/// or `Sun Nov 22 02:30:59 2026`, in UTC, in seconds since the beginning of 1970.
+fn time(text: &str) -> Option<u64> {
     if let [_, month, day, time, year] = text.split_whitespace().collect::<Vec<_>>()[..] {
         let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? + 1;
         return moment(&format!("{year}-{month:0>2}-{day:0>2}T{time}"));
@@ -112,7 +139,7 @@ pub(crate) fn time(text: &str) -> Option<u64> {
             let gap = if time.find(':') == Some(1) { "0" } else { "" };
             moment(&format!("{year}-{month:0>2}-{day:0>2}T{gap}{time}"))
         }
-        _ => moment(text),
+        _ => moment(text.strip_suffix('Z').unwrap_or(text)),
     }
 }
 
@@ -182,7 +209,7 @@ mod tests {
     /// 2026-11-22T02:30:59 is second 1 795 314 659, as `date -u -d` has it.
     #[test]
     fn times_are_read_as_they_print() {
-        for text in ["11/22/2026 02:30:59", "11/22/2026 2:30:59", "2026-11-22T02:30:59", "Sun Nov 22 02:30:59 2026"] {
+        for text in ["11/22/2026 02:30:59", "11/22/2026 2:30:59", "2026-11-22T02:30:59Z", "Sun Nov 22 02:30:59 2026"] {
             assert_eq!(time(text), Some(1_795_314_659), "{text}");
         }
         for text in ["Sun Foo 22 02:30:59 2026", "13/1/2026", "x", ""] {
