@@ -226,7 +226,7 @@ impl Errand<'_> {
     fn volumes_named(&self, list: Option<&VolumeList>) -> Result<BTreeSet<ObjectId>, AdminError> {
         let mut found = BTreeSet::new();
         for name in list.iter().flat_map(|list| &list.0) {
-            let svm = self.svm_of_volume(name.vserver.as_ref(), name.volume.as_str())?;
+            let svm = self.svm_of_listed(name)?;
             let volume = self.known_volume(svm, name.volume.as_str())?;
             if !found.insert(volume) {
                 return Err(Obstacle::VolumeTwice.told(format!("volume {name} is named twice")).given(name).into());

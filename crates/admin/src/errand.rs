@@ -7,7 +7,7 @@ use block::{Bytes, ObjectId};
 use ontap::Command;
 use ontap::catalogue::Selection;
 use ontap::show::{Listing, Row, Rows};
-use ontap::value::{ObjectName, PolicyAssignment, SizeUnits};
+use ontap::value::{ObjectName, PolicyAssignment, SizeUnits, VolumeName};
 use qos::{Change, Edit, Object, ObjectKind, Registry, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,6 +127,17 @@ impl Errand<'_> {
         self.svm_that_has(vserver, volume, |svm| self.registry.find_volume(svm, volume).is_some())
     }
 
+    /// The SVM of a volume in a list, in which each is named with its SVM where several have one of
+    /// its name.
+    pub fn svm_of_listed(&self, name: &VolumeName) -> Result<ObjectId, AdminError> {
+        let volume = name.volume.as_str();
+        let has = |svm| self.registry.find_volume(svm, volume).is_some();
+        self.svm_told(name.vserver.as_ref(), volume, has, |svms| {
+            let whole: Vec<String> = svms.iter().map(|svm| format!("{svm}:{volume}")).collect();
+            format!("write {}", whole.join(" or "))
+        })
+    }
+
     /// The SVM that is meant: the named one, the only one, or, of several, the only one that has
     /// what `volume` names.
     pub fn svm_that_has(
@@ -134,6 +145,17 @@ impl Errand<'_> {
         vserver: Option<&ObjectName>,
         volume: &str,
         has: impl Fn(ObjectId) -> bool,
+    ) -> Result<ObjectId, AdminError> {
+        self.svm_told(vserver, volume, has, |_| "say which with -vserver".to_owned())
+    }
+
+    /// The same where `how` says, of the SVMs that have it, how one of them is named.
+    fn svm_told(
+        &self,
+        vserver: Option<&ObjectName>,
+        volume: &str,
+        has: impl Fn(ObjectId) -> bool,
+        how: impl Fn(&[String]) -> String,
     ) -> Result<ObjectId, AdminError> {
         let svms: Vec<ObjectId> =
             self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm).map(Object::id).collect();
@@ -146,7 +168,7 @@ impl Errand<'_> {
             [] => Err(Obstacle::NoVolume.told(format!("no SVM has a volume {volume}")).given(volume).into()),
             _ => {
                 let names: Vec<String> = having.iter().map(|svm| self.svm_name(*svm)).collect();
-                let text = format!("several SVMs have a volume {volume}: {}; say which with -vserver", list(&names));
+                let text = format!("several SVMs have a volume {volume}: {}; {}", list(&names), how(&names));
                 Err(Obstacle::WhichSvm.told(text).given(volume).into())
             }
         }

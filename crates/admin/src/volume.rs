@@ -251,6 +251,8 @@ mod tests {
     #[test]
     fn a_name_that_one_svm_has_needs_no_vserver() {
         let mut administration = Administration::new(qos::RegistrySettings::default());
+        let cache = crate::CacheMemory { memory: block::Bytes(1 << 30), page: block::Bytes(4096) };
+        administration.partitions.memory = Some(cache);
         let mut run = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
         for line in [
             "vserver create svm01",
@@ -275,6 +277,8 @@ mod tests {
         for (line, told) in [
             ("volume delete both", "several SVMs have a volume both: svm01, svm02; say which with -vserver"),
             ("volume modify vol* -size 2GB", "several SVMs have a volume vol*: svm01, svm02"),
+            // A list has no such parameter: each of its volumes may have its SVM with it.
+            ("cache partition create fast -size 1MB -volumes vol1,both", "write svm01:both or svm02:both"),
             ("volume delete none", "no SVM has a volume none"),
             ("volume create new -size 1GB", "say which with -vserver"),
             ("qos policy-group create q -max-throughput 10IOPS", "say which with -vserver"),
