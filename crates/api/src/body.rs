@@ -32,6 +32,11 @@ impl Body {
         self.fields.is_empty()
     }
 
+    /// The first of these fields that it has.
+    pub fn first_of(&self, fields: &[&'static str]) -> Option<&'static str> {
+        fields.iter().copied().find(|field| self.fields.get(*field).is_some_and(|value| !value.is_null()))
+    }
+
     fn take(&mut self, field: &str) -> Option<Value> {
         self.fields.remove(field).filter(|value| !value.is_null())
     }

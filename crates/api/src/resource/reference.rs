@@ -83,11 +83,11 @@ impl View<'_> {
     /// object says nothing, as the client sends it that knows no limits of one object alone.
     pub fn assignment(&self, policy: Option<Body>, object: Option<ObjectId>) -> Result<Assignment, Problem> {
         let Some(mut policy) = policy.filter(|policy| !policy.is_empty()) else { return Ok(Assignment::default()) };
+        if let (Some(named), Some(limit)) = (policy.first_of(&["name", "uuid"]), policy.first_of(&OWN_LIMITS)) {
+            return Err(policy.exclusive(named, limit));
+        }
         let (name, uuid) = (policy.text("name")?, policy.text("uuid")?);
         if let Some(limits) = own_limits(&mut policy)? {
-            if name.is_some() || uuid.is_some() {
-                return Err(policy.exclusive("name", "max_throughput_iops"));
-            }
             policy.end()?;
             return Ok(assigned(PolicyAssignment::Own(limits), false));
         }
@@ -181,6 +181,16 @@ impl View<'_> {
         Ok(name.filter(|name| name.as_str() != self.name_of(object)))
     }
 }
+
+/// The fields that [`own_limits`] takes.
+const OWN_LIMITS: [&str; 6] = [
+    "max_throughput",
+    "max_throughput_iops",
+    "max_throughput_mbps",
+    "min_throughput",
+    "min_throughput_iops",
+    "min_throughput_mbps",
+];
 
 /// Limits in place of a name.
 fn own_limits(policy: &mut Body) -> Result<Option<OwnLimits>, Problem> {

@@ -20,6 +20,17 @@ fn limits_of_one_object_are_a_policy_of_its_own() {
     assert_eq!(names(&bench.get("/api/storage/qos/policies?name=*auto*")), Vec::<&str>::new());
     let both = patch(&mut bench, r#"{"qos":{"policy":{"name":"p","max_throughput_iops":5}}}"#);
     assert_eq!((both.status, &both.body["error"]["code"]), (400, &json!("8454389")), "{}", both.body);
+    // The two that exclude one another are those that were sent.
+    for (policy, one, other) in [
+        (r#"{"min_throughput_iops":100,"name":"v1"}"#, "name", "min_throughput_iops"),
+        (r#"{"uuid":"x","max_throughput_mbps":5}"#, "uuid", "max_throughput_mbps"),
+        (r#"{"uuid":"x","name":"p","max_throughput":"5IOPS"}"#, "name", "max_throughput"),
+    ] {
+        let reply = patch(&mut bench, &format!(r#"{{"qos":{{"policy":{policy}}}}}"#));
+        let message = format!("qos.policy.{one} and qos.policy.{other} exclude one another; give one of them");
+        assert_eq!((reply.status, &reply.body["error"]["message"]), (400, &json!(message)));
+        assert_eq!(reply.body["error"]["target"], format!("qos.policy.{other}"));
+    }
     let odd = patch(&mut bench, r#"{"qos":{"policy":{"max_throughput":"5IOPS","max_throughput_iops":5}}}"#);
     assert_eq!(odd.status, 400, "{}", odd.body);
 }
