@@ -1,5 +1,6 @@
 //! `qos workload` and `qos settings`: the streams that policies apply to, and how floors are kept.
 
+use super::policy_group::latency_shown;
 use super::{AdminError, Answer, Errand, Obstacle};
 use block::{BytesPerSecond, Iops};
 use ontap::catalogue::WorkloadCommand;
@@ -50,6 +51,7 @@ impl Errand<'_> {
             file: object.kind().is_file().then(|| object.name().to_owned()),
             max_throughput: limits(ceiling.iops, ceiling.bytes),
             min_throughput: limits(floor.iops, floor.bytes),
+            expected_latency: floor.latency.map(latency_shown),
             burst: ceiling.burst.map(|burst| BurstInForce {
                 ppm: burst.ppm,
                 duration: burst.duration,
@@ -64,4 +66,30 @@ pub fn workload_name(object: &Object) -> String {
     // A file's name may be a path; its last part tells it apart well enough beside the number.
     let name = object.name().rsplit('/').next().unwrap_or_default();
     format!("{name}-wid{}", object.id().0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Administration;
+    use block::Time;
+
+    #[test]
+    fn a_workload_shows_the_latency_that_its_policy_group_expects() {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        let mut run = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map(|done| done.answer.text());
+        for line in [
+            "vserver create svm01",
+            "volume create vol1 -size 1GB",
+            "volume create vol2 -size 1GB",
+            "qos policy-group create quick -expected-latency 100us -is-shared false",
+            "qos policy-group create free -max-throughput 10IOPS",
+            "volume modify vol1 -qos-policy-group quick",
+            "volume modify vol2 -qos-policy-group free",
+        ] {
+            let _ = run(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        let shown = run("qos workload show -expected-latency <1ms -instance").unwrap();
+        assert!(shown.contains("Expected Latency: 100us") && shown.contains("Volume: vol1"), "{shown}");
+        assert!(run("qos workload show -expected-latency - -fields volume").unwrap().contains("vol2"));
+    }
 }

@@ -37,6 +37,8 @@ commands! {
         "max-throughput": Ceiling,
         /// The floor that its policy group comes to now
         "min-throughput": Floor,
+        /// Half of the requests are answered within this
+        "expected-latency": Latency,
         /// The burst that its policy group comes to now
         "burst",
     }

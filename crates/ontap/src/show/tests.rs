@@ -282,6 +282,7 @@ fn workloads_files_and_snapshots_are_told_in_full() {
         volume: Some("vol1".into()),
         lun: Some("lun1".into()),
         max_throughput: Some(ThroughputLimits { iops: Some(1000), bytes_per_second: Some(200_000_000) }),
+        expected_latency: Some(ExpectedLatency(100_000)),
         burst: Some(BurstInForce { ppm: 500_000, duration: block::Span::SECOND, on_credit: false }),
         ..WorkloadRow::default()
     };

@@ -1,7 +1,7 @@
 //! What `qos workload show` lists.
 
 use super::{Cell, Column, Row};
-use crate::value::ThroughputLimits;
+use crate::value::{ExpectedLatency, ThroughputLimits};
 use block::Span;
 use std::fmt;
 
@@ -31,6 +31,8 @@ pub struct WorkloadRow {
     pub max_throughput: Option<ThroughputLimits>,
     /// The floor in force.
     pub min_throughput: Option<ThroughputLimits>,
+    /// Half of the requests are answered within this, where that is expected.
+    pub expected_latency: Option<ExpectedLatency>,
     /// The burst in force: how far above the ceiling and how long.
     pub burst: Option<BurstInForce>,
 }
@@ -86,6 +88,7 @@ impl Row for WorkloadRow {
         ("File Name", "file"),
         ("Maximum Throughput", "max-throughput"),
         ("Minimum Throughput", "min-throughput"),
+        ("Expected Latency", "expected-latency"),
         ("Burst", "burst"),
     ];
 
@@ -102,6 +105,7 @@ impl Row for WorkloadRow {
             "file" => Cell::maybe(self.file.as_ref()),
             "max-throughput" => Cell::Ceiling(self.max_throughput),
             "min-throughput" => Cell::Floor(self.min_throughput),
+            "expected-latency" => Cell::Latency(self.expected_latency),
             "burst" => self.burst.map_or(Cell::Absent, Cell::Burst),
             _ => return None,
         })

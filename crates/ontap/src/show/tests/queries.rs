@@ -49,7 +49,8 @@ fn every_field_takes_what_it_shows_and_refuses_what_it_cannot_show() {
     check(&PolicyGroupRow { is_auto_generated: Some(true), burst, ..policy_group("p", limits, limits) });
     check(&policy_group("p", None, None));
     check(&AdaptiveRow { expected_latency: latency, burst, ..built_in().remove(0) });
-    let workload = WorkloadRow { max_throughput: limits, burst: Some(held), ..WorkloadRow::default() };
+    let workload =
+        WorkloadRow { max_throughput: limits, expected_latency: latency, burst: Some(held), ..WorkloadRow::default() };
     check(&workload);
     check(&WorkloadRow::default());
     check(&FairnessRow::default());
