@@ -70,7 +70,7 @@ pub use workload::{BurstInForce, WorkloadRow};
 use crate::catalogue::{self, Form, Selection};
 use crate::grammar::CommandSpec;
 use crate::value::SizeUnits;
-use table::Table;
+use table::{TERMINAL, Table, wrapped};
 
 /// Something that a `show` command lists.
 pub trait Row {
@@ -111,7 +111,17 @@ fn summary<R: Row>(rows: &[R], units: SizeUnits) -> String {
 
 fn instance<R: Row>(row: &R, units: SizeUnits) -> String {
     let width = R::INSTANCE.iter().map(|(label, _)| label.len()).fold(R::LABEL_WIDTH, usize::max);
-    let line = |(label, field): &(&str, &str)| format!("{label:>width$}: {}\n", text(row, field, units));
+    let line = |(label, field): &(&str, &str)| {
+        let value = match row.cell(field) {
+            // What can have any number of names is kept within the terminal.
+            Some(cell @ Cell::List(_)) => {
+                let lines = wrapped(&cell.text(units), TERMINAL.saturating_sub(width + 2).max(1));
+                lines.join(&format!("\n{:width$}", "", width = width + 2))
+            }
+            _ => text(row, field, units),
+        };
+        format!("{label:>width$}: {value}\n")
+    };
     R::INSTANCE.iter().map(line).collect()
 }
 

@@ -68,7 +68,7 @@ impl Row for CachePartitionRow {
         Column::right("resident", "Resident", 8),
         Column::right("hit-share", "Hit%", 4),
         Column::right("evicted", "Evicted", 9),
-        Column::left("volumes", "Volumes", 28),
+        Column::wrapped("volumes", "Volumes", 28),
     ];
 
     const INSTANCE: &'static [(&'static str, &'static str)] = &[
@@ -107,7 +107,7 @@ impl Row for CachePartitionRow {
             "volumes" => match &self.volumes {
                 None => Cell::Text("all others".into()),
                 Some(volumes) if volumes.is_empty() => Cell::Absent,
-                Some(volumes) => Cell::Text(volumes.join(",")),
+                Some(volumes) => Cell::List(volumes.clone()),
             },
             measured => match &self.counts {
                 Some(counts) => counts.cell(measured)?,
@@ -197,7 +197,7 @@ impl Row for MemoryRow {
     const COMMAND: &'static str = "memory show";
 
     const SUMMARY: &'static [Column] = &[
-        Column::left("part", "Memory", 10),
+        Column::left("part", "Memory", 12),
         Column::right("limit", "Limit", 8),
         Column::right("allowed", "Allowed", 8),
         Column::right("used", "Used", 8),

@@ -15,6 +15,8 @@ pub enum Cell {
     Absent,
     /// Any text.
     Text(String),
+    /// Names, with commas between.
+    List(Vec<String>),
     /// `true` or `false`.
     Flag(bool),
     /// A plain number.
@@ -64,6 +66,7 @@ impl Cell {
         match self {
             Cell::Absent => "-".to_owned(),
             Cell::Text(text) => text.clone(),
+            Cell::List(names) => names.join(","),
             Cell::Flag(flag) => flag.to_string(),
             Cell::Count(number) => number.to_string(),
             Cell::Percent(number) => format!("{number}%"),
@@ -88,7 +91,7 @@ impl Cell {
     pub fn kind(&self) -> Option<FieldKind> {
         Some(match self {
             Cell::Absent => return None,
-            Cell::Text(_) | Cell::BlockSize(_) | Cell::Burst(_) => FieldKind::Text,
+            Cell::Text(_) | Cell::List(_) | Cell::BlockSize(_) | Cell::Burst(_) => FieldKind::Text,
             Cell::Flag(_) => FieldKind::Truth,
             Cell::Count(_) => FieldKind::Count,
             Cell::Percent(_) => FieldKind::Percent,

@@ -41,6 +41,7 @@ impl Cell {
         match self {
             Cell::Absent => Value::Null,
             Cell::Text(text) => json!(text),
+            Cell::List(names) => json!(names.join(",")),
             Cell::Flag(flag) => json!(flag),
             Cell::Count(number) | Cell::Percent(number) | Cell::Bytes(number) | Cell::Iops(number) => json!(number),
             Cell::Rate(rate) => json!(rate.per_terabyte()),

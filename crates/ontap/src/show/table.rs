@@ -40,7 +40,7 @@ impl Column {
         Column { field, header: ["", header], width, right: true, wraps: false }
     }
 
-    /// A column of sentences, the last one.
+    /// A column of sentences or lists, the last one.
     pub const fn wrapped(field: &'static str, header: &'static str, width: usize) -> Column {
         Column { field, header: ["", header], width, right: false, wraps: true }
     }
@@ -122,10 +122,23 @@ impl Table {
 }
 
 /// A sentence in lines of at most so many characters, one at least; a word that is longer is
-/// broken.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let chars: Vec<Vec<char>> = text.split_whitespace().map(|word| word.chars().collect()).collect();
-    let pieces = chars.iter().flat_map(|word| word.chunks(width)).map(|piece| piece.iter().collect());
-    let lines = filled(pieces, width);
+/// broken, behind commas where it has some.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let lines = filled(text.split_whitespace().flat_map(|word| broken(word, width)), width);
     if lines.is_empty() { vec![String::new()] } else { lines }
+}
+
+/// A word in as few pieces of at most so many characters as fit.
+fn broken(word: &str, width: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    for part in word.split_inclusive(',') {
+        let chars: Vec<char> = part.chars().collect();
+        for chunk in chars.chunks(width) {
+            match pieces.last_mut() {
+                Some(piece) if piece.chars().count() + chunk.len() <= width => piece.extend(chunk),
+                _ => pieces.push(chunk.iter().collect()),
+            }
+        }
+    }
+    pieces
 }

@@ -87,7 +87,7 @@ fn as_text(value: &Value, kind: &Cell) -> String {
     };
     match kind {
         Cell::Absent => value.is_null().then(|| name("-")).expect("null"),
-        Cell::Text(_) => name(value.as_str().expect("text")),
+        Cell::Text(_) | Cell::List(_) => name(value.as_str().expect("text")),
         Cell::Flag(_) => value.as_bool().expect("a flag").to_string(),
         Cell::Count(_) => number().to_string(),
         Cell::Percent(_) => format!("{}%", number()),

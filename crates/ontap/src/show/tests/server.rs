@@ -58,9 +58,26 @@ fn space_and_memory_are_laid_out() {
     assert_snapshot!("aggregate_instance", shown(&[pool], "storage aggregate show -instance"));
     assert_snapshot!("df_summary", shown(&volumes().into_iter().map(DfRow).collect::<Vec<_>>(), "df"));
     let part = |part: &str, limit, used| MemoryRow { part: part.into(), limit, allowed: limit, used };
-    let memory = [part("cache", Some(GIB), 700 << 20), part("maps", None, 12 << 20)];
+    let memory =
+        [part("cache", Some(GIB), 700 << 20), part("second level", Some(GIB), 9 << 20), part("maps", None, 12 << 20)];
     assert_snapshot!("memory_summary", shown(&memory, "memory show"));
     assert_snapshot!("memory_instance", shown(&memory[..1], "memory show -part cache"));
+    let names = ["data", "data_of_january", "logs", "another_with_a_name_that_is_longer_than_a_column", "x", "y"];
+    let many = CachePartitionRow {
+        partition: "fast".into(),
+        size: GIB,
+        volumes: Some(names.map(|name| format!("svm01:{name}")).to_vec()),
+        ..CachePartitionRow::default()
+    };
+    let others = CachePartitionRow { partition: "default".into(), size: GIB, ..CachePartitionRow::default() };
+    let rows = [many, others];
+    for (snapshot, text) in [
+        ("cache_partition_summary", shown(&rows, "cache partition show")),
+        ("cache_partition_instance", shown(&rows[..1], "cache partition show -instance")),
+    ] {
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_snapshot!(snapshot, text);
+    }
     assert_snapshot!("fairness_summary", shown(&json::fairness(), "qos fairness show"));
 }
 
