@@ -254,6 +254,13 @@ pub fn label(given: &str) -> Result<(String, String), String> {
     Ok((key.into(), word.into()))
 }
 
+/// A label as it is named: its key, and its word where one is typed.
+pub fn named_label(given: &str) -> Result<(String, Option<String>), String> {
+    let as_typed = if given.contains('=') { given.to_owned() } else { format!("{given}=") };
+    let (key, word) = label(&as_typed).map_err(|rule| format!("{rule}, or a key"))?;
+    Ok((key, given.contains('=').then_some(word)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,6 +272,11 @@ mod tests {
         assert_eq!(label("empty="), Ok(("empty".into(), String::new())));
         for wrong in ["storage", "=x", "a b=c", "<i>=x"] {
             assert!(label(wrong).unwrap_err().starts_with("must be KEY=WORD"), "{wrong}");
+        }
+        assert_eq!(named_label("storage"), Ok(("storage".into(), None)));
+        assert_eq!(named_label("empty="), Ok(("empty".into(), Some(String::new()))));
+        for wrong in ["=x", "a b", ""] {
+            assert!(named_label(wrong).unwrap_err().ends_with(", or a key"), "{wrong}");
         }
     }
 }

@@ -139,9 +139,7 @@ impl Label {
         let number = database.number_of(&self.run)?;
         let mut changes = Vec::new();
         for given in &self.labels {
-            let as_typed = if given.contains('=') { given.clone() } else { format!("{given}=") };
-            let (key, word) = memory::label(&as_typed).map_err(|rule| anyhow::anyhow!("{given}: {rule}, or a key"))?;
-            changes.push((key, given.contains('=').then_some(word)));
+            changes.push(memory::named_label(given).map_err(|rule| anyhow::anyhow!("{given}: {rule}"))?);
         }
         for (key, word) in changes {
             let was = database.label(number, &key, word.as_deref())?;

@@ -2,16 +2,19 @@
 
 use super::open;
 use crate::Answer;
-use crate::memory::Memory;
+use crate::memory::{Memory, named_label};
 use crate::terminal;
 use crate::watch::REPORT_COLUMNS;
 use anyhow::Result;
+use clap::builder::PossibleValuesParser;
 use report::{Standing, text};
 use results::{Filter, RunLine};
 use stats::Outcome;
 
 /// How many runs are shown where nothing was said.
 const USUAL: usize = 20;
+/// The commands that leave runs.
+const TOOLS: [&str; 8] = ["fio", "ramp", "ranread", "orion", "oltp", "run", "demo", "simulate"];
 
 /// List runs, the newest last
 ///
@@ -19,12 +22,12 @@ const USUAL: usize = 20;
 /// transactions a second. The verdict is of all criteria together.
 #[derive(clap::Args, Default)]
 pub struct List {
-    /// Only runs of this command: fio, ramp, run, demo, simulate
-    #[arg(long, value_name = "COMMAND")]
+    /// Only runs of this command
+    #[arg(long, value_name = "COMMAND", value_parser = PossibleValuesParser::new(TOOLS))]
     tool: Option<String>,
     /// Only runs with this label; a key alone is any word of it
-    #[arg(long = "where", value_name = "KEY[=WORD]")]
-    labels: Vec<String>,
+    #[arg(long = "where", value_name = "KEY[=WORD]", value_parser = named_label)]
+    labels: Vec<(String, Option<String>)>,
     /// Only runs from this day on (UTC), as in 2026-11-22
     #[arg(long, value_name = "DAY", value_parser = day)]
     since: Option<u64>,
@@ -35,16 +38,7 @@ pub struct List {
 
 impl List {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
-        let label = |given: &String| match given.split_once('=') {
-            Some((key, word)) => (key.to_owned(), Some(word.to_owned())),
-            None => (given.clone(), None),
-        };
-        let all = Filter {
-            tool: self.tool,
-            labels: self.labels.iter().map(label).collect(),
-            since_unix_ms: self.since,
-            last: None,
-        };
+        let all = Filter { tool: self.tool, labels: self.labels, since_unix_ms: self.since, last: None };
         let runs = open(memory)?.list(&all)?;
         let most = match self.last.unwrap_or(USUAL) {
             0 => runs.len(),
@@ -155,6 +149,30 @@ mod tests {
         );
         assert_eq!(text, wanted);
         assert_eq!(listed(&[]), "no such run\n");
+    }
+
+    /// What no run could have is refused before any is looked for; a table of the documents has all
+    /// tools.
+    #[test]
+    fn what_no_run_can_be_is_refused() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            list: List,
+        }
+        let line = |words: &[&str]| <Line as clap::Parser>::try_parse_from([&["list"], words].concat());
+        let both = line(&["--tool", "oltp", "--where", "raid=5", "--where", "note"]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(both.list.labels, [("raid".into(), Some("5".into())), ("note".into(), None)]);
+        for (words, told) in [
+            (["--tool", "nope"], "possible values: fio, ramp, ranread, orion, oltp, run, demo, simulate"),
+            (["--where", "=5"], "must be KEY=WORD"),
+            (["--where", "a b"], ", or a key"),
+        ] {
+            let error = line(&words).err().unwrap_or_else(|| panic!("{words:?}")).to_string();
+            assert!(error.contains(told), "{error}");
+        }
+        let tools = TOOLS.map(|tool| format!("`{tool}`")).join(", ");
+        assert!(include_str!("../../../../../docs/results.md").contains(&format!("| `tool` | {tools} |")));
     }
 
     #[test]
