@@ -75,9 +75,14 @@ fn shown(number: i64, run: &Run) -> String {
     };
     let clock = if identity.simulated { ", in virtual time" } else { "" };
     let started = text::date(identity.started_unix_ms);
-    lines.push(format!("{}, {started}{clock}{state}, on {}", identity.tool, text::printable(&run.machine.host)));
-    let command = format!("command: {}", text::printable(&identity.command));
-    lines.extend(text::wrap(&command, REPORT_COLUMNS));
+    // What was imported tells neither its host nor its command.
+    let host = Some(&run.machine.host).filter(|host| !host.is_empty());
+    let host = host.map(|host| format!(", on {}", text::printable(host))).unwrap_or_default();
+    lines.push(format!("{}, {started}{clock}{state}{host}", identity.tool));
+    if !identity.command.is_empty() {
+        let command = format!("command: {}", text::printable(&identity.command));
+        lines.extend(text::wrap(&command, REPORT_COLUMNS));
+    }
     for (key, word) in &run.labels {
         lines.push(text::fit(&format!("{key}: {}", text::printable(word)), REPORT_COLUMNS));
     }
@@ -143,4 +148,22 @@ fn punctual(cell: &Cell) -> Option<String> {
     let told: Vec<String> =
         told.into_iter().filter_map(|(count, what)| count.filter(|n| *n > 0).map(|n| format!("{n} {what}"))).collect();
     (cell.class == Class::ALL && !told.is_empty()).then(|| format!("  of its schedule: {}", told.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The result of another program has neither a host nor a command.
+    #[test]
+    fn what_is_not_known_of_a_run_is_left_out() {
+        let mut run = Run::default();
+        run.identity.tool = "fio".into();
+        let text = shown(1, &run);
+        assert!(!text.contains("command:") && !text.contains(", on "), "{text}");
+        run.identity.command = "seawall fio job".into();
+        run.machine.host = "db1".into();
+        let text = shown(1, &run);
+        assert!(text.contains("command: seawall fio job\n") && text.contains(", on db1\n"), "{text}");
+    }
 }
