@@ -94,7 +94,8 @@ impl Partitions {
     }
 
     /// The sizes that they get, by number, in whole pages of at least one: as they were given, or
-    /// in proportion where the memory has become less than all of them together.
+    /// in proportion where the memory has become less than all of them together. Only where there
+    /// are more partitions than pages do the last have none, and are left out.
     pub fn sizes(&self) -> Vec<(u32, Bytes)> {
         let Some(CacheMemory { memory, page }) = self.memory else { return Vec::new() };
         let (taken, page) = (self.taken(), page.0.max(1));
@@ -103,8 +104,14 @@ impl Partitions {
             true => (u128::from(size) * u128::from(memory.0) / u128::from(taken)) as u64,
             false => size,
         };
-        let all = self.all().map(|partition| (partition.id, Bytes(fitted(partition.size) / page * page)));
-        all.filter(|(_, size)| size.0 > 0).collect()
+        let pages = |partition: &CachePartition| (fitted(partition.size) / page).max(1);
+        let mut all: Vec<(u32, u64)> = self.all().map(|partition| (partition.id, pages(partition))).collect();
+        // The pages of those that would have had none, one each at most, come from the largest.
+        let beyond = all.iter().map(|(_, pages)| pages).sum::<u64>().saturating_sub(memory.0 / page);
+        for _ in 0..beyond {
+            all.iter_mut().max_by_key(|(_, pages)| *pages).into_iter().for_each(|(_, pages)| *pages -= 1);
+        }
+        all.into_iter().filter(|(_, pages)| *pages > 0).map(|(id, pages)| (id, Bytes(pages * page))).collect()
     }
 }
 
@@ -122,8 +129,31 @@ mod tests {
         assert_eq!(partitions.sizes(), [(1, Bytes::mib(6)), (2, Bytes::mib(2))]);
         partitions.memory = memory(1 << 20);
         assert_eq!(partitions.sizes(), [(1, Bytes::kib(768)), (2, Bytes::kib(256))]);
-        // 16 KiB of 8 MiB: 12 and 4 KiB; of 12 KiB 9 and 3, in whole pages 8 and none.
+        // Of 12 KiB 9 and 3: in whole pages 8, and one that it would not have had.
         partitions.memory = memory(12 << 10);
-        assert_eq!(partitions.sizes(), [(1, Bytes::kib(8))]);
+        assert_eq!(partitions.sizes(), [(1, Bytes::kib(8)), (2, Bytes::kib(4))]);
+    }
+
+    #[test]
+    fn every_partition_has_a_page_while_there_are_pages() {
+        let partition = |id, size| CachePartition { id, size, ..CachePartition::default() };
+        let memory = |bytes, page| Some(CacheMemory { memory: bytes, page });
+        let mut partitions = Partitions::new([partition(1, 60 << 20), partition(2, 4 << 10)]);
+        // Of the 64 pages the large one has nearly all, which rounds to 63.
+        partitions.memory = memory(Bytes::mib(4), Bytes::kib(64));
+        assert_eq!(partitions.sizes(), [(1, Bytes::kib(63 * 64)), (2, Bytes::kib(64))]);
+        // A page is larger than it was: that is no reason to have none.
+        partitions.memory = memory(Bytes::mib(64), Bytes::kib(64));
+        assert_eq!(partitions.sizes(), [(1, Bytes::mib(60)), (2, Bytes::kib(64))]);
+        // Three small ones would have none of the 16 pages: the large one gives them one each.
+        let small = (2..5).map(|id| partition(id, 4 << 10));
+        let mut partitions = Partitions::new([partition(1, 1 << 20)].into_iter().chain(small));
+        partitions.memory = memory(Bytes::mib(1), Bytes::kib(64));
+        let expected = [(1, 13), (2, 1), (3, 1), (4, 1)].map(|(id, pages)| (id, Bytes::kib(pages * 64)));
+        assert_eq!(partitions.sizes(), expected);
+        // 20 partitions of 1 MiB, and 16 pages.
+        let mut partitions = Partitions::new((1..=20).map(|id| partition(id, 1 << 20)));
+        partitions.memory = memory(Bytes::mib(1), Bytes::kib(64));
+        assert_eq!(partitions.sizes(), (1..=16).map(|id| (id, Bytes::kib(64))).collect::<Vec<_>>());
     }
 }
