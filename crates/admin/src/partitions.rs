@@ -22,7 +22,7 @@ pub struct CachePartition {
     pub size: u64,
     /// The volumes whose pages it has.
     pub volumes: BTreeSet<ObjectId>,
-    /// What it evicts does not go to the second level.
+    /// It has nothing on the second level.
     pub memory_only: bool,
 }
 
@@ -75,7 +75,7 @@ impl Partitions {
         self.all().fold(0, |sum, partition| sum.saturating_add(partition.size))
     }
 
-    /// Those whose pages go to no second level, by number.
+    /// Those that have nothing on the second level, by number.
     pub fn memory_only(&self) -> Vec<u32> {
         self.all().filter(|partition| partition.memory_only).map(|partition| partition.id).collect()
     }

@@ -55,7 +55,8 @@ pub struct SecondStatistics {
     pub spared: u64,
     /// Pages that went for others.
     pub evicted: u64,
-    /// Pages that went because what they held was changed or is gone.
+    /// Pages that went because what they held was changed or is gone, or their partition keeps to
+    /// memory now.
     pub invalidated: u64,
 }
 
@@ -259,9 +260,9 @@ impl SecondLevel {
         }
     }
 
-    /// Looks at up to `steps` pages and takes out those whose object is dead. Whether it has been
-    /// all the way around.
-    pub fn sweep(&mut self, steps: u32, is_dead: impl Fn(u64) -> bool) -> bool {
+    /// Looks at up to `steps` pages and takes out those that are dead, by the partition that they
+    /// came from and their object. Whether it has been all the way around.
+    pub fn sweep(&mut self, steps: u32, is_dead: impl Fn(PartitionId, u64) -> bool) -> bool {
         for _ in 0..steps {
             if self.swept as usize >= self.keys.len() {
                 self.swept = 0;
@@ -269,7 +270,8 @@ impl SecondLevel {
             }
             let slot = self.swept;
             self.swept += 1;
-            if self.abouts[slot as usize].is_there && is_dead(self.keys[slot as usize].object) {
+            let About { partition, is_there, .. } = self.abouts[slot as usize];
+            if is_there && is_dead(PartitionId(partition), self.keys[slot as usize].object) {
                 self.take_out(slot);
                 self.statistics.invalidated += 1;
             }

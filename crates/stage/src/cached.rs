@@ -36,7 +36,7 @@ pub struct Memory(Rc<RefCell<State>>);
 struct State {
     cache: Cache,
     second: Option<SecondLevel>,
-    /// Partitions whose pages go to no second level.
+    /// Partitions that have nothing on the second level.
     memory_only: Vec<PartitionId>,
     /// Where an object's pages belong, and the number that they go by.
     places: HashMap<ObjectId, (PartitionId, u64)>,
@@ -84,7 +84,7 @@ impl Memory {
                     let divided = state.cache.divide(Eviction::default(), &parts.collect::<Vec<_>>());
                     debug_assert!(divided.is_ok(), "the administration checked it: {divided:?}");
                     let memory_only = administration.partitions.memory_only().into_iter();
-                    state.memory_only = memory_only.map(|id| PartitionId(id as u8)).collect();
+                    state.keep_to_memory(memory_only.map(|id| PartitionId(id as u8)).collect());
                     let mut freed = Vec::new();
                     while !state.cache.shrink(u32::MAX, &mut freed) {}
                 }
@@ -148,9 +148,21 @@ impl Memory {
 }
 
 impl State {
+    /// Has these partitions, and no others, have nothing on the second level.
+    fn keep_to_memory(&mut self, partitions: Vec<PartitionId>) {
+        self.memory_only = partitions;
+        let is_dead = |partition, _| self.memory_only.contains(&partition);
+        self.second.iter_mut().for_each(|second| while !second.sweep(u32::MAX, is_dead) {});
+    }
+
+    /// The second level, for what that partition has there.
+    fn second_of(&mut self, partition: PartitionId) -> Option<&mut SecondLevel> {
+        self.second.as_mut().filter(|_| !self.memory_only.contains(&partition))
+    }
+
     /// How long a read takes of a page that the second level has.
     fn find_second(&mut self, partition: PartitionId, key: Key) -> Option<Span> {
-        let second = self.second.as_mut()?;
+        let second = self.second_of(partition)?;
         let slot = second.find(key)?;
         second.hold(partition, slot);
         second.release(slot);
@@ -159,7 +171,7 @@ impl State {
 
     /// Memory has evicted a page.
     fn offer(&mut self, now: Time, partition: PartitionId, evicted: Evicted) {
-        let Some(second) = self.second.as_mut().filter(|_| !self.memory_only.contains(&partition)) else { return };
+        let Some(second) = self.second_of(partition) else { return };
         if second.offer(now, partition, evicted).is_some()
             && let Some(sealed) = second.seal()
         {
@@ -172,7 +184,7 @@ impl State {
         if let Some((_, was)) = self.places.get(&object) {
             let (was, mut freed) = (*was, Vec::new());
             while !self.cache.sweep(u32::MAX, |view| view == was, &mut freed) {}
-            self.second.iter_mut().for_each(|second| while !second.sweep(u32::MAX, |view| view == was) {});
+            self.second.iter_mut().for_each(|second| while !second.sweep(u32::MAX, |_, view| view == was) {});
         }
         self.next_view += 1;
         self.next_view

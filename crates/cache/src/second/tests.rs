@@ -156,7 +156,7 @@ fn what_is_found_is_what_was_written_last() {
         assert!(statistics.hits > 50 && statistics.evicted > 0 && statistics.invalidated > 20, "{statistics:?}");
         let there = (0..90).filter(|page| level.index.find(&level.keys, Key { object: 1, page: *page }).is_some());
         assert_eq!(there.count() as u32, level.of_partition(P).1);
-        while !level.sweep(7, |_| true) {}
+        while !level.sweep(7, |_, _| true) {}
         assert_eq!(level.of_partition(P).1, 0);
     }
 }

@@ -65,8 +65,8 @@ impl MappedVolumes {
         }
     }
 
-    /// Has exactly these partitions of the cache be there beside the default one; what those of
-    /// `memory_only` evict goes to no second level. Without a cache there is nothing to do.
+    /// Has exactly these partitions of the cache be there beside the default one; those of
+    /// `memory_only` have nothing on a second level. Without a cache there is nothing to do.
     ///
     /// # Errors
     /// They are more than the cache, one has no page, or a number cannot be; nothing was changed.

@@ -58,8 +58,10 @@ pub(super) struct Cached {
     pages: Pages,
     pub(super) page: u64,
     pub(super) second: Option<Second>,
-    /// Partitions of which nothing goes there.
+    /// Partitions of which nothing goes there, and nothing is looked for there.
     memory_only: Vec<PartitionId>,
+    /// Rounds in which it is still looked at for what such partitions have there.
+    rounds: u32,
     /// Where the pages of a read are; kept for its memory.
     found: Vec<Option<Slot>>,
     /// The same as numbers of pages.
@@ -89,6 +91,7 @@ impl Cached {
             page,
             second: None,
             memory_only: Vec::new(),
+            rounds: 0,
             found: Vec::new(),
             numbers: Vec::new(),
         })
@@ -150,7 +153,7 @@ impl Cached {
     ) -> Option<SecondWay> {
         let (view, partition) = self.kept.open(tree)?;
         let filling = self.kept.begin_fill(tree, is_ahead)?;
-        let second = self.second.as_mut()?;
+        let second = self.second.as_mut().filter(|_| !self.memory_only.contains(&partition))?;
         let pages = at / self.page..(at + len).div_ceil(self.page);
         if pages.end - pages.start > SECOND_MAX {
             return None;
@@ -257,8 +260,8 @@ impl Cached {
         self.kept.forget(tree);
     }
 
-    /// Has these partitions be there and no others; nothing of `memory_only` goes to a second
-    /// level.
+    /// Has these partitions be there and no others; nothing of `memory_only` goes to a second level
+    /// or is found there, and what they have there is forgotten.
     pub(super) fn divide(
         &mut self,
         parts: &[(PartitionId, Bytes)],
@@ -266,6 +269,10 @@ impl Cached {
     ) -> Result<(), PartitionRefusal> {
         let parts: Vec<_> = parts.iter().map(|(id, size)| (*id, self.slots_of(*size))).collect();
         self.kept.divide(&parts)?;
+        if memory_only.iter().any(|id| !self.memory_only.contains(id)) {
+            // The round that is under way may have passed some of their pages.
+            self.rounds = 2;
+        }
         self.memory_only = memory_only.to_vec();
         Ok(())
     }
@@ -291,7 +298,7 @@ impl Cached {
     }
 
     pub(super) fn has_work(&self) -> bool {
-        self.kept.has_work()
+        self.kept.has_work() || self.rounds > 0
     }
 
     /// Goes on with what takes long; memory of pages that went is given back.
@@ -306,8 +313,11 @@ impl Cached {
             }
             self.pages.give_back(slot.0);
         }
-        // What is not found there goes when it is written over: no haste.
-        self.second.iter_mut().for_each(|second| second.sweep(STEPS, |view| self.kept.is_dead(view)));
+        // What trees that are gone have there goes when it is written over: no haste. What is of a
+        // partition that keeps to memory goes now: it may use the second level again.
+        let is_dead = |partition, view| self.kept.is_dead(view) || self.memory_only.contains(&partition);
+        let is_around = self.second.as_mut().is_none_or(|second| second.sweep(STEPS, is_dead));
+        self.rounds = self.rounds.saturating_sub(u32::from(is_around));
     }
 
     /// What was evicted, and is in its slot still, goes to the second level, where its partition

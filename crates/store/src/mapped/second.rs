@@ -310,11 +310,10 @@ impl Second {
         pages.len() * self.page as usize >= bytes.len() && pages.all(|(page, sum)| crc32c(page) == *sum)
     }
 
-    /// Looks at some pages for those of objects that are gone.
-    pub(super) fn sweep(&mut self, steps: u32, is_dead: impl Fn(u64) -> bool) {
-        if let Some(level) = &mut self.level {
-            level.sweep(steps, is_dead);
-        }
+    /// Looks at some pages and takes out those that are dead. Whether it has been all the way
+    /// around.
+    pub(super) fn sweep(&mut self, steps: u32, is_dead: impl Fn(PartitionId, u64) -> bool) -> bool {
+        self.level.as_mut().is_none_or(|level| level.sweep(steps, is_dead))
     }
 
     /// Turns it off: nothing is written or found any more.

@@ -2,6 +2,7 @@
 //! the disk, and partitions that come, change and go meanwhile.
 
 use super::random::{act_with_cache, compare, repeated, run};
+use super::second::{over, place};
 use super::*;
 use cache::{Eviction, PartitionId};
 use store::CacheSettings;
@@ -42,7 +43,8 @@ fn meanwhile(bench: &mut Bench, chance: &mut Chance) -> Option<u64> {
         1 => What::Resize { size: [160 << 10, SIZE, 2 * SIZE][chance.below(3) as usize] },
         2 => {
             let partitions = [(PartitionId(1), Bytes::kib(64 << chance.below(3)))];
-            bench.volumes.divide_cache(&partitions, &[]).unwrap();
+            let memory_only = &[PartitionId(1)][..chance.below(2) as usize];
+            bench.volumes.divide_cache(&partitions, memory_only).unwrap();
             bench.volumes.assign_partition(ObjectId(1), PartitionId(chance.below(2) as u8));
             return None;
         }
@@ -57,11 +59,16 @@ fn meanwhile(bench: &mut Bench, chance: &mut Chance) -> Option<u64> {
 
 /// Writes, trims, zeroes and reads of one LUN, eight at a time, with a restore, another size or a
 /// change of the cache in between: whatever order the disk had them in, what is read afterwards is
-/// what lies there, as a pool opened without a cache shows it.
+/// what lies there, as a pool opened without a cache shows it. Every second one has a second level,
+/// where the file system has direct I/O, and little memory.
 fn overlap(seed: u64, page: u32) {
     let dir = tempfile::tempdir().unwrap();
-    let pool = MappedPool::create(dir.path(), 7, PAGED).unwrap();
-    let mut bench = Bench::with(Choice::Auto, pool, with_cache(Bytes::kib(512), page, Eviction::S3Fifo));
+    let pool = || MappedPool::create(dir.path(), 7, PAGED).unwrap();
+    let few = (Bytes::kib(256).0 / u64::from(page), page);
+    let second = (seed % 2 == 1).then(|| over(&place(dir.path()), pool, few, Eviction::S3Fifo, Choice::Auto));
+    let mut bench = second
+        .flatten()
+        .unwrap_or_else(|| Bench::with(Choice::Auto, pool(), with_cache(Bytes::kib(512), page, Eviction::S3Fifo)));
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     bench.administer(1, What::Create { size: SIZE }).unwrap();
     bench.administer(2, What::Share { from: 1, frozen: true }).unwrap();

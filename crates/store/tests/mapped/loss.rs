@@ -7,7 +7,7 @@
 //! may be gone with the power is tried in simulation (`map/tests/crash`).
 
 use super::random::{Act, History, act_with_cache, repeated};
-use super::second::{over, second};
+use super::second::{over, place, second};
 use super::*;
 use cache::Eviction;
 
@@ -120,7 +120,7 @@ proptest! {
     ) {
         let (dir, left) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let create = || MappedPool::create(dir.path(), 7, PAGED).unwrap();
-        let Some(mut bench) = over(dir.path(), create, (pages, page), Eviction::S3Fifo, Choice::Auto) else { return Ok(()) };
+        let Some(mut bench) = over(&place(dir.path()), create, (pages, page), Eviction::S3Fifo, Choice::Auto) else { return Ok(()) };
         let (mut history, mut lasting) = (History::begin(&mut bench), Lasting::default());
         lasting.take_in(&history);
         let acts = before.into_iter().chain(flushed).chain([Act::Flush]).chain(last);
@@ -140,7 +140,7 @@ proptest! {
         let open = || MappedPool::open(left.path(), PAGED).unwrap();
         let found = all_of(&mut Bench::new(Choice::Auto, open()));
         lasting.check(&found);
-        let mut bench = over(left.path(), open, (pages, page), Eviction::S3Fifo, Choice::Auto).unwrap();
+        let mut bench = over(&place(left.path()), open, (pages, page), Eviction::S3Fifo, Choice::Auto).unwrap();
         for _ in 0..3 {
             prop_assert!(all_of(&mut bench) == found, "with a cache it is the same");
         }

@@ -10,25 +10,25 @@ use store::{CacheSettings, SecondError, SecondPlace};
 const DEFAULT: PartitionId = PartitionId(0);
 const PAGE: u64 = 4096;
 
-fn place(dir: &Path) -> SecondPlace {
+pub(super) fn place(dir: &Path) -> SecondPlace {
     SecondPlace { path: dir.join("second"), size: Bytes::mib(2), writes_per_day: Bytes::gib(1) }
 }
 
 /// A bench over a new pool with so many pages of memory and a second level of 2 MiB; `None` where
 /// the file system has no direct I/O.
 fn bench(dir: &Path, pages: (u64, u32), policy: Eviction, backend: Choice) -> Option<Bench> {
-    over(dir, || MappedPool::create(dir, 7, PAGED).unwrap(), pages, policy, backend)
+    over(&place(dir), || MappedPool::create(dir, 7, PAGED).unwrap(), pages, policy, backend)
 }
 
-/// The same over any pool.
+/// The same over any pool, with any second level.
 pub(super) fn over(
-    dir: &Path,
+    place: &SecondPlace,
     pool: impl FnOnce() -> MappedPool,
     (pages, page): (u64, u32),
     policy: Eviction,
     backend: Choice,
 ) -> Option<Bench> {
-    let opened = match place(dir).open() {
+    let opened = match place.open() {
         Ok(opened) => opened,
         Err(SecondError::Open(OpenError::NoDirect(_))) => {
             eprintln!("skipped: the temporary folder's file system has no direct I/O");
@@ -46,17 +46,27 @@ pub(super) fn over(
 /// A bench with 64 pages of memory, and a LUN of 1 MiB of which each page was read twice, one after
 /// the other: all were used, and most were evicted.
 fn filled(dir: &Path) -> Option<Bench> {
-    let mut bench = bench(dir, (64, 4096), Eviction::S3Fifo, Choice::Auto)?;
+    filled_above(dir, &place(dir))
+}
+
+fn filled_above(dir: &Path, place: &SecondPlace) -> Option<Bench> {
+    let pool = || MappedPool::create(dir, 7, PAGED).unwrap();
+    let mut bench = over(place, pool, (64, 4096), Eviction::S3Fifo, Choice::Auto)?;
     bench.administer(1, What::Create { size: 1 << 20 }).unwrap();
     bench.write(1, 0, &pattern(3, 1 << 20)).unwrap();
     bench.flush(1).unwrap();
+    read_twice(&mut bench);
+    Some(bench)
+}
+
+/// Each page of the LUN that is filled, which was not written since.
+fn read_twice(bench: &mut Bench) {
     for page in 0..256 {
         for _ in 0..2 {
             assert!(bench.read(1, page * PAGE, PAGE) == pattern(3, 1 << 20)[(page * PAGE) as usize..][..4096]);
         }
     }
     bench.settle();
-    Some(bench)
 }
 
 pub(super) fn second(bench: &Bench) -> store::SecondState {
@@ -120,6 +130,37 @@ fn what_memory_evicted_is_read_from_there_and_a_write_takes_it_out() {
     }
     let state = second(&bench);
     assert!(state.counts.invalidated >= 128 && state.failed.is_none(), "{state:?}");
+}
+
+/// A partition that is to keep to memory finds nothing on the second level from then on, at once,
+/// and what it had there goes; when it may use it again, it begins with nothing. What it had there
+/// takes some dozen turns to go.
+#[test]
+fn a_partition_that_keeps_to_memory_finds_nothing_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let large = SecondPlace { size: Bytes::mib(64), ..place(dir.path()) };
+    let Some(mut bench) = filled_above(dir.path(), &large) else { return };
+    let (id, size) = (PartitionId(3), Bytes::kib(128));
+    let state = |bench: &Bench| {
+        let state = bench.volumes.partition(id).unwrap();
+        (state.second_hits, state.second_resident)
+    };
+    bench.volumes.divide_cache(&[(id, size)], &[]).unwrap();
+    bench.volumes.assign_partition(ObjectId(1), id);
+    (0..2).for_each(|_| read_twice(&mut bench));
+    let (hits, resident) = state(&bench);
+    assert!(hits > 0 && resident >= Bytes::kib(256), "{hits} found, {resident}");
+    bench.volumes.divide_cache(&[(id, size)], &[id]).unwrap();
+    for page in (0..256).map(|n| n * 37 % 256) {
+        let _ = bench.read(1, page * PAGE, PAGE);
+    }
+    bench.settle();
+    assert_eq!(state(&bench), (hits, Bytes(0)));
+    bench.volumes.divide_cache(&[(id, size)], &[]).unwrap();
+    assert_eq!(state(&bench), (hits, Bytes(0)));
+    (0..2).for_each(|_| read_twice(&mut bench));
+    let (again, resident) = state(&bench);
+    assert!(again > hits && resident >= Bytes::kib(256), "{again} found, {resident}");
 }
 
 #[test]
