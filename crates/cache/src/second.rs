@@ -175,6 +175,13 @@ impl SecondLevel {
         (self.hits.get(at).copied().unwrap_or(0), self.resident.get(at).copied().unwrap_or(0))
     }
 
+    /// Has what is found be counted anew for the partitions that are there no more: whoever gets
+    /// their numbers begins with nothing.
+    pub fn forget_partitions(&mut self, is_there: impl Fn(PartitionId) -> bool) {
+        let gone = (0..).zip(&mut self.hits).filter(|(number, _)| !is_there(PartitionId(*number)));
+        gone.for_each(|(_, hits)| *hits = 0);
+    }
+
     /// Memory has evicted a page; where its bytes are to be laid, if it is admitted. After each
     /// that is, ask [`SecondLevel::seal`].
     pub fn offer(&mut self, now: Time, partition: PartitionId, evicted: Evicted) -> Option<Place> {

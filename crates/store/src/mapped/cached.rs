@@ -269,6 +269,8 @@ impl Cached {
     ) -> Result<(), PartitionRefusal> {
         let parts: Vec<_> = parts.iter().map(|(id, size)| (*id, self.slots_of(*size))).collect();
         self.kept.divide(&parts)?;
+        let is_there = |id| id == PartitionId::default() || parts.iter().any(|(part, _)| *part == id);
+        self.second.iter_mut().for_each(|second| second.forget_partitions(is_there));
         if memory_only.iter().any(|id| !self.memory_only.contains(id)) {
             // The round that is under way may have passed some of their pages.
             self.rounds = 2;

@@ -335,6 +335,11 @@ impl Second {
         Some((self.place.path.clone(), self.failed.clone().filter(|_| is_news)?))
     }
 
+    /// Counts anew for the partitions that are there no more.
+    pub(super) fn forget_partitions(&mut self, is_there: impl Fn(PartitionId) -> bool) {
+        self.level.iter_mut().for_each(|level| level.forget_partitions(&is_there));
+    }
+
     /// Pages found for a partition, and bytes that it has here.
     pub(super) fn of_partition(&self, partition: PartitionId) -> (u64, Bytes) {
         let (hits, pages) = self.level.as_ref().map_or((0, 0), |level| level.of_partition(partition));

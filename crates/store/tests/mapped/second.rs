@@ -161,6 +161,10 @@ fn a_partition_that_keeps_to_memory_finds_nothing_there() {
     (0..2).for_each(|_| read_twice(&mut bench));
     let (again, resident) = state(&bench);
     assert!(again > hits && resident >= Bytes::kib(256), "{again} found, {resident}");
+    // It is given up, and another gets its number: that one has found nothing.
+    bench.volumes.divide_cache(&[], &[]).unwrap();
+    bench.volumes.divide_cache(&[(id, size)], &[]).unwrap();
+    assert_eq!(state(&bench).0, 0);
 }
 
 #[test]
