@@ -259,6 +259,6 @@ impl Errand<'_> {
 
 fn counts_of(seen: CacheSeen) -> CacheCounts {
     let CacheSeen { hits, misses, inserted, evicted, invalidated, second_hits, .. } = seen;
-    let (resident, second_resident) = (seen.resident.0, seen.second_resident.0);
-    CacheCounts { hits, misses, inserted, evicted, invalidated, resident, second_hits, second_resident }
+    let (allowed, resident, second_resident) = (seen.size.0, seen.resident.0, seen.second_resident.0);
+    CacheCounts { hits, misses, inserted, evicted, invalidated, allowed, resident, second_hits, second_resident }
 }

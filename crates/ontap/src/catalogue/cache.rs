@@ -51,8 +51,10 @@ commands! {
     "cache partition show" => Show by { "partition" } {
         /// Partition
         "partition",
-        /// What it may hold
+        /// What it was given
         "size": Size,
+        /// What it may hold now
+        "allowed": Size,
         /// What it holds
         "resident": Size,
         /// Volumes whose pages it has
@@ -130,7 +132,9 @@ commands! {
         "evicted": Count,
         /// What it holds
         "resident": Size,
-        /// What it may hold
+        /// What it may hold now
+        "allowed": Size,
+        /// What it was given
         "size": Size,
         /// Pages missed in memory and found in the second level
         "second-hits": Count,

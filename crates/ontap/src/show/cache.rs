@@ -7,7 +7,7 @@ use super::{Cell, Column, Row};
 pub struct CachePartitionRow {
     /// Its name.
     pub partition: String,
-    /// What it may hold, in bytes.
+    /// What it was given, in bytes.
     pub size: u64,
     /// What came of it; `None` where the server has no cache.
     pub counts: Option<CacheCounts>,
@@ -31,6 +31,9 @@ pub struct CacheCounts {
     pub evicted: u64,
     /// That went because what they held was changed or is gone.
     pub invalidated: u64,
+    /// Bytes that it may hold now: fewer than it was given while memory is short, or where the
+    /// server has less than all were given.
+    pub allowed: u64,
     /// Bytes that it holds now.
     pub resident: u64,
     /// Missed in memory and found in the second level.
@@ -51,6 +54,7 @@ impl CacheCounts {
             "inserted" => Cell::Count(self.inserted),
             "evicted" => Cell::Count(self.evicted),
             "invalidated" => Cell::Count(self.invalidated),
+            "allowed" => Cell::Bytes(self.allowed),
             "resident" => Cell::Bytes(self.resident),
             "second-hits" => Cell::Count(self.second_hits),
             "second-resident" => Cell::Bytes(self.second_resident),
@@ -74,6 +78,7 @@ impl Row for CachePartitionRow {
     const INSTANCE: &'static [(&'static str, &'static str)] = &[
         ("Partition", "partition"),
         ("Size", "size"),
+        ("Allowed Now", "allowed"),
         ("Resident", "resident"),
         ("Volumes", "volumes"),
         ("Hit Share", "hit-share"),
@@ -88,6 +93,7 @@ impl Row for CachePartitionRow {
     ];
 
     const MEASURED: &'static [&'static str] = &[
+        "allowed",
         "resident",
         "hit-share",
         "hits",
@@ -223,9 +229,9 @@ impl Row for MemoryRow {
 pub struct CacheStatisticsRow {
     /// Its name.
     pub partition: String,
-    /// What it may hold, in bytes.
+    /// What it was given, in bytes.
     pub size: u64,
-    /// Pages a second, and what it holds.
+    /// Pages a second, what it may hold and what it holds.
     pub counts: CacheCounts,
 }
 
@@ -240,7 +246,7 @@ impl Row for CacheStatisticsRow {
         Column::right("inserted", "Ins/s", 8),
         Column::right("evicted", "Evict/s", 8),
         Column::right("resident", "Resident", 8),
-        Column::right("size", "Size", 8),
+        Column::right("allowed", "Allowed", 8),
     ];
 
     const INSTANCE: &'static [(&'static str, &'static str)] = &[
@@ -253,6 +259,7 @@ impl Row for CacheStatisticsRow {
         ("Pages Hit in Second Level Per Second", "second-hits"),
         ("Resident", "resident"),
         ("Resident in Second Level", "second-resident"),
+        ("Allowed Now", "allowed"),
         ("Size", "size"),
     ];
 

@@ -156,6 +156,7 @@ fn partitions() -> Vec<CachePartitionRow> {
             inserted: misses,
             evicted: misses / 2,
             invalidated: 7,
+            allowed: size / 4 * 3,
             resident: size / 2,
             second_hits: misses / 3,
             second_resident: size * 2,

@@ -253,6 +253,8 @@ fn partitions_are_made_changed_shown_and_kept() {
     let mut server = restart(server, Some(Bytes::mib(1)));
     // 32 and 1984 of 2016 KiB: 16.25 and 1007.75 KiB of 1024, in pages of 4 KiB.
     assert_eq!(partitions(&server), [(0, 4 << 10), (1, 16 << 10), (2, 1004 << 10)]);
+    let shown = run(&mut server, "cache partition show large -fields size,allowed -output json");
+    assert!(shown.contains("\"size\":2031616") && shown.contains("\"allowed\":1028096"), "{shown}");
     run(&mut server, "cache partition delete large");
     assert_eq!(partitions(&server), [(0, 992 << 10), (1, 32 << 10)]);
     // A volume that goes leaves its partition.
@@ -328,6 +330,8 @@ fn memory_is_given_back_while_tasks_stand_still_for_it() {
     assert_eq!(look(&mut server), [(0, 1280 << 10), (1, 512 << 10)], "an eighth of 2 MiB less");
     let last = (0..30).map(|_| look(&mut server)).last().unwrap();
     assert_eq!(last, [(0, 0), (1, 128 << 10)], "a sixteenth of 2 MiB is left");
+    let shown = run(&mut server, "cache partition show one -instance");
+    assert!(shown.contains("Size: 524.3KB") && shown.contains("Allowed Now: 131.1KB"), "{shown}");
     server.until("it is given back", |account| account.cache[&1].resident == Bytes::kib(128));
     let shown = run(&mut server, "memory show");
     let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
