@@ -95,14 +95,13 @@ fn shown(number: i64, run: &Run) -> String {
             "{:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
             "", "class", rate, "MB/s", "mean ms", "p99 ms", "max ms", "failed"
         ));
-        for cell in run.cells.iter().filter(|cell| cell.point as usize == point) {
+        let cells: Vec<&Cell> = run.cells.iter().filter(|cell| cell.point as usize == point).collect();
+        for of_actor in cells.chunk_by(|one, next| one.actor == next.actor) {
             // Where there is but one class it is the whole.
-            let alone =
-                run.cells.iter().filter(|other| (other.point, other.actor) == (cell.point, cell.actor)).count() == 2;
-            if cell.class != Class::ALL || !alone {
-                lines.push(line(run, cell));
-            }
-            lines.extend(punctual(cell));
+            let alone = of_actor.len() == 2;
+            let told = of_actor.iter().filter(|cell| cell.class != Class::ALL || !alone);
+            lines.extend(told.map(|cell| line(run, cell)));
+            lines.extend(of_actor.iter().filter_map(|cell| punctual(cell)));
         }
     }
     let host = wrapped(run);
@@ -153,6 +152,8 @@ fn punctual(cell: &Cell) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use block::Span;
+    use stats::run::{Point, RunActor};
 
     /// The result of another program has neither a host nor a command.
     #[test]
@@ -165,5 +166,23 @@ mod tests {
         run.machine.host = "db1".into();
         let text = shown(1, &run);
         assert!(text.contains("command: seawall fio job\n") && text.contains(", on db1\n"), "{text}");
+    }
+
+    /// Two jobs by a schedule, of reads alone: what is said of each stands behind its line.
+    #[test]
+    fn what_is_said_of_a_schedule_stands_behind_the_line_that_it_is_of() {
+        let cell = |actor, class, late| Cell { late: Some(late), ..Cell::new(0, actor, class, Span::SECOND) };
+        let cells = |actor, late| [Class::ALL, Class::READ].map(|class| cell(actor, class, late));
+        let actor = |name: &str| RunActor { name: name.into(), ..RunActor::default() };
+        let run = Run {
+            actors: vec![actor("one"), actor("two")],
+            points: vec![Point::default()],
+            cells: [cells(0, 5), cells(1, 7)].concat(),
+            ..Run::default()
+        };
+        let text = shown(1, &run);
+        let told: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("one")).collect();
+        let starts = ["one ", "  of its schedule: 5 late", "two ", "  of its schedule: 7 late"];
+        assert!(told.len() == 4 && told.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{text}");
     }
 }
