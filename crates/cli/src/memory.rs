@@ -12,6 +12,7 @@ use engine::{HostWatch, RunWatcher};
 use results::Results;
 use stats::run::{HostRecord, Identity, Run, State};
 use stats::{DispatchTrace, Recording};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use writer::Writer;
 
@@ -231,11 +232,16 @@ pub fn identity(tool: &str, title: String, started_unix_ms: u64) -> Identity {
     Identity {
         tool: tool.into(),
         title,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: command_of(std::env::args_os()),
         version: env!("CARGO_PKG_VERSION").into(),
         started_unix_ms,
         ..Identity::default()
     }
+}
+
+/// A command so that a shell repeats it; what is no Unicode is shown as a sign in its place.
+fn command_of(words: impl Iterator<Item = OsString>) -> String {
+    words.map(|word| fio::quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
 /// This machine, on which I/O runs by `backend`.
@@ -264,6 +270,18 @@ pub fn named_label(given: &str) -> Result<(String, Option<String>), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    #[test]
+    fn a_command_is_kept_as_a_shell_repeats_it() {
+        let kept = |words: &[&str]| command_of(words.iter().map(OsString::from));
+        let plain = ["seawall", "--label", "storage=raid5", "fio", "a.fio"];
+        assert_eq!(kept(&plain), "seawall --label storage=raid5 fio a.fio");
+        let spaces = ["seawall", "--label", "storage=array 1", "fio", "--name=it's", "$HOME", ""];
+        assert_eq!(kept(&spaces), r"seawall --label 'storage=array 1' fio '--name=it'\''s' '$HOME' ''");
+        let odd = OsString::from_vec(b"\xff.fio".to_vec());
+        assert_eq!(command_of([odd].into_iter()), "'\u{fffd}.fio'");
+    }
 
     #[test]
     fn a_label_has_a_key_and_any_word() {

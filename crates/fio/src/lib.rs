@@ -42,6 +42,7 @@ pub use invocation::Invocation;
 pub use job::Job;
 pub use percentile::PercentileList;
 pub use reading::{ReadingError, read_json};
+pub use showcmd::quoted;
 pub use unfold::LeftOut;
 pub use value::Value;
 pub use world::{Given, World};

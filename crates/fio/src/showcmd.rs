@@ -50,8 +50,12 @@ fn append(words: &mut Vec<String>, section: &Section, jobs_before: usize) {
     }));
 }
 
-/// A word that the shell leaves as it is.
-fn quoted(word: &str) -> String {
+/// A word so that the shell leaves it as it is.
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@^".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
