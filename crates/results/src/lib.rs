@@ -121,6 +121,9 @@ pub enum Error {
         /// SQLite's words.
         why: String,
     },
+    /// A query is empty, or a comment.
+    #[error("the query is empty; give a statement, as in: select run, title from results")]
+    NoQuery,
     /// A query took longer than it may.
     #[error("the query took too long and was ended; ask less, or give it more time")]
     TooLong,

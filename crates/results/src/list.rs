@@ -82,7 +82,7 @@ impl Results {
     fn named(&self, name: &str) -> Result<Vec<i64>> {
         let back = match name.strip_prefix("last") {
             Some("") => Some(0),
-            Some(rest) => rest.strip_prefix('~').and_then(|back| back.parse::<i64>().ok()),
+            Some(rest) => rest.strip_prefix('~').and_then(|back| back.parse::<u32>().ok()),
             None => None,
         };
         let numbers = |sql: &str, key: &dyn rusqlite::ToSql| rows(&self.connection, sql, [key], |cells| cells.next());

@@ -57,6 +57,8 @@ impl Results {
         let error = |source: rusqlite::Error| match source.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => Error::TooLong,
             Some(ErrorCode::AuthorizationForStatementDenied) => Error::NotAQuery,
+            // Of a text without a statement SQLite makes none, which cannot be asked then.
+            Some(ErrorCode::ApiMisuse) => Error::NoQuery,
             _ => Error::Query { why: said(&source) },
         };
         let sql = &escape::without(sql)?;

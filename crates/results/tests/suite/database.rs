@@ -33,6 +33,10 @@ fn runs_are_listed_in_the_order_they_were_saved() {
     assert_eq!((list[0].passed, list[0].cannot_say, list[0].failed), (2, 1, 1));
     assert_eq!(results.load(ids[0]).unwrap(), first);
     assert_eq!(results.load(ids[1]).unwrap(), second);
+    assert_eq!(["last", "last~0", "last~1"].map(|name| results.number_of(name).unwrap()), [ids[1], ids[1], ids[0]]);
+    for name in ["last~-1", "last~", "last~2", "last~x", "last~99999999999999999999"] {
+        assert!(matches!(results.number_of(name), Err(Error::NotNamed { found: 0, .. })), "{name}");
+    }
 }
 
 #[test]

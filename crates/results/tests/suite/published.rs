@@ -105,6 +105,9 @@ fn the_published_name_is_for_reading() {
     ] {
         assert!(matches!(asked(&path, sql), Err(Error::NotAQuery | Error::Query { .. })), "{sql}");
     }
+    for sql in ["", " ", ";", "-- nothing", "/* nothing */"] {
+        assert!(matches!(asked(&path, sql), Err(Error::NoQuery)), "{sql}");
+    }
     let why = asked(&path, "SELECT {fn TRUNCATE(1.5, 0)} FROM PerfTools.RanRead").unwrap_err().to_string();
     assert_eq!(why, "the query is wrong: no such function: TRUNCATE");
     assert_eq!(words(&asked(&path, "SELECT count(*) FROM PerfTools.run").unwrap()), ["1"]);
