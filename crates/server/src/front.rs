@@ -65,9 +65,11 @@ impl Front {
     /// was inherited left out.
     ///
     /// # Errors
-    /// Somewhere clients could not be let in, or the processor is none of this process.
+    /// Somewhere clients could not be let in, the processor is none of this process, or the second
+    /// level of the cache cannot be used.
     pub fn check(&self) -> Result<Vec<String>, StartError> {
         self.check_cpu()?;
+        self.second().map_or(Ok(()), SecondPlace::check)?;
         let told =
             |listen: &Listen| Ok(with_mode(&listen.to_string(), listen.tls_mode(self.tls_mode, self.tls.is_some())?));
         let nfs = |listen: &Listen| {
@@ -76,6 +78,11 @@ impl Front {
         };
         let all_nfs = self.all_nfs();
         Ok(self.listen.iter().map(told).chain(all_nfs.iter().map(nfs)).collect::<Result<_, ListenError>>()?)
+    }
+
+    /// The second level, where there is something that it is behind.
+    fn second(&self) -> Option<&SecondPlace> {
+        self.second_level.as_ref().filter(|_| self.cache.is_some())
     }
 
     /// Where calls of NFS are answered, and those of a port mapper: at its port, too, if that is
@@ -124,8 +131,8 @@ impl Front {
             Ok(listener)
         });
         let nfs = nfs.collect::<Result<Vec<_>, ListenError>>()?;
-        let Front { tls, access, default_export, cache, since_1970, second_level, latency, link, .. } = self;
-        let second_level = second_level.filter(|_| cache.is_some()).map(|place| place.open()).transpose()?;
+        let second_level = self.second().map(SecondPlace::open).transpose()?;
+        let Front { tls, access, default_export, cache, since_1970, latency, link, .. } = self;
         Ok(Doors { listeners, nfs, tls, access, default_export, cache, second_level, latency, link, since_1970 })
     }
 }

@@ -86,16 +86,22 @@ pub enum OpenError {
     },
 }
 
+/// Whether what is there, if anything is, may be opened: what is no file must not be at all, since
+/// a pipe would block, and a device node might do something.
+///
+/// # Errors
+/// It is neither a file nor a block device.
+pub fn check_kind(path: &Path) -> Result<(), OpenError> {
+    match std::fs::metadata(path) {
+        Ok(found) if !(found.is_file() || found.file_type().is_block_device()) => Err(OpenError::Kind(path.into())),
+        _ => Ok(()),
+    }
+}
+
 /// Opens a file or block device.
 pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
     let failed = |cause| OpenError::Os { path: path.into(), cause };
-    // What is no file must not be opened at all: a pipe would block, a device node might do
-    // something.
-    if let Ok(found) = std::fs::metadata(path)
-        && !(found.is_file() || found.file_type().is_block_device())
-    {
-        return Err(OpenError::Kind(path.into()));
-    }
+    check_kind(path)?;
     let (file, made) = open_or_make(path, opening).map_err(failed)?;
     if opening.cache == Caching::Direct && !go_direct(&file) {
         if made {

@@ -2,6 +2,8 @@
 //! administrators do meanwhile to LUNs, snapshots and partitions; and the partitions themselves, by
 //! their commands.
 
+mod second;
+
 use crate::support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, limits};
 use block::{Bytes, Span};
 use cache::Eviction;
@@ -363,71 +365,6 @@ fn the_trail_tells_of_partitions() {
         let change = format!(r#""kind":"cache partition","name":"one","before":{before},"after":{after}"#);
         assert!(line.contains(&change), "{line}");
     }
-}
-
-/// A device that answers with other bytes is turned off while clients read, who notice nothing; the
-/// administrator sees why.
-#[test]
-fn a_second_level_that_fails_is_turned_off_and_clients_notice_nothing() {
-    let behind = tempfile::tempdir().unwrap();
-    let Some(place) = second_level(behind.path()) else {
-        eprintln!("skipped: the temporary folder's file system has no direct I/O");
-        return;
-    };
-    let memory = Bytes::mib(1);
-    let front = Front { second_level: Some(place.clone()), ..with(memory) };
-    let mut server = Server::start_behind(BACKENDS[0], limits(), front);
-    let pieces: Vec<u64> = (0..64).map(|n| n * 37 % 64 * (64 << 10)).collect();
-    let mut client = Client::connect(&server.socket, Wishes::plain(LUN));
-    for at in &pieces {
-        client.write(*at, &vec![(*at >> 16) as u8 + 1; 64 << 10]).unwrap();
-        // Twice: the second time from memory, so that it was used when it is evicted.
-        (0..2).for_each(|_| drop(client.read(*at, 64 << 10).unwrap()));
-    }
-    let shown = run(&mut server, "cache second-level show");
-    let row: Vec<&str> = shown.lines().find(|line| line.contains("second")).unwrap().split_whitespace().collect();
-    assert_eq!((row[1], row[2]), ("on", "8.39MB"), "{shown}");
-    let shown = run(&mut server, "memory show -part \"second level\" -fields used");
-    assert!(shown.contains("second level"), "{shown}");
-    // What is written there is not what comes back.
-    let file = std::fs::OpenOptions::new().write(true).open(&place.path).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &vec![7; 8 << 20], 64 << 10).unwrap();
-    for at in &pieces {
-        assert!(client.read(*at, 64 << 10).unwrap() == vec![(*at >> 16) as u8 + 1; 64 << 10], "at {at}");
-    }
-    let shown = run(&mut server, "cache second-level show -fields state,hits");
-    assert!(shown.contains("off: read: bytes that are not those that were written"), "{shown}");
-    for at in &pieces {
-        assert!(client.read(*at, 64 << 10).unwrap() == vec![(*at >> 16) as u8 + 1; 64 << 10], "at {at}");
-    }
-}
-
-/// What a partition that keeps to memory evicts is written nowhere, until it is told otherwise.
-#[test]
-fn a_partition_may_keep_to_memory() {
-    let behind = tempfile::tempdir().unwrap();
-    let Some(place) = second_level(behind.path()) else {
-        eprintln!("skipped: the temporary folder's file system has no direct I/O");
-        return;
-    };
-    let front = Front { second_level: Some(place), ..with(MEMORY) };
-    let mut server = Server::start_behind(BACKENDS[0], limits(), front);
-    run(&mut server, "cache partition create db -size 512KiB -volumes vol1 -second-level false");
-    let pass = |server: &mut Server| {
-        let mut client = Client::connect(&server.socket, Wishes::plain(LUN));
-        for at in (0..64).map(|n| n * 37 % 64 * (64 << 10)) {
-            // Twice: the second time from memory, so that it was used when it is evicted.
-            (0..2).for_each(|_| drop(client.read(at, 64 << 10).unwrap()));
-        }
-    };
-    pass(&mut server);
-    let shown = run(&mut server, "cache partition show db -fields evicted,second-resident,second-level -output json");
-    assert!(shown.contains("\"second_resident\":0") && shown.contains("\"second_level\":false"), "{shown}");
-    assert!(!shown.contains("\"evicted\":0"), "{shown}");
-    run(&mut server, "cache partition modify db -second-level true");
-    pass(&mut server);
-    server.until("it uses the second level", |account| account.cache[&1].second_resident > Bytes(0));
-    assert!(run(&mut server, "cache partition show db -instance").contains("Uses Second Level: true"));
 }
 
 /// A client that has replies to read gets its next requests received several at a time; one that

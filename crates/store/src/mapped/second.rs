@@ -60,6 +60,9 @@ pub enum SecondError {
         .0.display()
     )]
     Foreign(PathBuf),
+    /// It would be made in a folder that is not there.
+    #[error("{}: must be a file in a folder that is there, or a device", .0.display())]
+    NoFolder(PathBuf),
     /// Another server has it, or the system.
     #[error("{}: is in use, by another server or mounted", .0.display())]
     InUse(PathBuf),
@@ -91,6 +94,23 @@ impl SecondPlace {
     /// What it takes of the slab as long as it is used.
     pub const BUFFERS: Bytes = Bytes(SEGMENT * STAGED as u64);
 
+    /// Looks whether it could be opened, as far as that is seen without writing: what is there is a
+    /// second level or holds nothing, or its folder is there.
+    ///
+    /// # Errors
+    /// It could not.
+    pub fn check(&self) -> Result<(), SecondError> {
+        let path = &self.path;
+        disk::check_kind(path)?;
+        if path.exists() {
+            return must_be_ours(path);
+        }
+        match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            Some(folder) if !folder.is_dir() => Err(SecondError::NoFolder(path.clone())),
+            _ => Ok(()),
+        }
+    }
+
     /// Opens it past the page cache. What has data of anything else is left alone.
     ///
     /// # Errors
@@ -98,9 +118,7 @@ impl SecondPlace {
     pub fn open(&self) -> Result<SecondFile, SecondError> {
         let path = &self.path;
         let failed = |cause| SecondError::File { path: path.clone(), cause };
-        if path.exists() {
-            must_be_ours(path)?;
-        }
+        self.check()?;
         let opening = Opening { write: true, create: Create::IfMissing, ..Opening::default() };
         let disk = disk::open(path, opening)?;
         let lock = File::open(path).map_err(failed)?;
@@ -130,8 +148,7 @@ fn must_be_ours(path: &Path) -> Result<(), SecondError> {
     let failed = |cause| SecondError::File { path: path.into(), cause };
     let about = fs::metadata(path).map_err(failed)?;
     let foreign = Err(SecondError::Foreign(path.into()));
-    if about.is_dir() || about.is_file() && about.len() == 0 {
-        // A folder is refused when it is opened.
+    if about.is_file() && about.len() == 0 {
         return Ok(());
     }
     let file = File::open(path).map_err(failed)?;

@@ -238,7 +238,9 @@ fn it_begins_empty_and_what_is_not_ours_is_left_alone() {
         let path = dir.path().join(path);
         bytes.into_iter().for_each(|bytes| std::fs::write(&path, bytes).unwrap());
         let before = std::fs::read(&path).ok();
-        let error = SecondPlace { path: path.clone(), ..place.clone() }.open().unwrap_err().to_string();
+        let place = SecondPlace { path: path.clone(), ..place.clone() };
+        let error = place.open().unwrap_err().to_string();
+        assert_eq!(place.check().unwrap_err().to_string(), error);
         assert_eq!(std::fs::read(&path).ok(), before, "left as it was");
         assert!(error.starts_with(&format!("{}: ", path.display())) && !error.contains('\n'), "{error}");
         error
@@ -246,5 +248,9 @@ fn it_begins_empty_and_what_is_not_ours_is_left_alone() {
     assert!(refused("letters", Some(b"Dear Sir")).contains("holds something that is no second level"));
     assert!(refused("long", Some(&[1; 10_000])).contains("holds something that is no second level"));
     assert!(refused("maps", None).contains("neither a file nor a block device"));
-    assert!(refused("nowhere/second", None).contains("No such file or directory"));
+    assert!(refused("nowhere/second", None).contains("must be a file in a folder that is there, or a device"));
+    // What is no storage is not even read.
+    assert!(refused("/dev/null", None).contains("neither a file nor a block device"));
+    let new = SecondPlace { path: dir.path().join("new"), ..place };
+    assert!(new.check().is_ok() && !new.path.exists(), "looked at alone");
 }
