@@ -159,10 +159,10 @@ fn the_size_of_a_cache_is_told_from_a_trace() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     for part in [
         "10,240 reads of db in 0 s; 10,240 pages of 4 KiB",
-        "       1MB   0.0 %    +0.0 %\n",
-        "       2MB  95.0 %   +95.0 %  ######################################\n",
-        "2MB is worth its memory",
-        "(S3-FIFO) of that size:\n95.0 %.",
+        "     1 MiB   0.0 %    +0.0 %\n",
+        "     2 MiB  95.0 %   +95.0 %  ######################################\n",
+        "2 MiB is worth its memory",
+        "(S3-FIFO) of that\nsize: 95.0 %.",
         "cache partition create -partition NAME -size 2MiB -volumes VOLUME",
     ] {
         assert!(ended.out.contains(part), "{part}: {}", ended.out);
@@ -198,8 +198,8 @@ fn the_size_of_a_cache_is_told_from_a_run() {
     let database = advise(&scratch, "cache --recording out.sqlite --volume database --page a.html");
     let scan = advise(&scratch, "cache --recording out.sqlite --file scan --page-kib 64");
     for (ended, parts) in [
-        (&database, ["reads of database in 20 s", "       8MB  39", "32MB is worth its memory", "-size 32MiB"]),
-        (&scan, ["448 different ones", "      16MB   0.0 %", "      32MB 100.0 %", "32MB is worth its memory"]),
+        (&database, ["reads of database in 20 s", "     8 MiB  39", "32 MiB is worth its memory", "-size 32MiB"]),
+        (&scan, ["448 different ones", "    16 MiB   0.0 %", "    32 MiB 100.0 %", "32 MiB is worth its memory"]),
     ] {
         assert_eq!(ended.code, Some(0), "{}", ended.err);
         parts.iter().for_each(|part| assert!(ended.out.contains(part), "{part}: {}", ended.out));

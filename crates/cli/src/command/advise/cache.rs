@@ -4,10 +4,9 @@ mod replayed;
 
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
+use block::Bytes;
 use cache::{Cache, Curve, Eviction, Key, PartitionId, Shards, Worth, advise};
 use fio::trace::{Action, Trace};
-use ontap::show::size;
-use ontap::value::SizeUnits;
 use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
 use report::section::{Charts, Figure, Group, Notes, Preformatted, Table, TableCell, TableRow, Tables};
 use report::text::{count, thousands, wrap};
@@ -157,8 +156,9 @@ impl Found {
         Some(Found { page, reads: reads().count() as u64, curve, sizes: advice.sizes, best: advice.best, played })
     }
 
+    /// In binary units, as the command and the axis have them.
     fn bytes(&self, pages: u64) -> String {
-        size(pages.saturating_mul(self.page), SizeUnits::Binary)
+        Bytes(pages.saturating_mul(self.page)).to_string()
     }
 
     fn about(&self, path: &str, trace: &Trace, files: &[String]) -> String {
