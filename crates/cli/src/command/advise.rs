@@ -27,7 +27,8 @@ use std::path::{Path, PathBuf};
 seawall advise --iops N --used-space SPACE [OPTIONS]\n       \
 seawall advise --global-references N --used-space SPACE [OPTIONS]\n       \
 seawall advise --recording PATH [OPTIONS]\n       \
-seawall advise cache --trace FILE [OPTIONS]")]
+seawall advise cache --trace FILE [OPTIONS]\n       \
+seawall advise cache --recording PATH [OPTIONS]")]
 pub struct Advise {
     #[command(subcommand)]
     of: Option<Of>,
@@ -43,10 +44,10 @@ pub struct Advise {
     #[arg(long, value_name = "PATH")]
     recording: Option<PathBuf>,
     /// Which run of the recording [default: a ramp's all, a database's last]
-    #[arg(long, value_name = "N", requires = "recording")]
+    #[arg(long, value_name = "N", requires = "recording", conflicts_with_all = ["iops", "global_references"])]
     run: Option<u64>,
     /// Which workload of a results database; may be given several times [default: all]
-    #[arg(long, value_name = "NAME", requires = "recording")]
+    #[arg(long, value_name = "NAME", requires = "recording", conflicts_with_all = ["iops", "global_references"])]
     workload: Vec<String>,
     /// What of a recording is required: its 95th percentile or its peak, of means over a write
     /// cycle

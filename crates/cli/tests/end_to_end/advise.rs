@@ -42,6 +42,7 @@ fn advice_names_the_policy_that_protects() {
     let sized = advise(&scratch, "--global-references 20156250 --used-space 5");
     assert!(sized.out.starts_with("75000 IOPS (20156250 global references/s)"), "{}", sized.out);
     assert_eq!(advise(&scratch, "--iops 5 --used-space none").code, Some(2));
+    assert_eq!(advise(&scratch, "--iops 75000 --used-space 5TB --run 3").code, Some(2), "it is of a recording");
 }
 
 /// Nothing is attached to what nobody named: no line of the answer says `*`. `75k` is 75 000.
@@ -178,7 +179,9 @@ fn the_size_of_a_cache_is_told_from_a_trace() {
         ("cache --trace t.csv --file log", "--trace t.csv: reads nothing of these"),
         ("cache --trace a.html", "no trace that is known"),
         ("cache --trace none", "--trace none: "),
-        ("cache", "--trace <FILE>"),
+        ("cache", "<--trace <FILE>|--recording <PATH>>"),
+        ("cache --trace t.csv --run 3", "cannot be used with"),
+        ("cache --trace t.csv --volume dc", "--volume dc: is not in it; it has db, log"),
         ("cache --trace t.csv --recording t.csv", "cannot be used with"),
         ("cache --trace t.csv --page-kib 5", "--page-kib"),
     ] {
@@ -213,7 +216,7 @@ fn the_size_of_a_cache_is_told_from_a_run() {
     assert_eq!(made, did.to_string());
     for (words, why) in [
         ("--run 7", "--run 7: out.sqlite has no such run"),
-        ("--volume databases", "--file databases: is not in it; it has database, scan"),
+        ("--volume databases", "--volume databases: is not in it; it has database, scan"),
     ] {
         let wrong = advise(&scratch, &format!("cache --recording out.sqlite {words}"));
         assert!(wrong.code == Some(2) && wrong.err.contains(why), "{words}: {}", wrong.err);

@@ -32,19 +32,23 @@ const PLAYED_MAX: u64 = 1 << 24;
 /// 3), tables (time_us,file,action,offset,length) and dumps of blktrace. Exit code 0: a size is
 /// worth its memory; 1: none is.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("asked").args(["trace", "recording"]).required(true)))]
 pub struct AdviseCache {
     /// The trace
-    #[arg(long, value_name = "FILE", required_unless_present = "recording", conflicts_with = "recording")]
+    #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// In place of a trace, a results database
     #[arg(long, value_name = "PATH")]
     recording: Option<PathBuf>,
     /// Which run of it [default: the last]
-    #[arg(long, value_name = "N", requires = "recording")]
+    #[arg(long, value_name = "N", requires = "recording", conflicts_with = "trace")]
     run: Option<u64>,
-    /// Which file, device or volume, by name; may be given several times [default: all]
-    #[arg(long, value_name = "NAME", visible_alias = "volume")]
+    /// Which file or device, by name; may be given several times [default: all]
+    #[arg(long, value_name = "NAME")]
     file: Vec<String>,
+    /// Which volume, by name, as --file
+    #[arg(long, value_name = "NAME")]
+    volume: Vec<String>,
     /// A page of the cache, in KiB
     #[arg(long, value_name = "KIB", default_value = "4", value_parser = ["4", "8", "16", "32", "64"])]
     page_kib: String,
@@ -59,14 +63,17 @@ pub struct AdviseCache {
 impl AdviseCache {
     pub fn run(self) -> Result<Answer> {
         let Asked { named, about, trace } = self.asked()?;
-        if let Some(odd) = self.file.iter().find(|name| !trace.files.contains(name)) {
-            bail!("--file {odd}: is not in it; it has {}", trace.files.join(", "));
+        for (option, names) in [("--file", &self.file), ("--volume", &self.volume)] {
+            if let Some(odd) = names.iter().find(|name| !trace.files.contains(name)) {
+                bail!("{option} {odd}: is not in it; it has {}", trace.files.join(", "));
+            }
         }
+        let files = [&self.file[..], &self.volume].concat();
         let page: u64 = self.page_kib.parse::<u64>().unwrap_or(4) << 10;
-        let Some(found) = Found::of(&trace, &self.file, page) else {
-            bail!("{named}: reads nothing{}", if self.file.is_empty() { "" } else { " of these" });
+        let Some(found) = Found::of(&trace, &files, page) else {
+            bail!("{named}: reads nothing{}", if files.is_empty() { "" } else { " of these" });
         };
-        let about = found.about(&about, &trace, &self.file);
+        let about = found.about(&about, &trace, &files);
         wrap(&about, 80).iter().for_each(|line| terminal::line(line));
         terminal::print(&found.table());
         wrap(&found.verdict(), 80).iter().for_each(|line| terminal::line(line));
