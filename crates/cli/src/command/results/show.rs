@@ -33,7 +33,8 @@ impl Show {
         let run = if self.csv.is_some() { looked_at(&database, number)? } else { drawn(&database, number)? };
         match self.csv.as_deref() {
             _ if self.plan && run.identity.text.is_empty() => {
-                bail!("--plan: run {number} had none; its command was: {}", run.identity.command);
+                let command = known("; its command was: ", &run.identity.command);
+                bail!("--plan: run {number} had none{command}");
             }
             _ if self.plan => terminal::print(&run.identity.text),
             Some(what) => {
@@ -58,6 +59,12 @@ impl Show {
     }
 }
 
+/// A word behind a lead; nothing where it is not known, as of figures of another program that were
+/// imported.
+fn known(lead: &str, word: &str) -> String {
+    if word.is_empty() { String::new() } else { format!("{lead}{}", text::printable(word)) }
+}
+
 /// What the host did meanwhile, in 80 columns.
 fn wrapped(run: &Run) -> Vec<String> {
     let lines = report::host_lines(&run.host);
@@ -75,12 +82,10 @@ fn shown(number: i64, run: &Run) -> String {
     };
     let clock = if identity.simulated { ", in virtual time" } else { "" };
     let started = text::date(identity.started_unix_ms);
-    // What was imported tells neither its host nor its command.
-    let host = Some(&run.machine.host).filter(|host| !host.is_empty());
-    let host = host.map(|host| format!(", on {}", text::printable(host))).unwrap_or_default();
+    let host = known(", on ", &run.machine.host);
     lines.push(format!("{}, {started}{clock}{state}{host}", identity.tool));
-    if !identity.command.is_empty() {
-        let command = format!("command: {}", text::printable(&identity.command));
+    let command = known("command: ", &identity.command);
+    if !command.is_empty() {
         lines.extend(text::wrap(&command, REPORT_COLUMNS));
     }
     for (key, word) in &run.labels {
@@ -155,19 +160,6 @@ mod tests {
     use block::Span;
     use stats::run::{Point, RunActor};
 
-    /// The result of another program has neither a host nor a command.
-    #[test]
-    fn what_is_not_known_of_a_run_is_left_out() {
-        let mut run = Run::default();
-        run.identity.tool = "fio".into();
-        let text = shown(1, &run);
-        assert!(!text.contains("command:") && !text.contains(", on "), "{text}");
-        run.identity.command = "seawall fio job".into();
-        run.machine.host = "db1".into();
-        let text = shown(1, &run);
-        assert!(text.contains("command: seawall fio job\n") && text.contains(", on db1\n"), "{text}");
-    }
-
     /// Two jobs by a schedule, of reads alone: what is said of each stands behind its line.
     #[test]
     fn what_is_said_of_a_schedule_stands_behind_the_line_that_it_is_of() {
@@ -184,5 +176,16 @@ mod tests {
         let told: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("one")).collect();
         let starts = ["one ", "  of its schedule: 5 late", "two ", "  of its schedule: 7 late"];
         assert!(told.len() == 4 && told.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{text}");
+    }
+
+    /// Figures of another program, imported: it is not told where they were measured, or how.
+    #[test]
+    fn what_is_not_known_of_a_run_is_left_out() {
+        let text = shown(1, &Run::default());
+        assert!(text.lines().count() == 2 && text.ends_with(" UTC\n"), "{text}");
+        let mut run = Run::default();
+        (run.identity.command, run.machine.host) = ("seawall demo".into(), "epic1".into());
+        let text = shown(1, &run);
+        assert!(text.contains("\ncommand: seawall demo\n") && text.contains(", on epic1\n"), "{text}");
     }
 }
