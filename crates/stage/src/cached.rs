@@ -241,3 +241,35 @@ impl Target for Cached {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::Op;
+
+    /// What a partition that is to keep to memory had on the second level is not found there, nor
+    /// later, when it may use it again.
+    #[test]
+    fn a_partition_that_keeps_to_memory_finds_nothing_on_the_second_level() {
+        let memory = Memory::new(Bytes(8 * CACHE_PAGE), Some(Bytes::mib(2))).unwrap();
+        let read = |page: u64| {
+            let (at, len, due) = (page * CACHE_PAGE, CACHE_PAGE, Time::ZERO);
+            memory.read(due, &Request { tag: 0, object: ObjectId(1), at, len, op: Op::Read, fua: false, due })
+        };
+        // Each twice: the second time from memory, so that it was used when it is evicted. Of 256
+        // pages three segments of 64 are written at least.
+        let pass = || (0..256).filter(|page| [read(*page), read(*page)][0] == Some(SECOND_HIT)).count();
+        assert_eq!(pass(), 0);
+        assert!(pass() >= 192);
+        let keep = |partitions: &[u32]| {
+            let partitions = partitions.iter().map(|id| PartitionId(*id as u8)).collect();
+            memory.0.borrow_mut().keep_to_memory(partitions);
+        };
+        keep(&[0]);
+        assert_eq!(pass(), 0);
+        keep(&[]);
+        // What memory had, 8 pages, goes there and is asked for in the same pass.
+        assert!(pass() <= 8);
+        assert!(pass() >= 192);
+    }
+}
