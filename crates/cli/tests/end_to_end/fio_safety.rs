@@ -2,7 +2,7 @@
 //! such things.
 
 use crate::fio_command::ours;
-use crate::requires::{requires, skip};
+use crate::requires::{client, requires, skip};
 use crate::running::run;
 use crate::scratch::Scratch;
 use std::path::{Path, PathBuf};
@@ -118,6 +118,28 @@ fn what_a_device_carries_is_found() {
     }
     let destroy = format!("--destroy-data={name}");
     assert_eq!(device.write(&scratch, &[&destroy]).code, Some(0));
+}
+
+/// `--readonly` makes no file and lengthens none, by fio and by us; one that is long enough is
+/// read.
+#[test]
+fn a_run_that_only_reads_leaves_files_as_they_are() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let line = ["--readonly", "--name=r", "--filename=f", "--rw=read", "--size=1m"];
+    let theirs = || run(client("fio").current_dir(scratch.path()).args(line)).code;
+    for there in [None, Some(4096)] {
+        if let Some(len) = there {
+            std::fs::write(scratch.join("f"), vec![7; len]).unwrap();
+        }
+        assert_ne!(theirs(), Some(0));
+        let own = ours(&scratch, &[&line[..], &["--destroy-data=f"]].concat());
+        assert_eq!((own.code, own.out.as_str()), (Some(2), ""), "{own:?}");
+        assert!(own.err.contains("--readonly forbids making it"), "{}", own.err);
+        assert_eq!(std::fs::metadata(scratch.join("f")).ok().map(|about| about.len() as usize), there);
+    }
+    std::fs::write(scratch.join("f"), vec![7; 1 << 20]).unwrap();
+    assert_eq!((theirs(), ours(&scratch, &line).code), (Some(0), Some(0)));
 }
 
 /// The superblocks of Linux RAID, by the layout of the kernel's `include/uapi/linux/raid/md_p.h`:

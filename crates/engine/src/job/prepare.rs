@@ -2,10 +2,10 @@
 //! space, lay-out.
 
 use super::prepared::Prepared;
-use super::site::{Ahead, survey, writes};
+use super::site::{Ahead, Site, survey, writes};
 use super::stage::{RunSettings, Watch};
 use block::Span;
-use storage::{Consent, Place as Site};
+use storage::{Consent, Place};
 use workload::job::{EngineKind, JobPlace, JobSpec, WriteSync};
 
 /// Why nothing was run: a line for each thing that is wrong.
@@ -80,7 +80,11 @@ fn surveyed(
     // A job may be named instead of all of its files.
     let is_named = settings.destroy.contains(&spec.name);
     let consent = if is_named { consent.clone().to_all() } else { consent.clone() };
-    match survey(&spec, &consent, ahead) {
+    let survey = survey(&spec, &consent, ahead).and_then(|sites| {
+        let forbidden: Vec<String> = sites.iter().filter(|_| settings.read_only).filter_map(Site::forbidden).collect();
+        if forbidden.is_empty() { Ok(sites) } else { Err(forbidden) }
+    });
+    match survey {
         Ok(sites) => Ok(Prepared { spec, index, sites, notes, trouble: None }),
         Err(lines) => Err(lines.into_iter().map(|line| format!("{}: {line}", spec.name)).collect()),
     }
@@ -96,15 +100,15 @@ fn lay_out(job: &mut Prepared, watch: &mut dyn Watch) -> Result<(), String> {
 
 /// What was said that may be destroyed, and is not written by any job.
 fn idle(consent: &Consent, specs: &[JobSpec]) -> Vec<String> {
-    let places = |spec: &JobSpec| -> Vec<Site> {
+    let places = |spec: &JobSpec| -> Vec<Place> {
         match &spec.place {
-            JobPlace::Files(files) => files.iter().map(|file| Site::Path(file.path.clone())).collect(),
-            JobPlace::Named { name, .. } => Site::parse(name).into_iter().collect(),
+            JobPlace::Files(files) => files.iter().map(|file| Place::Path(file.path.clone())).collect(),
+            JobPlace::Named { name, .. } => Place::parse(name).into_iter().collect(),
             JobPlace::Null { .. } => Vec::new(),
         }
     };
     let written = specs.iter().filter(|spec| writes(spec) || spec.layout.unlink || spec.layout.renew);
-    let places: Vec<Site> = written.flat_map(places).collect();
+    let places: Vec<Place> = written.flat_map(places).collect();
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     consent.idle(&places, &names)
 }
@@ -126,6 +130,8 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
     }
     if writes(spec) && settings.read_only {
         note("it writes, and --readonly forbids that; leave it out or make the job a reading one".into());
+    } else if spec.layout.renew && settings.read_only {
+        note("unlink_each_loop makes files anew, and --readonly forbids that; leave one of the two out".into());
     }
     if matches!(&spec.place, JobPlace::Files(files) if files.is_empty()) {
         note("it has no file; name one with filename= or directory=".into());

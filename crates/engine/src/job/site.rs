@@ -170,6 +170,24 @@ impl Site {
         ))
     }
 
+    /// Why it cannot stay as it is; nothing where it can.
+    pub(crate) fn forbidden(&self) -> Option<String> {
+        let (plan, path) = (self.plan?, self.file.path.display());
+        Some(match self.permit.kind() {
+            PlaceKind::Missing => {
+                format!(
+                    "{path}: is not there, and --readonly forbids making it; make it first, or leave --readonly out"
+                )
+            }
+            _ => format!(
+                "{path}: has {}, the job needs {}, and --readonly forbids making it longer; lower size=, or leave \
+                 --readonly out",
+                self.permit.size(),
+                Bytes(plan.len)
+            ),
+        })
+    }
+
     /// Makes it, or makes it longer, where that was found to be needed; `told` is shown what is
     /// going to be made.
     pub(crate) fn lay_out(&mut self, spec: &JobSpec, told: &mut dyn FnMut(&Path, u64)) -> Result<(), String> {

@@ -130,6 +130,41 @@ fn foreign_data_is_not_written_to() {
     assert!(refused(&[own], &RunSettings { read_only: true, ..RunSettings::default() }).contains("--readonly"));
 }
 
+/// `on`, with a file of `mib` MiB.
+fn on_mib(path: &Path, mib: u64) -> JobSpec {
+    on(path, |spec| {
+        let JobPlace::Files(files) = &mut spec.place else { panic!("on files") };
+        files[0].size = Some(Amount::Bytes(Bytes::mib(mib)));
+    })
+}
+
+/// Where nothing may be written, a file that is missing or too short is not laid out either; one
+/// that is long enough is read.
+#[test]
+fn a_run_that_only_reads_lays_nothing_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let settings = RunSettings { read_only: true, ..RunSettings::default() };
+    let said = |what: &str| format!("job: {}: {what}", path.display());
+    assert_eq!(
+        refused(&[on_mib(&path, 1)], &settings),
+        said("is not there, and --readonly forbids making it; make it first, or leave --readonly out")
+    );
+    assert!(!path.exists());
+    play(&[on_mib(&path, 1)]);
+    assert_eq!(
+        refused(&[on_mib(&path, 2)], &settings),
+        said(
+            "has 1 MiB, the job needs 2 MiB, and --readonly forbids making it longer; lower size=, or leave --readonly out"
+        )
+    );
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 1 << 20);
+    let renewed = on(&path, |spec| spec.layout.renew = true);
+    assert!(refused(&[renewed], &settings).contains("--readonly forbids that"));
+    let outcomes = run(&[on_mib(&path, 1)], &settings, &mut Calm(|| false)).unwrap();
+    assert_eq!(outcomes[0].tape[Direction::Read].ops, 256);
+}
+
 #[test]
 fn everything_is_checked_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
