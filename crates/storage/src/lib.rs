@@ -32,7 +32,7 @@ pub use consent::Consent;
 pub use device_number::major_minor;
 pub use error::{OpenError, Refusal, make_folder, words};
 pub use joined::{Copies, Joined, Member};
-pub use layout::{Contents, LayoutPlan, read_ahead};
+pub use layout::{Contents, LaidOut, LayoutPlan, read_ahead};
 pub use nbd_target::{Address, ConnectError, Connection, Export, NbdTarget, TlsChoice, TlsError};
 pub use nfs_mount::NfsMount;
 pub use nfs_target::{NfsError, NfsFile, NfsTarget};

@@ -66,6 +66,26 @@ fn a_stop_in_a_load_job_is_in_its_document() {
     assert!(report["jobs"][0]["read"]["total_ios"].as_u64() > Some(0), "{report}");
 }
 
+/// Ctrl-C while a load job's file of 3 GiB is laid out: exit code 2, a report of a job that did
+/// nothing, and a file that stays short.
+#[test]
+fn a_stop_while_a_file_is_laid_out_ends_that() {
+    let scratch = Scratch::new();
+    let mut command = seawall(scratch.path());
+    command.args(["fio", "--name=j", "--filename=f", "--size=3g", "--rw=read", "--output-format=json"]);
+    command.arg("--output=report");
+    let mut job = Running::start(command);
+    job.wait_for("laying out");
+    job.signal("INT");
+    let (status, lines) = job.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    assert!(lines.last().unwrap().contains("stopped before the end"), "{lines:?}");
+    assert!(std::fs::metadata(scratch.join("f")).unwrap().len() < 3 << 30);
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(scratch.join("report")).unwrap()).unwrap();
+    assert_eq!(report["jobs"][0]["seawall"]["interrupted"], true, "{report}");
+    assert_eq!(report["jobs"][0]["read"]["total_ios"].as_u64(), Some(0), "{report}");
+}
+
 /// Ctrl-C while the machine is measured, before any phase: exit code 2 and nothing is left.
 #[test]
 fn a_stop_before_the_first_phase_leaves_nothing() {

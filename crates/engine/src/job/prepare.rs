@@ -21,7 +21,7 @@ pub(crate) struct OpenError(pub(crate) String);
 const BLOCK_MOST: u32 = 64 << 20;
 
 /// Looks at all jobs, then lays out what is missing. Nothing is written before everything was found
-/// in order.
+/// in order. A stop leaves the rest as it is, for jobs that will not run.
 pub(super) fn prepare(
     specs: &[JobSpec],
     settings: &RunSettings,
@@ -92,10 +92,7 @@ fn surveyed(
 
 fn lay_out(job: &mut Prepared, watch: &mut dyn Watch) -> Result<(), String> {
     let Prepared { spec, sites, .. } = job;
-    sites.iter_mut().try_for_each(|site| {
-        let made = site.lay_out(spec, &mut |path, bytes| watch.laying_out(path, bytes));
-        made.map_err(|line| format!("{}: {line}", spec.name))
-    })
+    sites.iter_mut().try_for_each(|site| site.lay_out(spec, watch).map_err(|line| format!("{}: {line}", spec.name)))
 }
 
 /// What was said that may be destroyed, and is not written by any job.

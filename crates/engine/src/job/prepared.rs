@@ -69,17 +69,18 @@ impl Prepared {
         let (paths, notes) = (self.paths(), self.notes.clone());
         let start = stage_start + delay(&self.spec);
         let (index, board) = (self.index, Arc::clone(board));
-        let renew = spec.layout.renew.then(|| self.renewal(io));
+        let renew = spec.layout.renew.then(|| self.renewal(io, &board));
         let forget = self.forgetting();
         let parts = Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew, forget };
         Ok(Runner::new(&Context::Wall(io.clone()), parts))
     }
 
     /// Removes the job's files, makes them anew, and opens them.
-    fn renewal(&self, io: &Io) -> Renew {
-        let (job, io) = (self.clone(), io.clone());
+    fn renewal(&self, io: &Io, board: &Arc<Board>) -> Renew {
+        let (job, io, board) = (self.clone(), io.clone(), Arc::clone(board));
         Box::new(move || {
-            job.sites.iter().try_for_each(|site| site.renew(&job.spec)).map_err(OpenError)?;
+            let mut is_stopped = || board.is_stopped();
+            job.sites.iter().try_for_each(|site| site.renew(&job.spec, &mut is_stopped)).map_err(OpenError)?;
             job.open_storage(&io).map(|opened| opened.target as Box<dyn Target>)
         })
     }

@@ -2,10 +2,11 @@
 //! to be made.
 
 use super::room::Room;
+use super::stage::Watch;
 use block::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use storage::{Consent, Contents, Intent, LayoutPlan, OpenError, Permit, Place, PlaceKind};
+use storage::{Consent, Contents, Intent, LaidOut, LayoutPlan, OpenError, Permit, Place, PlaceKind};
 use uring::disk::Caching;
 use workload::job::{Amount, Direction, FileSpec, JobSpec, Provision, Region};
 
@@ -188,14 +189,17 @@ impl Site {
         })
     }
 
-    /// Makes it, or makes it longer, where that was found to be needed; `told` is shown what is
-    /// going to be made.
-    pub(crate) fn lay_out(&mut self, spec: &JobSpec, told: &mut dyn FnMut(&Path, u64)) -> Result<(), String> {
-        let Some(plan) = self.plan else { return Ok(()) };
-        self.make(plan, told)?;
-        if plan.until_full {
+    /// Makes it, or makes it longer, where that was found to be needed, until `watch` wants a stop.
+    pub(crate) fn lay_out(&mut self, spec: &JobSpec, watch: &mut dyn Watch) -> Result<(), String> {
+        let Some(plan) = self.plan.filter(|_| !watch.wants_stop()) else { return Ok(()) };
+        let path = &self.file.path;
+        let free = || uring::space::space(path.parent().unwrap_or(Path::new("."))).map_or(0, |space| space.available.0);
+        if plan.len > 0 {
+            watch.laying_out(path, if plan.len == FULL_MOST { free() } else { plan.len });
+        }
+        let laid_out = self.make(plan, &mut || watch.wants_stop())?;
+        if plan.until_full && laid_out == LaidOut::Whole {
             // How much that was is known only now.
-            let path = &self.file.path;
             let size = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.len();
             self.region =
                 region(&self.file, spec, Bytes(size)).map_err(|line| format!("{}: {line}", path.display()))?;
@@ -203,23 +207,19 @@ impl Site {
         Ok(())
     }
 
-    /// Removes the file and makes it anew; a device or export stays.
-    pub(crate) fn renew(&self, spec: &JobSpec) -> Result<(), String> {
+    /// Removes the file and makes it anew, until `is_stopped`; a device or export stays.
+    pub(crate) fn renew(&self, spec: &JobSpec, is_stopped: &mut dyn FnMut() -> bool) -> Result<(), String> {
         let path = &self.file.path;
         if !path.is_file() {
             return Ok(());
         }
         std::fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        plan(&self.file, spec, None).map_or(Ok(()), |plan| self.make(plan, &mut |_, _| ()))
+        plan(&self.file, spec, None).map_or(Ok(()), |plan| self.make(plan, is_stopped).map(drop))
     }
 
-    fn make(&self, plan: LayoutPlan, told: &mut dyn FnMut(&Path, u64)) -> Result<(), String> {
-        let path = &self.file.path;
-        let free = || uring::space::space(path.parent().unwrap_or(Path::new("."))).map_or(0, |space| space.available.0);
-        if plan.len > 0 {
-            told(path, if plan.len == FULL_MOST { free() } else { plan.len });
-        }
-        self.permit.lay_out(plan).map_err(|error| format!("{}: {error}", path.display()))
+    fn make(&self, plan: LayoutPlan, is_stopped: &mut dyn FnMut() -> bool) -> Result<LaidOut, String> {
+        let made = self.permit.lay_out_until(plan, is_stopped);
+        made.map_err(|error| format!("{}: {error}", self.file.path.display()))
     }
 
     /// The part of it that is used, now that it is `size` bytes.

@@ -81,7 +81,7 @@ pub trait Watch {
         Ok(None)
     }
 
-    /// Whether all is to stop; asked about ten times a second.
+    /// Whether all is to stop; asked about ten times a second, and for each MiB that is laid out.
     fn wants_stop(&mut self) -> bool;
 }
 
@@ -133,6 +133,10 @@ impl Crews for Threads<'_> {
     fn run(&mut self, jobs: Range<usize>, done: &[JobOutcome]) -> Vec<JobOutcome> {
         let stage = self.waiting.by_ref().take(jobs.len());
         let stage = stage.map(|job| completed(job, done, self.settings, self.watch)).collect();
+        // What was to be laid out may not be, and no job begins on half of its files.
+        if self.watch.wants_stop() {
+            self.board.stop();
+        }
         run_stage(stage, self.settings, &self.board, self.clock, self.watch)
     }
 }

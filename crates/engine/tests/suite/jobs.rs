@@ -165,6 +165,28 @@ fn a_run_that_only_reads_lays_nothing_out() {
     assert_eq!(outcomes[0].tape[Direction::Read].ops, 256);
 }
 
+/// Stopped before its third MiB: the file stays short, the next one is not made, and no job runs.
+/// The next run completes both.
+#[test]
+fn a_stop_while_files_are_laid_out_leaves_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+    let specs = [on_mib(&first, 4), on_mib(&second, 4)];
+    let mut asked = 0;
+    // Asked before the file, and before each of its MiB.
+    let stop = || {
+        asked += 1;
+        asked > 3
+    };
+    let outcomes = run(&specs, &RunSettings::default(), &mut Calm(stop)).unwrap();
+    assert!(outcomes.iter().all(|outcome| outcome.interrupted && outcome.error.is_none()), "{outcomes:?}");
+    assert!(outcomes.iter().all(|outcome| outcome.tape[Direction::Read].ops == 0));
+    assert_eq!(std::fs::metadata(&first).unwrap().len(), 2 << 20);
+    assert!(!second.exists());
+    // 4 MiB in blocks of 4 KiB.
+    assert!(play(&specs).iter().all(|outcome| outcome.tape[Direction::Read].ops == 1024 && outcome.error.is_none()));
+}
+
 #[test]
 fn everything_is_checked_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
