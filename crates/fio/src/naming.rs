@@ -2,7 +2,8 @@
 //! names.
 //!
 //! Lists are separated by colons; a colon within a name is written `\:`. Names that were given are
-//! shared by all clones; folders take turns over the clones.
+//! shared by all clones, the first `nrfiles` of them where that was said behind them; folders take
+//! turns over the clones.
 
 use crate::options::TargetOptions;
 use block::Bytes;
@@ -21,8 +22,8 @@ pub struct Namer<'o> {
 impl Namer<'_> {
     /// The paths of its files, in order.
     pub fn paths(&self) -> Vec<String> {
-        let names = match &self.target.filename {
-            Some(list) => split(list),
+        let names: Vec<String> = match &self.target.filename {
+            Some(list) => split(list).into_iter().take(self.target.nrfiles as usize).collect(),
             None => (0..self.target.nrfiles).map(|file| self.generated(file)).collect(),
         };
         let folder = self.folder();
@@ -109,8 +110,11 @@ mod tests {
         let directory = Some("/a:/b/".into());
         let target = TargetOptions { directory, ..TargetOptions::default() };
         assert_eq!((paths(&target, 0), paths(&target, 1)), (vec!["/a/n.0.0".into()], vec!["/b/n.1.0".into()]));
-        let target = TargetOptions { filename: Some("x:y\\:z".into()), nrfiles: 7, ..target };
+        let target = TargetOptions { filename: Some("x:y\\:z".into()), nrfiles: 2, ..target };
         assert_eq!(paths(&target, 3), ["/b/x", "/b/y:z"]);
-        assert_eq!(paths(&TargetOptions { directory: None, ..target }, 3), ["x", "y:z"]);
+        let target = TargetOptions { directory: None, ..target };
+        assert_eq!(paths(&target, 3), ["x", "y:z"]);
+        assert_eq!(paths(&TargetOptions { nrfiles: 1, ..target.clone() }, 3), ["x"]);
+        assert_eq!(paths(&TargetOptions { nrfiles: 7, ..target }, 3), ["x", "y:z"]);
     }
 }

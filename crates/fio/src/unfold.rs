@@ -324,7 +324,8 @@ fn value<'s>(definition: &Definition, setting: &'s Setting) -> Result<&'s str, P
 }
 
 /// What `uri` must be for the engine: one export, or several places as one.
-fn check_uri(target: &crate::options::TargetOptions) -> Result<(), Problem> {
+fn check_uri(job: &Job) -> Result<(), Problem> {
+    let target = &job.options.target;
     let uri = target.uri.as_deref();
     let is_joined = uri.is_some_and(|uri| uri.starts_with("concat:") || uri.starts_with("striped:"));
     let given = uri.unwrap_or("none");
@@ -335,7 +336,7 @@ fn check_uri(target: &crate::options::TargetOptions) -> Result<(), Problem> {
         Engine::Nbd if is_joined => {
             Err(Problem::Rule(format!("ioengine=nbd loads one export, got uri={given}; say ioengine=joined")))
         }
-        Engine::Nfs => check_nfs(target),
+        Engine::Nfs => check_nfs(job),
         Engine::Joined if !is_joined => Err(Problem::Rule(format!(
             "ioengine=joined needs uri=concat:A,B or uri=striped:64KiB:A,B, got uri={given}"
         ))),
@@ -344,9 +345,9 @@ fn check_uri(target: &crate::options::TargetOptions) -> Result<(), Problem> {
 }
 
 /// A job has one file of an NFS server, in the folder that is named.
-fn check_nfs(target: &crate::options::TargetOptions) -> Result<(), Problem> {
-    let folder = target.nfs_url.as_deref().unwrap_or_default();
-    let files = target.filename.as_deref().map_or(target.nrfiles as usize, |list| naming::split(list).len());
+fn check_nfs(job: &Job) -> Result<(), Problem> {
+    let folder = job.options.target.nfs_url.as_deref().unwrap_or_default();
+    let files = job.paths().len();
     if !folder.starts_with("nfs://") {
         Err(Problem::Rule("ioengine=nfs needs nfs_url=…, as in nfs_url=nfs://host/vol1?nconnect=16".into()))
     } else if files != 1 {
@@ -376,7 +377,7 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
     if flags.readonly && options.pattern.kind.ways != Ways::Only(Direction::Read) {
         return rule("writes, and --readonly was given".into());
     }
-    check_uri(&options.target)?;
+    check_uri(job)?;
     for direction in Direction::ALL {
         let (bytes, iops) = (options.pace.rate[direction], options.pace.rate_iops[direction]);
         if let (Some(bytes), Some(iops)) = (bytes, iops) {

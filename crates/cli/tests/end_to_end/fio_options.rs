@@ -350,3 +350,35 @@ fn what_is_not_there_is_never_ignored() {
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("zonemode=zbd: "), "{}", said.err);
 }
+
+/// How many of the names of `filename` are used, and how long each file is: all of them, unless
+/// `nrfiles` stands behind; in a section of a job file names come last, wherever they stand.
+#[test]
+fn as_many_names_are_used_as_nrfiles_says() {
+    requires!("fio");
+    let line = ["--name=j", "--rw=write", "--size=3m"];
+    for options in [
+        &["--filename=x:y:z"][..],
+        &["--filename=x:y:z", "--nrfiles=2"],
+        &["--nrfiles=2", "--filename=x:y:z"],
+        &["--filename=x:y", "--nrfiles=4"],
+        &["a.fio"],
+        &["b.fio"],
+    ] {
+        let made = |fio: bool| {
+            let scratch = Scratch::new();
+            let section = "[a]\nrw=write\nsize=3m\n";
+            std::fs::write(scratch.join("a.fio"), format!("{section}filename=x:y:z\nnrfiles=2\n")).unwrap();
+            let global = "[global]\nfilename=x:y:z\n";
+            std::fs::write(scratch.join("b.fio"), format!("{global}{section}nrfiles=2\n")).unwrap();
+            let line = if options[0].starts_with("--") { &line[..] } else { &[] };
+            let ended = match fio {
+                true => run(client("fio").current_dir(scratch.path()).args(line).args(options)),
+                false => ours(&scratch, &[line, options].concat()),
+            };
+            assert_eq!(ended.code, Some(0), "{options:?}: {ended:?}");
+            ["x", "y", "z"].map(|name| std::fs::metadata(scratch.join(name)).ok().map(|about| about.len()))
+        };
+        assert_eq!(made(false), made(true), "{options:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Options of what a job talks to: files, devices, engines, sizes.
 
 use super::{Definition, Form, option};
+use crate::naming;
 use crate::options::{Engine, Options};
 use crate::trace::Skip;
 use crate::value::Value;
@@ -22,6 +23,8 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
     option("filename", Form::Text("/data/a:/data/b"), "files or devices, shared by all clones", |o, v| {
         o.target.filename = Some(v.text().to_owned());
+        // As in fio: all of them, whatever was said of their number before.
+        o.target.nrfiles = naming::split(v.text()).len() as u32;
         Ok(())
     }),
     option("directory", Form::Text("/data"), "folders that files stand in; clones take turns", |o, v| {
@@ -35,7 +38,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.filename_format = v.text().to_owned();
         Ok(())
     }),
-    option("nrfiles", Form::Whole, "files of each clone", |o, v| {
+    option("nrfiles", Form::Whole, "files of each clone; behind filename, how many of those names", |o, v| {
         o.target.nrfiles = v.whole(1, crate::options::FILES_MAX)? as u32;
         Ok(())
     })

@@ -12,7 +12,7 @@ pub struct TargetOptions {
     pub directory: Option<String>,
     /// `filename_format`.
     pub filename_format: String,
-    /// `nrfiles`.
+    /// `nrfiles`, or how many names `filename` has where that stands behind it.
     pub nrfiles: u32,
     /// `file_service_type`.
     pub order: FileOrder,
