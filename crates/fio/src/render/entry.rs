@@ -76,6 +76,12 @@ fn mixed(outcome: &JobOutcome) -> Track {
     all
 }
 
+/// Bytes a second that the entries of a group move together in a direction, by fio's name for it.
+pub fn group_bw(entries: &[Entry<'_>], group: u32, name: &str) -> f64 {
+    let same = entries.iter().filter(|entry| entry.job.group == group).flat_map(Entry::directions);
+    same.filter(|(other, _)| *other == name).map(|(_, figures)| figures.bytes_per_second()).sum()
+}
+
 /// The devices behind all jobs, each over the longest time that a job saw it.
 pub fn disks(report: &Report<'_>) -> Vec<DiskUse> {
     let mut found: Vec<DiskUse> = Vec::new();

@@ -43,18 +43,7 @@ impl Report<'_> {
 
     fn jobs(&self, bins: Bins) -> Json {
         let entries = Entry::all(self);
-        let group_kib = |group: u32, name: &str| {
-            let same = entries.iter().filter(|entry| entry.job.group == group);
-            let of = |entry: &Entry<'_>| {
-                entry
-                    .directions()
-                    .into_iter()
-                    .filter(|(other, _)| *other == name)
-                    .map(|(_, d)| kib_per_second(d))
-                    .sum::<f64>()
-            };
-            same.map(of).sum::<f64>()
-        };
+        let group_kib = |group: u32, name: &str| entry::group_bw(&entries, group, name) / 1024.0;
         let jobs = entries.iter().map(|entry| job(entry, bins, &|name| group_kib(entry.job.group, name)));
         Json::List(jobs.collect())
     }
@@ -177,11 +166,6 @@ fn direction(figures: &Track, report: &ReportOptions, bins: Bins, group_kib: f64
         found.insert(key, value);
     }
     found
-}
-
-/// Bytes a second in KiB.
-fn kib_per_second(figures: &Track) -> f64 {
-    figures.bytes_per_second() / 1024.0
 }
 
 fn millis(span: Span) -> u64 {

@@ -7,7 +7,7 @@ use super::shares::{self, LatencyShares};
 use super::{Report, VERSION};
 use crate::dialect::KbBase;
 use crate::job::Job;
-use crate::options::{Options, Ways};
+use crate::options::{Options, Unified, Ways};
 use crate::percentile::PercentileList;
 use stats::job::JobOutcome;
 use stats::{Direction, Histogram, Tape, Track};
@@ -64,9 +64,7 @@ impl Report<'_> {
         }
         for (name, figures) in entry.directions() {
             if figures.ops > 0 {
-                let same = all.iter().filter(|other| other.job.group == job.group);
-                let bytes = same.flat_map(Entry::directions).filter(|(other, _)| *other == name);
-                let group_bw = bytes.map(|(_, figures)| figures.bytes_per_second()).sum();
+                let group_bw = entry::group_bw(all, job.group, name);
                 let scheduled = outcome.tape.punctuality.scheduled;
                 direction(lines, name, figures, &Way { options: &job.options, scheduled, group_bw });
             }
@@ -307,7 +305,12 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
     lines.push(format!("  IO depths    : {}", row(&shares::DEPTHS, shares::depths(&outcome.depth))));
     lines.push(format!("     submit    : {}", row(&shares::BATCHES, shares::batches(&outcome.submitted))));
     lines.push(format!("     complete  : {}", row(&shares::BATCHES, shares::batches(&outcome.completed))));
-    let [read, write, trim] = Direction::ALL.map(|direction| &outcome.tape[direction]);
+    let none = Track::default();
+    let [read, write, trim] = match &entry.mixed {
+        // As in fio all directions as one stand in the place of reads.
+        Some(all) if entry.job.options.report.unified == Unified::Mixed => [all, &none, &none],
+        _ => Direction::ALL.map(|direction| &outcome.tape[direction]),
+    };
     lines.push(format!(
         "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
         read.ops, write.ops, trim.ops, outcome.syncs_whole, read.short, write.short, trim.short

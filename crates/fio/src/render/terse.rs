@@ -1,7 +1,8 @@
 //! fio's terse output, version 3: one line of semicolons for each entry.
 //!
-//! Reads, then writes: amounts, submission, service and response times in microseconds, bandwidth
-//! over time; then processor time, depths, coarse latencies, devices. Version 3 has no trims.
+//! Reads, then writes, or all directions as one, behind both or in their place: amounts,
+//! submission, service and response times in microseconds, bandwidth over time; then processor
+//! time, depths, coarse latencies, devices. Version 3 has no trims.
 
 use super::entry::{self, Entry};
 use super::shares::{self, LatencyShares};
@@ -15,20 +16,13 @@ impl Report<'_> {
     /// `--output-format=terse`.
     pub fn terse(&self) -> String {
         let entries = Entry::all(self);
-        let group_bw = |group: u32, pick: Pick| {
-            entries
-                .iter()
-                .filter(|entry| entry.job.group == group)
-                .map(|entry| pick(entry).bytes_per_second())
-                .sum::<f64>()
-        };
         let disks = entry::disks(self);
         let line = |entry: &Entry<'_>| {
             let mut fields = vec!["3".into(), VERSION.into(), entry.job.name.clone(), entry.job.group.to_string()];
             fields.push(entry.error().to_string());
             let report = &entry.job.options.report;
-            for pick in [reads as Pick, writes] {
-                direction(&mut fields, pick(entry), report, group_bw(entry.job.group, pick));
+            for (name, figures) in entry.directions().into_iter().filter(|(name, _)| *name != Direction::Trim.name()) {
+                direction(&mut fields, figures, report, entry::group_bw(&entries, entry.job.group, name));
             }
             course(&mut fields, entry);
             for disk in &disks {
@@ -44,17 +38,6 @@ impl Report<'_> {
         };
         entries.iter().map(line).collect()
     }
-}
-
-/// Chooses a direction of an entry.
-type Pick = for<'e, 'r> fn(&'e Entry<'r>) -> &'e Track;
-
-fn reads<'e>(entry: &'e Entry<'_>) -> &'e Track {
-    entry.mixed.as_ref().unwrap_or(&entry.outcome.tape[Direction::Read])
-}
-
-fn writes<'e>(entry: &'e Entry<'_>) -> &'e Track {
-    &entry.outcome.tape[Direction::Write]
 }
 
 fn direction(fields: &mut Vec<String>, figures: &Track, report: &ReportOptions, group_bw: f64) {
@@ -94,10 +77,7 @@ fn latency(fields: &mut Vec<String>, latencies: &Histogram) {
 fn percentiles(fields: &mut Vec<String>, latencies: &Histogram, list: &PercentileList) {
     let each =
         list.iter().map(|percent| format!("{percent:.6}%={}", latencies.quantile(percent / 100.0).as_nanos() / 1000));
-    let shown: Vec<String> = if latencies.count() == 0 { Vec::new() } else { each.collect() };
-    let missing = PERCENTILES_MAX - shown.len();
-    fields.extend(shown);
-    fields.extend(std::iter::repeat_n("0%=0".to_owned(), missing));
+    fields.extend(each.chain(std::iter::repeat_n("0%=0".to_owned(), PERCENTILES_MAX)).take(PERCENTILES_MAX));
 }
 
 fn course(fields: &mut Vec<String>, entry: &Entry<'_>) {

@@ -173,6 +173,35 @@ fn no_key_of_fios_json_is_missing() {
     }
 }
 
+/// A line of terse output has as many fields as fio's, whichever directions are told as one, and
+/// the same names of percentiles; so has a direction without a request.
+#[test]
+fn a_line_of_terse_has_fios_fields() {
+    if !fio_is_there() {
+        return;
+    }
+    let folder = folder("terse");
+    for options in [
+        "--rw=randrw",
+        "--rw=read",
+        "--rw=randrw --unified_rw_reporting=both",
+        "--rw=randrw --unified_rw_reporting=mixed",
+        "--rw=write --unified_rw_reporting=mixed --percentile_list=50:99.9",
+    ] {
+        // Without devices, which neither touches.
+        let line = format!("--minimal --disk_util=0 --name=j --ioengine=null --size=4m {options}");
+        let theirs = String::from_utf8(fio(&folder, &words(&line)).stdout).unwrap();
+        let invocation = parsed(&line);
+        let outcomes = outcomes(&invocation);
+        let ours = report(&invocation, &outcomes).outputs();
+        let shape = |text: &str| -> Vec<String> {
+            let percent = |field: &str| field.split_once("%=").map(|(percent, _)| percent.to_owned());
+            text.trim().split(';').map(|field| percent(field).unwrap_or_default()).collect()
+        };
+        assert_eq!(shape(&ours), shape(&theirs), "{options}");
+    }
+}
+
 /// Paths of keys of `theirs` that `ours` has not, or has with another type.
 fn missing_keys(path: &str, theirs: &Value, ours: &Value) -> BTreeSet<String> {
     match (theirs, ours) {

@@ -56,6 +56,31 @@ fn terse() {
     insta::assert_snapshot!(settled(&report(&invocation, &outcomes(&invocation)).terse()));
 }
 
+/// All directions as one, in their place or behind them: the bytes of both stand where fio has
+/// them, and those of a direction stay its own.
+#[test]
+fn directions_as_one() {
+    let line = "--name=j --rw=rw --bs=4k --ioengine=io_uring --size=1g";
+    let told = |unified: &str| {
+        let invocation = parsed(&format!("{line} --unified_rw_reporting={unified}"));
+        let outcomes = outcomes(&invocation);
+        let report = report(&invocation, &outcomes);
+        let terse: Vec<String> = report.terse().trim().split(';').map(str::to_owned).collect();
+        let normal = report.normal();
+        let issued = normal.lines().find(|line| line.contains("issued rwts")).unwrap();
+        let issued = issued.split_once("total=").unwrap().1.split(' ').next().unwrap().to_owned();
+        (terse, issued)
+    };
+    // 2000 requests of 4 KiB in each direction.
+    let (none, issued) = told("none");
+    assert_eq!((none[5].as_str(), none[46].as_str(), issued.as_str()), ("8000", "8000", "2000,2000,0,0"));
+    let (both, issued) = told("both");
+    assert_eq!([&both[5], &both[46], &both[87]], ["8000", "8000", "16000"]);
+    assert_eq!((both.len(), issued.as_str()), (none.len() + 41, "2000,2000,0,0"));
+    let (mixed, issued) = told("mixed");
+    assert_eq!((mixed[5].as_str(), mixed.len(), issued.as_str()), ("16000", none.len() - 41, "4000,0,0,0"));
+}
+
 #[test]
 fn logs() {
     let line = "--name=j --rw=rw --ioengine=io_uring --size=1m --write_bw_log=b --write_lat_log=l --write_iops_log --log_offset=1";
