@@ -11,7 +11,7 @@ mod pattern;
 mod report;
 mod target;
 
-use crate::options::Options;
+use crate::options::{Engine, Options};
 use crate::value::Value;
 
 /// An option of a job.
@@ -128,6 +128,16 @@ pub fn all() -> impl Iterator<Item = &'static Definition> {
 /// The option of a name.
 pub fn find(name: &str) -> Option<&'static Definition> {
     all().find(|definition| definition.has_name(name))
+}
+
+/// The engines: name, what it is here, and what differs from fio's.
+pub fn engines() -> impl Iterator<Item = (&'static str, Engine, &'static str)> {
+    target::ENGINES.into_iter()
+}
+
+/// What to use in place of an engine that fio has and we do not.
+pub fn engine_instead_of(name: &str) -> Option<&'static str> {
+    target::ENGINES_MISSING.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
 }
 
 /// What to use in place of an option that fio has and we do not.

@@ -61,8 +61,8 @@ pub enum Action {
     Help,
     /// `--cmdhelp`: of an option, or of all.
     CommandHelp(Option<String>),
-    /// `--enghelp`.
-    EngineHelp,
+    /// `--enghelp`: of an engine, or of all.
+    EngineHelp(Option<String>),
 }
 
 /// An output, in the order in which fio writes them.
@@ -239,8 +239,8 @@ pub const FLAGS: &[Flag] = &[
         f.action = Action::CommandHelp(Some(v).filter(|v| !v.is_empty() && *v != "all").map(str::to_owned));
         Ok(())
     }),
-    flag("enghelp", Some(""), "lists the engines", |f, _| {
-        f.action = Action::EngineHelp;
+    flag("enghelp", Some(""), "describes one engine, or all", |f, v| {
+        f.action = Action::EngineHelp(Some(v).filter(|v| !v.is_empty()).map(str::to_owned));
         Ok(())
     }),
     flag("warnings-fatal", None, "fio's warnings become errors; here they are errors already", |_, _| Ok(())),

@@ -86,7 +86,7 @@ fn answered(arguments: &[String], storage: &Storage<'_>, memory: &Memory) -> Res
     match &invocation.flags.action {
         Action::Version => terminal::line(fio::render::VERSION),
         Action::Help => terminal::print(&ask::summary()),
-        Action::EngineHelp => terminal::print(&ask::engines()),
+        Action::EngineHelp(engine) => terminal::print(&ask::engines(engine.as_deref())?),
         Action::CommandHelp(option) => terminal::print(&ask::options(option.as_deref())?),
         Action::ShowCommand => terminal::print(&invocation.command()),
         Action::ParseOnly => {

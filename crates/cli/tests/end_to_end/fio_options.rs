@@ -382,3 +382,27 @@ fn as_many_names_are_used_as_nrfiles_says() {
         assert_eq!(made(false), made(true), "{options:?}");
     }
 }
+
+/// `--enghelp` knows every engine that a job may name, alone and by name; another is an error.
+#[test]
+fn engines_are_described() {
+    let scratch = Scratch::new();
+    let all = ours(&scratch, &["--enghelp"]);
+    for (name, about) in [
+        ("mmap", "page cache"),
+        ("falloc", "takes space"),
+        ("joined", "several places"),
+        ("libaio", "io_uring in its place"),
+        ("psync", "one system call"),
+    ] {
+        assert!(all.out.lines().any(|line| line.trim().starts_with(name)), "{name}: {}", all.out);
+        let one = ours(&scratch, &[&format!("--enghelp={name}")]);
+        assert_eq!((one.code, one.out.lines().count()), (Some(0), 1), "{one:?}");
+        assert!(one.out.starts_with(&format!("{name}: ")) && one.out.contains(about), "{one:?}");
+    }
+    for (name, why) in [("nosuch", "there is no engine nosuch"), ("rbd", "the nearest is nbd")] {
+        let ended = ours(&scratch, &[&format!("--enghelp={name}")]);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
+        assert!(ended.err.contains(why), "{}", ended.err);
+    }
+}

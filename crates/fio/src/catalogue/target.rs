@@ -283,7 +283,7 @@ fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
 }
 
 /// fio's engines, what each becomes here, and what the user should know of it.
-const ENGINES: [(&str, Engine, &str); 15] = [
+pub(super) const ENGINES: [(&str, Engine, &str); 15] = [
     ("psync", Engine::Sync, ""),
     ("sync", Engine::Sync, ""),
     ("pvsync", Engine::Sync, "one system call a request, without a vector"),
@@ -302,7 +302,7 @@ const ENGINES: [(&str, Engine, &str); 15] = [
 ];
 
 /// fio's engines that are not here, and what is nearest to each.
-const ENGINES_MISSING: &[(&[&str], &str)] = &[
+pub(super) const ENGINES_MISSING: &[(&[&str], &str)] = &[
     (&["splice", "ftruncate", "e4defrag"], "the nearest is psync"),
     (
         &["rbd", "rados", "http", "libiscsi", "libhdfs", "gfapi", "gfapi_async"],
@@ -324,8 +324,7 @@ const ENGINES_MISSING: &[(&[&str], &str)] = &[
 fn engine(o: &mut Options, v: Value<'_>) -> Result<(), String> {
     let words: Vec<(&str, (Engine, &str))> =
         ENGINES.iter().map(|(name, engine, note)| (*name, (*engine, *note))).collect();
-    let missing = ENGINES_MISSING.iter().find(|(names, _)| names.contains(&v.text()));
-    if let Some((_, instead)) = missing {
+    if let Some(instead) = super::engine_instead_of(v.text()) {
         return Err(format!("fio has this engine and seawall does not; {instead}"));
     }
     let (engine, note) = v.choice(&words)?;

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use fio::catalogue;
 use fio::flags::FLAGS;
+use fio::options::Engine;
 use std::fmt::Write as _;
 
 /// The flags of a run.
@@ -44,16 +45,36 @@ fn columns(name: &str, about: &str) -> String {
     text + "\n"
 }
 
-/// The engines.
-pub fn engines() -> String {
-    let engines = [
-        ("io_uring", "asynchronous; libaio, posixaio and the like are done by it, with a note"),
-        ("psync", "system calls; sync, vsync, pvsync, pvsync2 are done by it"),
-        ("null", "nothing at all: the cost of asking"),
-        ("nbd", "an export of an NBD server, named by uri="),
-        ("nfs", "a file of an NFS server, in the folder nfs_url=, or directory=nfs://…"),
-    ];
-    engines.iter().fold("Engines:\n".into(), |text, (name, about)| text + &columns(&format!("  {name}"), about))
+/// All engines, or one.
+///
+/// # Errors
+/// There is no such engine.
+pub fn engines(name: Option<&str>) -> Result<String> {
+    let Some(name) = name else {
+        let row = |text: String, (name, engine, note)| text + &columns(&format!("  {name}"), about(engine, note));
+        return Ok(catalogue::engines().fold("Engines:\n".into(), row));
+    };
+    if let Some((_, engine, note)) = catalogue::engines().find(|(known, ..)| *known == name) {
+        return Ok(format!("{name}: {}\n", about(engine, note)));
+    }
+    match catalogue::engine_instead_of(name) {
+        Some(instead) => bail!("--enghelp={name}: fio has this engine and seawall does not; {instead}"),
+        None => bail!("--enghelp: there is no engine {name}; --enghelp lists them"),
+    }
+}
+
+/// What differs from fio's engine, or else what it does.
+fn about(engine: Engine, note: &'static str) -> &'static str {
+    match engine {
+        _ if !note.is_empty() => note,
+        Engine::Uring => "asynchronous",
+        Engine::Sync => "one system call after the other",
+        Engine::Space => "takes space and gives it back; nothing is moved",
+        Engine::Null => "nothing at all: the cost of asking",
+        Engine::Nbd => "an export of an NBD server, named by uri=",
+        Engine::Nfs => "a file of an NFS server, in the folder nfs_url=, or directory=nfs://…",
+        Engine::Joined => "several places as one: uri=concat:A,B or uri=striped:64KiB:A,B",
+    }
 }
 
 /// All options of jobs, or one.
