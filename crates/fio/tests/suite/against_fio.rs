@@ -118,8 +118,10 @@ fn every_option_of_fios_is_known() {
     }
     let folder = folder("options");
     let mut unknown = Vec::new();
-    for arguments in ["--cmdhelp=all", "--enghelp=io_uring", "--enghelp=libaio", "--enghelp=nbd"] {
-        let help = String::from_utf8(fio(&folder, &words(arguments)).stdout).unwrap();
+    let engines = String::from_utf8(fio(&folder, &words("--enghelp")).stdout).unwrap();
+    let engines = engines.lines().skip(1).map(|name| format!("--enghelp={}", name.trim()));
+    for arguments in engines.chain(["--cmdhelp=all".to_owned()]) {
+        let help = String::from_utf8(fio(&folder, &words(&arguments)).stdout).unwrap();
         let names = help.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim().to_owned());
         unknown.extend(
             names.filter(|name| fio::catalogue::find(name).is_none() && fio::catalogue::instead_of(name).is_none()),

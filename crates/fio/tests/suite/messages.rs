@@ -55,6 +55,11 @@ fn job_files() {
         ),
         ("[a]\nsize=1m\nbs=\n", "jobs/a.fio:3 [a]: bs: needs a value, as in bs=4k"),
         (
+            "[a]\nsize=1m\ncpuload=50\n",
+            "jobs/a.fio:3 [a]: cpuload: fio has this option and seawall does not; ioengine=cpuio is not there: it does not \
+             measure storage",
+        ),
+        (
             "[a]\nsize=1m\nruntime=5min\n",
             "jobs/a.fio:3 [a]: runtime=5min: fio reads this as 5 s; write 5m (--strict-fio copies fio)",
         ),
