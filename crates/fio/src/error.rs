@@ -75,6 +75,18 @@ pub enum Problem {
         /// One that would do.
         example: String,
     },
+    /// An option that needs a value is given a variable that is not set.
+    #[error(
+        "{option}: needs a value, and ${{{variable}}} is not set; set it in the environment, as in {variable}={example}"
+    )]
+    UnsetVariable {
+        /// As typed.
+        option: String,
+        /// Its name.
+        variable: String,
+        /// A value that would do.
+        example: String,
+    },
     /// A line of a job file before its first section.
     #[error("{0:?} stands before the first [section]; put [global] or [a-name] above it")]
     OutsideSection(String),

@@ -30,6 +30,12 @@ pub fn environment(value: &str, world: &dyn World) -> Result<String, Problem> {
     if whole.len() > VALUE_BYTES_MAX { Err(Problem::TooMuch { what, given, limit }) } else { Ok(whole) }
 }
 
+/// The first variable in `value` that is not set.
+pub fn unset<'v>(value: &'v str, world: &dyn World) -> Option<&'v str> {
+    let mut names = value.split("${").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    names.find(|name| world.variable(name).is_none())
+}
+
 /// `value` with fio's keywords replaced, and computed where one was.
 pub fn keywords(value: &str, world: &dyn World) -> String {
     let mut text = value.to_owned();
@@ -54,6 +60,7 @@ mod tests {
         let environment = |text| environment(text, &world);
         assert_eq!(environment("x${A}y${A}"), Ok("x64my64m".into()));
         assert_eq!(environment("${NOT_SET}"), Ok(String::new()));
+        assert_eq!(unset("${A}${NOT_SET}${NOR_THIS}", &world), Some("NOT_SET"));
         assert_eq!(environment("$jobname.$jobnum"), Ok("$jobname.$jobnum".into()));
         assert_eq!(environment("a${A"), Err(Problem::Variable("a${A".into())));
         assert_eq!(keywords("$pagesize", &world), "4096");

@@ -5,6 +5,7 @@
 //! Spaces around names and values do not count. A section named `global` (for fio: one whose name
 //! begins so) sets defaults for those behind it.
 
+use crate::catalogue;
 use crate::dialect::Dialect;
 use crate::error::{Error, Place, Problem};
 use crate::expansion;
@@ -91,7 +92,7 @@ impl Reader<'_> {
             None => (line, None),
         };
         let value = value
-            .map(|value| expansion::environment(value, self.world).map(|value| expansion::keywords(&value, self.world)))
+            .map(|value| expanded(option, value, self.world))
             .transpose()
             .map_err(|problem| Error::at(&place, problem))?;
         section.settings.push(Setting { option: option.to_owned(), value, place });
@@ -135,6 +136,21 @@ impl Reader<'_> {
             return Err(Error::at(place, Problem::IncludeDepth { path, limit: INCLUDE_DEPTH_LIMIT }));
         }
         self.file(&path, depth + 1, place)
+    }
+}
+
+/// An option's value with its variables and keywords replaced. Where nothing is left, as a variable
+/// is not set, and the option needs a value, that is said here: later nobody knows of the variable.
+fn expanded(option: &str, value: &str, world: &dyn World) -> Result<String, Problem> {
+    let whole = expansion::environment(value, world)?;
+    let needy = catalogue::find(option).filter(|found| whole.is_empty() && !found.form.may_stand_alone());
+    match needy.zip(expansion::unset(value, world)) {
+        Some((definition, variable)) => Err(Problem::UnsetVariable {
+            option: option.to_owned(),
+            variable: variable.to_owned(),
+            example: definition.form.example().to_owned(),
+        }),
+        None => Ok(expansion::keywords(&whole, world)),
     }
 }
 

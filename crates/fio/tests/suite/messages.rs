@@ -55,6 +55,10 @@ fn job_files() {
         ),
         ("[a]\nsize=1m\nbs=\n", "jobs/a.fio:3 [a]: bs: needs a value, as in bs=4k"),
         (
+            "[a]\nsize=1m\nbs=${NOT_SET}\n",
+            "jobs/a.fio:3 [a]: bs: needs a value, and ${NOT_SET} is not set; set it in the environment, as in NOT_SET=4k",
+        ),
+        (
             "[a]\nsize=1m\ncpuload=50\n",
             "jobs/a.fio:3 [a]: cpuload: fio has this option and seawall does not; ioengine=cpuio is not there: it does not \
              measure storage",
