@@ -225,8 +225,8 @@ impl Errand<'_> {
         if self.request.method != "GET" {
             return Err(unsupported(Metrics::NAME, self.request.method));
         }
-        let (interval, query) = Metrics::interval(self.request.query)?;
-        let (query, key) = (Query::read(&query)?, key.join("/"));
+        let (mut query, key) = (Query::read(self.request.query)?, key.join("/"));
+        let interval = Metrics::interval(&mut query)?;
         let path = format!("{}/{one}/metrics", of.path());
         let metrics = self.look(|view| Metrics::read(view, path.clone(), known(of, view, one)?, interval))?;
         self.get(&metrics, Some(key.as_str()).filter(|key| !key.is_empty()), &query)

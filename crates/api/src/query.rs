@@ -91,6 +91,13 @@ impl Query {
         self.kept.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Takes out a parameter that picks no records, and that only its path knows: its text. Links
+    /// carry it as they do the others.
+    pub fn take_own(&mut self, name: &str) -> Option<&str> {
+        self.filters.retain(|(field, _)| field != name);
+        self.text(name)
+    }
+
     /// Refuses to pick records by their fields where one is named by its path, or none is picked;
     /// `but` are parameters of something else.
     ///

@@ -7,6 +7,7 @@
 
 use super::{Resource, View};
 use crate::problem::{Problem, code};
+use crate::query::Query;
 use crate::record::{Field, Kind, key, known};
 use admin::{Done, Stretch};
 use block::{ObjectId, Span, date, moment};
@@ -63,18 +64,15 @@ impl Metrics {
         Metrics { path, object: ObjectId::default(), stretches: Vec::new() }
     }
 
-    /// The interval that a query asks for, and the rest of the query.
-    pub fn interval(query: &str) -> Result<(Interval, String), Problem> {
-        let is_interval = |part: &&str| part.starts_with("interval=");
-        let (own, rest): (Vec<&str>, Vec<&str>) = query.split('&').partition(is_interval);
-        let interval = match own[..] {
-            [] => Interval::default(),
-            [one] => one["interval=".len()..]
-                .parse()
-                .map_err(|error| Problem::bad(code::INVALID_VALUE, "interval", format!("interval: {error}")))?,
-            _ => return Err(Problem::bad(code::BAD_FIELD, "interval", "interval: is given twice".to_owned())),
-        };
-        Ok((interval, rest.join("&")))
+    /// The interval that a query asks for.
+    ///
+    /// # Errors
+    /// There is no such interval.
+    pub fn interval(query: &mut Query) -> Result<Interval, Problem> {
+        let read = query.take_own("interval").map(str::parse).transpose();
+        let interval =
+            read.map_err(|error| Problem::bad(code::INVALID_VALUE, "interval", format!("interval: {error}")))?;
+        Ok(interval.unwrap_or_default())
     }
 }
 
