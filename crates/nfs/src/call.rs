@@ -2,7 +2,7 @@
 
 use crate::attributes::{FileKind, Moment, SetAttributes};
 use crate::handle::FileHandle;
-use crate::limits::{DATA_BYTES_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX};
+use crate::limits::{DATA_BYTES_MAX, NAME_BYTES_MAX, TARGET_BYTES_MAX};
 use crate::xdr::{Reader, XdrError, put_flag, put_opaque, put_option, put_u32, put_u64};
 
 macro_rules! procedures {
@@ -61,7 +61,7 @@ pub struct Entry<'a> {
 impl<'a> Entry<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Entry<'a>, XdrError> {
         let directory = FileHandle::read(reader)?;
-        Ok(Entry { directory, name: reader.opaque("name", NAME_BYTES_MAX)? })
+        Ok(Entry { directory, name: reader.name("name", NAME_BYTES_MAX)? })
     }
 
     fn put(&self, out: &mut Vec<u8>) {
@@ -288,7 +288,8 @@ impl<'a> Call<'a> {
     /// Reads the arguments of a procedure. Behind those of WRITE its data follows.
     ///
     /// # Errors
-    /// They break a rule, or are not here whole.
+    /// They break a rule, or are not here whole. [`XdrError::NameTooLong`] is no such rule: NFS
+    /// sets no limit to names, and [`Reply::too_long`](crate::Reply::too_long) is the answer.
     pub fn read(procedure: Procedure, reader: &mut Reader<'a>) -> Result<Call<'a>, XdrError> {
         Ok(match procedure {
             Procedure::Null => Call::Null,
@@ -316,7 +317,7 @@ impl<'a> Call<'a> {
             Procedure::SymLink => Call::SymLink {
                 entry: Entry::read(reader)?,
                 set: SetAttributes::read(reader)?,
-                path: reader.opaque("path", PATH_BYTES_MAX)?,
+                path: reader.name("target", TARGET_BYTES_MAX)?,
             },
             Procedure::MakeNode => Call::MakeNode { entry: Entry::read(reader)?, node: read_node(reader)? },
             Procedure::Remove => Call::Remove(Entry::read(reader)?),

@@ -5,8 +5,10 @@
 pub const HANDLE_BYTES_MAX: u32 = 64;
 /// Bytes of a name in a directory: what Linux file systems take.
 pub const NAME_BYTES_MAX: u32 = 255;
-/// Bytes of a path in MOUNT and of a symbolic link (RFC 1813, `MNTPATHLEN`).
+/// Bytes of a path in MOUNT (RFC 1813, `MNTPATHLEN`).
 pub const PATH_BYTES_MAX: u32 = 1024;
+/// Bytes of what a symbolic link says: what Linux file systems take.
+pub const TARGET_BYTES_MAX: u32 = 4095;
 /// Bytes of a credential or verifier (RFC 5531, `opaque_auth`).
 pub const CREDENTIAL_BYTES_MAX: u32 = 400;
 /// Bytes of a client's name in a credential (RFC 5531, appendix A).
@@ -15,9 +17,9 @@ pub const MACHINE_BYTES_MAX: u32 = 255;
 pub const GROUPS_MAX: u32 = 16;
 /// Bytes of data in one READ or WRITE: the largest that Linux' client asks for.
 pub const DATA_BYTES_MAX: u32 = 1 << 20;
-/// Bytes of a call or of a reply beside the data of a READ or WRITE. A credential, a handle, two
-/// names and attributes take less than 2 KiB; pages of a directory are the largest, and a client
-/// says how large.
+/// Bytes of a call or of a reply beside the data of a READ or WRITE. A credential, a handle, a
+/// name, a link's target and attributes take less than 6 KiB; pages of a directory are the largest,
+/// and a client says how large.
 pub const HEAD_BYTES_MAX: u32 = 128 << 10;
 /// Bytes of one record, its fragments together.
 pub const RECORD_BYTES_MAX: u32 = DATA_BYTES_MAX + HEAD_BYTES_MAX;

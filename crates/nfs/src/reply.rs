@@ -4,7 +4,7 @@
 use crate::attributes::{Attributes, Moment, Post, Wcc, put_post, read_post};
 use crate::call::{Procedure, Stable};
 use crate::handle::FileHandle;
-use crate::limits::{DATA_BYTES_MAX, PATH_BYTES_MAX};
+use crate::limits::{DATA_BYTES_MAX, TARGET_BYTES_MAX};
 use crate::listing::Listing;
 use crate::status::Status;
 use crate::xdr::{Reader, XdrError, put_flag, put_opaque, put_option, put_u32, put_u64};
@@ -146,6 +146,22 @@ pub enum Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
+    /// What a call is answered that has a name or target longer than the server takes; `None` of a
+    /// procedure without names.
+    pub fn too_long(procedure: Procedure) -> Option<Reply<'static>> {
+        let (wcc, refused) = (Wcc::default(), Status::NameTooLong);
+        Some(match procedure {
+            Procedure::Lookup => Reply::Lookup(None, Err(refused)),
+            Procedure::Create | Procedure::MakeDir | Procedure::SymLink | Procedure::MakeNode => {
+                Reply::Made(wcc, Err(refused))
+            }
+            Procedure::Remove | Procedure::RemoveDir => Reply::Done(wcc, Err(refused)),
+            Procedure::Rename => Reply::Rename(wcc, wcc, Err(refused)),
+            Procedure::Link => Reply::Link(None, wcc, Err(refused)),
+            _ => return None,
+        })
+    }
+
     /// Reads the results of a procedure. Behind those of READ its data follows.
     ///
     /// # Errors
@@ -167,9 +183,10 @@ impl<'a> Reply<'a> {
                 Err(status) => Reply::Lookup(read_post(reader)?, Err(status)),
             },
             Procedure::Access => Reply::Access(read_post(reader)?, and(done, reader, Reader::u32)?),
-            Procedure::ReadLink => {
-                Reply::ReadLink(read_post(reader)?, and(done, reader, |reader| reader.opaque("path", PATH_BYTES_MAX))?)
-            }
+            Procedure::ReadLink => Reply::ReadLink(
+                read_post(reader)?,
+                and(done, reader, |reader| reader.opaque("path", TARGET_BYTES_MAX))?,
+            ),
             Procedure::Read => Reply::Read(read_post(reader)?, and(done, reader, read_done)?),
             Procedure::Write => Reply::Write(Wcc::read(reader)?, and(done, reader, written)?),
             Procedure::Create | Procedure::MakeDir | Procedure::SymLink | Procedure::MakeNode => match done {

@@ -17,6 +17,17 @@ pub enum XdrError {
         /// What the message says.
         got: u32,
     },
+    /// A name or a link's target that is longer than there may be; what is behind its length was
+    /// not read.
+    #[error("{what}: must have at most {most} bytes, got {got}")]
+    NameTooLong {
+        /// What it is.
+        what: &'static str,
+        /// The limit.
+        most: u32,
+        /// What the message says.
+        got: u32,
+    },
     /// A number that stands for nothing.
     #[error("{what}: no such value, {got}")]
     NoSuch {
@@ -112,6 +123,17 @@ impl<'a> Reader<'a> {
         ahead.take(filling(len) as usize)?;
         *self = ahead;
         Ok(found)
+    }
+
+    /// As [`opaque`](Reader::opaque), of a name or a link's target.
+    ///
+    /// # Errors
+    /// It is longer, or the bytes end before it does.
+    pub fn name(&mut self, what: &'static str, most: u32) -> Result<&'a [u8], XdrError> {
+        self.opaque(what, most).map_err(|error| match error {
+            XdrError::TooLong { what, most, got } => XdrError::NameTooLong { what, most, got },
+            other => other,
+        })
     }
 
     /// A length or count, `most` at most.

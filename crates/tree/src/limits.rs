@@ -8,8 +8,8 @@
 
 /// Bytes of a name in a folder: what Linux file systems take.
 pub const NAME_BYTES_MAX: usize = 255;
-/// Bytes of what a symbolic link says: the longest path of NFS version 3.
-pub const TARGET_BYTES_MAX: usize = 1024;
+/// Bytes of what a symbolic link says: what Linux file systems take.
+pub const TARGET_BYTES_MAX: usize = 4095;
 /// Files, folders and symbolic links of a volume: some 300 bytes of memory each.
 pub const NODES_MAX: usize = 1 << 20;
 /// Names of one file, and folders in one folder.

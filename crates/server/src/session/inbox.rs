@@ -19,6 +19,11 @@ impl Inbox {
         Inbox { room: buf.len(), buf: Some(buf), start: 0, end: 0 }
     }
 
+    /// Bytes that it holds.
+    pub(super) fn room(&self) -> u32 {
+        self.room
+    }
+
     /// The room behind the unread bytes, which move to the front first; `None` while the buffer is
     /// away.
     pub(super) fn lend(&mut self, io: &Io) -> Option<Buf> {

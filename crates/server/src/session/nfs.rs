@@ -15,6 +15,7 @@ mod made;
 mod mounting;
 mod nodes;
 mod placing;
+mod too_long;
 
 use super::link::Payload;
 use super::{Around, Ending, Filling, Pending, Phase, Session};
@@ -25,7 +26,7 @@ use ::nfs::record::{self, MARK_BYTES, Mark};
 use ::nfs::rpc::{self, AUTH_BAD_CREDENTIAL, CallOutcome, Called};
 use ::nfs::xdr::filling;
 use ::nfs::{ReadDone, Reader, Reply, Stable, Status, Wcc, Written, XdrError};
-use answer::Answered;
+use answer::{Answered, Service};
 use block::{Buf, Completion, Fault, ObjectId, Op};
 pub(super) use made::Kept;
 use made::KeptFor;
@@ -183,8 +184,9 @@ impl Session {
         let scratch = &mut *around.scratch;
         let now = around.exports.since_1970(around.now);
         let (exports, access, files) = (around.exports, around.access, &mut *around.files);
-        let mut answer = answer::Service::new((exports, access), &self.caller, files, now);
-        self.rx.unread(around.io, |bytes| match see(bytes, &mut answer, scratch) {
+        let mut answer = Service::new((exports, access), &self.caller, files, now);
+        let room = self.rx.room();
+        self.rx.unread(around.io, |bytes| match see(bytes, room, &mut answer, scratch) {
             Ok((seen, taken)) => (taken, seen),
             Err(error) => (0, Seen::Broken(error.to_string())),
         })
@@ -390,9 +392,9 @@ impl Session {
     }
 }
 
-/// The call that `bytes` begin with, and how many of them were taken. What can be answered at once
-/// is, into `out`.
-fn see(bytes: &[u8], service: &mut answer::Service<'_>, out: &mut Vec<u8>) -> Result<(Seen, usize), StreamError> {
+/// The call that `bytes` begin with, and how many of them were taken; there may be as many as
+/// `room`. What can be answered at once is, into `out`.
+fn see(bytes: &[u8], room: u32, service: &mut Service<'_>, out: &mut Vec<u8>) -> Result<(Seen, usize), StreamError> {
     let Some(mark) = Mark::read(bytes)? else { return Ok((Seen::More, 0)) };
     if !mark.last {
         return Err(StreamError::Fragments);
@@ -402,7 +404,8 @@ fn see(bytes: &[u8], service: &mut answer::Service<'_>, out: &mut Vec<u8>) -> Re
     let is_whole = record.len() == mark.len as usize;
     let mut reader = Reader::new(record);
     let seen = match head(&mut reader, record, is_whole, service, out) {
-        Err(XdrError::Short) if !is_whole && record.len() < HEAD_BYTES_MAX => return Ok((Seen::More, 0)),
+        Err(XdrError::Short) if !is_whole && bytes.len() < room as usize => return Ok((Seen::More, 0)),
+        Err(XdrError::Short) if !is_whole => too_long::cut(record, out)?,
         seen => seen?,
     };
     let taken = reader.taken();
@@ -416,15 +419,11 @@ fn see(bytes: &[u8], service: &mut answer::Service<'_>, out: &mut Vec<u8>) -> Re
     Ok((seen, MARK_BYTES as usize + taken))
 }
 
-/// A call's head, without the data of a WRITE, is shorter than this, in bytes; the smallest receive
-/// buffer holds it.
-const HEAD_BYTES_MAX: usize = 4000;
-
 fn head(
     reader: &mut Reader<'_>,
     record: &[u8],
     is_whole: bool,
-    service: &mut answer::Service<'_>,
+    service: &mut Service<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Answered, XdrError> {
     let head = match rpc::read_call(reader)? {

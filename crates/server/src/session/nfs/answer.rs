@@ -8,7 +8,7 @@
 
 use super::made::KeptFor;
 use super::nodes::{handle_of, node_of};
-use super::{ANSWER, Asked, What, said};
+use super::{ANSWER, Asked, What, said, too_long};
 use crate::access::{Access, Caller, Grant, Squash};
 use crate::exports::{Export, Exports};
 use crate::folders::Node;
@@ -96,7 +96,10 @@ impl Service<'_> {
         let Some(procedure) = Procedure::of(head.procedure) else {
             return Ok(said(out, head.xid, CallOutcome::ProcedureUnavailable));
         };
-        let call = Call::read(procedure, reader)?;
+        let call = match Call::read(procedure, reader) {
+            Err(XdrError::NameTooLong { .. }) => return Ok(too_long::answered(head.xid, procedure, out)),
+            call => call?,
+        };
         let mark = must_not_repeat(procedure).then(|| CallMark::of(head.xid, &record[..reader.taken()]));
         if let Some(kept) = mark.and_then(|mark| self.done_before(head.xid, procedure, mark, out)) {
             return Ok(Answered::Kept(kept));

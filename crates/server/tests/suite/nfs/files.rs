@@ -181,6 +181,43 @@ fn what_clients_make_is_there_after_a_new_start() {
     }
 }
 
+/// Names up to 255 bytes and targets of links up to 4095 are taken, longer ones refused as such;
+/// the connection goes on. A receive buffer of 4 KiB does not hold the longest target.
+#[test]
+fn names_and_targets_that_are_too_long_are_refused_as_such() {
+    let too_long = Err(Status::NameTooLong);
+    for (receive, longest) in [(Bytes::kib(64), 4095), (Bytes::kib(4), 3000)] {
+        let server = start(BACKENDS[0], ServerLimits { receive, ..limits() });
+        let mut client = Client::connect(&server);
+        let top = client.mount("/vol1").unwrap();
+        let link = |client: &mut Client, name: &[u8], len| {
+            let (entry, target) = (Entry { directory: top, name }, vec![b't'; len]);
+            client.made(&Call::SymLink { entry, set: SetAttributes::default(), path: &target })
+        };
+        for len in [1025, longest] {
+            let made = link(&mut client, format!("{len}").as_bytes(), len).unwrap();
+            let told = client.call(&Call::ReadLink(made), &[], |reply| match reply {
+                Reply::ReadLink(_, Ok(target)) => target.len(),
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(told, len);
+        }
+        for len in [4096, 100_000].into_iter().chain((longest < 4095).then_some(4095)) {
+            assert_eq!(link(&mut client, b"long", len), too_long, "{len}");
+        }
+        let (fits, name) = ([b'n'; 255], [b'n'; 256]);
+        let file = client.create(top, &fits).unwrap();
+        assert_eq!((client.look_up(top, &fits), client.look_up(top, &name)), (Ok(file), too_long));
+        assert_eq!((client.create(top, &name), client.make_dir(top, &name)), (too_long, too_long));
+        assert_eq!(client.remove(top, &name), Err(Status::NameTooLong));
+        assert_eq!(client.rename((top, &fits), (top, &[b'n'; 5000])), Err(Status::NameTooLong));
+        assert_eq!(client.link(file, top, &name), Err(Status::NameTooLong));
+        assert_eq!(client.look_up(top, &fits), Ok(file));
+        drop(client);
+        server.until_empty();
+    }
+}
+
 /// Clients do not touch what administrators made, and administrators make nothing that would hide
 /// what clients did, nor take it away unseen.
 #[test]
