@@ -135,6 +135,7 @@ pub(crate) mod tests {
                 used_mib_s: (3600.0 * used_tb * tb_mib) as u64,
                 ..Sums::default()
             },
+            ..Hour::default()
         };
         let lun = |number: u64| Hour {
             hour: 100 + number,

@@ -29,7 +29,19 @@ pub enum HoursError {
         /// What was given.
         given: String,
     },
+    /// More seconds than an hour has.
+    #[error("row {row}: promised_seconds: must be at most {SECONDS_MAX}, as a row is of one hour, got {given}")]
+    Seconds {
+        /// The row, the headings not counted.
+        row: usize,
+        /// What was given.
+        given: u64,
+    },
 }
+
+/// Seconds of an hour. A server counts a stretch of a minute for the hour in which it began, and
+/// one that was late is longer: ten minutes for that.
+const SECONDS_MAX: u64 = 3600 + 600;
 
 /// Columns without which nothing can be said.
 const NEEDED: [&str; 5] = ["hour", "svm", "volume", "path", "promised_seconds"];
@@ -81,12 +93,17 @@ impl Row<'_> {
     fn hour(&self, sums: &[String]) -> Result<Hour, HoursError> {
         let kept = Kept {
             hour: self.number("hour")?,
+            object: self.number("object")?,
             svm: self.text("svm"),
             volume: self.text("volume"),
             path: self.text("path"),
             policy: self.text("policy"),
         };
-        Ok(Hour::of(kept, &Totals::try_of(|at| self.number(&sums[at]))?))
+        let hour = Hour::of(kept, &Totals::try_of(|at| self.number(&sums[at]))?);
+        if hour.seconds > SECONDS_MAX {
+            return Err(HoursError::Seconds { row: self.row, given: hour.seconds });
+        }
+        Ok(hour)
     }
 }
 
@@ -95,6 +112,8 @@ impl Row<'_> {
 pub struct Kept<'a> {
     /// The hour, counted from the beginning of 1970.
     pub hour: u64,
+    /// The object's number in its pool; 0 where that is not known.
+    pub object: u64,
     /// The SVM.
     pub svm: &'a str,
     /// The volume.
@@ -109,9 +128,11 @@ impl Hour {
     /// Of sums as a server keeps them.
     pub fn of(kept: Kept<'_>, totals: &Totals) -> Hour {
         let Totals { figures, promise } = totals;
-        let Kept { hour, svm, volume, path, policy } = kept;
+        let Kept { hour, object, svm, volume, path, policy } = kept;
         Hour {
             hour,
+            object,
+            path: path.into(),
             is_volume: path == format!("{svm}:/vol/{volume}"),
             svm: svm.into(),
             volume: volume.into(),
@@ -152,14 +173,14 @@ impl<W: Write> HoursWriter<W> {
     /// # Errors
     /// It cannot be written.
     pub fn hour(&mut self, kept: Kept<'_>, totals: &Totals) -> Result<(), csv::Error> {
-        let Kept { hour, svm, volume, path, policy } = kept;
-        let whose = [hour.to_string(), svm.into(), volume.into(), path.into(), policy.into()];
+        let Kept { hour, object, svm, volume, path, policy } = kept;
+        let whose = [hour.to_string(), object.to_string(), svm.into(), volume.into(), path.into(), policy.into()];
         self.0.write_record(whose.into_iter().chain(totals.values().map(|value| value.to_string())))
     }
 }
 
 /// The columns that say whose hour it is.
-const WHOSE: [&str; 5] = ["hour", "svm", "volume", "path", "policy"];
+const WHOSE: [&str; 6] = ["hour", "object", "svm", "volume", "path", "policy"];
 
 #[cfg(test)]
 mod tests {
@@ -187,7 +208,7 @@ mod tests {
             Ok(number)
         });
         let totals = totals.unwrap();
-        let kept = Kept { hour: 9, svm: "s", volume: "v", path: "s:/vol/v", policy: "gold, old" };
+        let kept = Kept { hour: 9, object: 12, svm: "s", volume: "v", path: "s:/vol/v", policy: "gold, old" };
         let mut text = Vec::new();
         HoursWriter::new(&mut text).unwrap().hour(kept, &totals).unwrap();
         let found = hours(&text[..]).unwrap();
@@ -207,6 +228,10 @@ mod tests {
                 "row 1: hour: must be a whole number from 0 on, got \"x\"",
             ),
             ("hour,svm,volume,path,promised_seconds\n1,s,v,p,\n", "row 1: promised_seconds: must be"),
+            (
+                "hour,svm,volume,path,promised_seconds\n1,s,v,p,4200\n2,s,v,p,4201\n",
+                "row 2: promised_seconds: must be at most 4200, as a row is of one hour, got 4201",
+            ),
             ("hour,svm,volume,path,promised_seconds\n1,s\n", "found record with 2 fields"),
         ] {
             let refused = hours(text.as_bytes()).unwrap_err().to_string();

@@ -10,6 +10,7 @@
 
 mod bill;
 mod class;
+mod gathered;
 mod hours;
 mod line;
 mod page;
@@ -18,6 +19,7 @@ mod text;
 
 pub use bill::{Bill, Billed, Period, sum};
 pub use class::{Class, Classes, ClassesError, Space};
+pub use gathered::{Gathered, TwiceError};
 pub use hours::{HoursError, HoursWriter, Kept, hours};
 pub use line::{Hour, Line, Sums};
 pub use page::page;

@@ -32,6 +32,10 @@ pub struct Sums {
 pub struct Hour {
     /// The hour, counted from the beginning of 1970.
     pub hour: u64,
+    /// The object's number in its pool; 0 where that is not known.
+    pub object: u64,
+    /// All of it, as administrators write it.
+    pub path: String,
     /// Its SVM.
     pub svm: String,
     /// The volume that it is or is in.
@@ -62,7 +66,7 @@ pub struct Line {
     /// What it did and was promised.
     pub sums: Sums,
     /// The most operations of an hour, a second in the mean.
-    pub busiest_iops: u64,
+    pub busiest_iops: f64,
     /// The mean latency of each hour in which something ended, in microseconds.
     pub latencies_us: Vec<u64>,
 }
@@ -135,7 +139,7 @@ impl Line {
         self.sums.add(&hour.sums);
         self.hours += 1;
         self.seconds += hour.seconds;
-        self.busiest_iops = self.busiest_iops.max(hour.sums.ops / hour.seconds.max(1));
+        self.busiest_iops = self.busiest_iops.max(hour.used_iops());
         self.latencies_us.extend(hour.sums.latency_us.checked_div(hour.sums.completed));
     }
 }
@@ -232,12 +236,20 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         let line = &found[0];
         assert_eq!((line.policy.as_str(), line.hours, line.seconds), ("gold", 2, 7200));
-        assert_eq!((line.promised_iops(), line.used_iops(), line.busiest_iops), (500.0, 200.0, 300));
+        assert_eq!((line.promised_iops(), line.used_iops(), line.busiest_iops), (500.0, 200.0, 300.0));
         assert_eq!(line.latencies_us, [1000, 3000]);
         // 100 × 1 ms and 300 × 3 ms of 400: 2.5 ms, of which 0.25 ms are a tenth.
         assert_eq!((line.latency_ms(), line.held()), (2.5, 0.1));
         assert_eq!(line.missed(), 1.0 / 500.0);
         assert!((line.allocated_tb() - 1024.0 * 1_048_576.0 / 1e12).abs() < 1e-12, "the volume's and not the LUN's");
+    }
+
+    /// 100 000 operations in an hour are 27.8 a second, in the mean and in the busiest hour.
+    #[test]
+    fn the_busiest_of_one_hour_is_that_hour() {
+        let busy = Hour { sums: Sums { ops: 100_000, ..Sums::default() }, ..hour(7, "gold", true) };
+        let line = &lines([busy])[0];
+        assert_eq!((line.busiest_iops, line.used_iops()), (100_000.0 / 3600.0, 100_000.0 / 3600.0));
     }
 
     /// LUNs under policies of their own are lines of their own; a volume that changes its class has

@@ -118,7 +118,7 @@ fn served(bill: &Bill) -> Tables {
             .map_or("–".to_owned(), |(goal, late)| format!("{late} of {} above {goal} ms", line.latencies_us.len()));
         let cells = vec![
             TableCell::from(format!("{:.1}", line.seconds as f64 / 3600.0)),
-            TableCell::from(thousands(line.busiest_iops)),
+            TableCell::from(thousands(line.busiest_iops.round() as u64)),
             TableCell::from(megabytes(line.sums.bytes as f64 / line.seconds.max(1) as f64)),
             TableCell::from(or_dash(line.sums.completed > 0, || format!("{:.2}", line.latency_ms()))),
             toned(late, billed.late.is_some_and(|(_, late)| late > 0)),

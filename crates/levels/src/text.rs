@@ -194,7 +194,7 @@ pub fn csv(bill: &Bill, out: impl std::io::Write) -> csv::Result<()> {
             format!("{:.6}", line.used_tb()),
             format!("{:.3}", line.promised_iops()),
             format!("{:.3}", line.used_iops()),
-            line.busiest_iops.to_string(),
+            format!("{:.3}", line.busiest_iops),
             line.sums.bytes.to_string(),
             format!("{:.4}", line.latency_ms()),
             goal,
@@ -299,7 +299,7 @@ all together                30.000   20,250   12,000   5.7 %  0.99 %    2,020.00
         assert_eq!(
             rows[1],
             "1970-01-05T04:00:00Z,1970-02-04T14:00:00Z,svm01,erp,gold,gold-svm01,730.0000,10.000000,8.000000,20000.000,\
-             12000.000,12000,258342912000000,1.7500,2,365,5.7143,1.0000,730.00,2000.00,EUR"
+             12000.000,12000.000,258342912000000,1.7500,2,365,5.7143,1.0000,730.00,2000.00,EUR"
         );
         assert!(rows[2].contains(",svm02,scratch,,,"), "{}", rows[2]);
     }

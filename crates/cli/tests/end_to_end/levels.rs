@@ -138,6 +138,7 @@ fn hours_become_a_bill() {
     for (arguments, words) in [
         (&["--hours", "none.csv"][..], "--hours none.csv"),
         (&["--hours", "levels.toml"], "has no column hour; a row needs"),
+        (&["--hours", "hours.csv", "--hours", "hours.csv"], "which --hours hours.csv has already; give each hour"),
         (&["--hours", "hours.csv", "--from", "soon"], "must be a date such as 2026-11-01"),
         (
             &["--hours", "hours.csv", "--from", "2026-11-02", "--to", "2026-11-02"],

@@ -3,7 +3,7 @@
 use super::read;
 use crate::{Answer, date, terminal};
 use anyhow::{Context as _, Result, bail};
-use levels::{Bill, Hour, HoursWriter, Kept, Period};
+use levels::{Bill, Gathered, Hour, HoursWriter, Kept, Period};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use store::{HourRow, HourlyTotals, ObjectName};
@@ -48,14 +48,16 @@ impl Report {
             let said = |seconds| block::date(seconds, "%Y-%m-%dT%H:%M");
             bail!("--to {}: must be after --from {}; give a later date", said(period.to), said(period.from));
         }
-        let mut hours = Vec::new();
+        let mut gathered = Gathered::default();
         for dir in &self.pool {
+            let mut hours = Vec::new();
             each_hour(dir, period, |row| hours.push(Hour::of(kept_of(&row), &row.totals)))?;
+            gathered.add(format!("--pool {}", dir.display()), hours)?;
         }
         for path in &self.hours {
-            hours.extend(kept(path)?);
+            gathered.add(format!("--hours {}", path.display()), kept(path)?)?;
         }
-        let bill = Bill::of(&classes, period, hours);
+        let bill = Bill::of(&classes, period, gathered.into_hours());
         terminal::print(&levels::table(&bill));
         if let Some(path) = &self.csv {
             let file = File::create(path).with_context(|| format!("--csv {}", path.display()))?;
@@ -117,7 +119,7 @@ fn each_hour(dir: &Path, period: Period, mut each: impl FnMut(HourRow)) -> Resul
 
 fn kept_of(row: &HourRow) -> Kept<'_> {
     let ObjectName { svm, volume, path, policy } = &row.name;
-    Kept { hour: row.hour, svm, volume, path, policy }
+    Kept { hour: row.hour, object: row.object.into(), svm, volume, path, policy }
 }
 
 fn kept(path: &Path) -> Result<Vec<Hour>> {
