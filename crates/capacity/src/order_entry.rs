@@ -16,12 +16,23 @@ use block::{Bytes, Driver as _, OpKind, Span, Target, Wait, drive};
 use oltp::{Asks, Ledger, Shop, Shopping};
 
 /// Users of a shop on a target in virtual time, measured for `window` behind `warm_up`: what they
-/// did.
-pub fn play_shop(shop: &Shop, target: Box<dyn Target>, seed: u64, [warm_up, window]: [Span; 2]) -> Ledger {
+/// did. A window is as long as it came to be where `is_stopped` ends it early.
+pub fn play_shop(
+    shop: &Shop,
+    target: Box<dyn Target>,
+    seed: u64,
+    [warm_up, window]: [Span; 2],
+    is_stopped: &dyn Fn() -> bool,
+) -> Ledger {
     let mut clock = VirtualClock::new();
     let mut users = Shopping::new(*shop, target, seed, clock.now(), [warm_up, window]);
     let end = clock.now() + warm_up + window;
-    drive(&mut clock, std::slice::from_mut(&mut users), |now, _| if now >= end { Wait::End } else { Wait::Until(end) });
+    let is_end = |now| now >= end || is_stopped();
+    drive(
+        &mut clock,
+        std::slice::from_mut(&mut users),
+        |now, _| if is_end(now) { Wait::End } else { Wait::Until(end) },
+    );
     users.finish(clock.now())
 }
 
@@ -164,7 +175,23 @@ mod tests {
     fn played(array: &Array, shop: Shop) -> f64 {
         let spec = DeviceSpec { size: shop.size(), ..DeviceSpec::of(Model::Array(array.clone())) };
         let window = [Span::from_secs(10), Span::from_secs(60)];
-        Figures::of(&play_shop(&shop, spec.build(3).expect("a device"), 3, window), shop.users).avg_tps
+        Figures::of(&play_shop(&shop, spec.build(3).expect("a device"), 3, window, &|| false), shop.users).avg_tps
+    }
+
+    /// Stopped at the pass after the hundred thousandth: what was done until then is of the time
+    /// until then, at the rate of the whole.
+    #[test]
+    fn a_stop_ends_the_window_early() {
+        let (array, shop) = (servers(64, Span::from_millis(1)), shop(8, Span::from_millis(1), 0.5));
+        let spec = DeviceSpec { size: shop.size(), ..DeviceSpec::of(Model::Array(array.clone())) };
+        let (asked, window) = (std::cell::Cell::new(0), [Span::ZERO, Span::from_secs(1_000_000)]);
+        let is_stopped = || asked.replace(asked.get() + 1) >= 100_000;
+        let stopped = play_shop(&shop, spec.build(3).expect("a device"), 3, window, &is_stopped);
+        let figures = Figures::of(&stopped, shop.users);
+        assert_eq!(asked.get(), 100_001, "the pass that follows is the last");
+        assert!(figures.window > Span::SECOND && figures.window < Span::from_secs(1000), "{:?}", figures.window);
+        let whole = played(&array, shop);
+        assert!((figures.avg_tps / whole - 1.0).abs() < 0.1, "{} of {whole}", figures.avg_tps);
     }
 
     /// One user who meets nobody: 1 ms of host, half of 9.72 reads of 1 ms, and 1.48 writes of the

@@ -169,7 +169,7 @@ impl ShopCalibration {
         let shop = self.shop(run, &law);
         let spec = DeviceSpec { size: shop.size(), ..DeviceSpec::of(Model::Array(self.storage(&law))) };
         let target = spec.build(seed).expect("storage of times alone can be built");
-        let figures = Figures::of(&play_shop(&shop, target, seed, PLAYED), run.users);
+        let figures = Figures::of(&play_shop(&shop, target, seed, PLAYED, &|| false), run.users);
         let reads = shop.demand().pages;
         let fetched = self.fetched_part(&law).map(|part| part * reads);
         let committing = figures.waits.committing.as_secs_f64() / figures.done.max(1) as f64;

@@ -3,6 +3,7 @@
 use super::load::Played;
 use super::{Run, calibrate};
 use crate::command::results;
+use crate::interrupt::{self, Stop};
 use crate::memory::{self, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, catalogue, terminal};
@@ -13,7 +14,7 @@ use block::{Bytes, Span};
 use capacity::{Buffered, play_shop};
 use report::text::{millis, thousands};
 use stage::device::{built, spec_of};
-use stats::run::{HostRecord, Identity, Run as Kept};
+use stats::run::{HostRecord, Identity, Run as Kept, State};
 use workload::plan::Device;
 
 /// The database's own cache, unless it is said.
@@ -23,14 +24,23 @@ pub fn run(run: &Run, array: &str, memory: &Memory) -> Result<Answer> {
     run.check_outputs()?;
     let shop = shop(run, array, memory)?;
     let device = catalogue::device("--array", array)?;
-    let ledger = play(run, &shop, &device)?;
+    let stop = interrupt::watch()?;
+    let ledger = play(run, &shop, &device, &stop)?;
     let figures = Figures::of(&ledger, shop.users);
+    let stopped = stop.is_asked();
+    if stopped && figures.done == 0 {
+        bail!("stopped before anything was measured");
+    }
     let (seen, limiter) = evidence(&device, &shop, &figures)?;
     terminal::print(&text(&figures, &shop, &device.to_string()));
     terminal::line(&format!("limiter    {}; {}", limiter.name, limiter.grounds));
     let played = Played { figures, ledger, seen, host: HostRecord::default(), server: Vec::new(), limiter };
-    let kept = keep(run, &shop, array, &played, memory);
+    let state = if stopped { State::CutShort } else { State::Ended };
+    let kept = keep(run, (&shop, array), &played, state, memory);
     run.write(&played, array, &facts(&shop, &device, &kept.identity.command))?;
+    if stopped {
+        bail!("stopped before the end; what was measured until then is kept");
+    }
     Ok(Answer::Yes)
 }
 
@@ -73,10 +83,10 @@ fn shop(run: &Run, array: &str, memory: &Memory) -> Result<Shop> {
     })
 }
 
-fn play(run: &Run, shop: &Shop, device: &Device) -> Result<Ledger> {
+fn play(run: &Run, shop: &Shop, device: &Device, stop: &Stop) -> Result<Ledger> {
     let (warm_up, window) = (Span::from_secs(run.work.warm_up), Span::from_secs(run.work.time));
     let target = built(device, shop.size(), run.work.seed)?;
-    Ok(play_shop(shop, target, run.work.seed, [warm_up, window]))
+    Ok(play_shop(shop, target, run.work.seed, [warm_up, window], &|| stop.is_asked()))
 }
 
 /// What host and array did: processors by what was done, the media and what limits by means.
@@ -99,7 +109,7 @@ fn evidence(device: &Device, shop: &Shop, figures: &Figures) -> Result<(Evidence
 }
 
 /// Keeps the run as those on databases are kept.
-fn keep(run: &Run, shop: &Shop, array: &str, played: &Played, memory: &Memory) -> Kept {
+fn keep(run: &Run, (shop, array): (&Shop, &str), played: &Played, state: State, memory: &Memory) -> Kept {
     let (work, buffers) = (&run.work, run.work.buffers.unwrap_or(BUFFERS));
     let users = report::text::count(shop.users as usize, "user", "users");
     let identity = memory::identity("oltp", format!("order entry on {array}, {users}"), now_unix_ms());
@@ -123,6 +133,7 @@ fn keep(run: &Run, shop: &Shop, array: &str, played: &Played, memory: &Memory) -
     let labels = vec![("db_cache".into(), buffers.to_string()), ("vcpu".into(), shop.processors.to_string())];
     let begun = memory.labelled(labels).begin(kept.clone());
     add_point(&mut kept, Span::ZERO, ledger, figures, seen, limiter);
+    kept.identity.state = state;
     begun.end(kept.clone());
     kept
 }
