@@ -68,11 +68,18 @@ impl Setting {
         }
     }
 
-    /// What differs, for a note.
-    fn differences(&self) -> Option<String> {
-        let cycle = self.cycle.map(|cycle| format!("a cycle every {cycle}"));
-        let ends = self.last_host.map(|(min, max)| format!("the last host from {min} to {max} IOPS"));
-        let policies = self.no_policies.then(|| "no policies".to_string());
+    /// The options that only some tables have, as far as they are given.
+    fn own_options(&self) -> impl Iterator<Item = &'static str> {
+        let given = [self.cycle.is_some(), self.last_host.is_some(), self.no_policies];
+        [CYCLE, LAST_HOST, NO_POLICIES].into_iter().zip(given).filter_map(|(option, given)| given.then_some(option))
+    }
+
+    /// What differs from what was published for a table, for a note.
+    fn differences(&self, table: &Table) -> Option<String> {
+        let cycle = self.cycle.filter(|_| table.takes(CYCLE)).map(|cycle| format!("a cycle every {cycle}"));
+        let ends = self.last_host.filter(|_| table.takes(LAST_HOST));
+        let ends = ends.map(|(min, max)| format!("the last host from {min} to {max} IOPS"));
+        let policies = (self.no_policies && table.takes(NO_POLICIES)).then(|| "no policies".to_string());
         let array = self.array.as_ref().map(|(given, _)| {
             format!("the array is {given}, to which none of the numbers that are called fitted was fitted")
         });
@@ -84,30 +91,54 @@ impl Setting {
 
 type Play = fn(&Setting) -> Result<Comparison>;
 
-/// All, by name.
-const ALL: [(&str, Play); 6] = [
-    ("a300", genio::a300),
-    ("a700", genio::a700),
-    ("aqos", genio::aqos),
-    ("fsx-qos", walk::walk),
-    ("fsx-workshop", workshop::workshop),
-    ("uspv", tiers::uspv),
+/// A published table.
+#[derive(Clone, Copy)]
+struct Table {
+    name: &'static str,
+    play: Play,
+    /// Options that not every table has.
+    options: &'static [&'static str],
+}
+
+impl Table {
+    fn takes(&self, option: &str) -> bool {
+        self.options.contains(&option)
+    }
+}
+
+const CYCLE: &str = "--cycle";
+const LAST_HOST: &str = "--last-host";
+const NO_POLICIES: &str = "--no-policies";
+
+/// All of them.
+const ALL: [Table; 6] = [
+    Table { name: "a300", play: genio::a300, options: &[CYCLE, LAST_HOST] },
+    Table { name: "a700", play: genio::a700, options: &[CYCLE, LAST_HOST] },
+    Table { name: "aqos", play: genio::aqos, options: &[CYCLE, LAST_HOST, NO_POLICIES] },
+    Table { name: "fsx-qos", play: walk::walk, options: &[] },
+    Table { name: "fsx-workshop", play: workshop::workshop, options: &[] },
+    Table { name: "uspv", play: tiers::uspv, options: &[] },
 ];
 
 impl Reproduce {
     pub fn run(self) -> Result<Answer> {
         let wanted = wanted(&self.names)?;
+        let is_named = !self.names.is_empty();
         check_out(&self.out)?;
         let named = |given: String| catalogue::device("--array", &given).map(|device| (given, device));
         let array = self.array.map(named).transpose()?;
         let others = self.published.as_deref().map(stand_ins).transpose()?.unwrap_or_default();
         let Reproduce { cycle, last_host, no_policies, .. } = self;
         let setting = Setting { others, array, cycle, last_host, no_policies };
+        if is_named {
+            must_be_taken(&wanted, setting.own_options())?;
+        }
         let mut holds = true;
-        for (index, (name, play)) in wanted.into_iter().enumerate() {
-            let mut comparison = play(&setting).with_context(|| format!("reproduce {name}"))?;
+        for (index, table) in wanted.into_iter().enumerate() {
+            let name = table.name;
+            let mut comparison = (table.play)(&setting).with_context(|| format!("reproduce {name}"))?;
             assert!(comparison.is_honest(), "{name}: a column uses fitted numbers that are not named");
-            comparison.notes.splice(0..0, setting.differences());
+            comparison.notes.splice(0..0, setting.differences(&table));
             terminal::print(&format!("{}{}", if index == 0 { "" } else { "\n" }, comparison.text()));
             let page = write(&self.out, &comparison)?;
             terminal::line(&format!("\npage      {}", page.display()));
@@ -117,14 +148,22 @@ impl Reproduce {
     }
 }
 
-fn wanted(names: &[String]) -> Result<Vec<(&'static str, Play)>> {
+/// Refuses what would change nothing in a table that was asked for by name.
+fn must_be_taken(wanted: &[Table], mut given: impl Iterator<Item = &'static str>) -> Result<()> {
+    let idle = given.find_map(|option| Some((option, wanted.iter().find(|table| !table.takes(option))?)));
+    let Some((option, table)) = idle else { return Ok(()) };
+    let takes: Vec<&str> = ALL.iter().filter(|table| table.takes(option)).map(|table| table.name).collect();
+    bail!("{option}: is for {} alone, and {} has nothing like it; leave it out", takes.join(", "), table.name)
+}
+
+fn wanted(names: &[String]) -> Result<Vec<Table>> {
     if names.is_empty() {
         return Ok(ALL.to_vec());
     }
-    let find = |name: &String| match ALL.iter().find(|(known, _)| known == name) {
+    let find = |name: &String| match ALL.iter().find(|table| table.name == name) {
         Some(found) => Ok(*found),
         None => {
-            let known = ALL.map(|(known, _)| known);
+            let known = ALL.map(|table| table.name);
             let meant =
                 nearest::to(name, known.into_iter()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             bail!("NAME: must be one of {}, got {name:?}{meant}", known.join(", "))
@@ -321,6 +360,25 @@ mod tests {
         // A floor of 120 000 is less than a burst beside its reads would take where there is room.
         assert!((1.0..1.15).contains(&(floors / alone)), "{floors} s with floors, {alone} s beside a small bully");
         assert!((1.9..2.5).contains(&(free / floors)), "{free} s without, {floors} s with floors");
+    }
+
+    /// By name an option that a table has not is refused; among all tables it is noted for those
+    /// that have it.
+    #[test]
+    fn what_changes_nothing_in_a_table_is_refused() {
+        let minute = Setting { cycle: Some(Span::from_secs(60)), ..setting() };
+        let refused = |names: &[&str], setting: &Setting| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            must_be_taken(&wanted(&names).expect("names"), setting.own_options()).map_err(|error| error.to_string())
+        };
+        let said = "--cycle: is for a300, a700, aqos alone, and fsx-qos has nothing like it; leave it out";
+        assert_eq!(refused(&["aqos", "fsx-qos"], &minute), Err(said.into()));
+        let free = Setting { no_policies: true, ..setting() };
+        let said = "--no-policies: is for aqos alone, and a300 has nothing like it; leave it out";
+        assert_eq!((refused(&["a300"], &free), refused(&["aqos"], &free)), (Err(said.into()), Ok(())));
+        assert_eq!((refused(&["a300", "aqos"], &minute), refused(&["uspv"], &setting())), (Ok(()), Ok(())));
+        let noted = ALL.map(|table| minute.differences(&table).is_some());
+        assert_eq!(noted, [true, true, true, false, false, false]);
     }
 
     #[test]
