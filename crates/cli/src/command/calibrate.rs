@@ -22,13 +22,14 @@ use std::path::PathBuf;
 /// figure with its source. Exit code 1: the mean error of IOPS on the points held out is above
 /// --within.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("from").args(["runs", "place"]).required(true)))]
 pub struct Calibrate {
     /// Runs of the results database, by number, `last`, `last~1` or uuid
-    #[arg(long = "run", value_name = "RUN[,RUN…]", value_delimiter = ',', required_unless_present = "place")]
+    #[arg(long = "run", value_name = "RUN[,RUN…]", value_delimiter = ',')]
     runs: Vec<String>,
     /// A file or device to run a ladder of random reads on: 4 KiB and 64 KiB, depths 1 to 32; a
     /// file that is not there is made, and removed afterwards
-    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    #[arg(long, value_name = "FILE")]
     place: Option<PathBuf>,
     /// With --place: how large the file is made
     #[arg(long, value_name = "SIZE", value_parser = play::size, default_value = "1GiB", requires = "place")]

@@ -121,6 +121,13 @@ fn what_says_nothing_of_storage_is_refused_in_one_line() {
     refused(&["--run", "3", "--model", "flash"], "flash needs reads");
     std::fs::write(scratch.join("there"), "precious").expect("written");
     refused(&["--place", "there", "--writes"], "what is in it would be lost");
+    refused(&[], "<--run <RUN[,RUN…]>|--place <FILE>>");
+    refused(&["--run", "1", "--place", "there"], "cannot be used with");
+    refused(&["--place", "."], "seawall: --place .: is a folder; name a file in it, which is made and removed again");
+    refused(&["--place", "none/file"], "seawall: --place none/file: cannot be written (No such file");
+    assert!(!scratch.join("none").exists());
+    refused(&["--place", "new", "--size", "524288TiB"], "seawall: --place new: --size 512 PiB is more than the ");
+    assert!(!scratch.join("new").exists());
 }
 
 /// The ladder on a real file: twelve points, a file that goes again, a run that is kept, and an

@@ -3,10 +3,12 @@
 use super::recordings::Recordings;
 use crate::command::fio;
 use crate::memory::Memory;
-use crate::terminal;
-use anyhow::{Result, bail};
+use crate::outputs::check_file;
+use crate::{dataset, terminal};
+use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use std::path::Path;
+use storage::Place;
 
 /// Sizes of requests, and how many are outstanding.
 const BLOCKS: [&str; 2] = ["4k", "64k"];
@@ -24,6 +26,7 @@ pub struct Times {
 /// # Errors
 /// The place cannot be loaded, or says nothing of storage.
 pub fn record(place: &Path, size: Bytes, times: Times, writes: bool, memory: &Memory) -> Result<Recordings> {
+    check_place(place, size)?;
     let made = !place.exists();
     if writes && !made {
         bail!(
@@ -44,6 +47,31 @@ pub fn record(place: &Path, size: Bytes, times: Times, writes: bool, memory: &Me
     let (run, number) = recorded?;
     let from = number.map_or_else(|| format!("a ladder on {}", place.display()), |number| format!("run {number}"));
     Recordings::of_one(&run, from)
+}
+
+/// Whether a file is there, or can be made as large, asked before anything is. What is no path is
+/// asked when it is opened.
+fn check_place(place: &Path, size: Bytes) -> Result<()> {
+    let named = || format!("--place {}", place.display());
+    let parsed = Place::parse(&place.to_string_lossy()).map_err(|rule| anyhow!("--place: {rule}"))?;
+    if !matches!(parsed, Place::Path(_)) {
+        return Ok(());
+    }
+    if place.is_dir() {
+        bail!("{}: is a folder; name a file in it, which is made and removed again", named());
+    }
+    if place.exists() {
+        return Ok(());
+    }
+    check_file("--place", place)?;
+    let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let room = dataset::room(parent).with_context(named)?;
+    // A file system without a size of its own has no end that could be told.
+    if room.total > 0 && size.0 > room.available {
+        let free = Bytes(room.available);
+        bail!("{}: --size {size} is more than the {free} that are free there; give less, or another place", named());
+    }
+    Ok(())
 }
 
 fn words(place: &Path, size: Option<Bytes>, Times { seconds, rounds }: Times, writes: bool) -> Vec<String> {
