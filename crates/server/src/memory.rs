@@ -72,7 +72,7 @@ impl Relief {
     pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<Option<Bytes>, ShardGone> {
         let total = self.signs.stalled();
         let Some((at, before)) = self.last.replace((now, total)) else { return Ok(None) };
-        // Without a cache there is nothing to give but buffers: memory is short without a reserve.
+        // Without a cache there are only buffers to give, once the reserve is used.
         let kept = match shard.cache() {
             Some(_) => Bytes(shard.cached()?.values().map(|seen| seen.resident.0).sum()),
             None => self.pressure.limit(),
@@ -89,14 +89,12 @@ impl Relief {
 
 /// What a file that counts stalls says.
 fn stalled(path: &Path) -> Option<Span> {
-    total_of(&std::fs::read_to_string(path).ok()?)
+    stalled_in(&std::fs::read_to_string(path).ok()?)
 }
 
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`, in microseconds.
-fn total_of(text: &str) -> Option<Span> {
-    let some = text.lines().find(|line| line.starts_with("some "))?;
-    let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
-    total.parse().ok().map(Span::from_micros)
+/// How long some task stood still, by the text of such a file.
+fn stalled_in(text: &str) -> Option<Span> {
+    stats::kernel::stall(text).map(|stall| stall.some)
 }
 
 #[cfg(test)]
@@ -107,8 +105,8 @@ mod tests {
     fn the_sum_of_the_stalls_of_some_is_read() {
         let text =
             "some avg10=0.12 avg60=0.00 avg300=0.00 total=4711\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
-        assert_eq!(total_of(text), Some(Span::from_micros(4711)));
-        assert_eq!(total_of("full avg10=0.00 total=9\n"), None);
-        assert_eq!(total_of(""), None);
+        assert_eq!(stalled_in(text), Some(Span::from_micros(4711)));
+        assert_eq!(stalled_in("full avg10=0.00 total=9\n"), None);
+        assert_eq!(stalled_in(""), None);
     }
 }

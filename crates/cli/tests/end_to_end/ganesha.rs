@@ -3,7 +3,7 @@
 //! That takes root.
 
 use crate::requires::{client, requires, skip};
-use crate::running::{Ended, run};
+use crate::running::{Ended, run, run_by};
 use crate::scratch::{Scratch, damage};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -40,18 +40,7 @@ impl Ganesha {
 
     /// A command in the server's network.
     fn inside(&self, command: &Command) -> Command {
-        let mut inside = self.peer.inside(command.get_program());
-        inside.args(command.get_args());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => inside.env(name, value),
-                None => inside.env_remove(name),
-            };
-        }
-        if let Some(folder) = command.get_current_dir() {
-            inside.current_dir(folder);
-        }
-        inside
+        run_by(self.peer.inside(command.get_program()), command)
     }
 
     fn file(&self, name: &str) -> PathBuf {

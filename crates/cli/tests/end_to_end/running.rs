@@ -53,6 +53,22 @@ pub fn run(command: &mut Command) -> Ended {
     Ended { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
+/// A command that another one runs, whose last word so far is the program: with the arguments,
+/// variables and folder that it was given.
+pub fn run_by(mut inside: Command, command: &Command) -> Command {
+    inside.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => inside.env(name, value),
+            None => inside.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        inside.current_dir(folder);
+    }
+    inside
+}
+
 /// Waits until something is so, a minute at most.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..1200 {

@@ -1,7 +1,7 @@
 //! A server in a control group whose memory is taken by others.
 
 use crate::requires::{client, requires, skip};
-use crate::running::{Running, succeed, until};
+use crate::running::{Running, run_by, succeed, until};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
 use std::io::Write as _;
@@ -38,17 +38,8 @@ impl Group {
     fn with(&self, command: &Command) -> Command {
         let mut inside = Command::new("sh");
         inside.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.0.join("cgroup.procs"));
-        inside.arg(command.get_program()).args(command.get_args());
-        command.get_envs().for_each(|(name, value)| {
-            match value {
-                Some(value) => inside.env(name, value),
-                None => inside.env_remove(name),
-            };
-        });
-        if let Some(folder) = command.get_current_dir() {
-            inside.current_dir(folder);
-        }
-        inside
+        inside.arg(command.get_program());
+        run_by(inside, command)
     }
 }
 
