@@ -428,8 +428,12 @@ fn hourly_totals_are_kept_while_the_server_runs() {
     }
     support::wait("ten reads are kept", || reads("svm01:/vol/vol1/lun1") == (10, String::new()));
     let promised = || kept().iter().find(|row| row.name.policy == "gold").map(|row| row.totals.promise);
-    support::wait("a second is promised", || promised().is_some_and(|promise| promise.seconds > 0));
-    let promise = promised().unwrap();
+    let mut found = None;
+    support::wait("a second is promised", || {
+        found = promised().filter(|promise| promise.seconds > 0);
+        found.is_some()
+    });
+    let promise = found.unwrap();
     assert_eq!(promise.floor_ops, 100 * promise.seconds);
     // 10^9 bytes for so long.
     assert_eq!(promise.allocated_mib_s, (1_000_000_000 * promise.seconds) >> 20);

@@ -162,7 +162,7 @@ pub fn open_with(
 }
 
 /// Waits until something holds; panics when it never does.
-pub fn wait(what: &str, condition: impl Fn() -> bool) {
+pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
     let clock = Clock::new();
     let give_up = clock.now() + Span::from_secs(GIVE_UP.as_secs());
     while !condition() {
