@@ -119,7 +119,7 @@ pub fn on_real_storage(
     let workspace = (!places.are_all()).then(make).transpose()?;
     let pool = workspace.as_ref().map(Workspace::path);
     say(options, &format!("{}\n{}\n", plan.title, plan.about));
-    places.lay_out(&plan, |place, size| say(options, &format!("laying out {place}, {size}")))?;
+    places.lay_out(&plan, |file| say(options, &format!("laying out {file}")), &mut || stop.is_asked())?;
     let filling = pool.map(|pool| Filling::new(options, pool, needed, stop.clone()));
     let mut stage = Real::start(&plan, places.clone(), pool, real.no_io_uring, |done, _| {
         filling.iter().for_each(|filling| filling.written(done));

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use stats::run;
 use std::path::Path;
-use storage::{Consent, Contents, How, Intent, NfsMount, Opened, Permit, Place, PlaceKind};
+use storage::{Consent, Contents, How, Intent, LaidOut, NfsMount, Opened, Permit, Place, PlaceKind};
 use uring::Io;
 use uring::disk::Caching;
 use workload::plan::{Volume, Workload};
@@ -157,19 +157,23 @@ impl Places {
         Ok(())
     }
 
-    /// Makes the files that are missing, with data that cannot be compressed. `said` is called for
-    /// each before.
+    /// Makes the files that are missing, with data that cannot be compressed, until `is_stopped`,
+    /// which is asked for each MiB. `said` is called with place and size of each before.
     ///
     /// # Errors
-    /// The system refuses; what was begun of that file is removed.
-    pub fn lay_out(&self, plan: &Plan, said: impl Fn(&Place, Bytes)) -> Result<()> {
+    /// It was stopped, or the system refuses; what was begun of that file is removed.
+    pub fn lay_out(&self, plan: &Plan, said: impl Fn(&str), is_stopped: &mut dyn FnMut() -> bool) -> Result<()> {
         for (permit, volume) in self.0.iter().zip(&plan.volumes) {
             for permit in permit.iter().filter(|permit| permit.kind() == PlaceKind::Missing) {
                 let size = volume.size.unwrap_or_default();
-                said(permit.place(), size);
+                said(&format!("{}, {size}", permit.place()));
                 let contents = Contents::Random(plan.seed);
-                let laid_out = permit.lay_out(storage::LayoutPlan { len: size.0, contents, until_full: false });
-                laid_out.with_context(|| format!("volume {}: {}", volume.name, permit.place()))?;
+                let whole = storage::LayoutPlan { len: size.0, contents, until_full: false };
+                let about = || format!("volume {}: {}", volume.name, permit.place());
+                if permit.lay_out(whole, is_stopped).with_context(about)? == LaidOut::Stopped {
+                    permit.path().map_or(Ok(()), std::fs::remove_file).with_context(about)?;
+                    bail!("{}: stopped before it was laid out; what there was of it is removed", about());
+                }
             }
         }
         Ok(())

@@ -42,7 +42,7 @@ pub struct LayoutPlan {
 pub enum LaidOut {
     /// To its end.
     Whole,
-    /// It was stopped before; what is there stays.
+    /// It was stopped before; what was filled until then stays.
     Stopped,
 }
 
@@ -54,19 +54,13 @@ impl Permit {
     /// one that may be overwritten. What is there already stays, except that data is filled in from
     /// its last whole MiB on; where the file is long enough, all of it is filled.
     ///
+    /// `is_stopped` is asked before each MiB. A file that was stopped is as long as what is filled;
+    /// the next lay-out makes it whole.
+    ///
     /// # Errors
     /// No leave was given to make it, it is no file, or the system refuses. What was made is
     /// removed then.
-    pub fn lay_out(&self, plan: LayoutPlan) -> io::Result<()> {
-        self.lay_out_until(plan, &mut || false).map(drop)
-    }
-
-    /// The same, until `is_stopped`, which is asked before each MiB that is filled. A file that was
-    /// stopped stays short; one with data is made whole by the next lay-out.
-    ///
-    /// # Errors
-    /// As for [`Permit::lay_out`].
-    pub fn lay_out_until(&self, plan: LayoutPlan, is_stopped: &mut dyn FnMut() -> bool) -> io::Result<LaidOut> {
+    pub fn lay_out(&self, plan: LayoutPlan, is_stopped: &mut dyn FnMut() -> bool) -> io::Result<LaidOut> {
         let path = self.path().filter(|_| self.makes()).ok_or(io::ErrorKind::PermissionDenied)?;
         let made = !path.exists();
         if let Some(folder) = path.parent().filter(|_| made) {
@@ -96,7 +90,8 @@ fn extend(file: &File, plan: LayoutPlan, is_stopped: &mut dyn FnMut() -> bool) -
         }
         Contents::Zeroes => {
             if before < plan.len {
-                space::allocate(file, 0, plan.len)?;
+                // The length follows what is filled, so that whoever is killed has no whole file.
+                space::reserve(file, 0, plan.len)?;
             }
             fill(file, before, plan, is_stopped, |piece| piece.fill(0))?
         }
@@ -173,26 +168,33 @@ mod tests {
     use crate::{Intent, Place};
 
     /// Stopped before its third MiB a file of 4 MiB and a half has two; laid out again it is what
-    /// it would have been in length, its first two MiB are the same, and nothing of it is empty.
+    /// it would have been in length, its first two MiB are the same, and nothing of it is empty. So
+    /// it is where space was taken ahead.
     #[test]
     fn a_file_that_was_stopped_is_completed() {
+        let whole = stopped_and_completed(Contents::Random(7));
+        assert!(whole.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)));
+        stopped_and_completed(Contents::Zeroes);
+    }
+
+    fn stopped_and_completed(contents: Contents) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         let consent = crate::Consent::new(&[], &[]);
         let permit = || Permit::ask(&Place::Path(path.clone()), Intent::Remove(&consent)).unwrap();
-        let plan = LayoutPlan { len: 9 << 19, contents: Contents::Random(7), until_full: false };
+        let plan = LayoutPlan { len: 9 << 19, contents, until_full: false };
         let mut asked = 0;
         let mut third = || {
             asked += 1;
             asked == 3
         };
-        assert_eq!(permit().lay_out_until(plan, &mut third).unwrap(), LaidOut::Stopped);
+        assert_eq!(permit().lay_out(plan, &mut third).unwrap(), LaidOut::Stopped);
         let short = std::fs::read(&path).unwrap();
         assert_eq!(short.len(), 2 << 20);
-        assert_eq!(permit().lay_out_until(plan, &mut || false).unwrap(), LaidOut::Whole);
+        assert_eq!(permit().lay_out(plan, &mut || false).unwrap(), LaidOut::Whole);
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(whole.len(), 9 << 19);
         assert!(whole.starts_with(&short));
-        assert!(whole.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)));
+        whole
     }
 }

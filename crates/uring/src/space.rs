@@ -35,13 +35,7 @@ pub fn space(path: &Path) -> io::Result<Space> {
 /// Takes the space of a range ahead, so that writing to it cannot run out of it; the file grows to
 /// hold it. What is there stays, what is new reads as zeroes.
 pub fn allocate(file: &File, at: u64, len: u64) -> io::Result<()> {
-    loop {
-        match change_space(file, 0, at, len) {
-            // Large ranges take long enough for a signal to come.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done,
-        }
-    }
+    take(file, 0, at, len)
 }
 
 /// Asks the system to read no more of a file than what is asked for, through this descriptor.
@@ -54,7 +48,17 @@ pub fn read_no_further(file: &File) -> io::Result<()> {
 /// Takes the space of a range ahead without making the file longer: what lies beyond its end waits
 /// there for it.
 pub fn reserve(file: &File, at: u64, len: u64) -> io::Result<()> {
-    change_space(file, libc::FALLOC_FL_KEEP_SIZE, at, len)
+    take(file, libc::FALLOC_FL_KEEP_SIZE, at, len)
+}
+
+fn take(file: &File, mode: i32, at: u64, len: u64) -> io::Result<()> {
+    loop {
+        match change_space(file, mode, at, len) {
+            // Large ranges take long enough for a signal to come.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
 }
 
 /// Asks the system to forget what it holds of a file in the page cache; what is not yet on the disk

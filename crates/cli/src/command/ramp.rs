@@ -1,5 +1,6 @@
 //! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
 
+use crate::interrupt::Stop;
 use crate::memory::{self, Kept, Memory};
 use crate::play::{in_memory, now_unix_ms};
 use crate::ramping::{
@@ -49,7 +50,9 @@ impl Ramp {
         match &invocation.settings {
             Some(settings) if !invocation.background => {
                 let wanted = Wanted::of(&invocation);
-                ramp_up(&invocation, settings, memory, &|| Ok(Box::new(OpenedStorage::open(&wanted, settings)?)))
+                ramp_up(&invocation, settings, memory, &|stop| {
+                    Ok(Box::new(OpenedStorage::open(&wanted, settings, stop)?))
+                })
             }
             None if invocation.help => {
                 terminal::print(&ramp::help());
@@ -81,7 +84,7 @@ pub fn simulate(words: &[String], device: &Device, data: Bytes, memory: &Memory)
             // Every row says it, wherever it is copied to.
             let system = format!("{} (simulated)", settings.system);
             let settings = &RampSettings { system, ..settings.clone() };
-            ramp_up(&invocation, settings, memory, &|| Ok(Box::new(SimulatedStorage::new(device, data, settings)?)))
+            ramp_up(&invocation, settings, memory, &|_| Ok(Box::new(SimulatedStorage::new(device, data, settings)?)))
         }
         None => {
             terminal::print(&ramp::help());
@@ -139,7 +142,7 @@ fn ramp_up(
     invocation: &RampInvocation,
     settings: &RampSettings,
     memory: &Memory,
-    open: &dyn Fn() -> Result<Box<dyn Storage>>,
+    open: &dyn Fn(&Stop) -> Result<Box<dyn Storage>>,
 ) -> Result<Answer> {
     let criteria = criteria(&invocation.criteria)?;
     let folder = Path::new(&invocation.output);
@@ -149,7 +152,7 @@ fn ramp_up(
         can_keep(Path::new(path))?;
     }
     let stop = interrupt::watch()?;
-    let storage = open()?;
+    let storage = open(&stop)?;
     let outputs = Outputs::open(&invocation.output)?;
     let about_it = about(settings, &*storage).into_iter().chain(not_comparable(settings));
     outputs.about(&about_it.collect::<Vec<_>>())?;

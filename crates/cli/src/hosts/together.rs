@@ -88,7 +88,7 @@ impl Host {
     fn run(&self, ramp: &RampSettings, number: u64, cue: Cue<'_>) -> Result<Played> {
         let Cue { ready, begin, stop, lost, clock } = cue;
         let settings = RampSettings { wij_file: self.journal.clone(), ..ramp.clone() };
-        let mut storage = OpenedStorage::open(&Wanted::beside_others(&self.data), &settings)?;
+        let mut storage = OpenedStorage::open(&Wanted::beside_others(&self.data), &settings, stop)?;
         let (load, setup) = (settings.loads()[number as usize], RunSetup::of(&settings, number));
         let opened = storage.ready(&settings, number)?;
         let _ = ready.send(());

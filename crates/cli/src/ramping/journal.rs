@@ -3,14 +3,19 @@
 
 use super::buffers::Header;
 use crate::dataset::{Consent, Pipe, wipe_edges, words};
+use crate::interrupt::Stop;
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Fault};
 use ramp::BLOCK;
 use std::path::Path;
-use storage::{Contents, LayoutPlan, Permit, PlaceKind};
+use storage::{Contents, LaidOut, LayoutPlan, Permit, PlaceKind};
 
 /// Makes `path`, for which leave was given, a journal of at least `need` bytes.
-pub fn prepare_file(option: &str, permit: &Permit, path: &Path, need: u64) -> Result<()> {
+///
+/// # Errors
+/// It has no folder or no room, or a stop was asked for: what is there then is made whole by the
+/// next ramp.
+pub fn prepare_file(option: &str, permit: &Permit, path: &Path, need: u64, stop: &Stop) -> Result<()> {
     let name = || format!("--{option} {}", path.display());
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
@@ -29,7 +34,15 @@ pub fn prepare_file(option: &str, permit: &Permit, path: &Path, need: u64) -> Re
     }
     // Blocks that were never written cost more to write than others: once ahead, as in a database
     // that has run before.
-    permit.lay_out(LayoutPlan { len: need, contents: Contents::Zeroes, until_full: false }).with_context(name)
+    let plan = LayoutPlan { len: need, contents: Contents::Zeroes, until_full: false };
+    whole(permit.lay_out(plan, &mut || stop.is_asked()).with_context(name)?, &name())
+}
+
+fn whole(made: LaidOut, name: &str) -> Result<()> {
+    match made {
+        LaidOut::Whole => Ok(()),
+        LaidOut::Stopped => bail!("{name}: stopped before the journal was made; nothing was measured"),
+    }
 }
 
 /// A part of a device or an export.
@@ -47,29 +60,36 @@ fn header(pipe: &mut Pipe, at: u64) -> Result<Option<Header>, Fault> {
 
 /// Writes a part of a device once ahead, unless that was done for an earlier ramp. What tells that
 /// it held something else is taken away.
-pub fn prepare_part(permit: &Permit, part: Part, consent: &Consent) -> Result<()> {
+///
+/// # Errors
+/// It cannot be written, or a stop was asked for: the next ramp writes it from the start.
+pub fn prepare_part(permit: &Permit, part: Part, consent: &Consent, stop: &Stop) -> Result<()> {
     let place = permit.place();
     if permit.kind() == PlaceKind::Nothing {
         return Ok(());
     }
     let was_other = part.at == 0 && permit.kind() != PlaceKind::File && !permit.holds(consent)?.is_empty();
     let mut pipe = Pipe::open(permit)?;
-    let mut prepare = || -> Result<(), Fault> {
+    let mut prepare = || -> Result<LaidOut, Fault> {
         if was_other {
             wipe_edges(&mut pipe)?;
         }
         let ready = header(&mut pipe, part.at)?.map_or(0, |header| header.ready);
         if ready >= part.bytes {
-            return Ok(());
+            return Ok(LaidOut::Whole);
         }
         let (piece, end) = (pipe.piece(), part.at + part.bytes);
         for at in (part.at..end).step_by(piece as usize) {
+            if stop.is_asked() {
+                return Ok(LaidOut::Stopped);
+            }
             pipe.write(at, piece.min(end - at), |bytes| bytes.fill(0))?;
         }
         pipe.sync()?;
         let header = Header { blocks: 0, generation: 0, ready: part.bytes };
         pipe.write(part.at, BLOCK, |block| header.write(block))?;
-        pipe.sync()
+        pipe.sync().map(|()| LaidOut::Whole)
     };
-    prepare().map_err(|fault| anyhow!("{place}: making room for a journal: {}", words(fault)))
+    let made = prepare().map_err(|fault| anyhow!("{place}: making room for a journal: {}", words(fault)))?;
+    whole(made, &place.to_string())
 }

@@ -4,6 +4,7 @@
 use super::buffers::Owner;
 use super::journal::{self, Part};
 use crate::dataset::{self, Consent, Device, Found, Place};
+use crate::interrupt::Stop;
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, ObjectId};
 use ramp::{BLOCK, DataFile, Dataset, Label, Spot};
@@ -122,13 +123,13 @@ impl Sites {
     }
 
     /// Makes a journal's place ready to be written.
-    pub fn prepare(&self, option: &str, spot: Spot, consent: &Consent) -> Result<()> {
+    pub fn prepare(&self, option: &str, spot: Spot, consent: &Consent, stop: &Stop) -> Result<()> {
         let Site { permit, .. } = &self.all[spot.object.0 as usize];
         match permit.path() {
             Some(path) if permit.kind() != PlaceKind::Device && spot.at == 0 => {
-                journal::prepare_file(option, permit, path, spot.bytes)
+                journal::prepare_file(option, permit, path, spot.bytes, stop)
             }
-            _ => journal::prepare_part(permit, Part { at: spot.at, bytes: spot.bytes }, consent),
+            _ => journal::prepare_part(permit, Part { at: spot.at, bytes: spot.bytes }, consent, stop),
         }
     }
 

@@ -5,6 +5,7 @@ use super::buffers::SlabBuffers;
 use super::routes::{Road, Routes};
 use super::sites::Sites;
 use crate::dataset::{self, Consent, Found, Place};
+use crate::interrupt::Stop;
 use crate::{machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use block::{Bytes, Driver as _, ObjectId, Span, Target as _};
@@ -70,8 +71,9 @@ impl OpenedStorage {
     /// Finds the data and makes the journals.
     ///
     /// # Errors
-    /// It is not there, not filled, too small for the largest burst, or may not be written.
-    pub fn open(wanted: &Wanted<'_>, settings: &RampSettings) -> Result<OpenedStorage> {
+    /// It is not there, not filled, too small for the largest burst, or may not be written; or a
+    /// stop was asked for meanwhile.
+    pub fn open(wanted: &Wanted<'_>, settings: &RampSettings, stop: &Stop) -> Result<OpenedStorage> {
         let mut sites = Sites::default();
         let Wanted { directories, devices, consent, cache, alert, .. } = wanted;
         let mut found: Vec<Found> = directories.iter().map(|folder| named_data(folder)).collect::<Result<_>>()?;
@@ -97,13 +99,13 @@ impl OpenedStorage {
         };
         let places: Vec<Place> = sites.permits().map(|permit| permit.place().clone()).collect();
         consent.idle(&places, &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
-        sites.prepare("wijfile", wij, consent)?;
+        sites.prepare("wijfile", wij, consent, stop)?;
         let alone = match dataset::place("wijfile", &settings.wij_file)? {
             Place::Path(path) => Some(dataset::only_writer(&path, "write its journal there")?),
             _ => None,
         };
         if let Some(stream) = stream {
-            sites.prepare("journal-file", stream, consent)?;
+            sites.prepare("journal-file", stream, consent, stop)?;
         }
         let folder = found.first().map(|found| found.folder.clone());
         Ok(OpenedStorage { sites, folder, wij, stream, cache: *cache, alert: *alert, _alone: alone })

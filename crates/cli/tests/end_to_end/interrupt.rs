@@ -86,6 +86,26 @@ fn a_stop_while_a_file_is_laid_out_ends_that() {
     assert_eq!(report["jobs"][0]["read"]["total_ios"].as_u64(), Some(0), "{report}");
 }
 
+/// Ctrl-C while a plan's file of 3 GiB is laid out: exit code 2, and nothing is left that the next
+/// run would find too short.
+#[test]
+fn a_stop_while_a_plans_file_is_laid_out_removes_it() {
+    let scratch = Scratch::new();
+    let plan = "title = \"t\"\nabout = \"a\"\n[[volume]]\nname = \"v\"\nplace = \"f\"\nsize = \"3GiB\"\n[[workload]]\n\
+                name = \"w\"\nvolume = \"v\"\ndepth = 1\n[[phase]]\nname = \"p\"\nabout = \"a\"\n";
+    std::fs::write(scratch.join("plan.toml"), plan).unwrap();
+    let mut command = seawall(scratch.path());
+    command.args(["run", "plan.toml"]);
+    let mut run = Running::start(command);
+    run.wait_for("laying out f, 3 GiB");
+    run.signal("INT");
+    let (status, lines) = run.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    let said = "seawall: volume v: f: stopped before it was laid out; what there was of it is removed";
+    assert_eq!(lines.last().unwrap(), said);
+    assert_eq!(scratch.listing(), ["plan.toml"]);
+}
+
 /// Ctrl-C while the machine is measured, before any phase: exit code 2 and nothing is left.
 #[test]
 fn a_stop_before_the_first_phase_leaves_nothing() {

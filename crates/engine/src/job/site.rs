@@ -218,7 +218,7 @@ impl Site {
     }
 
     fn make(&self, plan: LayoutPlan, is_stopped: &mut dyn FnMut() -> bool) -> Result<LaidOut, String> {
-        let made = self.permit.lay_out_until(plan, is_stopped);
+        let made = self.permit.lay_out(plan, is_stopped);
         made.map_err(|error| format!("{}: {error}", self.file.path.display()))
     }
 

@@ -4,6 +4,7 @@
 pub(super) fn advice(given: &str, known: &[&str]) -> String {
     match nearest::to(given, known.iter().copied()) {
         Some(word) => format!("did you mean {word}?"),
+        None if known.is_empty() => "the plan has none".into(),
         None => format!("known here: {}", known.join(", ")),
     }
 }
@@ -18,5 +19,6 @@ mod tests {
         assert_eq!(advice("Dept", &known), "did you mean depth?");
         assert_eq!(advice("read_percentage", &known), "did you mean read_percent?");
         assert_eq!(advice("colour", &known), "known here: depth, rate, read_percent");
+        assert_eq!(advice("colour", &[]), "the plan has none");
     }
 }

@@ -100,7 +100,11 @@ pub(super) fn named(table: &Table<'_>, volumes: &[Volume]) -> Vec<usize> {
             Some(index) => indices.push(index),
             None => {
                 let known: Vec<&str> = names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
-                note_unknown(table, key, what, Found { value: &given, line: found.line }, &known);
+                if known.is_empty() && !names.is_empty() {
+                    table.wrong(key, "left out here", "volumes with a place have no LUN; name one by volume");
+                } else {
+                    note_unknown(table, key, what, Found { value: &given, line: found.line }, &known);
+                }
                 return vec![0];
             }
         }

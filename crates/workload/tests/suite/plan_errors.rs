@@ -294,6 +294,14 @@ fn names_that_nothing_has() {
 }
 
 #[test]
+fn a_lun_where_all_volumes_have_places() {
+    let plan = "title = \"t\"\nabout = \"a\"\n[[volume]]\nname = \"v\"\nplace = \"f\"\nsize = \"1MiB\"\n[[workload]]\n\
+                name = \"w\"\nlun = \"/vol/v/lun1\"\ndepth = 1\n[[phase]]\nname = \"p\"\nabout = \"a\"\n";
+    let said = "p.toml:9: lun: must be left out here, got \"/vol/v/lun1\"; volumes with a place have no LUN; name one by volume";
+    assert_eq!(Plan::read(plan, "p.toml").unwrap_err().to_string(), said);
+}
+
+#[test]
 fn keys_that_contradict_each_other() {
     assert_told(&[
         (
