@@ -259,8 +259,8 @@ impl Cache {
     }
 
     /// Has all partitions together have so many slots at most: memory is short, or no longer. The
-    /// default partition gives first; when it has none, the others give in proportion. What is too
-    /// much goes with [`Cache::shrink`].
+    /// default partition gives first; when it has none, the others give in proportion, but each
+    /// keeps a slot. What is too much goes with [`Cache::shrink`].
     pub fn limit(&mut self, slots: u32) {
         self.limit = slots;
         self.apply();
@@ -283,10 +283,14 @@ impl Cache {
         let limit = self.limit.min(self.slots());
         let rest = self.slots() - assigned;
         let [default, others @ ..] = &mut self.partitions[..] else { return };
-        for partition in others.iter_mut().flatten().filter(|partition| !partition.is_closed || partition.size > 0) {
-            let size = u64::from(partition.size);
-            let part = if assigned <= limit { size } else { size * u64::from(limit) / u64::from(assigned) };
-            partition.resize(part as u32);
+        // The others are closed, and stay so.
+        let mut open: Vec<_> = others.iter_mut().flatten().filter(|partition| partition.size > 0).collect();
+        // A slot each, and of what they have beyond that as much as the limit leaves.
+        let least = open.len() as u32;
+        let (beyond, left) = (u64::from(assigned - least).max(1), u64::from(limit.saturating_sub(least)));
+        for partition in &mut open {
+            let part = 1 + (u64::from(partition.size - 1) * left / beyond) as u32;
+            partition.resize(if assigned <= limit { partition.size } else { part });
         }
         let default = default.as_mut().expect("it is always there");
         default.size = rest;
