@@ -61,21 +61,55 @@ impl<T> Field<T> {
         Field { kind, ..self }
     }
 
-    /// What a query of it compares with, or one of what is at `name` beneath it.
-    fn kind_at(&self, name: &str) -> FieldKind {
+    /// What `filter` compares with of it, or of what is at `name` beneath it.
+    ///
+    /// # Errors
+    /// It has no such part, or that has parts itself: those can be told to be there or not, and
+    /// nothing else.
+    fn kind_for(&self, filter: &Filter, name: &str) -> Result<FieldKind, Problem> {
         match self.kind {
-            Kind::Ceiling => return FieldKind::Ceiling,
-            Kind::Floor => return FieldKind::Floor,
+            Kind::Ceiling if name == self.name => return Ok(FieldKind::Ceiling),
+            Kind::Floor if name == self.name => return Ok(FieldKind::Floor),
             _ => {}
         }
-        let schema = parts_beneath(self.name, name)
-            .fold(of_kind(self.kind), |mut schema, part| schema["properties"][part].take());
-        match (schema["type"].as_str(), schema["format"].as_str()) {
+        let mut place = (self.name.to_owned(), each(of_kind(self.kind)));
+        for part in parts_beneath(self.name, name) {
+            let (whole, mut schema) = place;
+            place =
+                (format!("{whole}.{part}"), each(schema["properties"].get_mut(part).map_or(Value::Null, Value::take)));
+            if place.1.is_null() {
+                let message = format!("{name:?}: {whole} has no part {part:?}; {}", parts_of(&whole, &schema));
+                return Err(Problem::bad(code::UNEXPECTED, name, message));
+            }
+        }
+        let (whole, schema) = place;
+        if schema.get("properties").is_some() && matches!(filter, Filter::Fits { .. }) {
+            let message = format!("{name}: must be null or !null, or name a part of it; {}", parts_of(&whole, &schema));
+            return Err(Problem::bad(code::INVALID_VALUE, name, message));
+        }
+        Ok(match (schema["type"].as_str(), schema["format"].as_str()) {
             (Some("integer"), _) => FieldKind::Count,
             (Some("boolean"), _) => FieldKind::Truth,
             (_, Some("date-time")) => FieldKind::Time,
             _ => FieldKind::Text,
+        })
+    }
+}
+
+/// Of a list what each has, else the same.
+fn each(mut schema: Value) -> Value {
+    match schema.get_mut("items") {
+        Some(items) => items.take(),
+        None => schema,
+    }
+}
+
+fn parts_of(whole: &str, schema: &Value) -> String {
+    match schema["properties"].as_object() {
+        Some(parts) => {
+            format!("it has {}", parts.keys().map(|part| format!("{whole}.{part}")).collect::<Vec<_>>().join(", "))
         }
+        None => "it has none".into(),
     }
 }
 
@@ -108,7 +142,7 @@ pub(crate) fn picked<R: Resource>(resource: &R, view: &View<'_>, query: &Query) 
     };
     let conditions = query.filters.iter().map(|(name, filter)| {
         let field = known(name)?;
-        let kind = field.kind_at(name);
+        let kind = field.kind_for(filter, name)?;
         Ok((field, name.as_str(), kind, filter.of_kind(kind, name)?))
     });
     let conditions: Vec<_> = conditions.collect::<Result<_, Problem>>()?;
@@ -123,6 +157,7 @@ pub(crate) fn picked<R: Resource>(resource: &R, view: &View<'_>, query: &Query) 
     // The last one first: sorting keeps the order of equals.
     for (name, largest_first) in query.order_by.iter().rev() {
         let field = known(name)?;
+        field.kind_for(&Filter::Present, name)?;
         let mut keyed: Vec<(Option<Value>, R::Item)> =
             items.into_iter().map(|item| (within(field, name, view, item), item)).collect();
         keyed.sort_by(|(a, _), (b, _)| if *largest_first { order(b, a) } else { order(a, b) });
@@ -248,4 +283,29 @@ fn unknown<R: Resource>(resource: &R, name: &str) -> Problem {
 fn names_of<R: Resource>(resource: &R) -> String {
     let names: Vec<&str> = resource.fields().iter().map(|field| field.name).collect();
     format!("fields are {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_of_what_has_a_value() {
+        let asked = |kind, name: &str, text: &str| {
+            let field = known::<()>("svm", |_, ()| None).of(kind);
+            field.kind_for(&Filter::read(name, text).unwrap(), name).map_err(|problem| problem.message)
+        };
+        assert_eq!(asked(Kind::Named, "svm.name", "a*"), Ok(FieldKind::Text));
+        assert_eq!(asked(Kind::NamedList, "svm.uuid", "a"), Ok(FieldKind::Text), "of each of them");
+        assert_eq!(asked(Kind::Metric, "svm.iops.total", ">5"), Ok(FieldKind::Count));
+        assert!(asked(Kind::Named, "svm", "!null").is_ok(), "whether it is there is known of a whole");
+        let whole = "svm: must be null or !null, or name a part of it; it has svm.name, svm.uuid";
+        assert_eq!(asked(Kind::NamedList, "svm", "a"), Err(whole.into()));
+        let absent = "\"svm.nope\": svm has no part \"nope\"; it has svm.name, svm.uuid";
+        assert_eq!(asked(Kind::Named, "svm.nope", "null"), Err(absent.into()));
+        let deeper = "\"svm.name.x\": svm.name has no part \"x\"; it has none";
+        assert_eq!(asked(Kind::Named, "svm.name.x", "a"), Err(deeper.into()));
+        let ceiling = "\"svm.iops\": svm has no part \"iops\"; it has none";
+        assert_eq!(asked(Kind::Ceiling, "svm.iops", "5"), Err(ceiling.into()));
+    }
 }
