@@ -46,6 +46,8 @@ pub(crate) mod scale {
     /// back: at once, a tenth of that part a tick.
     pub const SPARE: f64 = 0.05;
     pub const SPARE_STEP: f64 = 0.1;
+    /// Requests of others in flight, on average: not just the one that always may go.
+    pub const MORE_THAN_ONE: f64 = 1.25;
     /// Otherwise so much a tick once it has rested: a tenth a second.
     pub const STEP: f64 = 0.002;
 }

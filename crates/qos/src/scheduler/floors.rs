@@ -314,7 +314,7 @@ impl Floors {
     fn recover(&mut self, now: Time, round: &Round) {
         // Where nobody wants anything nobody misses what is given back.
         if round.standings.worst >= size::SHORT {
-            self.scale.recover(now, self.flow.spare(), self.corrections);
+            self.scale.recover(now, self.flow.spare(now), self.corrections);
         }
         if self.window.holds() && self.attempts.begin_if_due(now) {
             self.window.begin_attempt();

@@ -3,7 +3,7 @@
 
 use block::{Span, Time};
 
-use super::constants::round;
+use super::constants::{round, scale};
 use super::turn::OPERATION;
 
 /// A request that the backend ended.
@@ -106,9 +106,14 @@ impl Flow {
         }
     }
 
-    /// The part of what was done that was best effort.
-    pub fn spare(&self) -> f64 {
-        self.best_effort_done as f64 / (self.done - self.done_before).max(1) as f64
+    /// The part of what was done that was best effort and could be given back. One request of it
+    /// always may go, and where few are in flight that is a good part of all.
+    pub fn spare(&self, now: Time) -> f64 {
+        let Stream { best_effort, request, .. } = self.stream(now);
+        match best_effort > scale::MORE_THAN_ONE * request {
+            true => self.best_effort_done as f64 / (self.done - self.done_before).max(1) as f64,
+            false => 0.0,
+        }
     }
 
     /// What it comes to now.

@@ -203,3 +203,27 @@ fn floors_hold_nobody_back_on_a_device_with_room() {
         }
     }
 }
+
+/// Two servers of 1 ms, and what an owner of depth 4 gets beside the one request that always may go
+/// is its floor and no more. That request does a fifth of the device's work, which is nothing to
+/// give back: the window is not tried again and again for it.
+#[test]
+fn a_floor_beside_the_last_request_is_not_tried_for_ever() {
+    let servers = ParallelServers {
+        servers: 2,
+        service: Span::from_millis(1),
+        size_unit: None,
+        flush: Span::from_micros(400),
+        trim: Span::from_micros(800),
+    };
+    let device = DeviceSpec::of(Model::ParallelServers(servers));
+    for depth in [4, 64] {
+        let clients = vec![Client::closed(ObjectId(0), 4), Client::closed(ObjectId(1), depth)];
+        let edits = Tree::flat(2).floor(0, 1500).edits();
+        let recording = Scene { device: device.clone(), clients, edits, until: second(12), seed: 5 }.run();
+        let owner = recording.tracks[0].rate(second(2), second(12));
+        println!("the last request beside depth {depth}: {owner:.0}");
+        assert!(owner >= 0.96 * 1500.0, "beside depth {depth}: {owner:.0} of 1500");
+        assert!(total(&recording) > 1990.0, "{}", total(&recording));
+    }
+}
