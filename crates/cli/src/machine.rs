@@ -12,7 +12,7 @@ pub fn look(folder: Option<&Path>, backend: &str) -> Machine {
         kernel: format!("{} {}", line("/proc/sys/kernel/ostype"), line("/proc/sys/kernel/osrelease")).trim().into(),
         cpu: cpu_model(&line("/proc/cpuinfo")),
         cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
-        memory: memory(&line("/proc/meminfo")),
+        memory: uring::memory::machine().map_or(Bytes(0), |bound| bound.all),
         storage: folder.map(storage).unwrap_or_default(),
         backend: backend.into(),
     }
@@ -30,12 +30,6 @@ fn line(path: &str) -> String {
 fn cpu_model(cpuinfo: &str) -> String {
     let named = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     named.map_or(String::new(), |(_, model)| model.trim().into())
-}
-
-fn memory(meminfo: &str) -> Bytes {
-    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
-    Bytes::kib(kib.unwrap_or(0))
 }
 
 /// Type and device of the file system that holds `folder`, in words.
@@ -62,7 +56,6 @@ mod tests {
     #[test]
     fn the_figures_of_proc_are_read() {
         assert_eq!(cpu_model("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nflags\t: x"), "Some CPU @ 2 GHz");
-        assert_eq!(memory("MemTotal:       24000 kB\nMemFree: 1 kB"), Bytes::kib(24_000));
     }
 
     #[test]
