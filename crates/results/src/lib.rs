@@ -18,6 +18,7 @@ mod immutable;
 mod import;
 mod list;
 mod load;
+mod math;
 mod packed;
 mod query;
 mod save;

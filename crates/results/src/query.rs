@@ -1,6 +1,6 @@
 //! Queries of users: read-only, within a time, and of our tables alone.
 
-use super::{BUSY_TIMEOUT, Error, Results, escape, functions};
+use super::{BUSY_TIMEOUT, Error, Results, escape, functions, math};
 use rusqlite::hooks::{AuthAction, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
@@ -77,6 +77,7 @@ impl Results {
         let mut connection = Connection::open_with_flags(&self.name, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         functions::register(&connection)?;
+        math::register(&connection)?;
         if published {
             // The same file once more: a view in another database could not look into this one.
             // What is attached to a connection that cannot write cannot be written either.

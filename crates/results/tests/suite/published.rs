@@ -113,3 +113,15 @@ fn the_published_name_is_for_reading() {
     assert_eq!(words(&asked(&path, "SELECT count(*) FROM PerfTools.run").unwrap()), ["1"]);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else was made");
 }
+
+/// Queries made for other databases compute: ODBC's `LOG` is the natural logarithm, SQLite's that
+/// to the base 10. What has no answer is not known.
+#[test]
+fn mathematics_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.sqlite");
+    Results::open(&path).unwrap().save(&ranread(STARTED, &[&[(1, 1)]])).unwrap();
+    let sql = "SELECT {fn ROUND({fn LOG(EXP(2))}, 9)}, log(1000), {fn LOG10('100')}, log(2, 8), {fn SQRT(9)}, \
+               {fn POWER(2, 10)}, {fn FLOOR(2.5)}, {fn CEILING(2.5)}, sqrt(-1), ln(0), sqrt('nine'), sqrt(NULL)";
+    assert_eq!(words(&asked(&path, sql).unwrap()), ["2 3 2 3 3 1024 2 3 - - - -"]);
+}
