@@ -43,13 +43,16 @@ impl ClassStep {
 }
 
 /// What has to be done in an SVM for every class to have its policy group, where these are there.
-pub fn steps(classes: &Classes, svm: &str, existing: &[Existing]) -> Vec<ClassStep> {
+/// `least` is the absolute minimum of a policy that is given none, by its expected IOPS for a TB: it
+/// is said too, as a group that had another one would keep that.
+pub fn steps(classes: &Classes, svm: &str, existing: &[Existing], least: impl Fn(u64) -> u64) -> Vec<ClassStep> {
     let step = |class: &Class| {
         let name = class.policy(svm);
+        let minimum = class.absolute_min_iops.unwrap_or_else(|| least(class.expected_iops_per_tb));
         match existing.iter().find(|existing| existing.name == name) {
-            None => ClassStep::Make(line("create", &name, Some(svm), class)),
-            Some(there) if !differs(class, there) => ClassStep::Keep(name),
-            Some(_) => ClassStep::Change(line("modify", &name, None, class)),
+            None => ClassStep::Make(line("create", &name, Some(svm), class, minimum)),
+            Some(there) if !differs(class, minimum, there) => ClassStep::Keep(name),
+            Some(_) => ClassStep::Change(line("modify", &name, None, class, minimum)),
         }
     };
     classes.classes.iter().map(step).collect()
@@ -58,11 +61,11 @@ pub fn steps(classes: &Classes, svm: &str, existing: &[Existing]) -> Vec<ClassSt
 /// The block size of a class that names none.
 const BLOCK_SIZE: &str = "32K";
 
-fn differs(class: &Class, there: &Existing) -> bool {
+fn differs(class: &Class, minimum: u64, there: &Existing) -> bool {
     let wanted = (class.expected_iops_per_tb, class.peak_iops_per_tb);
     let spaces = [class.expected_space, class.peak_space].map(|space: Space| space.to_string());
     wanted != (there.expected, there.peak)
-        || class.absolute_min_iops.is_some_and(|minimum| minimum != there.absolute_min)
+        || minimum != there.absolute_min
         || spaces != [there.expected_space.clone(), there.peak_space.clone()]
         || block_bytes(class) != there.block_bytes
 }
@@ -73,12 +76,11 @@ fn block_bytes(class: &Class) -> Option<u64> {
     size.strip_suffix('K').and_then(|kib| kib.parse::<u64>().ok()).map(|kib| kib << 10)
 }
 
-fn line(verb: &str, name: &str, svm: Option<&str>, class: &Class) -> String {
+fn line(verb: &str, name: &str, svm: Option<&str>, class: &Class, minimum: u64) -> String {
     let svm = svm.map_or(String::new(), |svm| format!(" -vserver {svm}"));
-    let minimum = class.absolute_min_iops.map_or(String::new(), |iops| format!(" -absolute-min-iops {iops}IOPS"));
     format!(
-        "qos adaptive-policy-group {verb} -policy-group {name}{svm} -expected-iops {}IOPS/TB -peak-iops {}IOPS/TB\
-         {minimum} -expected-iops-allocation {} -peak-iops-allocation {} -block-size {}",
+        "qos adaptive-policy-group {verb} -policy-group {name}{svm} -expected-iops {}IOPS/TB -peak-iops {}IOPS/TB \
+         -absolute-min-iops {minimum}IOPS -expected-iops-allocation {} -peak-iops-allocation {} -block-size {}",
         class.expected_iops_per_tb,
         class.peak_iops_per_tb,
         class.expected_space,
@@ -115,7 +117,7 @@ mod tests {
         let settings = "-expected-iops 100IOPS/TB -peak-iops 200IOPS/TB -absolute-min-iops 50IOPS \
                         -expected-iops-allocation allocated-space -peak-iops-allocation used-space -block-size 32K";
         assert_eq!(
-            steps(&classes, "s1", &existing),
+            steps(&classes, "s1", &existing, |_| 75),
             [
                 ClassStep::Make(format!(
                     "qos adaptive-policy-group create -policy-group new-s1 -vserver s1 {settings}"
@@ -124,5 +126,28 @@ mod tests {
                 ClassStep::Keep("same-s1".into()),
             ]
         );
+    }
+
+    /// A class without a minimum has the policy's own, whatever its group had before: one file comes
+    /// to one state.
+    #[test]
+    fn a_minimum_that_is_left_out_is_the_policys() {
+        let text = "[[class]]\nname = \"gold\"\nexpected_iops_per_tb = 2000\npeak_iops_per_tb = 4000\n";
+        let classes = Classes::read(text).unwrap();
+        let there = |absolute_min| Existing {
+            name: "gold-s1".into(),
+            expected: 2000,
+            peak: 4000,
+            absolute_min,
+            expected_space: "allocated-space".into(),
+            peak_space: "used-space".into(),
+            block_bytes: Some(32 << 10),
+        };
+        let step = |existing: &[Existing]| steps(&classes, "s1", existing, |expected| expected / 4).remove(0);
+        assert_eq!(step(&[there(500)]), ClassStep::Keep("gold-s1".into()));
+        for existing in [&[there(200)][..], &[]] {
+            let step = step(existing);
+            assert!(step.line().is_some_and(|line| line.contains(" -absolute-min-iops 500IOPS ")), "{step:?}");
+        }
     }
 }

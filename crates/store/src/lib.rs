@@ -37,7 +37,7 @@ pub use mapped::{
     CacheSettings, Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, PartitionState, Room,
     SecondError, SecondFile, SecondPlace, SecondState, check_maps,
 };
-pub use pool::{CONTROL_SOCKET, Keeper, Pool};
+pub use pool::{CONTROL_SOCKET, Keeper, Pool, must_be_a_pool};
 pub use repair::{RepairSettings, Repaired, repair};
 pub use served::Served;
 pub use settings::{Cache, MAPS_MEMORY_MIN, VolumesSettings, maps_within, named, qos_settings, settings_path};

@@ -221,8 +221,11 @@ impl Pool {
     }
 }
 
-/// Whether there is a catalogue, whatever is in it.
-pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
+/// Refuses a folder in which there is no catalogue, whatever would be in it.
+///
+/// # Errors
+/// There is none; which way is said.
+pub fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
     if dir.join(CATALOGUE).is_file() {
         return Ok(());
     }

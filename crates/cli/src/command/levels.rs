@@ -5,7 +5,9 @@ mod server;
 
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
+use block::Iops;
 use levels::Classes;
+use qos::{AdaptivePolicy, Density, Per, Units};
 use server::Server;
 use std::path::{Path, PathBuf};
 
@@ -72,12 +74,12 @@ fn apply(classes: &Classes, pool: &Path, svms: &[String], dry_run: bool) -> Resu
     if let Some(unknown) = svms.iter().find(|svm| !known.contains(svm)) {
         bail!("--vserver {unknown}: the server has no such SVM; it has: {}", known.join(", "));
     }
-    let svms = if svms.is_empty() { &known } else { svms };
-    if svms.is_empty() {
+    if known.is_empty() {
         bail!("--pool {}: the server has no SVM yet; `vserver create NAME` in its shell makes one", pool.display());
     }
     let existing = server.policies()?;
-    for step in svms.iter().flat_map(|svm| levels::steps(classes, svm, &existing)) {
+    let wanted = known.iter().filter(|svm| svms.is_empty() || svms.contains(svm));
+    for step in wanted.flat_map(|svm| levels::steps(classes, svm, &existing, least)) {
         let Some(line) = step.line() else {
             if let levels::ClassStep::Keep(name) = &step {
                 terminal::line(&format!("{name}: is as it should be"));
@@ -97,4 +99,10 @@ fn apply(classes: &Classes, pool: &Path, svms: &[String], dry_run: bool) -> Resu
         }
     }
     Ok(Answer::Yes)
+}
+
+/// The absolute minimum of a policy that is given none.
+fn least(expected_per_tb: u64) -> u64 {
+    let density = Density { iops: Iops(expected_per_tb), per: Per::Tb };
+    AdaptivePolicy::new(density, density).minimum(Units::default()).0
 }

@@ -140,6 +140,8 @@ fn hours_become_a_bill() {
         (&["--hours", "levels.toml"], "has no column hour; a row needs"),
         (&["--hours", "hours.csv", "--hours", "hours.csv"], "which --hours hours.csv has already; give each hour"),
         (&["--hours", "hours.csv", "--from", "soon"], "must be a date such as 2026-11-01"),
+        (&["--hours", "hours.csv", "--to", "2026-11-01T03:30"], "--to: must be a full hour such as 2026-11-01T06:00"),
+        (&["--pool", "."], "--pool: .: not a pool, and not empty"),
         (
             &["--hours", "hours.csv", "--from", "2026-11-02", "--to", "2026-11-02"],
             "must be after --from 2026-11-02T00:00",

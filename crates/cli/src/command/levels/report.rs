@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use levels::{Bill, Gathered, Hour, HoursWriter, Kept, Period};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use store::{HourRow, HourlyTotals, ObjectName};
+use store::{HourRow, HourlyTotals, ObjectName, TOTALS};
 
 /// Say what was promised, used, held back and missed, and what it costs
 #[derive(clap::Args)]
@@ -21,10 +21,10 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     hours: Vec<PathBuf>,
     /// From this date on, UTC: 2026-11-01, or 2026-11-01T06:00 [default: the first of this month]
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    #[arg(long, value_name = "DATE", value_parser = full_hour)]
     from: Option<u64>,
     /// Up to this date [default: now]
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    #[arg(long, value_name = "DATE", value_parser = full_hour)]
     to: Option<u64>,
     /// Write the bill for a spreadsheet as well, a row for each volume
     #[arg(long, value_name = "FILE")]
@@ -42,7 +42,7 @@ impl Report {
     pub fn run(self) -> Result<Answer> {
         let classes = read(&self.file)?;
         let now = date::since_1970().as_secs();
-        let month = moment(&block::date(now, "%Y-%m-01")).unwrap_or(0);
+        let month = full_hour(&block::date(now, "%Y-%m-01")).unwrap_or(0);
         let period = Period { from: self.from.unwrap_or(month), to: self.to.unwrap_or(now) };
         if period.from >= period.to {
             let said = |seconds| block::date(seconds, "%Y-%m-%dT%H:%M");
@@ -81,10 +81,10 @@ pub struct Hours {
     #[arg(long, value_name = "DIR")]
     pool: PathBuf,
     /// From this date on, UTC: 2026-11-01, or 2026-11-01T06:00 [default: all there is]
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    #[arg(long, value_name = "DATE", value_parser = full_hour)]
     from: Option<u64>,
     /// Up to this date [default: now]
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    #[arg(long, value_name = "DATE", value_parser = full_hour)]
     to: Option<u64>,
 }
 
@@ -114,6 +114,10 @@ fn each_hour(dir: &Path, period: Period, mut each: impl FnMut(HourRow)) -> Resul
     if !dir.is_dir() {
         bail!("--pool {}: there is no such folder", dir.display());
     }
+    // A pool has none before its first minute.
+    if !dir.join(TOTALS).exists() {
+        store::must_be_a_pool(dir).context("--pool")?;
+    }
     HourlyTotals::read(dir, period.hours(), &mut each).with_context(|| format!("--pool {}", dir.display()))
 }
 
@@ -127,7 +131,12 @@ fn kept(path: &Path) -> Result<Vec<Hour>> {
     levels::hours(File::open(path).with_context(named)?).with_context(named)
 }
 
-/// A date as people give it, in seconds since the beginning of 1970.
-fn moment(given: &str) -> Result<u64, String> {
-    block::moment(given).ok_or_else(|| "must be a date such as 2026-11-01 or 2026-11-01T06:00, from 1970 on".into())
+/// A date as people give it, in seconds since the beginning of 1970. What was kept is by the hour,
+/// so that no part of one can be told.
+fn full_hour(given: &str) -> Result<u64, String> {
+    let moment = block::moment(given).ok_or("must be a date such as 2026-11-01 or 2026-11-01T06:00, from 1970 on")?;
+    let is_full = moment.is_multiple_of(3600);
+    is_full
+        .then_some(moment)
+        .ok_or_else(|| "must be a full hour such as 2026-11-01T06:00, as totals are kept by the hour".into())
 }
