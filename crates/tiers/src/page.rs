@@ -28,7 +28,7 @@ pub fn page(table: &TierTable, baseline: Option<u32>) -> Page {
     let against = baseline.and_then(|number| Some((number, differences(table, number)?)));
     let lists = [
         ("Repeats", crate::text::repeats(table)),
-        ("Seen by the host", crate::text::seen(table)),
+        (crate::text::SEEN, crate::text::seen(table)),
         (
             "Against the baseline",
             against.map_or(Vec::new(), |(number, against)| {

@@ -24,8 +24,8 @@ const FOLLOWS: f64 = 0.5;
 /// Rows are one closed load where transactions under way differ by less than this from their mean.
 const SAME_USERS: f64 = 0.15;
 
-/// What limited a row's transactions; `None` where it has none, or disk or processors are not
-/// known.
+/// What limited a row's transactions, as its columns tell; `None` where it has none, or disk or
+/// processors are not known.
 pub fn limiter(row: &TierRow) -> Option<Limiter> {
     row.median(TierFigure::AvgTps).or(row.median(TierFigure::MaxTpm))?;
     let full = |figure| row.median(figure).map(|percent| percent >= FULL);
@@ -40,7 +40,7 @@ pub fn limiter(row: &TierRow) -> Option<Limiter> {
 /// What can be read from a table, a sentence each.
 pub fn readings(table: &TierTable) -> Vec<String> {
     let sentences = [follows(table), users(table)];
-    sentences.into_iter().flatten().chain(caches(table)).chain(limiters(table)).collect()
+    sentences.into_iter().flatten().chain(caches(table)).chain(judged(table)).chain(limiters(table)).collect()
 }
 
 /// Whether transactions follow IOPS.
@@ -127,9 +127,25 @@ fn caches(table: &TierTable) -> Vec<String> {
     told
 }
 
+/// What the runs themselves say of what limited them: they know more than the columns do.
+fn judged(table: &TierTable) -> Vec<String> {
+    let told = table.rows.iter().filter_map(|row| {
+        let last = row.limits.last()?;
+        let mut names: Vec<&str> = row.limits.iter().map(|limit| &*limit.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        Some(match &names[..] {
+            [name] => format!("Test {}: what limited order entry: {name}; {}.", row.number, last.grounds),
+            names => format!("Test {}: its runs of order entry were limited by {}.", row.number, names.join(" or ")),
+        })
+    });
+    told.collect()
+}
+
+/// What the columns say of it where no run does.
 fn limiters(table: &TierTable) -> Vec<String> {
     let of = |wanted| {
-        let rows = table.rows.iter().filter(|row| limiter(row) == Some(wanted));
+        let rows = table.rows.iter().filter(|row| row.limits.is_empty() && limiter(row) == Some(wanted));
         rows.map(|row| row.number).collect::<Vec<_>>()
     };
     let sentences = [
@@ -154,4 +170,30 @@ fn limiters(table: &TierTable) -> Vec<String> {
 /// A factor in two digits or so.
 fn times(factor: f64) -> String {
     if factor < 9.95 { format!("{factor:.1}") } else { format!("{factor:.0}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::run::{Run, Setting, Value};
+
+    /// One judgement: where a run said what limited it, the columns are not asked another time.
+    #[test]
+    fn what_limited_is_what_the_run_said() {
+        let mut run = Run::default();
+        for (key, word) in [("limiter", "storage"), ("limiter_grounds", "disks, 82 % used (by means)")] {
+            let value = Value::Word(word.into());
+            run.settings.push(Setting { point: Some(0), actor: None, key: key.into(), value });
+        }
+        let mut row = TierRow { number: 1, ..TierRow::default() };
+        for (figure, value) in [(TierFigure::AvgTps, 100.0), (TierFigure::DiskBusy, 82.0), (TierFigure::Cpu, 3.0)] {
+            row.add(figure, value, "run 1");
+        }
+        let table = |row: &TierRow| TierTable { rows: vec![row.clone()], ..TierTable::default() };
+        assert!(readings(&table(&row))[0].starts_with("Test 1: neither disk nor processors were full"));
+        row.limits.extend(crate::limits_of(&run));
+        assert_eq!(readings(&table(&row)), ["Test 1: what limited order entry: storage; disks, 82 % used (by means)."]);
+        row.limits.push(crate::Limit { name: "locks".into(), grounds: String::new() });
+        assert_eq!(readings(&table(&row)), ["Test 1: its runs of order entry were limited by locks or storage."]);
+    }
 }

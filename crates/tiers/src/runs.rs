@@ -1,6 +1,7 @@
 //! Figures out of runs that were kept, whichever tool made them.
 
 use crate::column::TierFigure;
+use crate::table::Limit;
 use stats::run::{Class, Run, Value};
 
 /// Requests of up to so many bytes are small, from the second on large: as Orion's help has them.
@@ -50,6 +51,17 @@ pub fn figures_of(run: &Run) -> Vec<(TierFigure, f64)> {
         }));
     }
     found
+}
+
+/// What limited a run of order entry, as it was judged where it was made.
+pub fn limits_of(run: &Run) -> Vec<Limit> {
+    let words = |wanted: &'static str| {
+        run.settings.iter().filter_map(move |setting| match &setting.value {
+            Value::Word(word) if setting.key == wanted => Some(word.clone()),
+            _ => None,
+        })
+    };
+    words("limiter").zip(words("limiter_grounds")).map(|(name, grounds)| Limit { name, grounds }).collect()
 }
 
 /// The size of an actor's requests in a point, in bytes: what is said of the point goes before what

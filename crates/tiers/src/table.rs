@@ -22,6 +22,17 @@ pub struct TierRow {
     pub words: [Told; 5],
     /// Its figures, by [`TierFigure`], each as often as it was measured.
     pub samples: [Vec<Sample>; 8],
+    /// What limited its transactions, as each of its runs says.
+    pub limits: Vec<Limit>,
+}
+
+/// What limited a run of order entry, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// In a word or two.
+    pub name: String,
+    /// Why one should believe it.
+    pub grounds: String,
 }
 
 /// A word of a tier: what was given goes before what the host sees.

@@ -9,6 +9,8 @@ use report::text;
 
 /// Columns of a line.
 const WIDTH: usize = 80;
+/// Over what the list does not say, or says otherwise.
+pub(crate) const SEEN: &str = "Seen by this host or in an array's file, not said";
 /// Words are cut to this where the line would be too long, no further.
 const WORD_LEAST: usize = 8;
 
@@ -47,7 +49,7 @@ pub fn text(table: &TierTable, baseline: Option<u32>) -> String {
         }
     };
     list("Repeats", &repeats(table));
-    list("Seen by this host, not said", &seen(table));
+    list(SEEN, &seen(table));
     let wrong = impossible(table).iter().map(|it| format!("test {}: {}", it.row, it.because)).collect::<Vec<_>>();
     list("Impossible", &wrong);
     list("What the columns say", &readings(table));

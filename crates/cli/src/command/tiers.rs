@@ -187,6 +187,7 @@ fn filled(list: &List, folder: &Path, more: &[(u32, PathBuf)], memory: &Memory) 
         for line in database.list(&Filter { labels, ..Filter::default() })?.iter().filter(|line| !line.running) {
             let run = database.load(line.id)?;
             let source = format!("run {} ({})", line.id, line.tool);
+            row.limits.extend(tiers::limits_of(&run));
             tiers::figures_of(&run).into_iter().for_each(|(figure, value)| row.add(figure, value, &source));
         }
     }

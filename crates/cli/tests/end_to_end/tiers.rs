@@ -70,7 +70,12 @@ fn arrays_are_tiers_in_virtual_time() {
                 [[tier]]\narray = \"usp-v-fc-raid10-512\"\nstorage = \"ten\"\nvirtualized = \"No\"\n";
     std::fs::write(scratch.join("arrays.toml"), list).unwrap();
     let ran = tiers(&scratch, &["run", "arrays.toml"]);
-    assert!(ran.code == Some(0) && ran.out.contains("storage limits"), "{ran:?}");
+    assert!(
+        ran.code == Some(0)
+            && ran.out.contains("what limited order entry: storage; ")
+            && !ran.out.contains("limits is elsewhere"),
+        "{ran:?}"
+    );
     let csv = tiers(&scratch, &["show", "arrays.toml", "--csv"]).out;
     let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     // Of the first its cache is no part of the array's file; all else is simulated or seen in it.
@@ -89,6 +94,7 @@ fn what_is_wrong_is_one_line() {
     let scratch = Scratch::new();
     std::fs::write(scratch.join("bad.toml"), "[[tier]]\nspeed = 3\n").unwrap();
     std::fs::write(scratch.join("bare.toml"), "[[tier]]\nstorage = \"x\"\n").unwrap();
+    std::fs::write(scratch.join("typo.toml"), "[[tier]]\npath = \"dta/a\"\n").unwrap();
     std::fs::write(scratch.join("note.txt"), "hello\n").unwrap();
     for (words, says) in [
         (&["show", "no.toml"][..], "no.toml: "),
@@ -97,6 +103,7 @@ fn what_is_wrong_is_one_line() {
         (&["show", "bare.toml", "--import", "1=note.txt"], "note.txt is no file that is known"),
         (&["show", "bare.toml", "--import", "9=note.txt"], "--import 9=note.txt: no tier has this number"),
         (&["run", "bare.toml"], "no tier has a path"),
+        (&["run", "typo.toml"], "test 1: path = \"dta/a\": there is no folder dta; make it first"),
         (&["run", "bare.toml", "--cpus", "0"], "must be a number of processors"),
     ] {
         let ended = tiers(&scratch, words);

@@ -45,6 +45,7 @@ pub fn run(
     let Some(file) = memory.file() else {
         bail!("--results none: the table is made of runs that were kept; name a file");
     };
+    loaded.iter().try_for_each(|tier| must_have_a_place(tier))?;
     fs::create_dir_all(out).with_context(|| out.display().to_string())?;
     for tier in &loaded {
         prepare(tier, list)?;
@@ -66,6 +67,7 @@ pub fn run(
                 if stop.is_asked() {
                     bail!("stopped before the end; what was run is kept, and shown by tiers show");
                 }
+                let words = if tier.array.is_some() { seeded(words, repeat) } else { words };
                 match one(&words, (list, tier), &memory, &file)? {
                     Ok(answer) => good &= answer == Answer::Yes,
                     Err(error) => {
@@ -191,6 +193,30 @@ fn commands_on(array: &str, list: &List, number: u32, out: &Path) -> Vec<Vec<Str
     commands
 }
 
+/// A command's words for a repeat in virtual time, each with the next seed: the same one would be
+/// played again to the byte, and repeats that cannot differ say nothing of how far they lie apart.
+fn seeded(mut words: Vec<String>, repeat: u32) -> Vec<String> {
+    const SEED: &str = "--seed";
+    let more = u64::from(repeat) - 1;
+    let given = |words: &[String], at: usize| match words[at].split_once('=') {
+        Some((_, seed)) => seed.parse().ok(),
+        None => words.get(at + 1).and_then(|seed| seed.parse().ok()),
+    };
+    let Some(at) = words.iter().position(|word| word.split('=').next() == Some(SEED)) else {
+        words.extend([SEED.to_owned(), (1 + more).to_string()]);
+        return words;
+    };
+    // What is no number is refused by the command.
+    if let Some(seed) = given(&words, at).map(|seed: u64| seed.wrapping_add(more).to_string()) {
+        if words[at] == SEED {
+            words[at + 1] = seed;
+        } else {
+            words[at] = format!("{SEED}={seed}");
+        }
+    }
+    words
+}
+
 /// The database that order entry loads: the one that the list names, or a file in the tier's
 /// folder.
 fn database_of(tier: &Tier, list: &List) -> Option<String> {
@@ -200,6 +226,19 @@ fn database_of(tier: &Tier, list: &List) -> Option<String> {
     };
     let wanted = !list.load.oltp.trim().is_empty();
     tier.database.clone().or_else(|| tier.path.as_ref().and_then(in_folder)).filter(|_| wanted)
+}
+
+/// Refuses a path that is in no folder: what is made for a tier is a database, and on the disk of
+/// whatever a slip named.
+fn must_have_a_place(tier: &Tier) -> Result<()> {
+    let Some(path) = tier.path.as_deref().filter(|path| !path.contains("://")) else { return Ok(()) };
+    let above = Path::new(path).parent().filter(|above| !above.as_os_str().is_empty());
+    match above.filter(|above| !above.is_dir()) {
+        None => Ok(()),
+        Some(above) => {
+            bail!("test {}: path = {path:?}: there is no folder {}; make it first", tier.row.number, above.display())
+        }
+    }
 }
 
 /// Makes the databases of a tier, unless they are there.
@@ -230,4 +269,20 @@ fn prepare_ranread(tier: &Tier, list: &List) -> Result<()> {
     }
     let words = ["setup", path, NAME, &list.load.size_gb.to_string()].map(str::to_owned);
     ranread::load(&words, &Memory::default()).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seeded;
+
+    /// Each repeat has the next seed, from the one that the list gives on.
+    #[test]
+    fn repeats_have_seeds_of_their_own() {
+        let of = |words: &str, repeat| seeded(words.split(' ').map(str::to_owned).collect(), repeat).join(" ");
+        assert_eq!(of("ranread run TIER 4 100", 1), "ranread run TIER 4 100 --seed 1");
+        assert_eq!(of("ranread run TIER 4 100", 3), "ranread run TIER 4 100 --seed 3");
+        assert_eq!(of("oltp run --seed 7 --users 2", 2), "oltp run --seed 8 --users 2");
+        assert_eq!(of("oltp run --seed=7 --users 2", 2), "oltp run --seed=8 --users 2");
+        assert_eq!(of("orion --seed seven", 2), "orion --seed seven");
+    }
 }
