@@ -172,9 +172,8 @@ impl Classes {
     /// What is wrong with it.
     pub fn read(text: &str) -> Result<Classes, ClassesError> {
         let file: File = toml::from_str(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let line = text[..start.min(text.len())].matches('\n').count() + 1;
-            ClassesError::Form { line, what: error.message().trim().replace('\n', ", ") }
+            let (line, what) = nearest::toml::wrong(text, error.span(), error.message());
+            ClassesError::Form { line, what }
         })?;
         let File { currency, month_hours, class: classes } = file;
         let whole = |key, rule, given: String| Err(ClassesError::Whole { key, rule, given });
@@ -272,14 +271,19 @@ mod tests {
         for (text, words) in [
             (String::new(), "it names no class; begin one with [[class]]"),
             (format!("{GOLD}{GOLD}"), "class gold: is there twice"),
-            (format!("{GOLD}colour = 1"), "line 5: unknown field `colour`"),
-            (GOLD.replace("name = \"gold\"\n", ""), "missing field `name`"),
+            (format!("{GOLD}colour = 1"), "line 5: colour: there is no such key; here it is one of name, about"),
+            (GOLD.replace("name = \"gold\"\n", ""), "line 1: name: is missing"),
             (GOLD.replace("gold", "g/old"), "class g/old: name: must be 1 to 32 letters"),
             (
                 GOLD.replace("2000", "5000"),
                 "expected_iops_per_tb: must be at most peak_iops_per_tb, which is 4000, got 5000",
             ),
             (GOLD.replace("2000", "0"), "expected_iops_per_tb: must be from 1 to 2147483647, got 0"),
+            (format!("{GOLD}price_per_tb = \"lots\""), "line 5: class.price_per_tb: must be a number, got \"lots\""),
+            (
+                format!("{GOLD}peak_space = \"all\""),
+                "line 5: class.peak_space: must be one of allocated-space, used-space, got \"all\"",
+            ),
             (format!("{GOLD}block_size = \"5K\""), "block_size: must be one of ANY, 4K"),
             (format!("{GOLD}latency_ms = 0.0"), "latency_ms: must be above 0"),
             (format!("{GOLD}price_per_tb = -1.0"), "price_per_tb: must be from 0 to 1000000000, got -1"),

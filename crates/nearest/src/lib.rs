@@ -1,4 +1,7 @@
-//! The word that was probably meant: the one that takes the fewest slips of the finger to reach.
+//! What people typed, told in their words: the word that was probably meant, the one that takes the
+//! fewest slips of the finger to reach, and what a reader of TOML says of a file.
+
+pub mod toml;
 
 /// Beyond this nobody means a word of ours, and the work grows with the product of both lengths.
 const TYPED_CHARS_MAX: usize = 64;

@@ -218,8 +218,7 @@ impl Criteria {
     /// What is wrong with it, by the name `file`.
     pub fn read(text: &str, file: &str) -> Result<Criteria, CriteriaError> {
         let form = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            let what = error.message().trim().replace('\n', " ");
+            let (line, what) = nearest::toml::wrong(text, error.span(), error.message());
             CriteriaError::Form { file: file.into(), what: format!("line {line}: {what}") }
         };
         let typed: Typed = toml::from_str(text).map_err(form)?;

@@ -28,7 +28,6 @@ mod cache;
 mod link;
 mod rest;
 mod statistics;
-mod words;
 
 pub use rest::RestConfig;
 
@@ -184,8 +183,8 @@ impl ServeConfig {
     pub fn read(path: &Path) -> Result<ServeConfig, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|reason| ConfigError::Read { path: path.into(), reason })?;
         let file: File = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            ConfigError::Wrong { path: path.into(), line, reason: words::wrong(&text, line, error.message()) }
+            let (line, reason) = nearest::toml::wrong(&text, error.span(), error.message());
+            ConfigError::Wrong { path: path.into(), line, reason }
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         file.checked(folder).map_err(|reason| ConfigError::Rule { path: path.into(), reason })

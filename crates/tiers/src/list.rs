@@ -210,8 +210,8 @@ impl List {
     /// What is wrong with it; nothing of it is used then.
     pub fn read(text: &str) -> Result<List, ListError> {
         let form = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            ListError::Form { line, what: error.message().trim().replace('\n', " ") }
+            let (line, what) = nearest::toml::wrong(text, error.span(), error.message());
+            ListError::Form { line, what }
         };
         let typed: Typed = toml::from_str(text).map_err(form)?;
         if typed.tier.is_empty() {
@@ -303,9 +303,11 @@ mod tests {
             (Some(1403.0), None)
         );
         for (text, says) in [
-            ("title = 1\n", "line 1: invalid type"),
+            ("title = 1\n", "line 1: title: must be a text in quotes, got 1"),
             ("", "it lists no tier"),
-            ("[[tier]]\n[[tier]]\nspeed = 3\n", "line 3: unknown field `speed`"),
+            ("[[tier]]\niops = \"many\"\n", "line 2: tier.iops: must be a number, got \"many\""),
+            ("[[tier]]\ncache_gb = []\n", "line 2: tier.cache_gb: must be a text in quotes or a number"),
+            ("[[tier]]\n[[tier]]\nspeed = 3\n", "line 3: speed: there is no such key; here it is one of test, path"),
             ("[[tier]]\ntest = 2\n[[tier]]\n", "two tiers have test = 2"),
             ("[[tier]]\narray = \"a\"\npath = \"p\"\n", "tier 1: array = \"a\" is loaded in virtual time"),
             ("[[tier]]\niops = -1\n", "tier 1: iops = -1 is no figure"),

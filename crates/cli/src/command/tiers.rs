@@ -150,6 +150,10 @@ fn read(path: Option<&Path>) -> Result<(List, PathBuf)> {
     };
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let mut list = List::read(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    for (tier, array) in list.tiers.iter().filter_map(|tier| Some((tier, tier.array.as_ref()?))) {
+        let within = || format!("{}: test {}", path.display(), tier.row.number);
+        catalogue::device("array", array).with_context(within)?;
+    }
     if list.title.is_empty() {
         list.title = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }

@@ -86,7 +86,7 @@ fn what_is_refused_and_what_is_wrong_is_said() {
         ),
         (&["apply", "levels.toml", "--pool", "elsewhere"], "--pool elsewhere: no server answers there"),
         (&["show", "none.toml"], "none.toml: read the file of classes"),
-        (&["show", "broken.toml"], "broken.toml: line 2: unknown field `colour`"),
+        (&["show", "broken.toml"], "broken.toml: line 2: colour: there is no such key"),
     ] {
         std::fs::write(scratch.join("broken.toml"), "[[class]]\ncolour = 1\n").unwrap();
         let ended = levels(&scratch, arguments);

@@ -329,7 +329,7 @@ fn what_cannot_be_run_is_refused() {
     refused("--miniops 1 --maxiops 1 --disable -warmup", "--disable-warmup is written without the space");
     refused("--miniops 1 --maxiops 1 --wijfile w --directory .", "--directory: . was not filled by seawall dgen");
     refused("--miniops 1 --maxiops 1 --wijfile w --criteria x", "--criteria: must be 2021, read-percentile or a file");
-    refused("--miniops 1 --maxiops 1 --wijfile w --criteria a_file", "a_file: line 1: unknown field `x`");
+    refused("--miniops 1 --maxiops 1 --wijfile w --criteria a_file", "a_file: line 1: x: there is no such key");
     refused("--miniops 1 --maxiops 1 --wijfile w --output a_file", "--output: a_file is a file; name a folder");
     refused("--miniops 1 --maxiops 1 --wijfile w --background --output a_file", "--output: a_file is a file");
     refused("--miniops 1 --maxiops 1 --wijfile w --results a_file", "--results a_file: ");

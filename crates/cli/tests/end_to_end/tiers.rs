@@ -94,15 +94,17 @@ fn what_is_wrong_is_one_line() {
     let scratch = Scratch::new();
     std::fs::write(scratch.join("bad.toml"), "[[tier]]\nspeed = 3\n").unwrap();
     std::fs::write(scratch.join("bare.toml"), "[[tier]]\nstorage = \"x\"\n").unwrap();
+    std::fs::write(scratch.join("none.toml"), "[[tier]]\n[[tier]]\narray = \"usp-w\"\n").unwrap();
     std::fs::write(scratch.join("typo.toml"), "[[tier]]\npath = \"dta/a\"\n").unwrap();
     std::fs::write(scratch.join("note.txt"), "hello\n").unwrap();
     for (words, says) in [
         (&["show", "no.toml"][..], "no.toml: "),
-        (&["show", "bad.toml"], "bad.toml: line 2: unknown field `speed`"),
+        (&["show", "bad.toml"], "bad.toml: line 2: speed: there is no such key"),
         (&["show", "--baseline", "77"], "--baseline 77: no tier has this number; there are 1, 2,"),
         (&["show", "bare.toml", "--import", "1=note.txt"], "note.txt is no file that is known"),
         (&["show", "bare.toml", "--import", "9=note.txt"], "--import 9=note.txt: no tier has this number"),
         (&["run", "bare.toml"], "no tier has a path"),
+        (&["show", "none.toml"], "none.toml: test 2: array: must be one of"),
         (&["run", "typo.toml"], "test 1: path = \"dta/a\": there is no folder dta; make it first"),
         (&["run", "bare.toml", "--cpus", "0"], "must be a number of processors"),
     ] {

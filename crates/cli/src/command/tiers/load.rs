@@ -243,8 +243,8 @@ fn must_have_a_place(tier: &Tier) -> Result<()> {
 
 /// Makes the databases of a tier, unless they are there.
 fn prepare(tier: &Tier, list: &List) -> Result<()> {
-    if let Some(array) = &tier.array {
-        return catalogue::device("array", array).map(drop).with_context(|| format!("test {}", tier.row.number));
+    if tier.array.is_some() {
+        return Ok(());
     }
     let test = || format!("test {}", tier.row.number);
     if !list.load.orion.trim().is_empty() || !list.load.ranread.is_empty() {

@@ -1,14 +1,18 @@
-//! What a reader of TOML says of a configuration, in words of the file: the key, the rule, what was
-//! given.
+//! What a reader of TOML says of a file, in words of the file: the key, the rule, what was given.
 
-/// What is wrong in a line of a configuration, counted from 1, where the reader said `message`.
-pub(super) fn wrong(text: &str, line: usize, message: &str) -> String {
+use std::ops::Range;
+
+/// The line of a file that is wrong, counted from 1, and what is wrong with it, where the reader
+/// said `message` of that part of it.
+pub fn wrong(text: &str, part: Option<Range<usize>>, message: &str) -> (usize, String) {
+    let start = part.map_or(0, |part| part.start.min(text.len()));
+    let line = text[..start].matches('\n').count() + 1;
     let message = message.trim().replace('\n', " ");
     let words = in_words(&message);
     match key(text, line) {
         // The rest names the key itself, or there is none.
-        Some(key) if words.starts_with("must be") || words.starts_with('"') => format!("{key}: {words}"),
-        _ => words,
+        Some(key) if words.starts_with("must be") || words.starts_with('"') => (line, format!("{key}: {words}")),
+        _ => (line, words),
     }
 }
 
@@ -24,6 +28,8 @@ fn in_words(message: &str) -> String {
                 "map" => "a table",
                 other => other,
             });
+        // A number that is too long for 64 bits has the reader's own type behind it.
+        let given = given.strip_suffix(" as i128").or(given.strip_suffix(" as u128")).unwrap_or(given);
         return format!("must be {}, got {}", kind(expected), given.trim_matches('`'));
     }
     if let Some((given, names)) = between(message, "unknown field ") {
@@ -31,6 +37,9 @@ fn in_words(message: &str) -> String {
     }
     if let Some((given, names)) = between(message, "unknown variant ") {
         return format!("must be one of {names}, got {given:?}");
+    }
+    if message.starts_with("data did not match any variant of untagged enum") {
+        return "must be a text in quotes or a number".into();
     }
     match message.strip_prefix("missing field ") {
         Some(name) => format!("{}: is missing", name.trim_matches('`')),
@@ -50,7 +59,8 @@ fn kind(expected: &str) -> &str {
         "a sequence" => "a list in brackets",
         "a boolean" => "true or false",
         "a string" | "path string" => "a text in quotes",
-        "u32" | "u64" => "a whole number, not negative",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, not negative",
+        "f32" | "f64" => "a number",
         other if other.starts_with("struct ") => "a table",
         other => other,
     }
@@ -62,4 +72,30 @@ fn key(text: &str, line: usize) -> Option<String> {
     let table = text.lines().take(line - 1).filter_map(|line| line.trim().strip_prefix('[')).last();
     let table = table.map(|table| table.trim_start_matches('[').split(']').next().unwrap_or(table).trim());
     (!key.is_empty()).then(|| table.map_or(key.into(), |table| format!("{table}.{key}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrong;
+
+    /// What the reader says of its own types is said of the file; of what it names itself no key is
+    /// put before it.
+    #[test]
+    fn a_readers_words_become_those_of_the_file() {
+        let text = "unit = 1\n[[class]]\nprice = \"lots\"\n";
+        let at = |message| wrong(text, Some(20..21), message);
+        let said = |words: &str| (3, words.to_owned());
+        let price = "class.price: must be a number, got \"lots\"";
+        assert_eq!(at("invalid type: string \"lots\", expected f64"), said(price));
+        let long = "class.price: must be a whole number, not negative, got 99999999999999999999";
+        assert_eq!(at("invalid type: integer `99999999999999999999` as i128, expected u64"), said(long));
+        let word = "class.price: must be one of a, b, got \"c\"";
+        assert_eq!(at("unknown variant `c`, expected `a` or `b`"), said(word));
+        assert_eq!(at("missing field `name`"), said("name: is missing"));
+        let key = "x: there is no such key; here it is one of y, z";
+        assert_eq!(at("unknown field `x`, expected one of `y`, `z`"), said(key));
+        let loose = "class.price: must be a text in quotes or a number";
+        assert_eq!(at("data did not match any variant of untagged enum Loose"), said(loose));
+        assert_eq!(wrong("a = ", None, "no value\nhere"), (1, "no value here".into()));
+    }
 }
