@@ -226,6 +226,14 @@ impl Comparison {
     }
 }
 
+/// A difference with its sign; what rounds to nothing has none of its own.
+fn signed(error: f64, digits: usize) -> String {
+    let scale = 10_f64.powi(digits as i32);
+    // Minus nothing and nothing is nothing.
+    let rounded = (error * scale).round() / scale + 0.0;
+    format!("{rounded:+.digits$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,6 +289,11 @@ mod tests {
         let text = shown.text();
         assert!(text.contains("predicted: no fitted number") && text.contains("+10.0%") && text.contains("suspect"));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(shown.page().render().contains("+10.00 %"));
+        let page = shown.page().render();
+        assert!(page.contains("+10.00 %") && page.contains("r is in no sum of errors: suspect."), "{page}");
+        assert_eq!(
+            (signed(-0.04, 1), signed(-0.06, 1), signed(0.04, 1)),
+            ("+0.0".into(), "-0.1".into(), "+0.0".into())
+        );
     }
 }

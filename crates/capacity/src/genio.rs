@@ -180,12 +180,12 @@ fn fitted(array: &Array, settings: &RampSettings) -> Vec<Fitted> {
     vec![
         number(
             "what a stream of a host carries (link, flow)",
-            format!("{journal:.2} us a block of the journal"),
+            format!("{journal:.2} µs a block of the journal"),
             "the longest WIJ times of the test with adaptive QoS",
         ),
         number(
             "how long a small write takes (write-log, latency)",
-            format!("{blocks:.2} us a block and writer of eight"),
+            format!("{blocks:.2} µs a block and writer of eight"),
             "the longest write cycles of the same test, all three hosts",
         ),
     ]
@@ -234,7 +234,7 @@ fn cells(published: &Cells, row: usize, columns: &[Column], simulated: &ramp::Ra
 pub fn adaptive_qos(
     array: &Array,
     with: &Trial,
-    free: &Trial,
+    free: Option<&Trial>,
     others: &HashMap<String, String>,
 ) -> Result<Comparison, PublishedError> {
     let mut comparison = Comparison {
@@ -351,7 +351,7 @@ fn power(points: impl Iterator<Item = (f64, f64)>) -> f64 {
     if under < 1e-12 { 0.0 } else { over / under }
 }
 
-fn cycles(comparison: &Comparison, with: &Trial, free: &Trial) -> Drawn {
+fn cycles(comparison: &Comparison, with: &Trial, free: Option<&Trial>) -> Drawn {
     let asked: Vec<f64> = with.rows.last().into_iter().flatten().map(|row| row.target as f64).collect();
     let mut curves = Vec::new();
     for (host, line) in comparison.lines.iter().enumerate() {
@@ -363,10 +363,10 @@ fn cycles(comparison: &Comparison, with: &Trial, free: &Trial) -> Drawn {
         };
         curves.push((format!("{}, simulated", line.name), false, simulated(with)));
         // Lines within a hundredth cannot be told apart; the note has the figures.
-        let mut pairs = simulated(with).into_iter().zip(simulated(free));
-        if pairs.any(|(with, free)| (free.1 / with.1 - 1.0).abs() > 0.01) {
-            curves.push((format!("{}, without policies", line.name), false, simulated(free)));
-        }
+        let free = free.map(simulated).filter(|free| {
+            simulated(with).into_iter().zip(free).any(|(with, free)| (free.1 / with.1 - 1.0).abs() > 0.01)
+        });
+        curves.extend(free.map(|free| (format!("{}, without policies", line.name), false, free)));
     }
     Drawn {
         title: "Longest write cycle by what the bully asks".into(),
@@ -376,7 +376,7 @@ fn cycles(comparison: &Comparison, with: &Trial, free: &Trial) -> Drawn {
     }
 }
 
-fn notes(with: &Trial, free: &Trial) -> Vec<String> {
+fn notes(with: &Trial, free: Option<&Trial>) -> Vec<String> {
     let last = |trial: &Trial, host: usize| trial.rows[host].last().map_or(0.0, |row| row.longest_cycle.as_secs_f64());
     let mut notes = vec![
         "Ratio of achieved to asked operations is the same in every published row: an open, paced load says nothing about the \
@@ -386,6 +386,7 @@ fn notes(with: &Trial, free: &Trial) -> Vec<String> {
          of epic-rhel1 and epic-rhel2 differ by a tenth, and the floor's effect on the bully is no larger."
             .to_string(),
     ];
+    let Some(free) = free else { return notes };
     let hosts = 0..with.hosts.len();
     let figures =
         hosts.map(|host| format!("{} {:.2} and {:.2} s", with.hosts[host].0, last(with, host), last(free, host)));

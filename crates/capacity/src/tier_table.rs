@@ -171,7 +171,7 @@ fn numbers(shop: &Shop) -> Vec<Fitted> {
         number("users without think time", shop.users.to_string(), "Avg TPS × Avg Resp of tests 7 and 8"),
         number(
             "what a transaction keeps the host, one at a time",
-            format!("{:.1} us", shop.host.as_secs_f64() * 1e6),
+            format!("{:.1} µs", shop.host.as_secs_f64() * 1e6),
             "Avg TPS of tests 7 and 8",
         ),
         number(

@@ -76,8 +76,8 @@ pub fn workshop(
                 the link has one flow of 5 Gb/s, with nconnect=16 sixteen."
             .into(),
         fitted: vec![
-            fitted("what a read of 4 KiB costs (controller, read)", "33 us of two cores", "~59k reads a second"),
-            fitted("what a write of 4 KiB costs (controller, write)", "68 us of two cores", "~29K writes a second"),
+            fitted("what a read of 4 KiB costs (controller, read)", "33 µs of two cores", "~59k reads a second"),
+            fitted("what a write of 4 KiB costs (controller, write)", "68 µs of two cores", "~29K writes a second"),
         ],
         lines,
         targets,

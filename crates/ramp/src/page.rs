@@ -49,7 +49,7 @@ fn verdict(rows: &[RampRow]) -> RunVerdict {
         (0, ..) => (Some(stats::Outcome::CannotSay), format!("Of {open} of {} runs nothing can be said", rows.len())),
         _ => (Some(stats::Outcome::Fail), format!("{failed} of {} runs failed", rows.len())),
     };
-    RunVerdict { outcome, sentence, answers: Vec::new() }
+    RunVerdict { outcome, sentence, ..RunVerdict::default() }
 }
 
 /// Figures of each run over the total IOPS that it reached.

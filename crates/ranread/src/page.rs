@@ -41,7 +41,12 @@ fn verdict(findings: &[Finding]) -> RunVerdict {
         Some(Outcome::Fail) => "Some of what was asked did not hold",
         None => "Nothing was asked",
     };
-    RunVerdict { outcome, sentence: sentence.into(), answers: findings.iter().map(answer).collect() }
+    RunVerdict {
+        outcome,
+        sentence: sentence.into(),
+        answers: findings.iter().map(answer).collect(),
+        ..RunVerdict::default()
+    }
 }
 
 fn chart(points: &[Point], plan: &SweepPlan) -> Knee {

@@ -1,6 +1,6 @@
 //! The comparison as a page: the targets, both curves, and the tables.
 
-use super::{Comparison, Drawn, Given, Line};
+use super::{Comparison, Drawn, Given, Line, signed};
 use report::Page;
 use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
 use report::section::{Answer, Charts, Figure, Group, Notes, RunVerdict, Table, TableRow, Tables};
@@ -49,6 +49,7 @@ impl Comparison {
             outcome: Some(if missed == 0 { Outcome::Pass } else { Outcome::Fail }),
             sentence: format!("{} of {} targets reached", self.targets.len() - missed, self.targets.len()),
             answers: self.targets.iter().map(answer).collect(),
+            targets: true,
         }
     }
 
@@ -98,8 +99,8 @@ impl Line {
                         simulated.map_or_else(dash, |figure| column.shown(figure)).into(),
                         error
                             .map_or_else(dash, |error| match column.absolute {
-                                true => format!("{error:+.3}"),
-                                false => format!("{:+.2} %", 100.0 * error),
+                                true => signed(error, 3),
+                                false => format!("{} %", signed(100.0 * error, 2)),
                             })
                             .into(),
                     ],
@@ -115,7 +116,7 @@ impl Line {
                 words: false,
             }
         };
-        let left_out = self.rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.left_out.as_ref()?)));
+        let left_out = self.left_out().map(|line| format!("{line}."));
         Tables {
             heading: self.name.clone(),
             lead: String::new(),

@@ -1,6 +1,6 @@
 //! The comparison as text of 80 columns.
 
-use super::{Column, Comparison, Given, Line, Row};
+use super::{Column, Comparison, Given, Line, Row, signed};
 use report::text::{fit, thousands, width, wrap};
 use stats::Outcome;
 
@@ -73,16 +73,14 @@ impl Line {
             }
             out += &self.summary(part, names);
         }
-        for (why, names) in self.left_out() {
-            let is = if names.len() == 1 { "is" } else { "are" };
-            let line = format!("* {} {is} in no sum of errors: {why}", names.join(", "));
-            wrap(&line, COLUMNS - 2).iter().for_each(|line| out += &format!("  {line}\n"));
+        for line in self.left_out() {
+            wrap(&format!("* {line}"), COLUMNS - 2).iter().for_each(|line| out += &format!("  {line}\n"));
         }
         out
     }
 
-    /// Why rows are left out, each reason once with the names of its rows.
-    fn left_out(&self) -> Vec<(&str, Vec<&str>)> {
+    /// Why rows are left out, a sentence for each reason with the names of its rows.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = String> {
         let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
         for row in &self.rows {
             let Some(why) = row.left_out.as_deref() else { continue };
@@ -91,7 +89,10 @@ impl Line {
                 None => found.push((why, vec![&row.name])),
             }
         }
-        found
+        found.into_iter().map(|(why, names)| {
+            let is = if names.len() == 1 { "is" } else { "are" };
+            format!("{} {is} in no sum of errors: {why}", names.join(", "))
+        })
     }
 
     fn cell(&self, row: &Row, column: usize) -> String {
@@ -129,9 +130,9 @@ impl Column {
     fn error(&self, error: Option<f64>) -> String {
         match error {
             None => String::new(),
-            Some(error) if self.absolute => format!("{error:+.3}"),
-            Some(error) if error.abs() >= 0.9995 => format!("{:+.0}%", 100.0 * error),
-            Some(error) => format!("{:+.1}%", 100.0 * error),
+            Some(error) if self.absolute => signed(error, 3),
+            Some(error) if error.abs() >= 0.9995 => format!("{}%", signed(100.0 * error, 0)),
+            Some(error) => format!("{}%", signed(100.0 * error, 1)),
         }
     }
 

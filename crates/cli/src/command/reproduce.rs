@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use block::Span;
 use capacity::{Cells, Comparison};
 use report::Page;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use workload::plan::Device;
 
@@ -169,7 +169,11 @@ fn wanted(names: &[String]) -> Result<Vec<Table>> {
             bail!("NAME: must be one of {}, got {name:?}{meant}", known.join(", "))
         }
     };
-    names.iter().map(find).collect()
+    let mut tables: Vec<Table> = names.iter().map(find).collect::<Result<_>>()?;
+    let mut seen = HashSet::new();
+    // What is named twice is played once.
+    tables.retain(|table| seen.insert(table.name));
+    Ok(tables)
 }
 
 /// The published files of a folder.
@@ -242,6 +246,23 @@ mod tests {
             text.lines().map(line).collect::<Vec<_>>().join("\n")
         };
         results.iter().map(|name| (name.to_string(), changed(name))).collect()
+    }
+
+    #[test]
+    fn what_is_named_twice_is_played_once() {
+        let names = ["uspv", "aqos", "uspv"].map(String::from);
+        let wanted: Vec<&str> = wanted(&names).expect("they are known").iter().map(|table| table.name).collect();
+        assert_eq!(wanted, ["uspv", "aqos"]);
+    }
+
+    /// Without policies nothing is said of a trial with them.
+    #[test]
+    fn without_policies_there_is_no_trial_with_them() {
+        let says = |no_policies| {
+            let notes = genio::aqos(&Setting { no_policies, ..setting() }).expect("played").notes;
+            notes.iter().any(|note| note.contains("with the policies and without them"))
+        };
+        assert!(says(false) && !says(true));
     }
 
     /// Published cells that are changed change their errors, each by as much as it was changed, and

@@ -36,7 +36,12 @@ fn verdict(experiment: &Experiment) -> RunVerdict {
         question: answer.question.into(),
         because: answer.because,
     });
-    RunVerdict { outcome: Some(outcome), sentence: format!("Verdict: {outcome}"), answers: answers.collect() }
+    RunVerdict {
+        outcome: Some(outcome),
+        sentence: format!("Verdict: {outcome}"),
+        answers: answers.collect(),
+        ..RunVerdict::default()
+    }
 }
 
 /// Both halves with the same axes: they are compared by eye.

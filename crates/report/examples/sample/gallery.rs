@@ -36,6 +36,7 @@ fn verdict() -> RunVerdict {
             answer(Outcome::CannotSay, "the second"),
             answer(Outcome::Fail, "the third"),
         ],
+        targets: false,
     }
 }
 

@@ -13,6 +13,8 @@ pub struct RunVerdict {
     pub sentence: String,
     /// What was asked, with its answers.
     pub answers: Vec<Answer>,
+    /// They are targets, which are reached or missed; otherwise criteria, which hold or do not.
+    pub targets: bool,
 }
 
 /// A question and its answer.
@@ -39,6 +41,7 @@ impl RunVerdict {
             outcome: standing.outcome(),
             sentence: standing.sentence(),
             answers: verdicts.iter().map(answer).collect(),
+            targets: false,
         }
     }
 
@@ -51,7 +54,12 @@ impl RunVerdict {
             sheet.out.open("ul", &[]);
             for answer in &self.answers {
                 sheet.out.open("li", &[("class", class(Some(answer.outcome)))]);
-                let badge = format!("{} {}", standing::mark(answer.outcome), standing::words(answer.outcome));
+                let words = match answer.outcome {
+                    Outcome::Pass if self.targets => "reached",
+                    Outcome::Fail if self.targets => "missed",
+                    outcome => standing::words(outcome),
+                };
+                let badge = format!("{} {words}", standing::mark(answer.outcome));
                 sheet.out.text("span", &[("class", "badge")], &badge);
                 sheet.out.open("div", &[]);
                 sheet.out.text("strong", &[], &answer.question);

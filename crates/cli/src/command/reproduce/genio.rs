@@ -54,10 +54,13 @@ pub fn aqos(setting: &Setting) -> Result<Comparison> {
     let array = array_of(&setting.array("aff-a700")?)?;
     let (hosts, settings) = ramps("A700_AQOS", setting)?;
     let none = vec![(None, None); hosts.len()];
-    let policies = if setting.no_policies { none.clone() } else { policies(&hosts)? };
-    let with = Trial::play(&array, hosts.clone(), settings.clone(), &policies);
-    let free = Trial::play(&array, hosts.clone(), settings, &none);
-    let mut comparison = adaptive_qos(&array, &with, &free, &setting.others)?;
+    let free = Trial::play(&array, hosts.clone(), settings.clone(), &none);
+    if setting.no_policies {
+        return Ok(adaptive_qos(&array, &free, None, &setting.others)?);
+    }
+    let policies = policies(&hosts)?;
+    let with = Trial::play(&array, hosts.clone(), settings, &policies);
+    let mut comparison = adaptive_qos(&array, &with, Some(&free), &setting.others)?;
     if let Some(&(Some(floor), Some(ceiling))) = policies.first() {
         comparison.notes.push(format!(
             "Each protected host has {VOLUMES} volumes of {VOLUME}. By the policy's arithmetic a volume's floor is the absolute \
