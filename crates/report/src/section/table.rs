@@ -24,7 +24,8 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Rows that belong together.
     pub groups: Vec<Group>,
-    /// Whether its cells are words rather than figures, and begin at the left.
+    /// Whether its cells are words rather than figures, and begin at the left. In a table of figures
+    /// those columns do so that have words.
     pub words: bool,
 }
 
@@ -98,7 +99,37 @@ impl Tables {
     }
 }
 
+impl TableCell {
+    /// Whether it says something in words; what is not known belongs to figures.
+    fn has_words(&self) -> bool {
+        self.says.starts_with(char::is_alphabetic) && self.says != "N/A"
+    }
+
+    fn draw(&self, sheet: &mut Sheet, at_left: bool) {
+        let tone = match self.tone {
+            Tone::Plain | Tone::Code => "",
+            Tone::Bad => "bad",
+            Tone::Good => "good",
+        };
+        let classes = format!("{}{tone}", if at_left { "l " } else { "" });
+        let class = [("class", classes.trim_end())];
+        if self.tone == Tone::Code {
+            sheet.out.open("td", &class);
+            sheet.out.text("code", &[], &self.says);
+            sheet.out.close("td");
+        } else {
+            sheet.out.text("td", &class, &self.says);
+        }
+    }
+}
+
 impl Table {
+    /// Whether a column has words, the names of the rows not counted.
+    fn has_words(&self, column: usize) -> bool {
+        let mut rows = self.groups.iter().flat_map(|group| &group.rows);
+        rows.any(|row| row.cells.get(column).is_some_and(TableCell::has_words))
+    }
+
     fn draw(&self, sheet: &mut Sheet) {
         sheet.out.open("table", &[("class", if self.words { "words" } else { "figures" })]);
         if !self.caption.is_empty() {
@@ -107,7 +138,7 @@ impl Table {
         sheet.out.open("thead", &[]);
         sheet.out.open("tr", &[]);
         for (index, column) in self.columns.iter().enumerate() {
-            let class = if index == 0 || self.words { "l" } else { "" };
+            let class = if index == 0 || self.words || self.has_words(index - 1) { "l" } else { "" };
             // A table cell without words is no heading.
             let name = if column.is_empty() { "td" } else { "th" };
             let scope = [("scope", "col"), ("class", class)];
@@ -115,15 +146,17 @@ impl Table {
         }
         sheet.out.close("tr");
         sheet.out.close("thead");
+        let words: Vec<bool> =
+            (1..self.columns.len()).map(|column| !self.words && self.has_words(column - 1)).collect();
         for group in &self.groups {
             sheet.out.open("tbody", &[]);
-            self.group(sheet, group);
+            self.group(sheet, group, &words);
             sheet.out.close("tbody");
         }
         sheet.out.close("table");
     }
 
-    fn group(&self, sheet: &mut Sheet, group: &Group) {
+    fn group(&self, sheet: &mut Sheet, group: &Group, words: &[bool]) {
         if !group.name.is_empty() {
             sheet.out.open("tr", &[("class", "group")]);
             let across = self.columns.len().to_string();
@@ -146,17 +179,8 @@ impl Table {
                 sheet.out.text("em", &[], remark);
             }
             sheet.out.close("th");
-            for cell in &row.cells {
-                match cell.tone {
-                    Tone::Plain => sheet.out.text("td", &[], &cell.says),
-                    Tone::Bad => sheet.out.text("td", &[("class", "bad")], &cell.says),
-                    Tone::Good => sheet.out.text("td", &[("class", "good")], &cell.says),
-                    Tone::Code => {
-                        sheet.out.open("td", &[]);
-                        sheet.out.text("code", &[], &cell.says);
-                        sheet.out.close("td");
-                    }
-                }
+            for (column, cell) in row.cells.iter().enumerate() {
+                cell.draw(sheet, words.get(column) == Some(&true));
             }
             sheet.out.close("tr");
         }

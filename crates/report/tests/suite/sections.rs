@@ -29,6 +29,33 @@ fn a_heat_map_is_this_drawing() {
     assert_snapshot!(written(HeatMap { heading: "Heat".into(), lead: "lead".into(), maps }));
 }
 
+/// In a table of figures a column of words begins at the left, its heading too; what is not known
+/// is a figure's.
+#[test]
+fn words_begin_at_the_left_and_figures_end_at_the_right() {
+    let row = |name: &str, cells: [&str; 3]| TableRow {
+        name: name.into(),
+        cells: cells.map(TableCell::from).into(),
+        ..TableRow::default()
+    };
+    let rows = vec![row("1", ["Clariion FC", "5", "N/A"]), row("2", ["N/A", "pass-thru", "7"])];
+    let columns = ["Test", "Storage", "Level", "IOPS"].map(String::from).into();
+    let table = Table { columns, groups: vec![Group { rows, ..Group::default() }], ..Table::default() };
+    let text = written(Tables { heading: "x".into(), tables: vec![table], ..Tables::default() });
+    let row = "<td class=\"l\">Clariion FC</td><td class=\"l\">5</td><td>N/A</td>";
+    assert!(text.contains(row) && text.contains("<th scope=\"col\">IOPS</th>"), "{text}");
+}
+
+/// Targets are reached or missed; criteria hold or do not.
+#[test]
+fn targets_are_reached_or_missed() {
+    let answers = [stats::Outcome::Pass, stats::Outcome::Fail]
+        .map(|outcome| Answer { outcome, question: "q".into(), because: "b".into() });
+    let verdict = |targets| written(RunVerdict { answers: answers.to_vec(), targets, ..RunVerdict::default() });
+    assert!(verdict(true).contains("✓ reached") && verdict(true).contains("✗ missed"));
+    assert!(verdict(false).contains("✓ held") && verdict(false).contains("✗ did not hold"));
+}
+
 #[test]
 fn a_matrix_is_this_table() {
     let grid = Grid {
