@@ -30,7 +30,7 @@ mod tapes;
 mod together;
 
 pub use class::{Class, Kind};
-pub use compare::{Difference, differences, obstacles};
+pub use compare::{Difference, alone, differences, obstacles};
 pub use host::{CpuTimes, DeviceRow, DeviceSeries, HostRecord, HostRow, MemoryUse, Moved, Pressure, Stall};
 pub use minute::{Coarse, Minute};
 pub use partition::PartitionRecord;

@@ -6,7 +6,7 @@
 //! are nearly independent; the difference of two means then has the interval of Welch's t-test over
 //! the batches. It covers the true difference with 95 %.
 
-use super::{Class, Kind, Run, Setting, Slice};
+use super::{Cell, Class, Kind, Run, Setting, Slice};
 use crate::job::{Confidence, Spread, welch};
 use block::Span;
 
@@ -69,23 +69,16 @@ pub fn differences(before: &Run, after: &Run) -> Vec<Difference> {
         else {
             continue;
         };
-        let other = after.cells.iter().find(|other| {
-            let names = (after.points.get(other.point as usize), after.actors.get(other.actor as usize));
-            let same = matches!(names, (Some(p), Some(a)) if (&p.name, &a.name) == (&point.name, &actor.name));
-            same && other.class == cell.class
-        });
-        // The whole of one class says the same twice.
-        let parts = before.cells.iter().filter(|part| (part.point, part.actor) == (cell.point, cell.actor)).count();
-        let Some(other) = other.filter(|_| cell.class != Class::ALL || parts != 2) else { continue };
-        let seconds = |run: &Run, cell: &super::Cell| within(run, cell.point, cell.actor, &cell.class);
+        let Some(other) = counterpart(before, cell, after).filter(|_| !is_said_twice(before, cell)) else { continue };
+        let seconds = |run: &Run, cell: &Cell| within(run, cell.point, cell.actor, &cell.class);
         let (a, b) = (seconds(before, cell), seconds(after, other));
-        let mut add = |figure, before: Option<f64>, after: Option<f64>, of: Option<Of<'_>>| {
+        let mut add = |figure, before: Option<f64>, after: Option<f64>, of: Of<'_>| {
             let Some((before, after)) = before.zip(after) else { return };
-            let interval = of.and_then(|of| difference(&figures(&a, of), &figures(&b, of)));
+            let interval = difference(&figures(&a, of), &figures(&b, of));
             let (point, actor, class) = (point.name.clone(), actor.name.clone(), cell.class.clone());
             found.push(Difference { point, actor, class, figure, before, after, interval });
         };
-        let rate = |cell: &super::Cell, count: u64| {
+        let rate = |cell: &Cell, count: u64| {
             let seconds = cell.measured.as_secs_f64();
             (seconds > 0.0).then_some(count as f64 / seconds)
         };
@@ -93,24 +86,55 @@ pub fn differences(before: &Run, after: &Run) -> Vec<Difference> {
         let iops = |slice: &Slice| Some(slice.ops as f64 / second(slice)?);
         let mb = |slice: &Slice| Some(slice.bytes? as f64 / 1e6 / second(slice)?);
         let mean = |slice: &Slice| Some(slice.response?.mean.as_millis_f64());
-        let p99 = |slice: &Slice| Some(slice.response?.spread?.p99.as_millis_f64());
-        add(before.identity.rate_unit(), rate(cell, cell.ops), rate(other, other.ops), Some(&iops));
-        let bytes = |cell: &super::Cell| rate(cell, cell.bytes?).map(|rate| rate / 1e6);
-        add("MB/s", bytes(cell), bytes(other), Some(&mb));
+        let part = |slice: &Slice, of: fn(super::Spread) -> Span| Some(of(slice.response?.spread?).as_millis_f64());
+        let p50 = |slice: &Slice| part(slice, |spread| spread.p50);
+        let p99 = |slice: &Slice| part(slice, |spread| spread.p99);
+        let p999 = |slice: &Slice| part(slice, |spread| spread.p999);
+        add(before.identity.rate_unit(), rate(cell, cell.ops), rate(other, other.ops), &iops);
+        let bytes = |cell: &Cell| rate(cell, cell.bytes?).map(|rate| rate / 1e6);
+        add("MB/s", bytes(cell), bytes(other), &mb);
         let response = |of: fn(&crate::Histogram) -> Span| {
-            let figure = |cell: &super::Cell| cell.latency(Kind::Response).map(|times| of(times).as_millis_f64());
+            let figure = |cell: &Cell| cell.latency(Kind::Response).map(|times| of(times).as_millis_f64());
             (figure(cell), figure(other))
         };
         let (x, y) = response(|times| times.mean());
-        add("mean ms", x, y, Some(&mean));
+        add("mean ms", x, y, &mean);
         let (x, y) = response(|times| times.quantile(0.5));
-        add("p50 ms", x, y, None);
+        add("p50 ms", x, y, &p50);
         let (x, y) = response(|times| times.quantile(0.99));
-        add("p99 ms", x, y, Some(&p99));
+        add("p99 ms", x, y, &p99);
         let (x, y) = response(|times| times.quantile(0.999));
-        add("p99.9 ms", x, y, None);
+        add("p99.9 ms", x, y, &p999);
     }
     found
+}
+
+/// What of a run the other one has nothing of: the names of point and actor, and the class.
+pub fn alone<'a>(run: &'a Run, other: &Run) -> Vec<(&'a str, &'a str, &'a Class)> {
+    let of = |cell: &'a Cell| {
+        let (point, actor) = names(run, cell)?;
+        let is_alone = counterpart(run, cell, other).is_none() && !is_said_twice(run, cell);
+        is_alone.then_some((point, actor, &cell.class))
+    };
+    run.cells.iter().filter_map(of).collect()
+}
+
+/// The names of a cell's point and actor.
+fn names<'a>(run: &'a Run, cell: &Cell) -> Option<(&'a str, &'a str)> {
+    let (point, actor) = (run.points.get(cell.point as usize)?, run.actors.get(cell.actor as usize)?);
+    Some((&point.name, &actor.name))
+}
+
+/// The cell of another run that has the same names.
+fn counterpart<'a>(run: &Run, cell: &Cell, other: &'a Run) -> Option<&'a Cell> {
+    let called = names(run, cell)?;
+    other.cells.iter().find(|there| there.class == cell.class && names(other, there) == Some(called))
+}
+
+/// Whether a cell is the whole of one class, which says the same again.
+fn is_said_twice(run: &Run, cell: &Cell) -> bool {
+    let parts = || run.cells.iter().filter(|part| (part.point, part.actor) == (cell.point, cell.actor));
+    cell.class == Class::ALL && parts().count() == 2
 }
 
 /// Why two runs may not be compared; nothing where they may.
@@ -192,7 +216,7 @@ fn batches(figures: &[f64]) -> Option<Spread> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cell, Point, RunActor, Series};
+    use super::super::{Point, RunActor, Series, Spread as Percentiles, Times};
     use super::*;
     use block::Span;
 
@@ -236,6 +260,36 @@ mod tests {
             found[0].is_significant()
         };
         assert_eq!((told(100), told(130)), (Some(false), Some(true)));
+    }
+
+    /// Every figure that a series has is told from noise by it.
+    #[test]
+    fn percentiles_vary_as_the_seconds_have_them() {
+        let with = |micros: u64| {
+            let mut run = run(&[100; 20]);
+            for (second, slice) in run.series[0].slices.iter_mut().enumerate() {
+                let at = |parts: u64| Span::from_micros(micros * parts + second as u64 % 3);
+                let spread = Some(Percentiles { p50: at(1), p99: at(2), p999: at(3) });
+                slice.response = Some(Times { count: 100, mean: at(1), spread, max: None });
+            }
+            let mut response = crate::Histogram::new();
+            response.record(Span::from_micros(micros));
+            run.cells[1].latencies.push((Kind::Response, response));
+            run
+        };
+        let found = differences(&with(100), &with(200));
+        let told: Vec<_> = found.iter().map(|one| (one.figure, one.is_significant())).collect();
+        let all = ["mean ms", "p50 ms", "p99 ms", "p99.9 ms"].map(|figure| (figure, Some(true)));
+        assert_eq!((told[0], &told[1..]), (("IOPS", Some(false)), &all[..]));
+    }
+
+    /// What only one of two runs did is named.
+    #[test]
+    fn what_one_run_has_alone_is_told() {
+        let (reads, mut both) = (run(&[100; 10]), run(&[100; 10]));
+        assert_eq!(alone(&reads, &both), []);
+        both.cells.push(Cell::new(0, 0, Class::WRITE, Span::SECOND));
+        assert_eq!((alone(&both, &reads), alone(&reads, &both)), (vec![("run", "j", &Class::WRITE)], vec![]));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::terminal;
 use crate::watch::REPORT_COLUMNS;
 use anyhow::{Result, bail};
 use report::text;
-use stats::run::{Difference, differences, obstacles};
+use stats::run::{Class, Difference, alone, differences, obstacles};
 
 /// Compare runs with the first of them
 ///
@@ -43,6 +43,10 @@ impl Compare {
                 bail!("runs {} and {number} have no point, actor and class of the same names", numbers[0]);
             }
             terminal::print(&shown([numbers[0], *number], &found));
+            for (number, one, other) in [(numbers[0], &runs[0], run), (*number, run, &runs[0])] {
+                let alone = alone(one, other).into_iter().map(|(point, actor, class)| named(point, actor, class));
+                alone.for_each(|named| terminal::line(&format!("only run {number} has {named}")));
+            }
             if found.iter().any(|difference| difference.is_significant() == Some(true)) {
                 answer = Answer::No;
             }
@@ -57,9 +61,9 @@ fn shown(numbers: [i64; 2], found: &[Difference]) -> String {
     let mut lines = vec![format!("{:<26} {a:>10} {b:>10} {:>9} {:>9}", "", "change", "± (95 %)")];
     let mut head = String::new();
     for difference in found {
-        let named = format!("{}, {}, {}", difference.point, difference.actor, difference.class.name());
+        let named = named(&difference.point, &difference.actor, &difference.class);
         if named != head {
-            lines.push(text::fit(&text::printable(&named), REPORT_COLUMNS));
+            lines.push(text::fit(&named, REPORT_COLUMNS));
             head = named;
         }
         let base = difference.before;
@@ -81,6 +85,10 @@ fn shown(numbers: [i64; 2], found: &[Difference]) -> String {
         ));
     }
     lines.join("\n") + "\n"
+}
+
+fn named(point: &str, actor: &str, class: &Class) -> String {
+    text::printable(&format!("{point}, {actor}, {}", class.name()))
 }
 
 fn figure(number: f64) -> String {
