@@ -58,7 +58,9 @@ pub fn run_page(recordings: &[&Recording]) -> Page {
     runs.iter().for_each(|run| page.add(phases(run)));
     page.add(latency(&runs, &scales));
     page.add(percentiles(&runs));
-    page.add(throughput(&runs, &scales));
+    if let Some(throughput) = throughput(&runs, &scales) {
+        page.add(throughput);
+    }
     if let Some(hits) = hits(&runs, &scales) {
         page.add(hits);
     }
@@ -153,8 +155,8 @@ fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
                      ceiling is the sum of its volumes."
             }
         };
-        let caption =
-            format!("Operations per second that the clients saw, {}.{dashes}{dots}", scales.said(run.recording));
+        let what = if run.recording.origin.transactions { "Transactions" } else { "Operations" };
+        let caption = format!("{what} per second that the clients saw, {}.{dashes}{dots}", scales.said(run.recording));
         figures.push(Figure::of(figures::iops(run.recording, scales)).headed(&run.name).captioned(caption));
         if !relation::has_gate(run.recording) {
             continue;
@@ -164,14 +166,24 @@ fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
         strips.key = held::key(has_floors);
         figures.push(strips);
     }
-    Charts { heading: "IOPS over time".into(), figures, ..Charts::default() }
+    let mut units: Vec<&str> = runs.iter().map(|run| run.recording.origin.rate_unit()).collect();
+    units.sort_unstable();
+    units.dedup();
+    Charts { heading: format!("{} over time", units.join(" and ")), figures, ..Charts::default() }
 }
 
-fn throughput(runs: &[Run<'_>], scales: &Scales) -> Charts {
+/// Bytes over time of the runs of which they are known; `None` where no run has any.
+fn throughput(runs: &[Run<'_>], scales: &Scales) -> Option<Charts> {
     let caption = "MB/s, reads and writes together; a megabyte is 1,000,000 bytes.";
     let figure =
         |run: &Run<'_>| Figure::of(figures::throughput(run.recording, scales)).headed(&run.name).captioned(caption);
-    Charts { heading: "Throughput over time".into(), figures: runs.iter().map(figure).collect(), ..Charts::default() }
+    let has_bytes = |run: &&Run<'_>| {
+        let mut tallies = run.recording.workloads.iter().flat_map(|workload| &workload.tallies).peekable();
+        tallies.peek().is_none() || tallies.any(|tally| tally.counts.bytes() > 0)
+    };
+    let figures: Vec<Figure> = runs.iter().filter(has_bytes).map(figure).collect();
+    let heading = "Throughput over time".into();
+    (!figures.is_empty()).then(|| Charts { heading, figures, ..Charts::default() })
 }
 
 /// What workloads found in the server's cache; `None` where no run had one.

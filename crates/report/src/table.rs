@@ -154,7 +154,7 @@ fn cells(tally: &Tally) -> [String; 8] {
     let [mean, p50, p99, p999] = if response.count == 0 { times.map(|_| "–".into()) } else { times };
     [
         text::iops(tally.iops()),
-        text::megabytes(tally.bytes_per_second()),
+        text::megabytes_or_dash(&tally.counts, tally.bytes_per_second()),
         mean,
         p50,
         p99,

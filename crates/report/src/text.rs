@@ -5,7 +5,7 @@
 //! name cannot move the cursor or break a line.
 
 use block::Span;
-use stats::{Machine, Scale};
+use stats::{Counts, Machine, Scale};
 
 /// A whole number with a comma between thousands: `1,234,567`.
 pub fn thousands(number: u64) -> String {
@@ -55,6 +55,11 @@ pub fn short(number: f64) -> String {
 pub fn megabytes(bytes_per_second: f64) -> String {
     let megabytes = bytes_per_second / 1e6;
     if (0.95..999.95).contains(&megabytes) { format!("{megabytes:.1}") } else { significant(megabytes) }
+}
+
+/// The same, or a dash where operations do not tell their bytes.
+pub fn megabytes_or_dash(counts: &Counts, bytes_per_second: f64) -> String {
+    if counts.has_bytes() { megabytes(bytes_per_second) } else { "–".into() }
 }
 
 /// A duration in milliseconds without its unit, as [`significant`] prints it.

@@ -56,6 +56,15 @@ pub struct Origin {
     pub simulated: bool,
     /// Whether it was stopped before its end.
     pub cut_short: bool,
+    /// Whether its operations are transactions of a database.
+    pub transactions: bool,
+}
+
+impl Origin {
+    /// What a second's count of operations is called.
+    pub fn rate_unit(&self) -> &'static str {
+        if self.transactions { "TPS" } else { "IOPS" }
+    }
 }
 
 /// The machine, as far as it can be told; empty strings where it cannot.
@@ -143,6 +152,11 @@ impl Counts {
     /// All bytes.
     pub fn bytes(&self) -> u64 {
         self.read_bytes + self.write_bytes
+    }
+
+    /// Whether it is known how many bytes they moved, or nothing was done: transactions do not tell.
+    pub fn has_bytes(&self) -> bool {
+        self.bytes() > 0 || self.ops() == 0
     }
 }
 

@@ -37,7 +37,9 @@ pub use partition::PartitionRecord;
 pub use second::{Second, Served};
 pub use tapes::Taped;
 
-use crate::{CycleRecord, FloorFared, HeldBy, Histogram, Machine, ObjectRecord, Scale, Summary, Verdict, Waits};
+use crate::{
+    CycleRecord, FloorFared, HeldBy, Histogram, Machine, ObjectRecord, Origin, Scale, Summary, Verdict, Waits,
+};
 use block::Span;
 
 /// One whole run.
@@ -107,7 +109,12 @@ pub struct Identity {
 impl Identity {
     /// What a second's count of operations is called: those of order entry are transactions.
     pub fn rate_unit(&self) -> &'static str {
-        if self.tool == "oltp" { "TPS" } else { "IOPS" }
+        Origin { transactions: self.has_transactions(), ..Origin::default() }.rate_unit()
+    }
+
+    /// Whether its operations are transactions of a database.
+    pub fn has_transactions(&self) -> bool {
+        self.tool == "oltp"
     }
 }
 

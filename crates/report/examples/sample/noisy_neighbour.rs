@@ -291,6 +291,7 @@ fn verdicts() -> Vec<Verdict> {
 
 fn origin() -> Origin {
     Origin {
+        transactions: false,
         title: "A noisy neighbour, measured and walled off".into(),
         plan: include_str!("noisy-neighbour.toml").into(),
         command: "seawall run plans/noisy-neighbour.toml --phase-seconds 8 --seed 42".into(),

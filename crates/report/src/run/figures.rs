@@ -122,9 +122,10 @@ const THROUGHPUT: Rate = Rate {
     say: text::short,
 };
 
-/// IOPS over time.
+/// IOPS over time, or transactions.
 pub(crate) fn iops(recording: &Recording, scales: &Scales) -> Chart {
-    Chart { height: 400.0, ..rates(recording, scales, &IOPS) }
+    let unit = recording.origin.rate_unit();
+    Chart { height: 400.0, ..rates(recording, scales, &Rate { name: unit, unit, ..IOPS }) }
 }
 
 /// Throughput over time.

@@ -32,7 +32,7 @@ pub(super) fn of(recording: &Recording) -> Seconds {
     };
     Seconds {
         headings: vec![
-            words::IOPS,
+            recording.origin.rate_unit(),
             words::MEGABYTES,
             words::P50,
             words::P99,
@@ -52,7 +52,7 @@ fn cells(recording: &Recording, interval: &Interval) -> Vec<String> {
     };
     vec![
         text::iops(interval.iops()),
-        text::megabytes(interval.bytes_per_second()),
+        text::megabytes_or_dash(&interval.counts, interval.bytes_per_second()),
         text::millis_or_dash(relation::p50(interval)),
         text::millis_or_dash(relation::p99(interval)),
         text::millis(relation::in_gate(interval)),

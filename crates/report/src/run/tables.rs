@@ -8,24 +8,16 @@ use block::Bytes;
 use stats::run::PartitionRecord;
 use stats::{Histogram, Phase, Tally, WorkloadRecord};
 
-/// The figures of a workload in a phase.
-const HEADINGS: [&str; 9] = [
-    words::IOPS,
-    words::MEGABYTES,
-    words::MEAN,
-    words::P50,
-    words::P99,
-    words::P999,
-    words::LONGEST,
-    words::IN_QOS,
-    words::IN_DISK,
-];
+/// The figures of a workload in a phase, behind the rate of its operations.
+const HEADINGS: [&str; 8] =
+    [words::MEGABYTES, words::MEAN, words::P50, words::P99, words::P999, words::LONGEST, words::IN_QOS, words::IN_DISK];
 
 pub(super) fn figures(runs: &[Run<'_>]) -> Tables {
     let table = |run: &Run<'_>| {
         let ceilings = relation::ceilings(run.recording);
         let phases = run.recording.phases.iter().enumerate();
-        let columns = ["Workload"].into_iter().chain(HEADINGS).map(String::from).collect();
+        let headings = [run.recording.origin.rate_unit()].into_iter().chain(HEADINGS);
+        let columns = ["Workload"].into_iter().chain(headings).map(String::from).collect();
         let groups = phases.map(|(index, phase)| group(run, index, phase, &ceilings)).collect();
         Table { caption: run.name.clone(), columns, groups, words: false }
     };
@@ -51,7 +43,7 @@ fn group(run: &Run<'_>, index: usize, phase: &Phase, ceilings: &[Ceiling<'_>]) -
         // What the workloads under a shared ceiling did together.
         let (iops, bytes) = ceiling.together(recording);
         let mut cells: Vec<TableCell> = vec![text::iops(iops).into(), text::megabytes(bytes).into()];
-        cells.resize(HEADINGS.len(), TableCell::default());
+        cells.resize(1 + HEADINGS.len(), TableCell::default());
         TableRow {
             name: format!("{} together", relation::listed(&ceiling.volumes, " and ")),
             remarks: Vec::new(),
@@ -70,7 +62,7 @@ fn row(workload: &WorkloadRecord, tally: &Tally) -> TableRow {
     let times = [response.mean, response.p50, response.p99, response.p999, response.max];
     let said = |span| if response.count == 0 { "–".into() } else { text::millis(span) };
     let mut cells: Vec<TableCell> =
-        vec![text::iops(tally.iops()).into(), text::megabytes(tally.bytes_per_second()).into()];
+        vec![text::iops(tally.iops()).into(), text::megabytes_or_dash(&tally.counts, tally.bytes_per_second()).into()];
     cells.extend(times.map(said).map(TableCell::from));
     cells.extend([&tally.queued, &tally.device].map(|histogram| TableCell::from(mean(histogram))));
     TableRow { name: figures::label(workload), remarks: relation::remarks(tally), cells }

@@ -92,6 +92,20 @@ fn a_failed_and_cut_run_says_so_before_anything_else() {
     assert!(html.contains("class=\"verdict fail\"") && html.contains("1 of 4 did not hold, 1 cannot be said, 2 held"));
 }
 
+/// Transactions are called that, and no bytes are told of what does not tell them.
+#[test]
+fn transactions_are_no_iops_and_have_no_throughput() {
+    let mut recording = two_phases();
+    recording.origin.transactions = true;
+    for workload in &mut recording.workloads {
+        workload.intervals.iter_mut().for_each(|interval| interval.counts.read_bytes = 0);
+    }
+    let page = html(&recording);
+    assert!(page.contains("TPS over time") && page.contains("Transactions per second"), "{page}");
+    assert!(!page.contains("IOPS over time") && !page.contains("Throughput"), "{page}");
+    assert!(page.contains("<td>180</td><td>–</td>"), "{page}");
+}
+
 /// Floors are lines in the picture, and every cause and every missed floor has its place in the
 /// strips.
 #[test]

@@ -56,6 +56,7 @@ impl Run {
                 started_unix_ms: *started_unix_ms,
                 simulated: *simulated,
                 cut_short: *state != State::Ended,
+                transactions: identity.has_transactions(),
             },
             machine: machine.clone(),
             scale: *scale,
