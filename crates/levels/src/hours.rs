@@ -13,9 +13,22 @@ use std::io::{Read, Write};
 /// What is wrong with a file of hours; one line.
 #[derive(Debug, thiserror::Error)]
 pub enum HoursError {
-    /// It is no CSV.
-    #[error("{0}")]
-    Csv(#[from] csv::Error),
+    /// A row with more or fewer fields than there are headings.
+    #[error("row {row}: has {given} fields, and there are {headings} headings; give each its field")]
+    Fields {
+        /// The row, the headings not counted.
+        row: u64,
+        /// How many it has.
+        given: u64,
+        /// How many there should be.
+        headings: u64,
+    },
+    /// It is no text.
+    #[error("line {0}: is no text; write it as CSV in UTF-8")]
+    Text(u64),
+    /// It cannot be read or written.
+    #[error(transparent)]
+    Csv(csv::Error),
     /// A column that there must be.
     #[error("has no column {0}; a row needs {names}", names = NEEDED.join(", "))]
     Column(&'static str),
@@ -37,6 +50,19 @@ pub enum HoursError {
         /// What was given.
         given: u64,
     },
+}
+
+impl From<csv::Error> for HoursError {
+    fn from(error: csv::Error) -> HoursError {
+        let at = |pos: &Option<csv::Position>| pos.as_ref().map_or((0, 0), |pos| (pos.record(), pos.line()));
+        match error.kind() {
+            csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
+                HoursError::Fields { row: at(pos).0, given: *len, headings: *expected_len }
+            }
+            csv::ErrorKind::Utf8 { pos, .. } => HoursError::Text(at(pos).1),
+            _ => HoursError::Csv(error),
+        }
+    }
 }
 
 /// Seconds of an hour. A server counts a stretch of a minute for the hour in which it began, and
@@ -232,10 +258,15 @@ mod tests {
                 "hour,svm,volume,path,promised_seconds\n1,s,v,p,4200\n2,s,v,p,4201\n",
                 "row 2: promised_seconds: must be at most 4200, as a row is of one hour, got 4201",
             ),
-            ("hour,svm,volume,path,promised_seconds\n1,s\n", "found record with 2 fields"),
+            (
+                "hour,svm,volume,path,promised_seconds\n1,s,v,p,1\n1,s\n",
+                "row 2: has 2 fields, and there are 5 headings; give each its field",
+            ),
         ] {
             let refused = hours(text.as_bytes()).unwrap_err().to_string();
             assert!(refused.contains(words), "{text}: {refused}");
         }
+        let refused = hours(&b"hour,svm,volume,path,promised_seconds\n1,\xff,v,p,1\n"[..]).unwrap_err().to_string();
+        assert_eq!(refused, "line 2: is no text; write it as CSV in UTF-8");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::bill::{Bill, Billed, sum};
 use crate::class::{Class, Classes};
-use report::text::{fit, thousands};
+use report::text::{fit, thousands, width};
 
 /// The classes, a line each.
 pub fn list(classes: &Classes) -> String {
@@ -29,15 +29,26 @@ pub fn list(classes: &Classes) -> String {
         let or_dash = |number: Option<String>| number.unwrap_or_else(|| "–".into());
         let minimum = or_dash(class.absolute_min_iops.map(thousands));
         let (block, latency) = (or_dash(class.block_size.clone()), or_dash(class.latency_ms.map(|ms| ms.to_string())));
-        text += &format!(
-            "{:<14}{:>10}{:>10}{minimum:>8}{block:>7}{latency:>10}{:>12}\n",
-            fit(name, 13),
-            thousands(*expected_iops_per_tb),
-            thousands(*peak_iops_per_tb),
-            format!("{}/TB", class.price_per_tb),
-        );
-        if class.price_per_iops > 0.0 {
-            text += &format!("{:>71}\n", format!("{}/IOPS", class.price_per_iops));
+        // What is wider than its column moves the next ones; a name that would be cut, and a price
+        // that is too wide, have a line of their own.
+        let mut line = name.clone();
+        if width(name) > 13 {
+            text += &format!("{name}\n");
+            line.clear();
+        }
+        let rates = [*expected_iops_per_tb, *peak_iops_per_tb].map(thousands);
+        let cells = [(&rates[0], 24), (&rates[1], 34), (&minimum, 42), (&block, 49), (&latency, 59)];
+        cells.into_iter().for_each(|(cell, end)| push_to(&mut line, cell, end));
+        let mut prices = vec![format!("{}/TB", class.price_per_tb)];
+        prices.extend((class.price_per_iops > 0.0).then(|| format!("{}/IOPS", class.price_per_iops)));
+        for price in prices {
+            if width(&line) + 1 + width(&price) > 80 {
+                text += &format!("{line}\n");
+                line.clear();
+            }
+            push_to(&mut line, &price, 71);
+            text += &format!("{line}\n");
+            line.clear();
         }
         let spaces = format!("expected of {}, peak of {}", class.expected_space, class.peak_space);
         let about = if class.about.is_empty() { spaces } else { format!("{}; {spaces}", class.about) };
@@ -46,6 +57,13 @@ pub fn list(classes: &Classes) -> String {
         }
     }
     text
+}
+
+/// Adds a cell that ends in that column, or a blank behind what is there already.
+fn push_to(line: &mut String, cell: &str, end: usize) {
+    let room = end.saturating_sub(width(line) + width(cell)).max(1);
+    *line += &" ".repeat(room);
+    *line += cell;
 }
 
 /// When, and how much of it was kept.
@@ -81,13 +99,16 @@ pub(crate) fn money(hundredths: u64) -> String {
     format!("{}.{:02}", thousands(hundredths / 100), hundredths % 100)
 }
 
+/// Columns for the name of a class.
+const CLASS: usize = 8;
+
 /// What a line is called: the volume, and with it what it is under.
 fn row(name: &str, class: &str, cells: [String; 6]) -> String {
     let [tb, promised, used, held, missed, price] = cells;
     let line = format!(
         "{:<17}{:<9}{tb:>8}{promised:>9}{used:>9}{held:>8}{missed:>8}{price:>12}",
         fit(name, 16),
-        fit(class, 8)
+        fit(class, CLASS)
     );
     line.trim_end().to_owned() + "\n"
 }
@@ -142,6 +163,10 @@ fn of_line(billed: &Billed) -> String {
 pub(crate) fn remarks(billed: &Billed) -> Vec<String> {
     let line = &billed.line;
     let mut remarks = Vec::new();
+    if width(&billed.class) > CLASS {
+        let what = if billed.has_price { "class" } else { "policy group" };
+        remarks.push(format!("its {what} is {}", billed.class));
+    }
     if line.sums.missed_ms > 0 {
         remarks.push(format!("the floor was missed for {:.0} min", line.sums.missed_ms as f64 / 60_000.0));
     }
@@ -202,7 +227,12 @@ pub fn csv(bill: &Bill, out: impl std::io::Write) -> csv::Result<()> {
             format!("{:.4}", 100.0 * line.held()),
             format!("{:.4}", 100.0 * line.missed()),
             format!("{:.2}", line.sums.missed_ms as f64 / 60_000.0),
-            format!("{}.{:02}", billed.hundredths / 100, billed.hundredths % 100),
+            // What has no price is not free.
+            if billed.has_price {
+                format!("{}.{:02}", billed.hundredths / 100, billed.hundredths % 100)
+            } else {
+                String::new()
+            },
             bill.currency.clone(),
         ])?;
     }
@@ -255,6 +285,26 @@ bronze               250       500       –      –         –       20/TB
         assert_eq!(text, expected);
     }
 
+    /// Values that are wider than their columns stay apart, and names that are cut in a table are
+    /// named in full.
+    #[test]
+    fn wide_values_stay_apart() {
+        let text = "currency = \"EUR\"\n[[class]]\nname = \"platinum-for-databases\"\nexpected_iops_per_tb = 2000000000\n\
+                    peak_iops_per_tb = 2147483647\nabsolute_min_iops = 2147483647\nlatency_ms = 0.25\n\
+                    price_per_tb = 1234567.891\nprice_per_iops = 0.0123456789\n";
+        let shown = list(&Classes::read(text).unwrap());
+        let expected = "
+platinum-for-databases
+           2,000,000,000 2,147,483,647 2,147,483,647 – 0.25 1234567.891/TB
+                                                      0.0123456789/IOPS
+";
+        assert!(shown.contains(&expected[1..]), "{shown}");
+        assert!(shown.lines().all(|line| width(line) <= 80), "{shown}");
+        let mut bill = bill(1);
+        bill.lines[1].class = "a-policy-of-another-day".into();
+        assert!(table(&bill).contains("    its policy group is a-policy-of-another-day\n"), "{}", table(&bill));
+    }
+
     #[test]
     fn the_first_minutes_of_a_pool_are_told_in_seconds() {
         assert_eq!((kept(0), kept(41), kept(359)), ("0 seconds".into(), "41 seconds".into(), "359 seconds".into()));
@@ -301,6 +351,6 @@ all together                30.000   20,250   12,000   5.7 %  0.99 %    2,020.00
             "1970-01-05T04:00:00Z,1970-02-04T14:00:00Z,svm01,erp,gold,gold-svm01,730.0000,10.000000,8.000000,20000.000,\
              12000.000,12000.000,258342912000000,1.7500,2,365,5.7143,1.0000,730.00,2000.00,EUR"
         );
-        assert!(rows[2].contains(",svm02,scratch,,,"), "{}", rows[2]);
+        assert!(rows[2].contains(",svm02,scratch,,,") && rows[2].ends_with(",0.00,,EUR"), "{}", rows[2]);
     }
 }

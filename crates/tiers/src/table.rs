@@ -99,8 +99,12 @@ impl TierRow {
     }
 }
 
-/// A figure with at most so many digits behind the point, zeroes left out.
+/// A figure with at most so many digits behind the point, zeroes left out; one of more than 15
+/// digits before it by its power of ten.
 pub(crate) fn shown(value: f64, digits: usize) -> String {
+    if value.abs() >= 1e15 {
+        return format!("{value:e}");
+    }
     let text = format!("{value:.digits$}");
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -128,5 +132,6 @@ mod tests {
         row.words[TierWord::Spindle as usize].said = Some("FC".into());
         assert_eq!(row.cell(Column::Word(TierWord::Spindle)), "FC");
         assert_eq!(row.spread(TierFigure::Iops).most, 900.0);
+        assert_eq!([shown(1e300, 0), shown(1234.50, 2)], ["1e300", "1234.5"]);
     }
 }
