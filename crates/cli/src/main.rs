@@ -78,6 +78,19 @@ enum Command {
     InstallNames(command::install_names::InstallNames),
 }
 
+impl Command {
+    /// Whether it leaves a run that a label could be said of.
+    fn keeps_runs(&self) -> bool {
+        use Command::{Calibrate, Demo, Fio, Oltp, Orion, Ramp, Ranread, Results, Run, Simulate, Tiers};
+        match self {
+            Demo(_) | Run(_) | Simulate(_) | Fio(_) | Ramp(_) | Ranread(_) | Orion(_) | Oltp(_) => true,
+            Tiers(_) | Calibrate(_) => true,
+            Results(results) => results.takes_in_runs(),
+            _ => false,
+        }
+    }
+}
+
 /// The answer of a command that did what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
@@ -106,7 +119,21 @@ fn carry_out() -> ExitCode {
         Err(error) => return without_command(&error),
     };
     let memory = &arguments.memory;
-    let result = match arguments.command {
+    let labels = if arguments.command.keeps_runs() { Ok(()) } else { memory.keeps_no_run() };
+    let result = labels.and_then(|()| run(arguments.command, memory));
+    match result {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) => {
+            // A plan's mistakes are several, a line each.
+            complaint::of(&error).lines().for_each(terminal::complain);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command, memory: &memory::Memory) -> anyhow::Result<Answer> {
+    match command {
         Command::Demo(demo) => demo.run(memory),
         Command::Run(run) => run.run(memory),
         Command::Simulate(simulate) => simulate.run(memory),
@@ -131,15 +158,6 @@ fn carry_out() -> ExitCode {
         Command::Results(results) => results.run(memory),
         Command::Report(report) => report.run(memory),
         Command::InstallNames(names) => names.run(),
-    };
-    match result {
-        Ok(Answer::Yes) => ExitCode::SUCCESS,
-        Ok(Answer::No) => ExitCode::from(1),
-        Err(error) => {
-            // A plan's mistakes are several, a line each.
-            complaint::of(&error).lines().for_each(terminal::complain);
-            ExitCode::from(2)
-        }
     }
 }
 

@@ -57,6 +57,17 @@ impl Memory {
         }
     }
 
+    /// Refuses what is said of runs where none is kept.
+    ///
+    /// # Errors
+    /// A label was given.
+    pub fn keeps_no_run(&self) -> anyhow::Result<()> {
+        match self.labels.first() {
+            Some((key, word)) => anyhow::bail!("--label {key}={word}: this command keeps no run; leave it out"),
+            None => Ok(()),
+        }
+    }
+
     /// The same, for one run that names its file itself.
     pub fn with_file(&self, file: Option<&str>) -> Memory {
         Memory { results: file.map(PathBuf::from).or_else(|| self.results.clone()), ..self.clone() }

@@ -23,8 +23,13 @@ const REQUESTS_MOST: u64 = 1 << 60;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
     /// It is no JSON at all, or breaks off.
-    #[error("is no JSON of fio's: {0}")]
-    Syntax(String),
+    #[error("is no JSON of fio's, or was cut short: line {line}, column {column} cannot be read")]
+    Syntax {
+        /// Where.
+        line: usize,
+        /// Where in the line.
+        column: usize,
+    },
     /// Something is missing or has the wrong type.
     #[error("{at}: must be {rule}; the file is no JSON of fio's, was changed by hand or cut short")]
     Field {
@@ -40,10 +45,12 @@ pub enum ReadingError {
 /// # Errors
 /// It is none of fio's; the error says where.
 pub fn read_json(text: &str) -> Result<Run, ReadingError> {
-    let begin = text.lines().position(|line| line.starts_with('{')).unwrap_or(0);
-    let begin: usize = text.split_inclusive('\n').take(begin).map(str::len).sum();
+    let before = text.lines().position(|line| line.starts_with('{')).unwrap_or(0);
+    let begin: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
+    let syntax =
+        |error: serde_json::Error| ReadingError::Syntax { line: before + error.line(), column: error.column() };
     let document = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Value>().next();
-    let document = document.unwrap_or(Ok(Value::Null)).map_err(|error| ReadingError::Syntax(error.to_string()))?;
+    let document = document.unwrap_or(Ok(Value::Null)).map_err(syntax)?;
     let root = At { path: String::new(), value: &document };
     let jobs = root.member("jobs")?.list()?;
     if jobs.is_empty() || jobs.len() > JOBS_MOST {

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 
 /// List, show, compare, query and export the runs that were kept
 ///
-/// Every run of fio, ramp, ranread, orion, run, demo and simulate is kept in one results database.
-/// A RUN is named by its number in the list, by `last`, `last~1` (the one before it), or by the
+/// Every run of fio, ramp, ranread, orion, oltp, run, demo and simulate is kept in one results
+/// database. A RUN is named by its number in the list, by `last`, `last~1` (the one before it), or by the
 /// first eight characters or more of its uuid. Without a command the last runs are listed.
 /// --results names another database.
 #[derive(clap::Args)]
@@ -66,6 +66,11 @@ struct Label {
 }
 
 impl Results {
+    /// Whether runs are taken in, of which something can be said.
+    pub fn takes_in_runs(&self) -> bool {
+        matches!(self.what, Some(What::Import(_)))
+    }
+
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         match self.what {
             None => list::List::default().run(memory),

@@ -139,6 +139,10 @@ fn runs_are_labelled_found_and_deleted() {
         "run 2: storage taken away\nrun 2: raid=5\n"
     );
     assert_eq!(results(&scratch, &["list", "--where", "storage"]).lines().count(), 2);
+    assert_eq!(results(&scratch, &["list", "--where", "colour"]), "no run that is kept is one of those\n");
+    let refused = kept(&scratch, &["--label", "a=b", "reproduce", "a300"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.out);
+    assert!(refused.err.contains("--label a=b: this command keeps no run; leave it out"), "{}", refused.err);
     let uuid = results(&scratch, &["sql", "--csv", "SELECT uuid FROM runs WHERE run = 1"]);
     let uuid = &uuid.lines().nth(1).unwrap()[..8];
     assert_eq!(results(&scratch, &["delete", uuid]), "run 1 deleted: quick\n");

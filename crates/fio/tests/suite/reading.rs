@@ -67,7 +67,7 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_eq!((wide.min().as_nanos(), wide.max().as_nanos()), (20, 11_707));
     for (from, to, at) in [
         (good, "", "jobs: must be there"),
-        (good, "{\"jobs\":[", "is no JSON of fio's: EOF while parsing"),
+        (good, "{\"jobs\":[", "is no JSON of fio's, or was cut short: line 1, column 9 cannot be read"),
         (good, "{\"jobs\":[]}", "jobs: must be a list of one job to 65536"),
         ("\"jobname\":\"j\"", "\"jobname\":7", "jobs[0].jobname: must be a text"),
         ("\"total_ios\":2", "\"total_ios\":-2", "jobs[0].read.total_ios: must be a whole number, not negative"),

@@ -9,7 +9,7 @@ use crate::terminal;
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use results::SqlValue;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Export runs as CSV, TSV, JSON, Parquet or a workbook
 ///
@@ -27,7 +27,7 @@ pub struct Export {
     /// The form: csv, tsv, json, xlsx, or parquet in a build that has it
     #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "tsv", "json", "xlsx", "parquet"])]
     format: String,
-    /// The file to write [default: standard output]
+    /// The file to write; `-` is standard output [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -50,7 +50,7 @@ impl Export {
             "tsv" => separated(&found, '\t'),
             _ => separated(&found, ','),
         };
-        match &self.output {
+        match self.file() {
             Some(path) => {
                 std::fs::write(path, text).with_context(|| format!("--output {}", path.display()))?;
                 terminal::line(&format!("{} rows written to {}", found.rows.len(), path.display()));
@@ -58,6 +58,11 @@ impl Export {
             None => terminal::print(&text),
         }
         Ok(Answer::Yes)
+    }
+
+    /// The file that is named, if one is.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| path.as_os_str() != "-")
     }
 
     /// The rows that are asked for.
@@ -74,7 +79,7 @@ impl Export {
 
     #[cfg(feature = "parquet")]
     fn parquet(&self, database: &results::Results, numbers: &[i64]) -> Result<Answer> {
-        let Some(path) = &self.output else {
+        let Some(path) = self.file() else {
             bail!("--format parquet: is no text; name its file with --output FILE");
         };
         let found = self.rows(database, numbers)?;
@@ -85,7 +90,7 @@ impl Export {
     }
 
     fn workbook(&self, database: &results::Results, numbers: &[i64]) -> Result<Answer> {
-        let Some(path) = &self.output else {
+        let Some(path) = self.file() else {
             bail!("--format xlsx: is no text; name its file with --output FILE");
         };
         if self.seconds {

@@ -31,6 +31,9 @@ const TEXT_MOST: u64 = 1 << 30;
 /// How a SQLite file begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
+/// What a file is that begins like nothing of all that.
+const UNKNOWN: &str = "is no results database, no JSON of fio's and no table of a ramp";
+
 impl Import {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         let mut database = Database::open(&file(memory)?)?;
@@ -59,6 +62,9 @@ fn say(file: &Path, Imported { added, known }: &Imported) {
 /// are opened.
 fn text_of(path: &Path) -> Result<Option<String>> {
     let within = || path.display().to_string();
+    if path.is_dir() {
+        bail!("{}: is a folder; name a file", path.display());
+    }
     if !path.is_file() {
         return Ok(None);
     }
@@ -71,10 +77,7 @@ fn text_of(path: &Path) -> Result<Option<String>> {
         bail!("{}: is longer than 1 GiB; neither fio's JSON nor a summary.csv is", path.display());
     }
     let text = String::from_utf8(bytes).ok();
-    let text = text.with_context(|| {
-        format!("{}: is no results database, no JSON of fio's and no table of a ramp", path.display())
-    })?;
-    Ok(Some(text))
+    Ok(Some(text.with_context(|| format!("{}: {UNKNOWN}", path.display()))?))
 }
 
 /// The run that a text tells of, with the labels that were asked for.
@@ -89,6 +92,7 @@ fn run_of(path: &Path, text: &str, memory: &Memory) -> Result<Run> {
             run.identity.title = format!("{name}, {}", run.identity.title);
             run
         }
+        false if !text.lines().any(|line| line.starts_with('{')) => bail!("{}: {UNKNOWN}", path.display()),
         false => fio::read_json(text).with_context(within)?,
     };
     if run.identity.started_unix_ms == 0 {

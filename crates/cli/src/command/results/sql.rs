@@ -1,9 +1,8 @@
 //! `seawall results sql`: a query over everything that was kept.
 
 use super::open;
-use crate::Answer;
 use crate::memory::Memory;
-use crate::terminal;
+use crate::{Answer, interrupt, terminal};
 use anyhow::{Result, bail};
 use block::Span;
 use report::text;
@@ -45,7 +44,13 @@ impl Sql {
         };
         let clock = uring::Clock::new();
         let end = clock.now() + Span::from_secs(self.time);
-        let found = database.query(query, move || clock.now() > end)?;
+        let stop = interrupt::watch()?;
+        let asked = stop.clone();
+        let found = database.query(query, move || asked.is_asked() || clock.now() > end);
+        if stop.is_asked() {
+            bail!("stopped by hand");
+        }
+        let found = found?;
         let text = match (self.csv, self.json) {
             (true, _) => super::export::separated(&found, ','),
             (_, true) => super::export::json(&found),
