@@ -128,8 +128,8 @@ mod tests {
         );
     }
 
-    /// A class without a minimum has the policy's own, whatever its group had before: one file comes
-    /// to one state.
+    /// A class without a minimum has the policy's own, whatever its group had before: one file
+    /// comes to one state.
     #[test]
     fn a_minimum_that_is_left_out_is_the_policys() {
         let text = "[[class]]\nname = \"gold\"\nexpected_iops_per_tb = 2000\npeak_iops_per_tb = 4000\n";

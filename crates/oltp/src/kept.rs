@@ -97,6 +97,9 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
     let end = start + figures.window;
     run.points.push(Point { name, about: "order entry".into(), start, end, ..Point::default() });
     run.add_tape(&ledger.tape, Taped { point, actor: 0, start, measured: figures.window });
+    // Transactions do not tell how many bytes they moved.
+    run.cells.iter_mut().for_each(|cell| cell.bytes = None);
+    run.series.iter_mut().flat_map(|series| &mut series.slices).for_each(|slice| slice.bytes = None);
     let mut set = |key: &str, value: Value| {
         run.settings.push(Setting { point: Some(point), actor: None, key: key.into(), value });
     };
@@ -147,4 +150,23 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
     }
     set("limiter", Value::Word(limiter.name.into()));
     set("limiter_grounds", Value::Word(limiter.grounds.clone()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::tests::played;
+
+    /// What is not known is not nothing: transactions tell no bytes, in the whole or by the second.
+    #[test]
+    fn bytes_of_transactions_are_not_known() {
+        let ledger = played(|_| 10, 5);
+        let mut run = Run::default();
+        run.add_actor("users", None);
+        let limiter = Limiter { name: "cannot say", grounds: String::new() };
+        add_point(&mut run, Span::ZERO, &ledger, &Figures::of(&ledger, 4), &Evidence::default(), &limiter);
+        assert!(run.cells.iter().any(|cell| cell.ops > 0) && run.cells.iter().all(|cell| cell.bytes.is_none()));
+        let mut slices = run.series.iter().flat_map(|series| &series.slices).peekable();
+        assert!(slices.peek().is_some() && slices.all(|slice| slice.bytes.is_none()));
+    }
 }

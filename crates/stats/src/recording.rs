@@ -154,7 +154,8 @@ impl Counts {
         self.read_bytes + self.write_bytes
     }
 
-    /// Whether it is known how many bytes they moved, or nothing was done: transactions do not tell.
+    /// Whether it is known how many bytes they moved, or nothing was done: transactions do not
+    /// tell.
     pub fn has_bytes(&self) -> bool {
         self.bytes() > 0 || self.ops() == 0
     }

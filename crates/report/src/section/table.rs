@@ -24,8 +24,8 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Rows that belong together.
     pub groups: Vec<Group>,
-    /// Whether its cells are words rather than figures, and begin at the left. In a table of figures
-    /// those columns do so that have words.
+    /// Whether its cells are words rather than figures, and begin at the left. In a table of
+    /// figures those columns do so that have words.
     pub words: bool,
 }
 

@@ -100,7 +100,7 @@ fn transactions_are_no_iops_and_have_no_throughput() {
     for workload in &mut recording.workloads {
         workload.intervals.iter_mut().for_each(|interval| interval.counts.read_bytes = 0);
     }
-    let page = html(&recording);
+    let page = html(&recording).replace('\n', "");
     assert!(page.contains("TPS over time") && page.contains("Transactions per second"), "{page}");
     assert!(!page.contains("IOPS over time") && !page.contains("Throughput"), "{page}");
     assert!(page.contains("<td>180</td><td>–</td>"), "{page}");

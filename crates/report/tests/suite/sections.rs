@@ -41,7 +41,7 @@ fn words_begin_at_the_left_and_figures_end_at_the_right() {
     let rows = vec![row("1", ["Clariion FC", "5", "N/A"]), row("2", ["N/A", "pass-thru", "7"])];
     let columns = ["Test", "Storage", "Level", "IOPS"].map(String::from).into();
     let table = Table { columns, groups: vec![Group { rows, ..Group::default() }], ..Table::default() };
-    let text = written(Tables { heading: "x".into(), tables: vec![table], ..Tables::default() });
+    let text = written(Tables { heading: "x".into(), tables: vec![table], ..Tables::default() }).replace('\n', "");
     let row = "<td class=\"l\">Clariion FC</td><td class=\"l\">5</td><td>N/A</td>";
     assert!(text.contains(row) && text.contains("<th scope=\"col\">IOPS</th>"), "{text}");
 }
@@ -49,8 +49,11 @@ fn words_begin_at_the_left_and_figures_end_at_the_right() {
 /// Targets are reached or missed; criteria hold or do not.
 #[test]
 fn targets_are_reached_or_missed() {
-    let answers = [stats::Outcome::Pass, stats::Outcome::Fail]
-        .map(|outcome| Answer { outcome, question: "q".into(), because: "b".into() });
+    let answers = [stats::Outcome::Pass, stats::Outcome::Fail].map(|outcome| Answer {
+        outcome,
+        question: "q".into(),
+        because: "b".into(),
+    });
     let verdict = |targets| written(RunVerdict { answers: answers.to_vec(), targets, ..RunVerdict::default() });
     assert!(verdict(true).contains("✓ reached") && verdict(true).contains("✗ missed"));
     assert!(verdict(false).contains("✓ held") && verdict(false).contains("✗ did not hold"));
