@@ -43,8 +43,8 @@ impl ClassStep {
 }
 
 /// What has to be done in an SVM for every class to have its policy group, where these are there.
-/// `least` is the absolute minimum of a policy that is given none, by its expected IOPS for a TB: it
-/// is said too, as a group that had another one would keep that.
+/// `least` is the absolute minimum of a policy that is given none, by its expected IOPS for a TB:
+/// it is said too, as a group that had another one would keep that.
 pub fn steps(classes: &Classes, svm: &str, existing: &[Existing], least: impl Fn(u64) -> u64) -> Vec<ClassStep> {
     let step = |class: &Class| {
         let name = class.policy(svm);

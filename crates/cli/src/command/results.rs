@@ -21,8 +21,8 @@ use std::path::PathBuf;
 /// List, show, compare, query and export the runs that were kept
 ///
 /// Every run of fio, ramp, ranread, orion, oltp, run, demo and simulate is kept in one results
-/// database. A RUN is named by its number in the list, by `last`, `last~1` (the one before it), or by the
-/// first eight characters or more of its uuid. Without a command the last runs are listed.
+/// database. A RUN is named by its number in the list, by `last`, `last~1` (the one before it), or
+/// by the first eight characters or more of its uuid. Without a command the last runs are listed.
 /// --results names another database.
 #[derive(clap::Args)]
 pub struct Results {
