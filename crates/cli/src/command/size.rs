@@ -79,7 +79,7 @@ impl Size {
         check_out(&self.out)?;
         let arrays = self.arrays()?;
         if let Some(plan) = &self.require {
-            return require::run(plan, &arrays, f64::from(self.headroom) / 100.0, &self.out);
+            return require::run(plan, &arrays, self.headroom, &self.out);
         }
         let iops = match (self.iops, self.global_references) {
             (Some(iops), _) if iops.is_finite() && (1.0..=1e9).contains(&iops) => iops,

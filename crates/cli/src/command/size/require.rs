@@ -11,16 +11,22 @@ use stats::{Outcome, Verdict};
 use std::path::Path;
 use workload::plan::Device;
 
-/// More than this times a plan's load is not looked for.
-const TIMES_MAX: f64 = 8.0;
+/// The steps at which a plan is played, as percent that stay free at its own load: up to 8 times of
+/// it. They are the same whatever is needed, so that a plan and an array have one limit.
+const STEPS: [f64; 10] = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 87.5];
+
+/// Times a plan's load that leave so many percent of them free at its own.
+fn times_of(free: f64) -> f64 {
+    100.0 / (100.0 - free)
+}
 
 /// How much of the plan's load an array was seen to carry.
 struct Held {
     name: String,
     price: Option<f64>,
-    /// Times the load that still held; none where its own load did not.
+    /// Times the load up to which every step held; none where its own load did not.
     times: Option<f64>,
-    /// What did not hold beyond it; none up to [`TIMES_MAX`].
+    /// What did not hold at the next of [`STEPS`]; none where all held.
     why: Option<Verdict>,
 }
 
@@ -36,20 +42,22 @@ impl Held {
 }
 
 /// Plays the plan on each array, at its load and at more of it; an array carries it where it holds
-/// with a part of `free` to spare.
-pub fn run(plan: &Path, arrays: &[Offer], free: f64, out: &Path) -> Result<Answer> {
+/// with `free` percent to spare: at each of [`STEPS`] as far as the first that leaves as much.
+pub fn run(plan: &Path, arrays: &[Offer], free: u32, out: &Path) -> Result<Answer> {
     let text = std::fs::read_to_string(plan).with_context(|| format!("--require {}", plan.display()))?;
     let file = plan.display().to_string();
-    let needed = 1.0 / (1.0 - free);
-    if needed > TIMES_MAX {
+    let Some(step) = STEPS.into_iter().find(|step| *step >= f64::from(free)) else {
+        let most = STEPS[STEPS.len() - 1];
         bail!(
-            "--headroom: at most {:.0} with --require, which looks up to {TIMES_MAX} times the load",
-            100.0 - 100.0 / TIMES_MAX
+            "--headroom: at most {:.0} with --require, which looks up to {:.0} times the load",
+            most.floor(),
+            times_of(most)
         );
-    }
+    };
+    let needed = times_of(step);
     let mut found = Vec::new();
     for (name, device, price) in arrays {
-        let (times, why) = most(&text, &file, device, needed)?;
+        let (times, why) = most(|times| broken(&text, &file, device, times))?;
         let held = Held { name: name.clone(), price: *price, times, why };
         if found.is_empty() {
             terminal::line(&format!("{:<20} {:>10}  what does not hold beyond it", "array", "times load"));
@@ -62,7 +70,7 @@ pub fn run(plan: &Path, arrays: &[Offer], free: f64, out: &Path) -> Result<Answe
     }
     let carry = found.iter().filter(|held| held.times.is_some_and(|times| times >= needed));
     let chosen = cheapest(carry, |held| held.price, |held| held.times.unwrap_or(0.0));
-    let says = says(chosen, needed, free);
+    let says = says(chosen, step);
     terminal::line("");
     wrap(&says, 80).iter().for_each(|line| terminal::line(line));
     let page = write(out, page(&file, &says, &found, needed))?;
@@ -70,47 +78,37 @@ pub fn run(plan: &Path, arrays: &[Offer], free: f64, out: &Path) -> Result<Answe
     Ok(if chosen.is_some() { Answer::Yes } else { Answer::No })
 }
 
-/// The most of its load at which the plan holds, to an eighth, and what does not beyond it.
-fn most(text: &str, file: &str, device: &Device, needed: f64) -> Result<(Option<f64>, Option<Verdict>)> {
-    let fails = |times: f64| -> Result<Option<Verdict>> {
-        let recording = play::quietly(text, file, Some(device), times)?;
-        if recording.verdicts.is_empty() {
-            bail!("--require {file}: has no criteria; write [[criterion]] tables that say what must hold");
-        }
-        Ok(recording.verdicts.into_iter().find(|verdict| verdict.outcome != Outcome::Pass))
-    };
-    // What is needed is played itself, so that no step between says no for it.
-    let mut ladder: Vec<f64> = [1.0, 2.0, 4.0, TIMES_MAX].into_iter().chain([needed]).collect();
-    ladder.sort_by(f64::total_cmp);
-    ladder.dedup();
-    let (mut held, mut why, mut high) = (None, None, TIMES_MAX);
-    for times in ladder {
-        why = fails(times)?;
+/// The first criterion of the plan that does not hold at so many times its load.
+fn broken(text: &str, file: &str, device: &Device, times: f64) -> Result<Option<Verdict>> {
+    let recording = play::quietly(text, file, Some(device), times)?;
+    if recording.verdicts.is_empty() {
+        bail!("--require {file}: has no criteria; write [[criterion]] tables that say what must hold");
+    }
+    Ok(recording.verdicts.into_iter().find(|verdict| verdict.outcome != Outcome::Pass))
+}
+
+/// Up to which of [`STEPS`] a plan holds at each, and what does not hold at the next. What happens
+/// beyond a load that failed is not asked: a larger one may hold by chance.
+fn most<T>(mut broken: impl FnMut(f64) -> Result<Option<T>>) -> Result<(Option<f64>, Option<T>)> {
+    let mut held = None;
+    for times in STEPS.map(times_of) {
+        let why = broken(times)?;
         if why.is_some() {
-            high = times;
-            break;
+            return Ok((held, why));
         }
         held = Some(times);
     }
-    let (Some(mut low), true) = (held, why.is_some()) else { return Ok((held, why)) };
-    while high / low > 1.125 {
-        let middle = (low * high).sqrt();
-        match fails(middle)? {
-            Some(verdict) => (high, why) = (middle, Some(verdict)),
-            None => low = middle,
-        }
-    }
-    Ok((Some(low), why))
+    Ok((held, None))
 }
 
-fn says(chosen: Option<&Held>, needed: f64, free: f64) -> String {
-    let asked = format!("{needed:.2} times its load, which leaves {:.0} % free", 100.0 * free);
+fn says(chosen: Option<&Held>, step: f64) -> String {
+    let asked = format!("{:.2} times its load, which leaves {step} % free", times_of(step));
     match chosen {
         Some(held) => {
             let price = held.price.map_or(String::new(), |price| format!(" for {}", thousands(price.round() as u64)));
-            format!("{} carries it{price}: it held at {asked}.", held.name)
+            format!("{} carries it{price}: it held at each step up to {asked}.", held.name)
         }
-        None => format!("No array of these carries it: none held at {asked}."),
+        None => format!("No array of these carries it: none held at each step up to {asked}."),
     }
 }
 
@@ -138,4 +136,20 @@ fn page(file: &str, says: &str, found: &[Held], needed: f64) -> Page {
         ..Tables::default()
     });
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What holds at twice a load and not at 1.11 times it is carried once: nothing is said of a
+    /// load beyond one that failed.
+    #[test]
+    fn the_first_step_that_fails_is_the_limit() {
+        let of = |fails: fn(f64) -> bool| most(|times| Ok(fails(times).then_some(times))).unwrap();
+        let (held, why) = of(|times| (1.05..1.2).contains(&times));
+        assert_eq!((held, why.map(|times| (100.0 * times).round())), (Some(1.0), Some(111.0)));
+        assert_eq!(of(|_| true), (None, Some(1.0)));
+        assert_eq!(of(|_| false), (Some(8.0), None));
+    }
 }
