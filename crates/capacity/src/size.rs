@@ -213,12 +213,17 @@ fn one_down(array: &Array) -> Array {
     Array { stages: array.stages.iter().map(half).collect(), media: array.media.clone() }
 }
 
-/// How full a resource is. Beyond 999 % the number says nothing that the load it gives out at does
-/// not say better.
+/// How full a resource is.
 fn percent(used: f64) -> String {
+    format!("{} %", whole_percent(used))
+}
+
+/// The same without its sign. Beyond 999 the number says nothing that the load it gives out at does
+/// not say better.
+fn whole_percent(used: f64) -> String {
     match (100.0 * used).round() {
-        percent if percent > 999.0 => ">999 %".into(),
-        percent => format!("{percent:.0} %"),
+        percent if percent > 999.0 => ">999".into(),
+        percent => format!("{percent:.0}"),
     }
 }
 
@@ -227,24 +232,22 @@ fn seconds(cycle: f64) -> String {
     if cycle < 1000.0 { format!("{cycle:.1}") } else { ">999".into() }
 }
 
+/// What a standing has too much of: what gives out first before the other.
+fn beyond(standing: &Standing, most: f64, when: &str, need: &Need) -> Option<String> {
+    let (resource, used) = standing.fullest();
+    let [cycle, longest] = [standing.cycle, need.constants.cycle_limit().as_secs_f64()];
+    let full = (used > most).then(|| format!("{resource} {} used{when}, at most {:.0} %", percent(used), 100.0 * most));
+    let late = (cycle > longest).then(|| format!("a burst takes {} s{when}, at most {longest:.0} s", seconds(cycle)));
+    if standing.limit == WRITE_CYCLE { late.or(full) } else { full.or(late) }
+}
+
 fn why_not(all: &Standing, down: &Standing, need: &Need) -> Option<String> {
-    let beyond = |standing: &Standing, most: f64, when: &str| {
-        let (limit, used) = standing.fullest();
-        (used > most).then(|| format!("{limit} {} used{when}, at most {:.0} %", percent(used), 100.0 * most))
-    };
-    let longest = need.constants.cycle_limit().as_secs_f64();
-    let late = |standing: &Standing, when: &str| {
-        let cycle = standing.cycle;
-        (cycle > longest).then(|| format!("a burst takes {} s{when}, at most {longest:.0} s", seconds(cycle)))
-    };
     let slow = |index: usize, what: &str| {
         let (took, most) = (all.response()[index], need.response[index]);
         (took > most).then(|| format!("a {what} takes {:.2} ms, at most {:.2} ms", 1e3 * took, 1e3 * most))
     };
-    beyond(all, need.most, "")
-        .or_else(|| beyond(down, need.most_one_down, " with one controller"))
-        .or_else(|| late(all, ""))
-        .or_else(|| late(down, " with one controller"))
+    beyond(all, need.most, "", need)
+        .or_else(|| beyond(down, need.most_one_down, " with one controller", need))
         .or_else(|| slow(0, "read"))
         .or_else(|| slow(1, "write"))
 }
@@ -389,10 +392,31 @@ mod tests {
         assert_eq!(chosen(20), None);
         let refused = size(&need(15_000.0, 20), &both);
         assert!(
-            refused[0].why_not.as_deref().is_some_and(|why| why.starts_with("controller ")),
+            refused[0].why_not.as_deref().is_some_and(|why| why.starts_with("a burst takes ")),
             "{:?}",
             refused[0].why_not
         );
+    }
+
+    /// What the columns count is what is told, although the other is beyond what it may be, too.
+    #[test]
+    fn what_is_told_is_what_gives_out_first() {
+        let both = |limit: &str| {
+            let mut standing = size(&need(10_000.0, 1), &[candidate("one", 4)])[0].all.clone();
+            (standing.limit, standing.cycle) = (limit.into(), 60.0);
+            standing.means.used = vec![("controller".into(), 1.02)];
+            beyond(&standing, 1.0, "", &need(10_000.0, 1))
+        };
+        assert_eq!(both(WRITE_CYCLE).as_deref(), Some("a burst takes 60.0 s, at most 45 s"));
+        assert_eq!(both("controller").as_deref(), Some("controller 102 % used, at most 100 %"));
+    }
+
+    #[test]
+    fn years_beyond_the_scale_say_so() {
+        let need = Need { growth: 9.0, ..need(10_000.0, 1) };
+        let text = size_text(&need, &size(&need, &[candidate("grown", 100)]));
+        assert!(text.lines().any(|line| line.starts_with("grown") && line.contains("/>999")), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     /// Four instances of 1 TB are one of four times the operations on 4 TB.

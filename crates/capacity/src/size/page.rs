@@ -1,12 +1,17 @@
 //! What was sized, as text and as a page.
 
-use super::{Need, Sized, Standing, WRITE_CYCLE, choice, percent, seconds, silo_choice};
+use super::{Need, Sized, Standing, WRITE_CYCLE, Year, choice, percent, seconds, silo_choice, whole_percent};
 use report::Page;
 use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
 use report::section::{Charts, Figure, Group, Notes, Table, TableRow, Tables};
 use report::text::{count, fit, thousands, wrap};
 
 const COLUMNS: usize = 80;
+/// Columns of an array's name: the longest of the list has 19.
+const NAME: usize = 20;
+
+/// What headroom is of.
+const HEADROOM: &str = "Headroom is of resources and not of bursts: what bounds a burst is its time.";
 
 /// What is chosen, in sentences.
 fn words(need: &Need, sized: &[Sized]) -> Vec<String> {
@@ -32,6 +37,9 @@ fn words(need: &Need, sized: &[Sized]) -> Vec<String> {
                 seconds(cycle),
                 at(one.all.cycle_at)
             ));
+            if need.most < 1.0 && one.all.cycle / longest > need.most {
+                lines.push(HEADROOM.into());
+            }
             let last = one.years.iter().take_while(|year| year.carries).count();
             if need.growth > 0.0 {
                 lines.push(match last > need.years as usize {
@@ -91,18 +99,18 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
         need.constants.cycle_limit()
     );
     out += &format!(
-        "{:<18} {:<16} {:>6} {:>9} {:>6} {:>6} {:>6} {:>6}\n",
+        "{:<NAME$} {:<16} {:>6} {:>9} {:>6} {:>5} {:>5} {:>5}\n",
         "array", "gives out first", "used", "full at", "1 down", "read", "write", "burst"
     );
     for one in sized {
         let [read, write] = one.all.response();
         // A name that has no room stands above its row.
-        let name = if one.name.chars().count() > 18 { "" } else { &one.name };
+        let name = if one.name.chars().count() > NAME { "" } else { &one.name };
         if name.is_empty() {
             out += &format!("{}\n", fit(&one.name, COLUMNS));
         }
         out += &format!(
-            "{name:<18} {:<16} {:>6} {:>9} {:>6} {:>6} {:>6} {:>6}\n",
+            "{name:<NAME$} {:<16} {:>6} {:>9} {:>6} {:>5} {:>5} {:>5}\n",
             fit(&one.all.limit, 16),
             percent(one.all.limit_used),
             at(one.all.full_at),
@@ -122,15 +130,14 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
     }
     if need.growth > 0.0 {
         out += "\nby year: percent used of what gives out first, and with one controller of two\n";
-        let whole = |used: f64| (100.0 * used).min(999.0);
         for one in sized.iter().filter(|one| one.why_not.is_none()) {
-            // Six years of nine columns beside a name of twenty.
+            // Six years of ten columns beside the name.
             for (block, years) in one.years.chunks(6).enumerate() {
-                out += &format!("{:<20}", if block == 0 { fit(&one.name, 20) } else { String::new() });
-                years
-                    .iter()
-                    .for_each(|year| out += &format!(" {:>3.0}/{:>3.0}%", whole(year.used), whole(year.one_down)));
-                out += "\n";
+                let name = if block == 0 { fit(&one.name, NAME) } else { String::new() };
+                let year =
+                    |year: &Year| format!(" {:>4}/{:<4}", whole_percent(year.used), whole_percent(year.one_down));
+                let line = format!("{name:<NAME$}{}", years.iter().map(year).collect::<String>());
+                out += &format!("{}\n", line.trim_end());
             }
         }
     }
@@ -161,8 +168,10 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
     );
     page.add(Charts {
         heading: "Utilisation against load".into(),
-        lead: "Each resource of each array that carries one instance; where a line meets 100 % the resource gives out."
-            .into(),
+        lead: format!(
+            "The {LINES_MAX} resources of which most is used, of each array that carries one instance; where a line meets 100 % \
+             the resource gives out. {HEADROOM}"
+        ),
         figures: sized.iter().filter(|one| one.why_no_silo.is_none()).map(|one| figure(need, one)).collect(),
         small: false,
     });
@@ -219,6 +228,9 @@ fn notes() -> Notes {
     }
 }
 
+/// As many lines as have colours that nobody confuses; what is used less would only crowd the names.
+const LINES_MAX: usize = 4;
+
 /// Utilisation is in proportion to the load, so two points make a line; a burst's time is not.
 fn figure(need: &Need, one: &Sized) -> Figure {
     let whole = need.iops * f64::from(need.instances);
@@ -229,8 +241,9 @@ fn figure(need: &Need, one: &Sized) -> Figure {
     let words =
         one.all.means.used.iter().map(|(name, used)| format!("{name}: {:.0} % at {whole:.0} IOPS.", 100.0 * used));
     chart.description = words.collect::<Vec<_>>().join(" ");
-    // What hardly shows would only crowd the names.
-    for (index, (name, used)) in one.all.means.used.iter().filter(|(_, used)| *used > 0.01).enumerate() {
+    let mut fullest: Vec<_> = one.all.means.used.iter().filter(|(_, used)| *used > 0.01).collect();
+    fullest.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    for (index, (name, used)) in fullest.into_iter().take(LINES_MAX).enumerate() {
         let end = most.min(1.1 * whole / used);
         let points = vec![(0.0, 0.0), (end, 100.0 * used * end / whole)];
         chart.marks.push(Mark::Line {
@@ -247,7 +260,10 @@ fn figure(need: &Need, one: &Sized) -> Figure {
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     let points = clipped(&points, most).into_iter().map(|(iops, used)| (iops, 100.0 * used)).collect();
     chart.marks.push(Mark::Line { name: WRITE_CYCLE.into(), points, look: Look::Sum, dots: false, on_right: false });
-    for (says, figure) in [("used up", 100.0), ("headroom", 100.0 * need.most)] {
+    // From above, so that its name stands beside its foot.
+    let (name, points) = (format!("asked: {}", thousands(whole.round() as u64)), vec![(whole, 110.0), (whole, 0.0)]);
+    chart.marks.push(Mark::Line { name, points, look: Look::Gate, dots: false, on_right: false });
+    for (says, figure) in [("used up", 100.0), ("headroom of resources", 100.0 * need.most)] {
         let level = Threshold { from: x.low(), to: x.high(), figure, says: vec![says.into()], kind: LevelKind::Limit };
         chart.marks.push(Mark::Level(level));
     }

@@ -9,6 +9,8 @@ use crate::text;
 
 /// A name at the right has room for so many characters at most.
 const NAME_MOST: usize = 28;
+/// Between the frame and what its ticks say.
+const TICK_GAP: f64 = 8.0;
 /// Radius of a point.
 const DOT: f64 = 3.0;
 
@@ -101,7 +103,7 @@ fn frame(chart: &Chart, measures: &Measures) -> [f64; 4] {
     let widest = |axis: &Axis| axis.ticks(5).iter().map(|(_, said)| names::width_of(said)).fold(0.0, f64::max);
     let longest = chart.marks.iter().filter_map(name_of).map(text::width).max().unwrap_or(0);
     let right = match &chart.right {
-        Some(axis) => widest(axis) + 6.0,
+        Some(axis) => widest(axis) + TICK_GAP,
         None if measures.names_at_ends && longest.max(chart.room) > 0 => {
             names::room_for(longest.max(chart.room).min(NAME_MOST))
         }
@@ -114,7 +116,7 @@ fn frame(chart: &Chart, measures: &Measures) -> [f64; 4] {
     };
     let height = (chart.height * measures.height.0).max(measures.height.1.min(chart.height));
     let below = 26.0 + if chart.x.counts().is_empty() { 0.0 } else { LINE };
-    [measures.left.max(widest(&chart.y)), measures.width - right, top, height - below]
+    [measures.left.max(widest(&chart.y) + TICK_GAP), measures.width - right, top, height - below]
 }
 
 fn name_of(mark: &Mark) -> Option<&str> {
@@ -192,11 +194,11 @@ impl Drawing<'_> {
         for (figure, says) in chart.y.ticks(5) {
             let Some(y) = self.y(figure) else { continue };
             self.straight("grid", [left, right, y, y]);
-            self.label(left - 8.0, y + 4.0, "tick y", &says);
+            self.label(left - TICK_GAP, y + 4.0, "tick y", &says);
         }
         for (figure, says) in chart.right.iter().flat_map(|axis| axis.ticks(5)) {
             let Some(y) = chart.right.as_ref().and_then(|axis| self.up(axis, figure)) else { continue };
-            self.label(right + 8.0, y + 4.0, "tick", &says);
+            self.label(right + TICK_GAP, y + 4.0, "tick", &says);
         }
         let mut free = f64::NEG_INFINITY;
         for (figure, says) in chart.x.ticks(self.measures.ticks) {

@@ -174,15 +174,30 @@ impl Table {
             sheet.out.open("tr", &[]);
             sheet.out.open("th", &[("scope", "row"), ("class", "l")]);
             sheet.out.content(&row.name);
-            for remark in &row.remarks {
-                sheet.out.content(" ");
-                sheet.out.text("em", &[], remark);
-            }
             sheet.out.close("th");
             for (column, cell) in row.cells.iter().enumerate() {
                 cell.draw(sheet, words.get(column) == Some(&true));
             }
             sheet.out.close("tr");
+            self.remarks(sheet, &row.remarks);
         }
+    }
+
+    /// A row below the one that they are of: sentences have no room in the column of names.
+    fn remarks(&self, sheet: &mut Sheet, remarks: &[String]) {
+        if remarks.is_empty() {
+            return;
+        }
+        let across = self.columns.len().to_string();
+        sheet.out.open("tr", &[("class", "remark")]);
+        sheet.out.open("td", &[("colspan", &across)]);
+        sheet.out.open("span", &[("class", "stay")]);
+        for (index, remark) in remarks.iter().enumerate() {
+            sheet.out.content(if index == 0 { "" } else { "; " });
+            sheet.out.text("em", &[], remark);
+        }
+        sheet.out.close("span");
+        sheet.out.close("td");
+        sheet.out.close("tr");
     }
 }
