@@ -62,6 +62,10 @@ pub fn device(option: &str, word: &str) -> Result<Device> {
             let text = std::fs::read_to_string(path);
             (text.map_err(|error| anyhow!("{option} {word}: cannot be read: {error}"))?, word)
         }
+        None if path.is_dir() => bail!("{option} {word}: is a folder; name a file with a table [device]"),
+        None if word.contains('/') || path.extension().is_some_and(|end| end == "toml") => {
+            bail!("{option} {word}: no such file; name one with a table [device], or an array of seawall arrays list")
+        }
         None => {
             let names = names();
             let mut known: Vec<&str> = Device::kinds().collect();

@@ -2,6 +2,7 @@
 //! what to do.
 
 use clap::error::{ContextKind, ContextValue};
+use std::ffi::OsString;
 
 /// The line for a command that failed: the causes behind one another, each thing said once, in
 /// words.
@@ -19,8 +20,8 @@ pub fn of(error: &anyhow::Error) -> String {
     line
 }
 
-/// The line for a wrong command line.
-pub fn of_usage(error: &clap::Error) -> String {
+/// The line for a wrong command line of these words.
+pub fn of_usage(error: &clap::Error, words: &[OsString]) -> String {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -34,9 +35,19 @@ pub fn of_usage(error: &clap::Error) -> String {
             if rule.ends_with(&got) { format!("{name}: {rule}") } else { format!("{name}: {rule}, {got}") }
         }
         (Some(argument), None, None) if argument.parse::<f64>().is_ok_and(|number| number < 0.0) => {
-            format!("{argument}: must not be negative; --help tells what there is")
+            negative(argument, words)
         }
         _ => plain(&error.to_string()),
+    }
+}
+
+/// What was given as a negative number, by the word that it stands behind: clap takes its first digit
+/// for an option.
+fn negative(digit: &str, words: &[OsString]) -> String {
+    let mut pairs = words.windows(2).filter_map(|pair| Some((pair[0].to_str()?, pair[1].to_str()?)));
+    match pairs.find(|(_, value)| value.starts_with(digit)) {
+        Some((name, value)) => format!("{name}: must not be negative, got {value:?}"),
+        None => format!("{digit}: must not be negative; --help tells what there is"),
     }
 }
 
@@ -106,6 +117,14 @@ mod tests {
         assert_eq!(in_words("0 is not in 1.."), "must be at least 1");
         assert_eq!(in_words("9 is not in ..=5"), "must be at most 5");
         assert_eq!(in_words("must be a size"), "must be a size");
+    }
+
+    #[test]
+    fn a_negative_number_is_said_whole_and_by_its_option() {
+        let of = |words: &str| negative("-1", &words.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(of("seawall size --growth -10"), "--growth: must not be negative, got \"-10\"");
+        assert_eq!(of("seawall size --used-space -1TB"), "--used-space: must not be negative, got \"-1TB\"");
+        assert_eq!(of("seawall results show -1"), "show: must not be negative, got \"-1\"");
     }
 
     #[test]

@@ -13,6 +13,8 @@ use std::path::Path;
 pub struct Recorded {
     /// Operations by second, of each run.
     pub runs: Vec<Vec<u64>>,
+    /// How many of all of them were reads.
+    pub reads: u64,
     /// Period of its write cycles.
     pub cycle: Span,
     /// Space that the data took.
@@ -21,6 +23,14 @@ pub struct Recorded {
     pub volumes: Option<u64>,
     /// What a reader must know.
     pub doubts: Vec<String>,
+}
+
+impl Recorded {
+    /// The part that was reads, in whole percent.
+    pub fn reads_percent(&self) -> u64 {
+        let all: u64 = self.runs.iter().flatten().sum();
+        (self.reads * 200 + all).checked_div(2 * all).unwrap_or(0)
+    }
 }
 
 /// How a ramp's folder says how much space its data takes; a results database has it as the setting
@@ -59,6 +69,7 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
     let seconds = read_seconds(&text("seconds.csv")?)
         .with_context(|| format!("--recording {}", path.join("seconds.csv").display()))?;
     let mut runs: Vec<(u64, Vec<u64>)> = Vec::new();
+    let mut reads = 0;
     for second in seconds.iter().filter(|second| run.is_none_or(|run| run == second.run)) {
         if runs.last().is_none_or(|(number, _)| *number != second.run) {
             runs.push((second.run, Vec::new()));
@@ -66,6 +77,7 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
         if let Some((_, run)) = runs.last_mut() {
             // The journal is no operation of the database's.
             run.push(second.reads + second.writes);
+            reads += second.reads;
         }
     }
     if let (Some(run), true) = (run, runs.is_empty()) {
@@ -75,7 +87,8 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
     let lines: Vec<&str> = about.lines().collect();
     let figure = |name: &str| lines.iter().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
     let cycle = figure(CYCLE).filter(|ms| *ms > 0).map(Span::from_millis);
-    Ok(told(runs.into_iter().map(|(_, run)| run).collect(), figure(USED), cycle))
+    let runs = runs.into_iter().map(|(_, run)| run).collect();
+    Ok(Recorded { reads, ..told(runs, figure(USED), cycle) })
 }
 
 /// A run of a results database, its last one unless `run` says otherwise, and its number.
@@ -107,7 +120,7 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
             bail!("--workload {name}: run {wanted} has no such workload; it has {}", known.join(", "));
         }
     }
-    let mut seconds: Vec<u64> = Vec::new();
+    let (mut seconds, mut reads): (Vec<u64>, u64) = (Vec::new(), 0);
     let chosen = recording.workloads.iter().filter(|w| workloads.is_empty() || workloads.contains(&w.name));
     for interval in chosen.flat_map(|workload| &workload.intervals) {
         let second = (interval.start.as_nanos() / Span::SECOND.as_nanos()) as usize;
@@ -115,6 +128,7 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
             seconds.resize(second + 1, 0);
         }
         seconds[second] += interval.counts.ops();
+        reads += interval.counts.reads;
     }
     let figure = |key: &str| {
         run.settings.iter().filter(|setting| setting.key == key).find_map(|setting| match setting.value {
@@ -127,7 +141,7 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
     let used = used_by(&recording, workloads);
     let volumes = Some(used.len() as u64).filter(|volumes| *volumes > 0);
     let used_bytes = recorded.used_bytes.or_else(|| volumes.map(|_| used.iter().sum()));
-    Ok(Recorded { used_bytes, volumes, ..recorded })
+    Ok(Recorded { reads, used_bytes, volumes, ..recorded })
 }
 
 /// What each of the volumes of these workloads used at the run's end; where that was not told, at
@@ -151,5 +165,5 @@ fn told(runs: Vec<Vec<u64>>, used_bytes: Option<u64>, cycle: Option<Span>) -> Re
     if cycle != Constants::CYCLE {
         doubts.push(format!("recorded with a write cycle every {cycle}; the advice is for {}", Constants::CYCLE));
     }
-    Recorded { runs, cycle, used_bytes, volumes: None, doubts }
+    Recorded { runs, reads: 0, cycle, used_bytes, volumes: None, doubts }
 }

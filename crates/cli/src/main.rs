@@ -6,6 +6,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod amount;
 mod beside;
 mod catalogue;
 mod classic;
@@ -34,6 +35,7 @@ mod workspace;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use report::Paint;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Measures what shared storage can carry and walls databases off from noisy neighbours.
@@ -114,9 +116,10 @@ fn carry_out() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let arguments = match Arguments::try_parse_from(command::dgen::with_dashes(words)) {
+    let words = command::dgen::with_dashes(words);
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(error) => return without_command(&error),
+        Err(error) => return without_command(&error, &words),
     };
     let memory = &arguments.memory;
     let labels = if arguments.command.keeps_runs() { Ok(()) } else { memory.keeps_no_run() };
@@ -162,7 +165,7 @@ fn run(command: Command, memory: &memory::Memory) -> anyhow::Result<Answer> {
 }
 
 /// The end of a call that asks for help, or that nobody can understand.
-fn without_command(error: &clap::Error) -> ExitCode {
+fn without_command(error: &clap::Error, words: &[OsString]) -> ExitCode {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
         let text = error.render();
@@ -176,7 +179,7 @@ fn without_command(error: &clap::Error) -> ExitCode {
         }
         return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     }
-    terminal::complain(&complaint::of_usage(error));
+    terminal::complain(&complaint::of_usage(error, words));
     ExitCode::from(2)
 }
 

@@ -55,6 +55,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// There is nothing in the file, and it was to be read.
+    #[error("{}: is empty and no results database; it was left as it is, name one that a run has written", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is something else.
     #[error("{}: not a file of Seawall's results; it was left alone, choose another name", path.display())]
     NotResults {
@@ -283,6 +289,9 @@ impl Results {
         let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(sqlite)?;
+        if create.is_empty() && schema::recognise(&connection, path)? == 0 {
+            return Err(Error::Empty { path: path.into() });
+        }
         // Of a new file: blocks have 500 to 1000 bytes, of which a page of 4096 would waste an
         // eighth.
         connection.pragma_update(None, "page_size", 8192).map_err(sqlite)?;

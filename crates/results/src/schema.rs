@@ -136,7 +136,7 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
 }
 
 /// The version of a file of ours; 0 for an empty one.
-fn recognise(connection: &Connection, path: &Path) -> Result<usize, Error> {
+pub(super) fn recognise(connection: &Connection, path: &Path) -> Result<usize, Error> {
     let read = || -> rusqlite::Result<(i64, i64, i64)> {
         let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         Ok((pragma(connection, "application_id")?, pragma(connection, "user_version")?, tables))

@@ -3,11 +3,11 @@
 mod cache;
 
 use crate::demand::{self, Recorded};
-use crate::{Answer, terminal};
+use crate::{Answer, amount, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Iops, Span};
 use ramp::{
-    Advice, Demand, PolicyNeed, TB, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
+    Advice, Demand, PolicyNeed, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
 };
 use report::Page;
 use report::text::wrap;
@@ -35,10 +35,10 @@ pub struct Advise {
     /// Total IOPS that the database needs, as a ramp asks them
     ///
     /// 75000, or 75k; 1.5M is a million and a half.
-    #[arg(long, value_name = "N", value_parser = count_given)]
+    #[arg(long, value_name = "N", value_parser = amount::count)]
     iops: Option<u64>,
     /// Size by the database's own measure instead: global references a second
-    #[arg(long, value_name = "N", value_parser = count_given)]
+    #[arg(long, value_name = "N", value_parser = amount::count)]
     global_references: Option<u64>,
     /// Size by a recording instead: a ramp's folder of outputs, or a results database
     #[arg(long, value_name = "PATH")]
@@ -51,10 +51,10 @@ pub struct Advise {
     workload: Vec<String>,
     /// What of a recording is required: its 95th percentile or its peak, of means over a write
     /// cycle
-    #[arg(long, value_name = "WHAT", default_value = "p95", value_parser = ["p95", "peak"])]
+    #[arg(long, value_name = "WHAT", default_value = "p95", value_parser = ["p95", "peak"], requires = "recording", conflicts_with_all = ["iops", "global_references"])]
     demand: String,
     /// Used space: TB, or with a unit (500GB, 64MiB) [default: the recording's]
-    #[arg(long, value_name = "SPACE", value_parser = space_given, required_unless_present = "recording")]
+    #[arg(long, value_name = "SPACE", value_parser = amount::space, required_unless_present = "recording")]
     used_space: Option<Bytes>,
     /// Within which a burst has to be written, in seconds
     #[arg(long, value_name = "S", default_value_t = 45)]
@@ -76,6 +76,9 @@ pub struct Advise {
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }
+
+/// The part of a database's operations that the rules take for reads.
+const READS_PERCENT: u64 = 75;
 
 /// What else is advised of.
 #[derive(clap::Subcommand)]
@@ -146,6 +149,12 @@ impl Advise {
             bail!("--recording {}: does not say how much space was used; give --used-space, too", path.display());
         };
         let mut warnings = recorded.doubts.clone();
+        let reads = recorded.reads_percent();
+        if reads < READS_PERCENT {
+            warnings.push(format!(
+                "{reads} % of what was recorded are reads; the advice is for {READS_PERCENT} %, and more writes make longer bursts"
+            ));
+        }
         if !demand.covers(recorded.cycle) {
             warnings.push(format!(
                 "the recording is shorter than a write cycle of {}; a burst may be missing in it, or counted too often",
@@ -171,13 +180,15 @@ fn built_in(iops: u64, used: Bytes) -> String {
 fn about(path: &Path, recorded: &Recorded, demand: &Demand, taken: &str) -> String {
     let space = recorded.used_bytes.map_or(String::new(), |bytes| format!(", {} of data", space(Bytes(bytes))));
     format!(
-        "{}: {} seconds{space}. Means over {}: p95 {} IOPS, peak {} IOPS; the busiest second had {}. Required is the {taken}.",
+        "{}: {} seconds{space}. Means over {}: p95 {} IOPS, peak {} IOPS; the busiest second had {}. Required is the {taken}. {} % \
+         of what was recorded are reads; what follows assumes {READS_PERCENT} %, and that all writes come in bursts.",
         path.display(),
         demand.seconds,
         demand.window,
         demand.p95,
         demand.peak,
         demand.second,
+        recorded.reads_percent(),
     )
 }
 
@@ -185,51 +196,10 @@ fn wrapped(text: &str) {
     wrap(text, 80).iter().filter(|line| !line.is_empty()).for_each(|line| terminal::line(line));
 }
 
-/// Space as people give it: `5` and `5TB`, `2.5TB`, `500GB`, `64MiB`.
-fn space_given(given: &str) -> Result<Bytes, String> {
-    let text = given.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit: u64 = match unit.trim().to_ascii_uppercase().as_str() {
-        "" | "TB" => TB,
-        "GB" => TB / 1000,
-        "MB" => TB / 1_000_000,
-        "TIB" => 1 << 40,
-        "GIB" => 1 << 30,
-        "MIB" => 1 << 20,
-        _ => 0,
-    };
-    let bytes = number.parse::<f64>().unwrap_or(0.0) * unit as f64;
-    match (1e6..=1e18).contains(&bytes) {
-        true => Ok(Bytes(bytes.round() as u64)),
-        false => Err("must be a space such as 5TB, 2.5TB, 500GB or 64MiB, from 1 MB to 1000000 TB".into()),
-    }
-}
-
-/// A count as people give it: `75000`, `75k`, `1.5M`, each also with `IOPS` behind it. Of
-/// operations a k is a thousand.
-fn count_given(given: &str) -> Result<u64, String> {
-    let text = given.trim().to_ascii_lowercase();
-    let text = text.strip_suffix("iops").unwrap_or(&text).trim_end();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit.trim_start() {
-        "" => 1.0,
-        "k" => 1e3,
-        "m" => 1e6,
-        "g" => 1e9,
-        _ => 0.0,
-    };
-    let count = number.parse::<f64>().unwrap_or(0.0) * factor;
-    match (1.0..=1e15).contains(&count) && count.fract() == 0.0 {
-        true => Ok(count as u64),
-        false => Err("must be a whole number above 0, such as 75000, 75k or 1.5M".into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ramp::TB;
 
     /// 5 TB under performance have 10 240, under extreme 30 720.
     #[test]
@@ -237,29 +207,6 @@ mod tests {
         let said = |iops| built_in(iops, Bytes(5 * TB));
         assert!(said(10_000).contains(" performance is the smallest that suffices: 10240 IOPS on 5.000 TB."));
         assert!(said(75_000).starts_with("No built-in policy group suffices: extreme, the largest, has 30720 IOPS on"));
-    }
-
-    #[test]
-    fn spaces_are_read() {
-        let gb = TB / 1000;
-        let given = [("5", 5 * TB), ("2.5TB", 2500 * gb), ("500GB", 500 * gb), ("75 tb", 75 * TB), ("64MiB", 64 << 20)];
-        for (text, bytes) in given {
-            assert_eq!(space_given(text), Ok(Bytes(bytes)), "{text}");
-        }
-        for text in ["0", "lots", "inf", "-5TB", "5 XB", "", "1000001TB", "1.2.3GB"] {
-            assert!(space_given(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn counts_are_read() {
-        let given = [("75000", 75_000), ("75k", 75_000), ("75KIOPS", 75_000), ("1.5M", 1_500_000), ("20 iops", 20)];
-        for (text, count) in given {
-            assert_eq!(count_given(text), Ok(count), "{text}");
-        }
-        for text in ["0", "", "k", "-5", "75kk", "75ki", "0.5", "1.0005k", "inf", "1e5", "9999999999M"] {
-            assert!(count_given(text).is_err(), "{text}");
-        }
     }
 
     /// The lines are taken by the server's own administration, and the floor that follows is the

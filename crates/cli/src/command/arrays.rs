@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use report::diagram::{self, Part};
 use report::text;
 use std::path::PathBuf;
-use workload::plan::Device;
+use workload::plan::{Device, DeviceFigure};
 
 /// List, show and draw the arrays that can be simulated
 ///
@@ -37,7 +37,7 @@ enum Act {
         /// An array of the list, or a file with a table `device`
         #[arg(value_name = "NAME|FILE")]
         array: String,
-        /// The drawing
+        /// The drawing; - is the standard output
         #[arg(short, long, value_name = "FILE", default_value = "array.svg")]
         output: PathBuf,
     },
@@ -57,6 +57,10 @@ impl Arrays {
                 let device = catalogue::device("NAME", &array)?;
                 let title = device.about.clone().unwrap_or(array);
                 let drawing = diagram::render(&title, &parts(&device));
+                if output.as_os_str() == "-" {
+                    terminal::print(&drawing);
+                    return Ok(Answer::Yes);
+                }
                 std::fs::write(&output, drawing).with_context(|| format!("--output {}", output.display()))?;
                 terminal::line(&format!("diagram   {}", output.display()));
             }
@@ -98,7 +102,7 @@ fn shown(device: &Device) -> String {
         }
         for (key, figure) in &stage.said {
             let source = stage.sources.iter().find(|(of, _)| of == key).map_or("no source", |(_, source)| source);
-            let head = format!("  {:<14} {:>16}  ", key.replace('_', " "), figure.to_string());
+            let head = format!("  {:<14} {:>16}  ", key.replace('_', " "), said(*figure));
             let columns = text::width(&head);
             for (index, line) in text::wrap(source, REPORT_COLUMNS - columns).iter().enumerate() {
                 let blank = " ".repeat(columns);
@@ -109,15 +113,23 @@ fn shown(device: &Device) -> String {
     out
 }
 
+/// A figure; digits of large counts stand in groups.
+fn said(figure: DeviceFigure) -> String {
+    match figure {
+        DeviceFigure::Count(count) => text::thousands(count),
+        figure => figure.to_string(),
+    }
+}
+
 /// The boxes of the drawing. A RAID's members stand behind each other in the box that follows it.
 fn parts(device: &Device) -> Vec<Part> {
     let mut copies = 1;
     let mut parts = Vec::new();
     for stage in stages(device) {
-        let figures = stage.said.iter().map(|(key, figure)| format!("{} {figure}", key.replace('_', " ")));
+        let figures = stage.said.iter().map(|(key, figure)| format!("{} {}", key.replace('_', " "), said(*figure)));
         let title = stage.about.as_ref().map_or(stage.kind.into(), |about| format!("{}: {about}", stage.kind));
         parts.push(Part { title, lines: figures.collect(), copies });
-        if let Some(workload::plan::DeviceFigure::Count(members)) = stage.figure("members") {
+        if let Some(DeviceFigure::Count(members)) = stage.figure("members") {
             copies *= members;
         }
     }

@@ -5,13 +5,14 @@ mod require;
 use super::reproduce::array_of;
 use crate::catalogue;
 use crate::outputs::check_out;
-use crate::play::{self, now_unix_ms, stamp, write_page};
-use crate::{Answer, machine, terminal};
+use crate::play::{now_unix_ms, stamp, write_page};
+use crate::{Answer, amount, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use capacity::{Candidate, Need, choice, size, size_page, size_text};
 use ramp::Constants;
 use report::Page;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use workload::plan::Device;
 
@@ -23,27 +24,36 @@ use workload::plan::Device;
 /// beside one for each. With --require a plan is simulated on each array, at more and more of its
 /// load, until a criterion of it does not hold. Exit code 1: none carries it.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("load").args(["iops", "global_references", "require"]).required(true)))]
 pub struct Size {
-    /// Operations a second of one instance
-    #[arg(long, value_name = "IOPS", required_unless_present_any = ["global_references", "require"])]
-    iops: Option<f64>,
+    /// Operations a second of one instance: 75000, or 75k
+    #[arg(long, value_name = "IOPS", value_parser = amount::count)]
+    iops: Option<u64>,
     /// Global references a second of one instance, in place of --iops
-    #[arg(long, value_name = "COUNT", value_parser = references, conflicts_with = "iops")]
+    #[arg(long, value_name = "COUNT", value_parser = amount::count)]
     global_references: Option<u64>,
-    /// Used space of one instance: what caches are measured by, and the floor by TB
-    #[arg(long, value_name = "SIZE", value_parser = play::size, conflicts_with = "require")]
+    /// Used space of one instance: what caches are measured by, and the floor by TB.
+    /// TB, or with a unit (500GB, 64MiB)
+    #[arg(long, value_name = "SIZE", value_parser = amount::space, conflicts_with = "require")]
     used_space: Option<Bytes>,
     /// Instances
     #[arg(long, default_value_t = 1, conflicts_with = "require", value_parser = clap::value_parser!(u32).range(1..=1000))]
     instances: u32,
-    /// Percent of a resource that stay free; of a plan, what it must hold at more of its load
+    /// Percent of a resource that stay free (not of bursts: their time bounds them); of a plan, what
+    /// it must hold at more of its load
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=95))]
     headroom: u32,
+    /// Mean milliseconds of a read at most
+    #[arg(long, value_name = "MS", default_value = "2", conflicts_with = "require", value_parser = milliseconds)]
+    read_ms: f64,
+    /// Mean milliseconds of a small write at most
+    #[arg(long, value_name = "MS", default_value = "1", conflicts_with = "require", value_parser = milliseconds)]
+    write_ms: f64,
     /// Growth of the load in a year, in percent
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     growth: u32,
-    /// Years to look ahead
-    #[arg(long, default_value_t = 5, conflicts_with = "require", value_parser = clap::value_parser!(u32).range(1..=20))]
+    /// Years to look ahead at that growth
+    #[arg(long, default_value_t = 5, conflicts_with = "require", requires = "growth", value_parser = clap::value_parser!(u32).range(1..=20))]
     years: u32,
     /// An array to look at, and its price: NAME, FILE or NAME=PRICE; all of the list without any
     #[arg(long = "array", value_name = "NAME|FILE[=PRICE]")]
@@ -53,7 +63,7 @@ pub struct Size {
     #[arg(long = "vary", value_name = "STAGE.KEY=A,B", value_parser = range)]
     ranges: Vec<Range>,
     /// A plan that must hold on the array, with its criteria: its load and space are its own
-    #[arg(long, value_name = "PLAN", conflicts_with_all = ["iops", "global_references", "growth"])]
+    #[arg(long, value_name = "PLAN", conflicts_with = "growth")]
     require: Option<PathBuf>,
     /// Where the page goes
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -71,6 +81,9 @@ struct Range {
     values: Vec<String>,
 }
 
+/// Most operations a second of an instance.
+const IOPS_MAX: u64 = 1_000_000_000;
+
 /// More arrays than this are not looked at: each is a row of the table.
 const ARRAYS_MAX: usize = 500;
 
@@ -82,18 +95,20 @@ impl Size {
             return require::run(plan, &arrays, self.headroom, &self.out);
         }
         let iops = match (self.iops, self.global_references) {
-            (Some(iops), _) if iops.is_finite() && (1.0..=1e9).contains(&iops) => iops,
-            (Some(iops), _) => bail!("--iops: must be from 1 to 1000000000, got {iops}"),
-            (None, Some(references)) => ramp::iops_of_references(references) as f64,
-            (None, None) => bail!("--iops: missing; say how many operations a second an instance does"),
+            (Some(iops), _) => iops,
+            (None, references) => ramp::iops_of_references(references.unwrap_or_default()),
         };
+        if !(1..=IOPS_MAX).contains(&iops) {
+            bail!("--iops, or what --global-references are: must be from 1 to {IOPS_MAX}, got {iops}");
+        }
+        let iops = iops as f64;
         let free = f64::from(self.headroom) / 100.0;
         let need = Need {
             iops,
             instances: self.instances,
             most: 1.0 - free,
             most_one_down: 1.0,
-            response: [2e-3, 1e-3],
+            response: [self.read_ms, self.write_ms].map(|ms| 1e-3 * ms),
             growth: f64::from(self.growth) / 100.0,
             years: self.years,
             spread: self.used_space,
@@ -118,7 +133,17 @@ impl Size {
     /// Name, device and price of each, and each with what is varied in it.
     fn arrays(&self) -> Result<Vec<Offer>> {
         let mut arrays = self.named()?;
+        if let Some(name) = twice(arrays.iter().map(|(name, ..)| name)) {
+            bail!("--array {name}: is given twice; once will do");
+        }
+        let places: Vec<String> = self.ranges.iter().map(|range| format!("{}.{}", range.stage, range.key)).collect();
+        if let Some(place) = twice(places.iter()) {
+            bail!("--vary {place}: is given twice; write all of its values behind one another, {place}=A,B");
+        }
         for Range { stage, key, values } in &self.ranges {
+            if let Some(value) = twice(values.iter()) {
+                bail!("--vary {stage}.{key}: has {value} twice; once will do");
+            }
             let has = |device: &Device| device.stages.iter().any(|of| of.kind == stage);
             if !arrays.iter().any(|(_, device, _)| has(device)) {
                 bail!("--vary {stage}.{key}: no array that is looked at has a stage of this kind");
@@ -164,6 +189,12 @@ impl Size {
     }
 }
 
+/// The first word that was there before.
+fn twice<'a>(words: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    let mut seen = HashSet::new();
+    words.into_iter().find(|word| !seen.insert(*word))
+}
+
 fn write(out: &Path, page: Page) -> Result<PathBuf> {
     let now = now_unix_ms();
     let facts = report::text::facts(now, &machine::look(None, "computed"));
@@ -187,15 +218,8 @@ fn range(given: &str) -> Result<Range, String> {
     split().ok_or_else(|| "must be a stage, a key and its values, such as controller.cores=16,32".into())
 }
 
-/// `10M`
-fn references(given: &str) -> Result<u64, String> {
-    let (digits, times) = match given.strip_suffix(['M', 'm']) {
-        Some(digits) => (digits, 1e6),
-        None => (given, 1.0),
-    };
-    let number = digits.parse::<f64>().ok().map(|number| number * times);
-    number
-        .filter(|number| (1.0..=1e12).contains(number))
-        .map(|number| number as u64)
-        .ok_or_else(|| "must be a count such as 10M".into())
+/// `0.5`
+fn milliseconds(given: &str) -> Result<f64, String> {
+    let ms = given.parse::<f64>().ok().filter(|ms| (0.001..=100_000.0).contains(ms));
+    ms.ok_or_else(|| "must be a number of milliseconds from 0.001 to 100000".into())
 }

@@ -42,6 +42,8 @@ fn advice_names_the_policy_that_protects() {
     let sized = advise(&scratch, "--global-references 20156250 --used-space 5");
     assert!(sized.out.starts_with("75000 IOPS (20156250 global references/s)"), "{}", sized.out);
     assert_eq!(advise(&scratch, "--iops 5 --used-space none").code, Some(2));
+    let peak = advise(&scratch, "--iops 75000 --used-space 5TB --demand peak");
+    assert!(peak.code == Some(2) && peak.err.contains("--demand"), "{peak:?}");
     assert_eq!(advise(&scratch, "--iops 75000 --used-space 5TB --run 3").code, Some(2), "it is of a recording");
 }
 
@@ -104,6 +106,7 @@ fn a_ramp_says_what_it_needed() {
     assert_eq!(ended.code, Some(1), "{}", ended.err);
     let words = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("p95 100 IOPS, peak 100 IOPS; the busiest second had 175. Required is the p95."), "{words}");
+    assert!(words.contains("75 % of what was recorded are reads; what follows assumes 75 %"), "{words}");
     assert!(words.contains("100 IOPS (26875 global references/s) on 2.500 GB"), "{words}");
     assert!(words.contains("recorded with a write cycle every 4.00 s; the advice is for 80.0 s"), "{words}");
     assert!(

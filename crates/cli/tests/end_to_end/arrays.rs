@@ -12,6 +12,14 @@ fn the_catalogue_is_listed_shown_and_drawn() {
     let shown = run(seawall(scratch.path()).args(["arrays", "show", "usp-v-fc-raid5"]));
     assert!(shown.out.contains("400 MB/s  assumed: one path of 4 Gb/s FC"), "{}", shown.out);
     assert!(shown.out.lines().all(|line| line.chars().count() <= 80), "{}", shown.out);
+    let rates = run(seawall(scratch.path()).args(["arrays", "show", "fsx-128"])).out;
+    for rate in
+        ["iops                  1,000,000  ", "bytes                  150 MB/s  ", "bytes peak            1250 MB/s  "]
+    {
+        assert!(rates.contains(rate), "{rates}");
+    }
+    let printed = run(seawall(scratch.path()).args(["arrays", "diagram", "aff-a700", "-o", "-"]));
+    assert!(printed.out.starts_with("<svg") && !scratch.join("-").exists(), "{printed:?}");
     let drawn = run(seawall(scratch.path()).args(["arrays", "diagram", "aff-a700", "-o", "a.svg"]));
     let svg = std::fs::read_to_string(scratch.join("a.svg")).expect("a drawing");
     assert!(drawn.code == Some(0) && svg.contains("flash  × 18"), "{svg}");
@@ -138,8 +146,12 @@ fn what_carries_a_load_is_named_with_what_gives_out_first() {
         ("controller.cores=many", "controller.cores"),
         ("raid.members=2", "raid: members: level dp needs at least 4, got 2"),
         ("cores=8", "must be a stage, a key and its values"),
+        ("controller.cores=0", "--vary controller.cores: must be from 1 to 65536, got 0"),
+        ("controller.cores=-1", "--vary controller.cores: must be a whole number from 1 to 65536, got -1"),
+        ("controller.cores=8,8", "--vary controller.cores: has 8 twice"),
+        ("controller.cores=8 --vary controller.cores=9", "--vary controller.cores: is given twice"),
     ] {
-        let wrong = size(&format!("size --iops 1000 --array aff-a300 --vary {vary}"));
+        let wrong = size(&format!("size --iops 1k --used-space 5 --array aff-a300 --vary {vary}"));
         assert!(wrong.code == Some(2) && wrong.err.contains(words), "{vary}: {wrong:?}");
     }
     let beyond = size("size --iops 5000000 --array aff-a300");
@@ -147,8 +159,25 @@ fn what_carries_a_load_is_named_with_what_gives_out_first() {
     // A controller with room, and one stream and eight writers that need too long.
     let late = size("size --iops 110000 --array aff-a700");
     assert!(late.code == Some(1) && late.out.contains("  no: a burst takes 51.6 s, at most 45 s\n"), "{late:?}");
+    // Bursts are bounded by their time, and headroom is not of them.
+    let full = size("size --iops 95000 --array aff-a300");
+    assert!(full.code == Some(0) && full.out.contains("Headroom is of resources and not of bursts"), "{full:?}");
+    for (line, words) in [
+        ("size", "--iops <IOPS>|--global-references <COUNT>|--require <PLAN>"),
+        ("size --iops 75k --years 3", "--growth"),
+        ("size --iops 75k --array no.toml", "--array no.toml: no such file"),
+        ("size --iops 75k --array /", "--array /: is a folder"),
+        ("size --iops 75k --array aff-a300 --array aff-a300=5", "--array aff-a300: is given twice"),
+        ("size --iops 75k --used-space 99999999EB", "--used-space: must be a space such as 5TB"),
+    ] {
+        let wrong = size(line);
+        assert!(wrong.code == Some(2) && wrong.err.contains(words), "{line}: {wrong:?}");
+    }
+    // 0.25 ms are more than a tenth.
+    let slow = size("size --iops 75k --array aff-a300 --read-ms 0.1");
+    assert!(slow.code == Some(1) && slow.out.contains(" ms, at most 0.10 ms"), "{slow:?}");
     let wrong = size("size --iops 0 --array aff-a300");
-    assert!(wrong.code == Some(2) && wrong.err.contains("--iops: must be from 1"), "{wrong:?}");
+    assert!(wrong.code == Some(2) && wrong.err.contains("--iops: must be a whole number above 0"), "{wrong:?}");
     let wrong = size("size --iops 1 --array aff-a300=inf");
     assert!(wrong.code == Some(2) && wrong.err.contains("the price must be a number from 0 on"), "{wrong:?}");
 }

@@ -39,7 +39,7 @@ fn wrong_flags_are_refused_in_one_line() {
         (&["bogus"], &["'bogus'"]),
         (&["demo", "extra"], &["'extra'"]),
         (&["demo", "5"], &["unexpected argument '5'"]),
-        (&["size", "--iops", "-5"], &["-5: must not be negative"]),
+        (&["size", "--iops", "-50"], &["--iops: must not be negative, got \"-50\""]),
         (&["demo", "--sizee", "1MiB"], &["--sizee", "--size"]),
         (&["demo", "--size", "lots"], &["--size", "must be", "\"lots\""]),
         (&["demo", "--size", "10XB"], &["--size", "must be", "\"10XB\""]),

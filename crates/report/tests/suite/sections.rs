@@ -72,6 +72,19 @@ fn a_matrix_is_this_table() {
     assert_snapshot!(written(Matrix { heading: "Matrix".into(), lead: String::new(), grids: vec![grid] }));
 }
 
+/// A sentence about a row stands in a row of its own, as wide as the table.
+#[test]
+fn a_remark_has_a_row_of_its_own() {
+    let row = TableRow { name: "small".into(), remarks: vec!["no: full".into()], cells: vec!["1".into()] };
+    let table = Table {
+        columns: vec!["array".into(), "used".into()],
+        groups: vec![Group { rows: vec![row], ..Group::default() }],
+        ..Table::default()
+    };
+    let html = written(Tables { heading: "The arrays".into(), tables: vec![table], ..Tables::default() });
+    assert!(html.contains("small</th>") && html.contains("colspan=\"2\""), "{html}");
+}
+
 #[test]
 fn a_knee_is_this_drawing() {
     let run = KneeRun {

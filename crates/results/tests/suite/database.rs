@@ -45,6 +45,10 @@ fn what_is_not_there_is_said_and_nothing_is_made() {
     let path = dir.path().join("results.sqlite");
     assert!(matches!(Results::open_existing(&path), Err(Error::NoFile { .. })));
     assert!(!path.exists());
+    // An empty file becomes results only where some are to be written.
+    std::fs::write(&path, "").unwrap();
+    assert!(matches!(Results::open_existing(&path), Err(Error::Empty { .. })));
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
     let results = Results::open(&path).unwrap();
     let error = results.load(7).unwrap_err().to_string();
     assert!(error.contains("no run 7") && !error.contains('\n'), "{error}");

@@ -137,8 +137,8 @@ const KINDS: [(&str, &[Key]); 6] = [
             key("iops", Form::Count(RATE_MAX)),
             key("iops_peak", Form::Count(RATE_MAX)),
             key("iops_credit", Form::CountOrNone),
-            key("bytes", Form::Size),
-            key("bytes_peak", Form::Size),
+            key("bytes", Form::Rate),
+            key("bytes_peak", Form::Rate),
             key("bytes_credit", Form::Size),
             key("io_unit", Form::Size),
             key("latency", Form::TimeOrNone),
@@ -270,13 +270,13 @@ impl Device {
                 _ => value.parse::<i64>().is_ok(),
             };
             let text = if bare { format!("{key} = {value}\n") } else { format!("{key} = {value:?}\n") };
-            let file = format!("{kind}.{key}");
-            let report = Report::new(&text, &file);
+            let report = Report::new(&text, "");
             let document = document(&text, &report);
             let figure =
                 document.as_ref().and_then(|document| figure(&Table::root(&report, document.get_ref()), found));
             let Some(figure) = figure.filter(|_| report.is_clean()) else {
-                return Err(report.into_errors().to_string());
+                let errors = report.into_errors().0.into_iter();
+                return Err(errors.map(|error| format!("{kind}.{}", error.problem)).next().unwrap_or_default());
             };
             stage.said.retain(|(known, _)| *known != key);
             stage.said.push((found.name, figure));
@@ -374,7 +374,8 @@ fn sources(table: &Table<'_>) -> Vec<(String, String)> {
 fn figure(table: &Table<'_>, key: &Key) -> Option<DeviceFigure> {
     let name = key.name;
     let figure = match key.form {
-        Form::Count(_) | Form::CountOrNone => DeviceFigure::Count(table.whole(name)?),
+        Form::Count(most) => DeviceFigure::Count(table.whole_of(name, 1, most)?),
+        Form::CountOrNone => DeviceFigure::Count(table.whole_of(name, 0, RATE_MAX)?),
         Form::Time | Form::TimeOrNone => DeviceFigure::Time(table.duration(name)?),
         Form::Size => DeviceFigure::Size(table.size(name)?),
         Form::Rate => DeviceFigure::Rate(table.size(name)?),

@@ -197,6 +197,12 @@ impl<'t> Table<'t> {
         self.integer(key, u64::MAX)
     }
 
+    /// A whole number that has to be in a range, which is said of what is none; whether one is in it
+    /// is for the caller.
+    pub(super) fn whole_of(&self, key: &str, least: u64, most: u64) -> Option<u64> {
+        self.integer_of(key, u64::MAX, [least, most])
+    }
+
     /// A whole number of 32 bits, not negative.
     pub(super) fn count(&self, key: &str) -> Option<u32> {
         self.integer(key, u64::from(u32::MAX)).map(|number| number as u32)
@@ -328,6 +334,11 @@ impl<'t> Table<'t> {
     }
 
     fn integer(&self, key: &str, most: u64) -> Option<u64> {
+        self.integer_of(key, most, [0, most])
+    }
+
+    /// The range is what is said where it is none.
+    fn integer_of(&self, key: &str, most: u64, [low, high]: [u64; 2]) -> Option<u64> {
         let found = self.raw(key)?;
         let number = match found.value {
             DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
@@ -335,7 +346,12 @@ impl<'t> Table<'t> {
         };
         let number = number.filter(|&number| number <= most);
         if number.is_none() {
-            self.wrong_value(key, found, format!("a whole number from 0 to {most}"), "without quotes, unit or point");
+            self.wrong_value(
+                key,
+                found,
+                format!("a whole number from {low} to {high}"),
+                "without quotes, unit or point",
+            );
         }
         number
     }
