@@ -25,6 +25,10 @@ use workload::plan::Device;
 /// load, until a criterion of it does not hold. Exit code 1: none carries it.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("load").args(["iops", "global_references", "require"]).required(true)))]
+#[command(override_usage = "\
+seawall size --iops IOPS [OPTIONS]\n       \
+seawall size --global-references COUNT [OPTIONS]\n       \
+seawall size --require PLAN [OPTIONS]")]
 pub struct Size {
     /// Operations a second of one instance: 75000, or 75k
     #[arg(long, value_name = "IOPS", value_parser = amount::count)]
