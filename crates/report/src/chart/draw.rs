@@ -11,6 +11,8 @@ use crate::text;
 const NAME_MOST: usize = 28;
 /// Between the frame and what its ticks say.
 const TICK_GAP: f64 = 8.0;
+/// What six digits are wider in fonts with wide ones than texts are on average.
+const WIDE_DIGITS: f64 = 4.0;
 /// Radius of a point.
 const DOT: f64 = 3.0;
 
@@ -103,7 +105,7 @@ fn frame(chart: &Chart, measures: &Measures) -> [f64; 4] {
     let widest = |axis: &Axis| axis.ticks(5).iter().map(|(_, said)| names::width_of(said)).fold(0.0, f64::max);
     let longest = chart.marks.iter().filter_map(name_of).map(text::width).max().unwrap_or(0);
     let right = match &chart.right {
-        Some(axis) => widest(axis) + TICK_GAP,
+        Some(axis) => widest(axis) + 6.0,
         None if measures.names_at_ends && longest.max(chart.room) > 0 => {
             names::room_for(longest.max(chart.room).min(NAME_MOST))
         }
@@ -116,7 +118,7 @@ fn frame(chart: &Chart, measures: &Measures) -> [f64; 4] {
     };
     let height = (chart.height * measures.height.0).max(measures.height.1.min(chart.height));
     let below = 26.0 + if chart.x.counts().is_empty() { 0.0 } else { LINE };
-    [measures.left.max(widest(&chart.y) + TICK_GAP), measures.width - right, top, height - below]
+    [measures.left.max(widest(&chart.y) + WIDE_DIGITS), measures.width - right, top, height - below]
 }
 
 fn name_of(mark: &Mark) -> Option<&str> {
