@@ -84,10 +84,13 @@ impl Group {
     }
 }
 
-/// The built-in groups, numbers 1 to 3: name, expected and peak IOPS per TB, absolute minimum,
+/// How many policy groups are built in; they have the numbers from 1 on.
+pub const BUILT_IN_GROUPS: u32 = 3;
+
+/// The built-in groups: name, expected and peak IOPS per TB, absolute minimum,
 /// expected latency in milliseconds.
 pub(crate) fn presets() -> impl Iterator<Item = Group> {
-    const PRESETS: [(&str, u64, u64, u64, u64); 3] =
+    const PRESETS: [(&str, u64, u64, u64, u64); BUILT_IN_GROUPS as usize] =
         [("extreme", 6144, 12288, 1000, 1), ("performance", 2048, 4096, 500, 2), ("value", 128, 512, 75, 17)];
     // Fixed UUIDs: the same built-in group is the same everywhere.
     const UUID: u128 = 0x5ea1_a110_0000_4000_8000_0000_0000_0000;

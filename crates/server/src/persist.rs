@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 
+const _: () =
+    assert!(store::BUILT_IN_POLICIES == qos::BUILT_IN_GROUPS, "groups without rows are those that are built in");
+
 /// A row that cannot be read back.
 #[derive(Debug, thiserror::Error)]
 #[error("catalogue: policy group {name}: {reason}")]

@@ -32,6 +32,9 @@ use std::time::Duration;
 /// The number of an object or of a policy group; whoever makes them gives the numbers.
 pub type CatalogueId = u32;
 
+/// The policy groups 1 to this one are built in: they are always there, and have no rows.
+pub const BUILT_IN_POLICIES: CatalogueId = 3;
+
 /// What kind of storage object a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {

@@ -3,7 +3,7 @@
 //! Nothing is written.
 
 use crate::agreement::{self, Compared, Held, leaves};
-use crate::catalogue::{Catalogue, Contents, Kind, Reading};
+use crate::catalogue::{BUILT_IN_POLICIES, Catalogue, CatalogueId, Contents, Kind, Reading};
 use crate::doubt;
 use crate::error::StoreError;
 use crate::mapped::{Length, MapError, Named, check_maps, lengths};
@@ -283,8 +283,12 @@ fn broken_rules(contents: &Contents) -> Vec<String> {
         if !names.insert((row.parent, row.name.as_str())) {
             wrong.push(format!("object {}: its name {} occurs twice in the same place", row.id, row.name));
         }
-        if row.policy.is_some_and(|policy| !contents.policies.contains_key(&policy)) {
+        let is_there = |policy: CatalogueId| policy <= BUILT_IN_POLICIES || contents.policies.contains_key(&policy);
+        if !row.policy.is_none_or(is_there) {
             wrong.push(format!("object {} ({}) is in a policy group that is not there", row.id, row.name));
+        }
+        if !row.template.is_none_or(is_there) {
+            wrong.push(format!("object {} ({}) gives new volumes a policy group that is not there", row.id, row.name));
         }
     }
     let mut trees = BTreeSet::new();
@@ -300,4 +304,41 @@ fn broken_rules(contents: &Contents) -> Vec<String> {
         }
     }
     wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::ObjectRow;
+
+    /// The built-in groups have no rows.
+    #[test]
+    fn whatever_is_in_a_policy_group_is_in_one_that_is_there() {
+        let broken = |policy, template| {
+            let svm = ObjectRow {
+                id: 1,
+                kind: Kind::Svm,
+                parent: None,
+                name: "svm01".into(),
+                size: 0,
+                policy,
+                template,
+                fair: false,
+                offline: false,
+                os_type: None,
+                created: 0,
+                junction: None,
+                origin: None,
+                origin_snapshot: None,
+                node: None,
+            };
+            broken_rules(&Contents { objects: [(1, svm)].into(), ..Contents::default() })
+        };
+        for group in 1..=BUILT_IN_POLICIES {
+            assert_eq!(broken(Some(group), Some(group)), Vec::<String>::new());
+        }
+        let gone = BUILT_IN_POLICIES + 1;
+        assert_eq!(broken(Some(gone), None), ["object 1 (svm01) is in a policy group that is not there"]);
+        assert_eq!(broken(None, Some(gone)), ["object 1 (svm01) gives new volumes a policy group that is not there"]);
+    }
 }

@@ -29,7 +29,8 @@ mod unfinished;
 mod volume_files;
 
 pub use catalogue::{
-    Catalogue, CatalogueId, Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow, SnapshotLeafRow, SnapshotRow,
+    BUILT_IN_POLICIES, Catalogue, CatalogueId, Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow,
+    SnapshotLeafRow, SnapshotRow,
 };
 pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
