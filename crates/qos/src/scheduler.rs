@@ -305,7 +305,7 @@ impl Scheduler {
         let slot = self.jobs.claim();
         let job = &mut self.jobs[slot];
         job.node = leaf;
-        job.age = job.age.wrapping_add(1);
+        job.age = job.age.wrapping_add(1) & Job::AGE_MAX;
         job.tag = request.tag;
         job.arrived = self.now;
         job.bytes = job::counted(request);

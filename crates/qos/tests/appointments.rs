@@ -1,9 +1,10 @@
-//! Requests that were promised a moment, and edits after that. Found by `cargo xtask soak qos`.
+//! Requests that were promised a moment, and edits after that (found by `cargo xtask soak qos`); and
+//! requests that pass.
 
 use block::{
     Bytes, BytesPerSecond, Completion, ObjectId, Op, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
-use qos::{Ceiling, Edit, Gate, GroupId, Limits, Settings};
+use qos::{Ceiling, Edit, Gate, GroupId, Limits, PASSING, Settings};
 
 /// Completes everything at the next poll.
 #[derive(Default)]
@@ -24,6 +25,29 @@ impl Target for Null {
         if self.0.is_empty() { Wakeup::Idle } else { Wakeup::Now }
     }
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+/// Behind its ceiling a volume's requests wait; one of the owner's own goes at once, comes back
+/// under its own tag, and no account has it.
+#[test]
+fn what_passes_waits_for_no_ceiling_and_is_not_counted() {
+    let (mut gate, mut out, mut said) = (gate(), Vec::new(), Vec::new());
+    let mib = |tag| Request { tag, object: VOLUME, at: 0, len: 1 << 20, op: Op::Read, fua: false, due: Time::ZERO };
+    for tag in 0..3 {
+        assert!(matches!(gate.submit(Time::ZERO, mib(tag)), Submitted::Taken(_)));
+    }
+    gate.poll(Time::ZERO, &mut out);
+    gate.account(Time::ZERO, &mut said);
+    let held = gate.status().queued;
+    assert!(held > 0, "the ceiling holds");
+    out.clear();
+    assert!(matches!(gate.pass(Time::ZERO, mib(PASSING | 7)), Submitted::Taken(_)));
+    gate.poll(Time::ZERO, &mut out);
+    assert_eq!(out.iter().map(|ended| ended.tag).collect::<Vec<_>>(), [PASSING | 7]);
+    said.clear();
+    gate.account(Time::ZERO, &mut said);
+    assert_eq!(said.iter().map(|said| said.completed).sum::<u64>(), 0);
+    assert_eq!(gate.status().queued, held);
 }
 
 fn bytes(rate: u64) -> Limits {

@@ -310,12 +310,12 @@ impl Owner {
         }
         let mut touched = std::mem::take(&mut self.touched);
         for mut completion in completions.drain(..) {
-            self.accounts.completed(&completion);
             let index = (completion.tag >> 32) as u32;
             if index == FILES {
                 self.files.completed(completion, &self.io);
                 continue;
             }
+            self.accounts.completed(&completion);
             if !self.sessions.get(index as usize).is_some_and(Option::is_some) {
                 // A session stays until its last request has ended.
                 debug_assert!(false, "a completion for nobody: {completion:?}");

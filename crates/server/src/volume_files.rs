@@ -1,11 +1,12 @@
-//! The files that clients made on volumes, on the data thread: what they ask of the gate, and who
+//! The files that clients made on volumes, on the data thread: what they ask of the maps, and who
 //! waits until what it changed is durable.
 //!
 //! ```text
-//!   session ──► FileTree (names, places) ──► commands ──► gate ──► the volume's tree in the maps
-//!      └─ waits for a record ◄── durable ◄────────────────────┘
+//!   session ──► FileTree (names, places) ──► commands ──► Gate::pass ──► the volume's tree in the maps
+//!      └─ waits for a record ◄── durable ◄──────────────────────────────┘
 //! ```
-//! A command is a request of the volume like any other: ceilings and floors hold for it.
+//! A command is the server's own request: no policy holds it, nor is it counted. Clients' reads and
+//! writes of files' data do not come here; they go through the gate as their own.
 
 mod following;
 mod qtrees;
@@ -29,6 +30,7 @@ use uring::Io;
 
 /// Requests of files' own have this in place of a session's number in the high half of their tags.
 pub(crate) const FILES: u32 = u32::MAX;
+const _: () = assert!((FILES as u64) << 32 & qos::PASSING != 0, "they pass the gate");
 
 /// A volume.
 pub(crate) struct OneVolume {
@@ -93,12 +95,12 @@ pub(crate) struct AllFiles {
     loose: BTreeSet<ObjectId>,
     jobs: BTreeMap<u32, Job>,
     next_job: u32,
-    /// What the gate, or the memory, had no room for.
+    /// What the maps, or the memory, had no room for.
     held: VecDeque<Request>,
     unbuffered: VecDeque<(ObjectId, TreeCommand)>,
     /// For records where clients have all other memory.
     reserve: Option<Buf>,
-    /// Of its own, at the gate or beyond.
+    /// Of its own, beyond the gate.
     buffers_out: usize,
     woken: Vec<Woken>,
     /// Who waits for all of a volume to be durable: for that record.
@@ -182,7 +184,7 @@ impl AllFiles {
             if let Job::Command { volume: of, ticket, .. } = job
                 && *of == volume
             {
-                gate.cancel(now, *ticket);
+                gate.inner_mut().cancel(now, *ticket);
             }
         }
     }
@@ -264,7 +266,7 @@ impl AllFiles {
         !self.jobs.is_empty() || !self.unbuffered.is_empty() || !self.touched.is_empty()
     }
 
-    /// Begins what is due, and hands it to the gate. Returns who may be answered.
+    /// Begins what is due, and hands it to the maps. Returns who may be answered.
     pub(crate) fn advance(&mut self, now: Time, gate: &mut Gate<Served>, io: &Io) -> Vec<Woken> {
         for request in std::mem::take(&mut self.held) {
             self.hand_over(now, request, gate);
@@ -321,7 +323,7 @@ impl AllFiles {
 
     fn hand_over(&mut self, now: Time, request: Request, gate: &mut Gate<Served>) {
         let slot = request.tag as u32;
-        match gate.submit(now, request) {
+        match gate.pass(now, request) {
             Submitted::Taken(taken) => {
                 if let Some(Job::Command { ticket, .. }) = self.jobs.get_mut(&slot) {
                     *ticket = taken;

@@ -88,6 +88,9 @@ pub(crate) fn counted(request: &Request) -> u64 {
 }
 
 impl Job {
+    /// The greatest age: with it a token has no [`crate::PASSING`].
+    pub const AGE_MAX: u32 = (crate::PASSING >> 32) as u32 - 1;
+
     /// The tag under which the inner target knows it, and the gate's ticket for it.
     #[inline]
     pub fn token(slot: u32, age: u32) -> u64 {

@@ -158,3 +158,26 @@ fn what_administrators_may_not_do_with_files_of_clients() {
     assert!(!policies(&mut server).iter().any(|(file, _)| file == "/file"));
     end(server, client, "with its volume gone");
 }
+
+/// What the server asks of a volume's tree for itself, for the records of names, a clone and the
+/// permissions of its top, is held by no ceiling and counted as nobody's.
+#[test]
+fn the_servers_own_requests_are_not_counted() {
+    let mut server = start(BACKENDS[0], limits());
+    let mut client = Client::connect(&server);
+    let top = client.mount("/vol1").unwrap();
+    server.account();
+    client.create(top, b"file").unwrap();
+    run(
+        &mut server,
+        &[
+            SLOW,
+            "volume modify vol1 -qos-policy-group slow",
+            "volume clone create c -parent-volume vol1",
+            "volume modify vol1 -unix-permissions 0750",
+        ],
+    );
+    let counted = server.account().said.iter().map(|said| said.completed).sum::<u64>();
+    assert_eq!(counted, 0);
+    end(server, client, "not counted");
+}
