@@ -125,6 +125,8 @@ obstacles! {
     FilesOfClients = 8, InUse, None;
     /// Clients are connected to it.
     Connected = 8, InUse, None;
+    /// Users have their role by its name.
+    LoginsOfSvm = 8, InUse, Some("vserver");
     /// It has volumes.
     PartitionInUse = 8, InUse, Some("partition");
     /// There are several SVMs, and none was named.

@@ -1,6 +1,7 @@
 //! `security login`: users. They are kept beside the catalogue, by whoever serves REST; here are
 //! the rules that take what else there is.
 
+use super::errand::list;
 use super::{AdminError, Answer, Errand, Obstacle};
 use ontap::catalogue::SecurityCommand;
 use ontap::show::LoginRow;
@@ -60,6 +61,24 @@ impl Errand<'_> {
         }
     }
 
+    /// Users have the role of an SVM's administrator by its name. While there are any, nothing gets
+    /// that name and nothing loses it: nobody becomes the administrator of another SVM.
+    pub(super) fn must_have_no_logins(&self, svm: &ObjectName) -> Result<(), AdminError> {
+        let logins = self.at.world.logins().map_err(|error| Obstacle::NoLogins.told(error))?;
+        let whose =
+            |login: Login| matches!(login.scope, LoginScope::Svm(of) if of == svm.as_str()).then_some(login.name);
+        let users: Vec<_> = logins.into_iter().filter_map(whose).collect();
+        if users.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "SVM {svm}: users administrate it by that name ({}); delete them first, or give them another role: \
+             `security login delete`, `security login modify`",
+            list(&users)
+        );
+        Err(Obstacle::LoginsOfSvm.told(text).given(svm).into())
+    }
+
     /// The last thing that a command does: nothing after it can be refused.
     fn change_login(&mut self, change: &LoginChange) -> Result<Answer, AdminError> {
         self.at.world.change_login(change).map_err(|error| Obstacle::NoLogins.told(error))?;
@@ -91,5 +110,64 @@ impl Errand<'_> {
             LoginScope::Svm(svm) => (svm, LoginRole::SvmAdmin),
         };
         LoginRow { vserver, user: login.name, role }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Administration, At, Sample, World};
+    use block::{ObjectId, Time};
+    use std::sync::Arc;
+
+    /// `bob` administrates `svm01`.
+    struct WithBob;
+
+    impl World for WithBob {
+        fn used(&self, _: ObjectId) -> u64 {
+            0
+        }
+
+        fn owned(&self, _: &mut dyn Iterator<Item = ObjectId>) -> u64 {
+            0
+        }
+
+        fn connections(&self, _: ObjectId) -> u64 {
+            0
+        }
+
+        fn sample(&self) -> Arc<Sample> {
+            Arc::default()
+        }
+
+        fn uuid(&self) -> u128 {
+            1
+        }
+
+        fn logins(&self) -> Result<Vec<Login>, String> {
+            Ok(vec![Login { name: "bob".into(), scope: LoginScope::Svm("svm01".into()) }])
+        }
+    }
+
+    #[test]
+    fn a_name_of_an_svm_that_users_administrate_stays() {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        let mut run = |line: &str| {
+            let at = At { now: Time::ZERO, began: 0, world: &WithBob };
+            let command = ontap::parse(line).unwrap();
+            administration.run_all(vec![command], &at).map(drop).map_err(|error| error.to_string())
+        };
+        run("vserver create svm02").unwrap();
+        for line in [
+            "vserver create svm01",
+            "vserver rename svm01 -newname svm03",
+            "vserver rename svm02 -newname svm01",
+            "vserver delete svm01",
+        ] {
+            let refused = run(line).unwrap_err();
+            assert!(refused.starts_with("SVM svm01: users administrate it by that name (bob); "), "{refused}");
+        }
+        run("vserver rename svm02 -newname svm04").unwrap();
+        run("vserver delete svm04").unwrap();
     }
 }

@@ -21,6 +21,7 @@ impl Errand<'_> {
     }
 
     fn create_vserver(&mut self, create: &VserverCreate) -> Result<Answer, AdminError> {
+        self.must_have_no_logins(&create.vserver)?;
         let (svm, change) = self.registry.add_svm(create.vserver.as_str())?;
         self.take(change);
         self.assign(svm, &Assigned { fixed: create.qos_policy_group.as_ref(), adaptive: None })?;
@@ -38,11 +39,15 @@ impl Errand<'_> {
     }
 
     fn rename_vserver(&mut self, rename: &VserverRename) -> Result<Answer, AdminError> {
+        for name in [&rename.vserver, &rename.new_name] {
+            self.must_have_no_logins(name)?;
+        }
         let svm = self.svm(Some(&rename.vserver))?;
         self.rename(svm, rename.new_name.as_str())
     }
 
     fn delete_vserver(&mut self, delete: &VserverDelete) -> Result<Answer, AdminError> {
+        self.must_have_no_logins(&delete.vserver)?;
         let svm = self.svm(Some(&delete.vserver))?;
         self.remove_object(svm)?;
         Ok(Answer::default())

@@ -108,6 +108,7 @@ const OBSTACLES_ELSEWHERE: &[Obstacle] = &[
     Obstacle::SnapshotsMax,
     Obstacle::SnapshotNumbers,
     Obstacle::Connected,
+    Obstacle::LoginsOfSvm,
     Obstacle::Store,
     Obstacle::BeyondGoal,
     Obstacle::PartitionsMax,

@@ -38,7 +38,7 @@ pub use mapped::{
     CacheSettings, Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, PartitionState, Room,
     SecondError, SecondFile, SecondPlace, SecondState, check_maps,
 };
-pub use pool::{CONTROL_SOCKET, Keeper, Pool, must_be_a_pool};
+pub use pool::{CONTROL_SOCKET, Keeper, Pool, must_be_a_pool, svms};
 pub use repair::{RepairSettings, Repaired, repair};
 pub use served::Served;
 pub use settings::{Cache, MAPS_MEMORY_MIN, VolumesSettings, maps_within, named, qos_settings, settings_path};

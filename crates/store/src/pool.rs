@@ -1,7 +1,7 @@
 //! The pool's folder: made, opened, locked, and the files in it.
 
 use crate::agreement::{self, Held};
-use crate::catalogue::{Catalogue, CatalogueId, Changes, Contents};
+use crate::catalogue::{Catalogue, CatalogueId, Changes, Contents, Kind};
 use crate::check::Trouble;
 use crate::doubt;
 use crate::error::StoreError;
@@ -243,6 +243,21 @@ pub fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
 /// first: it is the way to choose the cache for a new pool.
 fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
     Ok(fs::read_dir(dir)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != SETTINGS)))
+}
+
+/// The names of a pool's SVMs, whether it is served or not. Nothing is written.
+///
+/// # Errors
+/// There is no pool, or its catalogue cannot be read.
+pub fn svms(dir: &Path) -> Result<Vec<String>, StoreError> {
+    must_be_a_pool(dir)?;
+    // No server begins meanwhile; one that runs keeps the files that reading needs.
+    let _lock = match lock(dir) {
+        Err(StoreError::InUse(_)) => None,
+        locked => Some(locked?),
+    };
+    let contents = Catalogue::read(&dir.join(CATALOGUE))?.contents;
+    Ok(contents.objects.into_values().filter(|row| row.kind == Kind::Svm).map(|row| row.name).collect())
 }
 
 pub(crate) fn lock(dir: &Path) -> Result<File, StoreError> {

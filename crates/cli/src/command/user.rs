@@ -53,6 +53,7 @@ impl User {
         match self.action {
             Action::Add { name, role, password_stdin, pool } => {
                 let file = file(&pool)?;
+                must_be_of_the_pool(&role, &pool)?;
                 let (password, is_new) = if password_stdin { (read()?, false) } else { (new_password(), true) };
                 Users::change(&file, |users| users.add(&name, role, &password))?;
                 if is_new {
@@ -74,6 +75,18 @@ fn file(pool: &Path) -> Result<PathBuf> {
         bail!("--pool {}: there is no such folder; `seawall serve --create` makes a pool", pool.display());
     }
     Ok(pool.join(USERS_FILE))
+}
+
+/// The SVM of a role must be there: else whoever made one of that name later would get an
+/// administrator with it.
+fn must_be_of_the_pool(role: &Role, pool: &Path) -> Result<()> {
+    let Role::Svm(svm) = role else { return Ok(()) };
+    let svms = store::svms(pool)?;
+    if !svms.contains(svm) {
+        let there = if svms.is_empty() { "none yet".into() } else { svms.join(", ") };
+        bail!("--role {role}: the pool has no SVM {svm}; there are: {there}");
+    }
+    Ok(())
 }
 
 fn read() -> Result<String> {

@@ -61,6 +61,7 @@ fn the_official_client_administrates() {
     let Some(python) = python() else { return };
     let scratch = Scratch::new();
     let (server, port) = start(&scratch);
+    server.tell(&["vserver create svm2"]);
     let users = [("admin", "admin"), ("viewer", "readonly"), ("tenant", "svm:svm2")];
     let passwords = users.map(|(name, role)| add_user(&scratch, name, role));
     let arguments: Vec<&str> = [port.as_str()].into_iter().chain(passwords.iter().map(String::as_str)).collect();
@@ -213,6 +214,7 @@ fn whoever_misbehaves_is_refused_and_the_others_are_served() {
 fn users_are_added_listed_and_deleted() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch);
+    server.tell(&["vserver create svm1"]);
     add_user(&scratch, "bob", "svm:svm1");
     let user = |arguments: &[&str]| crate::running::run(seawall(scratch.path()).arg("user").args(arguments));
     assert_eq!(user(&["list", "--pool", "pool"]).out, "bob svm:svm1\n");
@@ -220,6 +222,10 @@ fn users_are_added_listed_and_deleted() {
     assert!(again.code == Some(2) && again.err.contains("user bob: there is one already"), "{again:?}");
     let odd = user(&["add", "eve", "--role", "root", "--pool", "pool"]);
     assert!(odd.code == Some(2) && odd.err.contains("svm:NAME"), "{odd:?}");
+    let none = user(&["add", "eve", "--role", "svm:svm2", "--pool", "pool"]);
+    assert!(none.code == Some(2) && none.err.contains("no SVM svm2; there are: svm1"), "{none:?}");
+    let renamed = server.ask(&["vserver rename svm1 -newname svm2"]);
+    assert!(renamed.code == Some(1) && renamed.err.contains("(bob)"), "{renamed:?}");
     let nowhere = user(&["list", "--pool", "nowhere"]);
     assert!(nowhere.code == Some(2) && nowhere.err.contains("--pool nowhere"), "{nowhere:?}");
     assert_eq!(user(&["delete", "bob", "--pool", "pool"]).code, Some(0));
