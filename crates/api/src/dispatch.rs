@@ -345,8 +345,10 @@ impl Errand<'_> {
         let mut job = Job { uuid, description, time, svms, problem: None };
         self.office.jobs.begin(&job, self.desk.generation())?;
         // What is wrong by itself is answered at once; what stands in the way is what a job fails
-        // of.
-        let fails_later = |problem: &Problem| matches!(problem.kind, Some(RefusalKind::InUse | RefusalKind::Full));
+        // of, and so is what fails once the change is made.
+        let fails_later = |problem: &Problem| {
+            problem.is_in_force || matches!(problem.kind, Some(RefusalKind::InUse | RefusalKind::Full))
+        };
         match self.run(commands) {
             Err(problem) if !fails_later(&problem) => {
                 self.office.jobs.withdraw(&job);

@@ -19,6 +19,8 @@ pub struct Problem {
     pub target: Option<String>,
     /// What is in the way, where a command was refused.
     pub kind: Option<RefusalKind>,
+    /// What was asked for is in force all the same: something failed afterwards.
+    pub is_in_force: bool,
     /// How long to wait before trying again, where that is what is asked for.
     pub wait: Option<Span>,
 }
@@ -52,7 +54,7 @@ pub(crate) mod code {
 impl Problem {
     /// A problem without a field.
     pub(crate) fn new(status: u16, code: u32, message: impl Into<String>) -> Problem {
-        Problem { status, code, message: message.into(), target: None, kind: None, wait: None }
+        Problem { status, code, message: message.into(), target: None, kind: None, is_in_force: false, wait: None }
     }
 
     /// What was asked for is wrong.
@@ -103,6 +105,7 @@ impl From<&AdminError> for Problem {
             message,
             target: field.map(|field| field.replace('-', "_")),
             kind: Some(kind),
+            is_in_force: false,
             wait: None,
         }
     }
@@ -112,6 +115,12 @@ impl From<&ControlError> for Problem {
     fn from(error: &ControlError) -> Problem {
         match error {
             ControlError::Admin(error) => error.into(),
+            ControlError::Untold { refusal, .. } => {
+                Problem { message: error.to_string(), ..Problem::from(refusal.as_ref()) }
+            }
+            ControlError::Afterwards(_) => {
+                Problem { is_in_force: true, ..Problem::new(500, code::INTERNAL, error.to_string()) }
+            }
             other => Problem::new(500, code::INTERNAL, other.to_string()),
         }
     }

@@ -8,7 +8,8 @@
 //!
 //! A line is on the disk before its command is answered. A command that was refused stands there
 //! with its reason, one that only shows something does not. What was not finished when the power
-//! went is cut off by the next start's first line, so that every line can be read for itself.
+//! went, or the disk was full, is cut off by the next line, so that every other can be read for
+//! itself.
 
 use block::date;
 use serde::Serialize;
@@ -115,10 +116,7 @@ impl Audit {
     /// It cannot be opened for writing.
     pub fn open(path: &Path) -> Result<Audit, AuditError> {
         let error = |reason| AuditError { path: path.into(), reason };
-        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(error)?;
-        if is_torn(&mut file).map_err(error)? {
-            file.write_all(b"\n").map_err(error)?;
-        }
+        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(error)?;
         Ok(Audit { path: path.into(), file })
     }
 
@@ -143,9 +141,17 @@ impl Audit {
         let line = Line { at, who: ended.who, command: ended.command, result, reason, changes };
         let mut text = serde_json::to_string(&line).expect("plain numbers and words");
         text.push('\n');
+        self.write(text).map_err(|reason| AuditError { path: self.path.clone(), reason })
+    }
+
+    /// Writes a line, behind the end of one that was not finished.
+    fn write(&mut self, mut line: String) -> std::io::Result<()> {
+        if is_torn(&mut self.file)? {
+            line.insert(0, '\n');
+        }
         // In one call: whoever reads along sees whole lines.
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|reason| AuditError { path: self.path.clone(), reason })
+        self.file.write_all(line.as_bytes())?;
+        self.file.sync_data()
     }
 }
 
@@ -356,7 +362,7 @@ mod tests {
         assert_eq!((&gone[1].after, gone[1].name.as_str()), (&Value::Null, "svm01:/vol/vol1/lun1"));
     }
 
-    /// Power went in the middle of a line: the next one is whole all the same.
+    /// Power went in the middle of a line, or the disk was full: the next one is whole all the same.
     #[test]
     fn a_torn_line_spoils_no_other() {
         let dir = tempfile::tempdir().unwrap();
@@ -366,10 +372,14 @@ mod tests {
         let who = Actor::Peer { uid: 7, user: None, pid: 1 };
         let ended = Ended { who: Some(&who), command: "x", reason: Some("no".into()), replaced, now };
         Audit::open(&path).unwrap().add(&ended).unwrap();
-        Audit::open(&path).unwrap().add(&ended).unwrap();
+        let mut audit = Audit::open(&path).unwrap();
+        audit.add(&ended).unwrap();
+        // A disk that got full takes a part of a line.
+        audit.file.write_all(b"{\"at\":\"20").unwrap();
+        audit.add(&ended).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let whole: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        assert_eq!((text.lines().count(), whole.len()), (3, 2), "{text}");
+        assert_eq!((text.lines().count(), whole.len()), (5, 3), "{text}");
         assert_eq!((&whole[0]["who"]["uid"], &whole[0]["result"]), (&json!(7), &json!("refused")));
     }
 }

@@ -4,12 +4,15 @@
 
 mod clients;
 mod effects;
+mod error;
 mod following;
 mod noticing;
 mod opening;
 mod together;
 mod totals;
 mod volumes;
+
+pub use error::ControlError;
 
 use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::budget::MemoryBudget;
@@ -20,15 +23,14 @@ use crate::measuring::Measuring;
 use crate::memory::Relief;
 use crate::monitor::Monitor;
 use crate::order::Order;
-use crate::persist::{UnreadablePolicy, changes_of, details_of, offline_of, partitions_of, records_of, snapshots_of};
+use crate::persist::{changes_of, details_of, offline_of, partitions_of, records_of, snapshots_of};
 use crate::shard::{Account, Shard, ShardGone};
 use admin::{AdminError, Administration, Answer, At, Effect, EventKind, Noticed, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
 use map::What;
 use noticing::Watch;
 use ontap::Command;
-use ontap::catalogue::Output;
-use qos::{GroupId, Refusal, Registry, RegistrySettings};
+use qos::{GroupId, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,44 +43,6 @@ use uring::Clock;
 
 const _: () = assert!(admin::PARTITIONS_MAX as usize == cache::PARTITIONS_MAX, "a partition's number is the cache's");
 const _: () = assert!(admin::LEAF_BYTES_MAX == map::SIZE_MAX, "a LUN is as large as a tree of the maps may be");
-
-/// Why a command was not done, or not all of it.
-#[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    /// The command is wrong, or a rule refused it.
-    #[error(transparent)]
-    Admin(#[from] AdminError),
-    /// What the catalogue holds breaks a rule.
-    #[error("catalogue: {0}")]
-    Catalogue(#[from] Refusal),
-    /// A kept policy cannot be read.
-    #[error(transparent)]
-    Unreadable(#[from] UnreadablePolicy),
-    /// The pool failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The shard is gone.
-    #[error(transparent)]
-    Gone(#[from] ShardGone),
-    /// The trail cannot be written.
-    #[error(transparent)]
-    Audit(#[from] AuditError),
-    /// What was asked is in force and stays so, but something that should have followed failed.
-    #[error("done, but not all that follows from it: {0}")]
-    Afterwards(Box<ControlError>),
-}
-
-impl ControlError {
-    /// As the answer of a line: in a line for people, or as JSON. What no rule refused has no code
-    /// there.
-    pub fn text(&self, output: Output) -> String {
-        match (output, self) {
-            (Output::Text, _) => self.to_string(),
-            (Output::Json, ControlError::Admin(error)) => error.json(),
-            (Output::Json, _) => ontap::show::refusal(None, &self.to_string(), None),
-        }
-    }
-}
 
 /// A pool, what is known of it, and the shard that serves it.
 pub struct Control {
@@ -287,14 +251,13 @@ impl Control {
         let reason = result.as_ref().err().map(ToString::to_string);
         let (replaced, now) = (&self.replaced, self.pool.contents());
         let added = audit.add(&Ended { who, command: line, reason, replaced, now });
-        match (result, added) {
-            (Ok(_), Err(error)) => {
-                tracing::error!(%error, command = line, "a change is not in the audit trail");
-                self.events.note(Noticed::once(EventKind::AuditFailed, "", error.to_string()));
-                Err(ControlError::Afterwards(Box::new(error.into())))
-            }
-            (result, _) => result,
-        }
+        let Err(untold) = added else { return result };
+        tracing::error!(error = %untold, command = line, "a command is not in the audit trail");
+        self.events.note(Noticed::once(EventKind::AuditFailed, "", untold.to_string()));
+        Err(match result {
+            Ok(_) => ControlError::Afterwards(Box::new(untold.into())),
+            Err(refusal) => ControlError::Untold { refusal: Box::new(refusal), untold },
+        })
     }
 
     /// What tells the date from now on, in seconds since the beginning of 1970, for snapshots;

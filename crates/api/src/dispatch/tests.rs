@@ -29,6 +29,8 @@ struct Bare {
     asked: Cell<u32>,
     /// Whose the tops of volumes came to be.
     permitted: RefCell<Vec<Permitted>>,
+    /// Changes are made, and then something fails.
+    fails_afterwards: bool,
 }
 
 impl Bare {
@@ -61,7 +63,10 @@ impl Desk for Bare {
             _ => None,
         });
         self.permitted.borrow_mut().extend(permitted);
-        Ok(())
+        match self.fails_afterwards {
+            true => Err(Problem { is_in_force: true, ..Problem::new(500, code::INTERNAL, "done, but") }),
+            false => Ok(()),
+        }
     }
 }
 
@@ -89,7 +94,7 @@ impl Bench {
         let cluster = Cluster { name: "pool".into(), uuid: "c".into() };
         Bench {
             office: Office { cluster, jobs: Jobs::default() },
-            desk: Bare { administration, asked: Cell::new(0), permitted: RefCell::default() },
+            desk: Bare { administration, asked: Cell::new(0), permitted: RefCell::default(), fails_afterwards: false },
             caller: Caller { name: "alice".into(), role: Role::Admin },
         }
     }
@@ -156,6 +161,21 @@ fn the_data_thread_is_asked_only_for_what_is_shown() {
 }
 
 /// The second volume cannot be made so small, and the name of the first cannot change alone.
+/// A change that is made, and not told in the trail, is a job like any other: its failure says so.
+#[test]
+fn what_fails_once_a_change_is_made_fails_its_job() {
+    let mut bench = Bench::new();
+    bench.desk.fails_afterwards = true;
+    let body = r#"{"name": "late", "svm": {"name": "s"}, "size": 1048576}"#;
+    let reply = bench.ask("POST", "/api/storage/volumes", body);
+    assert_eq!(reply.status, 202, "{}", reply.body);
+    let job = bench.get(reply.body["job"]["_links"]["self"]["href"].as_str().unwrap());
+    assert_eq!((&job["state"], &job["error"]["message"]), (&"failure".into(), &"done, but".into()), "{job}");
+    assert_eq!(names(&bench.get("/api/storage/volumes?name=late")), ["late"]);
+    let body = r#"{"name": "later", "svm": {"name": "s"}, "size": 1048576}"#;
+    assert_eq!(bench.ask("POST", "/api/storage/volumes?return_timeout=5", body).status, 500);
+}
+
 #[test]
 fn a_change_is_made_as_a_whole_or_not_at_all() {
     let mut bench = Bench::new();

@@ -139,6 +139,9 @@ fn a_refusal_of_the_catalogue_is_told() {
 fn what_fails_afterwards_is_in_force() {
     let (dir, mut control) = served();
     control.keep_trail(Audit::open(Path::new("/dev/full")).unwrap());
+    let refused = control.execute("lun delete /vol/v/nothing").unwrap_err().to_string();
+    assert!(refused.contains("; and that it was refused is not in the audit trail: /dev/full: "), "{refused}");
+    assert!(control.events().list().iter().any(|event| event.name == "audit.write.failed"));
     for line in
         ["qos policy-group modify p -max-throughput 5iops", "lun create /vol/v/b -size 1MiB -qos-policy-group p"]
     {
