@@ -92,6 +92,11 @@ pub struct Administration {
 }
 
 impl Administration {
+    /// A size in the units that answers have.
+    pub fn size(&self, bytes: u64) -> String {
+        ontap::show::size(bytes, self.units)
+    }
+
     /// With the built-in policy groups and nothing else.
     pub fn new(settings: RegistrySettings) -> Administration {
         let units = match settings.units {

@@ -98,7 +98,7 @@ impl Control {
             _ => return,
         };
         // A pool that stays full is told of again and again, at the log's rate.
-        let left = ontap::show::size(pool.available, ontap::value::SizeUnits::Binary);
+        let left = self.administration.size(pool.available);
         let text = format!("aggregate {} is {percent} % full, {left} are left", pool.name);
         self.events.note(Noticed::once(kind, pool.name, text));
     }
@@ -109,7 +109,7 @@ impl Control {
         if percent_used(nodes_max, nodes_max.saturating_sub(nodes)) < FULL_PERCENT {
             return;
         }
-        let [used, most] = [nodes, nodes_max].map(|bytes| ontap::show::size(bytes, ontap::value::SizeUnits::Binary));
+        let [used, most] = [nodes, nodes_max].map(|bytes| self.administration.size(bytes));
         let text = format!(
             "the maps of aggregate {pool} take {used} of {most}; make other parts of the server's memory smaller, or maps_memory in [pool] larger"
         );
@@ -118,7 +118,7 @@ impl Control {
 
     /// Makes an event of what the cache keeps from now on.
     pub(super) fn notice_cache(&self, kept: Bytes, whole: Bytes) {
-        let size = |bytes: Bytes| ontap::show::size(bytes.0, ontap::value::SizeUnits::Binary);
+        let size = |bytes: Bytes| self.administration.size(bytes.0);
         let noticed = if kept < whole {
             let text = format!("memory is short: the cache keeps {} of {}", size(kept), size(whole));
             Noticed::once(EventKind::CacheReduced, "", text)
