@@ -2,13 +2,14 @@
 //! keeps by the hour.
 
 use crate::errand::Errand;
-use crate::{AdminError, Administration, Answer, At, HourDone, Named, Obstacle, workload_name};
+use crate::{AdminError, Administration, Answer, At, HourDone, Named, ObjectDetails, Obstacle, workload_name};
 use ::history::{HOUR, Point, points};
 use block::{ObjectId, Span, Time};
 use ontap::catalogue::{Form, HistoryShow, Output, Selection};
 use ontap::show::HistoryRow;
 use ontap::value::ObjectName;
 use qos::{ObjectKind, Registry};
+use std::collections::BTreeMap;
 
 /// The longest time that memory has.
 const DAY: u64 = 24 * HOUR;
@@ -38,7 +39,7 @@ impl Administration {
     /// # Errors
     /// What the pool keeps cannot be read, in a sentence.
     pub fn history(&self, object: ObjectId, stretch: Stretch, at: &At<'_>) -> Result<Vec<Done>, String> {
-        of(&self.registry, object, stretch, at)
+        of((&self.registry, &self.details), object, stretch, at)
     }
 }
 
@@ -55,7 +56,7 @@ impl Errand<'_> {
             }
         };
         let (since, width) = show.interval.seconds();
-        let done = of(self.registry, object, Stretch { since, width }, &self.at);
+        let done = of((self.registry, self.details), object, Stretch { since, width }, &self.at);
         let done = done.map_err(|error| Obstacle::NoHours.told(error).given(show.interval))?;
         let form = if show.output == Output::Json { Form::Instance } else { Form::Summary };
         let selection = Selection { form, output: show.output, ..Selection::default() };
@@ -89,18 +90,37 @@ fn row(Done { date, point }: Done, is_of_a_day: bool) -> HistoryRow {
     }
 }
 
-pub(crate) fn of(registry: &Registry, object: ObjectId, stretch: Stretch, at: &At<'_>) -> Result<Vec<Done>, String> {
-    let Stretch { since, width } = stretch;
-    if since <= DAY {
-        let begin = Time::from_nanos(at.now.as_nanos().saturating_sub(Span::from_secs(since).as_nanos()));
-        let mut found = Vec::new();
-        for point in points(&at.world.day(begin), object, Span::from_secs(width)) {
-            put(&mut found, Done { date: at.date_of(point.to), point });
-        }
-        return Ok(found);
-    }
-    let path = |object| crate::path_of(registry, object).unwrap_or_default();
+/// What there is, and what is kept of it.
+type There<'a> = (&'a Registry, &'a BTreeMap<ObjectId, ObjectDetails>);
+
+/// Nothing from before its volume was there.
+fn of((registry, details): There<'_>, object: ObjectId, stretch: Stretch, at: &At<'_>) -> Result<Vec<Done>, String> {
     let volume = registry.path(object).find(|above| above.kind() == ObjectKind::Volume).map_or(object, |v| v.id());
+    let mut found = match stretch.since <= DAY {
+        true => of_day(object, stretch, at),
+        false => of_hours(registry, (object, volume), stretch, at)?,
+    };
+    let made = details.get(&volume).map_or(0, |details| details.created);
+    found.retain(|done| done.date > made);
+    Ok(found)
+}
+
+fn of_day(object: ObjectId, Stretch { since, width }: Stretch, at: &At<'_>) -> Vec<Done> {
+    let begin = Time::from_nanos(at.now.as_nanos().saturating_sub(Span::from_secs(since).as_nanos()));
+    let mut found = Vec::new();
+    for point in points(&at.world.day(begin), object, Span::from_secs(width)) {
+        put(&mut found, Done { date: at.date_of(point.to), point });
+    }
+    found
+}
+
+fn of_hours(
+    registry: &Registry,
+    (object, volume): (ObjectId, ObjectId),
+    Stretch { since, width }: Stretch,
+    at: &At<'_>,
+) -> Result<Vec<Done>, String> {
+    let path = |object| crate::path_of(registry, object).unwrap_or_default();
     let named = Named { path: path(object), volume: path(volume) };
     let hours = at.world.hours(&named, at.date().saturating_sub(since) / HOUR..at.date() / HOUR + 1)?;
     Ok(by_hours(&hours, (width / HOUR).max(1)))
@@ -134,7 +154,62 @@ fn put(found: &mut Vec<Done>, done: Done) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::history::Figures;
+    use crate::{Sample, World};
+    use ::history::{Figures, History, HistorySettings, Slot};
+    use std::sync::Arc;
+
+    /// A day of seconds.
+    struct Seconds(History);
+
+    impl World for Seconds {
+        fn used(&self, _: ObjectId) -> u64 {
+            0
+        }
+
+        fn owned(&self, _: &mut dyn Iterator<Item = ObjectId>) -> u64 {
+            0
+        }
+
+        fn connections(&self, _: ObjectId) -> u64 {
+            0
+        }
+
+        fn sample(&self) -> Arc<Sample> {
+            Arc::default()
+        }
+
+        fn uuid(&self) -> u128 {
+            1
+        }
+
+        fn day(&self, since: Time) -> Vec<Arc<Slot>> {
+            self.0.since(since)
+        }
+    }
+
+    /// The server is there for 100 s, the volume for the last 40 of them.
+    #[test]
+    fn nothing_is_told_of_the_time_before_a_volume_was_made() {
+        let after = |seconds| Time::ZERO + Span::from_secs(seconds);
+        let mut history = History::new(HistorySettings::default());
+        (1..=100).for_each(|second| history.add(after(second), Span::SECOND, std::iter::empty()));
+        let world = Seconds(history);
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        for (line, second) in
+            [("vserver create s", 0), ("volume create v -size 1MB", 60), ("lun create /vol/v/l -size 64KB", 70)]
+        {
+            let at = At { now: after(second), began: 1000, world: &world };
+            let _ = administration.run_all(vec![ontap::parse(line).unwrap()], &at).unwrap();
+        }
+        let at = At { now: after(100), began: 1000, world: &world };
+        let first = |kind| {
+            let object = administration.registry.objects().find(|object| object.kind() == kind).unwrap().id();
+            let done = administration.history(object, Stretch { since: 600, width: 1 }, &at).unwrap();
+            (done.len(), done[0].date)
+        };
+        assert_eq!([first(ObjectKind::Volume), first(ObjectKind::Lun)], [(40, 1061), (40, 1061)]);
+        assert_eq!(first(ObjectKind::Svm), (100, 1001));
+    }
 
     /// Two hours a stretch, from even hours on; the second stretch was served for half of its one
     /// hour.

@@ -69,7 +69,7 @@ impl Row for HistoryRow {
         let latency = |ns| Cell::Text(figure::short_latency(ns));
         Some(match field {
             "at" if self.is_of_a_day => Cell::Text(date(self.time, "%H:%M:%S")),
-            "at" => Cell::Text(date(self.time, "%m-%d %Hh")),
+            "at" => Cell::Text(date(self.time, "%m-%d %H")),
             "throughput" => Cell::Text(figure::throughput(self.bytes_per_second, SizeUnits::Binary)),
             "latency" => latency(self.latency_ns),
             "network" => latency(self.network_ns),

@@ -102,6 +102,9 @@ fn a_time_of_statistics_is_laid_out() {
     let text = Listing::new(rows, &selection, SizeUnits::Binary).text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_snapshot!("history_summary", text);
+    let rows = [row(1_795_314_659, false), row(1_795_314_674, false)];
+    let of_hours = Listing::new(rows, &selection, SizeUnits::Binary).text();
+    assert_eq!(of_hours.lines().count(), text.lines().count(), "a row is a line: {of_hours}");
 }
 
 #[test]
