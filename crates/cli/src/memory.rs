@@ -68,6 +68,17 @@ impl Memory {
         }
     }
 
+    /// The same to a command that does not read any either.
+    ///
+    /// # Errors
+    /// A label or a database was given.
+    pub fn reads_no_run(&self) -> anyhow::Result<()> {
+        if let Some(file) = &self.results {
+            anyhow::bail!("--results {}: this command keeps and reads no run; leave it out", file.display());
+        }
+        self.keeps_no_run()
+    }
+
     /// The same, for one run that names its file itself.
     pub fn with_file(&self, file: Option<&str>) -> Memory {
         Memory { results: file.map(PathBuf::from).or_else(|| self.results.clone()), ..self.clone() }

@@ -59,7 +59,8 @@ fn kind(expected: &str) -> &str {
         "a sequence" => "a list in brackets",
         "a boolean" => "true or false",
         "a string" | "path string" => "a text in quotes",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, not negative",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u8" | "u16" | "u64" | "usize" => "a whole number, not negative",
         "f32" | "f64" => "a number",
         other if other.starts_with("struct ") => "a table",
         other => other,
@@ -72,6 +73,13 @@ fn key(text: &str, line: usize) -> Option<String> {
     let table = text.lines().take(line - 1).filter_map(|line| line.trim().strip_prefix('[')).last();
     let table = table.map(|table| table.trim_start_matches('[').split(']').next().unwrap_or(table).trim());
     (!key.is_empty()).then(|| table.map_or(key.into(), |table| format!("{table}.{key}")))
+}
+
+/// The line, counted from 1, of the key that a broken rule begins with: `limits.memory: …`. None
+/// where that key is not in the text as it is called there.
+pub fn line_of(text: &str, reason: &str) -> Option<usize> {
+    let named = reason.split_once(": ")?.0;
+    (1..=text.lines().count()).find(|line| key(text, *line).as_deref() == Some(named))
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@
 mod access;
 mod cache;
 mod link;
+mod lone;
 mod rest;
 mod statistics;
 
@@ -187,7 +188,10 @@ impl ServeConfig {
             ConfigError::Wrong { path: path.into(), line, reason }
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        file.checked(folder).map_err(|reason| ConfigError::Rule { path: path.into(), reason })
+        file.checked(folder).map_err(|reason| match nearest::toml::line_of(&text, &reason) {
+            Some(line) => ConfigError::Wrong { path: path.into(), line, reason },
+            None => ConfigError::Rule { path: path.into(), reason },
+        })
     }
 
     /// What there is without a file.
@@ -329,10 +333,13 @@ limits! {
 impl File {
     fn checked(self, folder: &Path) -> Result<ServeConfig, String> {
         let from_here = |path: PathBuf| folder.join(path);
-        let listen = self.listen.iter().map(|text| text.parse()).collect::<Result<_, ListenError>>();
-        let listen = listen.map_err(|error| error.to_string().replacen("--listen", "listen:", 1))?;
-        let nfs = self.nfs.map(|text| text.parse()).transpose();
-        let nfs = nfs.map_err(|error: ListenError| error.to_string().replacen("--listen", "nfs:", 1))?;
+        let listen = |text: &String, key: &str| match text.parse() {
+            Ok(Listen::Unix(path)) => Ok(Listen::Unix(from_here(path))),
+            Ok(tcp) => Ok(tcp),
+            Err(error) => Err(ListenError::to_string(&error).replacen("--listen", key, 1)),
+        };
+        let nfs = self.nfs.as_ref().map(|text| listen(text, "nfs:")).transpose()?;
+        let listen = self.listen.iter().map(|text| listen(text, "listen:")).collect::<Result<_, _>>()?;
         let (tls_mode, tls) = match self.tls {
             Some(table) => table.checked(folder)?,
             None => (None, None),
@@ -405,6 +412,9 @@ impl TlsTable {
             (Some(_), None, _) => return Err("tls.certificate: give tls.key too".into()),
             (None, Some(_), _) => return Err("tls.key: give tls.certificate too".into()),
         };
+        if self.client_authorities.is_some() && !verify {
+            return Err("tls.client_authorities: give tls.client_certificates, which they are for".into());
+        }
         let authorities = self.client_authorities.map(|path| folder.join(path));
         let (in_folder, in_folder_lists) =
             in_folder.map_or((None, None), |files| (files.client_authorities, files.revocation_lists));

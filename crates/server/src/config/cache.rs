@@ -32,11 +32,12 @@ impl CacheTable {
         if !page.is_power_of_two() || !PAGES.contains(&page) {
             return Err(format!("cache.page: must be 4, 8, 16, 32 or 64 KiB, got {page} bytes"));
         }
-        let memory = self.memory.as_ref().map(|memory| memory.0);
+        let (memory, has_page) = (self.memory.as_ref().map(|memory| memory.0), self.page.is_some());
         let second = self.second(folder, page)?;
         let Some(memory) = memory else {
             return match second {
                 Some(_) => Err("cache.second_level: is for what cache.memory evicts; give that too".into()),
+                None if has_page => Err("cache.page: is a page of cache.memory; give that too".into()),
                 None => Ok((None, None)),
             };
         };

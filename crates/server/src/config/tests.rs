@@ -149,6 +149,9 @@ fn paths_begin_at_the_file() {
     std::fs::write(&path, "[pool]\nfolder = \"pool\"\n[tls]\nfolder = \"tls\"\n").unwrap();
     let config = ServeConfig::read(&path).unwrap();
     assert_eq!(config.pool, Some(dir.path().join("pool")));
+    std::fs::write(&path, "listen = [\"unix:../x.sock\", \"127.0.0.1:1\"]\n").unwrap();
+    let listen = ServeConfig::read(&path).unwrap().listen;
+    assert_eq!(listen, [Listen::Unix(dir.path().join("../x.sock")), Listen::Tcp("127.0.0.1:1".into())]);
     assert_eq!(config.tls, Some(TlsFiles::in_folder(&dir.path().join("tls"), false).into()));
     std::fs::write(&path, "[tls]\npsk = \"keys.psk\"\n").unwrap();
     assert_eq!(ServeConfig::read(&path).unwrap().tls, Some(TlsSource::Keys(dir.path().join("keys.psk"))));
@@ -211,6 +214,12 @@ fn what_is_wrong_is_named_in_one_line() {
         ),
         ("[[access]]\nexports = [\"*\"]\nanonymous_uid = 0", &["rule 1: anonymous_uid: must be at least 1", "squash"]),
         ("[[access]]\nexports = [\"*\"]\nanonymous_gid = -1", &["access.anonymous_gid: must be a whole number"]),
+        (
+            "[limits]\nconnections = 99999999999",
+            &["line 2: limits.connections: must be a whole number from 0 to 4294967295"],
+        ),
+        ("\n[cache]\npage = \"8KiB\"", &["line 3: cache.page: is a page of cache.memory; give that too"]),
+        ("[tls]\nfolder = \"t\"\nclient_authorities = \"ca\"", &["line 3: tls.client_authorities: give tls.client_c"]),
         ("[rest]\ncertificate = \"c\"", &["rest.certificate", "rest.key"]),
         ("[statistics]\nmemory = \"100KiB\"", &["statistics.memory", "at least 1 MiB", "102400"]),
         ("[rest]\nlisten = \"8443\"", &["rest.listen: \"8443\"", "HOST:PORT"]),
@@ -221,6 +230,31 @@ fn what_is_wrong_is_named_in_one_line() {
     ] {
         let error = read(text).unwrap_err();
         assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{text:?}: {error}");
+    }
+}
+
+/// What is said of something that there is not. The command line may bring it, so this is looked at
+/// after that.
+#[test]
+fn what_is_said_of_nothing_is_refused() {
+    let lone = |text: &str| read(text).unwrap().check_what_is_lone();
+    for (text, words) in [
+        ("server.portmap = \"serve\"", "server.portmap: is how NFS clients find the port; give nfs"),
+        ("[rest]\ncertificate = \"c\"\nkey = \"k\"", "rest.certificate: is for REST; give rest.listen"),
+        ("default_export = \"/vol/v\"", "default_export: \"/vol/v\": must be a LUN's or file's path"),
+        ("default_export = \":/vol/v/l\"", "default_export: "),
+        ("default_export = \"lun1\"", "default_export: "),
+    ] {
+        let told = lone(text).unwrap_err();
+        assert!(told.starts_with(words), "{text}: {told}");
+    }
+    for text in [
+        "nfs = \"127.0.0.1:2049\"\nserver.portmap = \"serve\"",
+        "[rest]\nlisten = \"127.0.0.1:1\"\ncertificate = \"c\"\nkey = \"k\"",
+        "default_export = \"/vol/v/q/l\"",
+        "default_export = \"s:/vol/v/l\"",
+    ] {
+        assert_eq!(lone(text), Ok(()), "{text}");
     }
 }
 

@@ -1,0 +1,31 @@
+//! What a configuration says of something that there is not.
+
+use super::ServeConfig;
+
+impl ServeConfig {
+    /// Refuses what is said of something that there is not, once the command line has said its own.
+    ///
+    /// # Errors
+    /// The key, and what it is for.
+    pub fn check_what_is_lone(&self) -> Result<(), String> {
+        if self.portmap.is_some() && self.nfs.is_none() {
+            return Err("server.portmap: is how NFS clients find the port; give nfs (or --nfs) too".into());
+        }
+        if self.rest.listen.is_none() && self.rest.certificate.is_some() {
+            return Err("rest.certificate: is for REST; give rest.listen (or --rest) too".into());
+        }
+        match &self.default_export {
+            Some(name) if !is_export(name) => Err(format!(
+                "default_export: {name:?}: must be a LUN's or file's path, such as /vol/vol1/lun1 or svm01:/vol/vol1/lun1"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether something can have this export's name: `/vol/VOLUME/LUN`, perhaps with `SVM:` before it.
+fn is_export(name: &str) -> bool {
+    let path = name.split_once(':').map_or(name, |(svm, path)| if svm.is_empty() { "" } else { path });
+    let parts = path.strip_prefix("/vol/").map(|path| path.split('/').collect::<Vec<_>>());
+    parts.is_some_and(|parts| parts.len() >= 2 && parts.iter().all(|part| !part.is_empty()))
+}
