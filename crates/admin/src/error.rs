@@ -206,7 +206,7 @@ impl AdminError {
             AdminError::Refused(Refusal { rule, subject, given }) => Detail {
                 code: rule.code(),
                 kind: rule.kind(),
-                field: field_of(*rule),
+                field: field_of(*rule, given),
                 value: Some(given.clone()),
                 target: Some(subject.clone()),
             },
@@ -258,9 +258,12 @@ fn of_line(error: &CommandError) -> Detail {
     Detail { code, kind: RefusalKind::Invalid, field, value, target: None }
 }
 
-/// The parameter that a rule is about.
-fn field_of(rule: Rule) -> Option<&'static str> {
+/// The parameter that a rule is about, where that was given.
+fn field_of(rule: Rule, given: &str) -> Option<&'static str> {
     Some(match rule {
+        Rule::AdaptiveZero | Rule::RateRange if given.starts_with("expected IOPS ") => "expected-iops",
+        Rule::AdaptiveZero | Rule::RateRange if given.starts_with("peak IOPS ") => "peak-iops",
+        Rule::AdaptiveZero | Rule::RateRange if given.starts_with("absolute minimum IOPS ") => "absolute-min-iops",
         Rule::NoGroup | Rule::GroupName | Rule::Preset | Rule::GroupInUse => "policy-group",
         Rule::NameOfFixed | Rule::NameOfAdaptive | Rule::FixedTaken | Rule::AdaptiveTaken => "policy-group",
         Rule::FixedToAdaptive | Rule::AdaptiveToFixed => "policy-group",

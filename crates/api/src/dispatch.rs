@@ -16,6 +16,7 @@ use crate::caller::Caller;
 use crate::exposition;
 use crate::json;
 use crate::openapi;
+use crate::parameter;
 use crate::pass_through;
 use crate::problem::{Problem, code};
 use crate::query::{Query, decoded};
@@ -261,7 +262,7 @@ impl Errand<'_> {
             }
             Ok((commands, of))
         })?;
-        let Ended { mut reply, is_done } = self.done::<R>(query, 201, svms, commands)?;
+        let Ended { mut reply, is_done } = self.done(resource, query, 201, svms, commands)?;
         if !is_done {
             return Ok(reply);
         }
@@ -320,7 +321,7 @@ impl Errand<'_> {
             }
             Ok((commands, (!is_instance).then_some(number), of))
         })?;
-        let Ended { mut reply, .. } = self.done::<R>(query, 200, svms, commands)?;
+        let Ended { mut reply, .. } = self.done(resource, query, 200, svms, commands)?;
         if let Some(number) = number {
             reply.body["num_records"] = number.into();
         }
@@ -331,13 +332,14 @@ impl Errand<'_> {
     /// that it waits.
     fn done<R: Resource>(
         &mut self,
+        resource: &R,
         query: &Query,
         status: u16,
         svms: BTreeSet<ObjectId>,
         commands: Vec<Command>,
     ) -> Result<Ended, Problem> {
         if !R::HAS_JOBS || query.return_timeout.is_some_and(|seconds| seconds > 0) {
-            self.run(commands)?;
+            self.run(resource, commands)?;
             return Ok(Ended { reply: Reply { status, body: json!({}), ..Reply::default() }, is_done: true });
         }
         let (uuid, time) = self.look(|view| Ok((view.at.world.uuid(), view.at.date())))?;
@@ -349,7 +351,7 @@ impl Errand<'_> {
         let fails_later = |problem: &Problem| {
             problem.is_in_force || matches!(problem.kind, Some(RefusalKind::InUse | RefusalKind::Full))
         };
-        match self.run(commands) {
+        match self.run(resource, commands) {
             Err(problem) if !fails_later(&problem) => {
                 self.office.jobs.withdraw(&job);
                 return Err(problem);
@@ -364,8 +366,17 @@ impl Errand<'_> {
         Ok(Ended { reply: Reply { status: 202, body, ..Reply::default() }, is_done })
     }
 
-    fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
-        if commands.is_empty() { Ok(()) } else { self.desk.run(commands) }
+    /// Runs commands; what is wrong with a parameter of theirs is told of the field that it came
+    /// from.
+    fn run<R: Resource>(&mut self, resource: &R, commands: Vec<Command>) -> Result<(), Problem> {
+        if commands.is_empty() {
+            return Ok(());
+        }
+        self.desk.run(commands).map_err(|problem| {
+            let body = json::object(self.request.body).unwrap_or_default();
+            let field = |parameter: &String| parameter::field(parameter, resource.settings(), &body);
+            Problem { target: problem.target.as_ref().and_then(field), ..problem }
+        })
     }
 
     fn look<T>(&self, look: impl Fn(&View<'_>) -> Result<T, Problem>) -> Result<T, Problem> {

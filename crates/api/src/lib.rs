@@ -23,6 +23,7 @@ mod json;
 mod login;
 mod login_desk;
 mod openapi;
+mod parameter;
 mod pass_through;
 mod problem;
 mod query;

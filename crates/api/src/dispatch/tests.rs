@@ -214,6 +214,10 @@ fn what_a_change_does_not_name_stays() {
     assert_eq!((both.status, &both.body["error"]["target"]), (400, &json!("fixed.max_throughput_iops")));
 }
 
+/// An adaptive policy that promises nothing at the least.
+const NO_MINIMUM: &str = r#"{"name": "a", "svm": {"name": "s"},
+    "adaptive": {"expected_iops": 1, "peak_iops": 2, "absolute_min_iops": 0}}"#;
+
 #[test]
 fn what_is_wrong_is_named() {
     let mut bench = Bench::new();
@@ -234,6 +238,23 @@ fn what_is_wrong_is_named() {
         ("POST", "/api/storage/volumes", r#"{"name": "a", "svm": {"name": "s"}, "style": "flexgroup"}"#, 400, "style"),
         ("POST", "/api/storage/volumes", r#"{"name": "a", "svm": {"name": "s"}, "size": "1GB"}"#, 400, "size"),
         ("POST", "/api/storage/luns", r#"{"name": "/vol/v1/m", "svm": {"name": "s"}}"#, 400, "space.size"),
+        // What a command refuses is told of the field that was written.
+        (
+            "POST",
+            "/api/storage/luns",
+            r#"{"name": "/vol/v1/m", "svm": {"name": "s"}, "space": {"size": 99999999999999999}}"#,
+            400,
+            "space.size",
+        ),
+        (
+            "PATCH",
+            "/api/storage/volumes?name=v1",
+            r#"{"qos": {"policy": {"name": "nowhere"}}}"#,
+            404,
+            "qos.policy.name",
+        ),
+        ("PATCH", "/api/storage/luns?name=/vol/v2/l", r#"{"qos_policy": {"name": "nowhere"}}"#, 404, "qos_policy.name"),
+        ("POST", "/api/storage/qos/policies", NO_MINIMUM, 400, "adaptive.absolute_min_iops"),
     ] {
         let reply = bench.ask(method, target, body);
         assert_eq!((reply.status, &reply.body["error"]["target"]), (status, &json!(field)), "{target} {}", reply.body);
