@@ -15,6 +15,7 @@ use crate::body::Body;
 use crate::caller::{Caller, Role};
 use crate::problem::{Problem, code};
 use crate::query::decoded;
+use crate::resource::unsupported;
 use ontap::catalogue::specs;
 use ontap::{Command, Word};
 use serde_json::{Map, Value, json};
@@ -57,7 +58,7 @@ pub(crate) fn line(words: &[&str], method: &str, query: &str, mut body: Map<Stri
         "POST" => "create",
         "PATCH" => "modify",
         "DELETE" => "delete",
-        _ => return Err(Problem::new(405, code::UNSUPPORTED, format!("{method}: cannot be done with a command"))),
+        _ => return Err(unsupported("command", method)),
     };
     let asked = words.join(" ");
     let with_verb = format!("{asked} {verb}");

@@ -149,7 +149,9 @@ pub(crate) trait Resource {
 }
 
 pub(crate) fn unsupported(name: &str, method: &str) -> Problem {
-    Problem::new(405, code::UNSUPPORTED, format!("{method}: cannot be done with a {name}"))
+    // "An SVM" by how that is spoken.
+    let article = if name.starts_with(['a', 'e', 'i', 'o', 'S']) { "an" } else { "a" };
+    Problem::new(405, code::UNSUPPORTED, format!("{method}: cannot be done with {article} {name}"))
 }
 
 impl View<'_> {

@@ -62,7 +62,7 @@ commands! {
         "vserver",
         /// Volume
         "volume",
-        /// Number of the qtree in its volume
+        /// Number of the qtree in the pool
         "id": Count,
         /// Status
         "status",

@@ -77,7 +77,8 @@ fn about(spec: &CommandSpec) -> String {
     let first = spec.parameters.first().map(|p| format!("The name \"-{}\" may be left out.\n", p.name));
     let apart = spec.apart.iter().map(|(one, other)| format!("\"-{one}\" cannot be used with \"-{other}\".\n"));
     let usage = filled(spec.usage_parts(), COLUMNS - USAGE.len()).join(&format!("\n{:1$}", "", USAGE.len()));
-    let parts = [format!("{}\n\n{USAGE}{usage}\n\n", spec.help())];
+    let does = filled(spec.help().split(' ').map(str::to_owned), COLUMNS).join("\n");
+    let parts = [format!("{does}\n\n{USAGE}{usage}\n\n")];
     parts.into_iter().chain(rows).chain(["\n".to_owned()]).chain(first).chain(apart).collect()
 }
 

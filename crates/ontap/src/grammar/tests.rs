@@ -214,6 +214,9 @@ fn help_comes_from_the_tables() {
     insta::assert_snapshot!("help_all", help("?"));
     assert_eq!(help("?").lines().find(|line| line.len() > 80), None);
     assert_eq!(help("help"), help("?"));
+    for line in ["network limit show", "qos adaptive-policy-group chart", "cache second-level show"] {
+        assert_eq!(help(&format!("help {line}")).lines().find(|line| line.len() > 80), None, "{line}");
+    }
     insta::assert_snapshot!("help_command", help("qos policy-group create -policy-group p ?"));
     assert_eq!(help("help qos pol cr"), help("qos policy-group create ?"));
     let list = help("volume qtree ?");

@@ -37,8 +37,8 @@ pub struct MinThroughput(Throughput);
 const SUFFIXES: [(&str, u64); 5] =
     [("TB/s", 1_000_000_000_000), ("GB/s", 1_000_000_000), ("MB/s", 1_000_000), ("KB/s", 1_000), ("B/s", 1)];
 
-const RULE: &str = "is not a throughput: write IOPS, bytes per second or both, such as 10000IOPS,300MB/s \
-                    (units B/s, KB/s, MB/s, GB/s, TB/s in powers of ten), or INF, none or 0";
+const RULE: &str = "is not a throughput: write whole numbers of IOPS, bytes per second or both, such as \
+                    10000IOPS,300MB/s (units B/s, KB/s, MB/s, GB/s, TB/s in powers of ten), or INF, none or 0";
 
 impl Throughput {
     /// The numbers, or nothing where nothing is limited.

@@ -131,7 +131,7 @@ impl Registry {
     /// Deletes a policy group. One with members or an SVM's template is refused unless forced;
     /// forced, its members are in no group afterwards.
     pub fn delete_group(&mut self, name: &str, force: bool) -> Result<Change, Refusal> {
-        let group = self.user_group(name, "its deletion")?;
+        let group = self.user_group(name, "delete")?;
         let id = group.id;
         let used = group.members.first().or(group.templates.first());
         if let (Some(user), false) = (used, force) {

@@ -167,14 +167,16 @@ impl Registry {
     /// Whether an object of this kind and name may come to be there.
     pub(super) fn check_new(&self, parent: Option<ObjectId>, kind: ObjectKind, name: &str) -> Result<(), Refusal> {
         let above = parent.map(|parent| self.known(parent)).transpose()?;
-        let subject = above.map_or("the server".into(), |above| self.label(above.id));
+        let within = above.map(|above| self.label(above.id));
         if !kind.may_hang_on(above.map(Object::kind)) {
+            let subject = within.unwrap_or("the server".into());
             return Err(Refusal::new(Rule::WrongKind, subject, format_args!("a new {kind}")));
         }
-        kind.check_name(name, &format!("{kind} of {subject}"))?;
+        let of = within.map(|within| format!(" of {within}")).unwrap_or_default();
+        kind.check_name(name, &format!("{kind}{of}"))?;
         let siblings = above.map_or(&self.svms, |above| &above.children);
         match clash(siblings, name) {
-            Some(other) => Err(Refusal::new(Rule::ObjectTaken, format_args!("{kind} {name} of {subject}"), other)),
+            Some(other) => Err(Refusal::new(Rule::ObjectTaken, format_args!("{kind} {name}{of}"), other)),
             None => Ok(()),
         }
     }

@@ -200,7 +200,7 @@ fn built_in_groups_cannot_be_changed() {
         r.modify_group("value", &fixed_change(fixed))
     });
     w.refuses(Rule::Preset, &line("the new name mine"), |r| r.rename_group("value", "mine"));
-    w.refuses(Rule::Preset, &line("its deletion"), |r| r.delete_group("value", true));
+    w.refuses(Rule::Preset, &line("delete"), |r| r.delete_group("value", true));
     let (v, w2) = (w.v, w.w);
     w.attached(v, "value").attached(w2, "value"); // but they fit every SVM
 }

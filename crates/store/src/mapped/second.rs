@@ -55,7 +55,7 @@ pub enum SecondError {
     },
     /// Something else is on it.
     #[error(
-        "{}: holds something that is no second level of a cache; name a file that is not there yet, or write zeroes over \
+        "{}: holds something that is not a second level of a cache; name a file that is not there yet, or write zeroes over \
          the device's first 4 KiB",
         .0.display()
     )]

@@ -245,8 +245,8 @@ fn it_begins_empty_and_what_is_not_ours_is_left_alone() {
         assert!(error.starts_with(&format!("{}: ", path.display())) && !error.contains('\n'), "{error}");
         error
     };
-    assert!(refused("letters", Some(b"Dear Sir")).contains("holds something that is no second level"));
-    assert!(refused("long", Some(&[1; 10_000])).contains("holds something that is no second level"));
+    assert!(refused("letters", Some(b"Dear Sir")).contains("holds something that is not a second level"));
+    assert!(refused("long", Some(&[1; 10_000])).contains("holds something that is not a second level"));
     assert!(refused("maps", None).contains("neither a file nor a block device"));
     assert!(refused("nowhere/second", None).contains("must be a file in a folder that is there, or a device"));
     // What is no storage is not even read.

@@ -6,6 +6,7 @@ use super::{Session, run_line};
 use crate::{Answer, state, terminal};
 use anyhow::{Context as _, Result};
 use ontap::Names;
+use report::text::wrap;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -23,6 +24,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+/// The width that lists are laid out for.
+const COLUMNS: usize = 80;
 /// Lines that are remembered.
 const HISTORY_MAX: usize = 1000;
 
@@ -102,7 +105,11 @@ fn ways_on(line: &str) -> String {
         return "  a value, or the end of the line\n".into();
     }
     let width = candidates.iter().map(|candidate| candidate.word.len()).max().unwrap_or(0);
-    let row = |word: &str, help: &str| format!("  {word:width$}  {help}").trim_end().to_owned() + "\n";
+    let row = |word: &str, help: &str| {
+        let below = format!("\n{:1$}", "", width + 4);
+        format!("  {word:width$}  {}", wrap(help, COLUMNS.saturating_sub(width + 4)).join(&below)).trim_end().to_owned()
+            + "\n"
+    };
     candidates.iter().map(|candidate| row(&candidate.word, candidate.help)).collect()
 }
 
@@ -185,6 +192,7 @@ mod tests {
     fn a_question_lists_what_could_follow() {
         let shown = ways_on("qos policy-group ");
         assert!(shown.starts_with("  create  ") && shown.lines().all(|line| line.starts_with("  ")), "{shown}");
+        assert_eq!(ways_on("volume ").lines().find(|line| line.chars().count() > 80), None);
         assert_eq!(ways_on("volume create -volume v -size "), "  a value, or the end of the line\n");
     }
 }

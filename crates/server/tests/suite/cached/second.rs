@@ -54,7 +54,7 @@ fn a_second_level_that_cannot_be_used_is_found_by_the_check() {
         ("", "neither a file nor a block device"),
         ("/dev/null", "neither a file nor a block device"),
         ("nowhere/second", "must be a file in a folder that is there, or a device"),
-        ("letter", "holds something that is no second level of a cache"),
+        ("letter", "holds something that is not a second level of a cache"),
     ] {
         let refused = checked(name, Some(MEMORY)).unwrap_err();
         assert!(refused.starts_with("cache.second_level: ") && refused.contains(why), "{refused}");
