@@ -63,8 +63,8 @@ impl<T: Target> Gate<T> {
         &self.inner
     }
 
-    /// The target behind the gate, for what is not a request. Requests go through the gate, those of
-    /// the owner's own by [`Gate::pass`].
+    /// The target behind the gate, for what is not a request. Requests go through the gate, the
+    /// owner's own by [`Gate::pass`].
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }

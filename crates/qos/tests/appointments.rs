@@ -1,5 +1,5 @@
-//! Requests that were promised a moment, and edits after that (found by `cargo xtask soak qos`); and
-//! requests that pass.
+//! Requests that were promised a moment, and edits after that (found by `cargo xtask soak qos`);
+//! and requests that pass.
 
 use block::{
     Bytes, BytesPerSecond, Completion, ObjectId, Op, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,

@@ -362,7 +362,7 @@ mod tests {
         assert_eq!((&gone[1].after, gone[1].name.as_str()), (&Value::Null, "svm01:/vol/vol1/lun1"));
     }
 
-    /// Power went in the middle of a line, or the disk was full: the next one is whole all the same.
+    /// Power went in the middle of a line, or the disk was full: the next one is whole.
     #[test]
     fn a_torn_line_spoils_no_other() {
         let dir = tempfile::tempdir().unwrap();
