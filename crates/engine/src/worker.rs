@@ -23,6 +23,10 @@ pub struct WorkloadSecond {
     pub losses: Losses,
 }
 
+/// How often a lane is looked at in one pass at most: as often as what ends at once lets it go on,
+/// but a target that ends everything at once never lets it go. The driver's turn reads the clock.
+const LOOKS_MOST: usize = 8;
+
 /// A stream and its target.
 pub struct Lane {
     /// Which of the worker's workloads it belongs to.
@@ -151,7 +155,8 @@ impl Actor for Worker {
         self.now = now;
         for running in &mut self.lanes {
             let tape = &mut self.tapes[running.lane.workload];
-            loop {
+            // What is left of a lane after that its target knows: it asks to be looked at now.
+            for _ in 0..LOOKS_MOST {
                 running.lane.target.poll(now, &mut self.completions);
                 running.take(now, &mut self.completions, tape);
                 if self.settling || running.issue(now, tape) == 0 {
@@ -280,5 +285,90 @@ fn class_of(kind: OpKind) -> usize {
         OpKind::Trim => Tape::TRIM,
         OpKind::Flush => Tape::FLUSH,
         OpKind::Zero | OpKind::Cache | OpKind::Status => Tape::OWN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::{Bytes, Span, Ticket, Traits};
+    use workload::{Arrival, Blocks, Pattern, Range, SpecError};
+
+    /// Ends everything at once, and counts how much was asked since the clock was read.
+    #[derive(Default)]
+    struct AtOnce {
+        ended: Vec<Completion>,
+        last: Time,
+        asked: u64,
+    }
+
+    impl Target for AtOnce {
+        fn traits(&self) -> Traits {
+            Traits { size: Bytes::gib(1), align: 1, longest: u32::MAX, carries_data: false, read_only: false }
+        }
+
+        fn submit(&mut self, now: Time, request: Request) -> Submitted {
+            self.asked = if now == self.last { self.asked + 1 } else { 1 };
+            self.last = now;
+            assert!(self.asked < 10_000, "nobody looks at the clock");
+            self.ended.push(Completion::of(&request, now, Ok(())));
+            Submitted::Taken(Ticket(request.tag))
+        }
+
+        fn poll(&mut self, _now: Time, out: &mut Vec<Completion>) {
+            out.append(&mut self.ended);
+        }
+
+        fn next_wakeup(&self) -> Wakeup {
+            if self.ended.is_empty() { Wakeup::Idle } else { Wakeup::Now }
+        }
+
+        fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+    }
+
+    /// A microsecond passes in each turn, whatever is waited for.
+    struct Ticking(Time);
+
+    impl Driver for Ticking {
+        fn now(&self) -> Time {
+            self.0
+        }
+
+        fn turn(&mut self, _until: Option<Time>) -> Time {
+            self.0 += Span::from_micros(1);
+            self.0
+        }
+    }
+
+    /// A second of a target that ends everything at once is a second, however little its load waits.
+    #[test]
+    fn a_target_that_ends_everything_at_once_stops_no_clock() -> Result<(), SpecError> {
+        let spec = Spec {
+            pattern: Pattern::Random,
+            read_percent: 100,
+            blocks: Blocks::of(Bytes::kib(4)),
+            range: Range::default(),
+            arrival: Arrival::Closed { depth: 8 },
+            flush_every: None,
+            pace: None,
+            connections: 1,
+            requests: None,
+            seed: 1,
+        };
+        let lane = Lane {
+            workload: 0,
+            object: ObjectId(0),
+            stream: Stream::new(&spec, Bytes::gib(1), 0, Time::ZERO)?,
+            target: Box::new(AtOnce::default()),
+            memory: Box::new(NoMemory),
+            losses: LossCounts::default(),
+        };
+        let mut worker = Worker::new(1, vec![lane]);
+        let millisecond = Time::ZERO + Span::from_millis(1);
+        worker.run(&mut Ticking(Time::ZERO), millisecond);
+        let ops: u64 = worker.collect()[0].tape.tracks().map(|track| track.ops).sum();
+        // 8 requests a look, every look of a pass, a pass a microsecond: and the passes at both ends.
+        assert!((64_000..=64_128).contains(&ops), "{ops}");
+        Ok(())
     }
 }
