@@ -5,11 +5,14 @@
 //! because a pass that chance made is worth nothing.
 
 mod bounds;
+mod figure;
 mod held;
 mod hits;
+mod shared;
 
+use self::figure::{exact, percent, told};
 use crate::criterion::{Criterion, Measured, Outcome, Verdict};
-use crate::recording::{HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
+use crate::recording::{Counts, HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
 use block::{Span, Time};
 
 /// Below this part of its baseline total, the backend itself was slower: another program used it.
@@ -30,8 +33,11 @@ impl Criterion {
                 ceiling_held(recording, *tolerance),
             ),
             Criterion::SharedSum { phase, tolerance } => (
-                format!("members of the shared limit together get exactly it (±{}) in {phase}", percent(*tolerance)),
-                shared_sum(recording, phase, *tolerance),
+                format!(
+                    "the members of each shared limit together get what it says (±{}) in {phase}",
+                    percent(*tolerance)
+                ),
+                shared::sum(recording, phase, *tolerance),
             ),
             Criterion::Starved { workloads, phase, baseline, part } => (
                 format!("{} below {} of {baseline} in {phase}", names(workloads), percent(*part)),
@@ -55,7 +61,7 @@ impl Criterion {
             Criterion::ResponseWithin { workloads, phase, percentile, at_most } => {
                 let part = part_of_requests(*percentile);
                 (
-                    format!("{part} of {} within {at_most} in {phase}", names(workloads)),
+                    format!("{part} of {} within {} in {phase}", names(workloads), exact(*at_most)),
                     bounds::response(recording, workloads, phase, *percentile, *at_most),
                 )
             }
@@ -68,11 +74,15 @@ impl Criterion {
                 bounds::exactly(recording, workloads, phase, *rate, *tolerance),
             ),
             Criterion::HeldBy { workloads, phase, cause } => (
-                format!("{} held by {cause} in {phase}", names(workloads)),
+                format!("{} held by {} in {phase}", names(workloads), held::cause(*cause)),
                 held::by(recording, workloads, phase, *cause),
             ),
             Criterion::HitShareKept { workloads, phase, baseline, points } => (
-                format!("{} within {points} points of {baseline}'s share of hits in {phase}", names(workloads)),
+                format!(
+                    "{} within {points} {} of {baseline}'s share of hits in {phase}",
+                    names(workloads),
+                    if *points == 1.0 { "point" } else { "points" }
+                ),
                 hits::kept(recording, workloads, [phase, baseline], *points),
             ),
             Criterion::HitShareBelow { workloads, phase, part } => (
@@ -155,41 +165,10 @@ fn excesses(object: &ObjectRecord, phase: &Phase, limits: &LimitsInForce, tolera
     iops.into_iter().chain(bytes).collect()
 }
 
-fn shared_sum(recording: &Recording, phase: &str, tolerance: f64) -> Answer {
-    let (index, phase) = phase_named(recording, phase)?;
-    let limited = |limits: &LimitsInForce| limits.ceiling_iops.is_some() || limits.ceiling_bytes.is_some();
-    let groups = recording.objects.iter().filter(|object| object.is_group);
-    let group = groups.filter_map(|g| Some((g, g.limits.get(index)?))).find(|(_, limits)| limited(limits));
-    let (group, limits) = group.ok_or("no shared limit was in force")?;
-    let from = phase.start + crate::SETTLE.min(phase.length() / 2);
-    let peak = group.trace.peak(time(from), time(phase.end)).ok_or("the phase was shorter than two seconds")?;
-    let iops = limits.ceiling_iops.map(|limit| ("IOPS", peak.mean_ops, limit));
-    let bytes = limits.ceiling_bytes.map(|limit| ("bytes/s", peak.mean_bytes, limit));
-    // Of two limits the fuller one binds.
-    let part = |&(_, got, limit): &(&str, f64, u64)| got / limit.max(1) as f64;
-    let fuller = iops.into_iter().chain(bytes).max_by(|a, b| part(a).total_cmp(&part(b)));
-    let (unit, got, limit) = fuller.ok_or("no shared limit was in force")?;
-    let part = part(&(unit, got, limit));
-    let figure = measured(got, limit as f64, unit);
-    let because = format!("{}: {got:.0} {unit} together, limit {limit} ({:+.2} %)", group.path, 100.0 * (part - 1.0));
-    if (part - 1.0).abs() <= tolerance {
-        return Ok((Outcome::Pass, because, figure));
-    }
-    if part < 1.0 {
-        let mut held = recording.workloads.iter().flat_map(|w| intervals(w, phase)).map(|interval| interval.held_by);
-        if !held.any(|by| matches!(by, HeldBy::SharedIops | HeldBy::SharedThroughput | HeldBy::Stalled)) {
-            return Err(format!("{because}; its members did not ask for more"));
-        }
-        let missing = (1.0 - tolerance - part) * phase.end.saturating_sub(from).as_secs_f64();
-        stalled_for(phase, missing).map_or(Ok(()), |why| Err(format!("{because}; but {why}")))?;
-    }
-    Ok((Outcome::Fail, because, figure))
-}
-
 fn starved(recording: &Recording, workloads: &[String], phase: &str, baseline: &str, part: f64) -> Answer {
     let shares = shares(recording, workloads, phase, baseline)?;
     let greatest = shares.iter().map(|share| share.part).fold(0.0, f64::max);
-    let because = share_text(&shares, baseline);
+    let because = share_text(&shares, baseline, &[part]);
     match shares.iter().all(|share| share.part < part) {
         true => Ok((Outcome::Pass, because, in_percent(greatest, part))),
         false => Err(format!("no contention on this machine: {because}")),
@@ -204,7 +183,8 @@ fn restored(
     most: Option<f64>,
 ) -> Answer {
     let shares = shares(recording, workloads, phase, baseline)?;
-    let because = share_text(&shares, baseline);
+    let bounds: Vec<f64> = [part].into_iter().chain(most).collect();
+    let because = share_text(&shares, baseline, &bounds);
     let least = shares.iter().map(|share| share.part).fold(f64::INFINITY, f64::min);
     let doubt = |why: String| Err(format!("{because}; but {why}"));
     if least >= part {
@@ -286,7 +266,8 @@ fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f6
         return Err(format!("in {excluded} of {} seconds the backend did less than the sum of floors", seconds.len()));
     }
     let unit = if judged == 1 { "second" } else { "seconds" };
-    let because = format!("{} ({:.1} %); {judged} {unit} judged, {excluded} excluded", worst.1, 100.0 * worst.0);
+    let share = told(100.0 * worst.0, &[100.0 * part], 1);
+    let because = format!("{} ({share} %); {judged} {unit} judged, {excluded} excluded", worst.1);
     if worst.0 >= part {
         return Ok((Outcome::Pass, because, in_percent(worst.0, part)));
     }
@@ -345,8 +326,11 @@ fn shares(recording: &Recording, workloads: &[String], phase: &str, baseline: &s
     find_all(recording, workloads)?.into_iter().map(share).collect()
 }
 
-fn share_text(shares: &[Share], baseline: &str) -> String {
-    let each: Vec<_> = shares.iter().map(|share| format!("{} {:.0} %", share.name, 100.0 * share.part)).collect();
+/// What each has, told from the bounds.
+fn share_text(shares: &[Share], baseline: &str, bounds: &[f64]) -> String {
+    let bounds: Vec<f64> = bounds.iter().map(|bound| 100.0 * bound).collect();
+    let each = |share: &Share| format!("{} {} %", share.name, told(100.0 * share.part, &bounds, 0));
+    let each: Vec<_> = shares.iter().map(each).collect();
     format!("{} of {baseline}", each.join(", "))
 }
 
@@ -383,6 +367,11 @@ fn intervals<'a>(record: &'a WorkloadRecord, phase: &'a Phase) -> impl Iterator<
     record.intervals.iter().filter(|interval| interval.start >= phase.start && interval.start < phase.end)
 }
 
+/// Whether nothing was asked for in a second: nothing ended, and nothing held it.
+fn is_silent(second: &Interval) -> bool {
+    second.held_by == HeldBy::Nothing && second.counts == Counts::default()
+}
+
 fn time(span: Span) -> Time {
     Time::ZERO + span
 }
@@ -393,11 +382,6 @@ fn part_of_requests(percentile: f64) -> String {
 
 fn names(workloads: &[String]) -> String {
     workloads.join(" and ")
-}
-
-/// `1 %`, `0.5 %`: no more decimals than it takes.
-fn percent(part: f64) -> String {
-    format!("{} %", (part * 1e4).round() / 100.0)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Criteria with a bound of their own: a response time that must not be longer, a rate that must be
 //! reached.
 
-use super::{Answer, find_all, measured, mostly_held_by_cpu, phase_named, stalled_for};
+use super::figure::{time_told, told};
+use super::{Answer, find_all, intervals, is_silent, measured, mostly_held_by_cpu, phase_named, stalled_for};
 use crate::criterion::{Measured, Outcome, Rate};
-use crate::recording::{HeldBy, Phase, Recording, Tally, WorkloadRecord};
+use crate::recording::{HeldBy, Interval, Phase, Recording, Tally, WorkloadRecord};
 use block::Span;
 
 /// Whether of each workload's requests `percentile` percent were answered within `at_most`. What an
@@ -20,7 +21,7 @@ pub(super) fn response(
     let found = records.iter().map(|record| at_percentile(record, index, phase, percentile));
     let found = found.collect::<Result<Vec<_>, String>>()?;
     let worst = found.iter().max_by_key(|found| found.within).ok_or("no workload is named")?;
-    let because = worst.to_string();
+    let because = worst.beside(at_most);
     if worst.within <= at_most {
         return Ok((Outcome::Pass, because, worst.measured(at_most)));
     }
@@ -35,7 +36,7 @@ pub(super) fn response(
 pub(super) fn rate(recording: &Recording, workloads: &[String], phase: &str, at_least: Rate) -> Answer {
     let rates = rates(recording, workloads, phase, at_least)?;
     let least = rates.iter().min_by(|one, other| one.got.total_cmp(&other.got)).ok_or("no workload is named")?;
-    let because = format!("least: {least}");
+    let because = format!("least: {}", least.beside(1.0));
     if least.got >= least.asked {
         return Ok((Outcome::Pass, because, least.measured()));
     }
@@ -47,7 +48,8 @@ pub(super) fn exactly(recording: &Recording, workloads: &[String], phase: &str, 
     let rates = rates(recording, workloads, phase, rate)?;
     let off = |rate: &Had<'_>| (rate.got - rate.asked).abs();
     let furthest = rates.iter().max_by(|one, other| off(one).total_cmp(&off(other))).ok_or("no workload is named")?;
-    let because = format!("furthest: {furthest}");
+    let bound = if furthest.got > furthest.asked { 1.0 + tolerance } else { 1.0 - tolerance };
+    let because = format!("furthest: {}", furthest.beside(bound));
     if off(furthest) <= tolerance * furthest.asked {
         return Ok((Outcome::Pass, because, furthest.measured()));
     }
@@ -80,6 +82,14 @@ fn rates<'r>(recording: &'r Recording, workloads: &[String], phase: &str, rate: 
 }
 
 impl Had<'_> {
+    /// In words, told from a bound, which is a part of what was asked for.
+    fn beside(&self, bound: f64) -> String {
+        let Had { record, got, asked, unit } = self;
+        let got_told = told(*got, &[bound * asked], if *unit == "IOPS" { 0 } else { 1 });
+        let part = told(100.0 * got / asked.max(1e-9), &[100.0 * bound], 1);
+        format!("{} {got_told} {unit} ({part} %)", record.name)
+    }
+
     fn measured(&self) -> Option<Measured> {
         measured(self.got, self.asked, self.unit)
     }
@@ -87,8 +97,8 @@ impl Had<'_> {
     /// The answer where it was too little, unless something else than the storage may be why.
     fn too_little(&self, recording: &Recording, phase: &str, because: String) -> Answer {
         let ran = phase_named(recording, phase)?.1;
-        let held: Vec<HeldBy> = super::intervals(self.record, ran).map(|interval| interval.held_by).collect();
-        if 2 * held.iter().filter(|&&by| by == HeldBy::Pace).count() > held.len() {
+        let is_content = |second: &&Interval| second.held_by == HeldBy::Pace || is_silent(second);
+        if 2 * intervals(self.record, ran).filter(is_content).count() > intervals(self.record, ran).count() {
             return Err(format!("{because}; it did not ask for more"));
         }
         let missing = (1.0 - self.got / self.asked) * ran.length().as_secs_f64();
@@ -96,15 +106,6 @@ impl Had<'_> {
             return Err(format!("{because}; but {why}"));
         }
         Ok((Outcome::Fail, because, self.measured()))
-    }
-}
-
-impl std::fmt::Display for Had<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Had { record, got, asked, unit } = self;
-        let part = 100.0 * got / asked.max(1e-9);
-        let digits = if *unit == "IOPS" { 0 } else { 1 };
-        write!(f, "{} {got:.digits$} {unit} ({part:.1} %)", record.name)
     }
 }
 
@@ -155,18 +156,19 @@ fn at_percentile(record: &WorkloadRecord, index: usize, phase: &str, percentile:
 }
 
 impl AtPercentile {
+    /// In words, told from a bound.
+    fn beside(&self, bound: Span) -> String {
+        let AtPercentile { name, percentile, within, due, never_sent } = self;
+        match *within {
+            Span::MAX => format!("{name}: {never_sent} of {due} requests that were due were never sent"),
+            within => {
+                format!("slowest: {name}, {percentile} % of {due} requests within {}", time_told(within, bound))
+            }
+        }
+    }
+
     fn measured(&self, bound: Span) -> Option<Measured> {
         let milliseconds = |span: Span| span.as_secs_f64() * 1e3;
         (self.within < Span::MAX).then(|| measured(milliseconds(self.within), milliseconds(bound), "ms")).flatten()
-    }
-}
-
-impl std::fmt::Display for AtPercentile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let AtPercentile { name, percentile, within, due, never_sent } = self;
-        match *within {
-            Span::MAX => write!(f, "{name}: {never_sent} of {due} requests that were due were never sent"),
-            within => write!(f, "slowest: {name}, {percentile} % of {due} requests within {within}"),
-        }
     }
 }

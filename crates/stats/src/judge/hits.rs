@@ -1,5 +1,6 @@
 //! Criteria on what was found in the server's cache.
 
+use super::figure::told;
 use super::{Answer, find_all, in_percent, intervals, measured, phase_named};
 use crate::criterion::Outcome;
 use crate::recording::{Recording, WorkloadRecord};
@@ -33,7 +34,7 @@ pub(super) fn below(recording: &Recording, workloads: &[String], phase: &str, pa
     for record in find_all(recording, workloads)? {
         let share = share(recording, record, phase)?;
         if most.as_ref().is_none_or(|(most, _)| share > *most) {
-            most = Some((share, format!("{} {:.1} %", record.name, 100.0 * share)));
+            most = Some((share, format!("{} {} %", record.name, told(100.0 * share, &[100.0 * part], 1))));
         }
     }
     let (share, said) = most.ok_or("no workload is named")?;

@@ -92,6 +92,74 @@ fn a_shared_sum_is_exact_in_both_directions() {
     assert_eq!(outcome(29, HeldBy::Depth), Outcome::CannotSay, "nobody asked for more");
 }
 
+/// One that holds says nothing of another: 3000 of 3000 at `g`, and 2900 of 3000 at `h`.
+#[test]
+fn every_shared_limit_is_judged() {
+    let criterion = Criterion::SharedSum { phase: "after".into(), tolerance: 0.01 };
+    let judge = |second: u32, held: HeldBy, at: Option<u32>| {
+        let recording = limited(run([[0; 2]; 2]), "g", true, ceiling(3000), |_| 30);
+        let mut recording = limited(recording, "h", true, ceiling(3000), |_| second);
+        let interval = &mut recording.workloads[0].intervals[7];
+        (interval.held_by, interval.held_at) = (held, at);
+        criterion.judge(&recording)
+    };
+    assert_eq!(judge(30, HeldBy::SharedIops, Some(1)).outcome, Outcome::Pass);
+    let less = judge(29, HeldBy::SharedIops, Some(1));
+    assert_eq!((less.outcome, less.because.as_str()), (Outcome::Fail, "h: 2900 IOPS together, limit 3000 (-3.33 %)"));
+    assert_eq!(judge(31, HeldBy::Depth, None).outcome, Outcome::Fail);
+    assert_eq!(judge(29, HeldBy::SharedIops, Some(0)).outcome, Outcome::CannotSay, "only g held anybody");
+    assert_eq!(judge(0, HeldBy::SharedIops, Some(0)).outcome, Outcome::Pass, "nobody has anything of h");
+}
+
+/// Who asked for nothing had no less than it asked for, and was held by nobody.
+#[test]
+fn nothing_is_said_of_who_asked_for_nothing() {
+    let silent = run([[100; 2], [0, 100]]);
+    let (workloads, phase) = (vec!["a".to_owned()], "after".to_owned());
+    let rate = Rate::Iops(block::Iops(1000));
+    let reached = Criterion::RateReached { workloads: workloads.clone(), phase: phase.clone(), at_least: rate };
+    let is = Criterion::RateIs { workloads: workloads.clone(), phase: phase.clone(), rate, tolerance: 0.01 };
+    for criterion in [reached, is] {
+        let verdict = criterion.judge(&silent);
+        assert_eq!(verdict.outcome, Outcome::CannotSay, "{verdict:?}");
+        assert!(verdict.because.ends_with("it did not ask for more"), "{verdict:?}");
+    }
+    let held = |recording: &Recording, cause| {
+        Criterion::HeldBy { workloads: workloads.clone(), phase: phase.clone(), cause }.judge(recording)
+    };
+    let nobody = held(&silent, HeldBy::Nothing);
+    assert_eq!((nobody.outcome, nobody.because.as_str()), (Outcome::CannotSay, "a asked for nothing in after"));
+    // What it asked for in one second is what it is judged by.
+    let mut once = silent;
+    once.workloads[0].intervals[7].counts.reads = 10;
+    once.workloads[0].intervals[7].held_by = HeldBy::SharedIops;
+    let shared = held(&once, HeldBy::SharedIops);
+    assert_eq!(shared.question, "a held by a shared limit in IOPS in after");
+    assert_eq!(
+        (shared.outcome, shared.because.as_str()),
+        (Outcome::Pass, "a by a shared limit in IOPS in 1 of 1 s, at 0.0 MB/s")
+    );
+}
+
+#[test]
+fn a_figure_does_not_contradict_its_verdict() {
+    let rate = |rate, tolerance| {
+        let (workloads, phase) = (vec!["b".to_owned()], "after".to_owned());
+        Criterion::RateIs { workloads, phase, rate: Rate::Iops(block::Iops(rate)), tolerance }
+            .judge(&run([[100; 2], [100, 1000]]))
+    };
+    // 1000 / 990 is 101.0101 %.
+    let above = rate(990, 0.01);
+    assert_eq!((above.outcome, above.because.as_str()), (Outcome::Fail, "furthest: b 1000 IOPS (101.01 %)"));
+    let mut recording = run([[100; 2]; 2]);
+    recording.workloads[1].tallies[1].response.record(Span::from_millis(4));
+    let (workloads, phase) = (vec!["b".to_owned()], "after".to_owned());
+    let at_most = Span::from_micros(3999);
+    let within = Criterion::ResponseWithin { workloads, phase, percentile: 100.0, at_most }.judge(&recording);
+    assert_eq!(within.question, "all requests of b within 3.999 ms in after");
+    assert!(within.outcome == Outcome::Fail && within.because.ends_with("within 4.00 ms"), "{within:?}");
+}
+
 #[test]
 fn without_contention_a_machine_cannot_show_starvation() {
     let criterion =

@@ -1,0 +1,78 @@
+//! Figures as verdicts say them: a bound with all of its digits, and what was measured with as many
+//! as show on which side of the bound it is.
+
+use block::Span;
+
+/// Digits behind the point at most.
+const DECIMALS_MOST: usize = 9;
+
+/// A figure with so many decimals, or with as many more as it takes to see on which side of each
+/// bound it is.
+pub(super) fn told(value: f64, bounds: &[f64], decimals: usize) -> String {
+    let shown = |decimals: usize| format!("{value:.decimals$}");
+    let is_true = |text: &String| {
+        let side = |value: f64| bounds.iter().map(|bound| value.total_cmp(bound)).collect::<Vec<_>>();
+        text.parse().is_ok_and(|shown| side(shown) == side(value))
+    };
+    (decimals..=DECIMALS_MOST).map(shown).find(is_true).unwrap_or_else(|| shown(decimals))
+}
+
+/// `1 %`, `0.5 %`: no more decimals than it takes.
+pub(super) fn percent(part: f64) -> String {
+    format!("{} %", (part * 1e11).round() / 1e9)
+}
+
+/// As a span prints itself, with every digit that it has: `3.999 ms`.
+pub(super) fn exact(span: Span) -> String {
+    let (value, unit, decimals) = in_unit(span);
+    format!("{} {unit}", told(value, &[value], decimals))
+}
+
+/// As a span prints itself, or with as many more digits as it takes to see on which side of the
+/// bound it is.
+pub(super) fn time_told(span: Span, bound: Span) -> String {
+    let (value, unit, decimals) = in_unit(span);
+    let ratio = if span == Span::ZERO { 1.0 } else { value / span.as_nanos() as f64 };
+    format!("{} {unit}", told(value, &[bound.as_nanos() as f64 * ratio], decimals))
+}
+
+/// The number of a span, its unit and its decimals as it prints itself.
+fn in_unit(span: Span) -> (f64, String, usize) {
+    let text = span.to_string();
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let value = match unit {
+        "ns" => span.as_nanos() as f64,
+        "µs" => span.as_micros_f64(),
+        "ms" => span.as_millis_f64(),
+        _ => span.as_secs_f64(),
+    };
+    (value, unit.to_owned(), decimals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_seen_on_its_side_of_the_bound() {
+        assert_eq!(told(101.010_1, &[101.0], 1), "101.01");
+        assert_eq!(told(99.96, &[100.0], 0), "99.96");
+        assert_eq!(told(100.0, &[100.0], 1), "100.0");
+        assert_eq!(told(94.96, &[95.0, 105.0], 0), "94.96");
+        assert_eq!(told(80.4, &[95.0], 0), "80");
+    }
+
+    #[test]
+    fn a_bound_has_all_of_its_digits() {
+        let us = Span::from_micros;
+        assert_eq!(
+            [us(3999), us(4000), us(49_000), us(5_000_000)].map(exact),
+            ["3.999 ms", "4.00 ms", "49.0 ms", "5.00 s"]
+        );
+        assert_eq!(time_told(us(4000), us(3999)), "4.00 ms");
+        assert_eq!(time_told(Span::from_nanos(3_998_400), us(3999)), "3.998 ms");
+        assert_eq!(time_told(Span::from_nanos(999_990), Span::from_millis(1)), "999.99 µs");
+        assert_eq!([0.01, 0.07, 0.95, 1.05, 0.000_01].map(percent), ["1 %", "7 %", "95 %", "105 %", "0.001 %"]);
+    }
+}
