@@ -74,6 +74,12 @@ impl Place {
         if given.starts_with("nfs://") {
             return Ok(Place::Nfs { uri: given.into(), file: Box::new(NfsFile::parse(given)?) });
         }
+        if let Some((kind, _)) = given.split_once("://").filter(|(kind, _)| is_scheme(kind)) {
+            return Err(format!(
+                "{given}: unknown kind of place {kind}://; known: a file's or device's path, nbd://, nbds://, nbd+unix://, \
+                 nbds+unix://, nfs://, null:SIZE, concat:A,B, striped:SIZE:A,B"
+            ));
+        }
         if given.is_empty() {
             return Err("names nothing; give a device, a file, or the URI of an NBD export or an NFS file".into());
         }
@@ -202,6 +208,12 @@ impl std::fmt::Display for Place {
     }
 }
 
+/// Whether it is what a URI begins with; a path that looks like one may begin with `./`.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
 /// Whether two paths lead to the same file, by whichever links.
 fn same(one: &Path, other: &Path) -> bool {
     whole(one) == whole(other)
@@ -249,6 +261,11 @@ mod tests {
             let line = Place::parse(given).unwrap_err();
             assert!(line.contains(rule) && line.starts_with(given), "{line}");
         }
+        for given in ["http://x", "ftp://x/y", "NFS://h/x/y", "concat:a,http://x"] {
+            let line = Place::parse(given).unwrap_err();
+            assert!(line.contains("unknown kind of place"), "{line}");
+        }
+        assert_eq!(Place::parse("./http://x"), Ok(Place::Path("./http://x".into())));
         assert!(Place::parse("null:much").unwrap_err().starts_with("null:much"));
         assert!(Place::parse("").unwrap_err().starts_with("names nothing"));
         assert!(nbd.is_called(uri) && nbd.is_called("a") && !nbd.is_called("b"));
