@@ -187,7 +187,20 @@ pub(crate) fn remarks(tally: &Tally) -> Vec<String> {
         let late = text::count(late as usize, "request was made late", "requests were made late");
         remarks.push(format!("{late}, by up to {}", tally.late_max.unwrap_or_default()));
     }
+    if let Some(never) = tally.never_sent.filter(|never| *never > 0) {
+        let never = text::count(never as usize, "request that was due was", "requests that were due were");
+        remarks.push(format!("{never} not sent by the end of the phase"));
+    }
     remarks
+}
+
+/// A tally's rates as tables show them, operations and MB a second: a dash where nothing was
+/// measured, as in a phase that was cut short before its first second was over.
+pub(crate) fn rates(tally: &Tally) -> [String; 2] {
+    match tally.length {
+        Span::ZERO => ["–".into(), "–".into()],
+        _ => [text::iops(tally.iops()), text::megabytes_or_dash(&tally.counts, tally.bytes_per_second())],
+    }
 }
 
 /// The write cycles of a workload in a phase, in a line; `None` where it made none.

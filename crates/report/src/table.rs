@@ -137,14 +137,24 @@ fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Cei
     }
 }
 
-/// The phase's name and what it shows.
+/// The phase's name and what it shows, beside the name where that leaves room.
 fn heading(lines: &mut Lines, phase: &Phase, paint: Paint) {
-    let name = text::printable(&phase.name);
-    let room = COLUMNS.saturating_sub(text::width(&name) + 2).max(COLUMNS / 2);
-    let about = wrapped(&phase.about, room);
-    for (i, line) in about.iter().enumerate() {
+    let mut names = wrapped(&phase.name, COLUMNS);
+    let beside = names.pop().unwrap_or_default();
+    names.iter().for_each(|line| lines.push(paint.bold(line)));
+    let (name, room) = match COLUMNS.checked_sub(text::width(&beside) + 2) {
+        Some(room) if names.is_empty() && room >= COLUMNS / 2 => (beside, room),
+        _ => {
+            lines.push(paint.bold(&beside));
+            (String::new(), COLUMNS - 2)
+        }
+    };
+    for (i, line) in wrapped(&phase.about, room).iter().enumerate() {
         let before = if i == 0 { paint.bold(&name) } else { " ".repeat(text::width(&name)) };
-        lines.push(format!("{before}  {line}").trim_end());
+        let line = format!("{before}  {line}");
+        if !line.trim().is_empty() {
+            lines.push(line.trim_end());
+        }
     }
 }
 
@@ -152,16 +162,8 @@ fn cells(tally: &Tally) -> [String; 8] {
     let response = tally.response.summary();
     let times = [response.mean, response.p50, response.p99, response.p999].map(text::millis);
     let [mean, p50, p99, p999] = if response.count == 0 { times.map(|_| "–".into()) } else { times };
-    [
-        text::iops(tally.iops()),
-        text::megabytes_or_dash(&tally.counts, tally.bytes_per_second()),
-        mean,
-        p50,
-        p99,
-        p999,
-        mean_of(&tally.queued),
-        mean_of(&tally.device),
-    ]
+    let [iops, megabytes] = relation::rates(tally);
+    [iops, megabytes, mean, p50, p99, p999, mean_of(&tally.queued), mean_of(&tally.device)]
 }
 
 fn mean_of(histogram: &Histogram) -> String {

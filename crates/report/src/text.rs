@@ -165,7 +165,10 @@ pub fn scale(scale: Option<Scale>) -> Option<String> {
         Some(measured) => {
             format!("{start}: this machine does {} IOPS, the published {}", iops(measured), iops(published_iops))
         }
-        None => format!("{start}, as asked; the published machine did {} IOPS", iops(published_iops)),
+        None if published_iops > 0.0 => {
+            format!("{start}, as asked; the published machine did {} IOPS", iops(published_iops))
+        }
+        None => format!("{start}, as asked"),
     })
 }
 
@@ -215,6 +218,14 @@ mod tests {
         assert_eq!(date(951_782_400_000), "2000-02-29 00:00:00 UTC");
         assert_eq!(date(1_709_251_199_999), "2024-02-29 23:59:59 UTC");
         assert_eq!(date(4_107_542_400_000), "2100-03-01 00:00:00 UTC");
+    }
+
+    #[test]
+    fn a_plan_that_names_no_published_machine_is_compared_with_none() {
+        let asked = |published_iops| scale(Some(Scale { factor: 2.0, published_iops, measured_iops: None }));
+        assert_eq!(asked(0.0).as_deref(), Some("Depths and limits × 2.00, as asked"));
+        let published = "Depths and limits × 2.00, as asked; the published machine did 100 IOPS";
+        assert_eq!(asked(100.0).as_deref(), Some(published));
     }
 
     #[test]

@@ -61,8 +61,7 @@ fn row(workload: &WorkloadRecord, tally: &Tally) -> TableRow {
     let response = tally.response.summary();
     let times = [response.mean, response.p50, response.p99, response.p999, response.max];
     let said = |span| if response.count == 0 { "–".into() } else { text::millis(span) };
-    let mut cells: Vec<TableCell> =
-        vec![text::iops(tally.iops()).into(), text::megabytes_or_dash(&tally.counts, tally.bytes_per_second()).into()];
+    let mut cells: Vec<TableCell> = relation::rates(tally).map(TableCell::from).to_vec();
     cells.extend(times.map(said).map(TableCell::from));
     cells.extend([&tally.queued, &tally.device].map(|histogram| TableCell::from(mean(histogram))));
     TableRow { name: figures::label(workload), remarks: relation::remarks(tally), cells }

@@ -69,11 +69,17 @@ fn with_floors() -> Recording {
     recording
 }
 
-/// Long names, faults, late requests, no figures of the server's, a name that steers the terminal,
-/// a phase not reached.
+/// Long names, faults, late requests and some never sent, no figures of the server's, a name that
+/// steers the terminal, a phase with a long name that was cut short in its first second, a phase not
+/// reached.
 fn awkward() -> Recording {
-    let mut tally =
-        Tally { length: Span::SECOND, late: Some(3), late_max: Some(Span::from_millis(1200)), ..Tally::default() };
+    let mut tally = Tally {
+        length: Span::SECOND,
+        late: Some(3),
+        late_max: Some(Span::from_millis(1200)),
+        never_sent: Some(195_809),
+        ..Tally::default()
+    };
     tally.counts = Counts { reads: 1_234_567, read_bytes: 1_234_567 << 17, faults: 1, ..Counts::default() };
     tally.response.record(Span::from_secs(30));
     let phase = |name: &str, about: &str| Phase { name: name.into(), about: about.into(), ..Phase::default() };
@@ -86,12 +92,16 @@ fn awkward() -> Recording {
     let mut recording = Recording {
         phases: vec![
             phase("a phase with \x1b[2J a name", "and with a long explanation of what it shows, in more than one line"),
+            phase(
+                &"a very long name ".repeat(6),
+                "whose explanation stands below it and is as wide as the table is, no wider",
+            ),
             phase("never reached", ""),
         ],
         workloads: vec![WorkloadRecord {
             name: "a-workload-with-a-long-name".into(),
             object: "/dev/mapper/a-device".into(),
-            tallies: vec![tally],
+            tallies: vec![tally, Tally::default()],
             ..WorkloadRecord::default()
         }],
         verdicts: vec![verdict("Is it fast?", Outcome::Fail), verdict("Is it steady?", Outcome::CannotSay)],
