@@ -3,7 +3,7 @@
 use super::advice;
 use super::error::Problem;
 use super::table::{Found, Table};
-use block::Iops;
+use block::{Bytes, Iops, Span};
 use stats::{Criterion, HeldBy, Rate};
 
 /// What criteria may name.
@@ -51,7 +51,7 @@ fn starved(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
 }
 
 fn restored(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
-    let most = table.number("most", 1.0, 100.0);
+    let most = table.number("most", 1.0, 100.0, "1.05 means 105 %");
     let Compared { workloads, phase, baseline, part } = compared(table, names, &["most"])?;
     Some(Criterion::Restored { workloads, phase, baseline, part, most })
 }
@@ -64,10 +64,14 @@ fn floor_held(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
 
 fn response_within(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     table.only(&["kind", "workloads", "phase", "percentile", "at_most"]);
-    table.missing("percentile", "say how many of a hundred requests, 99.9 or 100 for all");
+    const PERCENTILE: &str = "say how many of a hundred requests, 99.9 or 100 for all";
+    table.missing("percentile", PERCENTILE);
     table.missing("at_most", "say within which time, such as \"1ms\"");
     let (workloads, phase) = (workloads(table, names), phase(table, "phase", names));
-    let (percentile, at_most) = (table.number("percentile", 0.0, 100.0), table.duration("at_most"));
+    let (percentile, at_most) = (table.number("percentile", 0.0, 100.0, PERCENTILE), table.duration("at_most"));
+    if at_most == Some(Span::ZERO) {
+        table.wrong("at_most", "above zero", "say within which time, such as \"1ms\"");
+    }
     Some(Criterion::ResponseWithin { workloads: workloads?, phase: phase?, percentile: percentile?, at_most: at_most? })
 }
 
@@ -96,7 +100,8 @@ fn held_by(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
 fn hit_share_kept(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     table.only(&["kind", "workloads", "phase", "baseline", "points"]);
     table.missing("points", "say how many hundredths of the pages it may find less of, such as 2");
-    let (workloads, points) = (workloads(table, names), table.number("points", 0.0, 100.0));
+    let (workloads, points) =
+        (workloads(table, names), table.number("points", 0.0, 100.0, "2 are two of a hundred pages"));
     let (phase, baseline) = (phase(table, "phase", names)?, phase(table, "baseline", names)?);
     if phase == baseline {
         table.wrong("baseline", "another phase than the one judged", "name the phase to compare with");
@@ -121,6 +126,10 @@ fn rated(table: &Table<'_>, names: &Names<'_>) -> Option<(Vec<String>, String, R
         true => table.space("bytes").map(Rate::Bytes),
         false => table.whole("iops").map(|rate| Rate::Iops(Iops(rate))),
     };
+    if matches!(rate, Some(Rate::Bytes(Bytes(0)) | Rate::Iops(Iops(0)))) {
+        let key = if table.has("bytes") { "bytes" } else { "iops" };
+        table.wrong(key, "above zero", "every workload has at least nothing; say what it is to have");
+    }
     Some((workloads?, phase?, rate?))
 }
 
@@ -145,12 +154,12 @@ fn compared(table: &Table<'_>, names: &Names<'_>, more: &[&str]) -> Option<Compa
 
 fn tolerance(table: &Table<'_>) -> Option<f64> {
     table.missing("tolerance", "say how much of the ceiling it may miss, 0.01 for 1 %");
-    table.number("tolerance", 0.0, 1.0)
+    table.number("tolerance", 0.0, 1.0, "0.01 means 1 %")
 }
 
 fn part(table: &Table<'_>) -> Option<f64> {
     table.missing("part", "say which part it is held against, 0.95 for 95 %");
-    table.number("part", 0.0, 1.0)
+    table.part("part")
 }
 
 fn phase(table: &Table<'_>, key: &str, names: &Names<'_>) -> Option<String> {
@@ -162,8 +171,15 @@ fn phase(table: &Table<'_>, key: &str, names: &Names<'_>) -> Option<String> {
 fn workloads(table: &Table<'_>, names: &Names<'_>) -> Option<Vec<String>> {
     table.missing("workloads", "name those it is about, such as [\"server2\"]");
     let found = table.texts("workloads");
-    if found.is_empty() && table.has("workloads") {
+    if table.is_empty_list("workloads") {
         table.wrong("workloads", "at least one workload", "name those it is about, such as [\"server2\"]");
+    }
+    if let Some((_, twice)) =
+        found.iter().enumerate().find(|(at, name)| found[..*at].iter().any(|n| n.value == name.value))
+    {
+        let (key, given) = (table.full("workloads"), format!("{:?} twice", twice.value));
+        let (rule, advice) = ("each workload once".into(), "leave one out".into());
+        table.note(twice.line, Problem::Value { key, rule, given, advice });
     }
     let kind = Kind { what: "workload", names: names.workloads };
     let all: Vec<_> = found.into_iter().map(|name| known(table, "workloads", name, kind)).collect();

@@ -225,7 +225,8 @@ fn database(root: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> Planne
         }
         Some(given)
     };
-    planned.scale = table.number("scale", 0.0, 1000.0).unwrap_or(planned.scale);
+    planned.scale =
+        table.number("scale", 0.0, 1000.0, "1 has a million customers, 0.1 is usual").unwrap_or(planned.scale);
     planned.users = ranged("users", 1, USERS_MAX, "each is a connection").unwrap_or(planned.users);
     planned.rounds = ranged("rounds", 1, ROUNDS_MAX, "five are the least that say something").unwrap_or(planned.rounds);
     planned.processors =
@@ -246,11 +247,14 @@ fn database(root: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> Planne
 }
 
 fn sizes(table: &Table<'_>, planned: &mut PlannedDatabase) {
-    for (key, size) in [("buffers", &mut planned.buffers), ("memory", &mut planned.memory), ("size", &mut planned.size)]
-    {
-        let Some(given) = table.size(key) else { continue };
+    for (key, size, advice) in [
+        ("buffers", &mut planned.buffers, "16MiB of buffers are few, 128MiB the database's own default"),
+        ("memory", &mut planned.memory, "128MiB are usual here, page cache included"),
+        ("size", &mut planned.size, "1GiB is usual here"),
+    ] {
+        let Some(given) = table.space(key) else { continue };
         if given < Bytes::mib(1) {
-            table.wrong(key, "at least 1 MiB", "16MiB of buffers are few, 128MiB the database's own default");
+            table.wrong(key, "at least 1 MiB", advice);
         }
         *size = given;
     }
@@ -294,7 +298,7 @@ fn goal(table: &Table<'_>, arms: &[&str]) -> Option<Goal> {
         }
         index
     };
-    let (arm, baseline, part) = (named("arm"), named("baseline"), table.number("part", 0.0, 1.0));
+    let (arm, baseline, part) = (named("arm"), named("baseline"), table.part("part"));
     if arm.is_some() && arm == baseline {
         table.wrong("baseline", "another arm", "nothing is held against itself");
     }

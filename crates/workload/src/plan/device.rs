@@ -4,7 +4,7 @@
 //! Each kind is a row of [`KINDS`], each of its keys a row within: what can be said of a device is
 //! data, and the simulator, which knows what it means, takes it by the same names.
 
-use super::error::PlanErrors;
+use super::error::{PlanErrors, Problem};
 use super::read::document;
 use super::table::{Report, Table};
 use block::{Bytes, Span};
@@ -352,9 +352,24 @@ fn figures(table: &Table<'_>, kind: &'static str, keys: &[&'static Key], own: &[
             table.missing(key.name, advice);
         }
     }
-    let said = keys.iter().filter_map(|key| Some((key.name, figure(table, key)?))).collect();
+    let said: Vec<_> = keys.iter().filter_map(|key| Some((key.name, figure(table, key)?))).collect();
+    check_credit(table, &said);
     let about = if table.has("about") { table.text("about").map(|found| found.value.to_string()) } else { None };
     Device { kind, about, said, sources: sources(table), ..Device::default() }
+}
+
+/// Notes credit that nothing spends, and a peak that no credit reaches: with a rate of one's own there
+/// are no usual ones.
+fn check_credit(table: &Table<'_>, said: &[(&'static str, DeviceFigure)]) {
+    for [base, peak, credit] in [["iops", "iops_peak", "iops_credit"], ["bytes", "bytes_peak", "bytes_credit"]] {
+        let has = |key: &str| said.iter().any(|(name, figure)| *name == key && *figure != DeviceFigure::Count(0));
+        if !has(base) || has(peak) == has(credit) {
+            continue;
+        }
+        let (key, other) = if has(peak) { (peak, credit) } else { (credit, peak) };
+        let advice = "beside a rate of its own it needs both, a peak and the credit for it; say that, too";
+        table.note(table.line_of(key), Problem::Alone { key: table.full(key), other, advice });
+    }
 }
 
 /// The table `source` beside figures: where each comes from.
@@ -410,6 +425,10 @@ fn changes(table: &Table<'_>) -> Vec<(Span, u32)> {
         return Vec::new();
     }
     let mut changes: Vec<(Span, u32)> = Vec::new();
+    if !table.is_list("changes") || table.is_empty_list("changes") {
+        table.wrong("changes", "a list", ADVICE);
+        return Vec::new();
+    }
     for change in table.tables("changes", "changes") {
         change.only(&["at", "percent"]);
         change.missing("at", "say after how long, such as 10s");

@@ -206,7 +206,8 @@ fn ramp(root: &Table<'_>, plan: &mut HostsPlan) {
             table.wrong("volume_size", "at least 1 MiB", "256MiB is common");
         }
     }
-    plan.used_milli_tb = table.number("used_tb", 0.0, 1e6).map_or(1, |tb| ((tb * 1000.0).round() as u64).max(1));
+    plan.used_milli_tb =
+        table.number("used_tb", 0.0, 1e6, "in TB, such as 2.5").map_or(1, |tb| ((tb * 1000.0).round() as u64).max(1));
 }
 
 fn floors(root: &Table<'_>, plan: &mut HostsPlan) {

@@ -143,6 +143,12 @@ fn blocks(table: &Table<'_>) -> Option<Blocks> {
             let problem = Problem::Unreadable { key: table.full("block"), why: why.to_string() };
             table.note(key.line, problem);
         });
+        if size.is_ok_and(|size| shares.iter().any(|share: &BlockShare| share.size == size)) {
+            let (name, given) = (table.full("block"), format!("{} again", key.value));
+            let (rule, advice) = ("sizes that differ".into(), "add the percentages of both up".into());
+            table.note(key.line, Problem::Value { key: name, rule, given, advice });
+            return None;
+        }
         shares.push(BlockShare { size: size.ok()?, weight: mix.count(key.value)? });
     }
     let sum: u64 = shares.iter().map(|share| u64::from(share.weight)).sum();

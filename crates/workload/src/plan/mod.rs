@@ -49,6 +49,7 @@ pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
 pub use hosts::{HostsPlan, PlannedHost};
+pub use read::PHASE_SECONDS;
 pub use server::{Burst, CACHE_PAGE, Peak, PlanLink, PlanNesting, PlanProcessors, PlanProtocol, PlanSettings};
 pub use space::{ParseSpaceError, PlanUnits, parse_space};
 pub use unfold::unfold;

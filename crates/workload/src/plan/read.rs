@@ -9,6 +9,7 @@ use crate::spec::SpecError;
 use block::{Iops, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
+use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -109,7 +110,7 @@ impl Sections<'_> {
 
     /// The largest factor.
     pub(super) fn scale_most(&self) -> Option<f64> {
-        self.root.table("scale", "[scale]")?.number("most", 0.0, 1000.0)
+        self.root.table("scale", "[scale]")?.number("most", 0.0, 1000.0, "1 asks for no more than published")
     }
 
     pub(super) fn published_iops(&self) -> Option<Iops> {
@@ -232,13 +233,19 @@ fn change(phase: &Table<'_>, entry: &mut Entry, volumes: &[Volume]) {
     }
 }
 
-/// A length in whole seconds: figures are recorded a second each.
+/// How long a phase may be, in seconds: figures are recorded a second each, and a week is longer than
+/// any load needs to show itself.
+pub const PHASE_SECONDS: RangeInclusive<u64> = 1..=604_800;
+
+/// A length in whole seconds.
 fn seconds(table: &Table<'_>, key: &str) -> Option<Span> {
-    let seconds = table.count(key)?;
-    if seconds == 0 {
-        table.wrong(key, "1 or more", "figures are recorded a second each");
+    let seconds = table.whole(key)?;
+    if !PHASE_SECONDS.contains(&seconds) {
+        let rule = format!("from {} to {}", PHASE_SECONDS.start(), PHASE_SECONDS.end());
+        table.wrong(key, rule, "figures are recorded a second each");
+        return None;
     }
-    Some(Span::from_secs(u64::from(seconds)))
+    Some(Span::from_secs(seconds))
 }
 
 /// Names seen so far and their lines.

@@ -13,6 +13,8 @@ use toml::de::{DeTable, DeValue};
 
 /// Letters of a wrong value or key that a message repeats.
 const GIVEN_MAX: usize = 60;
+/// How a whole number is written.
+const WHOLE: &str = "a whole number without quotes, sign, unit or point";
 /// Letters of a parser's message, which repeats the value too.
 const WHY_MAX: usize = 200;
 
@@ -208,8 +210,13 @@ impl<'t> Table<'t> {
         self.integer(key, u64::from(u32::MAX)).map(|number| number as u32)
     }
 
-    /// A number above `above` and up to `most`.
-    pub(super) fn number(&self, key: &str, above: f64, most: f64) -> Option<f64> {
+    /// A part of something: above 0 and up to 1.
+    pub(super) fn part(&self, key: &str) -> Option<f64> {
+        self.number(key, 0.0, 1.0, "0.95 means 95 %")
+    }
+
+    /// A number above `above` and up to `most`; `advice` says what to do about another.
+    pub(super) fn number(&self, key: &str, above: f64, most: f64, advice: &str) -> Option<f64> {
         let found = self.raw(key)?;
         let number = match found.value {
             DeValue::Float(number) => number.as_str().parse().ok(),
@@ -218,7 +225,7 @@ impl<'t> Table<'t> {
         };
         let number = number.filter(|&number: &f64| number > above && number <= most);
         if number.is_none() {
-            self.wrong_value(key, found, format!("a number above {above} and up to {most}"), "0.95 means 95 %");
+            self.wrong_value(key, found, format!("a number above {above} and up to {most}"), advice);
         }
         number
     }
@@ -301,6 +308,16 @@ impl<'t> Table<'t> {
         Some(Table { entries, name: self.name, within, line: self.line_of(key), report: self.report })
     }
 
+    /// Whether `key` has a list.
+    pub(super) fn is_list(&self, key: &str) -> bool {
+        self.raw(key).is_some_and(|found| matches!(found.value, DeValue::Array(_)))
+    }
+
+    /// Whether `key` has a list without anything in it.
+    pub(super) fn is_empty_list(&self, key: &str) -> bool {
+        self.raw(key).is_some_and(|found| matches!(found.value, DeValue::Array(items) if items.is_empty()))
+    }
+
     /// The tables under `key`, called `name` in messages.
     pub(super) fn tables(&self, key: &str, name: &'static str) -> Vec<Table<'t>> {
         let Some(found) = self.raw(key) else { return Vec::new() };
@@ -334,24 +351,30 @@ impl<'t> Table<'t> {
     }
 
     fn integer(&self, key: &str, most: u64) -> Option<u64> {
-        self.integer_of(key, most, [0, most])
+        // What may be said of a number of the right form is the key's own rule, told by whoever reads it.
+        self.integer_or(key, most, |is_negative| match is_negative {
+            true => (WHOLE.into(), "such as 8"),
+            false => ("a smaller number".into(), "this one has too many digits"),
+        })
     }
 
     /// The range is what is said where it is none.
     fn integer_of(&self, key: &str, most: u64, [low, high]: [u64; 2]) -> Option<u64> {
+        let range = format!("a whole number from {low} to {high}");
+        self.integer_or(key, most, |_| (range.clone(), "without quotes, unit or point"))
+    }
+
+    /// `wrong` is the rule and the advice for a number that is too large, or negative.
+    fn integer_or(&self, key: &str, most: u64, wrong: impl Fn(bool) -> (String, &'static str)) -> Option<u64> {
         let found = self.raw(key)?;
-        let number = match found.value {
-            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
-            _ => None,
+        let DeValue::Integer(digits) = found.value else {
+            self.wrong_value(key, found, WHOLE, "such as 8");
+            return None;
         };
-        let number = number.filter(|&number| number <= most);
+        let number = u64::from_str_radix(digits.as_str(), digits.radix()).ok().filter(|&number| number <= most);
         if number.is_none() {
-            self.wrong_value(
-                key,
-                found,
-                format!("a whole number from {low} to {high}"),
-                "without quotes, unit or point",
-            );
+            let (rule, advice) = wrong(digits.as_str().starts_with('-'));
+            self.wrong_value(key, found, rule, advice);
         }
         number
     }

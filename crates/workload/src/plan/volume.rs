@@ -5,6 +5,7 @@ use super::error::Problem;
 use super::read::Unique;
 use super::table::{Found, Table};
 use super::{Volume, unfold};
+use crate::spec::BLOCK_MIN;
 use block::Bytes;
 
 /// Volumes come in whole blocks of this many bytes, the least that LUNs have and that a volume is
@@ -67,12 +68,13 @@ fn places(table: &Table<'_>) -> (Vec<String>, Option<Bytes>) {
         let advice = "the plan's own server has no part in a place; leave one of the two out";
         table.wrong("lun", "absent beside place", advice);
     }
-    if places.is_empty() && table.has("place") {
+    if places.is_empty() && table.is_empty_list("place") {
         table.wrong("place", "one place or more", "name them, or leave place out");
     }
     let stripe = table.size("stripe");
-    if stripe == Some(Bytes(0)) {
-        table.wrong("stripe", "above zero", "64KiB is common; leave it out for one place behind the other");
+    if stripe.is_some_and(|stripe| stripe.0 == 0 || !stripe.0.is_multiple_of(BLOCK_MIN.0)) {
+        let advice = "64KiB is common; leave it out for one place behind the other";
+        table.wrong("stripe", format!("a multiple of {BLOCK_MIN} above zero"), advice);
     }
     if stripe.is_some() && !table.has("place") {
         table.wrong("stripe", "absent where no place is named", "stripes go over several places");
@@ -116,6 +118,8 @@ pub(super) fn named(table: &Table<'_>, volumes: &[Volume]) -> Vec<usize> {
 }
 
 fn note_unknown(table: &Table<'_>, key: &str, what: &'static str, found: Found<&str>, known: &[&str]) {
+    // Without those whose own name was wrong.
+    let known: &[&str] = &known.iter().copied().filter(|name| !name.is_empty()).collect::<Vec<_>>();
     let (key, given, advice) = (table.full(key), found.value.to_owned(), advice::advice(found.value, known));
     table.note(found.line, Problem::UnknownName { key, what, given, advice });
 }
