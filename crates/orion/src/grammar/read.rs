@@ -13,6 +13,8 @@ const SIZES: RangeInclusive<u64> = 1..=65_536;
 /// A point settles for this part of its duration, and no longer than this.
 const SETTLE_PART: u64 = 10;
 const SETTLE_MOST: Span = Span::from_secs(2);
+/// What may be said several times, each of another place.
+const REPEATED: [&str; 2] = ["--destroy-data", "--even-in-use"];
 
 /// Takes words apart.
 ///
@@ -221,6 +223,9 @@ impl Words {
                     rest.next().cloned().ok_or_else(|| Error(format!("{name}: needs {value} behind it")))?
                 }
             };
+            if !value.is_empty() && !REPEATED.contains(name) && words.iter().any(|(known, _)| known == name) {
+                return Err(Error(format!("{name}: is given twice; leave one out")));
+            }
             words.push((*name, value));
         }
         Ok(Words(words))

@@ -52,6 +52,14 @@ fn what_changes_nothing_or_means_another_is_told() {
 }
 
 #[test]
+fn a_word_holds_once() {
+    let twice = parsed("-run simple -run oltp").unwrap_err().to_string();
+    assert_eq!(twice, "-run: is given twice; leave one out");
+    let ask = asked("-run simple --destroy-data a --destroy-data b");
+    assert_eq!(ask.destroy, ["a", "b"]);
+}
+
+#[test]
 fn levels_are_lists_and_ranges() {
     assert_eq!(asked("-run simple --small-levels 8,1-3,2").small_levels, Some(vec![1, 2, 3, 8]));
     assert_eq!(asked("-run simple --large-levels=64").large_levels, Some(vec![64]));
