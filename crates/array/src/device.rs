@@ -253,24 +253,23 @@ impl Flash {
             ("page", self.page.0),
             ("read", self.read.as_nanos()),
             ("program", self.program.as_nanos()),
-            ("collection.every", self.collection.map_or(1, |collection| collection.every.0)),
-            ("pause.every", self.pause.map_or(1, |pause| pause.every.as_nanos())),
+            ("collect_every", self.collection.map_or(1, |collection| collection.every.0)),
+            ("pause_every", self.pause.map_or(1, |pause| pause.every.as_nanos())),
         ];
         none_zero(device, &fields)?;
         let Some(pause) = self.pause else { return Ok(()) };
         // A pause as long as its cycle would be a standstill for ever.
         let latest = pause.every.saturating_sub(Span::from_nanos(1));
-        in_order(device, ("pause.length", pause.length), ("pause.every - 1 ns", latest))
+        in_order(device, ("pause_length", pause.length), ("pause_every - 1 ns", latest))
     }
 }
 
 impl CloudVolume {
     fn check(&self, device: &'static str) -> Result<(), DeviceError> {
-        let fields =
-            [("operations.base", self.operations.base), ("bytes.base", self.bytes.base), ("io_unit", self.io_unit.0)];
+        let fields = [("iops", self.operations.base), ("bytes", self.bytes.base), ("io_unit", self.io_unit.0)];
         none_zero(device, &fields)?;
-        in_order(device, ("operations.base", self.operations.base), ("operations.peak", self.operations.peak))?;
-        in_order(device, ("bytes.base", self.bytes.base), ("bytes.peak", self.bytes.peak))
+        in_order(device, ("iops", self.operations.base), ("iops_peak", self.operations.peak))?;
+        in_order(device, ("bytes", self.bytes.base), ("bytes_peak", self.bytes.peak))
     }
 }
 
@@ -280,7 +279,7 @@ impl Host {
         let fields = [
             ("turn + request", (self.turn + self.request).as_nanos()),
             ("size_unit", self.size_unit.map_or(1, |unit| unit.0)),
-            ("absence.every", absence(|absence| absence.every)),
+            ("absent_every", absence(|absence| absence.every)),
         ];
         none_zero(device, &fields)
     }

@@ -268,7 +268,7 @@ fn bad_devices_are_refused_by_field() {
             m.operations.peak = 1;
         }
     };
-    let words = "cloud-volume: operations.base must not be more than operations.peak, got 3000 and 1";
+    let words = "cloud-volume: iops must not be more than iops_peak, got 3000 and 1";
     assert_eq!(error(&base, "cloud-volume"), words);
     let stop = |spec: &mut DeviceSpec| spec.changes = vec![array::Change { at: Time::ZERO, percent: 0 }];
     assert!(error(&stop, "disk").contains("0 % of the capacity for ever"));

@@ -450,8 +450,8 @@ mod tests {
             ("kind = \"disk\"\nseek_shortest = \"20ms\"", "seek_shortest must not be more than seek_longest"),
             ("kind = \"flash\"\npause_every = \"1s\"", "belong together"),
             (
-                "kind = \"cloud-volume\"\niops = 9\niops_peak = 8",
-                "operations.base must not be more than operations.peak",
+                "kind = \"cloud-volume\"\niops = 9\niops_peak = 8\niops_credit = 1",
+                "iops must not be more than iops_peak",
             ),
         ] {
             let error = device(lines).unwrap_err();
