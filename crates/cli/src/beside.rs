@@ -101,7 +101,9 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<DatabasePlan> {
         scale::line(line, 1.0).with_context(|| file.to_owned())?;
     }
     plan.plan.device = options.device.clone().or(plan.plan.device);
-    plan.plan = plan.plan.sized(options.size)?;
+    plan.plan = plan.plan.sized(options.volume_size())?;
+    let points = points(&plan, 1.0.into())?;
+    stage::rehearse(&plan.plan, points.iter().map(|point| (point.name.as_str(), &*point.commands_published)))?;
     check_out(&options.out)?;
     Ok(plan)
 }

@@ -103,6 +103,9 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<HostsPlan> {
     if options.phase_seconds.is_some() {
         bail!("--phase-seconds: {file} is a plan of hosts, which has runs and no phases; change its run_seconds");
     }
+    if options.size.is_some() {
+        bail!("--size: {file} is a plan of hosts, whose volumes have the size that its [ramp] says; change it there");
+    }
     for line in plan.floors_create.iter().chain(&plan.floors_on).chain(&plan.floors_off) {
         fitted(line, Scaling { rates: 1.0, space: 1.0 }).with_context(|| format!("{file}: [floors]"))?;
     }

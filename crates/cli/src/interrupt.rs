@@ -24,6 +24,12 @@ impl Stop {
         self.0.0.load(Ordering::Acquire)
     }
 
+    /// The same as a question to hand on.
+    pub fn question(&self) -> impl Fn() -> bool + 'static {
+        let stop = self.clone();
+        move || stop.is_asked()
+    }
+
     /// Waits until it is.
     pub fn wait(&self) {
         let mut guard = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);

@@ -29,7 +29,8 @@ pub const VARIABLE: &str = "SEAWALL_RESULTS";
 /// clap would mix up.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Memory {
-    /// Keep runs in this results database; `none` keeps none [default: SEAWALL_RESULTS, else
+    /// Keep runs in this results database; `none` keeps none. With fio, orion and ranread it and
+    /// --label stand before their own options [default: SEAWALL_RESULTS, else
     /// seawall/results.sqlite in XDG_STATE_HOME or ~/.local/state]
     #[arg(id = "results-file", long = "results", global = true, value_name = "FILE|none", display_order = 900)]
     results: Option<PathBuf>,

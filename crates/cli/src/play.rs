@@ -15,15 +15,16 @@ use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
 use report::{Page, Standing, text};
+use stage::real::Real;
 use stage::simulated::{Simulated, idle_service};
-use stage::{Elsewhere, Places, alone, beyond, clones, first_there, real::Real, silent, space_needed};
+use stage::{Elsewhere, Places, alone, beyond, check_forms, clones, first_there, rehearse, silent, space_needed};
 use stats::run::{self, Identity, Run};
 use stats::{Outcome, Recording, Scale, Verdict};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use workload::Plan;
-use workload::plan::{DatabasePlan, Device, HostsPlan, PlanUnits, Workload, parse_space};
+use workload::plan::{DatabasePlan, Device, HostsPlan, PHASE_SECONDS, PlanUnits, Workload, parse_space};
 
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
@@ -38,9 +39,9 @@ pub struct Options {
     /// Where the files of the run go: a page, a picture and a CSV file
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
-    /// Size of every volume that has none in the plan
-    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = size)]
-    pub(crate) size: Bytes,
+    /// Size of every volume that has none in the plan [default: 512MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) size: Option<Bytes>,
     /// No live view, only the result
     #[arg(short, long)]
     quiet: bool,
@@ -56,6 +57,11 @@ impl Options {
     /// The same for the command `tool`, whose runs `memory` keeps.
     pub(crate) fn kept_by(self, tool: &'static str, memory: &Memory) -> Options {
         Options { keeping: (tool, memory.clone()), ..self }
+    }
+
+    /// The size of a volume that has none in the plan.
+    pub(crate) fn volume_size(&self) -> Bytes {
+        self.size.unwrap_or(VOLUME_SIZE)
     }
 
     /// The same for a run that loads these paths.
@@ -79,6 +85,8 @@ pub struct RealOptions {
     pub(crate) no_io_uring: bool,
 }
 
+/// The size of a volume where nobody says one.
+const VOLUME_SIZE: Bytes = Bytes::mib(512);
 /// How long the path is measured before a run, after a second of settling.
 const MEASURE: Span = Span::from_secs(3);
 /// How long a single request at a time is measured, to know the idle device.
@@ -87,6 +95,20 @@ const MEASURE_IDLE: Span = Span::from_millis(500);
 /// A moment in milliseconds since 1970, read once a run.
 pub(crate) fn now_unix_ms() -> u64 {
     date::since_1970().as_millis() as u64
+}
+
+/// The text of a plan's file.
+///
+/// # Errors
+/// It cannot be read, is no text, or is meant for another command.
+pub fn text_of(path: &Path) -> Result<String> {
+    let name = path.display();
+    let bytes = std::fs::read(path).with_context(|| format!("PLAN {name}: cannot be read"))?;
+    let text = String::from_utf8(bytes).ok().with_context(|| format!("PLAN {name}: is no text; name a TOML file"))?;
+    if tiers::List::is_meant(&text) {
+        bail!("PLAN {name}: is a list of storage tiers and no plan; show it with: seawall tiers show {name}");
+    }
+    Ok(text)
 }
 
 /// Plays a plan on real storage, each volume where `elsewhere` has it.
@@ -108,7 +130,8 @@ pub fn on_real_storage(
     elsewhere.change(&mut plan)?;
     let places = Places::ask(&mut plan, &elsewhere.consent)?;
     elsewhere.consent.idle(&places.named(), &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
-    let plan = plan.sized(options.size)?;
+    let plan = plan.sized(options.volume_size())?;
+    rehearse(&plan, lines(&plan))?;
     places.check_loads(&plan)?;
     let factor_given = options.scale.or(plan.published_iops.is_none().then_some(1.0));
     let stop = interrupt::watch()?;
@@ -160,7 +183,9 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
         return beside::simulated(text, file, options);
     }
     let started = now_unix_ms();
-    let plan = read(text, file, options)?.sized(options.size)?;
+    let plan = read(text, file, options)?.sized(options.volume_size())?;
+    check_forms(&plan)?;
+    rehearse(&plan, lines(&plan))?;
     let stop = interrupt::watch()?;
     check_out(&options.out)?;
     // The device of a plan has the published capacity, so nothing needs scaling unless it is asked
@@ -168,7 +193,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let factor = options.scale.unwrap_or(1.0);
     let (plan, commands) = scaled(&plan, factor)?;
     let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
-    let mut stage = Simulated::start(&plan)?;
+    let mut stage = Simulated::start(&plan)?.stopped_by(stop.question());
     say(options, &format!("{}\n{}\n", plan.title, plan.about));
     if let Some(device) = &plan.device {
         say(options, &format!("simulated device: {device}\n"));
@@ -181,7 +206,10 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     };
     // It is over before anybody could read along.
     let options = Options { quiet: true, ..options.clone() };
-    let idle = idle_service(&plan)?;
+    let idle = idle_service(&plan, stop.question())?;
+    if stop.is_asked() {
+        bail!("stopped before the first phase; nothing was measured");
+    }
     let course = Course { places: Places::default().loaded(&plan), commands, idle };
     play(&plan, course, run, &mut stage, stop, &options)
 }
@@ -200,6 +228,11 @@ fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     }
     clones::check(&plan)?;
     Ok(plan)
+}
+
+/// The commands of each phase.
+fn lines(plan: &Plan) -> impl Iterator<Item = (&str, &[String])> {
+    plan.phases.iter().map(|phase| (phase.name.as_str(), phase.commands.as_slice()))
 }
 
 /// The plan with its loads scaled, and each phase's lines as they will run.
@@ -424,8 +457,11 @@ impl dataset::Filling for Filling {
 
 fn seconds(given: &str) -> Result<u64, String> {
     match given.parse() {
-        Ok(seconds) if (2..=86_400).contains(&seconds) => Ok(seconds),
-        _ => Err("must be a whole number of seconds from 2 to 86400".into()),
+        Ok(seconds) if PHASE_SECONDS.contains(&seconds) => Ok(seconds),
+        _ => {
+            let (least, most) = (PHASE_SECONDS.start(), PHASE_SECONDS.end());
+            Err(format!("must be a whole number of seconds from {least} to {most}"))
+        }
     }
 }
 

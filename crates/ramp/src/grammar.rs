@@ -40,7 +40,7 @@ const OPTIONS: [Known; 32] = [
     known("destroy-data", Some("NAME"), "", "This target may be overwritten, whatever it holds; may be given again"),
     known("even-in-use", Some("NAME"), "", "This target may be written even while it is mounted, swapped to or held"),
     known("output", Some("DIR"), "./ramp", "Where summary.csv, cycles.csv and the page go"),
-    known("results", Some("FILE"), "", "Keep the ramp in this results database, too"),
+    known("results", Some("FILE"), "", "Keep the ramp in this results database"),
     known("criteria", Some("WHAT"), "2021", "2021, read-percentile, or a file of criteria"),
     known("published-accounting", None, "", "Divide by 20 s more than a run took, as published tables do"),
     known("ramp", Some("KIND"), "above-minimum", "above-minimum: first run a step above --miniops; inclusive: at it"),

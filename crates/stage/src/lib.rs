@@ -10,11 +10,13 @@ pub mod modelled;
 mod places;
 mod processors;
 pub mod real;
+mod rehearsal;
 mod seen;
 pub mod served;
 pub mod simulated;
 
-pub use places::{Elsewhere, Places};
+pub use places::{Elsewhere, Places, check_forms};
+pub use rehearsal::rehearse;
 
 use qos::{CreditLimit, RegistrySettings};
 use server::LinkSettings;

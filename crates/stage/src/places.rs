@@ -191,29 +191,53 @@ impl Places {
     }
 }
 
-/// Leave for one volume.
-fn ask(plan: &mut Plan, volume: usize, consent: &Consent) -> Result<Option<Permit>> {
-    let writes = plan.writes(volume);
-    let Volume { name, places: given, size, stripe, .. } = &mut plan.volumes[volume];
-    if given.is_empty() {
-        return Ok(None);
-    }
+/// Checks that each of the plan's places is one by its form, without a look at what is there.
+///
+/// # Errors
+/// One is none; one line with its volume.
+pub fn check_forms(plan: &Plan) -> Result<()> {
+    plan.volumes.iter().filter(|volume| !volume.is_served()).try_for_each(|volume| form(volume).map(drop))
+}
+
+/// The place of a volume that has one, as it is written.
+fn form(volume: &Volume) -> Result<Place> {
+    let Volume { name, places: given, stripe, .. } = volume;
     let parse = |given: &String| Place::parse(given).map_err(|line| anyhow!("volume {name}: place: {line}"));
     let members = given.iter().map(parse).collect::<Result<Vec<Place>>>()?;
     let is_folder = |place: &Place| matches!(place, Place::Path(path) if path.is_dir());
-    let place = match members.as_slice() {
-        [place] if !is_folder(place) && stripe.is_none() => place.clone(),
+    match members.as_slice() {
+        [place @ Place::Joined { .. }] if stripe.is_none() => Ok(place.clone()),
+        [place] if !is_folder(place) => match stripe {
+            Some(_) => bail!("volume {name}: stripe: needs several places, got one; leave stripe out"),
+            None => Ok(place.clone()),
+        },
         [_, _, ..] if members.iter().any(|place| matches!(place, Place::Joined { .. })) => {
             bail!("volume {name}: place: places that are joined cannot be joined again; name all of them in one row")
         }
-        _ => Place::Joined { members, stripe: *stripe },
-    };
+        _ => Ok(Place::Joined { members, stripe: *stripe }),
+    }
+}
+
+/// Leave for one volume.
+fn ask(plan: &mut Plan, volume: usize, consent: &Consent) -> Result<Option<Permit>> {
+    let writes = plan.writes(volume);
+    if plan.volumes[volume].is_served() {
+        return Ok(None);
+    }
+    let place = form(&plan.volumes[volume])?;
+    let Volume { name, places: given, size, stripe, .. } = &mut plan.volumes[volume];
     let parts = place.members().with_context(|| format!("volume {name}"))?;
     if stripe.is_some() && parts.len() == 1 {
         bail!("volume {name}: stripe: needs several places, got one; leave stripe out");
     }
     let is_missing = parts.len() == 1 && matches!(&place, Place::Path(path) if !path.exists());
     let intent = if writes || is_missing { Intent::Write(consent) } else { Intent::Read };
+    if let (true, Place::Path(path)) = (is_missing, &place) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            bail!("volume {name}: {place}: the folder {} is not there; make or mount it first", folder.display());
+        }
+    }
     let permit = Permit::ask(&place, intent).with_context(|| format!("volume {name}"))?;
     if permit.kind() != PlaceKind::Missing {
         let (named, has) = (given.join(", "), permit.size());

@@ -3,6 +3,7 @@
 
 use crate::linked::Link;
 use crate::modelled::{Gated, Modelled, ServerModel};
+use crate::rehearsal::filled;
 use crate::{alone, first_there, link_settings, registry_settings, seen, set_up, silent};
 use anyhow::Result;
 use block::{Actor, Driver as _, ObjectId, Span, Time, Wait, drive};
@@ -25,6 +26,8 @@ pub struct Simulated {
     last: Time,
     /// The workloads whose storage is made by a phase, and is not asked for yet.
     late: HashSet<usize>,
+    /// Whether to end at once.
+    stop: Box<dyn Fn() -> bool>,
 }
 
 impl Simulated {
@@ -49,9 +52,7 @@ impl Simulated {
         let lines = set_up(plan, &plan.volumes);
         let mut server = ServerModel::start(&of, registry_settings(plan), &lines, Accounts::recording())?;
         for (index, volume) in plan.volumes.iter().enumerate().filter(|(_, volume)| volume.clone_of.is_none()) {
-            // As after a fill.
-            let used = if volume.thin { plan.used(index).size.unwrap_or_default().0 } else { size_of(volume) };
-            server.uses(server.lun(&plan.svm, &volume.path())?, used);
+            server.uses(server.lun(&plan.svm, &volume.path())?, filled(plan, index, volume));
         }
         let workloads = || 0..plan.workloads.len();
         let late: HashSet<usize> = workloads().filter(|workload| plan.is_late(*workload)).collect();
@@ -67,11 +68,17 @@ impl Simulated {
             link_waits: LinkWaits::default(),
             last: Time::ZERO,
             late,
+            stop: Box::new(|| false),
         })
     }
-}
 
-impl Simulated {
+    /// The same, which ends a second early where `stop`, asked at every instant, says so: a second
+    /// of a device of nanoseconds takes minutes.
+    #[must_use]
+    pub fn stopped_by(self, stop: impl Fn() -> bool + 'static) -> Simulated {
+        Simulated { stop: Box::new(stop), ..self }
+    }
+
     /// A plug to the server, for clients that are none of the plan's workloads.
     pub fn socket(&self) -> Socket<Gated> {
         self.server.hub.socket()
@@ -87,8 +94,14 @@ impl Simulated {
 
     /// Lets `others`, who have plugs of their own, do their part beside the workloads until then.
     pub fn run_beside(&mut self, others: &mut dyn Actor, until: Time) {
-        let mut actors: [&mut dyn Actor; 2] = [&mut self.worker, others];
-        let look = |now, _: &mut [_]| if now >= until { Wait::End } else { Wait::Until(until) };
+        self.drive(&mut [others], until);
+    }
+
+    fn drive(&mut self, others: &mut [&mut dyn Actor], until: Time) {
+        let stop = &self.stop;
+        let look = |now, _: &mut [_]| if now >= until || stop() { Wait::End } else { Wait::Until(until) };
+        let mut actors: Vec<&mut dyn Actor> = vec![&mut self.worker];
+        actors.extend(others.iter_mut().map(|other| &mut **other as &mut dyn Actor));
         drive(&mut self.server.clock, &mut actors, look);
     }
 }
@@ -127,7 +140,7 @@ impl Stage for Simulated {
     }
 
     fn run(&mut self, until: Time) -> Result<Second, StageError> {
-        self.worker.run(&mut self.server.clock, until);
+        self.drive(&mut [], until);
         let now = self.server.clock.now();
         let (mut said, mut groups) = (Vec::new(), Vec::new());
         let (counted, gate) = self.server.hub.with(|gated| {
@@ -154,13 +167,37 @@ impl Stage for Simulated {
 ///
 /// # Errors
 /// The plan cannot be simulated.
-pub fn idle_service(plan: &Plan) -> Result<Span> {
+pub fn idle_service(plan: &Plan, stop: impl Fn() -> bool + 'static) -> Result<Span> {
     let Some(first) = first_there(plan) else { return Ok(Span::ZERO) };
     let alone = alone(&plan.workloads[first].spec);
     // A workload that is silent at first has lanes for later; one is enough here.
     let mut quiet = plan.clone();
     quiet.workloads[first].spec = alone.clone();
-    let mut stage = Simulated::start(&quiet)?;
+    let mut stage = Simulated::start(&quiet)?.stopped_by(stop);
     stage.reshape(first, &alone)?;
     Ok(stage.run(Time::ZERO + Span::SECOND)?.device().mean())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::Bytes;
+    use std::cell::Cell;
+
+    /// A stop ends a second in its middle: 8 requests of 1 µs at a time are 8 million instants.
+    #[test]
+    fn a_stop_is_heard_within_a_second() {
+        let text = "title = \"t\"\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"a\"\n[[workload]]\nname = \"w\"\n\
+            volume = \"a\"\ndepth = 8\n[[phase]]\nname = \"p\"\n[device]\nkind = \"parallel-servers\"\n\
+            servers = 8\nservice = \"1us\"\n";
+        let plan = Plan::read(text, "p.toml").and_then(|plan| plan.sized(Bytes::mib(64)));
+        let plan = plan.unwrap_or_else(|errors| panic!("{errors}"));
+        let asked = Cell::new(0);
+        let stop = move || asked.replace(asked.get() + 1) >= 1000;
+        let mut stage = Simulated::start(&plan).expect("the plan is right").stopped_by(stop);
+        stage.reshape(0, &plan.phases[0].specs[0]).expect("a simulation takes any shape");
+        stage.run(Time::ZERO + Span::SECOND).expect("a simulation runs");
+        let ended = stage.now();
+        assert!(ended > Time::ZERO && ended < Time::ZERO + Span::from_millis(10), "{ended:?}");
+    }
 }

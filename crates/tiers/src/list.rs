@@ -204,6 +204,11 @@ impl Loose {
 }
 
 impl List {
+    /// Whether `text` is such a list: it has a `[[tier]]`.
+    pub fn is_meant(text: &str) -> bool {
+        toml::de::DeTable::parse_recoverable(text).0.get_ref().contains_key("tier")
+    }
+
     /// Reads a list.
     ///
     /// # Errors

@@ -60,7 +60,8 @@ impl Simulated {
                 Shop::LOG
             );
         }
-        let stage = stage::simulated::Simulated::start(plan)?;
+        let stop = interrupt::watch()?;
+        let stage = stage::simulated::Simulated::start(plan)?.stopped_by(stop.question());
         Ok(Simulated {
             object: stage.lun(volume)?,
             stage,
@@ -69,7 +70,7 @@ impl Simulated {
             warm_up: database.warm_up,
             window: database.window,
             factor,
-            stop: interrupt::watch()?,
+            stop,
         })
     }
 }

@@ -161,10 +161,11 @@ impl Dgen {
         let bytes = (plan.blocks_per_job * u64::from(dataset.jobs) * ramp::BLOCK).saturating_sub(ours.0);
         if plan.blocks_per_job == 0 {
             bail!(
-                "--pctfull: {} % of {} are in use without any data of ours, or there is no room for a block a job; raise \
-                 it or make room",
-                self.pctfull,
-                folder.display()
+                "--pctfull: must be more than what is in use already without data of dgen's, {:.1} % of {}, by a block a \
+                 job, got {}; raise it or make room",
+                100.0 * (room.total - room.free).saturating_sub(ours.0) as f64 / room.total.max(1) as f64,
+                folder.display(),
+                self.pctfull
             );
         }
         if room.total - room.free > plan.used_at_most {

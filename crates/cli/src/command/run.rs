@@ -4,7 +4,7 @@ use crate::Answer;
 use crate::dataset;
 use crate::memory::Memory;
 use crate::play::{self, Options, RealOptions};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use stage::Elsewhere;
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ pub struct Run {
 impl Run {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         let name = self.plan.display().to_string();
-        let text = std::fs::read_to_string(&self.plan).with_context(|| format!("PLAN {name}: cannot be read"))?;
+        let text = play::text_of(&self.plan)?;
         let consent = dataset::consent(&self.destroy_data, &self.even_in_use);
         let options = &self.options.kept_by("run", memory);
         play::on_real_storage(&text, &name, options, &self.real, &Elsewhere { places: &self.place, consent })

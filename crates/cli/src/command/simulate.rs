@@ -4,9 +4,9 @@ use super::{fio, oltp, orion, ramp, ranread};
 use crate::memory::Memory;
 use crate::play::{self, Options};
 use crate::{Answer, catalogue};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use block::Bytes;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Run a plan, or what a classic tool does, in virtual time over a simulated device
 ///
@@ -140,7 +140,7 @@ impl Simulate {
                 oltp::load(&[run.to_vec(), words].concat(), memory)
             }
             (None, Some(plan)) => {
-                let text = read("PLAN", &plan)?;
+                let text = play::text_of(&plan)?;
                 let array = self.array.map(|array| catalogue::device("--array", &array)).transpose()?;
                 let mut options = self.options.kept_by("simulate", memory);
                 options.device = array;
@@ -149,8 +149,4 @@ impl Simulate {
             (None, None) => bail!("PLAN: name a plan file, or a tool: seawall simulate fio …, seawall simulate ramp …"),
         }
     }
-}
-
-fn read(what: &str, path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("{what} {}: cannot be read", path.display()))
 }

@@ -26,9 +26,10 @@ pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>, times: f6
     plan.device = device.cloned().or(plan.device);
     let plan = plan.sized(Bytes::gib(1))?;
     let (plan, commands) = scaled(&plan, times)?;
-    let mut stage = Simulated::start(&plan)?;
-    let mut unseen = Unseen(interrupt::watch()?);
-    let (places, idle) = (Places::default().loaded(&plan), idle_service(&plan)?);
+    let stop = interrupt::watch()?;
+    let mut stage = Simulated::start(&plan)?.stopped_by(stop.question());
+    let (places, idle) = (Places::default().loaded(&plan), idle_service(&plan, stop.question())?);
+    let mut unseen = Unseen(stop);
     let (run, played) = Conductor::new(&plan, &mut stage, &mut unseen, places, idle).play(commands, Run::default());
     played?;
     if unseen.0.is_asked() {

@@ -34,7 +34,10 @@ fn wrong_flags_are_refused_in_one_line() {
     std::fs::write(scratch.join(file), "somebody's").unwrap();
     std::fs::create_dir(scratch.join("folder")).unwrap();
     std::fs::write(scratch.join("folder/thesis.txt"), "years of work").unwrap();
+    std::fs::write(scratch.join("binary.toml"), [0xff, 0xfe]).unwrap();
     let long = format!("unix:/{}", "a".repeat(107));
+    let bundled = |name: &str| format!("{}/../../plans/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let (tiers, hosts) = (bundled("tiers-published"), bundled("protected-production"));
     let cases: &[(&[&str], &[&str])] = &[
         (&["bogus"], &["'bogus'"]),
         (&["demo", "extra"], &["'extra'"]),
@@ -48,7 +51,7 @@ fn wrong_flags_are_refused_in_one_line() {
         (&["demo", "--size", "-1"], &["-1"]),
         (&["demo", "--size", "100PB"], &["--dir", "are needed", "are free", "--size"]),
         (&["demo", "--out", "new", "--size", "100PB"], &["are needed"]),
-        (&["demo", "--phase-seconds", "1"], &["--phase-seconds", "from 2 to 86400", "\"1\""]),
+        (&["demo", "--phase-seconds", "0"], &["--phase-seconds", "from 1 to 604800", "\"0\""]),
         (&["demo", "--phase-seconds", "soon"], &["--phase-seconds", "must be", "\"soon\""]),
         (&["demo", "--scale", "0"], &["--scale", "from 0.0001 to 10000", "\"0\""]),
         (&["demo", "--scale", "nan"], &["--scale", "must be a number", "\"nan\""]),
@@ -84,6 +87,9 @@ fn wrong_flags_are_refused_in_one_line() {
         (&["run", "folder"], &["folder", "Is a directory"]),
         (&["simulate", "nowhere.toml"], &["nowhere.toml", "No such file"]),
         (&["simulate", "folder/thesis.txt"], &["folder/thesis.txt:1", "not valid TOML"]),
+        (&["simulate", "binary.toml"], &["PLAN binary.toml: is no text"]),
+        (&["simulate", &tiers], &["is a list of storage tiers", "seawall tiers show"]),
+        (&["simulate", &hosts, "--size", "1GiB"], &["--size: ", "is a plan of hosts"]),
         (&["serve"], &["--pool"]),
         (&["serve", "--pool", "nowhere"], &["--pool nowhere", "no pool there", "--create"]),
         (&["serve", "--pool", "folder"], &["--pool folder", "not a pool", "name a pool"]),

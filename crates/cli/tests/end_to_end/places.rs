@@ -163,8 +163,10 @@ fn places_together_that_do_not_fit_are_one_line() {
         ("place = [\"free\", \"./free\"]", "depth = 1", "volume db: free: is named twice"),
         ("place = \"bare\"", "depth = 1", "volume db: bare: has no file of 4 KiB or more"),
         ("place = [\"free\"]\nstripe = \"64KiB\"", "depth = 1", "volume db: stripe: needs several places, got one"),
-        ("place = [\"free\", \"also\"]\nstripe = 0", "depth = 1", "stripe: must be above zero"),
-        ("place = [\"free\", \"also\"]\nstripe = 100", "depth = 1", "stripe: must be a whole multiple of"),
+        ("place = [\"free\", \"also\"]\nstripe = 0", "depth = 1", "stripe: must be a multiple of 512 B above zero"),
+        ("place = [\"free\", \"also\"]\nstripe = 100", "depth = 1", "stripe: must be a multiple of 512 B above zero"),
+        ("place = \"http://h/x\"", writes, "volume db: place: http://h/x: unknown kind of place http://; known: "),
+        ("place = \"no/such\"", writes, "volume db: no/such: the folder no is not there; make or mount it first"),
         ("place = [\"free\", \"also\"]\nstripe = \"2MiB\"", "depth = 1", "volume db: free, also has 0 B together"),
         (
             "place = [\"free\", \"also\"]\nsize = \"3MiB\"",
@@ -177,6 +179,15 @@ fn places_together_that_do_not_fit_are_one_line() {
         assert!(ended.err.contains(line) && ended.err.trim_end().lines().count() == 1, "{place}: {}", ended.err);
         assert!(read(&scratch.join("free")).iter().all(|byte| *byte == 0), "{place}: was written");
     }
+    assert!(!scratch.join("http:").exists() && !scratch.join("no").exists(), "a folder was made for a place");
+}
+
+/// A place that ends every request at once is loaded for as long as the phases are, and no longer.
+#[test]
+fn a_place_that_answers_at_once_ends_with_its_phases() {
+    let scratch = Scratch::new();
+    let ended = play(&scratch, &plan("place = \"null:1GiB\"", "depth = 8"), &[]);
+    assert!(ended.has_verdict(), "{ended:?}");
 }
 
 /// The same plan in virtual time, where every volume is the simulator's.
@@ -186,4 +197,8 @@ fn a_plan_with_places_runs_in_virtual_time() {
     std::fs::write(scratch.join("plan.toml"), plan("place = \"/dev/none\"", "depth = 4")).unwrap();
     let told = succeed(seawall(scratch.path()).args(["simulate", "plan.toml", "--out", "out"]));
     assert!(told.contains("The one criterion held"), "{told}");
+    // What is no place by its form is none there either.
+    std::fs::write(scratch.join("plan.toml"), plan("place = \"null:x\"", "depth = 4")).unwrap();
+    let ended = run(seawall(scratch.path()).args(["simulate", "plan.toml", "--out", "out"]));
+    assert!(ended.code == Some(2) && ended.err.contains("volume db: place: null:x: "), "{ended:?}");
 }

@@ -37,7 +37,11 @@ pub fn record(place: &Path, size: Bytes, times: Times, writes: bool, memory: &Me
     let words = words(place, made.then_some(size), times, writes);
     let Times { seconds, rounds } = times;
     let points = BLOCKS.len() * DEPTHS.len() * if writes { 2 } else { 1 };
-    terminal::complain(&format!("{points} points of {seconds} s each on {}, {rounds} times", place.display()));
+    terminal::complain(&format!(
+        "{points} points of {seconds} s each on {}, {}",
+        place.display(),
+        if rounds == 1 { "once".into() } else { format!("{rounds} times") }
+    ));
     let memory = memory.labelled(vec![("ladder".into(), "calibrate".into())]);
     let recorded = fio::recorded(&words, &memory);
     if made && place.is_file() {
