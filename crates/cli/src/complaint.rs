@@ -41,8 +41,8 @@ pub fn of_usage(error: &clap::Error, words: &[OsString]) -> String {
     }
 }
 
-/// What was given as a negative number, by the word that it stands behind: clap takes its first digit
-/// for an option.
+/// What was given as a negative number, by the word that it stands behind: clap takes its first
+/// digit for an option.
 fn negative(digit: &str, words: &[OsString]) -> String {
     let mut pairs = words.windows(2).filter_map(|pair| Some((pair[0].to_str()?, pair[1].to_str()?)));
     match pairs.find(|(_, value)| value.starts_with(digit)) {

@@ -228,7 +228,8 @@ fn notes() -> Notes {
     }
 }
 
-/// As many lines as have colours that nobody confuses; what is used less would only crowd the names.
+/// As many lines as have colours that nobody confuses; what is used less would only crowd the
+/// names.
 const LINES_MAX: usize = 4;
 
 /// Utilisation is in proportion to the load, so two points make a line; a burst's time is not.

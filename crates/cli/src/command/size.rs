@@ -43,8 +43,8 @@ pub struct Size {
     /// Instances
     #[arg(long, default_value_t = 1, conflicts_with = "require", value_parser = clap::value_parser!(u32).range(1..=1000))]
     instances: u32,
-    /// Percent of a resource that stay free (not of bursts: their time bounds them); of a plan, what
-    /// it must hold at more of its load
+    /// Percent of a resource that stay free (not of bursts: their time bounds them); of a plan,
+    /// what it must hold at more of its load
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=95))]
     headroom: u32,
     /// Mean milliseconds of a read at most

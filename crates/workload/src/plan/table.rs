@@ -199,8 +199,8 @@ impl<'t> Table<'t> {
         self.integer(key, u64::MAX)
     }
 
-    /// A whole number that has to be in a range, which is said of what is none; whether one is in it
-    /// is for the caller.
+    /// A whole number that has to be in a range, which is said of what is none; whether one is in
+    /// it is for the caller.
     pub(super) fn whole_of(&self, key: &str, least: u64, most: u64) -> Option<u64> {
         self.integer_of(key, u64::MAX, [least, most])
     }
