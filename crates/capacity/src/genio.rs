@@ -226,8 +226,7 @@ fn cells(published: &Cells, row: usize, columns: &[Column], simulated: &ramp::Ra
     Ok(Row { name, cells: columns.iter().map(pick).collect::<Result<_, _>>()?, left_out: None })
 }
 
-/// The three tables of the test with adaptive QoS. `free` is the same without policies, which was
-/// never published.
+/// The three tables of the test with adaptive QoS, and `free`, the same without policies.
 ///
 /// # Errors
 /// A published cell is missing.

@@ -6,8 +6,11 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Result};
 use std::f64::consts::PI;
 
+type OfOne = fn(f64) -> f64;
+type OfTwo = fn(f64, f64) -> f64;
+
 /// Those of one number.
-const OF_ONE: [(&str, fn(f64) -> f64); 25] = [
+const OF_ONE: [(&str, OfOne); 25] = [
     ("acos", f64::acos),
     ("acosh", f64::acosh),
     ("asin", f64::asin),
@@ -37,7 +40,7 @@ const OF_ONE: [(&str, fn(f64) -> f64); 25] = [
 ];
 
 /// Those of two.
-const OF_TWO: [(&str, fn(f64, f64) -> f64); 5] = [
+const OF_TWO: [(&str, OfTwo); 5] = [
     ("atan2", f64::atan2),
     ("log", |base, x| x.log(base)),
     ("mod", |x, by| x % by),
