@@ -193,7 +193,10 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
         }
         _ => {}
     }
-    let secret = secret_of(line)?;
+    let secret = match secret_of(line)?.transpose() {
+        Ok(secret) => secret,
+        Err(refusal) => return Ok(ended(Some(Err(refusal.into())), false)),
+    };
     // What goes on until it is interrupted would never end a script.
     let once = !by_hand && statistics(line).is_some_and(|show| show.iterations.is_none());
     let line = if once { &format!("{line} -iterations 1") } else { line };
@@ -221,26 +224,23 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
         let answer = fitted.as_deref().unwrap_or(answer);
         if session_rows > 0 { pages::print(answer, session_rows) } else { screen::is_read(answer) }
     })?;
-    match result {
-        Some(Ok(())) => Ok(Answer::Yes),
-        // Who reads JSON reads the refusal where the answer would be.
-        Some(Err(refusal)) if as_json => {
-            screen::print(&format!("{refusal}\n"));
-            Ok(Answer::No)
-        }
-        Some(Err(refusal)) => {
-            screen::aside(&format!("Error: {refusal}\n"));
-            Ok(Answer::No)
-        }
-        None => {
-            screen::print("\n");
-            Ok(Answer::No)
-        }
-    }
+    Ok(ended(result, as_json))
 }
 
-/// The password that a line needs, asked for.
-fn secret_of(line: &str) -> Result<Option<String>> {
+/// Tells how a line ended that was refused, or interrupted.
+fn ended(result: Option<Result<(), String>>, as_json: bool) -> Answer {
+    match result {
+        Some(Ok(())) => return Answer::Yes,
+        // Who reads JSON reads the refusal where the answer would be.
+        Some(Err(refusal)) if as_json => screen::print(&format!("{refusal}\n")),
+        Some(Err(refusal)) => screen::aside(&format!("Error: {refusal}\n")),
+        None => screen::print("\n"),
+    }
+    Answer::No
+}
+
+/// The password that a line needs, asked for, or why what was typed is none.
+fn secret_of(line: &str) -> Result<Option<Result<String, &'static str>>> {
     let Ok(Command::Security(command)) = ontap::parse(line) else { return Ok(None) };
     command.secret().map(|question| secret::ask_new(&question)).transpose()
 }

@@ -185,8 +185,8 @@ fn a_pool_that_nobody_serves_gives_one_line() {
 }
 
 /// At a terminal: Tab completes, `?` lists at once what could follow and leaves the line, Ctrl-C
-/// drops a line and ends what would go on for ever, and none of them ends the shell; the next shell
-/// remembers the lines.
+/// drops a line, ends what would go on for ever and leaves the question for a password, and none of
+/// them ends the shell; the next shell remembers the lines.
 #[test]
 fn a_terminal_edits_completes_asks_and_survives_interrupts() {
     requires!("python3");
@@ -210,10 +210,17 @@ fn a_terminal_edits_completes_asks_and_survives_interrupts() {
         ("::> ", "this is dropped\x03"),
         ("::> ", "qos statistics volume performance show\r"),
         ("vol1-wid", "\x03"),
+        ("::> ", "security login create eve\r"),
+        ("user 'eve':", "one password\r"),
+        ("again:", "another password\r"),
+        ("Error: the two passwords are not the same", ""),
+        ("::> ", "security login create eve\r"),
+        ("user 'eve':", "half\x03"),
+        ("Error: no password was given", ""),
         ("::> ", "qos fairness show\r"),
         ("::> ", "exit\r"),
     ]);
-    assert!(!shown.contains("Error: this"), "{shown}");
+    assert!(!shown.contains("Error: this") && !shown.contains("another"), "{shown}");
     let remembered = terminal(&[("::> ", "\x1b[A\x1b[A"), ("qos fairness show", "\x03"), ("::> ", "\x04")]);
     assert!(remembered.contains("qos fairness show"), "{remembered}");
 }

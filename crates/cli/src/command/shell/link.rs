@@ -99,6 +99,6 @@ pub fn log_in(url: String, user: String, ca: PathBuf, password_stdin: bool) -> R
     if !password_stdin && !std::io::stdin().is_terminal() {
         bail!("--rest {url}: no password; give it as the first line of the input with --password-stdin");
     }
-    let password = secret::ask(&format!("Password of {user}: "))?;
+    let Some(password) = secret::ask(&format!("Password of {user}: "))? else { bail!("--rest {url}: no password") };
     Ok(Place::Rest(ClientSettings { url, ca, user, password }))
 }
