@@ -79,6 +79,8 @@ pub struct Advise {
 
 /// The part of a database's operations that the rules take for reads.
 const READS_PERCENT: u64 = 75;
+/// So many less are chance, and the second that a recording ends in.
+const READS_CHANCE: u64 = 5;
 
 /// What else is advised of.
 #[derive(clap::Subcommand)]
@@ -150,7 +152,7 @@ impl Advise {
         };
         let mut warnings = recorded.doubts.clone();
         let reads = recorded.reads_percent();
-        if reads < READS_PERCENT {
+        if reads + READS_CHANCE < READS_PERCENT {
             warnings.push(format!(
                 "{reads} % of what was recorded are reads; the advice is for {READS_PERCENT} %, and more writes make longer bursts"
             ));
