@@ -77,6 +77,12 @@ impl<T: Target> Gate<T> {
         self.inner.submit(now, request)
     }
 
+    /// Gives a request back that has not gone on yet: it ends as gone. One that has goes on.
+    pub fn recall(&mut self, now: Time, ticket: Ticket) {
+        self.advance(now);
+        let _flying = self.scheduler.cancel(ticket);
+    }
+
     /// Appends what happened to each object since the last call; objects without requests are left
     /// out.
     pub fn account(&mut self, now: Time, out: &mut Vec<ObjectAccount>) {

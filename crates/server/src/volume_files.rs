@@ -5,8 +5,10 @@
 //!   session ──► FileTree (names, places) ──► commands ──► Gate::pass ──► the volume's tree in the maps
 //!      └─ waits for a record ◄── durable ◄──────────────────────────────┘
 //! ```
-//! A command is the server's own request: no policy holds it, nor is it counted. Clients' reads and
-//! writes of files' data do not come here; they go through the gate as their own.
+//! A command is for what clients changed, and a request of the volume like any other: ceilings and
+//! floors hold for it. Where an administrator's command waits for a volume's records, and for what
+//! such a one reads, no policy does: all of them would wait with it. Clients' reads and writes of
+//! files' data do not come here.
 
 mod following;
 mod qtrees;
@@ -31,6 +33,8 @@ use uring::Io;
 /// Requests of files' own have this in place of a session's number in the high half of their tags.
 pub(crate) const FILES: u32 = u32::MAX;
 const _: () = assert!((FILES as u64) << 32 & qos::PASSING != 0, "they pass the gate");
+
+const ZERO: Op = Op::Zero { no_hole: false, fast_only: false };
 
 /// A volume.
 pub(crate) struct OneVolume {
@@ -72,8 +76,21 @@ pub(crate) enum Until {
 
 /// What a request of our own is for.
 enum Job {
-    Command { volume: ObjectId, token: u32, reading: u64, ticket: Ticket },
+    Command { volume: ObjectId, token: u32, reading: u64, at: u64, way: Way },
     Read(Sender<Result<Vec<u8>, Fault>>),
+}
+
+/// Where a request of our own is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// It was not taken yet.
+    Held,
+    /// At the gate, or beyond it.
+    Gate(Ticket),
+    /// The same, and it comes back if it has not gone on yet.
+    Recalled(Ticket),
+    /// It passed the gate.
+    Passed(Ticket),
 }
 
 /// Somebody who waited may be answered.
@@ -95,12 +112,12 @@ pub(crate) struct AllFiles {
     loose: BTreeSet<ObjectId>,
     jobs: BTreeMap<u32, Job>,
     next_job: u32,
-    /// What the maps, or the memory, had no room for.
+    /// What the gate, the maps, or the memory had no room for.
     held: VecDeque<Request>,
     unbuffered: VecDeque<(ObjectId, TreeCommand)>,
     /// For records where clients have all other memory.
     reserve: Option<Buf>,
-    /// Of its own, beyond the gate.
+    /// Of its own, at the gate or beyond.
     buffers_out: usize,
     woken: Vec<Woken>,
     /// Who waits for all of a volume to be durable: for that record.
@@ -181,10 +198,14 @@ impl AllFiles {
             self.jobs.remove(&(tag as u32));
         }
         for job in self.jobs.values() {
-            if let Job::Command { volume: of, ticket, .. } = job
-                && *of == volume
-            {
-                gate.inner_mut().cancel(now, *ticket);
+            match *job {
+                Job::Command { volume: of, way: Way::Gate(ticket) | Way::Recalled(ticket), .. } if of == volume => {
+                    gate.cancel(now, ticket);
+                }
+                Job::Command { volume: of, way: Way::Passed(ticket), .. } if of == volume => {
+                    gate.inner_mut().cancel(now, ticket);
+                }
+                _ => {}
             }
         }
     }
@@ -266,7 +287,7 @@ impl AllFiles {
         !self.jobs.is_empty() || !self.unbuffered.is_empty() || !self.touched.is_empty()
     }
 
-    /// Begins what is due, and hands it to the maps. Returns who may be answered.
+    /// Begins what is due, and hands it to the gate. Returns who may be answered.
     pub(crate) fn advance(&mut self, now: Time, gate: &mut Gate<Served>, io: &Io) -> Vec<Woken> {
         for request in std::mem::take(&mut self.held) {
             self.hand_over(now, request, gate);
@@ -294,7 +315,6 @@ impl AllFiles {
 
     /// Makes a request of a command.
     fn start(&mut self, now: Time, volume: ObjectId, command: TreeCommand, gate: &mut Gate<Served>, io: &Io) {
-        let zero = Op::Zero { no_hole: false, fast_only: false };
         let (token, at, len, op, fua) = match command {
             TreeCommand::Write { token, at, bytes, durable } => {
                 let len = bytes.len() as u32;
@@ -306,11 +326,11 @@ impl AllFiles {
                 io.with_mut(&mut buf, |to| to[..bytes.len()].copy_from_slice(&bytes));
                 (token, at, u64::from(len), Op::Write(buf), durable)
             }
-            TreeCommand::Zero { token, at, len, durable } => (token, at, len, zero, durable),
+            TreeCommand::Zero { token, at, len, durable } => (token, at, len, ZERO, durable),
             TreeCommand::Flush { token } => (token, 0, 0, Op::Flush, true),
         };
         let reading = self.volumes.get(&volume).map_or(0, |found| found.readings);
-        let tag = self.add(Job::Command { volume, token, reading, ticket: Ticket(u64::MAX) });
+        let tag = self.add(Job::Command { volume, token, reading, at, way: Way::Held });
         self.hand_over(now, Request { tag, object: volume, at, len, op, fua, due: now }, gate);
     }
 
@@ -323,10 +343,13 @@ impl AllFiles {
 
     fn hand_over(&mut self, now: Time, request: Request, gate: &mut Gate<Served>) {
         let slot = request.tag as u32;
-        match gate.pass(now, request) {
+        let reads = matches!(self.jobs.get(&slot), Some(Job::Read(_)));
+        let passes = reads || self.is_settling(request.object);
+        let submitted = if passes { gate.pass(now, request) } else { gate.submit(now, request) };
+        match submitted {
             Submitted::Taken(taken) => {
-                if let Some(Job::Command { ticket, .. }) = self.jobs.get_mut(&slot) {
-                    *ticket = taken;
+                if let Some(Job::Command { way, .. }) = self.jobs.get_mut(&slot) {
+                    *way = if passes { Way::Passed(taken) } else { Way::Gate(taken) };
                 }
             }
             Submitted::Full(request) => self.held.push_back(request),
@@ -335,6 +358,9 @@ impl AllFiles {
 
     /// Takes the end of one of its own requests.
     pub(crate) fn completed(&mut self, mut completion: Completion, io: &Io) {
+        if completion.result == Err(Fault::Gone) && self.goes_again(&mut completion) {
+            return;
+        }
         let buf = completion.buf.take();
         match self.jobs.remove(&(completion.tag as u32)) {
             None => {}
@@ -362,6 +388,28 @@ impl AllFiles {
                 _ => io.give(buf),
             }
         }
+    }
+
+    /// Makes a request anew that came back from the gate because it was recalled. Whether so it is.
+    fn goes_again(&mut self, completion: &mut Completion) -> bool {
+        let Some(Job::Command { at, way, .. }) = self.jobs.get_mut(&(completion.tag as u32)) else { return false };
+        if !matches!(way, Way::Recalled(_)) {
+            return false;
+        }
+        let (op, fua) = match (completion.kind, completion.buf.take()) {
+            // Written twice it is the same.
+            (OpKind::Write, Some(buf)) => (Op::Write(buf), true),
+            (OpKind::Zero, None) => (ZERO, true),
+            (OpKind::Flush, None) => (Op::Flush, true),
+            (_, buf) => {
+                completion.buf = buf;
+                return false;
+            }
+        };
+        *way = Way::Held;
+        let &mut Completion { tag, object, len, due, .. } = completion;
+        self.held.push_back(Request { tag, object, at: *at, len, op, fua, due });
+        true
     }
 
     fn give(&mut self, io: &Io, buf: Buf) {

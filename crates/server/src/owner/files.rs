@@ -79,7 +79,7 @@ impl Owner {
             Order::ReadTree { volume, at, len, answer } => {
                 self.files.read(now, (volume, at, len), answer, &mut self.gate);
             }
-            Order::SettleFiles { volume, answer } => self.files.settle(volume, answer),
+            Order::SettleFiles { volume, answer } => self.files.settle(now, volume, answer, &mut self.gate),
             Order::FilesSeen { volume, answer } => drop(answer.send(self.files.seen(volume))),
             Order::HasFiles { volume, answer } => {
                 let _ = answer.send(self.files.get(volume).is_some_and(|found| found.tree.is_some()));

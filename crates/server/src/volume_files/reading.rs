@@ -1,7 +1,7 @@
 //! A volume's tree as whoever orders reads it, by the data thread: what a clone or a restored
 //! volume holds.
 
-use super::{AllFiles, Job};
+use super::{AllFiles, Job, Way};
 use crate::order::Order;
 use crate::shard::Shard;
 use admin::{FilesSeen, Top};
@@ -48,16 +48,30 @@ impl AllFiles {
 }
 
 impl AllFiles {
-    /// Has all that clients changed on a volume be durable, and tells when it is.
-    pub(crate) fn settle(&mut self, volume: ObjectId, answer: Sender<()>) {
-        match self.tree_mut(volume) {
-            Ok(tree) => {
-                let record = tree.tick();
-                self.settling.push((volume, record, answer));
+    /// Has all that clients changed on a volume be durable, and tells when it is. What waits at the
+    /// gate for that goes past it.
+    pub(crate) fn settle(&mut self, now: Time, volume: ObjectId, answer: Sender<()>, gate: &mut Gate<Served>) {
+        // There is nothing to wait for where it has no tree; who asked is told.
+        let Ok(tree) = self.tree_mut(volume) else {
+            let _ = answer.send(());
+            return;
+        };
+        let record = tree.tick();
+        self.settling.push((volume, record, answer));
+        for job in self.jobs.values_mut() {
+            if let Job::Command { volume: of, way, .. } = job
+                && let Way::Gate(ticket) = *way
+                && *of == volume
+            {
+                *way = Way::Recalled(ticket);
+                gate.recall(now, ticket);
             }
-            // There is nothing to wait for; who asked is told.
-            Err(_) => drop(answer.send(())),
         }
+    }
+
+    /// Whether an administrator's command waits for a volume's records.
+    pub(super) fn is_settling(&self, volume: ObjectId) -> bool {
+        self.settling.iter().any(|(of, ..)| *of == volume)
     }
 
     /// Tells those whose records are durable, or will not be.

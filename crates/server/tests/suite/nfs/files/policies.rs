@@ -159,25 +159,40 @@ fn what_administrators_may_not_do_with_files_of_clients() {
     end(server, client, "with its volume gone");
 }
 
-/// What the server asks of a volume's tree for itself, for the records of names, a clone and the
-/// permissions of its top, is held by no ceiling and counted as nobody's.
+/// What clients change of a volume's names waits behind its ceiling like all that they ask. What an
+/// administrator's command needs of its files does not, and takes along what waits.
 #[test]
-fn the_servers_own_requests_are_not_counted() {
+fn an_administrator_waits_for_no_ceiling() {
     let mut server = start(BACKENDS[0], limits());
     let mut client = Client::connect(&server);
     let top = client.mount("/vol1").unwrap();
-    server.account();
-    client.create(top, b"file").unwrap();
+    let file = client.create(top, b"file").unwrap();
+    client.write_all(file, 0, &[1; 65_536], Stable::File).unwrap();
+    let slow = "qos policy-group create slow -vserver svm01 -max-throughput 1IOPS";
+    run(&mut server, &[slow, "volume modify vol1 -qos-policy-group slow"]);
+    let (mut waits, mut maker) = (Client::connect(&server), Client::connect(&server));
+    for at in 0..30 {
+        let call = Call::Read { handle: file, at: at % 16 * 4096, count: 4096 };
+        waits.send((::nfs::PROGRAM, 3, Procedure::Read as u32), &[], |out| call.put(out));
+    }
+    server.until("queued", |account| account.gate.queued >= 20);
+    let how = CreateHow::Guarded(SetAttributes::default());
+    let call = Call::Create { entry: Entry { directory: top, name: b"made" }, how };
+    maker.send((::nfs::PROGRAM, 3, Procedure::Create as u32), &[], |out| call.put(out));
+    while client.look_up(top, b"made").is_err() {}
     run(
         &mut server,
-        &[
-            SLOW,
-            "volume modify vol1 -qos-policy-group slow",
-            "volume clone create c -parent-volume vol1",
-            "volume modify vol1 -unix-permissions 0750",
-        ],
+        &["volume clone create -flexclone c -parent-volume vol1", "volume modify vol1 -unix-permissions 0750"],
     );
-    let counted = server.account().said.iter().map(|said| said.completed).sum::<u64>();
-    assert_eq!(counted, 0);
-    end(server, client, "not counted");
+    assert!(matches!(maker.receive().unwrap(), (_, CallOutcome::Success, _)));
+    let account = server.until("the reads still wait", |account| account.gate.queued >= 1);
+    assert!(account.gate.queued <= 30, "and nothing else does");
+    let copy = client.mount("/c").unwrap();
+    assert!(client.look_up(copy, b"made").is_ok(), "the clone has what was asked before");
+    run(&mut server, &["volume modify vol1 -qos-policy-group none"]);
+    for _ in 0..30 {
+        waits.receive().unwrap();
+    }
+    drop((client, maker, waits));
+    server.until_empty();
 }
