@@ -154,7 +154,7 @@ fn each_mistake_in_a_plan_is_one_line() {
         ("depth = 8\n", "depth = 0\n", &["depth"]),
         ("depth = 8\n", "", &["depth", "missing"]),
         ("depth = 8\n", "depth = 8\nrate = 100\n", &["contradicts"]),
-        ("seconds = 2", "seconds = 0", &["seconds", "1 or more"]),
+        ("seconds = 2", "seconds = 0", &["seconds", "from 1 to 604800"]),
         ("seconds = 2", "seconds = 2\nserver2 = { depth = 1 }", &["server2", "no such key"]),
         ("name = \"held\"", "name = \"free\"", &["name", "free", "choose another"]),
         ("-max-throughput", "-mx-throughput", &["phase \"held\"", "-mx-throughput", "-max-throughput"]),
