@@ -3,6 +3,7 @@
 
 use super::figure::{time_told, told};
 use super::{Answer, find_all, intervals, is_silent, measured, mostly_held_by_cpu, phase_named, stalled_for};
+use crate::SETTLE;
 use crate::criterion::{Measured, Outcome, Rate};
 use crate::recording::{HeldBy, Interval, Phase, Recording, Tally, WorkloadRecord};
 use block::Span;
@@ -97,8 +98,11 @@ impl Had<'_> {
     /// The answer where it was too little, unless something else than the storage may be why.
     fn too_little(&self, recording: &Recording, phase: &str, because: String) -> Answer {
         let ran = phase_named(recording, phase)?.1;
+        // Those that are in the figure: a phase of several seconds leaves its first one out.
+        let whole = if ran.length() > SETTLE { ran.start + SETTLE } else { ran.start };
+        let seconds = || intervals(self.record, ran).filter(|second| second.start >= whole);
         let is_content = |second: &&Interval| second.held_by == HeldBy::Pace || is_silent(second);
-        if 2 * intervals(self.record, ran).filter(is_content).count() > intervals(self.record, ran).count() {
+        if 2 * seconds().filter(is_content).count() > seconds().count() {
             return Err(format!("{because}; it did not ask for more"));
         }
         let missing = (1.0 - self.got / self.asked) * ran.length().as_secs_f64();

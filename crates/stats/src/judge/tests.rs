@@ -83,7 +83,10 @@ fn a_ceiling_is_judged_by_its_fullest_second_and_only_while_in_force() {
 /// Who asked for nothing had no less than it asked for, and was held by nobody.
 #[test]
 fn nothing_is_said_of_who_asked_for_nothing() {
-    let silent = run([[100; 2], [0, 100]]);
+    let mut silent = run([[100; 2], [0, 100]]);
+    // Of two seconds, all of its requests were made in the first one.
+    silent.phases[1].end = Span::from_secs(7);
+    silent.workloads[0].intervals[5].counts.reads = 10;
     let (workloads, phase) = (vec!["a".to_owned()], "after".to_owned());
     let rate = Rate::Iops(block::Iops(1000));
     let reached = Criterion::RateReached { workloads: workloads.clone(), phase: phase.clone(), at_least: rate };
@@ -100,8 +103,8 @@ fn nothing_is_said_of_who_asked_for_nothing() {
     assert_eq!((nobody.outcome, nobody.because.as_str()), (Outcome::CannotSay, "a asked for nothing in after"));
     // What it asked for in one second is what it is judged by.
     let mut once = silent;
-    once.workloads[0].intervals[7].counts.reads = 10;
-    once.workloads[0].intervals[7].held_by = HeldBy::SharedIops;
+    once.workloads[0].intervals[6].counts.reads = 10;
+    once.workloads[0].intervals[6].held_by = HeldBy::SharedIops;
     let shared = held(&once, HeldBy::SharedIops);
     assert_eq!(shared.question, "a held by a shared limit in IOPS in after");
     assert_eq!(
