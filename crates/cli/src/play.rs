@@ -130,8 +130,7 @@ pub fn on_real_storage(
     elsewhere.change(&mut plan)?;
     let places = Places::ask(&mut plan, &elsewhere.consent)?;
     elsewhere.consent.idle(&places.named(), &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
-    let plan = plan.sized(options.volume_size())?;
-    rehearse(&plan, lines(&plan))?;
+    let plan = sized(plan, options)?;
     places.check_loads(&plan)?;
     let factor_given = options.scale.or(plan.published_iops.is_none().then_some(1.0));
     let stop = interrupt::watch()?;
@@ -183,9 +182,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
         return beside::simulated(text, file, options);
     }
     let started = now_unix_ms();
-    let plan = read(text, file, options)?.sized(options.volume_size())?;
-    check_forms(&plan)?;
-    rehearse(&plan, lines(&plan))?;
+    let plan = sized(read(text, file, options)?, options)?;
     let stop = interrupt::watch()?;
     check_out(&options.out)?;
     // The device of a plan has the published capacity, so nothing needs scaling unless it is asked
@@ -230,9 +227,12 @@ fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The commands of each phase.
-fn lines(plan: &Plan) -> impl Iterator<Item = (&str, &[String])> {
-    plan.phases.iter().map(|phase| (phase.name.as_str(), phase.commands.as_slice()))
+/// The plan with all of its sizes, its places checked by their form and its commands without storage.
+fn sized(plan: Plan, options: &Options) -> Result<Plan> {
+    check_forms(&plan)?;
+    let plan = plan.sized(options.volume_size())?;
+    rehearse(&plan, plan.phases.iter().map(|phase| (phase.name.as_str(), phase.commands.as_slice())))?;
+    Ok(plan)
 }
 
 /// The plan with its loads scaled, and each phase's lines as they will run.

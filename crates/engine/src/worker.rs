@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// A second of a target that ends everything at once is a second, however little its load waits.
+    /// A time with a target that ends everything at once ends, however little its load waits.
     #[test]
     fn a_target_that_ends_everything_at_once_stops_no_clock() -> Result<(), SpecError> {
         let spec = Spec {
@@ -367,7 +367,7 @@ mod tests {
         let millisecond = Time::ZERO + Span::from_millis(1);
         worker.run(&mut Ticking(Time::ZERO), millisecond);
         let ops: u64 = worker.collect()[0].tape.tracks().map(|track| track.ops).sum();
-        // 8 requests a look, every look of a pass, a pass a microsecond: and the passes at both ends.
+        // 8 requests a look, 8 looks a pass, a pass a microsecond, and the passes at both ends.
         assert!((64_000..=64_128).contains(&ops), "{ops}");
         Ok(())
     }

@@ -10,7 +10,7 @@ mod held;
 mod hits;
 mod shared;
 
-use self::figure::{exact, percent, told};
+use self::figure::{exact, in_points, percent, told};
 use crate::criterion::{Criterion, Measured, Outcome, Verdict};
 use crate::recording::{Counts, HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
 use block::{Span, Time};
@@ -33,10 +33,7 @@ impl Criterion {
                 ceiling_held(recording, *tolerance),
             ),
             Criterion::SharedSum { phase, tolerance } => (
-                format!(
-                    "the members of each shared limit together get what it says (±{}) in {phase}",
-                    percent(*tolerance)
-                ),
+                format!("the members of each shared limit together get it (±{}) in {phase}", percent(*tolerance)),
                 shared::sum(recording, phase, *tolerance),
             ),
             Criterion::Starved { workloads, phase, baseline, part } => (
@@ -78,11 +75,7 @@ impl Criterion {
                 held::by(recording, workloads, phase, *cause),
             ),
             Criterion::HitShareKept { workloads, phase, baseline, points } => (
-                format!(
-                    "{} within {points} {} of {baseline}'s share of hits in {phase}",
-                    names(workloads),
-                    if *points == 1.0 { "point" } else { "points" }
-                ),
+                format!("{} within {} of {baseline}'s share of hits in {phase}", names(workloads), in_points(*points)),
                 hits::kept(recording, workloads, [phase, baseline], *points),
             ),
             Criterion::HitShareBelow { workloads, phase, part } => (

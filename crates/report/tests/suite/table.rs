@@ -70,8 +70,8 @@ fn with_floors() -> Recording {
 }
 
 /// Long names, faults, late requests and some never sent, no figures of the server's, a name that
-/// steers the terminal, a phase with a long name that was cut short in its first second, a phase not
-/// reached.
+/// steers the terminal, a phase with a long name that was cut short in its first second, a phase
+/// not reached.
 fn awkward() -> Recording {
     let mut tally = Tally {
         length: Span::SECOND,

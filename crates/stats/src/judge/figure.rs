@@ -22,6 +22,11 @@ pub(super) fn percent(part: f64) -> String {
     format!("{} %", (part * 1e11).round() / 1e9)
 }
 
+/// `1 point`, `2 points`.
+pub(super) fn in_points(points: f64) -> String {
+    format!("{points} {}", if points == 1.0 { "point" } else { "points" })
+}
+
 /// As a span prints itself, with every digit that it has: `3.999 ms`.
 pub(super) fn exact(span: Span) -> String {
     let (value, unit, decimals) = in_unit(span);

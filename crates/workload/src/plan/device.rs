@@ -358,8 +358,8 @@ fn figures(table: &Table<'_>, kind: &'static str, keys: &[&'static Key], own: &[
     Device { kind, about, said, sources: sources(table), ..Device::default() }
 }
 
-/// Notes credit that nothing spends, and a peak that no credit reaches: with a rate of one's own there
-/// are no usual ones.
+/// Notes credit that nothing spends, and a peak that no credit reaches: with a rate of one's own
+/// there are no usual ones.
 fn check_credit(table: &Table<'_>, said: &[(&'static str, DeviceFigure)]) {
     for [base, peak, credit] in [["iops", "iops_peak", "iops_credit"], ["bytes", "bytes_peak", "bytes_credit"]] {
         let has = |key: &str| said.iter().any(|(name, figure)| *name == key && *figure != DeviceFigure::Count(0));

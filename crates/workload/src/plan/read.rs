@@ -233,8 +233,8 @@ fn change(phase: &Table<'_>, entry: &mut Entry, volumes: &[Volume]) {
     }
 }
 
-/// How long a phase may be, in seconds: figures are recorded a second each, and a week is longer than
-/// any load needs to show itself.
+/// How long a phase may be, in seconds: figures are recorded a second each, and a week is longer
+/// than any load needs to show itself.
 pub const PHASE_SECONDS: RangeInclusive<u64> = 1..=604_800;
 
 /// A length in whole seconds.

@@ -351,7 +351,7 @@ impl<'t> Table<'t> {
     }
 
     fn integer(&self, key: &str, most: u64) -> Option<u64> {
-        // What may be said of a number of the right form is the key's own rule, told by whoever reads it.
+        // What else must be true of a number, whoever reads it tells.
         self.integer_or(key, most, |is_negative| match is_negative {
             true => (WHOLE.into(), "such as 8"),
             false => ("a smaller number".into(), "this one has too many digits"),
