@@ -227,7 +227,7 @@ fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The plan with all of its sizes, its places checked by their form and its commands without storage.
+/// The plan with all of its sizes, its places checked by their form, its commands played.
 fn sized(plan: Plan, options: &Options) -> Result<Plan> {
     check_forms(&plan)?;
     let plan = plan.sized(options.volume_size())?;

@@ -39,7 +39,7 @@ impl Shared<'_> {
         passed.is_none_or(|peak| peak.mean_ops > 0.0) || self.holds(recording, ran)
     }
 
-    /// Whether it held anybody back, or may have where nothing says at which limit somebody was held.
+    /// Whether it held anybody back, or may have: not every second says at which limit it was held.
     fn holds(&self, recording: &Recording, ran: &Phase) -> bool {
         let here = |at: Option<u32>| at.is_none_or(|at| at as usize == self.at);
         let mut seconds = recording.workloads.iter().flat_map(|workload| intervals(workload, ran));
