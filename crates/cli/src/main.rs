@@ -101,6 +101,7 @@ enum Answer {
 }
 
 fn main() -> ExitCode {
+    uring::signal::survive_file_limit();
     let code = carry_out();
     if terminal::reader_left() {
         uring::signal::end_by_broken_pipe();

@@ -99,6 +99,7 @@ struct Plan {
 impl<'r, 'i> Status<'r, 'i> {
     /// For these jobs; what was done in between goes to `reports`.
     pub fn new(stop: Stop, flags: &Flags, reports: &'r mut Reports<'i>, keeping: Keeping<'r>) -> Status<'r, 'i> {
+        uring::signal::watch_status();
         let terminal = stderr().is_terminal();
         let stages = stages(keeping.specs);
         let plan = |(index, spec): (usize, &JobSpec)| Plan {
@@ -304,12 +305,12 @@ impl Watch for Status<'_, '_> {
     }
 
     fn wants_interim(&mut self, passed: Span) -> bool {
-        let due = self.report_every.filter(|_| passed >= self.next_report);
-        if let Some(every) = due {
+        self.report_wanted |= uring::signal::status_was_asked();
+        if let Some(every) = self.report_every.filter(|_| passed >= self.next_report) {
             self.report_wanted = true;
             self.next_report = every * (passed.as_nanos() / every.as_nanos() + 1);
         }
-        due.is_some() || self.keeping.kept.is_due()
+        self.report_wanted || self.keeping.kept.is_due()
     }
 
     fn interim(&mut self, passed: Span, outcomes: Vec<JobOutcome>) {
