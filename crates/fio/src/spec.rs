@@ -23,7 +23,7 @@ impl Job {
     pub fn spec(&self) -> Result<JobSpec, Error> {
         let options = &self.options;
         let reach = self.reach()?;
-        let place = self.target(u64::from(reach.least_block()));
+        let place = self.target(u64::from(reach.least_block()))?;
         let ending = self.ending();
         let course = &options.course;
         Ok(JobSpec {
@@ -158,7 +158,7 @@ impl Job {
         }
     }
 
-    fn target(&self, least_block: u64) -> JobPlace {
+    fn target(&self, least_block: u64) -> Result<JobPlace, Error> {
         let target = &self.options.target;
         let region = |path: &str, size: Option<Amount>, file_size: Option<Bytes>| FileSpec {
             path: path.into(),
@@ -168,7 +168,7 @@ impl Job {
             size,
             file_size,
         };
-        match target.engine {
+        Ok(match target.engine {
             Engine::Null => JobPlace::Null { size: Bytes(self.null_bytes()) },
             Engine::Nbd | Engine::Joined => {
                 let uri = target.uri.clone().unwrap_or_default();
@@ -198,17 +198,34 @@ impl Job {
                         (Some(Amount::Bytes(all)), None) => {
                             Some(Amount::Bytes(Bytes(share_of(all.0, files, index as u64, least_block))))
                         }
-                        (Some(Amount::Bytes(_)) | None, Some(drawn)) => Some(Amount::Bytes(drawn)),
                         (size, _) => size,
                     };
-                    region(path, size, drawn)
+                    let file = region(path, size, drawn);
+                    drawn.map_or(Ok(file.clone()), |whole| self.within(file, whole, least_block))
                 };
-                JobPlace::Files(paths.iter().enumerate().map(file).collect())
+                JobPlace::Files(paths.iter().enumerate().map(file).collect::<Result<_, Error>>()?)
             }
-        }
+        })
     }
 
-    fn null_bytes(&self) -> u64 {
+    /// The part that is used of a file that is to have `whole` bytes: to its end, or so many
+    /// hundredths of it.
+    fn within(&self, file: FileSpec, whole: Bytes, least_block: u64) -> Result<FileSpec, Error> {
+        let start = file.start(whole, least_block);
+        let Some(rest) = whole.0.checked_sub(start.0).filter(|rest| *rest > 0) else {
+            let rule = format!(
+                "has an offset of {start} and a filesize of {whole}, so nothing is left; lower offset or raise filesize"
+            );
+            return Err(Error::at(&self.place, Problem::Rule(rule)));
+        };
+        let len = match file.size {
+            Some(size @ Amount::Percent(_)) => rest.min(size.of(whole).0),
+            _ => rest,
+        };
+        Ok(FileSpec { size: Some(Amount::Bytes(Bytes(len))), ..file })
+    }
+
+    pub(crate) fn null_bytes(&self) -> u64 {
         let target = &self.options.target;
         match (target.size, target.filesize) {
             (Some(Amount::Bytes(size)), _) => size.0,
@@ -225,8 +242,13 @@ impl Job {
         let chance = self.options.pattern.seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let chance = (chance ^ (chance >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let drawn = least + ((u128::from(chance) * width) >> 64) as u64;
-        let block = Direction::ALL.map(|direction| u64::from(self.block_sizes(direction).least())).into_iter().min();
-        Some(if least == most { least } else { (drawn - drawn % block.unwrap_or(1).max(1)).max(least) })
+        Some(if least == most { least } else { (drawn - drawn % self.least_block()).max(least) })
+    }
+
+    /// The smallest block of any direction.
+    fn least_block(&self) -> u64 {
+        let blocks = Direction::ALL.map(|direction| u64::from(self.block_sizes(direction).least()));
+        blocks.into_iter().min().unwrap_or(1).max(1)
     }
 
     fn pacing(&self) -> Pacing {
@@ -298,7 +320,7 @@ impl Job {
         })
     }
 
-    fn ending(&self) -> Ending {
+    pub(crate) fn ending(&self) -> Ending {
         let course = &self.options.course;
         let looked_for = course.steady.filter(|_| course.steady_duration > Span::ZERO);
         let steady = looked_for.map(|steady| {
@@ -322,9 +344,9 @@ impl Job {
     fn size_beside_filesize(&self) -> Option<Amount> {
         let target = &self.options.target;
         let (Some(Amount::Bytes(size)), Some(_)) = (target.size, target.filesize) else { return None };
-        let files = 0..self.paths().len() as u64;
-        let all = files.filter_map(|index| self.drawn_file_size(index)).fold(0, u64::saturating_add);
-        Some(Amount::Bytes(size.min(Bytes(all))))
+        let Ok(JobPlace::Files(files)) = self.target(self.least_block()) else { return Some(Amount::Bytes(size)) };
+        let used = files.iter().filter_map(|file| file.size).map(|size| size.of(Bytes(0)).0);
+        Some(Amount::Bytes(size.min(Bytes(used.fold(0, u64::saturating_add)))))
     }
 
     fn logs(&self) -> Logs {
@@ -390,6 +412,28 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Offset, length and length of the file, and how much is moved; as fio 3.33 did it.
+    #[test]
+    fn a_file_size_ends_what_is_used() {
+        let spec = |line: &str| {
+            let words: Vec<String> = format!("--name=a --rw=write {line}").split(' ').map(str::to_owned).collect();
+            crate::Invocation::parse(&words, &crate::Given::default()).unwrap().jobs[0].spec()
+        };
+        let used = |line| {
+            let spec = spec(line).unwrap();
+            let JobPlace::Files(files) = spec.place else { panic!("{line}") };
+            let bytes = |amount: Option<Amount>| amount.map(|amount| amount.of(Bytes(0)).0 >> 10);
+            (bytes(files[0].size), bytes(spec.ending.amount))
+        };
+        assert_eq!(used("--filesize=1m --size=1m --offset=512k"), (Some(512), Some(512)));
+        assert_eq!(used("--filesize=1m --size=4m"), (Some(1024), Some(1024)));
+        assert_eq!(used("--filesize=4m --size=50% --offset=1m"), (Some(2048), None));
+        assert_eq!(used("--filesize=4m --offset=25%"), (Some(3072), None));
+        assert_eq!(used("--size=1m --io_size=0"), (Some(1024), None));
+        let refused = spec("--filesize=1m --size=1m --offset=2m").unwrap_err().to_string();
+        assert!(refused.contains("has an offset of 2 MiB and a filesize of 1 MiB"), "{refused}");
+    }
 
     #[test]
     fn sizes_divide_evenly() {

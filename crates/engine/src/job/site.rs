@@ -241,16 +241,9 @@ fn placed(file: &FileSpec, spec: &JobSpec, there: u64) -> FileSpec {
     file
 }
 
-/// Where the part that is used of something of `whole` bytes begins: one in percent on the next
-/// whole block, as fio has it.
+/// Where the part that is used of something of `whole` bytes begins.
 fn start(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Bytes {
-    let start = file.offset.of(whole).0 + file.offset_more.of(whole).0;
-    let is_part = |amount| matches!(amount, Amount::Percent(_));
-    if !is_part(file.offset) && !is_part(file.offset_more) {
-        return Bytes(start);
-    }
-    let align = if file.offset_align > 0 { file.offset_align } else { u64::from(spec.reach.least_block()) };
-    Bytes(start.next_multiple_of(align.max(1)))
+    file.start(whole, u64::from(spec.reach.least_block()))
 }
 
 /// Whether a file that is not there says how it is to be made.
@@ -282,8 +275,7 @@ fn grows(spec: &JobSpec) -> bool {
 fn asked(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> u64 {
     let whole = file.file_size.unwrap_or(Bytes(there.unwrap_or(0)));
     let offset = start(file, spec, whole).0;
-    let used = file.size.map_or(0, |size| offset + size.of(whole).0);
-    used.max(file.file_size.unwrap_or_default().0)
+    file.size.map_or(file.file_size.unwrap_or_default().0, |size| offset.saturating_add(size.of(whole).0))
 }
 
 /// How a file of `there` bytes is to be made or made longer; `None` where it is long enough.

@@ -139,7 +139,9 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("io_size", Form::Size, "bytes to move, where that is not the size of the region", |o, v| {
-        o.course.ending.amount = Some(without_sign(o, v, "io_size")?);
+        let amount = without_sign(o, v, "io_size")?;
+        // As in fio nothing is as if it were not given.
+        o.course.ending.amount = (amount != Amount::default()).then_some(amount);
         Ok(())
     })
     .also(&["io_limit"]),
@@ -303,9 +305,9 @@ pub(super) const ENGINES: [(&str, Engine, &str); 15] = [
 
 /// fio's engines that are not here, and what is nearest to each.
 pub(super) const ENGINES_MISSING: &[(&[&str], &str)] = &[
-    (&["splice", "ftruncate", "e4defrag"], "the nearest is psync"),
+    (&["splice", "ftruncate", "e4defrag", "cpp_null"], "the nearest is psync"),
     (
-        &["rbd", "rados", "http", "libiscsi", "libhdfs", "gfapi", "gfapi_async"],
+        &["rbd", "rados", "http", "libiscsi", "libhdfs", "gfapi", "gfapi_async", "ime_psync", "ime_psyncv", "ime_aio"],
         "the nearest is nbd, on an export of it",
     ),
     (

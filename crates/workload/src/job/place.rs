@@ -49,6 +49,20 @@ pub struct FileSpec {
     pub file_size: Option<Bytes>,
 }
 
+impl FileSpec {
+    /// Where the part that is used of something of `whole` bytes begins: one in percent on the next
+    /// whole block, as fio has it.
+    pub fn start(&self, whole: Bytes, least_block: u64) -> Bytes {
+        let start = self.offset.of(whole).0.saturating_add(self.offset_more.of(whole).0);
+        let is_part = |amount| matches!(amount, Amount::Percent(_));
+        if !is_part(self.offset) && !is_part(self.offset_more) {
+            return Bytes(start);
+        }
+        let align = if self.offset_align > 0 { self.offset_align } else { least_block };
+        Bytes(start.next_multiple_of(align.max(1)))
+    }
+}
+
 /// Bytes, or a part of something whose size only the machine knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
