@@ -46,7 +46,7 @@ impl Job {
         parts.extend(pace(options));
         parts.extend(durability(options));
         parts.extend(checks(options));
-        parts.push(ending(options));
+        parts.push(self.course());
         parts.extend(seed(options));
         format!("{}: {}", self.name, parts.join("; "))
     }
@@ -70,10 +70,9 @@ impl Job {
         let target = &self.options.target;
         let size = match (target.size, target.filesize) {
             (None, None) if target.layout.until_full => "all the space there is, in ".to_owned(),
-            (Some(Amount::Bytes(bytes)), _) => format!("{bytes} of "),
-            (Some(Amount::Percent(percent)), _) => format!("{percent} % of "),
-            (None, Some((least, most))) if least == most => format!("{} each of ", Bytes(least)),
-            (None, Some((least, most))) => format!("{} to {} each of ", Bytes(least), Bytes(most)),
+            (Some(Amount::Bytes(bytes)), None) => format!("{bytes} of "),
+            (Some(Amount::Percent(percent)), None) => format!("{percent} % of "),
+            (size, Some(filesize)) => self.of_each(size, filesize),
             (None, None) => "all of ".into(),
         };
         let offset = match target.offset {
@@ -84,7 +83,7 @@ impl Job {
         };
         let cache = if target.direct { ", past the page cache" } else { "" };
         match target.engine {
-            Engine::Null => format!("{size}nothing at all (null)"),
+            Engine::Null => format!("{} that are stored nowhere (null)", Bytes(self.null_bytes())),
             Engine::Nbd | Engine::Joined => {
                 format!("{size}{}{offset}", target.uri.as_deref().unwrap_or("an NBD export"))
             }
@@ -106,6 +105,29 @@ impl Job {
                 format!("{size}{names}{}{offset}{cache}", if shared { ", shared by all clones" } else { "" })
             }
         }
+    }
+}
+
+impl Job {
+    /// How much of each file is used where `filesize` says how long they are.
+    fn of_each(&self, size: Option<Amount>, (least, most): (u64, u64)) -> String {
+        let each = if self.paths().len() > 1 { "each of " } else { "of " };
+        let used = |whole: u64| {
+            let rest = whole.saturating_sub(self.options.target.offset.of(Bytes(whole)).0);
+            match size {
+                Some(size @ Amount::Percent(_)) => size.of(Bytes(whole)).min(Bytes(rest)),
+                _ => Bytes(rest),
+            }
+        };
+        match least == most {
+            true => format!("{} {each}", used(least)),
+            false => format!("{} to {} {each}", used(least), used(most)),
+        }
+    }
+
+    /// How it ends, and when it begins.
+    fn course(&self) -> String {
+        ending(&self.options, self.ending().amount)
     }
 }
 
@@ -132,20 +154,34 @@ fn recorded(options: &Options, recording: &str) -> String {
 
 fn kind(options: &Options) -> String {
     let pattern = &options.pattern;
-    let order = match (pattern.kind.random, pattern.more) {
-        (true, Some(run)) if pattern.identical => format!("random, each place {run} times,"),
-        (true, Some(run)) => format!("random, {run} in a row,"),
-        (true, None) => "random".into(),
-        (false, Some(hole)) if hole < 0 => format!("backwards (steps of {})", Bytes(hole.unsigned_abs())),
-        (false, Some(hole)) => format!("sequential with gaps of {}", Bytes(hole.unsigned_abs())),
-        (false, None) => "sequential".into(),
+    let (order, how) = match (pattern.kind.random, pattern.more) {
+        (true, Some(run)) if pattern.identical => ("random", format!(", each place {run} times")),
+        (true, Some(run)) => ("random", format!(", {run} in a row")),
+        (true, None) => ("random", in_order(options)),
+        (false, Some(hole)) if hole < 0 => ("backward", format!(" in steps of {}", Bytes(hole.unsigned_abs()))),
+        (false, Some(hole)) => ("sequential", format!(" with gaps of {}", Bytes(hole.unsigned_abs()))),
+        (false, None) => ("sequential", String::new()),
     };
     let ways = match pattern.kind.ways {
         Ways::Only(direction) => format!("{}s", direction.name()),
         Ways::ReadWrite => format!("reads and writes, {} : {}", pattern.read_percent, 100 - pattern.read_percent),
         Ways::TrimWrite => "trims, each followed by a write".into(),
     };
-    format!("{order} {ways}")
+    format!("{order} {ways}{how}")
+}
+
+/// How many of random requests go on where the one before ended.
+fn in_order(options: &Options) -> String {
+    let percents = &options.pattern.random_percent;
+    let used = used(options);
+    let said = |direction: &Direction| format!("{} % of {}s", 100 - percents[*direction].min(100), direction.name());
+    match percents[used[0]] {
+        percent if used.iter().any(|direction| percents[*direction] != percent) => {
+            format!(", of which {} in order", used.iter().map(said).collect::<Vec<_>>().join(" and "))
+        }
+        100.. => String::new(),
+        percent => format!(", {} % of them in order", 100 - percent),
+    }
 }
 
 fn sizes(blocks: Option<&Blocks>) -> String {
@@ -213,11 +249,13 @@ fn pace(options: &Options) -> Vec<String> {
     rate(&pace.rate, &|bytes| format!("{}/s", Bytes(bytes)));
     rate(&pace.rate_iops, &|iops| format!("{iops} IOPS"));
     if pace.think.time > Span::ZERO {
-        said.push(format!(
-            "a pause of {} after every {}",
-            pace.think.time.spoken(),
-            requests(u64::from(pace.think.every))
-        ));
+        let (think, after) = (&pace.think, pace.think.work_time);
+        let after = if after > Span::ZERO { after.spoken() } else { requests(u64::from(think.every)) };
+        let spin = match think.spin.min(think.time) {
+            Span::ZERO => String::new(),
+            spin => format!(", {} of it busy", spin.spoken()),
+        };
+        said.push(format!("a pause of {}{spin} after every {after}", think.time.spoken()));
     }
     if pace.search.target > Span::ZERO {
         let (target, percent) = (pace.search.target.spoken(), pace.search.percent);
@@ -302,7 +340,7 @@ fn seed(options: &Options) -> Option<String> {
     }
 }
 
-fn ending(options: &Options) -> String {
+fn ending(options: &Options, amount: Option<Amount>) -> String {
     let ending = &options.course.ending;
     let mut said = Vec::new();
     match (ending.runtime, ending.time_based) {
@@ -310,7 +348,7 @@ fn ending(options: &Options) -> String {
         (Some(runtime), false) => said.push(format!("until its size is done, at most {}", runtime.spoken())),
         (None, _) => said.push("until its size is done".to_owned()),
     }
-    match ending.amount {
+    match amount {
         Some(Amount::Bytes(bytes)) => said.push(format!("{bytes} in all")),
         Some(Amount::Percent(percent)) => said.push(format!("{percent} % in all")),
         None => {}

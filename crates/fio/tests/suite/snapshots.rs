@@ -104,6 +104,8 @@ fn plans_of_many_kinds() {
         "--name=c --rw=read --size=1m --ioengine=null --rate=1m,500k --rate_process=poisson --thinktime=5ms --thinktime_blocks=8",
         "--name=d --rw=randrw --ioengine=nbd --uri=nbd://h/x --latency_target=2ms --latency_window=5s --latency_percentile=99 --iodepth=64 --random_distribution=zipf:1.2",
         "--name=e --rw=read:-8k --size=1g --io_size=4g --number_ios=99 --startdelay=1s-5s --max_latency=1s --runtime=90 --verify=xxhash --verify_only",
+        "--name=f --rw=randread --percentage_random=50 --size=4m --filesize=1m --thinktime=2ms --thinktime_spin=1ms --thinktime_iotime=100ms",
+        "--name=f --rw=randrw --percentage_random=50,80 --filesize=1m --offset=256k",
         "--name=f --rw=trimwrite --size=1g --steadystate=snia_iops --ss_dur=300",
     ];
     let plans: Vec<String> = lines.iter().flat_map(|line| parsed(line).describe()).collect();
