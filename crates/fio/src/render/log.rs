@@ -127,6 +127,14 @@ fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Ve
     let mut found = Vec::new();
     let wanted =
         [(&logs.bw, &[Kind::Bw][..]), (&logs.iops, &[Kind::Iops]), (&logs.lat, &[Kind::Slat, Kind::Clat, Kind::Lat])];
+    let report = &job.options.report;
+    // As in fio what is left out of the report has no log.
+    let is_left_out = |kind: &Kind| match kind {
+        Kind::Slat => report.no_slat,
+        Kind::Clat => report.no_clat,
+        Kind::Lat => report.no_lat,
+        Kind::Bw | Kind::Iops => false,
+    };
     for (given, kinds) in wanted {
         let Some(beginning) = beginning(given) else { continue };
         let text = |kind| {
@@ -136,7 +144,9 @@ fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Ve
                 requests(outcome, kind, logs, ahead_ms, prio)
             }
         };
-        found.extend(kinds.iter().map(|kind| (path(&beginning, kind.name()), text(*kind))));
+        found.extend(
+            kinds.iter().filter(|kind| !is_left_out(kind)).map(|kind| (path(&beginning, kind.name()), text(*kind))),
+        );
     }
     if let Some(beginning) = beginning(&logs.hist) {
         let text = histogram_log::text(&outcome.histogram_log, logs.coarseness, ahead_ms);

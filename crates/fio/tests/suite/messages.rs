@@ -39,6 +39,10 @@ fn job_files() {
             "jobs/a.fio:1 [a]: has zonesize, zonerange or zoneskip without zonemode=strided, which they belong to",
         ),
         (
+            "[a]\nsize=1m\ncpus_allowed=0,4\n",
+            "jobs/a.fio:1 [a]: cpus_allowed: there is no processor 4, the last is 3; leave it out of the list",
+        ),
+        (
             "[a]\nrw=randwrite\nfill_device=1\n",
             "jobs/a.fio:1 [a]: fill_device without size=… goes on until there is no space left, in order; it needs \
              rw=write, or rw=read of what was filled before",

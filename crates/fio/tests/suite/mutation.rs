@@ -13,7 +13,7 @@ const SEEDS: [&str; 7] = [
     "[l]\nioengine=null\nsize=(4*1g)\nrate_iops=1000,,500\nrate_process=poisson\nlatency_target=2ms\nlatency_window=5s\nlatency_percentile=99.9\nsteadystate=iops_slope:0.3%\nss_dur=30s\npercentile_list=50:99:99.9\n",
     "[n]\nioengine=nbd\nuri=nbd://h/x\nbsrange=1k-16k,4k-64k\nwrite_bw_log=x\nwrite_lat_log\nlog_avg_msec=500\nwrite_hist_log=h\nlog_hist_msec=1000\nlog_hist_coarseness=3\ncontinue_on_error=all\n",
     "[z]\nrw=write\nsize=64m\nzonemode=strided\nzonesize=16k\nzonerange=64k\nzoneskip=1m\nverify=xxhash\nverify_offset=1024\nverify_backlog=64\nverify_backlog_batch=16\ntrim_percentage=20\ntrim_verify_zero=1\nignore_error=EIO,ENOSPC:28\ndedupe_percentage=30\ndedupe_mode=working_set\ndedupe_global=1\nexitall\nexit_what=stonewall\nwrite_iolog=trace\nreplay_skip=write,sync\nnice=5\nprioclass=2\n",
-    "[i]\ninclude inc.fio\nsize=${SIZE}\ncpus_allowed=0-3,8\nunified_rw_reporting=mixed\nkb_base=1000\nfilesize=4m-16m\nnrfiles=3\nfile_service_type=zipf:1.2:4\n",
+    "[i]\ninclude inc.fio\nsize=${SIZE}\ncpus_allowed=0-1,3\nunified_rw_reporting=mixed\nkb_base=1000\nfilesize=4m-16m\nnrfiles=3\nfile_service_type=zipf:1.2:4\n",
 ];
 
 /// Pieces that turn up in the wrong place.

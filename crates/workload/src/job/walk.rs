@@ -133,6 +133,7 @@ impl Walk {
         if let Some(pieces) = &mut self.strides {
             pieces.moved = 0;
             self.region.start = pieces.whole.start;
+            self.region.len = pieces.strides.range.min(pieces.whole.len);
         }
         self.begin(chance);
     }
@@ -182,11 +183,16 @@ impl Walk {
     /// at its end begins anew, so pieces have no end; the bytes of the pass end it.
     fn next_in_piece(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
         let Pieces { whole, strides, moved } = self.strides.as_mut()?;
-        if *moved >= strides.bytes {
+        let range = strides.range.min(whole.len);
+        let is_through = self.region.len < range && self.cursor.iter().any(|(_, &at)| at >= self.region.len);
+        if *moved >= strides.bytes || is_through {
             *moved = 0;
             let next = self.region.start.saturating_add(strides.range).saturating_add(strides.skip);
-            let fits = next.saturating_add(self.region.len) <= whole.start + whole.len;
-            self.region.start = if fits { next } else { whole.start };
+            let left = (whole.start + whole.len).saturating_sub(next);
+            // As in fio the last piece may be cut short; random places are of whole pieces alone.
+            let least = if self.order.is_random() { range } else { self.least };
+            self.region.start = if left >= least { next } else { whole.start };
+            self.region.len = if left >= least { range.min(left) } else { range };
             self.begin(chance);
         }
         let mut found = self.next_in_region(direction, len, chance);
@@ -216,27 +222,32 @@ impl Walk {
 
     /// As fio goes: the end of the file is the end of the way, a step over it goes around, and so
     /// does a step backwards over the region's start, to its end. The very first request is at the
-    /// start.
+    /// start; of steps backwards in a region that begins within the file it is near the end, which
+    /// fio counts from the file's start.
     ///
     /// ```text
     ///   blocks of 4, holes of 8, a file of 64:  0 12 24 36 48 60 end     holes of 12:  0 16 32 48 0 16 …
     /// ```
     fn follow(&mut self, direction: Direction, wanted: u64, hole: i64) -> Option<(u64, u64)> {
-        let last = self.cursor[direction];
-        let rest = self.region.len.saturating_add(self.region.beyond);
+        let Region { start, len, beyond } = self.region;
+        let mut last = self.cursor[direction];
+        let rest = len.saturating_add(beyond);
         if last >= rest {
             return None;
+        }
+        if hole < 0 && last == 0 && start > 0 {
+            last = len.checked_sub(start).unwrap_or(len);
         }
         let mut at = Some(last);
         if hole != 0 && last > 0 {
             // fio holds a place within the region against the size of the file.
-            at = last.checked_add_signed(hole).filter(|&at| at < rest.saturating_add(self.region.start));
+            at = last.checked_add_signed(hole).filter(|&at| at < rest.saturating_add(start));
             if at.is_none() {
-                at = if hole > 0 { Some(0) } else { self.region.len.checked_add_signed(hole) };
+                at = if hole > 0 { Some(0) } else { len.checked_add_signed(hole) };
             }
         }
         let at = at?;
-        let left = self.region.len.saturating_sub(at);
+        let left = len.saturating_sub(at);
         // What does not fit any more is cut to whole smallest blocks.
         let len = if left >= wanted { wanted } else { left / self.least * self.least };
         if len == 0 {

@@ -36,11 +36,36 @@ fn a_hole_is_left_out_and_a_negative_one_goes_backwards() {
     let places: Vec<u64> = all(&ahead, &[REGION], 3).iter().map(|draft| draft.at - 4096).collect();
     assert_eq!(places, [0, 8192, 16384]);
     // 4 KiB forward by the request, 8 KiB back: each lies before the one before it. The first is at
-    // the start, as in fio.
+    // the start of a file, and near the end of a region within it, as in fio.
     let back = spec(|spec| spec.reach.order = Order::Sequential { hole: -8192 });
-    let places: Vec<u64> = all(&back, &[REGION], 1000).iter().map(|draft| draft.at - 4096).collect();
-    assert_eq!(places.len(), 256);
-    assert_eq!((places[0], places[1], places[2], places[255]), (0, (1 << 20) - 8192, (1 << 20) - 12288, 0));
+    let end = 1 << 20;
+    for (start, [first, second, third, last]) in
+        [(0, [0, end - 8192, end - 12288, 0]), (4096, [end - 12288, end - 16384, end - 20480, end - 12288])]
+    {
+        let region = Region { start, ..REGION };
+        let places: Vec<u64> = all(&back, &[region], 1000).iter().map(|draft| draft.at - start).collect();
+        assert_eq!(places.len(), 256);
+        assert_eq!([places[0], places[1], places[2], places[255]], [first, second, third, last]);
+    }
+}
+
+/// The region's size in KiB, and where fio 3.33 read: so many blocks of 4 KiB in that stretch of
+/// 64 KiB.
+#[test]
+fn the_last_piece_may_be_cut_short_as_in_fio() {
+    for (size, last) in [(1024, 16), (1000, 10), (984, 6)] {
+        let spec = spec(|spec| {
+            spec.reach.strides = Some(Strides { range: 128 << 10, bytes: 64 << 10, skip: 64 << 10 });
+        });
+        let mut found: Vec<(u64, u32)> = Vec::new();
+        for draft in all(&spec, &[Region { start: 0, len: size << 10, beyond: 0 }], 110) {
+            match found.last_mut() {
+                Some((stretch, blocks)) if *stretch == draft.at >> 16 => *blocks += 1,
+                _ => found.push((draft.at >> 16, 1)),
+            }
+        }
+        assert_eq!(found[..7], [(0, 16), (3, 16), (6, 16), (9, 16), (12, 16), (15, last), (0, found[6].1)], "{size}");
+    }
 }
 
 /// The file's size, the region's start and length, the hole (all in KiB), and where fio 3.33 read
@@ -60,6 +85,7 @@ fn holes_go_around_the_end_as_in_fio() {
         (64, 0, 64, 4, again(&[0, 8, 16, 24, 32, 40, 48, 56], 16)),
         (64, 0, 32, -12, vec![0, 20, 12, 4, 20, 12, 4, 20]),
         (64, 32, 32, -8, vec![32, 56, 52, 48, 44, 40, 36, 32]),
+        (96, 64, 32, -8, vec![88, 84, 80, 76, 72, 68, 64, 88]),
     ] {
         let spec = spec(|spec| spec.reach.order = Order::Sequential { hole: hole * 1024 });
         let region = Region { start: start << 10, len: len << 10, beyond: (file - start - len) << 10 };
