@@ -194,7 +194,7 @@ pub const FLAGS: &[Flag] = &[
         "reports what was done until then so often; JSON has them in its one document",
         |f, v| {
             f.status_interval = Some(seconds(f, v)?).filter(|span| *span > Span::ZERO);
-            Ok(())
+            if f.status_interval.is_some() { Ok(()) } else { Err("must be above 0".into()) }
         },
     ),
     flag("bandwidth-log", None, "logs of all jobs' bandwidth together: agg-read_bw.log and its kin", |f, _| {

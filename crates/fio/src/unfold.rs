@@ -118,6 +118,7 @@ impl Unfolding<'_> {
         };
         self.waits_for_one(&job)
             .and_then(|()| self.folders_are_there(&job))
+            .and_then(|()| self.processors_are_there(&job))
             .map_err(|rule| Error::at(&job.place, Problem::Rule(rule)))?;
         if let Some(why) = self.size_missing(&job)? {
             self.found.left_out.push(LeftOut { name: job.name, why });
@@ -206,6 +207,21 @@ impl Unfolding<'_> {
         let folders = naming::split(job.options.target.directory.as_deref().unwrap_or_default());
         match folders.iter().find(|folder| !self.world.is_folder(folder)) {
             Some(folder) => Err(format!("directory={folder}: there is no such folder; make it, or name another")),
+            None => Ok(()),
+        }
+    }
+
+    fn processors_are_there(&self, job: &Job) -> Result<(), String> {
+        if self.flags.action != Action::Run {
+            return Ok(());
+        }
+        let (course, last) = (&job.options.course, self.world.last_cpu());
+        let named = course.cpus.iter().map(|cpu| ("cpus_allowed", *cpu));
+        let polling = course.kernel_polls_on.iter().map(|cpu| ("sqthread_poll_cpu", *cpu));
+        match named.chain(polling).find(|(_, cpu)| u64::from(*cpu) > last) {
+            Some((option, cpu)) => {
+                Err(format!("{option}: there is no processor {cpu}, the last is {last}; leave it out of the list"))
+            }
             None => Ok(()),
         }
     }

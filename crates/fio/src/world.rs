@@ -28,6 +28,10 @@ pub trait World {
     fn page_bytes(&self) -> u64;
     /// Processors online, for `$ncpus`.
     fn cpus(&self) -> u64;
+    /// The highest number of a processor that is online.
+    fn last_cpu(&self) -> u64 {
+        self.cpus().saturating_sub(1)
+    }
     /// Memory of the machine in MiB, for `$mb_memory`.
     fn memory_mib(&self) -> u64;
     /// A number that differs from run to run, for `randrepeat=0`.

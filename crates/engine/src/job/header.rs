@@ -88,8 +88,12 @@ pub(crate) fn check(block: &[u8], hash: &Hash, identity: Identity) -> Result<(),
     if generation != 0 && word(24) != generation {
         return wrong(format!("generation {}: the write of generation {generation} was lost", word(24)));
     }
-    if half(8) as usize != block.len() || half(12) != kind_of(hash) {
-        return wrong(format!("a block of {} bytes with sum kind {}: written by another job", half(8), half(12)));
+    if half(8) as usize != block.len() {
+        let (there, asked) = (half(8), block.len());
+        return wrong(format!("a block of {there} bytes, not of {asked}: written with another bs or verify_interval"));
+    }
+    if half(12) != kind_of(hash) {
+        return wrong("a block with a sum of another kind: written with another verify=".into());
     }
     let sum = sum_of(data, hash);
     if word(40) != sum {
@@ -206,6 +210,14 @@ mod tests {
             damaged[17] ^= 1;
             assert!(found(&damaged, HERE).starts_with("a header that is damaged"));
         }
+    }
+
+    #[test]
+    fn other_options_are_told_from_another_job() {
+        let found = |block: &[u8], hash| check(block, hash, HERE).unwrap_err().found;
+        let good = block(&Hash::Crc32c);
+        assert!(found(&good, &Hash::Md5).ends_with("written with another verify="));
+        assert!(found(&good[..512], &Hash::Crc32c).starts_with("a block of 4096 bytes, not of 512"));
     }
 
     #[test]

@@ -86,8 +86,31 @@ fn surveyed(
     });
     match survey {
         Ok(sites) => Ok(Prepared { spec, index, sites, notes, trouble: None }),
-        Err(lines) => Err(lines.into_iter().map(|line| format!("{}: {line}", spec.name)).collect()),
+        Err(lines) => Err(folded(lines).into_iter().map(|line| format!("{}: {line}", spec.name)).collect()),
     }
+}
+
+/// What is wrong with many files in the same way is said of the first of them; a line begins with
+/// its file.
+fn folded(lines: Vec<String>) -> Vec<String> {
+    let wrong = |line: &str| match line.split_once(": ") {
+        Some((file, wrong)) => wrong.replace(file, ""),
+        None => line.to_owned(),
+    };
+    let mut kinds: Vec<(String, String, usize)> = Vec::new();
+    for line in lines {
+        let kind = wrong(&line);
+        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((.., more)) => *more += 1,
+            None => kinds.push((kind, line, 0)),
+        }
+    }
+    let said = |(_, line, more): (String, String, usize)| match more {
+        0 => line,
+        1 => format!("{line} (so is 1 more file)"),
+        more => format!("{line} (so are {more} more files)"),
+    };
+    kinds.into_iter().map(said).collect()
 }
 
 fn lay_out(job: &mut Prepared, watch: &mut dyn Watch) -> Result<(), String> {
@@ -148,4 +171,18 @@ pub(super) fn adjusted(spec: &JobSpec) -> (JobSpec, Vec<String>) {
         notes.push("O_SYNC is done as O_DSYNC: data and what is needed to find it are durable after each write".into());
     }
     (spec, notes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_many_files_is_said_once() {
+        let name = |file: &str| format!("{file}: is held; name {file} twice");
+        assert_eq!(folded(vec![name("x.0"), name("x.1")]), [format!("{} (so is 1 more file)", name("x.0"))]);
+        let lines = ["x.0: bs: too large", "x.1: is a folder", "x.2: bs: too large", "x.3: bs: too large"];
+        let said = folded(lines.map(str::to_owned).to_vec());
+        assert_eq!(said, ["x.0: bs: too large (so are 2 more files)", "x.1: is a folder"]);
+    }
 }

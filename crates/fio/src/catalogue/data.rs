@@ -290,7 +290,8 @@ fn pattern(v: Value<'_>) -> Result<Pattern, String> {
             &hex[end..]
         } else {
             let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-            pattern.bytes.extend(decimal(&rest[..end])?);
+            // What begins with no digit is no number as a whole.
+            pattern.bytes.extend(decimal(if end == 0 { rest } else { &rest[..end] })?);
             &rest[end..]
         };
         if pattern.bytes.len() > PATTERN_BYTES_MAX {
@@ -351,6 +352,7 @@ mod tests {
         assert_eq!(read("\"abc\"0x00"), bytes(&[b'a', b'b', b'c', 0]));
         let with_offset = Pattern { bytes: [&[0xff][..], &[0; 8]].concat(), offsets_at: vec![1] };
         assert_eq!(read("0xff%o"), Ok(with_offset));
+        assert!(read("255xyz").unwrap_err().starts_with("\"xyz\" is no pattern"));
         for wrong in ["", "0x", "abc", "\"abc", "99999999999", "1-", &"0xff".repeat(600)] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -67,7 +67,7 @@ impl Report<'_> {
             ("notes", texts(&self.invocation.notes)),
             ("interrupted", Json::Bool(self.interrupted)),
         ]);
-        if self.invocation.flags.status_interval.is_some() {
+        if self.invocation.flags.status_interval.is_some() || !self.interim.is_empty() {
             added.insert("interim", Json::List(self.interim.iter().map(|Interim(json)| json.clone()).collect()));
         }
         added

@@ -7,8 +7,8 @@ use stats::Tape;
 use stats::job::{Asked, AskedRow, ErrorKind, Mismatch};
 use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
 
-/// ETIME: a request took longer than allowed.
-const TOO_SLOW: i32 = 62;
+/// ETIMEDOUT, which fio has for a request that took longer than allowed.
+const TOO_SLOW: i32 = 110;
 /// EILSEQ, which fio has for data that is wrong.
 const WRONG_DATA: i32 = 84;
 
@@ -473,7 +473,7 @@ fn words_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Io => "the storage failed (EIO)",
         ErrorKind::NoSpace => "no space left (ENOSPC)",
         ErrorKind::Short => "the file ended early",
-        ErrorKind::Invalid => "the range or its alignment was refused (EINVAL)",
+        ErrorKind::Invalid => "the range or its alignment was refused (EINVAL), or it goes beyond ulimit -f",
         ErrorKind::ReadOnly => "it may not be written (EROFS)",
         ErrorKind::Unsupported => "it cannot do this (EOPNOTSUPP)",
         ErrorKind::NoMemory => "no memory for it (ENOMEM)",
