@@ -20,7 +20,7 @@ pub fn end_by_broken_pipe() -> ! {
 }
 
 /// From now on a write that would make a file larger than `ulimit -f` lets it is an error like any
-/// other (EFBIG), where SIGXFSZ would end the process.
+/// other, where SIGXFSZ would end the process.
 pub fn survive_file_limit() {
     extern "C" fn nothing(_: libc::c_int) {}
     catch(libc::SIGXFSZ, nothing);

@@ -103,8 +103,9 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
     if let Some(output) = &invocation.flags.output {
         check_file("--output", Path::new(output))?;
     }
-    say_plan(invocation);
     let mut reports = Reports::new(invocation);
+    reports.check_logs()?;
+    say_plan(invocation);
     let Played { run, outcomes, kept, stop } = play(invocation, storage, memory, &mut reports)?;
     kept.end(kept::ended(run, &outcomes, stop.is_asked()));
     reports.at_the_end(&outcomes, stop.is_asked())?;

@@ -2,7 +2,7 @@
 //! it is there.
 
 use crate::requires::{client, find, requires, skip};
-use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
+use crate::running::{Ended, RESULTS, Running, run, run_by, seawall, succeed, until};
 use crate::scratch::{Scratch, damage};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -215,6 +215,52 @@ fn a_stop_keeps_what_was_done() {
     assert!(lines.last().unwrap().contains("stopped before the end"), "{lines:?}");
     let json: Value = serde_json::from_str(&std::fs::read_to_string(scratch.join("report.json")).unwrap()).unwrap();
     assert!(json["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
+}
+
+/// SIGUSR1 asks how it goes, and the run goes on to its end.
+#[test]
+fn a_question_is_answered_and_ends_nothing() {
+    let scratch = Scratch::new();
+    let mut command = seawall(scratch.path());
+    command.args(["fio", "--name=n", "--ioengine=null", "--size=1m", "--rw=randread", "--time_based"]);
+    command.args(["--runtime=3600", "--eta=always", "--output-format=json", "--output=report.json"]);
+    let mut running = Running::start(command);
+    running.wait_for("IOPS");
+    running.signal("USR1");
+    let report = || std::fs::read_to_string(scratch.join("report.json")).unwrap_or_default();
+    until("a report in between", || !report().is_empty());
+    running.signal("INT");
+    running.end();
+    let json: Value = serde_json::from_str(&report()).unwrap();
+    assert_eq!(json["seawall"]["interim"].as_array().map(Vec::len), Some(1), "{json}");
+}
+
+/// A file that may not become as large as it is written fails its job, whose report says so.
+#[test]
+fn a_limit_of_file_size_fails_the_job_alone() {
+    let scratch = Scratch::new();
+    let mut shell = Command::new("sh");
+    let mut job = seawall(scratch.path());
+    shell.args(["-c", "ulimit -f 1024; exec \"$0\" \"$@\""]).arg(job.get_program());
+    job.args(["fio", "--name=w", "--rw=write", "--size=4m", "--bs=64k", "--fallocate=none", "--filename=z"]);
+    job.args(["--output-format=json", "--output=report.json"]);
+    let ended = run(&mut run_by(shell, &job));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(scratch.join("report.json")).unwrap()).unwrap();
+    assert_eq!(json["jobs"][0]["error"].as_i64(), Some(22), "{json}");
+    assert!(json["jobs"][0]["seawall"]["error"].as_str().unwrap().contains("beyond ulimit -f"), "{json}");
+}
+
+/// Logs and recordings are known to be writable before anything is done.
+#[test]
+fn what_cannot_be_written_at_the_end_is_refused_before() {
+    let scratch = Scratch::new();
+    for log in ["--write_lat_log=nosub/L", "--write_iolog=nosub/x", "--write_bw_log=nosub/L"] {
+        let ended = run(seawall(scratch.path()).args(["fio", "--name=w", "--rw=write", "--size=64k", log]));
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.err.contains("the log nosub/"), "{ended:?}");
+    }
+    assert!(scratch.listing().is_empty(), "{:?}", scratch.listing());
 }
 
 /// What fio recorded of a run of its own runs again: the same requests on the same places, by our

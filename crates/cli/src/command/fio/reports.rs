@@ -4,6 +4,7 @@
 //! one document: what came in between stands in it, and a file that it goes to is written anew each
 //! time, so that at any moment it holds one whole document.
 
+use crate::outputs::check_file;
 use crate::play::now_unix_ms;
 use crate::{machine, terminal};
 use anyhow::{Context as _, Result};
@@ -11,6 +12,7 @@ use block::Span;
 use fio::Invocation;
 use fio::render::{Interim, Moment, Report};
 use stats::job::JobOutcome;
+use std::path::Path;
 
 /// The most reports in between that a document holds. Beyond, every second one is left out: what
 /// stays still covers the whole run.
@@ -93,6 +95,17 @@ impl<'i> Reports<'i> {
         }
     }
 
+    /// Whether the logs can be written at the end.
+    ///
+    /// # Errors
+    /// The first that cannot.
+    pub fn check_logs(&self) -> Result<()> {
+        let outcome = JobOutcome { verify: Some(Default::default()), ..JobOutcome::default() };
+        let outcomes = vec![outcome; self.invocation.jobs.len()];
+        let logs = self.report(&outcomes).logs(self.started);
+        logs.iter().try_for_each(|log| check_file("the log", Path::new(&log.path)))
+    }
+
     /// What was done in all, and the logs; `interrupted` where the run was stopped by hand.
     ///
     /// # Errors
@@ -170,7 +183,7 @@ impl<'i> Reports<'i> {
     fn replace(&self, path: &str, text: &str) -> Result<()> {
         let about = || format!("--output: {path}");
         let special = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
-        if special || self.invocation.flags.status_interval.is_none() {
+        if special || self.seen == 0 {
             return std::fs::write(path, text).with_context(about);
         }
         let beside = format!("{path}.new");
