@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// Link the names of the classic tools to this program
 ///
-/// Makes the links fio, dgen.pl, dgen, RampRun.pl, RampRun, ranread, orion and charbench in a folder,
-/// such as one on the path. Called by such a name, the program is that tool. A link to this program stays
-/// as it is; anything else of such a name is left alone, and then no link is made.
+/// Makes the links fio, dgen.pl, dgen, RampRun.pl, RampRun, ranread, orion and charbench in a
+/// folder, such as one on the path. Called by such a name, the program is that tool. A link to this
+/// program stays as it is; anything else of such a name is left alone, and then no link is made.
 #[derive(clap::Args)]
 pub struct InstallNames {
     /// The folder for the links

@@ -341,10 +341,7 @@ fn added(lines: &mut Vec<String>, outcome: &JobOutcome) {
     if kept.scheduled {
         lines.push(format!(
             "  seawall      : late={}, latest by {}, held by depth={}, never sent={}",
-            kept.late,
-            kept.late_most.spoken(),
-            kept.held,
-            kept.never_sent
+            kept.late, kept.late_most, kept.held, kept.never_sent
         ));
     }
     let kinds: Vec<String> =
