@@ -1,9 +1,9 @@
-//! The files that clients made on volumes, on the data thread: what they ask of the maps, and who
+//! The files that clients made on volumes, on the data thread: what they ask of the gate, and who
 //! waits until what it changed is durable.
 //!
 //! ```text
-//!   session ──► FileTree (names, places) ──► commands ──► Gate::pass ──► the volume's tree in the maps
-//!      └─ waits for a record ◄── durable ◄──────────────────────────────┘
+//!   session ──► FileTree (names, places) ──► commands ──► gate ──► the volume's tree in the maps
+//!      └─ waits for a record ◄── durable ◄────────────────────┘
 //! ```
 //! A command is for what clients changed, and a request of the volume like any other: ceilings and
 //! floors hold for it. Where an administrator's command waits for a volume's records, and for what
@@ -13,15 +13,17 @@
 mod following;
 mod qtrees;
 mod reading;
+mod requests;
 
 pub(crate) use following::FollowedFile;
 use qtrees::Qtree;
 pub(crate) use reading::ShardReader;
+use requests::{Job, Way};
 
 use crate::mounts::Mounts;
 use crate::repeats::Repeats;
 use ::nfs::{Attributes, FileKind, Moment, Status, Verifier};
-use block::{Buf, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time};
+use block::{Buf, ObjectId, Op, Request, Span, Target, Time};
 use qos::Gate;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::mpsc::Sender;
@@ -33,8 +35,6 @@ use uring::Io;
 /// Requests of files' own have this in place of a session's number in the high half of their tags.
 pub(crate) const FILES: u32 = u32::MAX;
 const _: () = assert!((FILES as u64) << 32 & qos::PASSING != 0, "they pass the gate");
-
-const ZERO: Op = Op::Zero { no_hole: false, fast_only: false };
 
 /// A volume.
 pub(crate) struct OneVolume {
@@ -72,25 +72,6 @@ pub(crate) enum Until {
     Record(u64),
     /// A change of a size has ended.
     Tail(u64),
-}
-
-/// What a request of our own is for.
-enum Job {
-    Command { volume: ObjectId, token: u32, reading: u64, at: u64, way: Way },
-    Read(Sender<Result<Vec<u8>, Fault>>),
-}
-
-/// Where a request of our own is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// It was not taken yet.
-    Held,
-    /// At the gate, or beyond it.
-    Gate(Ticket),
-    /// The same, and it comes back if it has not gone on yet.
-    Recalled(Ticket),
-    /// It passed the gate.
-    Passed(Ticket),
 }
 
 /// Somebody who waited may be answered.
@@ -311,113 +292,6 @@ impl AllFiles {
             self.start(now, volume, command, gate, io);
         }
         std::mem::take(&mut self.woken)
-    }
-
-    /// Makes a request of a command.
-    fn start(&mut self, now: Time, volume: ObjectId, command: TreeCommand, gate: &mut Gate<Served>, io: &Io) {
-        let (token, at, len, op, fua) = match command {
-            TreeCommand::Write { token, at, bytes, durable } => {
-                let len = bytes.len() as u32;
-                let Some(buf) = io.take(len).or_else(|| self.reserve.take()) else {
-                    return self.unbuffered.push_back((volume, TreeCommand::Write { token, at, bytes, durable }));
-                };
-                self.buffers_out += 1;
-                let mut buf = buf.window(0, len);
-                io.with_mut(&mut buf, |to| to[..bytes.len()].copy_from_slice(&bytes));
-                (token, at, u64::from(len), Op::Write(buf), durable)
-            }
-            TreeCommand::Zero { token, at, len, durable } => (token, at, len, ZERO, durable),
-            TreeCommand::Flush { token } => (token, 0, 0, Op::Flush, true),
-        };
-        let reading = self.volumes.get(&volume).map_or(0, |found| found.readings);
-        let tag = self.add(Job::Command { volume, token, reading, at, way: Way::Held });
-        self.hand_over(now, Request { tag, object: volume, at, len, op, fua, due: now }, gate);
-    }
-
-    /// A tag for a request of its own.
-    fn add(&mut self, job: Job) -> u64 {
-        self.next_job = self.next_job.wrapping_add(1);
-        self.jobs.insert(self.next_job, job);
-        u64::from(FILES) << 32 | u64::from(self.next_job)
-    }
-
-    fn hand_over(&mut self, now: Time, request: Request, gate: &mut Gate<Served>) {
-        let slot = request.tag as u32;
-        let reads = matches!(self.jobs.get(&slot), Some(Job::Read(_)));
-        let passes = reads || self.is_settling(request.object);
-        let submitted = if passes { gate.pass(now, request) } else { gate.submit(now, request) };
-        match submitted {
-            Submitted::Taken(taken) => {
-                if let Some(Job::Command { way, .. }) = self.jobs.get_mut(&slot) {
-                    *way = if passes { Way::Passed(taken) } else { Way::Gate(taken) };
-                }
-            }
-            Submitted::Full(request) => self.held.push_back(request),
-        }
-    }
-
-    /// Takes the end of one of its own requests.
-    pub(crate) fn completed(&mut self, mut completion: Completion, io: &Io) {
-        if completion.result == Err(Fault::Gone) && self.goes_again(&mut completion) {
-            return;
-        }
-        let buf = completion.buf.take();
-        match self.jobs.remove(&(completion.tag as u32)) {
-            None => {}
-            Some(Job::Command { volume, token, reading, .. }) => {
-                if let Some(found) = self.volumes.get_mut(&volume)
-                    && found.readings == reading
-                    && let Some(tree) = &mut found.tree
-                {
-                    tree.done(token, completion.result);
-                    self.touched.insert(volume);
-                }
-            }
-            Some(Job::Read(answer)) => {
-                let fetched = buf.as_ref().map_or(Ok(()), |buf| io.fetch_buf(buf).map_err(|failure| failure.fault()));
-                let read = completion
-                    .result
-                    .and(fetched)
-                    .map(|()| buf.as_ref().map_or_else(Vec::new, |buf| io.with(buf, <[u8]>::to_vec)));
-                let _ = answer.send(read);
-            }
-        }
-        if let Some(buf) = buf {
-            match completion.kind {
-                OpKind::Write => self.give(io, buf),
-                _ => io.give(buf),
-            }
-        }
-    }
-
-    /// Makes a request anew that came back from the gate because it was recalled. Whether so it is.
-    fn goes_again(&mut self, completion: &mut Completion) -> bool {
-        let Some(Job::Command { at, way, .. }) = self.jobs.get_mut(&(completion.tag as u32)) else { return false };
-        if !matches!(way, Way::Recalled(_)) {
-            return false;
-        }
-        let (op, fua) = match (completion.kind, completion.buf.take()) {
-            // Written twice it is the same.
-            (OpKind::Write, Some(buf)) => (Op::Write(buf), true),
-            (OpKind::Zero, None) => (ZERO, true),
-            (OpKind::Flush, None) => (Op::Flush, true),
-            (_, buf) => {
-                completion.buf = buf;
-                return false;
-            }
-        };
-        *way = Way::Held;
-        let &mut Completion { tag, object, len, due, .. } = completion;
-        self.held.push_back(Request { tag, object, at: *at, len, op, fua, due });
-        true
-    }
-
-    fn give(&mut self, io: &Io, buf: Buf) {
-        io.give(buf);
-        self.buffers_out -= 1;
-        if self.reserve.is_none() {
-            self.reserve = io.take(RECORD_BYTES_MAX as u32);
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! A volume's tree as whoever orders reads it, by the data thread: what a clone or a restored
 //! volume holds.
 
-use super::{AllFiles, Job, Way};
+use super::AllFiles;
+use super::requests::{Job, Way};
 use crate::order::Order;
 use crate::shard::Shard;
 use admin::{FilesSeen, Top};
