@@ -288,7 +288,7 @@ mod tests {
         let lines = |name: &str| html.matches(&format!(">{name}</text>")).count();
         assert_eq!((lines("longest cycle"), lines("read, p99"), lines("effective write")), (2, 2, 0));
         assert_eq!((lines("limit 45 s"), lines("run 1, 0 IOPS"), lines("journal")), (4, 2, 4));
-        assert!(html.contains("run 1, cycle 1: 73.00 s, journal 9.00 s") && html.contains("<td class=\"bad\">fail"));
+        assert!(html.contains("run 1, cycle 1: 73.00 s, journal 9.00 s") && html.contains("<td class=\"l bad\">fail"));
         assert!(html.contains("on a&lt;b") && html.contains("1 &amp; 2") && !html.contains("a<b"));
         assert!(html.contains("1 of 2 runs failed") && html.contains("means of 5 seconds"));
         assert!(!html.contains("class=\"banner\"") && !html.contains("NaN") && !html.contains("inf"));

@@ -290,7 +290,12 @@ impl Results {
         connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(sqlite)?;
         if create.is_empty() && schema::recognise(&connection, path)? == 0 {
-            return Err(Error::Empty { path: path.into() });
+            // Another program may be making it right now: its lock is free once that is done. Where
+            // nothing can be written nobody makes anything.
+            let _ = connection.transaction_with_behavior(TransactionBehavior::Immediate).map(drop);
+            if schema::recognise(&connection, path)? == 0 {
+                return Err(Error::Empty { path: path.into() });
+            }
         }
         // Of a new file: blocks have 500 to 1000 bytes, of which a page of 4096 would waste an
         // eighth.

@@ -156,5 +156,7 @@ fn what_is_not_there_is_said() {
     assert!(ended.err.contains("none.sock"), "{}", ended.err);
     let ended = ours(&scratch, &["--name=n", "--ioengine=nbd", "--uri=http://x", "--rw=read"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("n: uri: http://x: unknown kind of place http://; known: "), "{ended:?}");
+    let ended = ours(&scratch, &["--name=n", "--ioengine=nbd", "--uri=x", "--rw=read"]);
     assert!(ended.err.contains("must begin with nbd://, nbds://, nbd+unix:// or nbds+unix://"), "{ended:?}");
 }
