@@ -14,7 +14,12 @@ pub(super) fn told(value: f64, bounds: &[f64], decimals: usize) -> String {
         let side = |value: f64| bounds.iter().map(|bound| value.total_cmp(bound)).collect::<Vec<_>>();
         text.parse().is_ok_and(|shown| side(shown) == side(value))
     };
-    (decimals..=DECIMALS_MOST).map(shown).find(is_true).unwrap_or_else(|| shown(decimals))
+    let text = (decimals..=DECIMALS_MOST).map(shown).find(is_true).unwrap_or_else(|| shown(decimals));
+    // What rounds to nothing has no sign.
+    match text.strip_prefix('-') {
+        Some(digits) if digits.bytes().all(|digit| matches!(digit, b'0' | b'.')) => digits.to_owned(),
+        _ => text,
+    }
 }
 
 /// `1 %`, `0.5 %`: no more decimals than it takes.
@@ -66,6 +71,7 @@ mod tests {
         assert_eq!(told(100.0, &[100.0], 1), "100.0");
         assert_eq!(told(94.96, &[95.0, 105.0], 0), "94.96");
         assert_eq!(told(80.4, &[95.0], 0), "80");
+        assert_eq!([told(-0.001, &[-1.0, 1.0], 2), told(-0.2, &[], 1)], ["0.00", "-0.2"]);
     }
 
     #[test]
