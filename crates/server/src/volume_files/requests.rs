@@ -117,8 +117,13 @@ impl AllFiles {
 
     /// Makes a request anew that came back from the gate because it was recalled. Whether so it is.
     fn goes_again(&mut self, completion: &mut Completion) -> bool {
-        let Some(Job::Command { at, way, .. }) = self.jobs.get_mut(&(completion.tag as u32)) else { return false };
-        if !matches!(way, Way::Recalled(_)) {
+        let Some(Job::Command { volume, reading, at, way: way @ Way::Recalled(_), .. }) =
+            self.jobs.get_mut(&(completion.tag as u32))
+        else {
+            return false;
+        };
+        // Not where the volume's files are others by now, or going to be.
+        if !self.volumes.get(volume).is_some_and(|found| found.readings == *reading && found.tree.is_some()) {
             return false;
         }
         let (op, fua) = match (completion.kind, completion.buf.take()) {
