@@ -154,38 +154,8 @@ fn put(found: &mut Vec<Done>, done: Done) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Sample, World};
-    use ::history::{Figures, History, HistorySettings, Slot};
-    use std::sync::Arc;
-
-    /// A day of seconds.
-    struct Seconds(History);
-
-    impl World for Seconds {
-        fn used(&self, _: ObjectId) -> u64 {
-            0
-        }
-
-        fn owned(&self, _: &mut dyn Iterator<Item = ObjectId>) -> u64 {
-            0
-        }
-
-        fn connections(&self, _: ObjectId) -> u64 {
-            0
-        }
-
-        fn sample(&self) -> Arc<Sample> {
-            Arc::default()
-        }
-
-        fn uuid(&self) -> u128 {
-            1
-        }
-
-        fn day(&self, since: Time) -> Vec<Arc<Slot>> {
-            self.0.since(since)
-        }
-    }
+    use crate::world::Said;
+    use ::history::{Figures, History, HistorySettings};
 
     /// The server is there for 100 s, the volume for the last 40 of them.
     #[test]
@@ -193,7 +163,7 @@ mod tests {
         let after = |seconds| Time::ZERO + Span::from_secs(seconds);
         let mut history = History::new(HistorySettings::default());
         (1..=100).for_each(|second| history.add(after(second), Span::SECOND, std::iter::empty()));
-        let world = Seconds(history);
+        let world = Said { day: Some(history), ..Said::default() };
         let mut administration = Administration::new(qos::RegistrySettings::default());
         for (line, second) in
             [("vserver create s", 0), ("volume create v -size 1MB", 60), ("lun create /vol/v/l -size 64KB", 70)]

@@ -116,44 +116,17 @@ impl Errand<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Administration, At, Sample, World};
-    use block::{ObjectId, Time};
-    use std::sync::Arc;
-
-    /// `bob` administrates `svm01`.
-    struct WithBob;
-
-    impl World for WithBob {
-        fn used(&self, _: ObjectId) -> u64 {
-            0
-        }
-
-        fn owned(&self, _: &mut dyn Iterator<Item = ObjectId>) -> u64 {
-            0
-        }
-
-        fn connections(&self, _: ObjectId) -> u64 {
-            0
-        }
-
-        fn sample(&self) -> Arc<Sample> {
-            Arc::default()
-        }
-
-        fn uuid(&self) -> u128 {
-            1
-        }
-
-        fn logins(&self) -> Result<Vec<Login>, String> {
-            Ok(vec![Login { name: "bob".into(), scope: LoginScope::Svm("svm01".into()) }])
-        }
-    }
+    use crate::world::Said;
+    use crate::{Administration, At};
+    use block::Time;
 
     #[test]
     fn a_name_of_an_svm_that_users_administrate_stays() {
+        let bob = Login { name: "bob".into(), scope: LoginScope::Svm("svm01".into()) };
+        let world = Said { logins: vec![bob], ..Said::default() };
         let mut administration = Administration::new(qos::RegistrySettings::default());
         let mut run = |line: &str| {
-            let at = At { now: Time::ZERO, began: 0, world: &WithBob };
+            let at = At { now: Time::ZERO, began: 0, world: &world };
             let command = ontap::parse(line).unwrap();
             administration.run_all(vec![command], &at).map(drop).map_err(|error| error.to_string())
         };

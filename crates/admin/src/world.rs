@@ -256,6 +256,45 @@ pub struct Aggregate {
     pub available: u64,
 }
 
+/// What tests say that there is; nothing else is.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct Said {
+    pub logins: Vec<Login>,
+    pub day: Option<history::History>,
+}
+
+#[cfg(test)]
+impl World for Said {
+    fn used(&self, _: ObjectId) -> u64 {
+        0
+    }
+
+    fn owned(&self, _: &mut dyn Iterator<Item = ObjectId>) -> u64 {
+        0
+    }
+
+    fn connections(&self, _: ObjectId) -> u64 {
+        0
+    }
+
+    fn sample(&self) -> Arc<Sample> {
+        Arc::default()
+    }
+
+    fn uuid(&self) -> u128 {
+        1
+    }
+
+    fn day(&self, since: Time) -> Vec<Arc<Slot>> {
+        self.day.as_ref().map_or_else(Vec::new, |day| day.since(since))
+    }
+
+    fn logins(&self) -> Result<Vec<Login>, String> {
+        Ok(self.logins.clone())
+    }
+}
+
 /// A world of sizes alone: no clients, no statistics.
 pub(crate) struct Told<'a>(pub &'a dyn Fn(ObjectId) -> u64);
 
