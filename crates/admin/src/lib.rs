@@ -61,7 +61,7 @@ pub use partitions::{CacheMemory, CachePartition, DEFAULT_PARTITION, PARTITIONS_
 pub use sample::{CacheSeen, LinkSeen, Missed, Sample, SampleKind, SecondSeen, Seen, main_cause};
 pub use size::{FILES_BYTES, LEAF_BYTES_MAX};
 pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
-pub use statistics::advice;
+pub use statistics::{NODE, advice};
 pub use undo::{Touched, Undo};
 pub use workload::workload_name;
 pub use world::{Aggregate, At, ClientFile, FilesSeen, HourDone, MemoryPart, Named, ServerSeen, Top, World};

@@ -13,8 +13,8 @@ use ontap::show::{FloorStatus, HeldBy, Measured, Statistics, Waits};
 use qos::{FloorState, GateStatus, GroupId, Object, ObjectKind, Shortage};
 use std::collections::BTreeMap;
 
-/// The one node that there is.
-pub(super) const NODE: &str = "seawall";
+/// The name of the one node that there is.
+pub const NODE: &str = "seawall";
 /// Where no policy applies.
 const BEST_EFFORT: &str = "User-Best-Effort";
 

@@ -85,8 +85,9 @@ impl Command {
     fn keeps_runs(&self) -> bool {
         use Command::{Calibrate, Demo, Fio, Oltp, Orion, Ramp, Ranread, Results, Run, Simulate, Tiers};
         match self {
-            Demo(_) | Run(_) | Simulate(_) | Fio(_) | Ramp(_) | Ranread(_) | Orion(_) | Oltp(_) => true,
-            Tiers(_) | Calibrate(_) => true,
+            Demo(_) | Run(_) | Simulate(_) | Fio(_) | Ramp(_) | Ranread(_) | Orion(_) | Calibrate(_) => true,
+            Oltp(oltp) => oltp.keeps_runs(),
+            Tiers(tiers) => tiers.keeps_runs(),
             Results(results) => results.takes_in_runs(),
             _ => false,
         }

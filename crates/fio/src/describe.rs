@@ -72,7 +72,7 @@ impl Job {
             (None, None) if target.layout.until_full => "all the space there is, in ".to_owned(),
             (Some(Amount::Bytes(bytes)), None) => format!("{bytes} of "),
             (Some(Amount::Percent(percent)), None) => format!("{percent} % of "),
-            (size, Some(filesize)) => self.of_each(size, filesize),
+            (_, Some(filesize)) => self.of_each(filesize),
             (None, None) => "all of ".into(),
         };
         let offset = match target.offset {
@@ -110,15 +110,9 @@ impl Job {
 
 impl Job {
     /// How much of each file is used where `filesize` says how long they are.
-    fn of_each(&self, size: Option<Amount>, (least, most): (u64, u64)) -> String {
+    fn of_each(&self, (least, most): (u64, u64)) -> String {
         let each = if self.paths().len() > 1 { "each of " } else { "of " };
-        let used = |whole: u64| {
-            let rest = whole.saturating_sub(self.options.target.offset.of(Bytes(whole)).0);
-            match size {
-                Some(size @ Amount::Percent(_)) => size.of(Bytes(whole)).min(Bytes(rest)),
-                _ => Bytes(rest),
-            }
-        };
+        let used = |whole| self.used_from(self.options.target.offset.of(Bytes(whole)), Bytes(whole));
         match least == most {
             true => format!("{} {each}", used(least)),
             false => format!("{} to {} {each}", used(least), used(most)),

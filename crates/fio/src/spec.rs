@@ -208,21 +208,26 @@ impl Job {
         })
     }
 
-    /// The part that is used of a file that is to have `whole` bytes: to its end, or so many
-    /// hundredths of it.
+    /// The part that is used of a file that is to have `whole` bytes.
     fn within(&self, file: FileSpec, whole: Bytes, least_block: u64) -> Result<FileSpec, Error> {
         let start = file.start(whole, least_block);
-        let Some(rest) = whole.0.checked_sub(start.0).filter(|rest| *rest > 0) else {
+        if whole <= start {
             let rule = format!(
                 "has an offset of {start} and a filesize of {whole}, so nothing is left; lower offset or raise filesize"
             );
             return Err(Error::at(&self.place, Problem::Rule(rule)));
-        };
-        let len = match file.size {
-            Some(size @ Amount::Percent(_)) => rest.min(size.of(whole).0),
+        }
+        Ok(FileSpec { size: Some(Amount::Bytes(self.used_from(start, whole))), ..file })
+    }
+
+    /// How much of a file that is to have `whole` bytes is used from `start` on: to its end, or so
+    /// many hundredths of it.
+    pub(crate) fn used_from(&self, start: Bytes, whole: Bytes) -> Bytes {
+        let rest = Bytes(whole.0.saturating_sub(start.0));
+        match self.options.target.size {
+            Some(size @ Amount::Percent(_)) => size.of(whole).min(rest),
             _ => rest,
-        };
-        Ok(FileSpec { size: Some(Amount::Bytes(Bytes(len))), ..file })
+        }
     }
 
     pub(crate) fn null_bytes(&self) -> u64 {

@@ -4,6 +4,7 @@ use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::record::{Field, Kind, key, known};
+use admin::NODE;
 use block::ObjectId;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ pub(crate) struct Aggregates;
 const FIELDS: &[Field<()>] = &[
     key("uuid", |view, ()| Some(view.cluster.uuid.as_str().into())),
     key("name", |view, ()| Some(view.cluster.name.as_str().into())),
-    known("node.name", |view, ()| Some(view.cluster.name.as_str().into())),
+    known("node.name", |_, ()| Some(NODE.into())),
     known("state", |_, ()| Some("online".into())),
     known("space.block_storage.size", |view, ()| Some(space(view)?.size.into())).of(Kind::Number),
     known("space.block_storage.available", |view, ()| Some(space(view)?.available.into())).of(Kind::Number),

@@ -3,14 +3,14 @@
 use super::job::moment;
 use super::{Resource, View};
 use crate::record::{Field, Kind, key, known};
-use admin::Event;
+use admin::{Event, NODE};
 use block::ObjectId;
 
 /// The events, by number.
 pub(crate) struct EmsEvents;
 
 const FIELDS: &[Field<u64>] = &[
-    key("node.name", |view, _| Some(view.cluster.name.as_str().into())),
+    key("node.name", |_, _| Some(NODE.into())),
     key("node.uuid", |view, _| Some(view.cluster.uuid.as_str().into())),
     key("index", |_, number: u64| Some(number.into())).of(Kind::Number),
     key("time", |view, number| Some(moment(event(view, number)?.time))).of(Kind::Moment),
@@ -49,12 +49,12 @@ impl Resource for EmsEvents {
 
     fn find(&self, view: &View<'_>, key: &str) -> Option<u64> {
         let (node, number) = key.split_once('/')?;
-        let number = number.parse().ok().filter(|_| node == view.cluster.name)?;
+        let number = number.parse().ok().filter(|_| node == NODE)?;
         event(view, number).map(|event| event.number)
     }
 
-    fn key(&self, view: &View<'_>, item: u64) -> String {
-        format!("{}/{item}", view.cluster.name)
+    fn key(&self, _: &View<'_>, item: u64) -> String {
+        format!("{NODE}/{item}")
     }
 
     fn svm(&self, _: &View<'_>, _: u64) -> Option<ObjectId> {

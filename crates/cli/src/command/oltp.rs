@@ -233,6 +233,11 @@ pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
 }
 
 impl Oltp {
+    /// Whether it leaves a run that a label could be said of.
+    pub fn keeps_runs(&self) -> bool {
+        matches!(self.what, What::Run(_) | What::Sweep(_))
+    }
+
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         match self.what {
             What::Setup(setup) => setup.run(),

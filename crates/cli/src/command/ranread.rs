@@ -54,7 +54,11 @@ impl Ranread {
 /// # Errors
 /// As for `seawall ranread`.
 pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
-    match ranread::parse(&placed(words)?)? {
+    let command = ranread::parse(&placed(words)?)?;
+    if !matches!(command, Command::Run(_) | Command::Sweep(_)) {
+        memory.keeps_no_run()?;
+    }
+    match command {
         Command::Help => {
             terminal::print(&(ranread::help() + ranread::usage()));
             Ok(Answer::Yes)

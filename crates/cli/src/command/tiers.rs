@@ -88,6 +88,11 @@ fn labels(list: &List, number: u32) -> Vec<(String, String)> {
 }
 
 impl Tiers {
+    /// Whether it leaves a run that a label could be said of.
+    pub fn keeps_runs(&self) -> bool {
+        matches!(self.what, What::Run(_))
+    }
+
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         match self.what {
             What::Show(show) => show.run(memory),

@@ -1,6 +1,7 @@
 //! What a configuration says of something that there is not.
 
 use super::ServeConfig;
+use ontap::value::FilePath;
 
 impl ServeConfig {
     /// Refuses what is said of something that there is not, once the command line has said its own.
@@ -26,6 +27,6 @@ impl ServeConfig {
 /// Whether something can have this export's name: `/vol/VOLUME/LUN`, perhaps with `SVM:` before it.
 fn is_export(name: &str) -> bool {
     let path = name.split_once(':').map_or(name, |(svm, path)| if svm.is_empty() { "" } else { path });
-    let parts = path.strip_prefix("/vol/").map(|path| path.split('/').collect::<Vec<_>>());
-    parts.is_some_and(|parts| parts.len() >= 2 && parts.iter().all(|part| !part.is_empty()))
+    let inside = path.strip_prefix("/vol").filter(|inside| inside.matches('/').count() >= 2);
+    inside.is_some_and(|inside| inside.parse::<FilePath>().is_ok())
 }

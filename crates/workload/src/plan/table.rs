@@ -202,7 +202,8 @@ impl<'t> Table<'t> {
     /// A whole number that has to be in a range, which is said of what is none; whether one is in
     /// it is for the caller.
     pub(super) fn whole_of(&self, key: &str, least: u64, most: u64) -> Option<u64> {
-        self.integer_of(key, u64::MAX, [least, most])
+        let range = format!("a whole number from {least} to {most}");
+        self.integer_or(key, u64::MAX, |_| (range.clone(), "without quotes, unit or point"))
     }
 
     /// A whole number of 32 bits, not negative.
@@ -356,12 +357,6 @@ impl<'t> Table<'t> {
             true => (WHOLE.into(), "such as 8"),
             false => ("a smaller number".into(), "this one has too many digits"),
         })
-    }
-
-    /// The range is what is said where it is none.
-    fn integer_of(&self, key: &str, most: u64, [low, high]: [u64; 2]) -> Option<u64> {
-        let range = format!("a whole number from {low} to {high}");
-        self.integer_or(key, most, |_| (range.clone(), "without quotes, unit or point"))
     }
 
     /// `wrong` is the rule and the advice for a number that is too large, or negative.

@@ -27,7 +27,7 @@ fn events_are_listed_and_picked() {
     assert_eq!(first["time"], "2026-11-22T02:31:08Z");
     let picked = bench.get("/api/support/ems/events?message.severity=notice|debug&fields=source");
     assert_eq!((&picked["num_records"], &picked["records"][0]["index"]), (&json!(1), &json!(7)));
-    assert_eq!(bench.get("/api/support/ems/events/pool/7")["index"], 7);
+    assert_eq!(bench.get("/api/support/ems/events/seawall/7")["index"], 7);
     assert_eq!(bench.ask("GET", "/api/support/ems/events/odd/7", "").status, 404);
     bench.caller.role = Role::Svm("s".into());
     assert_eq!(bench.get("/api/support/ems/events")["num_records"], 0);
