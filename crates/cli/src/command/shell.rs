@@ -212,19 +212,30 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
     // Statistics that come again and again are a page each already.
     let session_rows =
         if session.interrupts.is_some() && statistics(line).is_none() { session.settings.rows } else { 0 };
-    let width = if by_hand && !as_json && statistics(line).is_some() { screen::width() } else { None };
+    let width = if by_hand && !as_json { screen::width() } else { None };
+    let is_statistics = statistics(line).is_some();
     let mut shown = false;
     let result = session.run_each(line, secret.as_deref(), |answer| {
         // Statistics come again and again.
         if std::mem::replace(&mut shown, true) {
             screen::print(between);
         }
-        // A table of statistics is laid out for the terminal that it is shown at.
-        let fitted = width.map(|width| ontap::show::fitted(answer, width));
-        let answer = fitted.as_deref().unwrap_or(answer);
+        let laid_out = width.map(|width| laid_out(answer, width, is_statistics));
+        let answer = laid_out.as_deref().unwrap_or(answer);
         if session_rows > 0 { pages::print(answer, session_rows) } else { screen::is_read(answer) }
     })?;
     Ok(ended(result, as_json))
+}
+
+/// An answer as a terminal of `width` columns shows it: a table of statistics is laid out for it,
+/// and notes are broken between words.
+fn laid_out(answer: &str, width: usize, is_statistics: bool) -> String {
+    let table = if is_statistics { ontap::show::fitted(answer, width) } else { answer.to_owned() };
+    let broken = |line: &str| match line.starts_with("Note: ") {
+        true => report::text::wrap(line.trim_end(), width).join("\n") + "\n",
+        false => line.to_owned(),
+    };
+    table.split_inclusive('\n').map(broken).collect()
 }
 
 /// Tells how a line ended that was refused, or interrupted.
@@ -253,5 +264,18 @@ fn statistics(line: &str) -> Option<StatisticsShow> {
     match ontap::parse(line) {
         Ok(Command::Statistics(show)) => Some(show),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_broken_at_the_terminals_width() {
+        let answer = "Vserver Volume and much more\nNote: one two three four.\n";
+        let shown = "Vserver Volume and much more\nNote: one two\nthree four.\n";
+        assert_eq!(laid_out(answer, 14, false), shown);
+        assert_eq!(laid_out(answer, 80, false), answer);
     }
 }
