@@ -5,12 +5,12 @@
 //!   submit ──► line (FIFO, no buffers) ──► ops (≤ in_flight_limit) ──► map::Core ──► commands ──► flights ──► poll
 //!                                             reads look up and fly by themselves
 //! ```
-//! Where [`crate::Volumes`] has a sparse file a LUN, here all LUNs share one file of blocks and
-//! [`map::Core`] knows whose is which. An object's tree has the object's number.
+//! All LUNs share one file of blocks, and [`map::Core`] knows which block belongs to which LUN. An
+//! object's tree has the object's number.
 //!
 //! **Memory.** What the maps write themselves, and what is put together before it is written, goes
-//! through a few buffers of our own that are taken at the beginning: a flush must not wait for
-//! memory that clients hold who wait for it.
+//! through a few buffers that are allocated at the start: a flush must not wait for memory that is
+//! held by clients who wait for that flush.
 
 mod administration;
 mod cached;
