@@ -4,7 +4,6 @@ use super::open;
 use crate::Answer;
 use crate::memory::{Memory, named_label};
 use crate::terminal;
-use crate::watch::REPORT_COLUMNS;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use report::{Standing, text};
@@ -50,7 +49,7 @@ impl List {
             0 => runs.len(),
             most => most,
         };
-        terminal::print(&listed(&runs[runs.len().saturating_sub(most)..]));
+        terminal::print(&listed(&runs[runs.len().saturating_sub(most)..], terminal::width()));
         if runs.len() > most {
             terminal::line(&format!("{} earlier ones: --last 0 shows all", runs.len() - most));
         }
@@ -77,8 +76,11 @@ fn day(given: &str) -> Result<u64, String> {
     Ok((before + months + day - 1) * 86_400_000)
 }
 
-/// A line for each run, in 80 columns.
-fn listed(runs: &[RunLine]) -> String {
+/// How far what a run has beside its title is indented on a line of its own.
+const ASIDE: usize = 6;
+
+/// A line for each run, and a second one where `columns` do not hold its title, labels and remarks.
+fn listed(runs: &[RunLine], columns: Option<usize>) -> String {
     let mut lines = vec![format!(
         "{:>4}  {:<16}  {:<8}  {:>7}  {:<10}  title",
         "run", "started (UTC)", "command", "rate/s", "verdict"
@@ -90,12 +92,17 @@ fn listed(runs: &[RunLine]) -> String {
         let started: String = text::date(run.started_unix_ms).chars().take(16).collect();
         let (tool, verdict) = (text::printable(&run.tool), verdict(run));
         let before = format!("{:>4}  {started:<16}  {tool:<8}  {:>7}  {verdict:<10}  ", run.id, rate(run.iops));
-        // What was said of the run comes before its title where there is little room.
         let labels = if run.labels.is_empty() { String::new() } else { format!(" [{}]", text::printable(&run.labels)) };
-        let room = REPORT_COLUMNS.saturating_sub(text::width(&before) + text::width(&remarks));
-        let labels = text::fit(&labels, room);
-        let title = text::fit(&text::printable(&run.title), room - text::width(&labels));
-        lines.push(format!("{before}{title}{labels}{remarks}").trim_end().to_owned());
+        let (title, aside) = (text::printable(&run.title), labels + &remarks);
+        let whole = format!("{before}{title}{aside}");
+        match columns.filter(|columns| text::width(&whole) > *columns) {
+            None => lines.push(whole.trim_end().to_owned()),
+            Some(columns) => {
+                lines.push(before.clone() + &text::fit(&title, columns.saturating_sub(text::width(&before))));
+                let aside = text::fit(aside.trim_start(), columns.saturating_sub(ASIDE));
+                lines.extend((!aside.is_empty()).then(|| format!("{:ASIDE$}{aside}", "")));
+            }
+        }
     }
     lines.join("\n") + "\n"
 }
@@ -139,18 +146,25 @@ mod tests {
         }
     }
 
-    /// 80 columns whatever the title; one that would steer the terminal is shown without that.
+    /// A terminal's columns whatever the title, and the whole of it elsewhere; one that would steer
+    /// the terminal is shown without that.
     #[test]
-    fn runs_are_lines_of_80_columns() {
-        let long = "a title that goes on and on \u{1b}[2J".repeat(4);
-        let text = listed(&[line(1, &long, [2, 0, 1]), line(22, "short", [3, 0, 0]), line(23, "", [0, 1, 0])]);
+    fn runs_are_lines_of_the_terminals_columns() {
+        let long = "a title that goes on and on \u{1b}[2J".repeat(2);
+        let runs = [line(1, &long, [2, 0, 1]), line(22, "short", [3, 0, 0]), line(23, "", [0, 1, 0])];
         let wanted = concat!(
             " run  started (UTC)     command    rate/s  verdict     title\n",
-            "   1  2026-11-21 20:45  run        104321  fail        a… (simulated, cut short)\n",
+            "   1  2026-11-21 20:45  run        104321  fail        a title that goes on an…\n",
+            "      (simulated, cut short)\n",
             "  22  2026-11-21 20:45  run         2.30M  pass        short [raid=5]\n",
             "  23  2026-11-21 20:45  run             -  cannot say\n",
         );
-        assert_eq!(text, wanted);
+        assert_eq!(listed(&runs, Some(79)), wanted);
+        let whole = listed(&runs, None);
+        assert!(
+            whole.contains("fail        a title that goes on and on") && whole.contains("(simulated, cut short)\n")
+        );
+        assert_eq!(whole.lines().count(), 4);
     }
 
     /// What no run could have is refused before any is looked for; a table of the documents has all
