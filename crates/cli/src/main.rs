@@ -107,7 +107,14 @@ fn main() -> ExitCode {
     if terminal::reader_left() {
         uring::signal::end_by_broken_pipe();
     }
-    code
+    match terminal::unwritten() {
+        Some(error) => {
+            let lost = anyhow::anyhow!("standard output: {error}; what was printed is not complete");
+            terminal::complain(&complaint::of(&lost));
+            ExitCode::from(2)
+        }
+        None => code,
+    }
 }
 
 fn carry_out() -> ExitCode {

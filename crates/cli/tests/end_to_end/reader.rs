@@ -46,3 +46,15 @@ fn complaints_that_nobody_reads_do_not_cost_the_report() {
     assert_eq!(ended.status.signal(), Some(SIGPIPE));
     assert!(String::from_utf8_lossy(&ended.stdout).contains("a: (groupid=0, jobs=1): err= 0"), "{ended:?}");
 }
+
+/// Output that a full disk does not take is no success: who exports and then deletes would lose it.
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let scratch = Scratch::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = seawall(scratch.path());
+    let ended = command.args(["arrays", "list"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{said}");
+    assert_eq!(said, "seawall: standard output: No space left on device; what was printed is not complete\n");
+}
