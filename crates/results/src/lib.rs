@@ -14,7 +14,6 @@ mod edit;
 mod escape;
 mod functions;
 mod host;
-mod immutable;
 mod import;
 mod list;
 mod load;
@@ -23,6 +22,7 @@ mod packed;
 mod query;
 mod save;
 mod schema;
+mod unwritable;
 
 pub use import::Imported;
 pub use list::{Filter, RunLine};
@@ -221,7 +221,7 @@ impl Results {
             return Err(Error::NoFile { path: path.into() });
         }
         match Results::with(path, OpenFlags::empty()) {
-            Err(Error::Sqlite { source, .. }) if immutable::is_meant(&source) => immutable::open(path),
+            Err(Error::Sqlite { source, .. }) if unwritable::is_meant(&source) => unwritable::open(path),
             opened => opened,
         }
     }

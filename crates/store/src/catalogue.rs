@@ -406,8 +406,9 @@ fn is_for_want_of_room(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure))
 }
 
-/// Does something with a catalogue that is only read. SQLite makes two files beside it for that,
-/// and deletes a log beside an empty file: neither must be.
+/// Does something with a catalogue that is only read, and leaves nothing beside it: without a log
+/// nothing is needed there, and with one SQLite may make the log's index. It would also delete a
+/// log beside an empty file.
 fn without_traces<T>(path: &Path, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
     let lost = |what| Err(StoreError::NoCatalogue { path: path.into(), what });
     match fs::metadata(path) {
@@ -416,13 +417,18 @@ fn without_traces<T>(path: &Path, read: impl Fn(&Connection) -> Result<T, StoreE
         Ok(about) if about.len() == 0 => return lost("is empty"),
         Ok(_) => {}
     }
-    let beside = ["db-wal", "db-shm"].map(|extension| path.with_extension(extension));
-    let new: Vec<&PathBuf> = beside.iter().filter(|path| !path.exists()).collect();
+    let [log, index] = ["db-wal", "db-shm"].map(|extension| path.with_extension(extension));
+    // Whoever has the catalogue open has a log there, if only an empty one.
+    if !log.exists() {
+        return read(&immutable::open(path)?);
+    }
+    let is_new = !index.exists();
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let result = read(&db);
     drop(db);
-    // One that stays is empty.
-    new.into_iter().for_each(|path| drop(fs::remove_file(path)));
+    if is_new {
+        let _ = fs::remove_file(index);
+    }
     result
 }
 

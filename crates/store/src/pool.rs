@@ -14,6 +14,7 @@ use map::{Agreed, Edition};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -263,6 +264,11 @@ pub fn svms(dir: &Path) -> Result<Vec<String>, StoreError> {
 pub(crate) fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join(LOCK);
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    // A file system that is mounted read only, or a user who may only read: a check needs no more.
+    let file = file.or_else(|error| match error.kind() {
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => File::open(&path).map_err(|_| error),
+        _ => Err(error),
+    });
     let file = file.map_err(StoreError::file(&path, "open the lock"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -42,9 +42,10 @@ impl Failure {
             return if self == Failure::UnexpectedEnd { Fault::Io } else { Fault::Gone };
         };
         match number {
-            libc::ENOSPC | libc::EDQUOT => Fault::NoSpace,
+            // EFBIG: the limit of a file's size, of the process or the file system.
+            libc::ENOSPC | libc::EDQUOT | libc::EFBIG => Fault::NoSpace,
             libc::EROFS | libc::EPERM | libc::EACCES => Fault::ReadOnly,
-            libc::EINVAL | libc::EFBIG => Fault::Invalid,
+            libc::EINVAL => Fault::Invalid,
             libc::EOPNOTSUPP | libc::ENOSYS | libc::ENOTTY => Fault::Unsupported,
             libc::ENOMEM | libc::ENOBUFS => Fault::NoMemory,
             libc::ENODEV | libc::ENXIO => Fault::Gone,

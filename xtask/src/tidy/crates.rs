@@ -12,8 +12,8 @@ const PURE: [&str; 23] = [
     "ontap", "orion", "qos", "ramp", "ranread", "report", "stats", "tiers", "tree", "workload",
 ];
 /// Touches the world.
-const ADAPTERS: [&str; 10] =
-    ["api", "cipher", "database", "engine", "psk", "results", "server", "storage", "store", "uring"];
+const ADAPTERS: [&str; 11] =
+    ["api", "cipher", "database", "engine", "immutable", "psk", "results", "server", "storage", "store", "uring"];
 
 /// The program, and what plays its plans.
 const APPLICATION: [&str; 2] = ["seawall", "stage"];
@@ -52,19 +52,20 @@ const JOINING: [(&str, &str); 23] = [
 ];
 
 /// Which adapters an adapter may use; one that is not here uses none.
-const BENEATH: [(&str, &[&str]); 7] = [
+const BENEATH: [(&str, &[&str]); 8] = [
     ("api", &["cipher", "server", "uring"]),
     ("cipher", &["psk"]),
     ("database", &["cipher", "uring"]),
     ("storage", &["cipher", "uring"]),
-    ("store", &["uring"]),
+    ("results", &["immutable"]),
+    ("store", &["immutable", "uring"]),
     ("engine", &["storage", "uring"]),
     ("server", &["cipher", "store", "uring"]),
 ];
 
 /// Libraries that only these crates may use.
 const RESERVED: [(&str, &[&str]); 6] = [
-    ("rusqlite", &["database", "results", "store"]),
+    ("rusqlite", &["database", "immutable", "results", "store"]),
     ("io-uring", &["uring"]),
     ("libc", &["uring"]),
     ("hyper", &["api"]),

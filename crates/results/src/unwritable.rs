@@ -1,12 +1,9 @@
-//! A file beside which nothing can be written: on a file system that is mounted for reading, or in
-//! a folder of somebody else's. SQLite needs a log and its index to read a file of ours, unless it
-//! is told that nobody changes it meanwhile; and nobody can who has not the file open already, and
-//! then the log is there.
+//! A results database beside which nothing can be written: on a file system that is mounted read
+//! only, or in a folder of another user.
 
 use super::{Error, Results, functions, schema};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use rusqlite::ErrorCode;
+use std::path::Path;
 
 /// Whether SQLite could not make what it needs beside a file.
 pub(super) fn is_meant(error: &rusqlite::Error) -> bool {
@@ -15,42 +12,21 @@ pub(super) fn is_meant(error: &rusqlite::Error) -> bool {
 
 /// Opens it, to be read alone.
 pub(super) fn open(path: &Path) -> Result<Results, Error> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+    if immutable::has_log(path) {
         return Err(Error::Unfinished { path: path.into() });
     }
     let sqlite = |source| Error::sqlite(path, source);
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let name = uri(path);
-    let connection = Connection::open_with_flags(&name, flags).map_err(sqlite)?;
+    let connection = immutable::open(path).map_err(sqlite)?;
     schema::check(&connection, path)?;
     functions::register(&connection).map_err(sqlite)?;
-    Ok(Results { connection, path: path.into(), name })
-}
-
-/// The file as a URI that says so; what has a meaning in a URI is escaped.
-fn uri(path: &Path) -> PathBuf {
-    let mut uri = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
-            byte => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    PathBuf::from(uri + "?immutable=1")
+    Ok(Results { connection, path: path.into(), name: immutable::uri(path) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Filter;
-
-    #[test]
-    fn a_name_is_a_name() {
-        assert_eq!(uri(Path::new("a b/100%?#.sqlite")), Path::new("file:a%20b/100%25%3F%23.sqlite?immutable=1"));
-    }
+    use rusqlite::Connection;
 
     /// Read with nothing beside it; a log that has part of it, and an older format, are told in a
     /// line.

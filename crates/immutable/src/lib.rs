@@ -1,0 +1,65 @@
+//! A SQLite file that nobody changes, read without anything being written beside it: on a file
+//! system that is mounted read only, or in a folder of another user.
+//!
+//! SQLite needs a write-ahead log and its index beside a file in WAL mode, even to read it, unless
+//! it is told that the file is immutable. It is, as long as nobody has it open: whoever has, also
+//! has the log there.
+
+use rusqlite::{Connection, OpenFlags};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Whether a write-ahead log with something in it is beside the file: then the file alone is not
+/// all, and must not be read as immutable.
+pub fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(&log).is_ok_and(|log| log.len() > 0)
+}
+
+/// Opens the file for reading. No log may be beside it ([`has_log`]), and nobody may write to it
+/// meanwhile.
+///
+/// # Errors
+/// SQLite's: the file is not there, may not be read, or is no database.
+pub fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(uri(path), flags)
+}
+
+/// The file as a URI that says so, also for `ATTACH`; what has a meaning in a URI is escaped.
+pub fn uri(path: &Path) -> PathBuf {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    PathBuf::from(uri + "?immutable=1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_escaped() {
+        assert_eq!(uri(Path::new("a b/100%?#.sqlite")), Path::new("file:a%20b/100%25%3F%23.sqlite?immutable=1"));
+    }
+
+    #[test]
+    fn a_file_in_wal_mode_is_read_with_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a?b.db");
+        let db = Connection::open(&path).unwrap();
+        db.pragma_update(None, "journal_mode", "wal").unwrap();
+        db.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (7)").unwrap();
+        assert!(has_log(&path));
+        db.close().unwrap();
+        assert!(!has_log(&path));
+        let number: i64 = open(&path).unwrap().query_row("SELECT x FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!((number, std::fs::read_dir(dir.path()).unwrap().count()), (7, 1));
+    }
+}
