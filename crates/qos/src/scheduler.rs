@@ -1,5 +1,5 @@
-//! The scheduler: which request goes next, and when. Pure: it holds the requests that wait and says
-//! which one to hand to the backend; the gate does it.
+//! The scheduler: which request goes next, and when. Pure: it holds the waiting requests and picks
+//! the one to hand to the backend; the gate hands it over.
 //!
 //! ```text
 //!   request ─► every limit on its path open and nobody waiting before it? ──► goes at once
@@ -10,10 +10,10 @@
 //!   pick:  floors that are due ─► root's desk, least tag first, down to a queue ─► timers that are due
 //! ```
 //!
-//! A request is charged to all limits on its path or to none, at the moment it goes. Who is found
-//! blocked on the way down moves to where it is blocked, one step of a bounded number a poll. A
-//! limit that opens wakes its owner alone, however many wait behind it: they are taken from its
-//! desk one at a time, for as long as it stays open.
+//! A request is charged to all limits on its path or to none, at the moment it goes. A node that
+//! the walk down from the root finds blocked moves to the place that blocks it; a poll takes a
+//! bounded number of such steps. A limit that opens wakes only its owner, however many wait behind
+//! it: they are taken from the owner's desk one at a time, for as long as the limit stays open.
 
 mod apply;
 mod appointment;
@@ -69,13 +69,13 @@ use pace::Pace;
 use report::{Interval, Round};
 use turn::{Desk, OPERATION};
 
-/// Whether a request may go.
+/// The decision on a new request.
 pub(crate) enum Admission {
-    /// At once, to the backend.
+    /// It goes to the backend at once: its object's node, and why it may.
     Go(u32, Warrant),
     /// It has to wait in its object's queue.
     Wait(u32),
-    /// No policy holds it, but others of its kind wait for the backend.
+    /// No policy applies to it, but it has to wait for the backend.
     Spill(u32),
     /// There is no such object.
     Unknown,
@@ -83,12 +83,12 @@ pub(crate) enum Admission {
     Full,
 }
 
-/// By what a request goes.
+/// Why a request may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Warrant {
     /// No policy is on its path.
     Free,
-    /// Best effort: nothing stands in its way.
+    /// Best effort: its limits are open and the window has room.
     Room,
     /// The floor of this node is due.
     Floor(u32),
@@ -99,7 +99,7 @@ pub(crate) enum Warrant {
 /// A decision: this request goes now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pick {
-    /// Its slot.
+    /// The slot of the request.
     pub job: u32,
     warrant: Warrant,
 }
@@ -109,7 +109,7 @@ pub(crate) struct Pick {
 pub(crate) struct Scheduler {
     settings: Settings,
     now: Time,
-    /// The traces' bin of now.
+    /// The trace bin that `now` lies in.
     bin: u64,
     nodes: Slab<Node>,
     groups: Slab<Group>,
@@ -117,28 +117,28 @@ pub(crate) struct Scheduler {
     desks: Slab<Desk>,
     guarantees: Slab<Guarantee>,
     meters: Slab<Meter>,
-    /// Meters in use, and limits that something passed, since the last account.
+    /// Meters with requests and limits that passed any since the last account.
     metered: Vec<u32>,
     passed: Vec<u32>,
-    /// What the next account is about.
+    /// What the next account covers.
     interval: Interval,
     round: Option<Round>,
     pace: Pace,
     jobs: Slab<Job>,
     objects: Index,
     group_index: Index,
-    /// Limits with work behind them, by when they open.
+    /// Limits with work behind them, keyed by when they open.
     timers: Wheel,
     /// Objects whose first request goes at an appointed time.
     appointments: Heap,
-    /// Floors whose objects have work, by when they are due.
+    /// Floors whose objects have work, keyed by when they are due.
     due_floors: Heap,
     floors: Floors,
-    /// Requests that no policy holds and the backend would not take, oldest first.
+    /// Requests without a policy that the backend would not take, oldest first.
     spilled: VecDeque<u32>,
-    /// Whose turn it is when both policy-free and policy-bound work wait for the backend.
+    /// Whether a spilled request goes next where queued ones could too: the two kinds alternate.
     spilled_next: bool,
-    /// The backend would not take the last one.
+    /// The backend refused the last request.
     backend_full: bool,
     /// What held back work at the root last, and when.
     root_held: (Time, Cause),
@@ -146,12 +146,12 @@ pub(crate) struct Scheduler {
     steps: u32,
     queued: u32,
     flying: u32,
-    /// Counts edits: what nodes know of their paths is of one of them.
+    /// Counts edits: a node's cached path is valid for one epoch, and counts begin at one.
     epoch: u32,
     traces: u32,
     /// Numbers the entries in heaps.
     seq: u32,
-    /// Ended without the backend: refused, cancelled, of removed objects.
+    /// Completions of requests that ended without the backend: refused, cancelled, object removed.
     ended: Vec<Completion>,
 }
 
@@ -197,7 +197,7 @@ impl Scheduler {
         }
     }
 
-    /// The time to use: a clock that steps back counts as standing still.
+    /// Moves the time on and returns it; a clock that steps back counts as standing still.
     #[inline]
     pub fn advance(&mut self, now: Time) -> Time {
         if now > self.now {
@@ -234,7 +234,7 @@ impl Scheduler {
         }
     }
 
-    /// What is on a node's path; found anew after edits.
+    /// What is on a node's path: from the cache, unless an edit made it stale.
     #[inline]
     fn path(&mut self, leaf: u32) -> Path {
         let node = &self.nodes[leaf];
@@ -250,14 +250,14 @@ impl Scheduler {
         let counts = has_depth || node.floor != NONE;
         let binds = has_depth || has_rate || node.group != NONE;
         let above = if parent == NONE { Path::default() } else { self.path(parent) };
-        // One level more; nobody stays nobody.
+        // One level further up; `UNCOUNTED` saturates, so it stays what it is.
         let counted_above = if counts { 0 } else { above.counted_above.saturating_add(1) };
         let path = Path { has_policy: binds || above.has_policy, counted_above };
         (self.nodes[leaf].path, self.nodes[leaf].path_epoch) = (path, self.epoch);
         path
     }
 
-    /// By what a new request may go at once.
+    /// Why a new request may go at once, if it may.
     fn warrant(&mut self, leaf: u32, request: &Request) -> Option<Warrant> {
         if self.floors.set > 0 {
             let desk = self.nodes[leaf].desk;
@@ -299,7 +299,7 @@ impl Scheduler {
         limit == NONE || self.limits[limit].is_open(self.now)
     }
 
-    /// Takes a request on: from now on it has a slot and counts as outstanding.
+    /// Accepts a request: it gets a slot and counts as outstanding.
     #[inline]
     pub fn open(&mut self, leaf: u32, request: &Request) -> u32 {
         let slot = self.jobs.claim();
@@ -327,13 +327,13 @@ impl Scheduler {
         slot
     }
 
-    /// The gate's ticket for a request, and the tag under which the backend knows it.
+    /// The gate's ticket for a request, which is also its tag at the backend.
     #[inline]
     pub fn token(&self, job: u32) -> u64 {
         Job::token(job, self.jobs[job].age)
     }
 
-    /// A decision by [`Admission::Go`].
+    /// The decision for a request with [`Admission::Go`].
     #[inline]
     pub fn go(&self, job: u32, warrant: Warrant) -> Pick {
         Pick { job, warrant }
@@ -351,15 +351,15 @@ impl Scheduler {
         self.keep(job, request);
     }
 
-    /// Keeps a request that waits, under the tag that the backend is to know it by. The tag is
-    /// written in its place: a request that was written in parts a moment ago and is then read
-    /// whole stops the processor.
+    /// Keeps a waiting request, with its tag for the backend. The tag is written after the move
+    /// into the slot: a move that reads as a whole what was just written in part stalls the
+    /// processor (store forwarding fails).
     pub(super) fn keep(&mut self, job: u32, request: Request) {
         let record = &mut self.jobs[job];
         record.request.insert(request).tag = Job::token(job, record.age);
     }
 
-    /// A new poll: its steps, and the backend is asked again.
+    /// Begins a poll: its steps are counted anew, and the backend may be tried again.
     pub fn begin_poll(&mut self) {
         self.steps = self.settings.steps_per_poll;
         self.backend_full = false;
@@ -419,7 +419,7 @@ impl Scheduler {
         self.due_floors.peek().is_some_and(|e| e.key <= self.now.as_nanos())
     }
 
-    /// Opens a limit that is due. False if none is.
+    /// Wakes the owner of a limit whose timer is due. False if no timer is.
     fn wake_one(&mut self) -> bool {
         let Some((at, number)) = self.timers.pop(self.now) else {
             return false;
@@ -435,8 +435,8 @@ impl Scheduler {
         true
     }
 
-    /// A limit that opened at a time is looked at only now. What its tolerance makes up for is not
-    /// worth telling.
+    /// Notes that a limit which opened at `opened` is acted on only now. A delay within the
+    /// tolerance costs nothing and is not recorded.
     #[inline]
     pub(super) fn note_late(&mut self, limit: u32, opened: Time) {
         if self.now.since(opened) > self.settings.tolerance {
@@ -445,8 +445,8 @@ impl Scheduler {
         }
     }
 
-    /// Lets an entity that was held go on to where it waits next; if its limit is still closed,
-    /// that is here.
+    /// Moves a held entity on to where it waits next, which is here again if its limit is still
+    /// closed.
     fn release(&mut self, entity: Entity) {
         if self.place(entity) == Place::Held {
             self.set_place(entity, Place::Out);
@@ -454,15 +454,15 @@ impl Scheduler {
         }
     }
 
-    /// Arranges to look at a limit again when it opens. One that is closed by what is in flight
-    /// opens with an end.
+    /// Sets a timer for when a limit opens. One that is closed by its requests in flight opens with
+    /// a completion and needs none.
     fn set_timer(&mut self, limit: u32) {
         if let Some(until) = self.limits[limit].needs_timer(self.now) {
             self.timers.set(until, limit);
         }
     }
 
-    /// Completions that the backend has no part in.
+    /// Takes the completions of requests that ended without the backend.
     pub fn drain_ended(&mut self, out: &mut Vec<Completion>) {
         out.append(&mut self.ended);
     }

@@ -1,4 +1,5 @@
-//! Edits of the tree while requests wait and fly: each is checked first, then applied whole.
+//! Edits of the tree while requests wait and are in flight: each is checked first, then applied
+//! whole.
 
 use block::{BytesPerSecond, Iops, ObjectId, Span};
 
@@ -10,7 +11,7 @@ use super::turn::{Desk, Seat};
 use crate::edit::{Ceiling, Edit, EditError, Floor, GroupId, Limits};
 use crate::slab::NONE;
 
-/// Objects nest at most so deep beneath the backend; the path of a request is walked a few times.
+/// Levels of objects beneath the backend at most; a request's path is walked a few times.
 pub(crate) const LEVELS_MAX: usize = 8;
 
 /// A floor's latency is at least 1 µs.
@@ -22,7 +23,7 @@ const RATE_MAX: u64 = 1 << 42;
 impl Scheduler {
     /// Applies one edit, or says why not and changes nothing.
     pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        // What is counted from now on is known by this.
+        // Counts that begin with this edit are known by it.
         self.epoch += 1;
         let was = self.limit_with_a_rate(edit);
         match *edit {
@@ -35,7 +36,7 @@ impl Scheduler {
             Edit::Join { object, group } => self.join(object, group)?,
             Edit::SetFair { object, fair } => self.set_fair(object, fair)?,
         }
-        // What waited only for the backend may be under a policy now.
+        // What waited for the backend alone may be under a policy now.
         self.recall_spilled();
         let is = self.limit_with_a_rate(edit);
         if is != was {
@@ -45,7 +46,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The limit that an edit is about, if it has a rate; [`NONE`] if not.
+    /// The limit that an edit changes, if it has a rate; [`NONE`] if not.
     fn limit_with_a_rate(&self, edit: &Edit) -> u32 {
         let of_object = |object| self.node(object).map_or(NONE, |node| self.nodes[node].limit);
         let of_group = |group| self.group(group).map_or(NONE, |group| self.groups[group].limit);
@@ -104,7 +105,7 @@ impl Scheduler {
         self.objects.set(object.0, NONE);
         let parent = self.nodes[node].parent;
         self.nodes[parent].children -= 1;
-        // It is kept for its requests in flight, and so is what is above it.
+        // It is kept until its requests in flight have ended, and so is what is above it.
         self.nodes[parent].lingering += 1;
         self.nodes[node].dead = true;
         self.free_dead(node);
@@ -131,7 +132,7 @@ impl Scheduler {
         self.reopen(Entity::Node(node));
     }
 
-    /// After a change of its limit: who waits for it may go on.
+    /// After a change of its limit: those who wait for it may go on.
     fn reopen(&mut self, entity: Entity) {
         self.release(entity);
         let limit = self.limit_of(entity);
@@ -188,8 +189,8 @@ impl Scheduler {
         }
     }
 
-    /// A group's floor is its members' in equal parts: with one member, as ONTAP allows, that is
-    /// exact.
+    /// A group's floor is divided equally among its members. With one member, as ONTAP allows, that
+    /// is exact.
     fn share_group_floor(&mut self, group: u32) {
         let Group { limits, members, .. } = self.groups[group];
         let part = |rate: u64| rate.div_ceil(u64::from(members.max(1)));
@@ -321,7 +322,7 @@ impl Scheduler {
     fn free_limit(&mut self, limit: u32) {
         if limit != NONE {
             self.traces -= u32::from(self.limits[limit].is_traced());
-            // A timer that finds this slot finds nothing meant; floors that wait there go on.
+            // Timers for this slot are stale from now on; floors that wait there go on.
             self.limits[limit].retire();
             while !self.limits[limit].floors.is_empty() {
                 self.call_parked(limit);

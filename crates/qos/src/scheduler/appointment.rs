@@ -5,16 +5,16 @@
 //!   group's limit    ─────open── taken by a member ─────open── …     the other is closed, and the member in both starves
 //! ```
 //!
-//! Limits that nest never meet so: what opened beneath stays open until its turn above. A shared
-//! group crosses the tree, so a member that is in turn at one of the two and held by the other is
-//! given an appointment: all limits on its path are charged now, as of the moment when the last of
-//! them opens, and it goes then, unasked.
+//! Nested limits never do this: what is open below stays open until its turn above. A shared group
+//! crosses the tree. So a member whose turn comes at one of the two while the other holds it gets
+//! an appointment: all limits on its path are charged now, dated to when the last of them opens,
+//! and the request goes then without waiting for another turn.
 //!
-//! Nobody loses by it: a charge for a moment that is not further away than a limit's tolerance
-//! leaves that limit's clock where it would be. Where requests are so large that it is further away
-//! at both limits, a member that its group called in vain a few times gets an appointment all the
-//! same. A limit is never charged for a moment beyond its tolerance, so it loses nothing then
-//! either; the one request may fall late into a second that is full.
+//! No limit loses rate by it: a charge that is dated within a limit's tolerance leaves the limit's
+//! clock where it would be anyway. Requests may be so large that the time is beyond the tolerance
+//! of both limits. A member that its group called in vain a few times then gets an appointment all
+//! the same. Each limit is charged as of the end of its tolerance and loses nothing, but that one
+//! request may fall late into a second that is full.
 
 use block::Time;
 
@@ -23,21 +23,21 @@ use super::{Pick, Scheduler, Warrant};
 use crate::heap::Entry;
 use crate::slab::NONE;
 
-/// How often a member that its group calls is sent away because the moment is too far, before it
-/// gets its appointment.
+/// How often a member that its group calls is sent away because the time is too far off, before it
+/// gets an appointment anyway.
 const MISSES_MAX: u8 = 4;
 
-/// What the limits on a path say together.
+/// What the limits on a path allow together.
 struct Together {
-    /// All of them are open then.
+    /// When all of them are open.
     open: Time,
-    /// None of them loses by a charge of this moment.
+    /// The latest time that a charge may be dated without any of them losing rate.
     latest: Time,
 }
 
 impl Scheduler {
-    /// When a node in turn at a desk, but held by its group or above it, can go, if it may be
-    /// promised.
+    /// When a node can go whose turn it is at a desk, but which its group or a limit above holds.
+    /// `None` if that may not be promised.
     pub(super) fn may_promise(&mut self, node: u32, desk_of: Entity) -> Option<Time> {
         let together = self.together(node, desk_of)?;
         let by_group = matches!(desk_of, Entity::Group(_));
@@ -50,9 +50,9 @@ impl Scheduler {
         Some(together.open)
     }
 
-    /// Looks at every limit from a node's group up to the root. `None` where it is not this node's
-    /// turn everywhere, where it is not known when a limit opens, and where no limit above the node
-    /// competes with its group's.
+    /// Combines the limits from a node's group up to the root. `None` if it is not this node's turn
+    /// everywhere, if it is not known when a limit opens, or if no limit above the node competes
+    /// with its group's.
     fn together(&self, node: u32, desk_of: Entity) -> Option<Together> {
         let mut together = Together { open: self.now, latest: Time::MAX };
         let by_group = matches!(desk_of, Entity::Group(_));
@@ -76,8 +76,8 @@ impl Scheduler {
         paced.then_some(together)
     }
 
-    /// Adds a limit; whether it has a rate. `None` for one that opens with an end, nobody knows
-    /// when.
+    /// Adds a limit; returns whether it has a rate. `None` for one that opens with a completion,
+    /// whose time nobody knows.
     fn add_limit_to(&self, together: &mut Together, entity: Entity) -> Option<bool> {
         let limit = self.limit_of(entity);
         if limit == NONE {
@@ -94,14 +94,14 @@ impl Scheduler {
         Some(limit.has_rate())
     }
 
-    /// Whether one with this tag need not let anybody at the desk go first.
+    /// Whether a waiter with this tag need not let anybody at the desk go first.
     fn is_in_turn(&self, tag: u64, desk: u32) -> bool {
         let desk = &self.desks[desk];
         desk.waiting == 0 || desk.tag_on_arrival(tag, self.slack()) <= desk.now
     }
 
-    /// Promises the first of an object's queue to go at that moment: its turn and its limits are
-    /// charged.
+    /// Promises the first request of an object's queue that time, and charges its turns and its
+    /// limits.
     pub(super) fn appoint(&mut self, leaf: u32, at: Time) {
         let bytes = self.jobs[self.nodes[leaf].head].bytes;
         self.charge_turns(leaf, bytes, Warrant::Called);
@@ -133,8 +133,7 @@ impl Scheduler {
         }
     }
 
-    /// After an edit that gave a path one more limit: whoever was promised a moment beneath it
-    /// counts against it too.
+    /// After an edit that put one more limit on a path: charges it for the appointments beneath it.
     pub(super) fn charge_promised(&mut self, limit: u32) {
         if limit == NONE {
             return;
@@ -160,8 +159,8 @@ impl Scheduler {
         false
     }
 
-    /// After an edit: who was promised a moment goes no later than its limits are open now. What is
-    /// charged stays.
+    /// After an edit: brings appointments forward to when their limits are open now. What was
+    /// charged stays charged.
     pub(super) fn bring_appointments_forward(&mut self) {
         let entries: Vec<Entry> = std::iter::from_fn(|| self.appointments.pop()).collect();
         for entry in entries {
@@ -188,7 +187,7 @@ impl Scheduler {
         open
     }
 
-    /// The first whose moment has come.
+    /// The first request whose appointment has come.
     pub(super) fn pick_called(&mut self) -> Option<Pick> {
         loop {
             let entry = self.appointments.peek().filter(|entry| entry.key <= self.now.as_nanos())?;
@@ -196,12 +195,12 @@ impl Scheduler {
             if node.called && node.appointment == entry.seq {
                 return Some(Pick { job: node.head, warrant: Warrant::Called });
             }
-            // Its queue was cancelled; what was charged for it is gone.
+            // Its queue was cancelled; what was charged for it is lost.
             self.appointments.pop();
         }
     }
 
-    /// The one picked went; what else it has queued waits again as usual.
+    /// The request with the appointment went; the rest of its queue waits as usual again.
     pub(super) fn kept_appointment(&mut self, leaf: u32) {
         self.appointments.pop();
         self.nodes[leaf].called = false;
@@ -210,7 +209,7 @@ impl Scheduler {
         }
     }
 
-    /// When the next moment comes.
+    /// When the next appointment is.
     pub(super) fn next_appointment(&self) -> Option<Time> {
         self.appointments.peek().map(|entry| Time::from_nanos(entry.key))
     }

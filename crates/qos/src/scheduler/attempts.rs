@@ -1,18 +1,18 @@
-//! Attempts to hold floors whose owners ask for too few at a time: how long one took, and when the
-//! next may follow.
+//! Attempts to hold floors whose owners have too few requests outstanding: how long one took, and
+//! when the next may follow.
 
 use block::{Span, Time};
 
 use super::constants::attempt;
 use super::corrections::{Correction, Corrections};
 
-/// All floors' attempts: they are tried together.
+/// The attempts of all floors: they are tried together.
 #[derive(Debug)]
 pub(crate) struct Attempts {
-    /// Counts them.
+    /// Counts the attempts.
     pub number: u32,
     state: Attempt,
-    /// How long after the next failure it is tried again.
+    /// How long to wait after the next failure.
     wait: Span,
 }
 
@@ -21,19 +21,19 @@ pub(crate) struct Attempts {
 enum Attempt {
     /// No floor is short.
     Idle,
-    /// One is short since then.
+    /// A floor has been short since then.
     Short { since: Time },
     /// Floors were given up.
     Failed {
-        /// They are tried again then.
+        /// When they are tried again.
         again_at: Time,
-        /// One that is held to less, or another, is short since then.
+        /// Since when a floor has been short again, one that is held to less or another.
         short_since: Option<Time>,
     },
 }
 
 impl Attempts {
-    /// None yet.
+    /// No attempt yet.
     pub fn new() -> Attempts {
         Attempts { number: 0, state: Attempt::Idle, wait: attempt::RETRY }
     }
@@ -49,7 +49,7 @@ impl Attempts {
         }
     }
 
-    /// None is.
+    /// No floor is short.
     pub fn note_met(&mut self) {
         match &mut self.state {
             Attempt::Idle => {}
@@ -58,7 +58,7 @@ impl Attempts {
         }
     }
 
-    /// Those that are short are given up.
+    /// The floors that are short are given up.
     pub fn fail(&mut self, now: Time, corrections: Corrections) {
         let since = match self.state {
             Attempt::Idle => now,
@@ -74,13 +74,13 @@ impl Attempts {
         self.state = Attempt::Failed { again_at: now + wait, short_since: None };
     }
 
-    /// Some are held to less, and after so long to all of it again.
+    /// Some floors are held to less, and after `time` to all of it again.
     pub fn rest(&mut self, now: Time, time: Span) {
         self.state = Attempt::Failed { again_at: now + time, short_since: None };
     }
 
-    /// All floors are tried again, after a time in which nobody was held back: that they were short
-    /// in it took nothing from the others.
+    /// All floors are tried again, after a time in which nobody was held back. That they were short
+    /// in it cost the others nothing, so it is no part of the attempt.
     pub fn begin_after_rest(&mut self, now: Time) {
         self.number += 1;
         match &mut self.state {
@@ -89,7 +89,7 @@ impl Attempts {
         }
     }
 
-    /// The same once it is time to try again those that were given up: true then.
+    /// Begins an attempt if it is time to try again those that were given up; true if so.
     pub fn begin_if_due(&mut self, now: Time) -> bool {
         let Attempt::Failed { again_at, short_since } = self.state else { return false };
         if now < again_at {
@@ -109,8 +109,8 @@ mod tests {
         Time::ZERO + Span::from_secs(s)
     }
 
-    /// Short since second 1, of which others were let go up to second 20, and given up a second
-    /// later: the next attempt is 25 times that second away, not 25 times 20.
+    /// Short since second 1, with nobody held back up to second 20, and given up a second later:
+    /// the next attempt is 25 times that second away, not 25 times 20.
     #[test]
     fn a_rest_is_no_part_of_what_an_attempt_took() {
         let mut attempts = Attempts::new();

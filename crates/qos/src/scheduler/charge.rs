@@ -1,4 +1,5 @@
-//! A request goes: every limit, floor and turn on its path is charged, and why it waited is booked.
+//! A request goes: every limit, floor and turn on its path is charged, and why it waited is
+//! recorded.
 
 use block::{Cause, LimitKind, Request, Ticket, Time};
 
@@ -13,9 +14,9 @@ use crate::slab::NONE;
 #[derive(Clone, Copy)]
 struct Charge {
     bytes: u64,
-    /// When the request was taken on, on the scale on which counts of requests in flight begin.
+    /// The epoch at which the request was accepted: counts that began later leave it out.
     epoch: u32,
-    /// Its appointment was charged already.
+    /// The limits were charged already, when its appointment was made.
     called: bool,
 }
 
@@ -41,13 +42,13 @@ impl Latest {
 }
 
 impl Scheduler {
-    /// The request itself, under the tag that the backend is to know it by.
+    /// Takes the request out of its slot, to be handed to the backend.
     #[inline]
     pub fn take_request(&mut self, job: u32) -> Option<Request> {
         self.jobs[job].request.take()
     }
 
-    /// The backend took it.
+    /// The backend accepted a request.
     #[inline]
     pub fn started(&mut self, pick: Pick, ticket: Ticket) {
         let now = self.now;
@@ -82,7 +83,7 @@ impl Scheduler {
         self.book_wait(pick.job, latest);
     }
 
-    /// Charges the limits, and the floors if one sent it, from the leaf up.
+    /// Charges the limits from the leaf up, and the floors too if one of them sent the request.
     fn charge_path(&mut self, pick: Pick, leaf: u32, bytes: u64) -> Latest {
         let job = &self.jobs[pick.job];
         let called = pick.warrant == Warrant::Called;
@@ -104,15 +105,15 @@ impl Scheduler {
                 self.guarantees[floor].charge(self.now, bytes);
             }
         }
-        // By appointment its limits have been charged for it already, and open later.
+        // Limits were charged for an appointment in advance, and open later than now.
         latest.until = latest.until.min(self.now);
         latest
     }
 
     /// Charges the turns at all desks on the path of a request that waited.
     pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64, warrant: Warrant) {
-        // Beneath the node whose floor it was, turns were taken; from there up the floor goes ahead
-        // of them.
+        // Up to the node whose floor sent it, the request went by its turn; from there up, ahead of
+        // its turn.
         let mut turn = Turn { bytes, slack: self.slack(), by_turn: true };
         let own = self.nodes[leaf].desk;
         if own != NONE {
@@ -134,8 +135,8 @@ impl Scheduler {
         }
     }
 
-    /// Charges a member's turn at its group's desk, and the group's at the root's if that is where
-    /// it came from.
+    /// Charges a member's turn at its group's desk, and the group's turn at the root's desk if the
+    /// request came that way.
     fn charge_group_turn(&mut self, group: u32, member: u32, turn: Turn) {
         let record = &mut self.groups[group];
         self.desks[record.desk].serve(&mut self.nodes[member].group_seat, turn, &mut self.seq);
@@ -163,8 +164,8 @@ impl Scheduler {
         }
     }
 
-    /// Books why a request waited: until the last limit opened for that limit, from then on for
-    /// what held the root.
+    /// Records why a request waited: for the limit that opened last until that opened, and from
+    /// then on for whatever held back the root.
     fn book_wait(&mut self, job: u32, latest: Latest) {
         let now = self.now;
         let (leaf, arrived) = (self.jobs[job].node, self.jobs[job].arrived);
@@ -190,7 +191,7 @@ impl Scheduler {
         }
     }
 
-    /// What a request says that waited for this limit; nothing if there was none.
+    /// The cause of a wait for this limit; `Nothing` if there was none.
     fn cause(&self, latest: Latest) -> Cause {
         if latest.limit == NONE {
             return Cause::Nothing;
@@ -202,7 +203,8 @@ impl Scheduler {
         }
     }
 
-    /// What holds an object's queue now: a closed limit, or what held its first request last.
+    /// What holds an object's queue back now: a closed limit, or what last held back its first
+    /// request.
     pub(super) fn what_holds(&self, leaf: u32) -> Cause {
         let head = self.nodes[leaf].head;
         let arrived = if head == NONE { self.now } else { self.jobs[head].arrived };
@@ -225,7 +227,7 @@ impl Scheduler {
         }
     }
 
-    /// The backend would not take one that waited: it stays where it is, first in its queue.
+    /// The backend did not accept a picked request. One that waited stays first in its queue.
     pub fn refused(&mut self, pick: Pick, request: Request) {
         let fresh = self.jobs[pick.job].stage == Stage::Open;
         self.backend_full = true;

@@ -1,5 +1,5 @@
-//! A comparison of two levels of what is in flight, in pairs side by side: whether the larger does
-//! more (`knee.rs`).
+//! Compares two levels of what is in flight by pairs of measurements side by side: whether the
+//! larger does more (`knee.rs`).
 
 use super::constants::pair;
 use super::corrections::{Correction, Corrections};
@@ -13,18 +13,19 @@ pub(super) struct Trial {
     pub less: bool,
     /// Seconds that an operation took when it began.
     pub time: f64,
-    /// It is about what those without a floor do.
+    /// It is judged by what those without a floor do.
     pub others: bool,
     /// What the smaller one did in this pair, while the larger is measured.
     pub first: Option<Pace>,
-    /// Logarithms of the ratios of the pairs, how many, and the sum of their squares.
+    /// Over all pairs: the sum of the logarithms of their ratios, that of the squares, and the
+    /// count.
     sum: f64,
     squares: f64,
     pairs: f64,
 }
 
-/// What ends in a second. Some devices are limited by operations, some by bytes, which the cost is
-/// about.
+/// Completions per second. Some devices are limited by operations, some by bytes, which the cost
+/// reflects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     pub cost: f64,
@@ -32,8 +33,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The logarithm of how much more this is. Levels let requests of other sizes in, and those
-    /// alone move the one or the other: a device does more only if it does more of both.
+    /// The logarithm of how much more this is. A level may let in requests of other sizes, and
+    /// those move one of the two figures: a device does more only if it does more of both.
     fn over(&self, other: &Pace, corrections: Corrections) -> f64 {
         if self.requests == 0.0 && other.requests == 0.0 {
             return 0.0;
@@ -54,12 +55,13 @@ pub(super) enum Standing {
 }
 
 impl Trial {
-    /// Whether the larger does more.
+    /// A comparison to see whether the larger level does more.
     pub fn of_more(below: f64, above: f64, others: bool) -> Trial {
         Trial { below, above, less: false, time: 0.0, others, first: None, sum: 0.0, squares: 0.0, pairs: 0.0 }
     }
 
-    /// Whether the smaller would do, beside a larger at which an operation takes so many seconds.
+    /// A comparison to see whether the smaller would do; `time` is what an operation takes in
+    /// seconds.
     pub fn of_less(below: f64, above: f64, others: bool, time: f64) -> Trial {
         Trial { less: true, time, ..Trial::of_more(below, above, others) }
     }
@@ -69,8 +71,8 @@ impl Trial {
         if self.less { self.above } else { self.below }
     }
 
-    /// A level was measured, `chance` being what the count alone makes. The smaller comes first in
-    /// each pair.
+    /// Notes the measurement of a level; `chance` is the deviation that the count alone makes. The
+    /// smaller level comes first in each pair.
     pub fn note(&mut self, pace: Pace, chance: f64, corrections: Corrections) -> Standing {
         let Some(first) = self.first.take() else {
             self.first = Some(pace);
@@ -90,11 +92,11 @@ impl Trial {
         {
             return if mean > pair::GAIN { Standing::More } else { Standing::NoMore };
         }
-        // What cannot be shown is not there: the shorter queue is certain. So is what the others
-        // lack, where owners of floors have it: there the mean decides.
+        // A gain that cannot be shown counts as none: the shorter queue is certain. Where owners
+        // have a surplus, what the others lack is certain too: there the mean decides.
         let doubt = if self.others { pair::SURE } else { pair::DOUBT };
-        // That half is too little is said sooner: it ends what costs those who wait, and the window
-        // stays as it was.
+        // That half is too little is decided sooner: it ends a trial that costs those who wait, and
+        // leaves the window as it was.
         let least = if self.less { pair::LEAST_LESS } else { pair::LEAST };
         match mean - pair::GAIN {
             over if over > pair::SURE * deviation && self.pairs >= least => Standing::More,

@@ -1,5 +1,5 @@
 //! What the floors' controller does beyond growing and cutting its window, each part with a switch:
-//! tests turn one off at a time and see what it is there for.
+//! tests turn one off at a time to see what it is there for.
 
 /// A part of the controller that a scene showed to be needed
 /// (`crates/simtest/tests/gate/corrections.rs`).
@@ -8,21 +8,21 @@
 pub enum Correction {
     /// Two levels are compared in pairs, not once.
     Pairs,
-    /// A larger level that cannot be shown to be more is not kept.
+    /// A larger level whose gain cannot be shown is not kept.
     Shown,
-    /// It is more only if more requests end.
+    /// A level does more only if more requests complete.
     Requests,
-    /// And only if what they cost is more, too.
+    /// And only if their cost is more, too.
     Cost,
     /// The search goes down, too.
     Less,
-    /// A larger level is measured though it is not used up.
+    /// A larger level is measured even if it is not used up.
     Unused,
-    /// More is tried than the floors are known to have room for.
+    /// More is tried than floors are known to have room for.
     Edge,
     /// Levels are judged by what the others do where owners have more than their floors.
     Others,
-    /// A device that does a tenth more or less than usual is searched anew.
+    /// A change of throughput by a tenth starts the search anew.
     Changed,
     /// Where floors have ample room nothing is searched.
     Ample,
@@ -30,15 +30,15 @@ pub enum Correction {
     Settle,
     /// Short stalls of the device move nothing.
     Stalls,
-    /// A cut that a whole second calls for lowers the cap.
+    /// A cut that a whole second calls for also lowers the cap.
     Lower,
-    /// What floors cost in vain is added up.
+    /// The cost of floors in vain is added up.
     Account,
-    /// A first failure counts as what it cost.
+    /// A first failure counts as what it was measured to cost.
     First,
-    /// A look that wavers is believed briefly.
+    /// A look that wavers is trusted briefly.
     Even,
-    /// Holding back that costs nothing goes on.
+    /// Holding back that costs nothing is continued.
     Free,
     /// Floors that are out of reach are let go alone where others are met.
     LetGo,
@@ -50,28 +50,28 @@ pub enum Correction {
     Rest,
     /// What an owner gets at the knee is measured before it is held to that.
     Refine,
-    /// Attempts are rarer each time, and the longer they take.
+    /// Attempts become rarer with each failure, and the longer they take.
     Backoff,
-    /// Who is behind is due more.
+    /// An owner that is behind is due more.
     Urgency,
     /// Low rates are held a little above their floor.
     Chance,
-    /// An owner whose requests are mostly outstanding but that gets its due asks as it likes.
+    /// An owner with most of its requests outstanding that gets its due asks at its own pace.
     Ease,
-    /// The room of an owner that asks as it likes is guessed.
+    /// The room of an owner that asks at its own pace is guessed.
     Guess,
-    /// Where nothing better is known of it, a little is always tried.
+    /// Where nothing better is known of that room, a little is always tried.
     Little,
-    /// After a request larger than the window others wait.
+    /// After a request larger than the window, others wait.
     Large,
-    /// What is known of the device outlives the last floor.
+    /// What is known about the device outlives the last floor.
     Known,
-    /// A latency is held in the mean, too.
+    /// A floor by latency also holds the mean.
     Mean,
 }
 
 impl Correction {
-    /// Each of them.
+    /// All of them.
     pub const EACH: &[Correction] = &[
         Correction::Pairs,
         Correction::Shown,
@@ -107,7 +107,7 @@ impl Correction {
     ];
 }
 
-/// Those that are on.
+/// The corrections that are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrections(u32);
 

@@ -1,5 +1,5 @@
-//! Who waits where: sitting down at desks, leaving them, and finding the next in turn from the root
-//! down.
+//! Where nodes and groups wait: joining desks, leaving them, and finding the next in turn from the
+//! root down.
 
 use block::Time;
 
@@ -40,9 +40,9 @@ impl Scheduler {
         }
     }
 
-    /// An entity with work, and through it those above that had none, goes to where it must wait:
-    /// behind its own limit if that is closed, at its group's desk if the group is closed or others
-    /// wait there, else at its parent's.
+    /// Puts an entity with work where it has to wait, and then those above it that had no work
+    /// before: behind its own limit if that is closed, at its group's desk if the group is closed
+    /// or others wait there, else at its parent's.
     pub(super) fn settle(&mut self, entity: Entity) {
         let mut at = entity;
         while at != Entity::Node(ROOT) && self.place(at) == Place::Out {
@@ -65,7 +65,7 @@ impl Scheduler {
         group != NONE && (self.desk(Entity::Group(group)).waiting > 0 || !self.is_open(Entity::Group(group)))
     }
 
-    /// The desk's owner at that place of an entity.
+    /// The owner of the desk at which an entity waits in that place.
     fn owner(&self, entity: Entity, place: Place) -> Entity {
         match (entity, place) {
             (Entity::Node(n), Place::Group) => Entity::Group(self.nodes[n].group),
@@ -74,7 +74,7 @@ impl Scheduler {
         }
     }
 
-    /// Sits down at a desk; gives its owner.
+    /// Joins a desk; returns the desk's owner.
     pub(super) fn sit(&mut self, entity: Entity, place: Place) -> Entity {
         self.set_place(entity, place);
         let owner = self.owner(entity, place);
@@ -89,7 +89,8 @@ impl Scheduler {
         owner
     }
 
-    /// Leaves the desk at which it waits, and so do those above who have no work without it.
+    /// Leaves the desk at which it waits. Those above that have no work without it leave theirs
+    /// too.
     pub(super) fn leave(&mut self, entity: Entity) {
         let mut at = entity;
         while at != Entity::Node(ROOT) {
@@ -109,7 +110,7 @@ impl Scheduler {
         }
     }
 
-    /// The node's own queue sits down at its own desk.
+    /// The node's own queue joins the node's desk.
     pub(super) fn sit_own(&mut self, node: u32) {
         let slack = self.slack();
         let desk = self.nodes[node].desk;
@@ -118,7 +119,7 @@ impl Scheduler {
         self.desks[desk].own = seat;
     }
 
-    /// The node's own queue leaves its own desk.
+    /// The node's own queue leaves the node's desk.
     pub(super) fn stand_own(&mut self, node: u32) {
         let desk = &mut self.desks[self.nodes[node].desk];
         if desk.own.waiting {
@@ -127,12 +128,9 @@ impl Scheduler {
         }
     }
 
-    /// The queue whose turn it is under an entity, if all limits on the way are open. One who is
-    /// found blocked goes to where it is blocked, and the answer is none for this time: another
-    /// step may find more.
-    ///
-    /// One who needs two limits that are not open together gets an appointment, and the answer is
-    /// none as well.
+    /// The queue whose turn it is beneath an entity, if all limits on the way down are open. A
+    /// waiter that is blocked moves to where it is blocked; one that needs two limits that are not
+    /// open together gets an appointment. Both give `None`, and another step may find more.
     pub(super) fn descend(&mut self, from: Entity) -> Option<u32> {
         let mut at = from;
         let mut promised = None;
@@ -172,9 +170,8 @@ impl Scheduler {
         None
     }
 
-    /// Fetches what the request of a queue in turn will need, all at once: with many objects each
-    /// record lies outside the caches, and one after the other they would be waited for one after
-    /// the other.
+    /// Reads what the request of a queue in turn will need, all at once. With many objects each
+    /// record misses the caches; this way the misses overlap.
     #[inline]
     fn fetch(&self, leaf: u32) {
         let node = &self.nodes[leaf];
@@ -192,7 +189,8 @@ impl Scheduler {
         std::hint::black_box(read);
     }
 
-    /// Whether a node found at a desk may pass; if it is blocked, it has moved to where it is.
+    /// Whether a node found at a desk may pass; if it is blocked, it is moved to where it is
+    /// blocked.
     fn pass(&mut self, node: u32, desk_of: Entity) -> Pass {
         self.fetch(node);
         let entity = Entity::Node(node);
@@ -245,8 +243,8 @@ impl Scheduler {
         self.settle(entity);
     }
 
-    /// The one at a desk with the least tag. Those who left are dropped on the way, those served
-    /// since go back to their place.
+    /// The waiter at a desk with the least tag. Entries of those who left are dropped on the way;
+    /// those served since go back to their place.
     fn next_in_turn(&mut self, at: Entity) -> Option<Waiter> {
         let desk = self.desk_number(at);
         if self.desks[desk].waiting == 0 {
@@ -260,7 +258,7 @@ impl Scheduler {
             if seat.seq != entry.seq || !seat.waiting {
                 seat.listed &= seat.seq != entry.seq;
                 self.desks[desk].heap.pop();
-                // Who left counts as a step, so that a crowd that left does not hold up a poll.
+                // A dropped entry counts as a step, so that many of them do not hold up a poll.
                 self.steps = self.steps.checked_sub(1)?;
             } else if seat.tag != entry.key {
                 seat.seq = next_seq;
@@ -273,7 +271,8 @@ impl Scheduler {
         }
     }
 
-    /// A waiter's seat at a desk. Of a stale entry it may be anyone's: the entry's number tells.
+    /// A waiter's seat at a desk. A stale entry's may be another's by now: the entry's number
+    /// tells.
     fn seat_of(&mut self, waiter: Waiter, at: Entity) -> &mut Seat {
         match (waiter, at) {
             (Waiter::Own(n), _) => {

@@ -1,7 +1,7 @@
 //! Floors that are due: which of them sends the next request, and where the others wait.
 //!
-//! Those with work are in one heap by when they are due; one that finds a ceiling closed waits
-//! there. What a floor counts of its owner's requests is counted here, on their way.
+//! Floors with work are in one heap, keyed by when they are due; one that finds a ceiling closed
+//! waits at that ceiling. The requests outstanding under a floor are counted here too.
 
 use block::{LimitKind, ObjectId};
 
@@ -12,7 +12,7 @@ use crate::heap::Entry;
 use crate::slab::NONE;
 
 impl Scheduler {
-    /// A floor whose node has work is listed among the due.
+    /// Lists the floor of a node that has work, if it is in no list yet.
     pub(super) fn list_floor(&mut self, node: u32) {
         let floor = self.nodes[node].floor;
         if floor != NONE && self.guarantees[floor].spot == Spot::Out {
@@ -20,7 +20,7 @@ impl Scheduler {
         }
     }
 
-    /// Lists it anew, by when it is due now; an older entry is stale.
+    /// Lists a floor with the time at which it is due now; an older entry becomes stale.
     pub(super) fn relist_floor(&mut self, floor: u32) {
         let seq = self.next_seq();
         let guarantee = &mut self.guarantees[floor];
@@ -46,7 +46,7 @@ impl Scheduler {
             let seq = self.next_seq();
             self.guarantees[entry.id].seq = seq;
             self.due_floors.postpone(due, seq);
-            // From here on the first may be another's.
+            // Another floor may be first now.
             if due > self.now.as_nanos() || self.due_floors.peek().is_none_or(|first| first.seq != seq) {
                 return None;
             }
@@ -74,8 +74,8 @@ impl Scheduler {
         self.due_floor_above(self.objects.get(object.0)) != NONE
     }
 
-    /// The node of a floor above an object that is due, so that a new request may use it at once;
-    /// [`NONE`] if none is.
+    /// The first node up from an object whose floor is due, so that a new request may go by it at
+    /// once; [`NONE`] if there is none.
     pub(super) fn due_floor_above(&self, leaf: u32) -> u32 {
         let mut at = leaf;
         while at != NONE {
@@ -111,8 +111,8 @@ impl Scheduler {
         let guarantee = &mut self.guarantees[floor];
         (guarantee.spot, guarantee.seq) = (Spot::Parked, seq);
         (guarantee.capped, guarantee.capped_at) = (true, now);
-        // Its own ceiling is at least its floor, of the same kind: that one is no reason for a
-        // miss.
+        // Its own ceiling is at least its floor. If it is of the same kind, it cannot be why the
+        // floor is missed.
         let wanted = guarantee.wanted();
         let same_kind = match binding {
             LimitKind::Iops => wanted.iops.is_some(),
@@ -124,8 +124,8 @@ impl Scheduler {
         self.set_timer(limit);
     }
 
-    /// Of the floors parked at a limit, the one due first is tried again if the limit is open; the
-    /// others follow one by one. If it is closed, they are looked at when it opens.
+    /// If a limit is open, tries the floor parked there that is due first; the others follow one by
+    /// one. If it is closed, they are tried when it opens.
     pub(super) fn call_parked(&mut self, limit: u32) {
         if self.limits[limit].until > self.now {
             if !self.limits[limit].floors.is_empty() {
@@ -141,7 +141,7 @@ impl Scheduler {
         }
     }
 
-    /// The number of requests outstanding under a floor changes by one.
+    /// Changes the number of requests outstanding under a floor.
     pub(super) fn count_at_floor(&mut self, floor: u32, change: i32) {
         let (now, changes) = (self.now, self.floors.changes);
         let guarantee = &mut self.guarantees[floor];

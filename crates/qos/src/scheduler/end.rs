@@ -1,4 +1,4 @@
-//! A request ends: by the backend, by a cancellation, with its object.
+//! A request ends: completed by the backend, cancelled, or removed with its object.
 
 use block::{Cause, Completion, Fault, Request, Span, Ticket};
 
@@ -8,17 +8,17 @@ use super::job::{self, Job, Stage};
 use super::node::{Entity, Path};
 use crate::slab::NONE;
 
-/// What a floor counts of a request that the backend ended.
+/// What a floor counts of a request that the backend completed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     pub bytes: u64,
-    /// In the backend, and from its arrival on.
+    /// Time in the backend, and time since its arrival.
     pub service: Span,
     pub response: Span,
 }
 
 impl Scheduler {
-    /// Restores what the caller knows in a completion of the backend's, and frees its slot.
+    /// Turns a completion of the backend's into the caller's, and frees the slot.
     #[inline]
     pub fn finish(&mut self, completion: &mut Completion) {
         let (slot, age) = Job::of_token(completion.tag);
@@ -46,12 +46,12 @@ impl Scheduler {
         self.floors.ended(self.now, End { cost, best_effort, has_floor });
     }
 
-    /// A refusal of a request that was never taken on.
+    /// Refuses a request that was never accepted.
     pub fn refuse(&mut self, request: Request, fault: Fault) {
         self.ended.push(Completion::refuse(request, self.now, fault));
     }
 
-    /// Ends a waiting request early, or says under which ticket the backend knows it.
+    /// Ends a waiting request early, or returns the backend's ticket of one in flight.
     pub fn cancel(&mut self, ticket: Ticket) -> Option<Ticket> {
         let (slot, age) = Job::of_token(ticket.0);
         let job = self.jobs.get(slot).filter(|j| j.age == age)?;
@@ -63,7 +63,7 @@ impl Scheduler {
         None
     }
 
-    /// Ends a request that waits, as gone.
+    /// Ends a waiting request with [`Fault::Gone`].
     pub(super) fn end_unsent(&mut self, slot: u32) {
         let cause = self.what_holds(self.jobs[slot].node);
         match self.jobs[slot].stage {
@@ -86,8 +86,8 @@ impl Scheduler {
         }
     }
 
-    /// One request less at a node; counted along its path where that is done. Tells whether a floor
-    /// is there.
+    /// Takes a request off its node, and off its path's counts if there are any. True if a floor is
+    /// on the path.
     #[inline]
     fn leave_node(&mut self, leaf: u32, epoch: u32, completion: &Completion, served: Option<Served>) -> bool {
         let is_counted = self.path(leaf).counted_above != Path::UNCOUNTED;
@@ -102,7 +102,7 @@ impl Scheduler {
         has_floor
     }
 
-    /// Floors on the path count a request that was taken on.
+    /// Counts an accepted request at the floors on its path.
     pub(super) fn count_outstanding(&mut self, leaf: u32) {
         let mut at = self.counted_at(leaf);
         while at != NONE {
@@ -128,8 +128,8 @@ impl Scheduler {
         if parent == NONE { NONE } else { self.counted_at(parent) }
     }
 
-    /// Floors and turns on the path count a request that ended, if they counted it when it came.
-    /// Tells whether a floor is among them.
+    /// Counts the end of a request at the floors and turns on its path that counted its start. True
+    /// if a floor is among them.
     fn count_end(&mut self, leaf: u32, epoch: u32, served: Option<Served>) -> bool {
         let (mut at, mut has_floor) = (self.counted_at(leaf), false);
         while at != NONE {

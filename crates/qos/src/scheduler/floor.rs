@@ -1,13 +1,13 @@
 //! One floor: when its next request is due, where it waits, and how it stands.
 //!
-//! A floor has a clock like a ceiling's, run 3 % fast and advanced only by requests that the floor
-//! itself sent: a client that gets more by its turns banks no debt. Its requests are due while the
-//! clock is not ahead of now; they go before all turns and past the window. Ceilings win: a due
-//! floor that finds one closed waits there.
+//! A floor has a clock like a ceiling's. It runs 3 % fast and moves on only by requests that the
+//! floor itself sent, so a client that gets more by its turns builds up no debt. While the clock is
+//! not ahead of now, requests are due: they go before all turns and past the window. Ceilings win:
+//! a due floor that finds one closed waits there.
 //!
-//! A floor by latency (`latency.rs`) is due whenever there is a request: the window decides how
-//! much of others' is in the device beside it. One that cannot be held has no such right, or an
-//! owner with many requests would have the device.
+//! A floor by latency (`latency.rs`) is due whenever there is a request; the window decides how
+//! much of the others' work is in the device beside it. One that cannot be held has no such right,
+//! or an owner with many requests would take the device for itself.
 
 use block::{Span, Time};
 
@@ -40,15 +40,15 @@ pub(crate) struct Guarantee {
     // What every request looks at comes first.
     pub node: u32,
     pub seq: u32,
-    /// Requests taken on before this are not counted here.
+    /// Requests accepted before this epoch are not counted here.
     pub since: u32,
     pub outstanding: u32,
-    /// Which of the window's large changes its measurements come after.
+    /// The last large change of the window before its measurements, by number.
     pub measured_after: u32,
     pub spot: Spot,
-    /// In the list of those to judge.
+    /// In the list of floors to judge.
     pub active: bool,
-    /// Found a ceiling closed lately, and when.
+    /// It found a ceiling closed lately, and when that was.
     pub capped: bool,
     ops: Clock,
     pub capped_at: Time,
@@ -61,19 +61,20 @@ pub(crate) struct Guarantee {
     pub shared: edit::Floor,
     /// The scale at which the clocks run, in millionths.
     ppm: u32,
-    /// Which attempt it has taken part in.
+    /// The last attempt that it took part in.
     pub attempt: u32,
     pub held: Held,
     /// Rounds in a row in which it was not short with the others held back.
     pub met: u32,
     pub corrections: Corrections,
-    /// How far its owner is behind what it was due, in seconds of it.
+    /// How far its owner is behind its due, in seconds of that.
     pub behind: f64,
-    /// The least mean time that its requests took, in seconds, where best effort was held back.
+    /// The least mean time of its requests in the device, in seconds, while best effort was held
+    /// back.
     pub best_service: f64,
 }
 
-/// What the next account tells.
+/// What the next account reports.
 #[derive(Debug, Default)]
 pub(crate) struct FloorTally {
     pub served: Tally,
@@ -129,7 +130,7 @@ impl Guarantee {
         }
     }
 
-    /// What it promises in all: for each kind the larger of the two.
+    /// All that it promises: for each kind the stricter of the two.
     pub fn wanted(&self) -> edit::Floor {
         edit::Floor {
             iops: self.own.iops.max(self.shared.iops),
@@ -143,8 +144,8 @@ impl Guarantee {
         self.ops.is_on() || self.bytes.is_on()
     }
 
-    /// From when its next request is due. Of operations and bytes the promise ends at the one
-    /// reached first; a latency is a promise beside them.
+    /// When its next request is due. Of operations and bytes, the one reached first ends the
+    /// promise; a latency is a promise beside them.
     pub fn due(&self) -> Time {
         let of = |clock: &Clock| if clock.is_on() { clock.opens() } else { Time::ZERO };
         let by_rate = of(&self.ops).max(of(&self.bytes));
@@ -157,7 +158,7 @@ impl Guarantee {
         }
     }
 
-    /// It sent a request.
+    /// Charges a request that it sent.
     pub fn charge(&mut self, now: Time, bytes: u64) {
         self.ops.charge(now, 1);
         self.bytes.charge(now, bytes.max(promise::EMPTY_BYTES));
@@ -166,7 +167,7 @@ impl Guarantee {
         }
     }
 
-    /// A request of its owner's ended.
+    /// Counts a request of its owner's that was completed.
     pub fn count(&mut self, served: &Served) {
         self.gauge.count(served.bytes, served.service);
         self.account.served.add(served.bytes);
@@ -180,16 +181,16 @@ impl Guarantee {
         self.account.idle += self.gauge.touch(now, self.outstanding);
     }
 
-    /// Sets the clocks' rates for a common scale, if they differ by more than a thousandth. Tells
-    /// whether they did.
+    /// Sets the clocks' rates for a common scale, if they differ by more than a thousandth; true if
+    /// so.
     pub fn retime(&mut self, now: Time, phi: f64, force: bool) -> bool {
         let ppm = (promise::FAST * self.scale(phi)).max(1.0) as u32;
         if !force && ppm.abs_diff(self.ppm) <= self.ppm / 1000 {
             return false;
         }
         if ppm < self.ppm {
-            // What it could not have it is not owed: held to less, it must not take that from
-            // others first.
+            // It is not owed what it could not have: held to less, it must not first take that from
+            // others.
             self.ops.set(now, None, promise::LAG);
             self.bytes.set(now, None, promise::LAG);
             self.behind = 0.0;
@@ -197,7 +198,7 @@ impl Guarantee {
         self.ppm = ppm;
         let wanted = self.wanted();
         let ops = wanted.iops.map(|r| r.0);
-        // Two operations, where those take longer.
+        // At least the time of two operations.
         let lag = ops.map_or(promise::LAG, |r| Span::from_nanos(2_000_000_000 / r.max(1)).max(promise::LAG));
         self.ops.set_scaled(now, ops, ppm, lag);
         self.bytes.set_scaled(now, wanted.bytes.map(|r| r.0), ppm, promise::LAG);
@@ -208,16 +209,16 @@ impl Guarantee {
     }
 
     /// What its clock and its judge hold it to, as a part of the floor: a little more than all of
-    /// it, so that chance does not take it below in a single second. Chance is about the root of
-    /// the count.
+    /// it, so that chance takes no single second below it. Chance is about the square root of the
+    /// count.
     fn scale(&self, phi: f64) -> f64 {
         let margin = self.wanted().iops.map_or(0.0, |r| (1.0 / (r.0 as f64).sqrt()).min(promise::CHANCE_MOST));
         let margin = if self.corrections.has(Correction::Chance) { margin } else { 0.0 };
         phi * self.part() * (1.0 + margin)
     }
 
-    /// How long its measurements remember, in seconds: 50 ms, and long enough for 32 operations; a
-    /// latency's are those that there were.
+    /// How long its measurements look back, in seconds: 50 ms, and long enough for 32 operations;
+    /// for a latency, those that there were.
     fn memory(&self, phi: f64) -> f64 {
         let rate = match (self.wanted().iops, &self.latency) {
             (Some(rate), _) => rate.0 as f64 * self.scale(phi),
@@ -228,27 +229,27 @@ impl Guarantee {
             .clamp(promise::MEMORY, if self.latency.is_some() { 1.0 } else { f64::INFINITY })
     }
 
-    /// What a latency is held to, as a factor of the rate that its requests would have: the medians
-    /// of single seconds spread, the more the fewer requests they are of.
+    /// What a latency is held to, as a factor of the rate that its requests would have. Medians of
+    /// single seconds spread more, the fewer requests they are of.
     fn latency_scale(&self, latency: &Latency, phi: f64) -> f64 {
         let chance = (1.0 / latency.second_count().max(1.0).sqrt()).min(promise::CHANCE_MOST);
         phi * self.part() * (median::MARGIN + chance)
     }
 
-    /// The part of its floor, unscaled, that these are.
+    /// These sums as a part of its floor, unscaled.
     pub fn part_of_floor(&self, sums: &Sums) -> f64 {
         let wanted = self.wanted();
         let part = |rate: Option<u64>, sum: f64| rate.map_or(0.0, |r| sum / (r as f64 * sums.time.max(1e-9)));
         part(wanted.iops.map(|r| r.0), sums.ops).max(part(wanted.bytes.map(|r| r.0), sums.bytes))
     }
 
-    /// The part of what it is held to where floors run at `phi` of themselves, the margins for
-    /// chance left out, that these are.
+    /// These sums as a part of what it is held to where floors run at `phi` of themselves, without
+    /// the margins for chance.
     fn part_of_held(&self, sums: &Sums, phi: f64) -> f64 {
         self.part_of_floor(sums) / (phi * self.part())
     }
 
-    /// How it stands with a floor that runs at `phi` of itself: of a rate and a latency the worse.
+    /// How it stands where floors run at `phi` of themselves: of a rate and a latency, the worse.
     pub fn standing(&self, phi: f64) -> Standing {
         if self.capped {
             return Standing::Content;
@@ -271,8 +272,8 @@ impl Guarantee {
         if !enough || recent.time < promise::JUDGED_TIME {
             return Standing::Pending;
         }
-        // Who is behind is due more, for as long: what a stall took is made up within half a
-        // second.
+        // A floor that is behind is due more until it has caught up: what a stall took is made up
+        // within half a second.
         Standing::Got(self.part_of_floor(recent) / scale / self.urgency())
     }
 
@@ -324,8 +325,8 @@ impl Guarantee {
         by_rate.min(by_latency)
     }
 
-    /// The part of itself that it lacked in the last second, no ceiling being in its way; 0 if it
-    /// is not missed. A rate is not, where its owner asks for less: a latency may be judged then.
+    /// The part of itself that it lacked in the last second, if no ceiling was in its way; 0 if it
+    /// is not missed. A rate is not missed if its owner asks for less; a latency still may be.
     pub fn missed(&self, phi: f64) -> f64 {
         let gauge = &self.gauge;
         if gauge.second.time <= promise::MISSED_TIME {
@@ -345,13 +346,13 @@ impl Guarantee {
         }
     }
 
-    /// By what factor the requests of an owner who asks for less than it could might slow down,
-    /// taken for one that thinks between an answer and the next request: with d outstanding at
-    /// most, r a second, each of time T, it thinks for d / r - T, and gets its floor F as long as T
-    /// stays below d / F - (d / r - T). One that is seldom seen with all its requests may not think
-    /// but have nothing to ask, so a little is always tried. The less of what the last moments and
-    /// the last second say: a larger window shows in the moments first, and a moment's luck not in
-    /// the second.
+    /// The factor by which the requests of an owner who asks for less than it could might slow
+    /// down. The owner is taken to think between an answer and its next request. With d outstanding
+    /// at most and r requests a second of time T each, it thinks for d / r - T, and gets its floor
+    /// F as long as T stays below d / F - (d / r - T). An owner seldom seen with all its requests
+    /// may not think but have nothing to ask, so a little is always tried. The result is the lesser
+    /// of what the last moments and the last second say: a larger window shows in the moments
+    /// first, and a moment's luck does not show in the second.
     pub fn guess(&self, phi: f64) -> f64 {
         if !self.corrections.has(Correction::Guess) {
             return f64::INFINITY;
@@ -371,13 +372,13 @@ impl Guarantee {
         if little { guess.max(promise::GUESS) } else { guess }
     }
 
-    /// By how much more it is due until it has made up for what it is behind.
+    /// The factor by which it is due more until it has caught up.
     pub fn urgency(&self) -> f64 {
         if self.corrections.has(Correction::Urgency) { 1.0 + promise::URGENCY * self.behind } else { 1.0 }
     }
 
-    /// A tick is over, with a window of this size: measures what was in it. Gives how long the
-    /// measurements remember.
+    /// Ends a tick with a window of this size: adds up what was measured. Returns how many seconds
+    /// the measurements look back.
     pub fn fold(&mut self, now: Time, phi: f64, window: f64) -> f64 {
         self.touch(now);
         let memory = self.memory(phi);
@@ -393,7 +394,7 @@ impl Guarantee {
         memory
     }
 
-    /// The least that its requests took and the best median, as far as others are held back.
+    /// Notes the least time of its requests and the best median, with the others held back.
     pub fn note_best(&mut self) {
         let service = self.gauge.recent.mean_service().unwrap_or(f64::INFINITY);
         self.best_service = self.best_service.min(service);
@@ -402,7 +403,7 @@ impl Guarantee {
         }
     }
 
-    /// What it had in the last second does not count.
+    /// Forgets what it had in the last second.
     pub fn forget_second(&mut self) {
         self.gauge.forget_second();
         if let Some(latency) = &mut self.latency {
@@ -417,7 +418,7 @@ impl Guarantee {
         }
     }
 
-    /// Its mean is held to less, or not any more, if that is what decides.
+    /// Holds its mean to less, or gives it up, if the mean is what is short.
     pub fn give_up_mean(&mut self, attempt: u32) -> Option<MeanEnd> {
         if !self.is_short_by_mean() {
             return None;
@@ -427,12 +428,12 @@ impl Guarantee {
         Some(end)
     }
 
-    /// Whether others are to be held to less than one request at a time for it.
+    /// Whether its mean decides, so that others may be held to less than one request at a time.
     pub fn is_by_mean(&self) -> bool {
         self.mean_part().is_some()
     }
 
-    /// Whether that is what is short.
+    /// Whether its mean is what is short.
     pub fn is_short_by_mean(&self) -> bool {
         self.mean_part().flatten().is_some_and(|part| part < mean::MARGIN * size::SHORT)
     }
@@ -441,14 +442,14 @@ impl Guarantee {
         self.latency.as_ref()?.mean_part()
     }
 
-    /// Its requests outstanding on average, as a part of their most.
+    /// The requests it has outstanding on average, as a part of the most.
     pub fn busy_part(&self) -> f64 {
         let recent = &self.gauge.recent;
         recent.outstanding / (recent.time * self.gauge.peak).max(1e-9)
     }
 
-    /// Whether its owner asks as it likes: fewer requests at a time would not be missed, or it
-    /// asked for nothing of late.
+    /// Whether its owner asks at its own pace: it has far fewer requests outstanding than at most,
+    /// or asked for nothing of late.
     fn asks_at_leisure(&self, phi: f64) -> bool {
         let part = self.busy_part();
         part < promise::LEISURE
@@ -456,21 +457,20 @@ impl Guarantee {
                 && (self.gauge.quiet > 0.0 || part < promise::EASE && self.has_its_due(phi))
     }
 
-    /// Whether it gets what it is held to in a second, and of late no less than chance makes: what
-    /// it had too much of before fades for a second.
+    /// Whether it gets what it is held to in a second, and of late as much but for chance: an
+    /// excess from before takes a second to fade.
     pub fn has_its_due(&self, phi: f64) -> bool {
         let recent = &self.gauge.recent;
         let least = promise::CONTENT - promise::UNLUCKY * recent.chance();
         self.part_of_held(&self.gauge.second, phi) >= promise::CONTENT && self.part_of_held(recent, phi) >= least
     }
 
-    /// A ceiling that it found closed longer ago than its measurements remember is in its way no
-    /// more.
+    /// Forgets a ceiling that it found closed longer ago than its measurements look back.
     pub fn forget_ceiling(&mut self, now: Time, memory: f64) {
         self.capped = self.spot == Spot::Parked || self.capped && now.since(self.capped_at).as_secs_f64() < memory;
     }
 
-    /// Whether nothing happened for longer than its memory.
+    /// Whether nothing was outstanding for longer than its measurements look back.
     pub fn is_asleep(&self, memory: f64) -> bool {
         self.outstanding == 0 && self.gauge.quiet > memory
     }

@@ -19,26 +19,26 @@ use crate::edit::Floor;
 #[derive(Debug)]
 pub(crate) struct Floors {
     corrections: Corrections,
-    /// How many objects have one, and what they promise together.
+    /// How many objects have a floor, and what the floors promise together.
     pub set: u32,
     pub iops: u64,
     pub bytes: u64,
     pub window: Window,
-    /// The window refused someone since the last end.
+    /// The window refused a request since the last completion.
     pub window_full: bool,
     /// Best-effort cost in flight, and all, in 1/256 operations.
     best_effort: u64,
     all: u64,
-    /// When the first of what is in flight of best effort went, and until when nothing follows it.
+    /// When the first best-effort request of those in flight went, and until when none may follow.
     busy_since: Time,
     rest_until: Time,
     /// The part of every floor that is held.
     pub scale: Scale,
-    /// The part of their due that the floors together got when best effort was held back most.
+    /// The part of their due that the floors together got when best effort was last held back most.
     share: f64,
     pub attempts: Attempts,
-    /// Floors that may have wanted something since the last round, and up to where this round has
-    /// judged them.
+    /// Floors that may have wanted something since the last round, and how many of them this round
+    /// has judged.
     pub active: Vec<u32>,
     pub cursor: usize,
     pub next_tick: Time,
@@ -70,8 +70,7 @@ impl Sums {
         let recent = &guarantee.gauge.recent;
         let (rate, standings) = (recent.ops / recent.time, &mut self.standings);
         standings.worst = standings.worst.min(got);
-        // With all of its requests in the device, not only those that are due, it would get so
-        // much.
+        // What it would get with all of its requests in the device, not only those that are due.
         standings.room = standings.room.min(got * (recent.outstanding / recent.service.max(1e-9)).max(1.0));
         standings.memory = standings.memory.max(recent.time);
         standings.slow = standings.slow.min(guarantee.got_in_a_second(phi));
@@ -113,7 +112,7 @@ impl Floors {
         }
     }
 
-    /// Adds to what is promised, or takes away from it. A floor of both kinds is met by the one
+    /// Adds a floor to what is promised, or takes it away. A floor of both kinds is met by the one
     /// reached first: only its operations are a promise that adds up.
     pub fn promise(&mut self, floor: Floor, more: bool) {
         let bytes = floor.bytes.filter(|_| floor.iops.is_none());
@@ -123,8 +122,8 @@ impl Floors {
         }
     }
 
-    /// One floor more. With the first begins what is measured of the device: without one nobody
-    /// adds up what is in flight.
+    /// Counts one floor more. The first one starts the measurement of the device: without floors
+    /// nobody adds up what is in flight.
     pub fn add(&mut self, now: Time) {
         self.set += 1;
         if self.set == 1 {
@@ -138,9 +137,9 @@ impl Floors {
         self.cursor = 0;
     }
 
-    /// The last floor is gone: all goes with it but what was learned about the device, which stays
-    /// as it is whoever has a floor on it. Floors that come and go would otherwise find it anew
-    /// each time, in the middle of their owners' work.
+    /// The last floor is gone, and all state with it except what was learned about the device,
+    /// which is the same whoever has a floor on it. Floors that come and go would otherwise have it
+    /// searched anew each time, in the middle of their owners' work.
     pub fn end_of_floors(&mut self, now: Time) {
         let mut window = Window::new(self.corrections);
         if self.corrections.has(Correction::Known) {
@@ -151,20 +150,20 @@ impl Floors {
         *self = Floors { best_effort, all, changes, window, ..Floors::new(self.corrections) };
     }
 
-    /// Whether best-effort work of this cost may go now. One request may although it costs more
-    /// than the window, but then not the next behind its back.
+    /// Whether best-effort work of this cost may go now. A request may go alone although it costs
+    /// more than the window, but then the next waits for the rest after it.
     #[inline]
     pub fn has_room(&self, now: Time, cost: u64) -> bool {
         self.set == 0 || self.best_effort == 0 && self.rest_until <= now || self.best_effort + cost <= self.window.limit
     }
 
-    /// When a rest after a request larger than the window is over, if one is.
+    /// When the rest after a request larger than the window ends, if anything waits for that.
     pub fn rests_until(&self) -> Option<Time> {
         (self.window_full && self.best_effort == 0).then_some(self.rest_until)
     }
 
-    /// A request that cost more than the window has ended: for as long as makes them the window's
-    /// size on average, nothing more goes.
+    /// A request that cost more than the window has completed. Nothing more goes for as long as
+    /// brings the two to the window's size on average.
     fn rest(&mut self, now: Time, cost: u64) {
         if !self.corrections.has(Correction::Large) {
             return;
@@ -211,14 +210,14 @@ impl Floors {
         }
     }
 
-    /// All floors of a round were looked at.
+    /// All floors were judged in this round.
     pub fn end_round(&mut self, now: Time, tick: Span) {
         let sums = std::mem::take(&mut self.sums);
         self.cursor = 0;
         self.next_tick = now + tick;
         if self.window.has_settled() {
-            // From here on it can be measured. The device does less now because it is asked for
-            // less.
+            // From here on the new size can be measured. The device does less now because it is
+            // asked for less.
             self.changes += 1;
             self.pulse = Pulse::new(now);
             return self.flow.begin(now, self.best_effort);
@@ -240,21 +239,21 @@ impl Floors {
         self.round_at = now;
     }
 
-    /// Whether the device stalls. What was measured meanwhile is forgotten once it is over.
+    /// Whether the device stalls. What was measured in a stall is forgotten once it is over.
     fn is_stalled(&mut self, now: Time) -> bool {
         let beat = self.pulse.beat(now);
         self.changes += u32::from(beat == Beat::Over);
         beat == Beat::Stalled
     }
 
-    /// Nobody uses a floor.
+    /// No floor is in use.
     fn idle(&mut self, now: Time) {
         self.window_full = false;
         self.rest_until = now;
         self.window.idle(now);
     }
 
-    /// What follows from a round.
+    /// Acts on what a round found.
     fn conclude(&mut self, now: Time, sums: &Sums) {
         let time = now.since(self.round_at);
         let round = Round {
@@ -303,16 +302,16 @@ impl Floors {
         }
     }
 
-    /// A request that came to the old queue has gone after its time. A queue of seconds is not
-    /// waited for.
+    /// Waits until a request that joined the old queue has gone through, but not for a queue of
+    /// seconds.
     fn settle(&mut self, now: Time, sums: &Sums) {
         let service = if sums.completions > 0.0 { sums.service / sums.completions } else { 0.0 };
         self.next_tick = now + Span::from_secs_f64(service).min(Span::SECOND);
     }
 
-    /// Gives back what was taken from floors, slowly.
+    /// Gives floors back what was taken from them, slowly.
     fn recover(&mut self, now: Time, round: &Round) {
-        // Where nobody wants anything nobody misses what is given back.
+        // Where nobody wants anything, nobody misses what is given back.
         if round.standings.worst >= size::SHORT {
             self.scale.recover(now, self.flow.spare(now), self.corrections);
         }

@@ -1,7 +1,7 @@
 //! What a floor's owner gets and asks for: sums over time that fade.
 //!
-//! Kept by a floor, touched on the way of each of its requests with integers, folded once a tick
-//! with fractions.
+//! Kept by a floor, updated with integers on the path of each of its requests, and folded into
+//! fractions once a tick.
 
 use block::{Span, Time};
 
@@ -10,14 +10,14 @@ use block::{Span, Time};
 #[repr(C)]
 pub(crate) struct Gauge {
     tick: Tick,
-    /// Up to when the tick's integrals go, and when the tick began.
+    /// The time up to which the tick's integrals are complete, and when the tick began.
     touched: Time,
     began: Time,
     /// Fading within the floor's own memory.
     pub recent: Sums,
     /// Fading within a second, and kept through changes of the window.
     pub second: Sums,
-    /// The part of it in which the owner wanted more than it got.
+    /// The part of `second` in which the owner wanted more than it got.
     pub wanted: Sums,
     /// Most requests outstanding at once, fading within a second.
     pub peak: f64,
@@ -40,7 +40,7 @@ pub(crate) struct Sums {
     pub time: f64,
     pub ops: f64,
     pub bytes: f64,
-    /// Seconds that its requests took, together.
+    /// Seconds that its requests spent in the device, added up.
     pub service: f64,
     /// Request-seconds outstanding.
     pub outstanding: f64,
@@ -58,7 +58,7 @@ impl Sums {
         }
     }
 
-    /// Adds a tick to as much as is kept of those before.
+    /// Adds a tick, with the part `keep` of the ticks before.
     fn add(&mut self, tick: &Sums, keep: f64) {
         let sums = [
             (&mut self.time, tick.time),
@@ -72,7 +72,7 @@ impl Sums {
         }
     }
 
-    /// What chance makes of the count, as a part of it: about its root.
+    /// The standard deviation of the count by chance, as a part of it.
     pub fn chance(&self) -> f64 {
         1.0 / self.ops.max(1.0).sqrt()
     }
@@ -89,7 +89,8 @@ impl Gauge {
         Gauge { touched: now, began: now, ..Gauge::default() }
     }
 
-    /// The number outstanding is about to change from this. Returns how long it was none.
+    /// Brings the integral up to now, before the number outstanding changes. Returns how long it
+    /// was 0.
     pub fn touch(&mut self, now: Time, outstanding: u32) -> Span {
         let span = now.since(self.touched);
         self.touched = now;
@@ -99,20 +100,20 @@ impl Gauge {
         if outstanding > 0 { Span::ZERO } else { span }
     }
 
-    /// A request ended.
+    /// Counts a completed request.
     pub fn count(&mut self, bytes: u64, service: Span) {
         self.tick.ops += 1;
         self.tick.bytes = self.tick.bytes.saturating_add(bytes);
         self.tick.service = self.tick.service.saturating_add(service.as_nanos());
     }
 
-    /// Whether the owner wanted more in the tick that these are.
+    /// Notes whether the owner wanted more in this tick.
     pub fn note_wanting(&mut self, tick: &Sums, wants: bool) {
         let new = if wants { *tick } else { Sums::default() };
         self.wanted.add(&new, kept(tick.time, 1.0));
     }
 
-    /// A tick is over. Gives what was in it.
+    /// Ends a tick; returns what was in it.
     pub fn fold(&mut self, now: Time, memory: f64) -> Sums {
         let time = now.since(self.began).as_secs_f64();
         let tick = std::mem::take(&mut self.tick);
@@ -126,7 +127,7 @@ impl Gauge {
         tick
     }
 
-    /// What was before does not count: the window changed much.
+    /// Forgets what was measured before a large change of the window.
     pub fn forget(&mut self, now: Time) {
         *self = Gauge {
             touched: self.touched,
@@ -139,7 +140,7 @@ impl Gauge {
         };
     }
 
-    /// Nor within the last second.
+    /// Forgets the last second too.
     pub fn forget_second(&mut self) {
         (self.second, self.wanted) = (Sums::default(), Sums::default());
     }

@@ -11,15 +11,15 @@ use super::floor::{Guarantee, Standing};
 pub(crate) enum Held {
     /// All of its floor.
     Whole,
-    /// A part of it, because it asks for too few at a time to get more: it was given up with a
-    /// window of this size.
+    /// A part of it, because its owner has too few requests outstanding to get more. It was given
+    /// up with a window of this size.
     Refining {
         part: f64,
         knee: f64,
         /// What it gets there is measured until then.
         until: Time,
     },
-    /// It is settled what it gets.
+    /// The same, once that is known.
     GivenUp { part: f64, knee: f64 },
     /// Others are not held back for it: that was in vain, while other floors were met. Its clock
     /// gives it this part.
@@ -42,8 +42,8 @@ impl Guarantee {
         self.held.part()
     }
 
-    /// It is not held to more than a part of itself any more: this part of what it was held to so
-    /// far. The window is at the knee.
+    /// Gives it up: from now on it is held to this part of what it was held to so far. The window
+    /// is at the knee.
     pub fn give_up(&mut self, now: Time, knee: f64, got: f64, attempt: u32) {
         let part = self.part();
         self.held = match self.corrections.has(Correction::Refine) {
@@ -73,12 +73,12 @@ impl Guarantee {
         }
     }
 
-    /// Whether it is not settled yet what it gets at the knee.
+    /// Whether what it gets at the knee is still being measured.
     pub fn is_refining(&self) -> bool {
         matches!(self.held, Held::Refining { .. })
     }
 
-    /// Some time after it was given up it is known better what it gets at the knee.
+    /// Ends that measurement if it is complete.
     pub fn refine(&mut self, now: Time) {
         let Held::Refining { part, knee, until } = self.held else { return };
         let second = self.gauge.second;
@@ -88,11 +88,11 @@ impl Guarantee {
         }
     }
 
-    /// A round is over in which others were held back.
+    /// Notes whether it was met in a round in which others were held back.
     pub fn note_met(&mut self, standing: &Standing, phi: f64) {
         let met = match standing {
             Standing::Got(got) => *got >= size::SHORT && self.missed(phi) == 0.0,
-            // That nothing can be told is no miss.
+            // That nothing can be said is no miss.
             Standing::Content if !self.has_its_due(phi) => return,
             Standing::Pending if !self.has_its_median(phi) => return,
             Standing::Content | Standing::Pending => true,
@@ -100,21 +100,20 @@ impl Guarantee {
         self.met = if met { self.met.saturating_add(1) } else { 0 };
     }
 
-    /// Whether it was not short for some rounds, so that others are worth holding back for it.
+    /// Whether it was not short for some rounds, so that holding others back for it is worth while.
     pub fn is_met(&self) -> bool {
         self.met >= attempt::MET
     }
 
-    /// Others are not held back for it any more, in this attempt: its clock gives it about the rate
-    /// that it had in the last second, and nothing of a latency.
+    /// Stops holding others back for it in this attempt. Its clock gives it about the rate that it
+    /// had in the last second, and nothing for a latency.
     pub fn let_go(&mut self, attempt: u32) {
         let had = if self.has_rate() { self.part_of_floor(&self.gauge.second).min(1.0) } else { 1.0 };
         let part = (had * attempt::MARGIN).max(attempt::LEAST);
         (self.held, self.attempt, self.behind) = (Held::LetGo { part }, attempt, 0.0);
     }
 
-    /// Whether others are not held back for it in this attempt. With the next it is held to all of
-    /// itself.
+    /// Whether it stays let go in this attempt. In a new one it is held to all of itself again.
     pub fn stays_let_go(&mut self, attempt: u32) -> bool {
         if self.is_let_go() && self.attempt != attempt {
             self.try_again(attempt);
@@ -127,7 +126,7 @@ impl Guarantee {
         matches!(self.held, Held::LetGo { .. })
     }
 
-    /// It is held to all of itself again, in this attempt: what it could get before says nothing.
+    /// Holds it to all of itself again, in this attempt. What it could get before says nothing.
     pub fn try_again(&mut self, attempt: u32) {
         (self.attempt, self.held) = (attempt, Held::Whole);
         (self.best_service, self.behind) = (f64::INFINITY, 0.0);

@@ -1,4 +1,4 @@
-//! A request from the moment it is taken until it ended.
+//! A request from its acceptance to its end.
 
 use block::{Cause, OpKind, Request, Ticket, Time};
 
@@ -10,23 +10,23 @@ pub(crate) enum Stage {
     /// Ended: the slot is free.
     #[default]
     Ended,
-    /// Taken on, and about to be handed over or to wait.
+    /// Accepted, and about to be handed over or to wait.
     Open,
     /// In its object's queue.
     Queued,
-    /// No policy holds it, but the backend would not take it.
+    /// No policy applies to it, but the backend would not take it.
     Spilled,
-    /// In the inner target.
+    /// In flight in the inner target.
     Flying,
 }
 
-/// A request on its way. The slot is used again without being cleared: what a stage needs is set on
-/// entering it. Two cache lines.
+/// One accepted request. A slot is reused without being cleared: each stage sets what it needs on
+/// entry. Two cache lines.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Job {
     pub node: u32,
-    /// Which use of this slot.
+    /// Tells the uses of this slot apart.
     pub age: u32,
     /// The caller's tag, restored in the completion.
     pub tag: u64,
@@ -37,14 +37,14 @@ pub(crate) struct Job {
     /// Bytes that count against limits.
     pub bytes: u64,
     pub cause: Cause,
-    /// When it was taken on, on the scale on which counts along its path begin.
+    /// The epoch at which it was accepted: counts that began later leave it out.
     pub epoch: u32,
     pub stage: Stage,
     pub kind: OpKind,
     /// It counts against the window.
     pub best_effort: bool,
-    /// Neighbours in its object's queue. The first one's `prev` is of no meaning: the queue knows
-    /// its first.
+    /// Neighbours in its object's queue. The first one's `prev` means nothing: the node knows its
+    /// first.
     pub next: u32,
     pub prev: u32,
     /// The request, while the gate holds it.
@@ -73,8 +73,8 @@ impl Default for Job {
     }
 }
 
-/// What a request costs a backend, in 1/256 operations: one, or one for every 16 KiB, about what
-/// takes a device as long.
+/// The cost of a request to a backend, in 1/256 operations: one operation, or one for every 16 KiB,
+/// which takes a device about as long.
 #[inline]
 pub(crate) fn cost(bytes: u64) -> u64 {
     // 256 units for 16 384 bytes is one unit for 64.
@@ -88,10 +88,11 @@ pub(crate) fn counted(request: &Request) -> u64 {
 }
 
 impl Job {
-    /// The greatest age: with it a token has no [`crate::PASSING`].
+    /// The greatest age, and the mask for ages: no token has the bit [`crate::PASSING`].
     pub const AGE_MAX: u32 = (crate::PASSING >> 32) as u32 - 1;
 
-    /// The tag under which the inner target knows it, and the gate's ticket for it.
+    /// The tag under which the inner target knows a request, which is also the gate's ticket for
+    /// it.
     #[inline]
     pub fn token(slot: u32, age: u32) -> u64 {
         u64::from(age) << 32 | u64::from(slot)

@@ -1,5 +1,5 @@
-//! Judging floors, a few a poll and round by round: who got what part of its due. What follows from
-//! it is in `floors.rs`.
+//! Judging floors, a few a poll and round by round: what part of its due each got. What follows
+//! from that is in `floors.rs`.
 
 use super::Scheduler;
 use super::constants::{attempt, promise, round, size};
@@ -7,8 +7,8 @@ use super::floor::{Guarantee, Spot, Standing};
 use super::latency::MeanEnd;
 use super::phase::Phase;
 
-/// The part of a floor that its owner got in a second and of late, the less of the two; 0 where
-/// that says nothing: it is a latency, or held to a part, or its owner asks as it likes.
+/// The part of its floor that an owner got, in a second or of late, whichever is less. 0 where that
+/// says nothing: the floor is a latency or held to a part, or its owner asks at its own pace.
 fn surplus(guarantee: &Guarantee) -> f64 {
     if guarantee.latency.is_some() || guarantee.part() < 1.0 || guarantee.busy_part() < promise::LEISURE {
         return 0.0;
@@ -18,7 +18,7 @@ fn surplus(guarantee: &Guarantee) -> f64 {
 }
 
 impl Scheduler {
-    /// A bounded part of judging, once a tick is due.
+    /// Judges a bounded number of floors, once a tick is due.
     #[inline]
     pub(super) fn judge_some(&mut self) {
         if self.floors.set > 0 && self.now >= self.floors.next_tick {
@@ -59,13 +59,15 @@ impl Scheduler {
         true
     }
 
-    /// Lets it go if it is time to, or tries it again. Whether others are not held back for it.
+    /// Lets a floor go if it is time to, or tries it again. True if others are not held back for
+    /// it.
     fn lets_go(&mut self, floor: u32) -> bool {
         let attempt = self.floors.attempts.number;
         let guarantee = &mut self.guarantees[floor];
         if self.floors.window.phase() == Phase::LettingGo {
             match guarantee.is_met() {
-                // What it had above its floor meanwhile says nothing of what it has from here on.
+                // What it had above its floor meanwhile says nothing about what it gets from here
+                // on.
                 true => guarantee.forget_second(),
                 false => guarantee.let_go(attempt),
             }
@@ -75,7 +77,7 @@ impl Scheduler {
         let_go
     }
 
-    /// Whether its mean is held to less, or not any more, in this round.
+    /// Whether its mean is held to less or given up in this round.
     fn gives_up_mean(&mut self, floor: u32) -> bool {
         if self.floors.window.phase() != Phase::GivingUp {
             return false;
@@ -90,7 +92,7 @@ impl Scheduler {
         true
     }
 
-    /// Adds one that wants something, or might, to the round.
+    /// Adds a floor that wants something, or might, to the round.
     fn judge_awake(&mut self, floor: u32, phi: f64, memory: f64) {
         let guarantee = &mut self.guarantees[floor];
         let fresh = guarantee.measured_after == self.floors.changes;
@@ -135,15 +137,15 @@ impl Scheduler {
             let part = got * (attempt::MARGIN - attempt::CHANCE * chance);
             guarantee.give_up(self.now, floors.window.size(), part, floors.attempts.number);
         } else if guarantee.is_given_up_at(floors.window.size()) && got < size::SHORT {
-            // Its owner asks for less still, or the device got slower: no reason for a smaller
-            // window either.
+            // Its owner asks for even less, or the device got slower: neither is a reason for a
+            // smaller window.
             if got < 1.0 - attempt::SHORT * chance {
                 guarantee.hold_to(got * attempt::MARGIN);
             }
         } else {
             floors.sums.add(guarantee, got, floors.scale.part());
             if guarantee.is_refining() {
-                // The window stays where it is until it is known what there is to get.
+                // The window stays as it is until it is known how much there is to get.
                 floors.sums.standings.pending += 1;
                 guarantee.refine(self.now);
             } else if guarantee.attempt != floors.attempts.number {

@@ -1,7 +1,7 @@
 //! How much best-effort work the device can use at once: its knee. More than that in flight makes
-//! nothing faster, only everybody's requests slower, those of floors included. So while floors are
-//! in use the window grows no further, but where all of them have ample room and feel nothing of
-//! it: there it opens unsearched.
+//! nothing faster and everybody's requests slower, those of floors included. So while floors are in
+//! use the window grows no further, unless all of them have so much room that they do not feel it:
+//! then it opens without a search.
 //!
 //! ```text
 //!   throughput ▲        ╭────────────────      two levels take turns until it is plain whether the larger does more by
@@ -10,19 +10,19 @@
 //!              └────────────────────────► in flight
 //! ```
 //!
-//! A device's throughput wavers by more than the hundredth in question: collections of garbage,
-//! others on the machine. So a level is not judged by one measurement but by pairs of them side by
-//! side, as many as their own spread asks for. What cannot be shown is not there, since the shorter
-//! queue is certain.
+//! A device's throughput wavers by more than the hundredth in question, because of garbage
+//! collection or others on the machine. So a level is not judged by one measurement but by pairs of
+//! them side by side, as many as their own spread asks for. A gain that cannot be shown counts as
+//! none, since the shorter queue is a certain gain.
 //!
-//! Where owners of floors get more than those and others do a part of the work, a level is judged
-//! by what these do: what is in flight decides who gets how much, and what is above a floor is
-//! theirs to have.
+//! Where owners get more than their floors and others do a part of the work, a level is judged by
+//! what these others do. What is in flight decides who gets how much, and what an owner has above
+//! its floor is theirs to have.
 //!
-//! The search goes down too, to where it began: where operations take longer in the device than
-//! they must, half of what is used is compared with the window as it is. Loads come and go, and a
-//! level that was found in one is seldom used up in the next. Where nothing queues nobody is held
-//! back to try it.
+//! The search goes down too, to where it began. Where operations take longer in the device than
+//! they must, half of what is used is compared with the window as it is: loads change, and a level
+//! found under one is seldom used up under the next. Where nothing queues, nobody is held back to
+//! try it.
 
 use block::{Span, Time};
 
@@ -41,26 +41,26 @@ pub(crate) struct Knee {
     pub cap: f64,
     meter: Meter,
     trial: Option<Trial>,
-    /// When the next level is tried, and how long after a failure.
+    /// When the next level is tried, and the wait after the next failure.
     try_at: Time,
     rest: Span,
-    /// The next trial is whether half as much would do.
+    /// The next trial is of half as much.
     less_next: bool,
-    /// When floors last lowered the cap, and the least that all did since.
+    /// When floors last lowered the cap, and the least total throughput since.
     lowered_at: Time,
     slowest: f64,
-    /// The throughput at this level when it was last found that more does not help.
+    /// The throughput at this level when more was last found not to help.
     usual: f64,
-    /// Seconds that an operation took in the device at least, as far as was seen.
+    /// The least time that an operation took in the device, in seconds.
     least_time: f64,
-    /// Seconds that it took when half of what was in flight was too little; it fades.
+    /// The time that it took when half of what was in flight was too little, in seconds; it fades.
     needed_time: f64,
 }
 
-/// What ends at one level.
+/// Completions at one level.
 #[derive(Debug, Default)]
 struct Meter {
-    /// Requests that were in flight when the level began: they belong to the one before.
+    /// Completions to skip: requests in flight when the level began belong to the one before.
     skip: u64,
     all: Count,
     /// Of owners without a floor.
@@ -81,12 +81,12 @@ impl Count {
         self.requests += 1;
     }
 
-    /// In so many seconds.
+    /// The rate over so many seconds.
     fn pace(&self, seconds: f64) -> Pace {
         Pace { cost: self.cost as f64 / OPERATION as f64 / seconds, requests: self.requests as f64 / seconds }
     }
 
-    /// What the count alone makes a pace vary by, as a part.
+    /// The deviation of such a rate that the count alone makes, as a part of it.
     fn chance(&self) -> f64 {
         search::CHANCE / (self.requests.max(1) as f64).sqrt()
     }
@@ -125,19 +125,20 @@ impl Knee {
         }
     }
 
-    /// The cap without what is being tried.
+    /// The cap without the level that is being tried.
     pub fn settled(&self) -> f64 {
         self.trial.as_ref().map_or(self.cap, Trial::before)
     }
 
-    /// The window is less than the cap, or is not used up: nothing can be learned.
+    /// The window is below the cap or is not used up: nothing can be learned, and a trial is
+    /// dropped.
     pub fn pass(&mut self, now: Time) {
         self.cap = self.settled();
         self.trial = None;
         self.meter = Meter { since: now, ..Meter::default() };
     }
 
-    /// A floor is short: what is tried, is tried again later, and the smaller of its levels stays.
+    /// A floor is short: a trial is broken off until later, and its smaller level stays.
     pub fn give_up(&mut self, now: Time) {
         if let Some(trial) = self.trial.take() {
             self.cap = trial.below;
@@ -146,8 +147,7 @@ impl Knee {
         self.pass(now);
     }
 
-    /// Floors do not bear more than this, but not more often than the effect of the last time
-    /// shows.
+    /// Lowers the cap to what floors bear, unless the effect of the last time cannot show yet.
     pub fn lower(&mut self, now: Time, to: f64) {
         self.give_up(now);
         if to < self.cap && now.since(self.lowered_at) >= search::EFFECT {
@@ -158,16 +158,16 @@ impl Knee {
 
     fn rest(&mut self, now: Time) {
         (self.try_at, self.rest) = (now + self.rest, (self.rest * 2).min(search::REST_MAX));
-        // Devices become faster and slower.
+        // Forgets slowly, as devices become faster and slower.
         self.needed_time *= search::FORGET;
         self.least_time /= search::FORGET;
         self.less_next =
             self.corrections.has(Correction::Less) && !self.less_next && self.cap >= search::START * search::STEP_LEAST;
     }
 
-    /// The window is at the cap, and is used up if `full`. More is tried only as far as floors have
-    /// room for it; where they have ample room nothing is searched, the window opens. Less is tried
-    /// down to where the search began.
+    /// Goes on with the search where the window is at the cap, and used up if `full`. More is tried
+    /// only as far as floors have room. Where they have ample room nothing is searched, and the
+    /// window opens. Less is tried down to where the search began.
     pub fn press(&mut self, now: Time, round: &Round, full: bool) {
         let Stream { in_flight, request, .. } = round.flow;
         if round.has_ample_room() {
@@ -178,8 +178,9 @@ impl Knee {
             return;
         }
         if self.cap < search::START && self.trial.is_none() && round.has_margin() && round.has_surplus(surplus::LEAST) {
-            // Floors bore no more once, and do now: they have their due, and room. Where the search
-            // begins nothing was compared to get there, so nothing is compared to get back.
+            // Floors bore no more once, and do now: they have their due, and room. Nothing was
+            // compared to get below where the search begins, so nothing is compared to get back
+            // there.
             self.cap = (self.cap + more_borne(round)).min(search::START);
             return self.pass(now);
         }
@@ -206,8 +207,8 @@ impl Knee {
                     self.rest(now);
                 }
             }
-            // The smaller level is more than is asked for: there is nothing to compare. A moment's
-            // pause is no reason to stay there.
+            // The smaller level is more than is asked for, so there is nothing to compare. A short
+            // pause in the load is no reason to stay there.
             Some(trial) if trial.less && trial.first.is_none() && !full => {
                 self.cap = if self.is_queueing(round) { trial.below } else { trial.above };
                 self.compare_with_less(now, round);
@@ -222,7 +223,7 @@ impl Knee {
         self.meter = Meter { skip, since: now, ..Meter::default() };
     }
 
-    /// A level of a comparison was measured: goes on with it, or with what follows from it.
+    /// A level of a comparison was measured: goes on with the comparison, or acts on its result.
     fn go_on(&mut self, now: Time, round: &Round, throughput: f64, standing: Standing, trial: Trial) {
         self.cap = if trial.first.is_some() { trial.above } else { trial.below };
         match (standing, trial.less) {
@@ -246,8 +247,8 @@ impl Knee {
         }
     }
 
-    /// Whether floors did not lower the cap for long, or the device was much slower since: what
-    /// they bore then says nothing.
+    /// Whether floors have not lowered the cap for long, or the device was much slower at some time
+    /// since: what they bore then says nothing now.
     pub fn has_rested(&self, now: Time, round: &Round) -> bool {
         let Stream { total, samples, .. } = round.flow;
         let is_faster = samples >= search::SAMPLES && total > search::FASTER * self.slowest;
@@ -256,15 +257,14 @@ impl Knee {
         now.since(self.lowered_at) >= outlived || is_faster
     }
 
-    /// Whether a larger level is being measured: it need not be used up. Where what is asked for
-    /// ends below it, all of that is in flight, and whether this does more is the question just as
-    /// well.
+    /// Whether a larger level is being measured. It need not be used up: if the load ends below it,
+    /// all of the load is in flight, and whether that does more is the question just as well.
     pub fn tries_larger(&self) -> bool {
         let unused = self.corrections.has(Correction::Unused);
         unused && self.trial.as_ref().is_some_and(|trial| trial.less || trial.first.is_some())
     }
 
-    /// Whether there is less to try, and it is time to.
+    /// Whether it is time to try less, and there is less to try.
     pub fn has_less(&self, now: Time, round: &Round) -> bool {
         self.corrections.has(Correction::Less)
             && now >= self.try_at
@@ -280,7 +280,7 @@ impl Knee {
     }
 
     /// Whether operations take longer in the device than they must, or that is not known: with less
-    /// in flight they would take less time, and do as much.
+    /// in flight they would take less time at the same throughput.
     fn is_queueing(&self, round: &Round) -> bool {
         if !self.least_time.is_finite() {
             return true;
@@ -289,7 +289,7 @@ impl Knee {
             && round.flow.time() > search::QUEUEING * self.least_time.max(self.needed_time)
     }
 
-    /// What is used of this level.
+    /// How much of this level is used.
     fn used(&self, round: &Round) -> f64 {
         self.cap.min(round.flow.best_effort_max)
     }
@@ -300,7 +300,7 @@ impl Knee {
         if above < search::START * search::STEP_LEAST || !self.is_queueing(round) {
             return self.rest(now);
         }
-        // What is more than is asked for holds nobody back.
+        // What the cap exceeds the load by holds nobody back.
         let below = (above / search::STEP).max(search::START);
         let others = self.is_about_others(round, surplus::LEAST);
         let time = round.flow.time();
@@ -312,8 +312,8 @@ impl Knee {
     fn compare_with_more(&mut self, now: Time, round: &Round, throughput: f64) {
         let Stream { in_flight, request, .. } = round.flow;
         let longest = self.cap + throughput * search::LONGEST.as_secs_f64() - in_flight;
-        // As far as floors are known to have room, or a little past that, so that it is seen
-        // whether they have.
+        // As far as floors are known to have room, or a little past that, to find out whether they
+        // have.
         let bold = more_borne(round).min((search::STEP - 1.0) * in_flight);
         let least = if self.corrections.has(Correction::Edge) { search::BOLD * in_flight } else { 0.0 };
         // At least one request more, or nothing changes.
@@ -325,15 +325,15 @@ impl Knee {
         }
     }
 
-    /// Whether a level is judged by what those without a floor do: where owners have so many times
-    /// theirs, and the others do a part of the work from which it can be told.
+    /// Whether a level is judged by what those without a floor do: owners have at least this many
+    /// times their floors, and the others do enough of the work to tell.
     fn is_about_others(&self, round: &Round, least: f64) -> bool {
         let Meter { all, others, .. } = &self.meter;
         round.has_surplus(least) && others.cost as f64 >= search::OTHERS * all.cost as f64 && others.requests > 0
     }
 }
 
-/// How much more in flight floors bear and keep the margin; negative where they have less.
+/// How much more in flight floors bear and keep the margin; negative if less.
 fn more_borne(round: &Round) -> f64 {
     round.flow.in_flight * (round.standings.room / search::MARGIN - 1.0)
 }
@@ -387,8 +387,8 @@ mod tests {
         assert!(knee.cap <= 2.0 * search::START + 8.0, "{}", knee.cap);
     }
 
-    /// What is asked for ends at 28 in flight, below the next level: it is seen there that this
-    /// does more.
+    /// The load ends at 28 in flight, below the next level: measured there, it is still seen to do
+    /// more.
     #[test]
     fn a_level_that_is_not_used_up_is_compared_all_the_same() {
         let mut knee = Knee::new(Corrections::ALL);
@@ -429,7 +429,7 @@ mod tests {
         assert!(settled > 64.0 && settled <= 116.0, "{knee:?}");
     }
 
-    /// One whose throughput is what is in flight keeps all that is used of it.
+    /// A device whose throughput is proportional to what is in flight keeps all that is used of it.
     #[test]
     fn what_is_needed_is_kept() {
         let mut knee = Knee { cap: 100.0, least_time: 1e-4, ..Knee::new(Corrections::ALL) };

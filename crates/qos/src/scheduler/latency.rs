@@ -1,14 +1,14 @@
-//! A floor by latency: half of its owner's requests are answered within a span, from their arrival
-//! at the gate on, and where the device has it their mean is within it too.
+//! A floor by latency: half of its owner's requests are answered within a span, counted from their
+//! arrival at the gate. Where the device can do it, their mean is within the span too.
 //!
-//! A closed loop's rate is its depth over the mean. A device that is held to a budget by slices of
-//! time answers most requests at once and the others after the slice: its median says nothing of
-//! its mean. Slices are long, so the mean is of two tenths of a second at one size of the window,
-//! and once it decides, the window waits for it before each step. A mean that the device nearly has
-//! is held to what it has; one that is far from it is given up alone.
+//! The rate of a closed loop is its depth over the mean. A device that is held to a budget by
+//! slices of time answers most requests at once and the others after the slice, so its median says
+//! nothing about its mean. Slices are long, so the mean is taken over two tenths of a second at one
+//! size of the window, and once it decides, the window waits for it before each step. A mean that
+//! the device nearly achieves is held to what it does; one far from that is given up alone.
 //!
-//! Requests are counted by how long they took, as a part of that span, in steps of an eighth of an
-//! octave: what is within it is exact, and the median is good to a few percent.
+//! Requests are counted by how long they took in relation to the span, in steps of an eighth of an
+//! octave. Whether one is within the span is exact, and the median is good to a few percent.
 //!
 //! ```text
 //!   span / 16 ├┬┬┬┬┬┬┬┬┼┬┬┬┬┬┬┬┬┼─ … ─┼┬┬┬┬┬┬┬┬┤ span ├┬┬┬┬┬┬┬┬┼─ … ─┤ 16 × span      the ends hold what lies beyond
@@ -27,71 +27,70 @@ const BINS: usize = STEPS * OCTAVES;
 const SPAN_BITS: u32 = 10;
 const LEAST_BITS: u32 = SPAN_BITS - OCTAVES as u32 / 2;
 
-/// How long a request may take, and how long they took.
+/// How long a request may take, and how long requests took.
 #[derive(Debug)]
 pub(crate) struct Latency {
     pub most: Span,
-    /// Since the last tick, and since the last account.
+    /// Counts since the last tick, and since the last account.
     tick: [u32; BINS],
     account: [u32; BINS],
-    /// Fading within the floor's memory, and within a second.
+    /// Counts that fade within the floor's memory, and within a second.
     recent: Counts,
     second: Counts,
-    /// The least median of a second in which the others were held back, in spans; 0 if there was
-    /// none.
+    /// The least median of a second in which the others were held back, in spans; 0 if none.
     best: f64,
-    /// When one of its requests last went: from then on the next goes at once.
+    /// When one of its requests last went: the next is due from then on.
     went: Time,
     mean: Mean,
 }
 
-/// The mean response at one size of the window.
+/// The mean response time at one size of the window.
 #[derive(Debug)]
 struct Mean {
     /// Since the last tick.
     tick: Stretch,
     now: Stretch,
     before: Option<Stretch>,
-    /// Of the two stretches that are over, in spans.
+    /// The mean of the last two full stretches, in spans.
     seen: Option<f64>,
     /// The window's size meanwhile.
     size: f64,
     place: Place,
     /// What it is held to, in spans.
     goal: f64,
-    /// The least that was seen since it was last held to something else.
+    /// The least mean that was seen since the goal last changed.
     least: f64,
-    /// How often it was far from that with the others held back as far as they are.
+    /// How often it was far from the goal with the others held back as far as they are.
     far: u32,
 }
 
-/// What the mean has to say.
+/// What part the mean plays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// Nothing so far: the median decides.
+    /// None so far: the median decides.
     #[default]
     Watched,
-    /// The median was held and it was not: it decides.
+    /// The median was held and the mean was not: the mean decides.
     Decides,
-    /// The device does not have it.
+    /// The device cannot do it.
     GivenUp,
 }
 
 /// What became of a mean that was short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MeanEnd {
-    /// It is held to less, or looked at again.
+    /// It is held to less, or measured again.
     Eased,
     GivenUp,
 }
 
-/// Answers within some time.
+/// Answers within a stretch of time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
     /// Seconds.
     time: f64,
     count: u64,
-    /// Of their times, in nanoseconds.
+    /// The sum of their times, in nanoseconds.
     sum: u64,
 }
 
@@ -113,7 +112,7 @@ impl Latency {
         }
     }
 
-    /// A request of its owner's ended so long after its arrival.
+    /// Counts a completed request of its owner's that took so long from its arrival on.
     pub fn count(&mut self, response: Span) {
         let scaled = (u128::from(response.as_nanos()) << SPAN_BITS) / u128::from(self.most.as_nanos().max(1));
         let bin = bin(u64::try_from(scaled).unwrap_or(u64::MAX));
@@ -131,38 +130,37 @@ impl Latency {
         self.mean.fold(time, size, self.most);
     }
 
-    /// What the mean is held to over what it is, in the place of the median's part where the mean
-    /// decides: `None` while it does not, and `Some(None)` until it is known at this size of the
-    /// window.
+    /// The goal of the mean over the mean, in place of the median's part, where the mean decides.
+    /// `None` where it does not; `Some(None)` until it is known at this size of the window.
     pub fn mean_part(&self) -> Option<Option<f64>> {
         (self.mean.place == Place::Decides).then(|| self.mean.seen.map(|mean| self.mean.goal / mean))
     }
 
-    /// The median is held: from now on the mean decides, if that is not.
+    /// The median is held: from now on the mean decides, if that is too long.
     pub fn look_at_mean(&mut self) {
         if self.mean.place == Place::Watched && self.mean.seen.is_some_and(|mean| mean > 1.0) {
             self.mean.place = Place::Decides;
         }
     }
 
-    /// The others are held back as far as they are, and something is short: if it is the mean, that
-    /// is held to what there is, looked at again, or given up.
+    /// The others are held back as far as they are, and something is short. If it is the mean, its
+    /// goal is eased, it is measured again, or it is given up.
     pub fn give_up_mean(&mut self) -> Option<MeanEnd> {
         (self.mean.place == Place::Decides).then(|| self.mean.give_up())
     }
 
-    /// What was before does not count: the window changed much.
+    /// Forgets what was before a large change of the window.
     pub fn forget(&mut self) {
         self.tick = [0; BINS];
         self.recent = Counts::NONE;
     }
 
-    /// Nor does the mean of that time.
+    /// Forgets the mean of that time too.
     pub fn forget_mean(&mut self) {
         self.mean.forget();
     }
 
-    /// How many were counted of late, and within the last second.
+    /// How many requests were counted of late, and within the last second.
     pub fn recent_count(&self) -> f64 {
         self.recent.total()
     }
@@ -171,7 +169,7 @@ impl Latency {
         self.second.total()
     }
 
-    /// The part of its floor that it got: the span over the median. Infinite where nothing was
+    /// The part of its floor that it got: the span over the median. Infinite if nothing was
     /// counted.
     pub fn recent_part(&self) -> f64 {
         1.0 / self.recent.median()
@@ -181,7 +179,7 @@ impl Latency {
         1.0 / self.second.median()
     }
 
-    /// The others are held back: is this the best that it gets?
+    /// Notes the median if it is the best so far with the others held back.
     pub fn note_best(&mut self) {
         let median = self.recent.median();
         if median > 0.0 && (self.best == 0.0 || median < self.best) {
@@ -195,12 +193,12 @@ impl Latency {
         self.mean.try_again();
     }
 
-    /// The least median that was seen, if any was.
+    /// The least median that was seen, if there is one.
     pub fn best(&self) -> Option<Span> {
         (self.best > 0.0).then(|| self.of_spans(self.best))
     }
 
-    /// The median since the last account; `None` of no requests.
+    /// The median since the last account; `None` without requests.
     pub fn take_median(&mut self) -> Option<Span> {
         let account = std::mem::replace(&mut self.account, [0; BINS]);
         let mut counts = Counts::NONE;
@@ -212,13 +210,12 @@ impl Latency {
         Span::from_secs_f64(self.most.as_secs_f64() * spans)
     }
 
-    /// One of its requests goes.
+    /// Notes that one of its requests goes.
     pub fn charge(&mut self, now: Time) {
         self.went = now;
     }
 
-    /// From when its next request is due: at once, but behind other floors' that have waited for
-    /// longer.
+    /// When its next request is due: at once, but after other floors' that have waited longer.
     pub fn due(&self) -> Time {
         self.went
     }
@@ -253,7 +250,7 @@ impl Mean {
         if self.place == Place::GivenUp { MeanEnd::GivenUp } else { MeanEnd::Eased }
     }
 
-    /// It is taken anew.
+    /// Begins the mean anew.
     fn forget(&mut self) {
         (self.now, self.before, self.seen) = (Stretch::default(), None, None);
     }
@@ -268,7 +265,7 @@ impl Mean {
     /// A tick is over.
     fn fold(&mut self, time: f64, size: f64, span: Span) {
         let tick = std::mem::take(&mut self.tick);
-        // While it only watches, what it saw at other sizes will do.
+        // While it only watches, measurements at other sizes will do.
         if self.place == Place::Decides && (size - self.size).abs() > mean::SAME * self.size {
             self.forget();
             self.size = size;
@@ -311,7 +308,7 @@ impl Counts {
         self.0.iter().map(|&count| f64::from(count)).sum()
     }
 
-    /// In spans; 0 of nothing.
+    /// In spans; 0 if nothing was counted.
     fn median(&self) -> f64 {
         let half = self.total() / 2.0;
         if half <= 0.0 {
@@ -356,7 +353,8 @@ mod tests {
         latency
     }
 
-    /// The median of even spreads is theirs to half a step, an eighth of an octave being 9 to 12 %.
+    /// The median of evenly spread times is right to half a step: an eighth of an octave is 9 to 12
+    /// %.
     #[test]
     fn the_median_is_good_to_half_a_step() {
         for middle in [70_000, 400_000, MS, 3 * MS, 12 * MS] {
@@ -366,7 +364,7 @@ mod tests {
         }
     }
 
-    /// What is within the span is told from what is past it to the nanosecond.
+    /// What is within the span and what is past it are told apart to the nanosecond.
     #[test]
     fn the_span_is_an_edge() {
         assert!(of(vec![MS - 1; 100]).recent_part() > 1.0);

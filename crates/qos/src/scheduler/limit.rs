@@ -16,49 +16,49 @@ use crate::slab::NONE;
 /// has two: the base rate with the credit's capacity as tolerance, and the peak rate with the
 /// common one.
 ///
-/// A cache line, and the rest only while it is in use or needs more clocks: an idle object's limit
-/// on operations costs no more.
+/// One cache line, and the rest only while it is in use or needs more clocks: an idle object's
+/// limit on operations costs no more.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Limit {
-    /// From when the next request may go: the latest of the clocks.
+    /// When the next request may go: the latest of the clocks.
     pub until: Time,
     ops: Clock,
     rest: Option<Box<Rest>>,
     /// Floors that were due and found it closed, the one due first on top.
     pub floors: Parked,
-    /// Whose it is, as an entry's id; [`NONE`] once its slot is free.
+    /// Its node or group as a waiter's bits; [`NONE`] once its slot is free.
     owner: u32,
     /// It has more clocks than the one for operations.
     has_more: bool,
-    /// Children of its node take turns within a number of requests in flight, which is reached.
+    /// The requests in flight beneath its node are as many as `depth_max`.
     is_full: bool,
     has_depth: bool,
     traced: bool,
 }
 
-/// What a limit needs that is in use, or is not one on operations alone: a line that most requests
-/// add to, and more.
+/// What only a limit needs that is in use, or is on more than operations. Most requests add to the
+/// first cache line alone.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Rest {
-    /// The traces' bin of the last request, and what passed in it.
+    /// The trace bin of the last request, and what passed in it.
     bin: u64,
     in_bin: Tally,
-    /// What passed since the account before the last bin.
+    /// What passed since the last account, without that bin.
     tally: Tally,
-    /// For when the timer that is meant was set; others are stale.
+    /// The time that the valid timer was set for; timers for other times are stale.
     timer_at: Time,
     /// Requests in flight at most, and now, for nodes whose children take turns without a rate.
     depth_max: u32,
     flying: u32,
-    /// Requests taken on before this are not counted in `flying`.
+    /// Requests accepted before this epoch are not counted in `flying`.
     since: u32,
-    /// For how long it was open in an account's interval, with work behind it that nobody let go,
-    /// and which interval that is.
+    /// For how long in an account's interval it was open and its waiters were not let go, and which
+    /// interval that is.
     late: Span,
     interval: u32,
-    /// It is among those that something passed lately, and stays for so many accounts more.
+    /// For how many more accounts it stays in the list of limits that passed something.
     listed: u8,
     bytes: Clock,
     ops_peak: Clock,
@@ -87,8 +87,8 @@ impl Default for Rest {
     }
 }
 
-/// Floors at a closed limit: room for them is made when the first comes, so that a limit without
-/// any costs a word.
+/// Floors parked at a closed limit. The heap is allocated with the first of them, so that a limit
+/// without any costs one word.
 #[derive(Debug, Default)]
 pub(crate) struct Parked(Option<Box<Heap>>);
 
@@ -103,7 +103,7 @@ impl Parked {
         self.0.as_mut()?.pop()
     }
 
-    /// Whether none is there.
+    /// Whether no floor is parked.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|floors| floors.is_empty())
@@ -111,7 +111,7 @@ impl Parked {
 }
 
 impl Limit {
-    /// A limit that limits nothing yet, traced or not once something passes it.
+    /// A limit that limits nothing yet; `traced` if it is to keep a trace.
     pub fn new(owner: Entity, traced: bool) -> Limit {
         let owner = match owner {
             Entity::Node(n) => Waiter::Node(n),
@@ -134,7 +134,7 @@ impl Limit {
         self.rest.get_or_insert_default()
     }
 
-    /// Sets the rates from now on; credit and debt stay in operations and bytes.
+    /// Sets the rates from now on; credit and debt are kept in operations and bytes.
     pub fn set(&mut self, now: Time, ceiling: Ceiling, tolerance: Span) {
         let burst = ceiling.burst.filter(|b| b.ppm > 0 && b.duration > Span::ZERO);
         let iops = ceiling.iops.map(|r| r.0);
@@ -151,8 +151,8 @@ impl Limit {
         self.bind();
     }
 
-    /// Lets so many requests be in flight beneath its node, or any number; counted are those taken
-    /// on since an epoch.
+    /// Bounds the requests in flight beneath its node, or lifts the bound. Only those accepted
+    /// since an epoch are counted.
     pub fn set_depth(&mut self, depth_max: Option<u32>, since: u32) {
         self.has_depth = depth_max.is_some();
         let rest = self.rest();
@@ -160,7 +160,7 @@ impl Limit {
         self.is_full = false;
     }
 
-    /// What a request costs in the turns of those who wait here.
+    /// What a request costs in turns at its owner's desk.
     pub fn price(&self) -> Price {
         Price::of(self.ops.rate(), self.rest.as_ref().and_then(|rest| rest.bytes.rate()))
     }
@@ -170,7 +170,7 @@ impl Limit {
         self.traced
     }
 
-    /// A charge for this moment, and no later one, leaves no clock behind where it would be.
+    /// The latest time that a charge may be dated without any clock losing rate by it.
     pub fn latest(&self, now: Time) -> Time {
         let more = self.rest.iter().flat_map(|rest| [&rest.ops_peak, &rest.bytes, &rest.bytes_peak]);
         let clocks = std::iter::once(&self.ops).chain(more);
@@ -183,7 +183,7 @@ impl Limit {
         self.ops.is_on() || self.has_more
     }
 
-    /// Whether children of its node take turns within a number of requests in flight.
+    /// Whether the requests in flight beneath its node are bounded.
     #[inline]
     pub fn has_depth(&self) -> bool {
         self.has_depth
@@ -195,8 +195,8 @@ impl Limit {
         self.until <= now && !self.is_full
     }
 
-    /// A request in flight more (or less), if it was taken on since the epoch from which they are
-    /// counted.
+    /// Counts a request more (or less) in flight, if it was accepted since the epoch from which
+    /// they are counted.
     pub fn count_flying(&mut self, epoch: u32, change: i32) {
         let rest = self.rest();
         if epoch >= rest.since {
@@ -210,8 +210,8 @@ impl Limit {
         self.rest.as_ref().is_some_and(|rest| rest.tally.ops + rest.in_bin.ops > 0)
     }
 
-    /// An account was taken. False if nothing passed since the one before either: then what only a
-    /// limit in use needs is given back.
+    /// An account was taken. False if nothing passed since the one before either: then `rest` is
+    /// freed if nothing else needs it.
     pub fn is_in_use(&mut self, now: Time) -> bool {
         let Some(rest) = &mut self.rest else { return false };
         rest.listed = rest.listed.saturating_sub(1);
@@ -225,20 +225,20 @@ impl Limit {
         false
     }
 
-    /// Reads a word of each of its lines, so that they are near when they are needed.
+    /// Reads a word of each of its cache lines, to bring them near before they are needed.
     #[inline]
     pub fn fetch(&self) -> u64 {
         self.until.as_nanos() ^ self.rest.as_ref().map_or(0, |rest| rest.bin)
     }
 
-    /// Its slot is free: no timer of it is meant any more, nobody reports it.
+    /// Its slot is freed: its timers are stale, and it has no owner.
     pub fn retire(&mut self) {
         (self.rest, self.until, self.owner) = (None, Time::ZERO, NONE);
         (self.has_more, self.is_full, self.has_depth) = (false, false, false);
     }
 
-    /// When it is to be looked at again, if it is closed and no timer for then or before is set:
-    /// now one is.
+    /// When to set a timer for, if it is closed and has no timer for then or earlier. The timer
+    /// counts as set.
     pub fn needs_timer(&mut self, now: Time) -> Option<Time> {
         let until = self.until;
         if until <= now || self.rest.as_ref().is_some_and(|rest| rest.timer_at <= until) {
@@ -248,7 +248,7 @@ impl Limit {
         Some(until)
     }
 
-    /// Whether the timer of that moment is meant; it is over now.
+    /// Whether the timer for that time is the valid one; it is over now.
     pub fn end_timer(&mut self, at: Time) -> bool {
         match &mut self.rest {
             Some(rest) if rest.timer_at == at => {
@@ -259,7 +259,7 @@ impl Limit {
         }
     }
 
-    /// It was open for so long, with work behind it, while nobody looked.
+    /// Notes that it was open for so long, with work behind it, before it was acted on.
     #[cold]
     pub fn note_late(&mut self, interval: &Interval, span: Span) {
         let rest = self.rest();
@@ -267,7 +267,8 @@ impl Limit {
         (rest.late, rest.interval) = (before + span, interval.number);
     }
 
-    /// For how long it was so in an interval that ends now; what is not over yet included.
+    /// For how long this was so in the interval that ends now, a delay that is not over yet
+    /// included.
     pub fn late(&self, interval: &Interval, now: Time, tolerance: Span) -> Span {
         let Some(rest) = &self.rest else { return Span::ZERO };
         let noted = if rest.interval == interval.number { rest.late } else { Span::ZERO };
@@ -275,7 +276,7 @@ impl Limit {
         noted + if is_late { now.since(rest.timer_at.max(interval.since)) } else { Span::ZERO }
     }
 
-    /// Whose it is; nobody's if its slot is free.
+    /// Its owner; `None` if its slot is free.
     pub fn entity(&self) -> Option<Entity> {
         match Waiter::from_bits(self.owner) {
             _ if self.owner == NONE => None,
@@ -321,8 +322,8 @@ impl Limit {
         self.bind();
     }
 
-    /// Counts a request that goes, in this bin of the traces. Tells whether it is the first in a
-    /// while.
+    /// Counts a request that goes, in this trace bin. True if nothing passed for a while: the limit
+    /// has to be listed.
     #[inline]
     pub fn record(&mut self, bin: u64, bytes: u64) -> bool {
         if let Some(rest) = &mut self.rest
@@ -359,7 +360,7 @@ impl Limit {
 
     /// What passed since the last call.
     pub fn take_passed(&mut self) -> Passed {
-        // The bin of this moment comes to an end, and once more if more passes in it.
+        // Ends the bin of this moment. If more passes in it, the bin is recorded a second time.
         self.end_bin();
         match &mut self.rest {
             Some(rest) => Passed { tally: std::mem::take(&mut rest.tally), trace: rest.trace.take() },

@@ -4,20 +4,20 @@ use block::{Cause, OpKind, Span, Time};
 
 use crate::account::{ObjectAccount, Spans, Tally};
 
-/// Counters of an object with requests. Made by its first request, freed by the account of an
+/// Counters of an object with requests. Allocated by its first request, freed by the account of an
 /// interval without any.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Meter {
-    // A line that every step touches, one that every end adds to, one for waiting, and what is
-    // seldom needed.
+    // Cache lines: one that every step touches, one that every completion adds to, one for waiting,
+    // and what is seldom needed.
     /// Requests waiting in the gate, and outstanding in all.
     pub queued: u32,
     outstanding: u32,
     outstanding_max: u32,
     ever_queued: bool,
     pub in_use: bool,
-    /// Up to when the integrals over time go.
+    /// The time up to which the integrals are complete.
     integrated: Time,
     /// The integrals of `queued` and `outstanding`, in request-nanoseconds.
     queued_area: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Meter {
     service: Spans,
     reads: Tally,
     writes: Tally,
-    /// Waiting time by cause: the first few, and further ones.
+    /// Waiting time by cause: the first four, and further ones.
     causes: [(Cause, Span); 4],
     more_causes: Vec<(Cause, Span)>,
     pub node: u32,
@@ -42,14 +42,14 @@ impl Meter {
         Meter { node, in_use: true, integrated: now, since: now, ..Meter::default() }
     }
 
-    /// Reads a word of each line that a request will touch, so that they are near when they are
-    /// needed.
+    /// Reads a word of each cache line that a request will touch, to bring them near before they
+    /// are needed.
     #[inline]
     pub fn fetch(&self) -> u64 {
         self.completed ^ self.reads.ops ^ self.causes[3].1.as_nanos()
     }
 
-    /// Brings the integrals up to now; before every change of the two counts.
+    /// Brings the integrals up to now; called before either count changes.
     #[inline]
     fn integrate(&mut self, now: Time) {
         let span = now.since(self.integrated).as_nanos();
@@ -91,7 +91,7 @@ impl Meter {
         }
     }
 
-    /// Books waiting time, the part of it that lies in this interval.
+    /// Records waiting time, as far as it lies in this interval.
     #[inline]
     pub fn book(&mut self, from: Time, to: Time, cause: Cause) {
         let span = to.since(from.max(self.since));
@@ -128,7 +128,7 @@ impl Meter {
         self.outstanding_max == 0 && self.completed == 0
     }
 
-    /// Closes the interval. What still waits is booked on `held`.
+    /// Closes the interval. The time of requests that still wait is put down to `held`.
     pub fn take(&mut self, now: Time, held: Cause) -> ObjectAccount {
         self.integrate(now);
         let next = Meter { outstanding_max: self.outstanding, since: now, ..Meter::new(now, self.node) };

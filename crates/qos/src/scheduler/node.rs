@@ -1,5 +1,5 @@
-//! The tree: a node for each object, a record for each shared group, and how objects' numbers lead
-//! to nodes.
+//! The tree: a node for each object, a record for each shared group, and the index from numbers to
+//! slots.
 
 use block::ObjectId;
 
@@ -27,15 +27,15 @@ pub(crate) enum Place {
 /// What is on the path from a node up to the root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
-    /// Something may hold requests back: a limit, a group, turns.
+    /// Something may hold requests back: a limit, a group, or turns.
     pub has_policy: bool,
-    /// The first node that counts requests outstanding or in flight, for turns without a limit or
-    /// for a floor: so many levels up.
+    /// How many levels up the first node is that counts requests: outstanding ones for a floor, or
+    /// those in flight for turns without a limit.
     pub counted_above: u8,
 }
 
 impl Path {
-    /// Nobody counts.
+    /// No node on the path counts.
     pub const UNCOUNTED: u8 = u8::MAX;
 }
 
@@ -45,8 +45,8 @@ impl Default for Path {
     }
 }
 
-/// One object. An idle one costs this and its number in the index, nothing else: two cache lines,
-/// the first with what every request looks at, unless its object is in a shared group.
+/// One object. An idle one costs only this and its entry in the index. Two cache lines: the first
+/// has all that a request looks at, unless its object is in a shared group.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Node {
@@ -57,32 +57,32 @@ pub(crate) struct Node {
     pub desk: u32,
     pub meter: u32,
     pub floor: u32,
-    /// Its own queue.
+    /// The first and last request of its own queue.
     pub head: u32,
     pub tail: u32,
     pub queued: u32,
     /// Requests addressed to it that have not ended.
     pub outstanding: u32,
-    /// Its turn at its parent's desk.
+    /// Its seat at its parent's desk.
     pub seat: Seat,
     pub place: Place,
-    /// Its own queue waits nowhere: the first request in it goes at an appointed time.
+    /// The first request of its own queue has an appointment, so the queue waits nowhere.
     pub called: bool,
     pub path: Path,
-    /// What `path` was found at.
+    /// The epoch for which `path` is valid.
     pub path_epoch: u32,
-    /// Its turn at its group's desk.
+    /// Its seat at its group's desk.
     pub group_seat: Seat,
     pub id: ObjectId,
-    /// Living children.
+    /// Children that were not removed.
     pub children: u32,
     /// Removed children whose requests have not ended.
     pub lingering: u32,
-    /// The number of the appointment, while called.
+    /// The number of its appointment's entry, while `called`.
     pub appointment: u32,
-    /// How often it was in turn and sent away since its last appointment.
+    /// How often since its last appointment its turn came and it was sent away.
     pub misses: u8,
-    /// Removed; the slot is free when the last outstanding request has ended.
+    /// Removed; the slot is freed when the last outstanding request has ended.
     pub dead: bool,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct Group {
     pub limit: u32,
     pub desk: u32,
     pub members: u32,
-    /// Its turn at the root's desk.
+    /// Its seat at the root's desk.
     pub seat: Seat,
     pub place: Place,
 }
@@ -136,7 +136,7 @@ pub(crate) enum Entity {
     Group(u32),
 }
 
-/// Who may wait at a desk.
+/// A waiter at a desk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
     /// A child of the desk's node, or a member of its group.
@@ -151,7 +151,7 @@ impl Waiter {
     const OWN: u32 = 1 << 31;
     const GROUP: u32 = 1 << 30;
 
-    /// As an entry's id.
+    /// As the id of a heap's entry.
     pub fn to_bits(self) -> u32 {
         match self {
             Waiter::Node(n) => n,
@@ -169,7 +169,8 @@ impl Waiter {
     }
 }
 
-/// Numbers to slots: pages of 4096, made where numbers are in use. Dense numbers cost 4 bytes each.
+/// From numbers to slots, in pages of 4096 that are allocated on use. Dense numbers cost 4 bytes
+/// each.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pages: Vec<Option<Box<[u32; Index::PAGE]>>>,
@@ -187,7 +188,7 @@ impl Index {
         }
     }
 
-    /// Gives a number a slot; [`NONE`] takes it away.
+    /// Sets a number's slot; [`NONE`] removes it.
     pub fn set(&mut self, number: u32, slot: u32) {
         let number = number as usize;
         let page = number / Self::PAGE;

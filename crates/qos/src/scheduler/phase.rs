@@ -27,9 +27,9 @@ pub(crate) enum Phase {
     Idle,
     /// The window follows the floors, up to the knee.
     Holding,
-    /// Floors are short, and there is nothing to take, for so many rounds.
+    /// Floors are short and there is nothing left to take, for so many rounds.
     Bottom { rounds: u32 },
-    /// The window climbs to tell why.
+    /// The window climbs to find out why.
     Climbing {
         /// The throughput of the level below, and how many levels were climbed.
         below: f64,
@@ -37,22 +37,22 @@ pub(crate) enum Phase {
         /// Other floors were met at the bottom.
         others: bool,
     },
-    /// In the next round floors that are short are held to what they get.
+    /// In the next round, floors that are short are held to what they get.
     GivingUp,
-    /// In the next round floors that are short beside others that are met are let go.
+    /// In the next round, floors that are short beside others that are met are let go.
     LettingGo,
-    /// Floors cost much in vain: it is looked at what the device does with more in flight, or all.
+    /// Floors cost much in vain: the controller looks at what the device does with more in flight,
+    /// or with nobody held back.
     Looking(Look),
-    /// Holding the others back did not help: they go as they come. What is seen of the device goes
-    /// on.
+    /// Holding the others back did not help, so they go as they come. The device is still observed.
     Open(Look),
 }
 
-/// A phase, and whether what is measured is of it.
+/// A phase, and whether what is measured belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum State {
-    /// The window changed so much that what was in flight before is to go first: the next round
-    /// begins to measure.
+    /// The window changed so much that what was in flight before has to go first. Measurements
+    /// begin with the next round.
     Settling(Phase),
     /// Measured round by round.
     Settled(Phase),

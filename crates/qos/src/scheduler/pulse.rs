@@ -23,7 +23,7 @@ pub(crate) enum Beat {
     Even,
     /// It does much less, for a short while: nobody's fault, and no reason to move the window.
     Stalled,
-    /// It did so until now.
+    /// A stall has just ended.
     Over,
 }
 

@@ -1,5 +1,6 @@
-//! Objects' queues: a list through the requests, so that a queue costs its object twelve bytes.
-//! First come, first served within an object, so a flush never overtakes the writes it covers.
+//! Objects' queues: lists linked through the requests, so that a queue costs its object twelve
+//! bytes. First come, first served within an object, so a flush never overtakes the writes it
+//! covers.
 
 use super::Scheduler;
 use super::job::Stage;
@@ -25,7 +26,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes a request out of its object's queue, wherever in it.
+    /// Takes a request out of its object's queue, from any position.
     pub(super) fn unlink(&mut self, job: u32) {
         let record = &self.jobs[job];
         let (leaf, prev, next) = (record.node, record.prev, record.next);
@@ -49,7 +50,7 @@ impl Scheduler {
         }
     }
 
-    /// There is work in an object's queue that nobody knows of.
+    /// Lists an object whose queue has work that no desk knows of yet.
     pub(super) fn queue_filled(&mut self, leaf: u32) {
         if self.nodes[leaf].desk != NONE {
             self.sit_own(leaf);
@@ -67,14 +68,14 @@ impl Scheduler {
         }
     }
 
-    /// A request that no policy holds waits for the backend.
+    /// A request without a policy begins to wait for the backend.
     pub(super) fn spill(&mut self, job: u32) {
         self.jobs[job].stage = Stage::Spilled;
         self.spilled.push_back(job);
         self.queued += 1;
     }
 
-    /// It no longer does. Usually it is the oldest.
+    /// It no longer waits. Usually it is the oldest, so the search is short.
     pub(super) fn unspill(&mut self, job: u32) {
         if let Some(place) = self.spilled.iter().position(|&j| j == job) {
             self.spilled.remove(place);
@@ -82,8 +83,8 @@ impl Scheduler {
         }
     }
 
-    /// After a change of policy: what waited for the backend alone waits in its object's queue, in
-    /// the same order.
+    /// After a change of policy: spilled requests wait in their objects' queues instead, in the
+    /// same order.
     pub(super) fn recall_spilled(&mut self) {
         while let Some(job) = self.spilled.pop_front() {
             self.queued -= 1;

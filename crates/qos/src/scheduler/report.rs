@@ -8,15 +8,15 @@ use super::node::Entity;
 use crate::account::{FloorState, GateStatus, GroupAccount, ObjectAccount, Shortage};
 use crate::slab::NONE;
 
-/// From one account to the next.
+/// The interval from one account to the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Interval {
     pub number: u32,
     pub since: Time,
 }
 
-/// An account under way: what it has still to tell of. It may take several turns, in which requests
-/// come and end; each object's account goes to the moment at which it was told.
+/// An account under way: what it still has to report. It may take several turns, while requests
+/// come and end; each object's account covers the time up to when it is reported.
 #[derive(Debug)]
 pub(crate) struct Round {
     began: Time,
@@ -26,9 +26,10 @@ pub(crate) struct Round {
 }
 
 impl Scheduler {
-    /// What each object did since it was last told of, for objects with requests, and for others
-    /// with something passed or promised beneath them: `most` of them, and the rest by further
-    /// calls. True when all were told. The work is in proportion to those, not to all objects.
+    /// Reports what each object did since its last account: objects with requests, and others
+    /// beneath which something passed or is promised. Reports `most` of them; further calls report
+    /// the rest. True when all were reported. The work is in proportion to those, not to all
+    /// objects.
     pub fn account(&mut self, most: usize, out: &mut Vec<ObjectAccount>) -> bool {
         if self.round.is_none() {
             let (mut metered, mut passed) = (std::mem::take(&mut self.metered), std::mem::take(&mut self.passed));
@@ -58,7 +59,7 @@ impl Scheduler {
         false
     }
 
-    /// A floor that nothing was told of in this round.
+    /// A floor of which this account has reported nothing yet.
     fn account_silent(&mut self, floor: u32, began: Time, out: &mut Vec<ObjectAccount>) {
         let Some(guarantee) = self.guarantees.get(floor) else { return };
         if guarantee.account.since < began && guarantee.node != NONE {
@@ -68,7 +69,8 @@ impl Scheduler {
         }
     }
 
-    /// One object with requests. False if it had none for a whole interval: its meter is free.
+    /// Reports an object with requests. False if it had none for a whole interval: its meter is
+    /// freed.
     fn account_meter(&mut self, meter: u32, out: &mut Vec<ObjectAccount>) -> bool {
         let record = &self.meters[meter];
         let node = record.node;
@@ -93,9 +95,9 @@ impl Scheduler {
         true
     }
 
-    /// Of what an object waited for a ceiling, the part of the time in which that was open and
-    /// nobody let go what waited is the server's doing. Those who wait for a ceiling do so evenly:
-    /// as many at the end as at the beginning.
+    /// Moves a part of each wait for a ceiling to the server's account: the part of the time in
+    /// which the ceiling was open and nobody let its waiters go. Requests are taken to wait for a
+    /// ceiling evenly: as many at the end as at the beginning.
     fn part_stalls(&self, account: &mut ObjectAccount, length: Span) {
         let mut stalled = Span::ZERO;
         for (cause, waited) in &mut account.waited {
@@ -110,7 +112,7 @@ impl Scheduler {
             let late = limit.late(&self.interval, self.now, self.settings.tolerance).min(length);
             let part =
                 u128::from(waited.as_nanos()) * u128::from(late.as_nanos()) / u128::from(length.as_nanos().max(1));
-            // Late is at most the length.
+            // `late` is at most `length`, so the part fits.
             let part = Span::from_nanos(part as u64);
             *waited = waited.saturating_sub(part);
             stalled += part;
@@ -122,11 +124,11 @@ impl Scheduler {
         }
     }
 
-    /// One limit that something passed lately. False if nothing did for a whole interval.
+    /// Reports a limit that something passed lately. False if nothing did for a whole interval.
     fn account_limit(&mut self, limit: u32, out: &mut Vec<ObjectAccount>) -> bool {
         let record = &mut self.limits[limit];
-        // One whose object has requests of its own was told with them, a group's is told with the
-        // groups.
+        // A limit whose object has requests of its own was reported with those; a group's is
+        // reported with the groups.
         if let Some(Entity::Node(node)) = record.entity()
             && record.has_passed()
         {
@@ -150,8 +152,8 @@ impl Scheduler {
         state
     }
 
-    /// What each shared group passed since it was last told: `most` of them from `from` on. Returns
-    /// where to go on.
+    /// Reports what each shared group passed since it was last reported: `most` of them, from slot
+    /// `from` on. Returns the slot to go on from.
     pub fn account_groups(&mut self, from: u32, most: usize, out: &mut Vec<GroupAccount>) -> Option<u32> {
         let end = self.groups.numbers().end;
         let last = from.saturating_add(u32::try_from(most).unwrap_or(u32::MAX)).min(end);
@@ -195,8 +197,8 @@ fn per_mille(part: f64) -> u32 {
     (part * 1000.0).round() as u32
 }
 
-/// Of operations and bytes the promise ends at the one reached first, so the kind that is nearer
-/// decides. 1 % below is met. A rate that is short goes before a latency that is.
+/// How a floor fared. Of operations and bytes the one reached first ends the promise, so the kind
+/// that is nearer decides. 1 % below is met. A rate that is short goes before a latency that is.
 fn fared(guarantee: &mut Guarantee, seconds: f64, phi: f64, open: bool) -> FloorState {
     let median = guarantee.latency.as_mut().and_then(|latency| Some((latency.take_median()?, latency.most)));
 
@@ -241,8 +243,8 @@ fn slowness(guarantee: &Guarantee, wanted: Span, phi: f64, open: bool) -> Shorta
 fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64, open: bool) -> Shortage {
     let second = guarantee.gauge.second;
     let depth = second.outstanding / second.time.max(1e-9);
-    // Little's law: rate × time each = requests outstanding; at the best time that was seen, or
-    // else at the present one.
+    // Little's law: rate × time each = requests outstanding, with the best time that was seen, or
+    // else the present one.
     let least = if guarantee.best_service.is_finite() {
         // In operations, of the size that it asks for.
         let operations = second.ops / second.time.max(1e-9) * wanted as f64 / served.max(1e-9);
@@ -254,11 +256,11 @@ fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64, open: boo
     match () {
         () if guarantee.account.capped => Shortage::CeilingAbove,
         () if open => Shortage::NotHelped,
-        // It has enough at a time, and was let go all the same.
+        // Its owner has enough outstanding, and it was let go all the same.
         () if guarantee.is_let_go() && depth >= 0.95 * least => Shortage::NotHelped,
         () if guarantee.part() < 1.0 => needs,
-        // While the floors fill the backend by themselves, the time a request takes is theirs, not
-        // the device's.
+        // While the floors fill the backend by themselves, the time that a request takes is their
+        // doing, not the device's.
         () if phi < 0.995 => Shortage::Overcommitted { phi_per_mille: per_mille(phi) },
         () if depth < 0.95 * least => needs,
         () => Shortage::Adjusting,

@@ -1,10 +1,10 @@
-//! What one round over all floors found: how they stand, and what flowed meanwhile.
+//! What one round over all floors found: how they stand, and what passed through the backend.
 
 use super::constants::{search, size};
 use super::corrections::{Correction, Corrections};
 use super::flow::Stream;
 
-/// How the floors stand, one with another.
+/// How all floors stand together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standings {
     /// The least part of its due that a floor got; infinite if none wanted anything.
@@ -15,17 +15,17 @@ pub(crate) struct Standings {
     pub memory: f64,
     /// The least part of its due that a judged floor got in the last second.
     pub slow: f64,
-    /// The least part of itself that a floor got in a second and of late; infinite if none is in
+    /// The least part of itself that a floor got, in a second or of late; infinite if none is in
     /// use, 0 if that is unknown.
     pub surplus: f64,
     /// Floors judged in this round, and floors that want something but cannot be judged yet.
     pub judged: u32,
     pub pending: u32,
-    /// Floors whose owners ask at leisure: what room they have is a guess.
+    /// Floors whose owners ask at their own pace: the room that they have is a guess.
     pub guessed: u32,
     /// Floors that were not short for some rounds in which others were held back.
     pub met: u32,
-    /// Those of them that have their due, too: not only an owner that asks for less.
+    /// Those of them that have their due too: not just owners that ask for less.
     pub kept: u32,
     /// Floors that were let go.
     pub let_go: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Standings {
 }
 
 impl Default for Standings {
-    /// Nobody was looked at.
+    /// No floor was judged.
     fn default() -> Standings {
         let none = f64::INFINITY;
         Standings {
@@ -58,18 +58,18 @@ impl Default for Standings {
 }
 
 impl Standings {
-    /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere
-    /// most of the time.
+    /// Whether floors have so much room that they do not feel what is in flight: their requests are
+    /// elsewhere most of the time.
     pub fn has_ample_room(&self) -> bool {
         self.room >= size::AMPLE && self.is_known()
     }
 
-    /// Whether all of them got what they are due of late.
+    /// Whether all of them got their due of late.
     pub fn all_have_their_due(&self) -> bool {
         self.worst >= size::SHORT && self.is_known()
     }
 
-    /// Whether nothing is asked of a floor for which others might be held back.
+    /// Whether no floor is asked for anything for which others might be held back.
     pub fn none_in_use(&self) -> bool {
         self.judged + self.guessed + self.pending == 0
     }
@@ -87,11 +87,10 @@ pub(crate) struct Round {
     pub standings: Standings,
     /// Since the last change of the window had its effect.
     pub flow: Stream,
-    /// The part of itself that a floor lacked in the last second, whatever it is held to; the most
-    /// of them, 0 if none is missed.
+    /// The most that a floor lacked in the last second, as a part of itself whatever it is held to;
+    /// 0 if none is missed.
     pub missed: f64,
-    /// Seconds since the round before, and what was completed per second in them, whether it was
-    /// measured or not.
+    /// Seconds since the round before, and completions per second in them, measured or not.
     pub time: f64,
     pub rate: f64,
 }
@@ -102,12 +101,12 @@ impl Round {
         self.standings.met > 0 && self.corrections.has(Correction::LetGo)
     }
 
-    /// Whether nothing needs to be searched.
+    /// Whether floors have ample room, so that nothing needs to be searched.
     pub fn has_ample_room(&self) -> bool {
         self.standings.has_ample_room() && self.corrections.has(Correction::Ample)
     }
 
-    /// Whether floors are in use and every owner of one has at least so many times that.
+    /// Whether floors are in use and every owner has at least so many times its floor.
     pub fn has_surplus(&self, least: f64) -> bool {
         let surplus = self.standings.surplus;
         surplus >= least && surplus.is_finite() && self.corrections.has(Correction::Others)

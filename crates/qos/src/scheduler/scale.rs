@@ -16,8 +16,8 @@ pub(crate) enum Scale {
     Overcommitted {
         /// Phi.
         part: f64,
-        /// Nothing is given back until then, unless others take a good part; after the next miss
-        /// for as long as this.
+        /// Nothing is given back until then, unless others take a good part; and the rest after the
+        /// next miss.
         rests_until: Time,
         rest: Span,
     },
@@ -32,7 +32,7 @@ impl Scale {
         }
     }
 
-    /// Floors got this share of what they are held to, and there is nothing more to take.
+    /// Floors got this share of what they are held to with nothing more to take: lowers phi.
     pub fn fall(&mut self, now: Time, share: f64, corrections: Corrections) {
         let rest = match *self {
             Scale::Whole => scale::HOLD,
@@ -43,7 +43,7 @@ impl Scale {
         *self = Scale::Overcommitted { part, rests_until: now + rest, rest: next };
     }
 
-    /// Floors are met, and others take this part of the backend: gives a little back.
+    /// Gives a little back, since floors are met while others take this part of the backend.
     pub fn recover(&mut self, now: Time, spare: f64, corrections: Corrections) {
         let Scale::Overcommitted { part, rests_until, .. } = self else { return };
         let step = match spare {

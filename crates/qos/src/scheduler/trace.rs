@@ -1,4 +1,5 @@
-//! Dispatches by 10 ms of absolute time, so that any sliding second can be checked afterwards.
+//! Dispatches in bins of 10 ms of absolute time, so that any sliding second can be checked
+//! afterwards.
 
 use std::collections::VecDeque;
 

@@ -8,18 +8,18 @@
 //!   └──────────────────────────────────────────┘        a child that comes: tag = max(tag, now − slack)
 //! ```
 //!
-//! Every child is one entry whatever it has queued, so depth buys nothing. Who leaves before its
-//! turn (its queue was cancelled, its own limit closed) stays in the heap and is dropped when it
-//! comes to the top: leaving costs nothing, and no position must be kept. Tags only grow, so an old
-//! key is never too late.
+//! Every child is one entry whatever it has queued, so queue depth buys nothing. A child that
+//! leaves before its turn (its queue was cancelled, its own limit closed) keeps its entry until
+//! that comes to the top: leaving costs nothing, and no position in the heap has to be tracked.
+//! Tags only grow, so an old key is never too late.
 
 use crate::heap::Heap;
 
-/// A tag's units for one operation.
+/// One operation in units of a tag.
 pub(crate) const OPERATION: u64 = 256;
 
-/// What a request costs in turns, in 1/256 operations: as the limit counts, so that equal turns are
-/// equal shares of it.
+/// What a request costs in turns, in 1/256 operations: counted as the desk's limit counts, so that
+/// equal turns are equal shares of the limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Price {
     /// A request of no bytes.
@@ -29,16 +29,15 @@ pub(crate) struct Price {
 }
 
 impl Default for Price {
-    /// Where no limit says otherwise, an operation, or 16 KiB: about what costs a device one
-    /// operation's time.
+    /// Without a limit: one operation, or one for every 16 KiB, which takes a device about as long.
     fn default() -> Price {
         Price { least: OPERATION, per_byte: (OPERATION << 32) >> 14 }
     }
 }
 
 impl Price {
-    /// Operations alone count alike whatever their size. Bytes alone count as bytes, 4 KiB for an
-    /// operation. Both: the one that uses more of its limit.
+    /// A limit on operations alone counts every request alike. A limit on bytes alone counts bytes,
+    /// 4 KiB as one operation. With both, the one that the request uses more of counts.
     pub fn of(iops: Option<u64>, bytes: Option<u64>) -> Price {
         match (iops, bytes) {
             (None, None) => Price::default(),
@@ -51,8 +50,8 @@ impl Price {
         }
     }
 
-    /// The cost of a request that moves so many bytes; a gigabyte's at most, so that tags last for
-    /// centuries.
+    /// The cost of a request that moves so many bytes; 2¹⁸ operations at most, so that tags last
+    /// for centuries.
     pub fn cost(self, bytes: u64) -> u64 {
         if self.per_byte == 0 {
             return self.least;
@@ -62,7 +61,7 @@ impl Price {
     }
 }
 
-/// One child's place in the turns of one desk.
+/// One child's seat at a desk: its place in the turns there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seat {
     /// Its start tag.
@@ -75,33 +74,33 @@ pub(crate) struct Seat {
     pub listed: bool,
 }
 
-/// One service to be charged.
+/// A request served, to be charged to a seat.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     pub bytes: u64,
-    /// How far behind its equals a child that paused may come back.
+    /// How far behind the others a child that paused may rejoin, in units of a tag.
     pub slack: u64,
-    /// Whether it was its turn, or a floor went ahead.
+    /// Whether it went by its turn; otherwise a floor sent it ahead.
     pub by_turn: bool,
 }
 
-/// The waiting room before a node or a group.
+/// The queue in front of a node or a group.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
-    /// Entries of those who wait and of some who did.
+    /// Entries of those who wait, and stale ones of some who left.
     pub heap: Heap,
     /// The start tag served last.
     pub now: u64,
-    /// What a request costs here: as the limit of the desk's owner counts.
+    /// What a request costs here, as the limit of the desk's owner counts.
     pub price: Price,
     /// How many wait.
     pub waiting: u32,
-    /// The place of the requests addressed to the desk's own node.
+    /// The seat of the requests addressed to the desk's own node.
     pub own: Seat,
 }
 
-/// How far beyond its turn service by floor may carry a tag, in operations: a floor above the fair
-/// share is not paid back for long once it is gone.
+/// How far service by a floor may carry a tag beyond its turn, in units of a tag. Without a bound,
+/// a client whose floor was above its fair share would wait for long once the floor is gone.
 const FLOOR_LEAD: u64 = 32 * OPERATION;
 
 impl Desk {
@@ -110,8 +109,8 @@ impl Desk {
         tag.max(self.now.saturating_sub(slack))
     }
 
-    /// Charges a child, and puts it to its new place if it was first: whoever looks for the next in
-    /// turn need not look at those served before.
+    /// Charges a child and, if it is first, moves it to its new position at once, so that a search
+    /// for the next in turn does not have to pass over those already served.
     #[inline]
     pub fn serve(&mut self, seat: &mut Seat, turn: Turn, seq: &mut u32) {
         self.charge(seat, turn);
@@ -123,8 +122,8 @@ impl Desk {
     }
 
     /// Charges a child for a request. By its turn, or by another way past this desk: its tag moves
-    /// on. By a floor, ahead of its turn: its tag moves on up to a bound, and those whose turn it
-    /// is are not passed over.
+    /// on by the cost. By a floor, ahead of its turn: its tag moves on up to a bound, and the
+    /// desk's own tag stays, so that those in turn are not passed over.
     #[inline]
     pub fn charge(&mut self, seat: &mut Seat, turn: Turn) {
         if !seat.waiting {

@@ -1,4 +1,4 @@
-//! When the scheduler has something to do without a new request or an end.
+//! When the scheduler has something to do without a new request or a completion.
 
 use block::{Time, Wakeup};
 
@@ -16,14 +16,14 @@ impl Scheduler {
                     && self.is_open(Entity::Node(ROOT)))
     }
 
-    /// When to poll again for the scheduler's own sake.
+    /// When the scheduler itself needs to be polled again.
     pub fn next_wakeup(&self) -> Wakeup {
         if !self.ended.is_empty() || self.is_ready() {
             return Wakeup::Now;
         }
         let floor = self.due_floors.peek().filter(|_| !self.backend_full).map(|e| Time::from_nanos(e.key));
         let tick = (self.floors.set > 0 && self.queued + self.flying > 0).then_some(self.floors.next_tick);
-        // One that is due waits for room in the backend, which comes with an end.
+        // An appointment that is due waits for room in the backend, which a completion makes.
         let appointment = self.next_appointment().filter(|&at| at > self.now);
         let rest = self.floors.rests_until();
         let times = self.timers.next().into_iter().chain(appointment).chain(floor).chain(tick).chain(rest);
@@ -39,7 +39,8 @@ impl Scheduler {
             Wakeup::Idle => true,
             Wakeup::Now | Wakeup::External => false,
         };
-        // What the backend would not take it may take now; floors that are idle are judged too.
+        // A full backend may have room by now. Floors are judged while idle too, and no wakeup says
+        // when.
         later && !self.backend_full && (self.floors.set == 0 || self.queued + self.flying > 0)
     }
 }

@@ -1,6 +1,6 @@
-//! What floors cost in vain. Holding others back is worth what it costs as long as the floors are
-//! met by it. Where one is missed all the same, whatever the reason, the throughput that is lost
-//! meanwhile is added up, and once it is too much nobody is held back for a while:
+//! What floors cost in vain. Holding others back is worth its cost as long as floors are met by it.
+//! Where one is missed all the same, for whatever reason, the throughput lost meanwhile is added
+//! up, and once it is too much nobody is held back for a while:
 //!
 //! ```text
 //!   lost   ▲      ╭╮ budget: look, then let everything go            the device's throughput with nobody held back is
@@ -11,13 +11,14 @@
 //!            missed │ open │ tried again
 //! ```
 //!
-//! Of what is lost counts the part that is in vain: all where a floor lacks much, little where it
-//! is nearly held, nothing where it catches up. An attempt begins where the window was before the
-//! look.
+//! Only the part of the loss that is in vain counts: all of it where a floor lacks much, little
+//! where it is nearly held, none where it catches up. An attempt begins with the window as it was
+//! before the look.
 //!
-//! A look is short, and the device may waver by more in it than what is to be told. So that holding
-//! back costs nothing is believed for as long as the look bears: one that is even, at once for
-//! seconds; one that wavers, for less than one, and twice as long each time that it is seen again.
+//! A look is short, and the device may waver in it by more than what is to be told. So the finding
+//! that holding back is free is trusted only as far as the look allows: after an even one for
+//! seconds at once, after one that wavers for less than a second, and twice as long each time that
+//! it is found again.
 
 use block::{Span, Time};
 
@@ -30,23 +31,23 @@ use super::round::Round;
 pub(crate) struct Waste {
     /// Seconds of the whole throughput.
     spent: f64,
-    /// Seconds of rounds whose cost is in it as assumed, until a look shows it.
+    /// Seconds of rounds whose cost is in `spent` as assumed, until a look shows it.
     assumed: f64,
     /// How often the budget was used up since floors were last met for long.
     failures: f64,
-    /// Since then a look showed that it costs something.
+    /// A look since then showed that holding back costs something.
     looked: bool,
     /// The throughput while others were held back, fading.
     held: f64,
-    /// The most that was in flight of theirs meanwhile, fading.
+    /// The most best effort in flight meanwhile, fading.
     most: f64,
-    /// The throughput while they were not, over how many seconds that was measured, when last, and
-    /// for how many seconds from then on it is known.
+    /// The throughput while nobody was held back, the seconds over which that was measured, when
+    /// last, and for how many seconds from then on it is valid.
     open: f64,
     weight: f64,
     seen: Time,
     lasts: f64,
-    /// When a floor was last missed, or tried again, and how many seconds the slowest looks back.
+    /// When a floor was last missed or tried again, and the seconds that the slowest looks back.
     missed: Time,
     memory: f64,
     /// The part of what holding back costs that is in vain, as far as is known.
@@ -61,10 +62,10 @@ pub(crate) struct Look {
     pub size: f64,
     /// Other floors were met before it.
     pub others: bool,
-    /// How many rounds, and seconds.
+    /// How many rounds, and how many seconds.
     rounds: f64,
     weight: f64,
-    /// The throughput over them, and its square.
+    /// The sums of the throughput and of its square over them, weighted by time.
     sum: f64,
     squares: f64,
 }
@@ -72,13 +73,13 @@ pub(crate) struct Look {
 /// What a look shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// Not enough yet.
+    /// Too early to say.
     Early,
     /// Holding back cost nothing, or less than the budget: it goes on.
     Cheap,
     /// It cost something: nobody is held back until that is forgiven.
     Dear,
-    /// It is.
+    /// That has been forgiven.
     Forgiven,
 }
 
@@ -99,7 +100,7 @@ impl Look {
         self.sum / self.weight.max(1e-9)
     }
 
-    /// How far the mean may be off by chance, as a part of it.
+    /// How far the mean may be off by chance (the standard error), as a part of it.
     fn error(&self) -> f64 {
         let mean = self.mean().max(1e-9);
         let variance = (self.squares / self.weight.max(1e-9) - mean * mean).max(0.0);
@@ -108,7 +109,7 @@ impl Look {
 }
 
 impl Waste {
-    /// A round is over in which others were held back or not. Whether too much was lost in vain by
+    /// Ends a round in which others were held back or not. True if too much was lost in vain by
     /// now.
     pub fn note(&mut self, now: Time, round: &Round, held_back: bool) -> bool {
         self.forgive(round);
@@ -116,7 +117,7 @@ impl Waste {
             (self.missed, self.memory) = (now, round.standings.memory);
             self.vain = (round.missed / account::IN_VAIN).powi(2).min(1.0);
         } else if round.standings.all_have_their_due() {
-            // They catch up: that is what the others are held back for.
+            // They catch up, which is what the others are held back for.
             self.vain = 0.0;
         }
         let since = now.since(self.missed);
@@ -142,8 +143,8 @@ impl Waste {
         self.most = round.flow.best_effort_max.max(self.most * (1.0 - part));
         let time = round.time * self.vain;
         let cost = match self.is_known(now) {
-            // A device that wavers does more than usual in some rounds: that is no gain, but what
-            // it did less in others.
+            // In some rounds a device that wavers does more than usual. That is no gain: it makes
+            // up for the rounds in which it did less.
             true => 1.0 - round.rate / self.open.max(1e-9),
             false => {
                 self.assumed += time;
@@ -153,14 +154,14 @@ impl Waste {
         self.spent = (self.spent + cost * time).max(0.0);
     }
 
-    /// What is forgiven a second.
+    /// What is forgiven per second.
     fn forgiven(&self, corrections: Corrections) -> f64 {
         let most = if corrections.has(Correction::Forgiven) { account::FAILURES_MOST } else { 1.0 };
         account::FORGIVEN / self.failures.clamp(1.0, most)
     }
 
-    /// The floors that cost it are let go, and a part of it counts against the others. Gives how
-    /// long it would be until all of it is forgiven.
+    /// Lets the floors that cost it go; a part of it stays in the account against the others.
+    /// Returns the time in which all of it would be forgiven.
     pub fn let_go(&mut self, corrections: Corrections) -> Span {
         let spent = std::mem::replace(&mut self.spent, account::LEFT);
         Span::from_secs_f64(spent / self.forgiven(corrections))
@@ -168,7 +169,7 @@ impl Waste {
 
     fn forgive(&mut self, round: &Round) {
         self.spent = (self.spent - self.forgiven(round.corrections) * round.time).max(0.0);
-        // Of what was assumed no more is left to be replaced than is still in the account.
+        // No more of what was assumed can be replaced than is still in the account.
         self.assumed = self.assumed.min(self.spent / account::UNKNOWN);
     }
 
@@ -177,31 +178,31 @@ impl Waste {
         now.since(self.seen).as_secs_f64() < self.lasts
     }
 
-    /// From now on it is looked at. Gives the window for that, in place of one of this size, beside
-    /// floors that are kept or not.
+    /// Begins a look. Returns the window for it, given the present size and whether some floors are
+    /// kept beside.
     pub fn begin_look(&mut self, now: Time, size: f64, kept: bool) -> f64 {
         let known = self.is_known(now);
         if !known {
             self.weight = 0.0;
         }
         if self.failures > 0.0 {
-            // That it costs much was seen before, and nothing is to be seen by degrees.
+            // It is known to cost much, so there is nothing to find out by degrees.
             return size::MOST;
         }
         self.weight = self.weight.min(account::BEFORE);
-        // A window that swings had more in flight a moment ago, and a look at less shows no cost;
-        // but floors that are kept would feel it.
+        // A window that swings had more in flight a moment ago, and a look at less would show no
+        // cost; but floors that are kept would feel it.
         let most = if kept { size } else { size.max(self.most) };
         account::WIDER * most + account::MORE
     }
 
-    /// Floors are tried again. They were not met meanwhile, and what this costs is in vain until it
-    /// is seen.
+    /// Begins an attempt: floors are tried again. They were not met meanwhile, so the cost counts
+    /// as in vain until they are.
     pub fn begin_attempt(&mut self, now: Time) {
         self.missed = now;
     }
 
-    /// A round is over in which nobody was held back, with `all`, or fewer than before.
+    /// Ends a round in which nobody was held back (`all`), or others less than before.
     pub fn look(&mut self, now: Time, round: &Round, look: &mut Look, all: bool) -> Sight {
         self.forgive(round);
         look.add(round);
@@ -216,17 +217,17 @@ impl Waste {
             return Sight::Cheap;
         }
         if all {
-            // A look at fewer says nothing of all.
+            // A look with some still held back says nothing about none.
             self.lasts = self.lasts.max((account::KNOWN * look.weight).min(account::KNOWN_MOST));
         }
         if self.spent > 0.0 { Sight::Dear } else { Sight::Forgiven }
     }
 
-    /// The first result of a look: whether others are held back again at once.
+    /// Whether the first result of a look is that others are held back again at once.
     fn is_cheap(&mut self, look: &Look, corrections: Corrections) -> bool {
         let cost_beside = |open: f64| (1.0 - self.held / open.max(1e-9)).clamp(0.0, 1.0);
-        // By this look alone: the device may have become slower since the last. After a failure it
-        // is known from a longer one, and both must say so.
+        // By this look alone, since the device may have become slower since the last. After a
+        // failure there is a longer measurement too, and both must agree.
         let cost = cost_beside(look.mean());
         let free = cost <= account::COST_FREE && (self.failures == 0.0 || cost_beside(self.open) <= account::COST_FREE);
         let assumed = std::mem::take(&mut self.assumed);
@@ -238,9 +239,9 @@ impl Waste {
             self.lasts = (2.0 * self.lasts).clamp(first, account::KNOWN_MOST);
             return true;
         }
-        // Floors that were met until now were short for a moment: what that cost counts, in place
-        // of what was assumed. Where they go on to be missed the look is too narrow to show all of
-        // it, and it is assumed again.
+        // Floors that were met until now were short for a moment: the measured cost replaces the
+        // assumed one. If they go on being missed, the look was too narrow to show all of the cost,
+        // and it is assumed again.
         let is_first = !std::mem::replace(&mut self.looked, true);
         let is_little = is_first && cost <= account::COST_LITTLE && corrections.has(Correction::First);
         self.lasts = 0.0;

@@ -1,9 +1,9 @@
 //! How much best-effort work may be in flight, so that floors hold on a backend whose capacity
 //! nobody measured.
 //!
-//! Requests that a floor sends bypass the window; all others count against it. In a backend that is
-//! kept busy, what is in flight and the time a request takes are proportional, so a floor that gets
-//! the part ρ of its due would get all of it with the part ρ of what is in flight now:
+//! Requests that a floor sends bypass the window; all others count against it. In a busy backend
+//! the time that a request takes is proportional to what is in flight. So a floor that gets the
+//! part ρ of its due would get all of it with the part ρ of what is in flight now:
 //!
 //! ```text
 //!   in flight  ▲ W ─┐ a floor is short: cut by what is missing
@@ -14,21 +14,21 @@
 //!                       └──► climb by halves until throughput grows no more: the knee
 //! ```
 //!
-//! What the climb finds tells the two reasons apart. No growth from the bottom: the floors alone
-//! fill the backend, they are overcommitted and all scaled by one factor. Growth up to a knee: the
-//! backend had room all along and the floor's owner asks for too few at a time; giving everyone
-//! else's throughput away would not help it. The window stays at the knee, and the floor is held to
-//! what it got there.
+//! What the climb finds tells two reasons apart. If throughput does not grow from the bottom, the
+//! floors alone fill the backend: they are overcommitted, and all are scaled by one factor. If it
+//! grows up to a knee, the backend had room all along, and the floor's owner has too few requests
+//! outstanding; giving away everyone else's throughput would not help it. The window then stays at
+//! the knee, and the floor is held to what it got there.
 //!
-//! Where floors are missed and the others lose much by it, none of this goes on: the window opens,
-//! and it is tried again later (`waste.rs`). Where other floors are met, it does not: those that
-//! are short are let go, and the window is as the others need it.
+//! Where floors are missed and the others lose much by it, this stops: the window opens, and floors
+//! are tried again later (`waste.rs`). Where other floors are met, it does not open: those that are
+//! short are let go, and the window is as the others need it.
 //!
-//! It grows no further than the knee of the device (`knee.rs`), but where floors have ample room:
-//! their requests wait elsewhere most of the time, and it opens.
+//! The window grows no further than the knee of the device (`knee.rs`), unless floors have ample
+//! room: their requests are elsewhere most of the time, and the window opens.
 //!
-//! This runs once a tick, not on the way of a request, and is the only place that computes with
-//! fractions.
+//! Like all judging of floors, this runs once a tick and not on the path of a request, so it may
+//! compute with fractions.
 
 use block::{Span, Time};
 
@@ -40,7 +40,7 @@ use super::round::{Round, Standings};
 use super::turn::OPERATION;
 use super::waste::{Look, Sight, Waste};
 
-/// What the round led to.
+/// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Go on.
@@ -49,15 +49,15 @@ pub(crate) enum Verdict {
     Remeasure,
     /// The floors together are more than the backend can do.
     Overcommitted,
-    /// Those who are short ask for too few at a time.
+    /// Those that are short have too few requests outstanding.
     TooShallow,
     /// Some floors are short beside others that are met, and the backend has room.
     OutOfReach,
-    /// Some cost much in vain beside others that are met: they are let go for so long.
+    /// Some cost much in vain beside others that are met: they are let go for this long.
     LetGo(Span),
-    /// A mean is short with the others held back furthest: it is held to less, or given up.
+    /// A mean is short with the others held back as far as they can be: it is eased or given up.
     MeanShort,
-    /// After a time in which nobody was held back: floors are tried again.
+    /// After a time in which nobody was held back, floors are tried again.
     Retry,
 }
 
@@ -93,7 +93,7 @@ impl Window {
         self.limit = (self.size * OPERATION as f64) as u64;
     }
 
-    /// What is being done.
+    /// What the controller is doing.
     pub fn phase(&self) -> Phase {
         self.state.phase()
     }
@@ -102,12 +102,12 @@ impl Window {
         self.state = State::Settled(phase);
     }
 
-    /// The same where the window changes much.
+    /// Enters a phase after a large change of the window.
     fn settle_into(&mut self, phase: Phase) {
         self.state = State::Settling(phase);
     }
 
-    /// A round is over. True if what was in flight before a change of the window has gone with it.
+    /// Whether this round was the one in which what was in flight before a large change drained.
     pub fn has_settled(&mut self) -> bool {
         let State::Settling(phase) = self.state else { return false };
         self.enter(phase);
@@ -130,12 +130,12 @@ impl Window {
         }
     }
 
-    /// The round in which floors were held to what they get, or let go, is over, if this is it.
+    /// Ends the round in which floors are given up or let go; false if this is not one.
     pub fn end_giving_up(&mut self, now: Time, round: &Round) -> bool {
         match self.phase() {
             Phase::LettingGo if round.standings.let_go == 0 => {
-                // Those that cost it want nothing now, or had their due by then: there is nobody
-                // else to spare for.
+                // Those that cost it want nothing now, or were met by then. None can be let go
+                // alone, so the window opens for all.
                 self.enter(Phase::Open(Look::new(now, self.size, false)));
                 self.set(size::MOST);
             }
@@ -157,11 +157,11 @@ impl Window {
         let searches = self.size >= size::AT_CAP * self.knee.cap
             && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
         if round.standings.worst < size::SHORT || round.standings.paced {
-            // Levels in comparison take turns faster than a mean is seen.
+            // Levels in comparison alternate faster than a mean can be measured.
             self.knee.give_up(now);
         } else if searches {
-            // Levels in comparison are taken at once: a slow change would measure what is in
-            // between.
+            // Levels in comparison are set at once: during a slow change, the sizes in between
+            // would be measured.
             self.knee.press(now, round, full);
             self.set(self.knee.cap);
         } else {
@@ -194,9 +194,9 @@ impl Window {
         }
     }
 
-    /// Floors are missed and cost much: what does the device do without them?
+    /// Floors are missed and cost much: looks at what the device does with more in flight.
     fn look(&mut self, now: Time, round: &Round) -> Verdict {
-        // A climb begins at the bottom, and says nothing of where floors are held.
+        // A climb begins at the bottom, and says nothing about where floors are held.
         let is_climbing = matches!(self.phase(), Phase::Climbing { .. });
         let held_at = if is_climbing { size::LEAST } else { self.size };
         self.settle_into(Phase::Looking(Look::new(now, held_at, round.has_met())));
@@ -235,8 +235,8 @@ impl Window {
         Verdict::Nothing
     }
 
-    /// Floors are tried again where the window was before the look: those that can be had are had
-    /// at once. From above they would be found after the attempt is over.
+    /// Tries floors again with the window as it was before the look: those that can be had are met
+    /// at once. Coming down from an open window would take longer than the attempt.
     fn try_again(&mut self, now: Time, look: &Look) -> Verdict {
         self.waste.begin_attempt(now);
         self.knee.pass(now);
@@ -255,7 +255,7 @@ impl Window {
         self.size >= size::MOST
     }
 
-    /// Whether others are let go, or more of them than floors bear.
+    /// Whether others are not held back, or less than floors need it.
     fn lets_go(&self) -> bool {
         matches!(self.phase(), Phase::Looking(_) | Phase::Open(_))
     }
@@ -265,26 +265,26 @@ impl Window {
         matches!(self.phase(), Phase::Holding | Phase::Bottom { .. })
     }
 
-    /// Whether others are let go because holding them back did not help.
+    /// Whether the window is open because holding others back did not help.
     pub fn is_open(&self) -> bool {
         matches!(self.phase(), Phase::Open(_))
     }
 
     fn grow(&mut self, round: &Round) -> Verdict {
         if round.standings.pending > 0 {
-            // A mean that is waited for does not end what is known at the bottom.
+            // A mean that is still being measured does not end what is known at the bottom.
             if !(round.standings.paced && self.is_at_bottom()) {
                 self.enter(Phase::Holding);
             }
             return Verdict::Nothing;
         }
         self.enter(Phase::Holding);
-        // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of
-        // what is left over.
+        // In small steps where the edge is near, so that an effect that has not shown yet does not
+        // take it past: a fifth of the room that is left.
         let Standings { room, paced, .. } = round.standings;
         let near = (size::GROW * (room - 1.0)).clamp(size::GROW_LEAST, size::GROW_MOST);
         let part = if round.has_ample_room() {
-            // There is nothing to go past.
+            // There is no edge to go past.
             size::GROW_AMPLE
         } else if paced {
             near.max((size::GROW_PACED * (room - size::ROOM_PACED)).min(size::GROW_PACED_MOST))
@@ -300,7 +300,8 @@ impl Window {
         let paced = round.standings.paced;
         let least = if paced { size::LEAST_PACED } else { size::LEAST };
         let used = self.size.min(round.flow.best_effort_max.max(size::LEAST));
-        // The few that go by pace take more than their time in flight: a part of a slice.
+        // Where a mean paces them, few requests cost more than their time in flight: part of a
+        // slice.
         let nothing = round.flow.best_effort < size::NOTHING * round.flow.in_flight && !paced;
         if used <= least || nothing {
             return self.stay_at_bottom(round, used);
@@ -309,10 +310,10 @@ impl Window {
         let left = (used - excess).clamp(used * size::CUT_MOST, used * size::CUT_LEAST);
         self.set(left.max(least));
         if round.standings.slow < size::SLOW && !paced && round.corrections.has(Correction::Lower) {
-            // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where
-            // it is, the second tells better than the moment.
+            // A whole second shows it, so the edge is here, and is not to be tried again soon. The
+            // second tells where it is better than the moment.
             let edge = used - round.flow.in_flight * (1.0 - round.standings.slow / size::AIM);
-            // At the bottom a cut takes less than that.
+            // At the bottom a cut may take less than that.
             self.knee.lower(now, edge.min(used * size::CUT_LEAST).max(self.size));
         }
         if left < size::GROSS * used && round.corrections.has(Correction::Settle) {
@@ -338,19 +339,18 @@ impl Window {
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
         if round.standings.mean_short {
-            // No mean is shorter with more in flight.
+            // More in flight makes no mean shorter.
             self.enter(Phase::GivingUp);
             return Verdict::MeanShort;
         }
         if round.flow.best_effort_max < 1.0 && round.flow.in_flight < size::FEW {
-            // Nobody else to climb with, and so few requests that the device is hardly full of
-            // them.
+            // There is nobody else to climb with, and too few requests to fill the device.
             return self.give_up();
         }
         self.step_up(round, 0, round.has_met())
     }
 
-    /// To the next level, from one with this round's throughput.
+    /// Climbs to the next level; this round's throughput is that of the level below.
     fn step_up(&mut self, round: &Round, levels: u32, others: bool) -> Verdict {
         self.settle_into(Phase::Climbing { below: round.flow.total, levels, others });
         // At least one request more, or nothing changes.
@@ -365,8 +365,8 @@ impl Window {
         }
         if round.flow.total > below * size::CLIMB_GAIN && !self.is_at_most() {
             if others {
-                // There is room, and those who are met have enough of it: the knee is not looked
-                // for at their cost.
+                // There is room, and the floors that are met have enough of it: the knee is not
+                // searched at their cost.
                 self.let_go(self.size);
                 return Verdict::OutOfReach;
             }
@@ -375,13 +375,13 @@ impl Window {
         if levels == 0 { self.overcommitted() } else { self.give_up() }
     }
 
-    /// An attempt begins with floors that were let go.
+    /// Begins an attempt with floors that were given up, and notes the window to return to.
     pub fn begin_attempt(&mut self) {
         self.before = Some((self.size, self.knee.settled()));
     }
 
-    /// In the next round floors that are short are let go. What those that are met need is as it
-    /// was before the attempt, or grows from this size.
+    /// Lets floors that are short go in the next round. The window for those that are met is as
+    /// before the attempt, or grows from this size.
     fn let_go(&mut self, size: f64) {
         self.settle_into(Phase::LettingGo);
         let (size, cap) = self.before.take().unwrap_or((size, self.knee.cap.max(search::START)));
@@ -400,8 +400,8 @@ impl Window {
         Verdict::TooShallow
     }
 
-    /// At the bottom, just before a climb or a verdict: what floors get now is the most that they
-    /// can have.
+    /// Whether the window is at the bottom, just before a climb or a verdict: floors get the most
+    /// now that they can have.
     pub fn is_at_bottom(&self) -> bool {
         matches!(self.phase(), Phase::Bottom { .. })
     }
