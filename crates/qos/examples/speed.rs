@@ -1,13 +1,13 @@
-//! What the gate costs, in nanoseconds a request: with no policy on the path, with ceilings and
+//! What the gate costs, in nanoseconds per request: with no policy on the path, with ceilings and
 //! floors on four levels and 10 000 backlogged workloads, and with 1 000 000 workloads all
-//! backlogged. Prints one line a figure: `name value unit`.
+//! backlogged. Prints one line for each figure: `name value unit`.
 //!
 //! The target behind the gate completes everything at the next poll, so what is measured is the
 //! gate, its submit and its poll, and the loop around them. Time is virtual and advances so that
 //! the backlog never drains; only the cost is taken from a clock.
 //!
-//! The time in which the system let others run is taken off: on a busy machine it would say how
-//! busy that is. Polls are timed one by one in a second pass, by the clock, too, and without that
+//! The time in which the system let others run is taken off, since it would only say how busy the
+//! machine is. Polls are timed one by one in a second pass: by the clock, and again without that
 //! time (`_own`).
 
 use std::fs::File;
@@ -66,7 +66,7 @@ fn limits(iops: u64, floor: Option<u64>) -> Limits {
     }
 }
 
-/// Requests at depth 32 over 8 LUNs four levels down; the same without a gate is taken off.
+/// Requests at depth 32 over 8 LUNs four levels down, less the cost of the same without a gate.
 fn no_policy() -> f64 {
     let mut gate = Gate::new(Null::default(), Settings::default());
     for (object, parent) in [(1, None), (2, Some(1)), (3, Some(2))] {
@@ -81,7 +81,7 @@ fn no_policy() -> f64 {
     with - without
 }
 
-/// Nanoseconds a round trip in the cheapest of many short pieces.
+/// Nanoseconds for a round trip in the cheapest of many short pieces.
 fn round_trips(target: &mut impl Target) -> f64 {
     const PIECES: u64 = 2_000;
     const ROUNDS: u64 = 200;
@@ -104,13 +104,13 @@ fn round_trips(target: &mut impl Target) -> f64 {
     best
 }
 
-/// Costs of many polls.
+/// The costs of many polls.
 struct Run {
-    /// Of the cheapest and of the middle one of pieces of 50 000 requests: what else the machine
-    /// did shows in the difference.
+    /// Of the cheapest and of the middle one of pieces of 50 000 requests: the difference shows
+    /// what else the machine did.
     ns_per_request: f64,
     ns_per_request_median: f64,
-    /// By the clock, and of the gate itself.
+    /// By the clock, and by the gate's own time.
     polls: Polls,
     polls_own: Polls,
 }
@@ -118,7 +118,7 @@ struct Run {
 /// How long polls took, in microseconds.
 struct Polls {
     median: f64,
-    /// In 10 000 polls one took longer.
+    /// One poll in 10 000 took longer.
     p9999: f64,
     max: f64,
     /// Millionths of them that took longer than 100 µs.
@@ -172,8 +172,8 @@ fn backlogged(gate: &mut Gate<Null>, objects: std::ops::Range<u32>, step_ns: u64
     Run { ns_per_request: pieces[0], ns_per_request_median: pieces[pieces.len() / 2], polls, polls_own }
 }
 
-/// Nanoseconds a request less what others ran, of pieces of 50 000, the cheapest first; the first
-/// tenth warms up.
+/// Nanoseconds for each request, without the time of others, in pieces of 50 000, the cheapest
+/// first; the first tenth warms up.
 fn pieces(backlog: &mut Backlog<'_>, requests: u64) -> Vec<f64> {
     let (mut pieces, mut done) = (Vec::new(), 0);
     let others = Others::new();
@@ -207,7 +207,7 @@ fn polls(backlog: &mut Backlog<'_>) -> (Polls, Polls) {
     (Polls::of(by_clock), Polls::of(own))
 }
 
-/// For how long this thread was ready to run and others did.
+/// For how long this thread was ready to run while others ran.
 struct Others(Option<File>);
 
 impl Others {
@@ -215,7 +215,7 @@ impl Others {
         Others(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// Nanoseconds; always none where the system does not say.
+    /// Nanoseconds; always 0 where the system does not tell.
     fn ran(&self) -> u64 {
         let mut text = [0; 64];
         let read = self.0.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
@@ -273,7 +273,7 @@ fn million_shared() -> Run {
     backlogged(&mut gate, 0..1_000_000, 10_000, 6_000_000)
 }
 
-/// What an object costs that has no request: the growth of this process by the second million of
+/// The memory of an object without requests: the growth of this process by the second million of
 /// them, when the allocator has no leftovers of growing tables any more.
 fn idle_bytes(limits: Limits) -> Option<f64> {
     let resident = || -> Option<f64> {

@@ -1,5 +1,5 @@
-//! What the gate says of its objects and groups: what each got, what held it back, and whether its
-//! floor was met.
+//! What the gate reports about its objects and groups: what each got, what held it back, and
+//! whether its floor was met.
 
 use block::{Bytes, Cause, LimitKind, ObjectId, Span};
 
@@ -110,8 +110,8 @@ pub enum Shortage {
     /// Its latency is out of reach: half of its requests take this long where the others are held
     /// back most.
     TakesAtBest(Span),
-    /// Holding the others back cost much throughput and did not help: they are let go, and it is
-    /// tried again later.
+    /// Holding the others back cost much throughput and did not help, so nobody is held back for
+    /// now; it is tried again later.
     NotHelped,
     /// The scheduler is still making room for it.
     Adjusting,
@@ -204,7 +204,7 @@ pub struct GateStatus {
     pub floors_iops: u64,
     /// The sum of the floors in bytes per second.
     pub floors_bytes: Bytes,
-    /// The floors together near what the backend has shown (more than 80 % of it): advice, not a
-    /// refusal.
+    /// Whether the floors together are near what the backend has shown (more than 80 % of it):
+    /// advice, not a refusal.
     pub floors_near_best: bool,
 }

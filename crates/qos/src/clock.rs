@@ -86,8 +86,8 @@ impl Clock {
         Span::from_nanos(self.tolerance)
     }
 
-    /// From when the next request may go, early by less than a nanosecond, which is charged to the
-    /// one after; the beginning of time while off.
+    /// When the next request may go: up to a nanosecond early, which is charged to the one after.
+    /// The beginning of time while off.
     #[inline]
     pub const fn opens(&self) -> Time {
         if self.on { Time::from_nanos(self.next) } else { Time::ZERO }
@@ -107,7 +107,7 @@ impl Clock {
         self.fraction = fraction as u32;
     }
 
-    /// What lies further back than the tolerance is lost.
+    /// Drops credit beyond the tolerance.
     #[inline]
     fn let_go(&mut self, now: Time) {
         let earliest = now.as_nanos().saturating_sub(self.tolerance);

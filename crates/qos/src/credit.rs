@@ -49,26 +49,26 @@ impl CreditMeter {
         CreditMeter::tolerant(spec, Span::ZERO)
     }
 
-    /// The same for a clock that is late at times: what did not pass for so long may pass later, at
-    /// any speed.
+    /// The same with a tolerance for late polls: what could have passed within it may pass later,
+    /// at any speed.
     pub fn tolerant(spec: CreditLimit, tolerance: Span) -> CreditMeter {
         let late = |rate: u64| i128::from(rate) * i128::from(tolerance.as_nanos());
         let base = Bucket::new(spec.base, i128::from(spec.credit) * WHOLE + late(spec.base));
         CreditMeter { base, peak: Bucket::new(spec.peak, late(spec.peak)), spec }
     }
 
-    /// The first instant, not before `now`, at which something may pass; `None` while nothing ever
-    /// may.
+    /// The first instant, not before `now`, at which something may pass; `None` if that never comes
+    /// because a rate is zero.
     pub fn opens(&self, now: Time) -> Option<Time> {
         Some(self.base.opens(now)?.max(self.peak.opens(now)?))
     }
 
-    /// Whether the peak rate alone holds back what waits at `now`: there is credit.
+    /// Whether the peak rate alone holds back what waits at `now`, since there is credit.
     pub fn is_bursting(&self, now: Time) -> bool {
         self.spec.peak > self.spec.base && self.base.opens(now) == Some(now) && self.peak.opens(now) != Some(now)
     }
 
-    /// Something of this many operations or bytes passes at `now`.
+    /// Charges this many operations or bytes, which pass at `now`.
     pub fn charge(&mut self, now: Time, amount: u64) {
         self.base.charge(now, amount);
         self.peak.charge(now, amount);
@@ -80,7 +80,7 @@ impl CreditMeter {
         u64::try_from(saved).unwrap_or(u64::MAX).min(self.spec.credit)
     }
 
-    /// Both rates at `percent` of the specification from now on; saved credit stays.
+    /// Sets both rates to `percent` of the specification from now on; saved credit stays.
     pub fn scale(&mut self, now: Time, percent: u32) {
         self.base.set_rate(now, self.spec.base, percent);
         self.peak.set_rate(now, self.spec.peak, percent);

@@ -1,10 +1,10 @@
-//! What the scheduler is told: limits as plain numbers on numbered objects. Names and rules are the
-//! registry's; by the time an edit exists, the policy behind it was checked.
+//! What the scheduler is told: limits as plain numbers on numbered objects. Names and rules belong
+//! to the registry; by the time an edit exists, the policy behind it has been checked.
 
 use block::{BytesPerSecond, Iops, ObjectId, Span};
 
-/// A shared policy group: one budget for its members wherever they hang. The number is the
-/// registry's.
+/// A shared policy group: one budget for its members, wherever they are in the tree. The registry
+/// gives the number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub u32);
 
@@ -48,7 +48,7 @@ pub struct Floor {
     pub iops: Option<Iops>,
     /// Bytes per second.
     pub bytes: Option<BytesPerSecond>,
-    /// Half of the requests are answered within this, beside whatever rate.
+    /// Half of the requests are answered within this, in addition to any rate.
     pub latency: Option<Span>,
 }
 
@@ -68,10 +68,10 @@ pub enum Edit {
     AddObject {
         /// Its number, unused so far.
         object: ObjectId,
-        /// What it hangs on.
+        /// Its parent.
         parent: Option<ObjectId>,
     },
-    /// The object is gone; it must have no children. What it had queued completes as
+    /// Removes an object, which must have no children. Its waiting requests complete with
     /// [`block::Fault::Gone`].
     RemoveObject {
         /// Which.
@@ -99,12 +99,12 @@ pub enum Edit {
         /// All of it.
         limits: Limits,
     },
-    /// The shared group is gone; it must have no members.
+    /// Removes a shared group, which must have no members.
     RemoveGroup {
         /// Which.
         group: GroupId,
     },
-    /// The object belongs to this shared group from now on, or to none.
+    /// Puts the object into this shared group, or into none.
     Join {
         /// Which.
         object: ObjectId,
@@ -130,7 +130,7 @@ pub enum EditError {
     /// The number is taken.
     #[error("object {} exists already", .0.0)]
     ObjectExists(ObjectId),
-    /// Something hangs on it.
+    /// It still has children.
     #[error("object {} still has children", .0.0)]
     HasChildren(ObjectId),
     /// No such group.
@@ -139,7 +139,7 @@ pub enum EditError {
     /// The number is taken.
     #[error("policy group {} exists already", .0.0)]
     GroupExists(GroupId),
-    /// Members hang on it.
+    /// It still has members.
     #[error("policy group {} still has members", .0.0)]
     HasMembers(GroupId),
     /// A rate outside 1 ..= 2^42 per second.

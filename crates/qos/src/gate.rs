@@ -1,5 +1,5 @@
-//! The gate: a target around a target that keeps policies. It hands requests on when the scheduler
-//! says so.
+//! The gate: a target around a target that enforces policies. It hands requests on when the
+//! scheduler says so.
 //!
 //! ```text
 //!   submit ──► scheduler: may it go? ── yes ──► inner.submit      the request carries the gate's own tag inwards;
@@ -20,7 +20,7 @@ use crate::tuning::Settings;
 /// The ticket of a request that was refused at once: there is nothing to cancel.
 const REFUSED: Ticket = Ticket(u64::MAX);
 
-/// The bit that tags of requests have which [`Gate::pass`] takes.
+/// The bit that the tags of requests given to [`Gate::pass`] have.
 pub const PASSING: u64 = 1 << 63;
 
 /// Quality of service around a target. Many objects, one scheduler, one backend: requests carry
@@ -37,18 +37,18 @@ pub const PASSING: u64 = 1 << 63;
 pub struct Gate<T: Target> {
     inner: T,
     scheduler: Scheduler,
-    /// When the scheduler has something to do, until anything changes that.
+    /// When the scheduler next has something to do; `None` once that may have changed.
     due: Cell<Option<Wakeup>>,
 }
 
 impl<T: Target> Gate<T> {
-    /// A gate without objects, so without anyone to serve yet.
+    /// A gate without objects, which serves no requests yet.
     pub fn new(inner: T, settings: Settings) -> Gate<T> {
         Gate { inner, scheduler: Scheduler::new(settings), due: Cell::new(None) }
     }
 
-    /// Changes objects, limits or groups from now on, while requests wait and fly; applied whole or
-    /// not at all.
+    /// Changes objects, limits or groups from now on, while requests wait and are in flight;
+    /// applied whole or not at all.
     ///
     /// # Errors
     /// What the edit names does not exist, exists already or is still in use, or a rate is out of
@@ -69,15 +69,16 @@ impl<T: Target> Gate<T> {
         &mut self.inner
     }
 
-    /// Hands a request of the owner's own to the target behind the gate at once: no policy holds
-    /// it, and no account has it. Its completion comes as all others do; the ticket is the target's
-    /// own. Its tag has the bit [`PASSING`], which tells the two kinds apart on the way back.
+    /// Hands a request of the owner's own straight to the target behind the gate: no policy holds
+    /// it, and no account counts it. Its completion comes like all others, and the ticket is the
+    /// target's own. Its tag has the bit [`PASSING`], which tells the two kinds of completions
+    /// apart.
     pub fn pass(&mut self, now: Time, request: Request) -> Submitted {
         assert!(request.tag & PASSING != 0, "the tag of a request that passes has its bit");
         self.inner.submit(now, request)
     }
 
-    /// Gives a request back that has not gone on yet: it ends as gone. One that has goes on.
+    /// Takes back a request that waits: it ends with [`Fault::Gone`]. One in flight goes on.
     pub fn recall(&mut self, now: Time, ticket: Ticket) {
         self.advance(now);
         let _flying = self.scheduler.cancel(ticket);
@@ -89,9 +90,9 @@ impl<T: Target> Gate<T> {
         while !self.account_some(now, usize::MAX, out) {}
     }
 
-    /// Appends what happened to `most` objects since each was last told of; those that are left
-    /// come by further calls, true says that none is. So an account of many objects need not keep
-    /// requests waiting.
+    /// Appends what happened to `most` objects since each was last reported. Further calls append
+    /// the rest; true once none is left. So an account of many objects need not keep requests
+    /// waiting.
     pub fn account_some(&mut self, now: Time, most: usize, out: &mut Vec<ObjectAccount>) -> bool {
         self.advance(now);
         self.scheduler.account(most, out)
@@ -103,8 +104,8 @@ impl<T: Target> Gate<T> {
         self.scheduler.account_groups(0, usize::MAX, out);
     }
 
-    /// Appends what passed `most` shared groups since each was last told of, from the number `from`
-    /// on: at first 0, then what the call before returned.
+    /// Appends what passed `most` shared groups since each was last reported, from the number
+    /// `from` on: at first 0, then what the call before returned.
     pub fn groups_some(&mut self, now: Time, from: u32, most: usize, out: &mut Vec<GroupAccount>) -> Option<u32> {
         self.advance(now);
         self.scheduler.account_groups(from, most, out)
@@ -115,9 +116,9 @@ impl<T: Target> Gate<T> {
         self.scheduler.has_floor(object)
     }
 
-    /// Whether a floor on this object or above it is due: the next request of it goes before all
-    /// that have none. Whoever keeps a queue of its own before the gate asks here whom to let in
-    /// first.
+    /// Whether a floor on this object or above it is due, so that its next request goes before all
+    /// that have none. A caller that keeps a queue of its own before the gate asks this to decide
+    /// whom to let in first.
     pub fn is_floor_due(&mut self, now: Time, object: ObjectId) -> bool {
         self.advance(now);
         self.scheduler.is_due(object)
@@ -133,7 +134,7 @@ impl<T: Target> Gate<T> {
         self.scheduler.status()
     }
 
-    /// The time to use, for what may change what is due.
+    /// Moves the scheduler's time on, for calls that may change what is due.
     fn advance(&mut self, now: Time) -> Time {
         self.due.set(None);
         self.scheduler.advance(now)

@@ -13,7 +13,7 @@ use crate::rule::{Refusal, Rule};
 /// Who made a policy group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupClass {
-    /// Built in, read-only, fits every SVM.
+    /// Built in and read-only; for objects of every SVM.
     Preset,
     /// An administrator's, of one SVM.
     User,
@@ -59,7 +59,7 @@ impl Group {
         if self.svm.is_none() { GroupClass::Preset } else { GroupClass::User }
     }
 
-    /// What it stands for.
+    /// Its policy.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }

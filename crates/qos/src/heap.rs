@@ -6,9 +6,9 @@
 //!   heap   19 30 …     ◄── any other                                least first: the lesser of the two fronts
 //! ```
 //!
-//! Those who take turns at equal cost, and floors of one rate, come in order, so a million of them
-//! cost no more than ten. In the heap four children share a cache line, so a million entries are
-//! ten lines deep.
+//! Waiters that take turns at equal cost, and floors of one rate, come in order, so a million of
+//! them cost no more than ten. In the heap four children share a cache line, so finding the place
+//! of one among a million touches ten lines.
 
 use std::collections::VecDeque;
 
@@ -20,8 +20,8 @@ pub(crate) struct Entry {
     pub key: u64,
     /// Whose entry.
     pub id: u32,
-    /// The order of coming among equal keys. Whoever knows the number of its entry knows a stale
-    /// one.
+    /// The order of arrival among equal keys. An owner that remembers its entry's number can tell a
+    /// stale entry.
     pub seq: u32,
 }
 
@@ -37,8 +37,8 @@ impl Entry {
     }
 }
 
-/// The queue. Entries are never searched: who no longer wants one leaves it and drops it when it
-/// comes to the top.
+/// The queue. Entries are never searched for: one that is no longer wanted stays, and is dropped
+/// when it comes to the top.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     /// An entry in one number, key first, so that comparing takes no branch. Least first.

@@ -1,4 +1,4 @@
-//! Quality of service: policies, the objects they hang on, and the scheduler that keeps them.
+//! Quality of service: policies, the objects they apply to, and the scheduler that enforces them.
 //!
 //! ```text
 //!   administrator's words          numbers                       decisions
@@ -6,8 +6,8 @@
 //!   adaptive arithmetic)           groups by number)             enqueue · poll · complete
 //! ```
 //!
-//! Pure: integer nanoseconds come in as arguments, decisions go out. The same code guards real
-//! volumes in the server and simulated ones in virtual time.
+//! Pure: time comes in as an argument, in integer nanoseconds, and decisions go out. The same code
+//! guards real volumes in the server and simulated ones in virtual time.
 
 pub mod account;
 pub mod adaptive;

@@ -1,5 +1,5 @@
-//! Storage objects as administrators know them: a name in a tree SVM > volume > qtree, LUN, file,
-//! and what hangs on it.
+//! Storage objects as administrators know them: names in a tree of SVM > volume > qtree, LUN, file,
+//! with their sizes and policies.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ pub enum ObjectKind {
     Svm,
     /// A volume of an SVM.
     Volume,
-    /// A top folder of a volume with rules of its own.
+    /// A top-level folder of a volume with rules of its own.
     Qtree,
     /// A block device inside a volume or qtree.
     Lun,
@@ -34,12 +34,12 @@ impl ObjectKind {
         matches!(self, ObjectKind::Volume) || self.is_leaf()
     }
 
-    /// Whether nothing hangs on it.
+    /// Whether it can have no children.
     pub const fn is_leaf(self) -> bool {
         self.has_tree() || self.is_file()
     }
 
-    /// Whether it is a LUN or file of a fixed size, with data of its own. What is in a file that
+    /// Whether it is a LUN or file of a fixed size, with data of its own. The data of a file that
     /// clients made is its volume's.
     pub const fn has_tree(self) -> bool {
         matches!(self, ObjectKind::Lun | ObjectKind::File)
@@ -122,9 +122,9 @@ pub struct Object {
     pub(crate) membership: Option<Membership>,
     pub(crate) template: Option<GroupId>,
     pub(crate) fair: bool,
-    /// When its adaptive policy is evaluated anew, if its size changed since it last was.
+    /// When its adaptive policy is next evaluated, if its size changed since the last time.
     pub(crate) due: Option<Time>,
-    /// LUNs and files in policy groups anywhere below: answers the nesting rule without a search.
+    /// LUNs and files in policy groups anywhere below, so that the nesting rule needs no search.
     pub(crate) leaves_in_groups: usize,
 }
 
@@ -144,12 +144,12 @@ impl Object {
         &self.name
     }
 
-    /// What it hangs on; `None` for an SVM.
+    /// Its parent; `None` for an SVM.
     pub const fn parent(&self) -> Option<ObjectId> {
         self.parent
     }
 
-    /// What hangs on it, by name.
+    /// Its children, by name.
     pub fn children(&self) -> impl Iterator<Item = ObjectId> + '_ {
         self.children.values().copied()
     }

@@ -1,5 +1,5 @@
-//! Policies as plain data: what an administrator decided, whether it can stand, and what it comes
-//! to in limits.
+//! Policies as plain data: what an administrator decided, whether it is allowed, and which limits
+//! follow from it.
 //!
 //! A policy knows no object. Rules that depend on who is attached live in the registry.
 
@@ -34,7 +34,7 @@ pub const CREDIT_DURATION: Span = Span::from_secs(60);
 pub enum Policy {
     /// The same for every object.
     Fixed(FixedPolicy),
-    /// After each object's size.
+    /// In proportion to each object's size.
     Adaptive(AdaptivePolicy),
 }
 
@@ -66,7 +66,7 @@ pub struct FixedPolicy {
     pub auto_generated: bool,
 }
 
-/// Ceiling and floor after the size of the object.
+/// Ceiling and floor in proportion to the size of the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdaptivePolicy {
     /// The rate to count on.
@@ -77,7 +77,7 @@ pub struct AdaptivePolicy {
     pub expected_allocation: Allocation,
     /// The size that `peak` refers to.
     pub peak_allocation: Allocation,
-    /// The least however small the object; `None` follows the expected rate, see
+    /// The least rate however small the object; `None` follows the expected rate, see
     /// [`AdaptivePolicy::minimum`].
     pub absolute_min: Option<Iops>,
     /// Half of an object's requests are answered within this.
@@ -169,7 +169,7 @@ impl Policy {
         }
     }
 
-    /// What it comes to for an object of `size`: nothing to say for a fixed one.
+    /// The limits in operations for an object of `size`; zero for a fixed policy.
     pub fn evaluate(&self, size: Size, units: Units) -> Evaluation {
         self.adaptive().map_or(Evaluation::default(), |policy| policy.evaluate(size, units))
     }
@@ -299,8 +299,8 @@ impl AdaptivePolicy {
         })
     }
 
-    /// The space up to which the absolute minimum rules and the expected rate does not:
-    /// `M / expected`, rounded up.
+    /// The size up to which the absolute minimum applies instead of the expected rate: `M /
+    /// expected`, rounded up.
     pub fn knee(&self, units: Units) -> Bytes {
         let unit = match self.expected.per {
             Per::Gb => SizeUnit::Gb,

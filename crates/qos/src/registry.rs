@@ -1,15 +1,15 @@
-//! The registry: which storage objects and policy groups there are, who is in which, and what
-//! follows for the scheduler.
+//! The registry: which storage objects and policy groups exist, which object is in which group, and
+//! what follows for the scheduler.
 //!
 //! ```text
 //!   SVM ── volume ── qtree ── LUN, file          policy group (of one SVM, or built in)
 //!             └───── LUN, file                      ▲ an object is in one group at most
 //! ```
 //!
-//! Every change is decided first and then applied: it is refused with nothing changed, or all of it
-//! holds and the [`Edit`]s say what the scheduler must do. The edits since the registry was made,
-//! applied in order, always give the limits that the registry reports. Nothing here knows a clock;
-//! `now` comes in where a delay counts.
+//! Every change is checked first and then applied. Either it is refused and nothing has changed, or
+//! all of it holds and the [`Edit`]s say what the scheduler must do. The edits since the registry
+//! was made, applied in order, always give the limits that the registry reports. Nothing here reads
+//! a clock; `now` is passed in where a delay counts.
 
 mod attach;
 mod catalogue;
@@ -55,7 +55,7 @@ pub struct Registry {
     /// Numbers are never used twice in a registry's life.
     next_object: u32,
     next_group: u32,
-    /// The way back, while it is written down.
+    /// What was replaced, while that is recorded.
     log: Option<Undo>,
 }
 
@@ -69,7 +69,7 @@ pub struct Change {
     pub notes: Vec<Note>,
 }
 
-/// Something that an accepted change did beyond the words of the request, or that deserves a look.
+/// Something that an accepted change did beyond what was asked, or that deserves a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// The object left another policy group for this one.
@@ -95,7 +95,7 @@ pub enum Note {
         /// The group.
         group: String,
     },
-    /// What was kept breaks a rule of the settings of today. It stays in force.
+    /// What was restored breaks a rule of today's settings. It stays in force.
     Misfit(Refusal),
     /// A ceiling in bytes per operation outside 1 KB to 4096 KB, which ONTAP documents as refused
     /// (8454260): only one of its two parts will ever bind.
@@ -142,12 +142,12 @@ impl Registry {
         }
     }
 
-    /// As given.
+    /// The settings that it was made with.
     pub const fn settings(&self) -> &RegistrySettings {
         &self.settings
     }
 
-    /// All objects, by number; an object comes after what it hangs on.
+    /// All objects, by number; an object comes after its parent.
     pub fn objects(&self) -> impl ExactSizeIterator<Item = &Object> {
         self.objects.values()
     }
@@ -216,7 +216,7 @@ impl Registry {
         self.path(id).last().map(|object| object.id)
     }
 
-    /// The object and all it hangs on, up to the SVM.
+    /// The object and all objects above it, up to the SVM.
     pub fn path(&self, id: ObjectId) -> impl Iterator<Item = &Object> {
         std::iter::successors(self.objects.get(&id), |object| self.objects.get(&object.parent?))
     }
@@ -245,7 +245,7 @@ impl Registry {
         self.objects.get(&id).ok_or_else(|| Refusal::new(Rule::NoObject, self.label(id), format_args!("{}", id.0)))
     }
 
-    /// A policy group that is there.
+    /// An existing policy group.
     ///
     /// # Errors
     /// [`Rule::NoGroup`].

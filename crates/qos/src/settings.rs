@@ -27,7 +27,7 @@ pub enum DefaultBurst {
 }
 
 impl DefaultBurst {
-    /// In numbers.
+    /// As a number, if there is one.
     pub const fn burst(self) -> Option<Burst> {
         match self {
             DefaultBurst::None => None,
@@ -58,7 +58,8 @@ pub struct RegistrySettings {
     pub burst: DefaultBurst,
     /// The peak where an adaptive policy says nothing.
     pub peak: PeakMode,
-    /// Whether SVMs take turns even where no limit binds; `None` is as it was kept, at first not.
+    /// Whether SVMs take turns even where no limit binds; `None` keeps what was stored, at first
+    /// false.
     pub fair: Option<bool>,
     /// Policy groups at most, built-in ones not counted. ONTAP's limit is the default.
     pub groups_max: usize,
@@ -67,12 +68,12 @@ pub struct RegistrySettings {
     /// An object under an adaptive policy that changed its size is evaluated anew after this long.
     /// The default leaves the caller a minute to come round within the 5 minutes promised.
     pub evaluation_interval: Span,
-    /// How much of what the pool can do may be promised; `None` asks nothing.
+    /// How much of what the pool can do may be promised; `None` sets no goal.
     pub goal: Option<Goal>,
 }
 
-/// How much of what a pool can do its floors may promise together. What it can do is for an
-/// administrator to say: a figure measured once would be wrong as soon as the load is another.
+/// How much of what a pool can do its floors may promise together. An administrator says what it
+/// can do: a measured figure would be wrong as soon as the load changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Goal {
     /// What the pool can do.

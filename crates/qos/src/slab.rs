@@ -1,13 +1,13 @@
-//! Records with stable small numbers: a vector and the numbers that are free again.
+//! Records with stable small numbers: a vector, and the numbers that are free again.
 
 use std::ops::{Index, IndexMut};
 
 /// No record.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A vector whose places are used again. The owner of a number frees it exactly once; a freed
-/// record stays as it is until its number is used again, so whoever may hold an old number needs
-/// another sign that it is meant.
+/// A vector whose places are reused. The owner of a number frees it exactly once. A freed record
+/// stays as it is until its number is reused, so whoever may hold an old number needs another way
+/// to tell that it is stale.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     records: Vec<T>,
@@ -21,7 +21,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Keeps a record and gives its number.
+    /// Stores a record and returns its number.
     pub fn add(&mut self, record: T) -> u32 {
         if let Some(number) = self.free.pop() {
             self.records[number as usize] = record;
@@ -33,7 +33,7 @@ impl<T> Slab<T> {
         number
     }
 
-    /// A number to use, its record as its last user left it, or new.
+    /// A number to use; its record is as its last user left it, or new.
     pub fn claim(&mut self) -> u32
     where
         T: Default,
@@ -44,7 +44,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The number may be used again.
+    /// Frees a number, which may be used again.
     pub fn free(&mut self, number: u32) {
         self.free.push(number);
     }

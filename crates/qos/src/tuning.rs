@@ -1,5 +1,5 @@
 //! The scheduler's constants, each with its unit and reason. The defaults are meant for every
-//! backend; tests and simulations turn them.
+//! backend; tests and simulations change them.
 
 use block::Span;
 
@@ -21,9 +21,9 @@ pub struct Settings {
     /// Requests of one object waiting in the gate at most. Beyond it the gate answers `Full` for
     /// that object.
     pub queued_max_per_object: u32,
-    /// How far behind its equals, in operations, a member that paused may rejoin the turns: what a
-    /// shallow client loses to the jitter of its own round trips it gets back, a long pause saves
-    /// nothing more.
+    /// How far behind the others, in operations, a member that paused may rejoin the turns. A
+    /// shallow client gets back what it loses to the jitter of its own round trips; a longer pause
+    /// saves nothing more.
     pub turn_slack: u32,
     /// Requests in flight under a node whose children take turns though no limit binds it (`fair`).
     /// Turns mean nothing while the device takes everything at once; 64 keeps a flash device busy
@@ -32,8 +32,9 @@ pub struct Settings {
     /// Ceilings and groups traced in 10 ms bins at most; further ones are limited all the same, but
     /// not traced. A trace takes at most 6 KiB, so the default bounds all of them to 24 MiB.
     pub traces_max: u32,
-    /// Timers of limits go off at multiples of this, late by less than one: those of one grain cost
-    /// one wake-up. It must stay well below `tolerance`, which makes up for it.
+    /// Timers of limits go off at multiples of this, late by less than one of them, so that the
+    /// timers of one grain cost one wake-up. It must stay well below `tolerance`, which makes up
+    /// for it.
     pub timer_grain: Span,
     /// How often floors are judged and the window of best-effort work moves.
     pub tick: Span,

@@ -1,4 +1,4 @@
-//! Timers: who is to be looked at, and when, to a grain of time.
+//! Timers: which numbers are due, and when, to a grain of time.
 //!
 //! ```text
 //!   ring of 4096 grains from now on          a bit for each that is not empty
@@ -8,9 +8,9 @@
 //!   a heap for what lies beyond
 //! ```
 //!
-//! A timer goes off at the end of its grain: late by less than one, never early. Whoever limits
-//! rates allows for that by a tolerance, and gets for it that timers of one grain cost one wake-up,
-//! and adding or taking one costs the same however many there are.
+//! A timer goes off at the end of its grain: late by less than a grain, never early. Limits allow
+//! for that with a tolerance. In return, the timers of one grain cost one wake-up, and adding or
+//! taking one costs the same however many there are.
 
 use block::{Span, Time};
 
@@ -19,7 +19,7 @@ use crate::heap::{Entry, Heap};
 const SLOTS: u64 = 4096;
 const WORDS: usize = (SLOTS / 64) as usize;
 
-/// Timers by number. They cannot be taken back: whoever set one knows whether it is still meant.
+/// Timers by number. They cannot be cancelled: whoever set one knows whether it is still valid.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     /// Nanoseconds.
@@ -28,11 +28,11 @@ pub(crate) struct Wheel {
     cursor: u64,
     slots: Vec<Vec<(u64, u32)>>,
     filled: [u64; WORDS],
-    /// A bit for each word of `filled` that is not zero: most wheels are empty, and that is seen at
-    /// a glance.
+    /// A bit for each word of `filled` that is not zero: most wheels are empty, and one look shows
+    /// it.
     words: u64,
     beyond: Heap,
-    /// Taken from their slot, and how many of them were given out.
+    /// Timers taken from their slot, and how many of them were given out.
     due: Vec<(u64, u32)>,
     given: usize,
 }
@@ -107,7 +107,7 @@ impl Wheel {
         near.into_iter().chain(far).min()
     }
 
-    /// The first grain from the cursor on that is not empty: two words are looked at, at most.
+    /// The first grain from the cursor on that is not empty; looks at two words at most.
     fn next_filled(&self) -> Option<u64> {
         let start = self.cursor % SLOTS;
         let (word, bit) = (start / 64, start % 64);
@@ -148,8 +148,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is set, near or far, is out when it is due and not before, over any jumps of
-        /// the clock.
+        /// Every timer, near or far, goes off when it is due and not before, over any jumps of the
+        /// clock.
         #[test]
         fn all_go_off_when_due(
             timers in prop::collection::vec((0u64..3_000_000, 0u64..2_000_000), 1..100),

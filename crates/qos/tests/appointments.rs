@@ -1,5 +1,5 @@
-//! Requests that were promised a moment, and edits after that (found by `cargo xtask soak qos`);
-//! and requests that pass.
+//! Requests with an appointment, and edits after it was made (found by `cargo xtask soak qos`); and
+//! requests that pass the gate.
 
 use block::{
     Bytes, BytesPerSecond, Completion, ObjectId, Op, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
@@ -27,8 +27,8 @@ impl Target for Null {
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
 }
 
-/// Behind its ceiling a volume's requests wait; one of the owner's own goes at once, comes back
-/// under its own tag, and no account has it.
+/// A volume's requests wait for its ceiling. One of the owner's own goes at once, comes back under
+/// its own tag, and is in no account.
 #[test]
 fn what_passes_waits_for_no_ceiling_and_is_not_counted() {
     let (mut gate, mut out, mut said) = (gate(), Vec::new(), Vec::new());
@@ -77,9 +77,9 @@ fn gate() -> Gate<Null> {
     gate
 }
 
-/// A volume and a group of 1 000 bytes a second each, used up by others, never open together: a
-/// member in both of them asks for 1 MiB, which takes 1 049 s, and is promised a moment that far
-/// ahead. Whenever all limits go, it goes within a second.
+/// A volume and a group of 1 000 bytes a second each, used up by others, are never open together. A
+/// member of both asks for 1 MiB, which takes 1 049 s, and gets an appointment that far ahead.
+/// Whenever all limits are removed, it goes within a second.
 #[test]
 fn a_moment_promised_under_limits_that_are_gone_does_not_hold() {
     let step = Span::from_secs(37);

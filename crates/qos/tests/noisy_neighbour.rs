@@ -1,4 +1,5 @@
-//! The published noisy-neighbour set-up, administrator's side: the edits that each line leads to.
+//! The published noisy-neighbour set-up from the administrator's side: the edits that each line
+//! leads to.
 
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
 use qos::{

@@ -52,7 +52,7 @@ fn evaluation(floor: u64, ceiling: u64) -> Evaluation {
     Evaluation { floor: Iops(floor), ceiling: Iops(ceiling) }
 }
 
-/// The limits in force for a volume of `size` under `policy`, by way of the registry.
+/// The limits in force for a volume of `size` under `policy`, as the registry gives them.
 fn in_force(policy: AdaptivePolicy, size: Size) -> Limits {
     let (mut registry, svm) = epic();
     let (volume, _) = registry.add_volume(svm, "v", size).unwrap();
@@ -228,8 +228,9 @@ fn the_default_minimum_follows_the_expected_rate() {
     assert_eq!(AdaptivePolicy::new(two, two).minimum(Units::Binary), Iops(500));
 }
 
-/// The table of readings of one published size, each truncated. Typed and computed in the same
-/// units the published figures come out; a size in bytes is divided by the TB of the units.
+/// The table of the readings of one published size, each truncated. If the size is typed and
+/// computed in the same units, the published figures come out; a size in bytes is divided by the TB
+/// of the units.
 #[test]
 fn each_reading_of_a_size_gives_its_figure() {
     use Units::{Binary, Decimal};

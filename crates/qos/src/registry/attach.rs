@@ -1,4 +1,4 @@
-//! Who is in which policy group: attaching, detaching, templates, and the rules about nesting.
+//! Membership of policy groups: attaching, detaching, templates, and the rules about nesting.
 
 use block::ObjectId;
 
@@ -65,7 +65,7 @@ impl Registry {
         Ok(change)
     }
 
-    /// The group that is to be an object's.
+    /// The group that an object is to join.
     fn group_for(&self, object: ObjectId, name: &str) -> Result<GroupId, Refusal> {
         let group = self.group(name).map(Group::id);
         group.ok_or_else(|| Refusal::new(Rule::NoGroup, self.label(object), format_args!("policy group {name:?}")))
@@ -167,7 +167,7 @@ impl Registry {
         before.edits(self.binding(id), id, edits);
     }
 
-    /// The books of [`Registry::join`], without a word to the scheduler.
+    /// The registry's part of [`Registry::join`], without edits for the scheduler.
     pub(super) fn enrol(&mut self, id: ObjectId, group: Option<GroupId>) {
         let object = &self.objects[&id];
         let is_leaf = object.kind.is_leaf();

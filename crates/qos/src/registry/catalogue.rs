@@ -1,7 +1,7 @@
-//! The registry as plain records, for whoever keeps it over a restart, and back.
+//! The registry as plain records, to keep it over a restart, and back.
 //!
-//! Numbers survive: an object and a policy group come back under their own. Built-in groups are not
-//! in the records. What an adaptive policy comes to is not either; it is evaluated at once, as on
+//! Numbers survive: an object and a policy group come back under their own. The records leave out
+//! built-in groups and the evaluations of adaptive policies: each is evaluated at once, as on
 //! assignment.
 
 use block::ObjectId;
@@ -35,7 +35,7 @@ pub struct ObjectRecord {
     pub id: ObjectId,
     /// Its kind.
     pub kind: ObjectKind,
-    /// What it hangs on.
+    /// Its parent.
     pub parent: Option<ObjectId>,
     /// Its name there; a file's is its path without the first slash.
     pub name: String,
@@ -65,7 +65,7 @@ pub struct GroupRecord {
 }
 
 impl Registry {
-    /// What to keep.
+    /// The records to keep.
     pub fn catalogue(&self) -> Catalogue {
         Catalogue {
             objects: self.objects.values().map(object_record).collect(),
@@ -86,7 +86,7 @@ impl Registry {
     }
 
     /// The registry that the records describe, with the edits that bring an empty scheduler there.
-    /// What contradicts itself is refused. What only the settings of today would not allow stays as
+    /// Records that contradict one another are refused. What breaks only today's settings stays as
     /// it is, and a note names it: nobody's data waits for an administrator to mend a policy.
     pub fn restore(settings: RegistrySettings, catalogue: &Catalogue) -> Result<(Registry, Change), Refusal> {
         let mut registry = Registry::new(settings);
@@ -151,7 +151,7 @@ impl Registry {
 }
 
 impl Change {
-    /// Takes a refusal that only the settings are the reason for as a note.
+    /// Turns a refusal into a note if only the settings are the reason for it.
     fn tolerate(&mut self, checked: Result<(), Refusal>) -> Result<(), Refusal> {
         match checked {
             Err(refusal) if refusal.rule.is_of_settings() => self.notes.push(Note::Misfit(refusal)),

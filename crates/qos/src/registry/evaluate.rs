@@ -1,10 +1,10 @@
 //! Sizes, and the adaptive policies that follow them.
 //!
-//! A size that changes does not move a limit at once. The object is noted with the time at which
-//! its policy is evaluated anew, [`RegistrySettings::evaluation_interval`](crate::RegistrySettings)
-//! after the first change since it last was; further changes meanwhile are covered by the same
-//! evaluation. So a million growing volumes cost a million evaluations every few minutes, spread as
-//! their changes were, and not one a write.
+//! A change of size does not move a limit at once. The object is noted with the time at which its
+//! policy is evaluated anew: [`RegistrySettings::evaluation_interval`](crate::RegistrySettings)
+//! after the first change since the last evaluation. Further changes meanwhile are covered by the
+//! same evaluation. So a million growing volumes cost a million evaluations every few minutes,
+//! spread as their changes were, and not one a write.
 
 use block::{ObjectId, Time};
 
@@ -75,7 +75,7 @@ impl Registry {
         before.edits(self.binding(id), id, edits);
     }
 
-    /// The object's evaluation is of its present size, or nobody's business.
+    /// Nothing is left to evaluate for the object: clears the time at which it was due.
     pub(super) fn settled(&mut self, id: ObjectId) {
         if let Some(due) = self.objects[&id].due {
             self.at(id).due = None;

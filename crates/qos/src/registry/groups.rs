@@ -1,4 +1,4 @@
-//! Policy groups come, change under their members, are renamed, and go.
+//! Policy groups are created, changed under their members, renamed, and deleted.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct NewGroup<'a> {
     pub name: &'a str,
     /// Its owner.
     pub svm: ObjectId,
-    /// Kept for whoever asks.
+    /// Reported to whoever asks, and otherwise unused.
     pub uuid: u128,
     /// What it stands for.
     pub policy: Policy,
@@ -112,7 +112,7 @@ impl Registry {
         Ok(Change { edits: self.replace_policy(id, policy), notes })
     }
 
-    /// Another name for a policy group; its members stay.
+    /// Renames a policy group; its members stay.
     pub fn rename_group(&mut self, name: &str, to: &str) -> Result<Change, Refusal> {
         let id = self.user_group(name, &format!("the new name {to}"))?.id;
         check_name(to)?;
@@ -203,9 +203,9 @@ impl Registry {
         group.members.iter().try_for_each(|member| self.check_kind(&self.objects[member], &group.name, policy))
     }
 
-    /// Puts a checked policy in the place of a group's. Its kind and whether it is shared are as
-    /// before, so nobody joins or leaves a budget. Costs nothing a member where only the budget
-    /// changed.
+    /// Replaces a group's policy with one that was checked. Its kind and whether it is shared are
+    /// as before, so nobody joins or leaves a budget. Where only the budget changed, members cost
+    /// nothing.
     fn replace_policy(&mut self, id: GroupId, policy: Policy) -> Vec<Edit> {
         let mut edits = Vec::new();
         let before = std::mem::replace(&mut self.group_at(id).policy, policy);
@@ -224,7 +224,7 @@ impl Registry {
         edits
     }
 
-    /// A member follows its group's new policy, at its present size.
+    /// Gives a member its group's new policy, at its present size.
     fn follow(&mut self, id: ObjectId, before: &Policy, edits: &mut Vec<Edit>) {
         self.settled(id);
         let object = &self.objects[&id];
@@ -257,7 +257,7 @@ fn changed(group: &Group, change: &PolicyChange) -> Result<Policy, Refusal> {
 }
 
 impl PolicyChange {
-    /// What it sets, for whoever is told that it may not be.
+    /// What it sets, for the message of a refusal.
     fn given(&self) -> String {
         let parts = match self {
             PolicyChange::Fixed(change) => change.given(),

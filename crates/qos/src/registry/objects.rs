@@ -1,4 +1,4 @@
-//! Storage objects come, are renamed, cloned, and go.
+//! Storage objects are added, renamed, cloned, and removed.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -34,21 +34,22 @@ impl Registry {
         self.add(Some(parent), ObjectKind::Lun, name, size)
     }
 
-    /// A file at `/FOLDER/…/NAME` of a volume. Where the first folder is a qtree, it hangs on that.
+    /// Adds a file at `/FOLDER/…/NAME` of a volume. Where the first folder is a qtree, that is its
+    /// parent.
     pub fn add_file(&mut self, volume: ObjectId, path: &str, size: Size) -> Result<(ObjectId, Change), Refusal> {
         let (parent, name) = self.file_place(volume, path)?;
         self.add(Some(parent), ObjectKind::File, name, size)
     }
 
-    /// A file at `/FOLDER/…/NAME` of a volume that clients made: from now on it may be in a policy
-    /// group.
+    /// Adds a file at `/FOLDER/…/NAME` of a volume that clients made: from now on it may be in a
+    /// policy group.
     pub fn add_client_file(&mut self, volume: ObjectId, path: &str, size: Size) -> Result<(ObjectId, Change), Refusal> {
         let (parent, name) = self.file_place(volume, path)?;
         self.add(Some(parent), ObjectKind::ClientFile, name, size)
     }
 
-    /// Files of clients that have other names by now, from where they hang: all at once, so that
-    /// two may have changed names. One that cannot be called that here is called by its number.
+    /// Renames files as their clients did, each from its parent on; all at once, so that two may
+    /// have exchanged names. One whose new name does not fit there is called by its number.
     pub fn name_client_files(&mut self, named: &[(ObjectId, String)]) {
         let is_one = |id: &ObjectId| self.objects.get(id).is_some_and(|file| file.kind == ObjectKind::ClientFile);
         let named: Vec<&(ObjectId, String)> = named.iter().filter(|(id, _)| is_one(id)).collect();
@@ -65,7 +66,7 @@ impl Registry {
         }
     }
 
-    /// Another name at the same place: a plain name for an SVM, volume or qtree, a path for a LUN
+    /// Renames an object in its place: a plain name for an SVM, volume or qtree, a path for a LUN
     /// or file. Nothing changes for the scheduler.
     pub fn rename(&mut self, id: ObjectId, to: &str) -> Result<Change, Refusal> {
         let object = self.known(id)?;
@@ -93,7 +94,7 @@ impl Registry {
         Ok(Change::default())
     }
 
-    /// The object is gone, with everything in it. An SVM must be empty and own no policy group.
+    /// Removes an object with everything in it. An SVM must be empty and own no policy group.
     pub fn remove_object(&mut self, id: ObjectId) -> Result<Change, Refusal> {
         let object = self.known(id)?;
         if object.kind == ObjectKind::Svm {
@@ -238,7 +239,7 @@ impl Registry {
         edits.push(Edit::AddObject { object: id, parent });
     }
 
-    /// Takes an object without children off the books, but for its name at its parent.
+    /// Removes an object without children from the registry, except for its name at its parent.
     fn forget(&mut self, id: ObjectId, edits: &mut Vec<Edit>) {
         if let Some(group) = self.binding(id).budget {
             debug_assert!(self.groups[&group].members.contains(&id));
@@ -264,7 +265,7 @@ impl Registry {
         all
     }
 
-    /// Where a LUN path leads: what the LUN hangs on, and its name there.
+    /// Where a LUN path leads: the parent of the LUN, and its name there.
     pub(super) fn lun_place<'a>(&self, svm: ObjectId, path: &'a str) -> Result<(ObjectId, &'a str), Refusal> {
         let subject = || format!("LUN {path:?} of {}", self.label(svm));
         let form = || Refusal::new(Rule::LunPath, subject(), format_args!("{path:?}"));
@@ -283,7 +284,7 @@ impl Registry {
         }
     }
 
-    /// Where a file's path leads: what the file hangs on, and its path there without the first
+    /// Where a file's path leads: the parent of the file, and its path there without the first
     /// slash.
     pub(super) fn file_place<'a>(&self, volume: ObjectId, path: &'a str) -> Result<(ObjectId, &'a str), Refusal> {
         self.known(volume)?;

@@ -1,10 +1,9 @@
-//! The way back: what a run of changes replaced, step by step, so that all of them together can be
-//! taken back.
+//! Undoing a run of changes: what each step replaced is recorded, so that all of them together can
+//! be taken back.
 //!
-//! Every change of the registry's books goes through the few functions below, and each of them
-//! writes down what was there, as much as it replaces and no more: taking back costs what was
-//! changed, however much there is. Nothing is written down between [`Registry::end`] and the next
-//! [`Registry::begin`].
+//! Every change of the registry's state goes through the few functions below. Each of them records
+//! what it replaces and no more: taking back costs what was changed, however large the registry is.
+//! Nothing is recorded between [`Registry::end`] and the next [`Registry::begin`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,9 +21,9 @@ use crate::policy::Policy;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use = "without it there is no way back"]
 pub struct Undo {
-    /// The numbers of the whole.
+    /// The registry's own counters and settings.
     whole: Option<Whole>,
-    /// In the order in which they were taken.
+    /// In the order in which they were made.
     steps: Vec<Step>,
 }
 
@@ -35,9 +34,9 @@ enum Step {
     Made(ObjectId),
     /// There was this object.
     Removed(Box<Object>),
-    /// It said this of itself.
+    /// Its own fields were these.
     Object(ObjectId, Plain),
-    /// The name led there, below that parent.
+    /// The name below that parent led there.
     Child { parent: Option<ObjectId>, name: Arc<str>, was: Option<ObjectId> },
     /// There was no such policy group.
     GroupMade(GroupId),
@@ -45,7 +44,7 @@ enum Step {
     GroupRemoved(Box<Group>),
     /// It had this name and policy.
     Group(GroupId, Arc<str>, Policy),
-    /// The name led there.
+    /// The name of a group led there.
     GroupName(Arc<str>, Option<GroupId>),
     /// It was a member, or not.
     Member(GroupId, ObjectId, bool),
@@ -55,7 +54,7 @@ enum Step {
     Due((Time, ObjectId), bool),
 }
 
-/// What an object says of itself, but for what hangs on it.
+/// An object's own fields, without its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Plain {
     name: Arc<str>,
@@ -78,21 +77,21 @@ struct Whole {
 /// What a run of changes touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Objects that were made, changed or removed, also those that are as they were again.
+    /// Objects that were made, changed or removed, including those that are as before again.
     pub objects: BTreeSet<ObjectId>,
-    /// Policy groups likewise; who is in them is the objects' matter.
+    /// Policy groups likewise; membership is recorded with the objects.
     pub groups: BTreeSet<GroupId>,
 }
 
 impl Registry {
-    /// From now on the way back is written down.
+    /// Begins to record what changes replace.
     pub fn begin(&mut self) {
         let Registry { workloads, fair, next_object, next_group, .. } = *self;
         let whole = Some(Whole { workloads, fair, next_object, next_group });
         self.log = Some(Undo { whole, steps: Vec::new() });
     }
 
-    /// The way back to where it was at [`Registry::begin`]. It holds as long as nothing else is
+    /// Ends the recording: what leads back to [`Registry::begin`], as long as nothing else is
     /// changed.
     pub fn end(&mut self) -> Undo {
         self.log.take().unwrap_or_default()
@@ -153,8 +152,8 @@ impl Registry {
         }
     }
 
-    /// An object that is about to be changed, but for its children. The registry itself keeps its
-    /// number.
+    /// Records an object whose fields, except its children, are about to be changed. Its number
+    /// stays the same.
     pub(super) fn at(&mut self, id: ObjectId) -> &mut Object {
         let object = self.objects.get_mut(&id).expect("the registry names only objects that it has");
         if let Some(log) = &mut self.log {
@@ -175,8 +174,8 @@ impl Registry {
         object
     }
 
-    /// A policy group whose name or policy is about to be changed. The registry itself keeps its
-    /// number.
+    /// Records a policy group whose name or policy is about to be changed. Its number stays the
+    /// same.
     pub(super) fn group_at(&mut self, id: GroupId) -> &mut Group {
         let group = self.groups.get_mut(&id).expect("the registry names only groups that it has");
         if let Some(log) = &mut self.log {
@@ -209,7 +208,7 @@ impl Registry {
         }
     }
 
-    /// Has a name below a parent (of an SVM where `None`) lead to an object, or nowhere.
+    /// Makes a name below a parent (of an SVM where `None`) lead to an object, or nowhere.
     pub(super) fn link(&mut self, parent: Option<ObjectId>, name: Arc<str>, to: Option<ObjectId>) {
         let was = self.lead(parent, name.clone(), to);
         self.note(|| Step::Child { parent, name, was });
@@ -226,7 +225,7 @@ impl Registry {
         }
     }
 
-    /// Has a policy group's name lead to it, or nowhere.
+    /// Makes a policy group's name lead to it, or nowhere.
     pub(super) fn link_group(&mut self, name: Arc<str>, to: Option<GroupId>) {
         let was = self.lead_group(name.clone(), to);
         self.note(|| Step::GroupName(name, was));
@@ -239,7 +238,7 @@ impl Registry {
         }
     }
 
-    /// Has an object be a member of a group, or not.
+    /// Makes an object a member of a group, or not.
     pub(super) fn set_member(&mut self, group: GroupId, object: ObjectId, is_member: bool) {
         let was = self.enlist(group, object, is_member);
         self.note(|| Step::Member(group, object, was));
@@ -250,7 +249,7 @@ impl Registry {
         self.groups.get_mut(&group).is_some_and(|group| set(&mut group.members, object, is_member))
     }
 
-    /// Has a group be an SVM's template, or not.
+    /// Makes a group an SVM's template, or not.
     pub(super) fn set_template_of(&mut self, group: GroupId, svm: ObjectId, is_template: bool) {
         let was = self.be_template(group, svm, is_template);
         self.note(|| Step::Template(group, svm, was));
@@ -260,7 +259,7 @@ impl Registry {
         self.groups.get_mut(&group).is_some_and(|group| set(&mut group.templates, svm, is_template))
     }
 
-    /// Has an object's evaluation be due then, or not.
+    /// Makes an object's evaluation due at a time, or not.
     pub(super) fn set_due(&mut self, at: (Time, ObjectId), is_due: bool) {
         let was = self.appoint(at, is_due);
         self.note(|| Step::Due(at, was));
@@ -272,7 +271,7 @@ impl Registry {
 }
 
 impl Undo {
-    /// How many steps it takes, for tests and benches of what a change costs.
+    /// How many steps it has, for tests and benches of what a change costs.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
@@ -282,7 +281,7 @@ impl Undo {
         self.steps.is_empty()
     }
 
-    /// Whose records may differ from before.
+    /// The objects and groups whose records may differ from before.
     pub fn touched(&self) -> Touched {
         let mut touched = Touched::default();
         for step in &self.steps {
@@ -298,7 +297,7 @@ impl Undo {
     }
 }
 
-/// Has something be in a set, or not; returns whether it was.
+/// Puts something into a set or takes it out; returns whether it was there.
 fn set<T: Ord>(set: &mut BTreeSet<T>, one: T, is_in: bool) -> bool {
     if is_in { !set.insert(one) } else { set.remove(&one) }
 }

@@ -1,4 +1,4 @@
-//! Every rule, broken once: the code, the line that an administrator reads, and that nothing
+//! Every rule, broken once: its code, the line that an administrator reads, and that nothing
 //! changed.
 
 mod objects;
@@ -178,8 +178,8 @@ fn a_catalogue_that_contradicts_itself_is_refused() {
     assert_eq!(broken(&|c| c.objects[2].kind = ObjectKind::Volume), Rule::WrongKind);
 }
 
-/// What other settings allowed stays in force, is named, and survives being kept once more; what is
-/// new is refused.
+/// What other settings allowed stays in force, is named in a note, and survives being stored again;
+/// new breaches are refused.
 #[test]
 fn what_no_longer_fits_is_kept_and_named() {
     let free = RegistrySettings { nesting: Nesting::Free, ..RegistrySettings::default() };

@@ -1,4 +1,4 @@
-//! Rules on objects: which policy they may take, beside and below which others, and how they are
+//! Rules on objects: which policy they may have, beside and below which others, and how they are
 //! named.
 
 use super::*;
@@ -46,7 +46,7 @@ fn object_and_group_are_of_one_svm() {
     );
 }
 
-/// As ONTAP: what holds a LUN or file under a policy has none, the other way round too; the upper
+/// As in ONTAP: what holds a LUN or file under a policy can have none, and vice versa; the upper
 /// levels may be nested.
 #[test]
 fn a_lun_or_file_and_what_holds_it_are_not_both_in_groups() {

@@ -1,4 +1,4 @@
-//! Rules on policies and their groups: names, numbers, bursts, and what is for life.
+//! Rules on policies and their groups: names, numbers, bursts, and what can never change.
 
 use super::*;
 

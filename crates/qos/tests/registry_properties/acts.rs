@@ -1,4 +1,4 @@
-//! What random administrators do, and with which policies and settings.
+//! What random administrators do, with which policies and settings.
 
 use super::*;
 

@@ -1,7 +1,7 @@
-//! Random administrators: whatever they do, a refusal changes nothing, no rule is broken in what
-//! stands, the edits replayed on a plain model of the scheduler's tree give the limits that the
-//! registry reports, sizes are followed in time, and a restart from the catalogue brings everything
-//! back.
+//! Random administrators. Whatever they do, a refusal changes nothing, and the state breaks no
+//! rule. The edits replayed on a plain model of the scheduler's tree give the limits that the
+//! registry reports, sizes are followed in time, and a restart from the catalogue restores
+//! everything.
 
 mod acts;
 mod model;
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    /// No rule is broken in what stands.
+    /// The state breaks no rule.
     fn check_rules(&self) {
         let registry = &self.registry;
         let members: usize = registry.groups().map(|group| group.members().len()).sum();
@@ -221,7 +221,7 @@ impl World {
     }
 }
 
-/// What was changed can be taken back, and nothing else was touched.
+/// Changes can be undone, and nothing else was touched.
 fn check_back(before: &Registry, after: &Registry, undo: Undo) {
     let touched = undo.touched();
     let (old, new) = (before.catalogue(), after.catalogue());

@@ -60,7 +60,7 @@ impl Model {
         self.objects.get_mut(&object).unwrap_or_else(|| panic!("no {object:?}"))
     }
 
-    /// What holds at each limited level on an object's way up: floor and ceiling of its own, or the
+    /// What holds at each limited level from an object up: floor and ceiling of its own, or the
     /// shared ceiling.
     pub fn levels(&self, object: ObjectId) -> Vec<(ObjectId, Limits)> {
         let mut levels = Vec::new();
@@ -81,8 +81,8 @@ impl Model {
     }
 }
 
-/// What the scheduler's edits promise: rates of 1 to 2^42, a floor not above its ceiling's, a burst
-/// that is one.
+/// What the scheduler may expect of edits: rates of 1 to 2^42, no floor above its ceiling, no burst
+/// of nothing.
 fn assert_sane(limits: &Limits) {
     let Limits { ceiling, floor } = limits;
     let rates = [

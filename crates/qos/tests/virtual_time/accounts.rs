@@ -1,5 +1,5 @@
-//! What the gate says of its objects: counts that agree with what the device saw, and what held
-//! each one back.
+//! What the gate reports about its objects: counts that agree with what the device saw, and what
+//! held each one back.
 
 use block::{BytesPerSecond, Cause, Iops, LimitKind, ObjectId, OpKind, Time};
 use qos::{Ceiling, Edit, Floor, FloorState, GroupAccount, GroupId, Limits, ObjectAccount, Passed, Shortage};

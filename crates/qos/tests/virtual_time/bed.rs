@@ -1,8 +1,8 @@
 //! The test bed: a device of parallel servers with one queue, clients that keep a depth of requests
 //! outstanding, and the loop that jumps from event to event.
 //!
-//! What is checked is what reaches the device, counted there by 10 ms bins, not what the gate says
-//! of itself.
+//! The checks are on what reaches the device, counted there in bins of 10 ms, not on what the gate
+//! reports.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -116,7 +116,7 @@ impl Target for Device {
         let start = free.max(now);
         let mut end = start + self.service(&request);
         if let Some((every, pause)) = self.stall {
-            // Whoever would be served in a pause is served after it.
+            // A request that would be served in a pause is served after it.
             let within = end % every;
             if within < pause && end >= every {
                 end += pause - within;
@@ -200,21 +200,21 @@ impl Client {
     }
 }
 
-/// A server's own queue before the gate, where clients wait for their turns as long as enough lies
-/// before the device.
+/// A server's own queue before the gate, where clients wait for their turns while the device has
+/// enough to do.
 pub struct Door {
-    /// Requests that may lie in the device beyond those it works on.
+    /// Requests that may be in the device beyond those it works on.
     pub backlog: usize,
-    /// What floors are due comes in first.
+    /// Requests that a floor is due for come in first.
     pub asks: bool,
-    /// What each client's connection brought.
+    /// What each client's connection has sent.
     lanes: Vec<VecDeque<Request>>,
     /// Whose turn is next.
     turn: usize,
 }
 
 impl Door {
-    /// Requests that a client lets in before it is the next one's turn.
+    /// Requests that a client sends in before it is the next one's turn.
     const PORTION: usize = 4;
 
     pub fn new(backlog: usize, asks: bool) -> Door {
@@ -239,7 +239,7 @@ pub struct Bed {
     pub queued_ns: Vec<u64>,
     /// Changes to be made: when, which.
     edits: VecDeque<(u64, Edit)>,
-    /// When nobody runs: neither gate nor clients, in the order of time.
+    /// When nobody runs, neither gate nor clients; in the order of time.
     pub stalls: VecDeque<std::ops::Range<u64>>,
     /// Device changes: when, service time.
     pub service_changes: VecDeque<(u64, u64)>,
@@ -277,14 +277,14 @@ impl Bed {
         }
     }
 
-    /// A change at once.
+    /// Applies a change at once.
     #[allow(clippy::needless_pass_by_value, reason = "every call makes its edit on the spot")]
     pub fn edit(&mut self, edit: Edit) -> &mut Bed {
         self.gate.edit(Time::from_nanos(self.now), &edit).unwrap();
         self
     }
 
-    /// A change later; in the order of time.
+    /// Applies a change later; calls are in the order of time.
     pub fn edit_at(&mut self, at: u64, edit: Edit) -> &mut Bed {
         self.edits.push_back((at, edit));
         self
@@ -323,7 +323,7 @@ impl Bed {
         }
     }
 
-    /// Lets in what floors are due, then what there is room for, in turns.
+    /// Lets in requests that floors are due for, then what there is room for, in turns.
     fn open_door(&mut self) {
         let Some(mut door) = self.door.take() else { return };
         let now = Time::from_nanos(self.now);

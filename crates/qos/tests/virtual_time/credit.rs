@@ -5,8 +5,8 @@ use crate::bed::*;
 use block::{BytesPerSecond, Iops, Span, Time};
 use qos::{Burst, Ceiling, CreditLimit, CreditMeter, Limits, Settings};
 
-/// By how much an instant of the gate's may lie beside the meter's: the clock is early by less than
-/// a nanosecond and charges it to the next, and what it waits for is looked at in whole ones.
+/// How far an instant of the gate's may be from the meter's. The clock is early by less than a
+/// nanosecond, which it charges to the next, and waits end at whole nanoseconds.
 const NEAR: u64 = 2;
 
 /// Loads with pauses in which credit comes back in part: of 1.3 s, 40 ms and 7 s.
@@ -15,8 +15,8 @@ fn clients(len: u64) -> Vec<Client> {
     spans.iter().map(|(from, until)| Client::new(1, 8).sizes(&[len]).between(from * MS, until * MS)).collect()
 }
 
-/// Runs the gate with the ceiling, and holds every dispatch against the meter; `cost` is what a
-/// request is of the limit.
+/// Runs the gate with the ceiling, and compares every dispatch with the meter; `cost` is what a
+/// request uses of the limit.
 fn compare(ceiling: Ceiling, limit: CreditLimit, len: u64, cost: u64) {
     // Without tolerance for late timers, which the gate has on its peak alone.
     let settings = Settings { tolerance: Span::ZERO, timer_grain: Span::from_nanos(1), ..Settings::default() };

@@ -1,4 +1,5 @@
-//! Edits while requests wait and fly: right at once, no burst to be had by editing, nothing lost.
+//! Edits while requests wait and are in flight: right at once, no burst to be had by editing,
+//! nothing lost.
 
 use block::{ObjectId, Op, Request, Submitted, Target, Time};
 use qos::{Edit, EditError, Gate, GroupId, Limits, Settings};
@@ -137,8 +138,8 @@ fn a_cancelled_request_ends_once_wherever_it_is() {
         let Submitted::Taken(ticket) = gate.submit(Time::ZERO, read(tag, 1)) else { panic!("room for all") };
         tickets.push(ticket);
     }
-    // The first flies, the others wait; the middle one goes twice, the flying one is the device's
-    // matter.
+    // The first is in flight, the others wait. The middle one is cancelled twice; the one in flight
+    // is for the device to cancel.
     for ticket in [tickets[2], tickets[2], tickets[0]] {
         gate.cancel(Time::ZERO, ticket);
     }

@@ -1,5 +1,5 @@
-//! Floors on a device whose capacity nobody measured: held when there is enough, in proportion when
-//! there is not, at little cost to others when their owner asks for too few at a time.
+//! Floors on a device of unknown capacity: held when there is enough, in proportion when there is
+//! not, and at little cost to others when their owner has too few requests outstanding.
 //!
 //! Clients are closed loops, so what is checked is what they got, in every second from the second
 //! one on.
@@ -16,15 +16,14 @@ fn device() -> Device {
     device
 }
 
-/// A quarter of it, where many seconds are needed.
+/// A quarter of that, where many seconds are needed.
 fn slower_device() -> Device {
     let mut device = Device::new(8, 400_000);
     device.jitter_percent = 20;
     device
 }
 
-/// What a client got, second by second, without the first second, in which the window finds its
-/// place.
+/// What a client got, second by second, without the first second, in which the window settles.
 fn settled(bed: &Bed, client: usize) -> &[u64] {
     &bed.completed[client][1..]
 }
@@ -67,8 +66,8 @@ fn case_a_a_shallow_client_holds_its_floor_beside_a_deep_one() {
     assert!((79_000..81_000).contains(&status.best_iops), "{status:?}");
 }
 
-/// A server lets its connections in by turns where its device has a backlog: 2 of them under a
-/// floor beside 32, whose requests fill a window that the device rewards. The gate sends first only
+/// A server whose device has a backlog lets its connections in by turns: 2 of them under a floor
+/// beside 32, whose requests fill a window that the device rewards. The gate can only send first
 /// what it has seen.
 #[test]
 fn what_a_floor_is_due_comes_in_before_the_turns_of_many_connections() {
@@ -305,9 +304,9 @@ fn a_group_with_a_floor_and_one_member_holds_it() {
 }
 
 /// Two floors are overdue when the device comes back after 400 ms. The first sends its one request
-/// and has nothing more; its clock is then behind the other's no longer, and leaving the list it
-/// must not take the other with it: that one would have its turns and nothing else from then on.
-/// One of ten that take turns gets 10 000 of 100 000.
+/// and has nothing more, so its clock is no longer behind the other's. When it leaves the list it
+/// must not take the other with it: that one would have only its turns from then on. One of ten
+/// that take turns gets 10 000 of 100 000.
 #[test]
 fn a_floor_with_nothing_more_to_send_leaves_the_other_listed() {
     let mut device = Device::new(1, 400 * MS);

@@ -76,7 +76,7 @@ fn beneath(parents: &[u32], object: u32) -> Vec<u32> {
     set
 }
 
-/// The objects at which a request may go by an appointment, which was charged before: those with a
+/// The objects at which a request may go by an appointment that was charged before: those with a
 /// group somewhere on a path through them.
 fn promised(plans: &[&[Plan]], parents: &[u32]) -> Vec<bool> {
     let is_grouped = |object: u32| plans.iter().any(|plans| plans[object as usize - 1].group.is_some());
@@ -90,8 +90,8 @@ fn promised(plans: &[&[Plan]], parents: &[u32]) -> Vec<bool> {
 }
 
 /// Any run of bins holds at most the rate's worth of its length and of the tolerance, which is 5 ms
-/// or just under one operation, and one request more; two, where one may have been promised and
-/// charged before.
+/// or just under one operation, and one request more; two, where one may have had an appointment
+/// that was charged before.
 fn within(bins: &[u64], rate: u64, largest: u64, promised: bool) -> Result<(), TestCaseError> {
     let more = largest * (1 + u64::from(promised));
     let mut sums = vec![0];

@@ -1,4 +1,4 @@
-//! Shared limits: the sum is exact, members are equal whatever their depth and wherever they hang,
+//! Shared limits: the sum is exact, members are equal whatever their depth and place in the tree,
 //! and what one leaves the others take.
 
 use block::OpKind;

@@ -1,5 +1,5 @@
-//! A server whose processor is away: its turns come late. A ceiling makes up for it only within its
-//! tolerance or its burst, and says that it was not the ceiling where it could not.
+//! A server whose processor is away, so that its polls come late. A ceiling makes up for it only
+//! within its tolerance or its burst. Beyond that, the account says that it was not the ceiling.
 
 use block::{Cause, LimitKind, ObjectId, Span, Time};
 use qos::{Burst, Ceiling, Limits, ObjectAccount};
@@ -35,7 +35,7 @@ fn waited(account: &ObjectAccount, of: Cause) -> f64 {
     this.as_secs_f64() / all.as_secs_f64()
 }
 
-/// No window of a second holds more than the ceiling allows, stalls or none; without a burst 331 ms
+/// No window of a second holds more than the ceiling allows, stalls or none. Without a burst 331 ms
 /// of each second are lost, all but the tolerance, and 1340 × (1 - 0.331) = 896 are left, as in the
 /// run that showed it (908). The waiting in those 336 ms was for the server.
 #[test]
@@ -68,8 +68,8 @@ fn a_burst_makes_up_for_a_stall() {
     assert!(done >= whole * 97 / 100 && done <= whole + RATE / 2, "{done} of {whole}");
 }
 
-/// Whose turns come in time waits for its ceiling alone, and who had nothing waiting lost nothing
-/// by a stall.
+/// An object whose turns come in time waits for its ceiling alone, and one with nothing waiting
+/// loses nothing by a stall.
 #[test]
 fn without_a_stall_or_without_anyone_waiting_nobody_is_stalled() {
     let mut punctual = bed(iops(RATE), vec![Client::new(1, 64)]);
@@ -80,8 +80,8 @@ fn without_a_stall_or_without_anyone_waiting_nobody_is_stalled() {
     }
 }
 
-/// One budget for two: both say so. An account that is taken in the middle of a stall tells the
-/// part that lies before it, the next one the rest.
+/// One budget for two: both accounts say so. An account taken in the middle of a stall reports the
+/// part before it, and the next one the rest.
 #[test]
 fn a_stall_of_a_shared_limit_is_told_to_its_members_and_to_each_account_its_part() {
     let clients = vec![Client::new(1, 32), Client::new(2, 32)];
