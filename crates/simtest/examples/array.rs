@@ -1,11 +1,11 @@
-//! `cargo xtask bench array`: what the simulator of arrays does in a second of one core. Prints a
-//! line a figure: `name value unit`.
+//! `cargo xtask bench array`: how much the simulator of arrays does in a second of one core. Prints
+//! one line for each figure: `name value unit`.
 //!
-//! Requests are made by a loop of its own with as little chance as will do, so that what is
-//! measured is the array, the gate and the tape, and not a stream of requests. An event is
-//! something that falls due inside the array at an instant of its own: the arrival of a request,
-//! the end of its way down a link, of its time on a core, on a channel, and of its way up. Time is
-//! that of this thread alone, without the time that other programs had its core.
+//! A loop of its own makes the requests, with as little randomness as will do, so that the array,
+//! the gate and the tape are measured and not a stream of requests. An event is something that
+//! falls due inside the array at an instant of its own: the arrival of a request, and the end of
+//! its way down a link, of its time on a core or a channel, and of its way up. Time is that of this
+//! thread alone, without the time in which other programs had its core.
 
 use array::{
     Array, ArrayStage, Controller, DeviceSpec, Flash, Level, Link, Model, ParallelServers, Raid, ReadCache, WriteLog,
@@ -17,7 +17,7 @@ use stats::{Ended, Noted, Tape};
 use std::collections::HashMap;
 use uring::usage::thread_cpu;
 
-/// Requests of one figure, and how often it is taken: the best counts.
+/// Requests of one figure, and how often it is measured: the best counts.
 const REQUESTS: u64 = 400_000;
 const ROUNDS: usize = 5;
 /// Outstanding.
@@ -54,15 +54,15 @@ fn main() {
     }
 }
 
-/// Events of a request in the array: reads come, go down the link, through a core and a channel,
-/// and up the link; where a half of them is found in the cache, that is an event in place of the
-/// channel. Writes end in the log, which is an event in place of the channel, and what a
-/// consistency point writes afterwards is not counted.
+/// Events of a request in the array. Reads arrive, go down the link, through a core and a channel,
+/// and up the link. Where half of them are found in the cache, that event replaces the channel's.
+/// Writes end in the log, an event that also replaces the channel's; what a consistency point
+/// writes afterwards is not counted.
 fn events_of(_mix: &Mix, _cache: bool) -> f64 {
     5.0
 }
 
-/// Reads in a hundred, and over how many bytes.
+/// Reads in a hundred, and the size of the region that they go to.
 struct Mix {
     reads: u64,
     spread: u64,
@@ -90,7 +90,7 @@ fn station() -> DeviceSpec {
     DeviceSpec::of(Model::ParallelServers(ParallelServers { servers: 8, ..ParallelServers::default() }))
 }
 
-/// Half of what the requests are spread over.
+/// Half the size of the region that the requests go to.
 fn cache() -> ReadCache {
     ReadCache { size: Bytes(1 << 35), page: Bytes::mib(1), warm: true, ..ReadCache::default() }
 }
@@ -214,7 +214,7 @@ fn open_queue(requests: u64) -> f64 {
 }
 
 /// Seconds that the table of three hosts with ten runs each takes at the level of phases, as
-/// `seawall reproduce aqos` plays it: once with floors and ceilings and once without.
+/// `seawall reproduce aqos` plays it: once with floors and ceilings, once without.
 fn phases() -> f64 {
     let Model::Array(array) = a700(None).model else { unreachable!("it has stages") };
     let (hosts, settings) = setups("A700_AQOS", &HashMap::new()).expect("the published test");

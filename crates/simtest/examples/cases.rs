@@ -2,7 +2,7 @@
 //! simulator plays them: `cargo run --release -p simtest --example cases -- docs/qos` writes
 //! `case-a.svg` and `case-c.svg` there.
 //!
-//! For two seconds nobody has a floor; then they are set. Every point is what ended in 50 ms.
+//! For two seconds nobody has a floor; then floors are set. Every point is what ended in 50 ms.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ use block::{ObjectId, Span, Time};
 use qos::Edit;
 use simtest::{Client, Recording, Scene, Tree, floor};
 
-/// A case: the device, who asks how deep for what floor, and how far the axis goes.
+/// A case: the device, the depths and floors of those who ask, and how far the axis goes.
 struct Case {
     file: &'static str,
     title: &'static str,
@@ -136,7 +136,7 @@ fn draw(case: &Case, recording: &Recording) -> String {
             );
             labels.push((at, client.colour, format!("floor {}", thousands(floor))));
         }
-        // The last second says where it ends.
+        // The last second says where the line ends.
         let last = track.rate(seconds(case.seconds - 1), seconds(case.seconds));
         labels.push((y(case, last), client.colour, format!("{}: {}", client.name, thousands(last as u64))));
     }

@@ -1,7 +1,7 @@
-//! `cargo run --release -p simtest --example corrections -- FIRST SEEDS [NAME…]`: scenes of
-//! `tests/gate/trials.rs`, each with all of the floors' controller, and with one part of it turned
-//! off where that makes half a percent. Several seeds count by their mean.
-//! Names are of scenes and of parts (`Account`); without any, all are played.
+//! `cargo run --release -p simtest --example corrections -- FIRST SEEDS [NAME…]` plays scenes of
+//! `tests/gate/trials.rs`, each with the whole controller of the floors, and with each part of it
+//! turned off where that makes half a percent of difference. Several seeds count by their mean.
+//! Names are those of scenes and of parts (`Account`); without any, all are played.
 
 #[path = "../tests/gate/trials.rs"]
 mod trials;

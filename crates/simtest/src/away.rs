@@ -1,5 +1,5 @@
-//! A server whose thread is taken off its processor now and then, as one beside compilers is: what
-//! ends or is asked meanwhile waits for it, while the device and the clients go on.
+//! A server whose thread is taken off its processor now and then, as happens beside compilers.
+//! Completions and requests wait for it meanwhile, while the device and the clients go on.
 
 use array::Absence;
 use block::{Completion, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
@@ -22,7 +22,7 @@ pub struct Away<T> {
 }
 
 impl<T> Away<T> {
-    /// Around `inner`; when it is away follows from the seed, apart from what the device draws.
+    /// Wraps `inner`. The absences follow from the seed, apart from what the device draws.
     pub fn now_and_then(inner: T, absence: Absence, seed: u64) -> Away<T> {
         let mut away = Away {
             inner,
@@ -35,7 +35,7 @@ impl<T> Away<T> {
         away
     }
 
-    /// When the next absence is.
+    /// Draws the next absence.
     fn plan(&mut self) {
         let from = self.next.1 + self.absence.draw_until(&mut self.chance);
         self.next = (from, from + self.absence.draw_length(&mut self.chance));
@@ -67,7 +67,7 @@ impl<T: Target> Target for Away<T> {
 
     fn next_wakeup(&self) -> Wakeup {
         match self.inner.next_wakeup() {
-            // Whoever was refused is heard then.
+            // Whoever was refused is served then.
             _ if self.is_away => Wakeup::At(self.next.1),
             Wakeup::At(at) if at >= self.next.0 => Wakeup::At(at.max(self.next.1)),
             wakeup => wakeup,
@@ -93,7 +93,8 @@ mod tests {
     use block::{ObjectId, Span};
     use qos::{Gate, Settings};
 
-    /// There for 10 ms and away for 10, on average: of 5 000 milliseconds about half have answers.
+    /// Present for 10 ms and away for 10, on average: about half of 5 000 milliseconds have
+    /// answers.
     #[test]
     fn nothing_is_answered_while_it_is_away() {
         let host = Host { turn: Span::from_micros(100), ..Host::default() };

@@ -1,4 +1,4 @@
-//! Who asks: a closed or open loop of requests against one object.
+//! Clients: a closed or open loop of requests against one object.
 
 use std::collections::VecDeque;
 
@@ -9,22 +9,22 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// A client of one object.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// What it asks for.
+    /// The object that it sends requests to.
     pub object: ObjectId,
-    /// When it asks.
+    /// When it sends them.
     pub load: Load,
-    /// What it asks.
+    /// Which requests it sends.
     pub mix: Mix,
-    /// From when on.
+    /// When it starts.
     pub from: Time,
-    /// It asks for nothing more from then on; what it asked for still ends.
+    /// It sends no more from then on; what is outstanding still ends.
     pub until: Time,
 }
 
-/// When a client asks.
+/// When a client sends requests.
 #[derive(Clone, Debug)]
 pub enum Load {
-    /// So many threads, each with one request outstanding, asking again as soon as it ended.
+    /// So many threads with one request outstanding each, the next sent as soon as that ended.
     Closed {
         /// Threads.
         depth: u32,
@@ -47,12 +47,12 @@ pub enum Load {
     },
 }
 
-/// What a client asks.
+/// Which requests a client sends.
 #[derive(Clone, Debug)]
 pub enum Mix {
     /// Each thread goes through these in turn.
     Cycle(Vec<Shape>),
-    /// Each request is one of these by chance, all alike.
+    /// Each request is one of these by chance, all equally likely.
     Any(Vec<Shape>),
 }
 
@@ -97,13 +97,13 @@ impl Client {
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) client: Client,
-    /// What the target was too full for, oldest first.
+    /// Requests that a full target refused, oldest first.
     pub(crate) refused: VecDeque<Request>,
     number: u32,
     size: u64,
     chance: Xoshiro256PlusPlus,
-    /// By thread: the place in the cycle. An open loop's arrivals are one thread that waits for no
-    /// end.
+    /// By thread: the place in the cycle. The arrivals of an open loop count as one thread that
+    /// waits for no completion.
     places: Vec<u32>,
     /// By thread: whether its request is outstanding.
     outstanding: Vec<bool>,
@@ -143,7 +143,7 @@ impl Worker {
         self.outstanding.len() as u32
     }
 
-    /// When an open loop asks next.
+    /// When an open loop sends next.
     pub(crate) fn next_arrival(&mut self) -> Option<Time> {
         let Load::Open { steps } = &self.client.load else { return None };
         loop {
@@ -173,7 +173,7 @@ impl Worker {
         self.request(thread, due)
     }
 
-    /// A thread's request ended. When it asks again: `None` for an open loop.
+    /// A thread's request ended. Returns when the thread sends again, `None` for an open loop.
     pub(crate) fn ended(&mut self, thread: u32, now: Time) -> Option<Time> {
         let thinks = match self.client.load {
             Load::Open { .. } => return None,

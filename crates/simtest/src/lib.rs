@@ -7,7 +7,7 @@
 //!      └──────────┴── Scene::run ───────┴──► Recording: dispatches as the device saw them, ends as the clients did
 //! ```
 //! The [`Probe`] is the instrument: it sits on the device and notes what arrives there and when, so
-//! a ceiling is judged by the device's own view and not by what the gate says of itself.
+//! a ceiling is judged by the device's own view and not by what the gate reports of itself.
 //!
 //! A [`Scene`] is plain data with a seed. The same scene gives the same recording, byte for byte.
 

@@ -1,6 +1,6 @@
-//! Prints of recordings, so that two builds are compared scene by scene: with `SIMTEST_PRINTS` in
-//! the environment every scene that is played adds a line to that file, a number for the scene, one
-//! for all that was recorded of it, and how many requests ended.
+//! Fingerprints of recordings, to compare two builds scene by scene. With `SIMTEST_PRINTS` in the
+//! environment every scene that is played adds a line to that file: a number for the scene, one for
+//! all that was recorded of it, and how many requests ended.
 //!
 //! ```text
 //!   SIMTEST_PRINTS=/tmp/before cargo test -p simtest        the same after a change, then
@@ -14,7 +14,7 @@ use std::io::Write;
 use crate::recording::Recording;
 use crate::scene::Scene;
 
-/// Adds a scene's line, if that is wanted.
+/// Adds a scene's line, if the variable is set.
 pub(crate) fn note(scene: &Scene, shield: &str, recording: &Recording) {
     let Some(path) = std::env::var_os("SIMTEST_PRINTS") else { return };
     let mut hasher = DefaultHasher::new();
@@ -22,7 +22,7 @@ pub(crate) fn note(scene: &Scene, shield: &str, recording: &Recording) {
     let ends: usize = recording.tracks.iter().map(|track| track.ends.len()).sum();
     let line = format!("{:016x} {:016x} {ends}\n", hasher.finish(), of(recording));
     let file = OpenOptions::new().create(true).append(true).open(path);
-    // One write a line: scenes are played side by side.
+    // One write a line: scenes are played in parallel.
     file.and_then(|mut file| file.write_all(line.as_bytes())).expect("SIMTEST_PRINTS names a file to add to");
 }
 

@@ -1,10 +1,10 @@
-//! What a run leaves, and the figures that criteria are about.
+//! What a run records, and the figures that criteria are about.
 
 use block::{Cause, Fault, ObjectId, Span, Time};
 
 use crate::probe::Dispatch;
 
-/// What a run leaves.
+/// What a run records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     /// Everything the device took, in order.
@@ -15,7 +15,7 @@ pub struct Recording {
     pub until: Time,
 }
 
-/// One client's ends.
+/// The completions of one client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Track {
     /// In order.
@@ -33,9 +33,9 @@ pub struct Ended {
     pub service: Span,
     /// Bytes.
     pub len: u64,
-    /// What held it back.
+    /// What held it back last.
     pub cause: Cause,
-    /// How.
+    /// Its result.
     pub result: Result<(), Fault>,
 }
 
@@ -49,12 +49,12 @@ pub struct Windows {
 }
 
 impl Recording {
-    /// What the device took of these objects, in order.
+    /// The dispatches of these objects, in order.
     pub fn of(&self, objects: &[ObjectId]) -> Vec<Dispatch> {
         self.dispatches.iter().filter(|dispatch| objects.contains(&dispatch.object)).copied().collect()
     }
 
-    /// All ends within `from <= end < until`, per second: what the device did in total.
+    /// All completions within `from <= end < until`, per second: what the device did in total.
     pub fn total_rate(&self, from: Time, until: Time) -> f64 {
         self.tracks.iter().map(|track| track.rate(from, until)).sum()
     }
@@ -78,8 +78,7 @@ impl Recording {
 }
 
 impl Track {
-    /// How many ended within each second of the run, from the first; the last second is whole or
-    /// left out.
+    /// How many requests ended within each whole second of the run, from the first on.
     pub fn per_second(&self, until: Time) -> Vec<u64> {
         let mut counts = vec![0; (until.as_nanos() / 1_000_000_000) as usize];
         for ended in &self.ends {
@@ -90,7 +89,7 @@ impl Track {
         counts
     }
 
-    /// Ends per second within `from <= end < until`.
+    /// Completions per second within `from <= end < until`.
     pub fn rate(&self, from: Time, until: Time) -> f64 {
         let count = self.ends.iter().filter(|ended| (from..until).contains(&ended.at)).count();
         count as f64 / until.since(from).as_secs_f64()
@@ -102,7 +101,8 @@ impl Track {
         within.map(|ended| ended.len).sum::<u64>() as f64 / until.since(from).as_secs_f64()
     }
 
-    /// The response time that `percent` of the ends within `from <= end < until` did not exceed.
+    /// The response time that `percent` of the completions within `from <= end < until` did not
+    /// exceed.
     pub fn percentile(&self, percent: f64, from: Time, until: Time) -> Span {
         let within = self.ends.iter().filter(|ended| (from..until).contains(&ended.at));
         let mut responses: Vec<Span> = within.map(|ended| ended.response).collect();

@@ -15,15 +15,15 @@ use crate::recording::{Ended, Recording, Track};
 /// One experiment.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// What serves.
+    /// The device.
     pub device: DeviceSpec,
-    /// Who asks.
+    /// The clients.
     pub clients: Vec<Client>,
-    /// What is changed and when, in order. Those at the epoch come before the first request.
+    /// The edits and their times, in order. Those at the epoch come before the first request.
     pub edits: Vec<(Time, Edit)>,
-    /// When it ends. What is outstanding then is not waited for.
+    /// When it ends. Requests outstanding then are not waited for.
     pub until: Time,
-    /// Everything random follows from it.
+    /// All randomness follows from it.
     pub seed: u64,
 }
 
@@ -33,15 +33,15 @@ pub trait Shield: Target {
     fn apply(&mut self, now: Time, edit: &Edit) -> Result<(), EditError>;
 }
 
-/// So many polls at one instant are a target that makes no progress: no scene has so many requests
-/// at once.
+/// This many polls at one instant mean that the target makes no progress: no scene has so many
+/// requests at once.
 const SPINS: u32 = 1_000_000;
 
 /// Nothing around the device: edits have no effect.
 struct Bare<T>(T);
 
 impl Scene {
-    /// Plays it behind a gate.
+    /// Plays the scene behind a gate.
     ///
     /// # Panics
     /// As [`Scene::play`].
@@ -49,12 +49,12 @@ impl Scene {
         self.play(|device| Gate::new(device, Settings::default()))
     }
 
-    /// Plays it without a gate, on the device itself.
+    /// Plays the scene without a gate, on the device itself.
     pub fn run_bare(&self) -> Recording {
         self.play(Bare)
     }
 
-    /// Plays it behind what `shield` makes of the device.
+    /// Plays the scene behind what `shield` makes of the device.
     ///
     /// # Panics
     /// When an edit is refused, a request is answered twice or never asked, or the target spins.
@@ -74,14 +74,14 @@ impl Scene {
 struct Stage<'a, S> {
     scene: &'a Scene,
     target: S,
-    /// The instant of the last pass, and how many there were at it.
+    /// The instant of the last pass, and how many passes there were at it.
     now: Time,
     spins: u32,
     workers: Vec<Worker>,
     tracks: Vec<Track>,
-    /// When which client's thread asks next; `None` is the next arrival of an open loop.
+    /// When which client's thread sends next; `None` is the next arrival of an open loop.
     asks: BinaryHeap<Reverse<(Time, u32, Option<u32>)>>,
-    /// Clients with requests that the target was too full for, in the order of their turns.
+    /// Clients with requests that a full target refused, in the order of their turns.
     refused: VecDeque<u32>,
     edits: usize,
     ended: Vec<Completion>,
@@ -133,7 +133,7 @@ impl<'a, S: Shield> Stage<'a, S> {
         }
     }
 
-    /// Everything that is due to be asked.
+    /// Sends everything that is due.
     fn ask(&mut self, now: Time) {
         while let Some(&Reverse((at, number, thread))) = self.asks.peek().filter(|Reverse(ask)| ask.0 <= now) {
             self.asks.pop();
@@ -166,7 +166,7 @@ impl<'a, S: Shield> Stage<'a, S> {
         }
     }
 
-    /// Notes what ended, lets closed loops ask again at once, and tries again what was refused.
+    /// Records completions, lets closed loops send again at once, and retries what was refused.
     fn answer(&mut self, now: Time) {
         let mut ended = std::mem::take(&mut self.ended);
         for completion in ended.drain(..) {
@@ -186,7 +186,7 @@ impl<'a, S: Shield> Stage<'a, S> {
         self.retry(now);
     }
 
-    /// Tries each client's oldest refused request, in turns until every one of them is refused
+    /// Retries each client's oldest refused request, in turns until every one of them is refused
     /// again: a target may be full for one object and not for another.
     fn retry(&mut self, now: Time) {
         let mut left = self.refused.len();

@@ -1,16 +1,16 @@
-//! Edits in few words: builds the list that a scene plays.
+//! Short ways to write the list of edits that a scene plays.
 
 use block::{BytesPerSecond, Iops, ObjectId, Span, Time};
 use qos::{Ceiling, Edit, Floor, GroupId, Limits};
 
-/// A list of edits in the making.
+/// A list of edits being built.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     edits: Vec<(Time, Edit)>,
 }
 
 impl Tree {
-    /// Nothing yet.
+    /// No edits yet.
     pub fn new() -> Tree {
         Tree::default()
     }
@@ -20,28 +20,28 @@ impl Tree {
         (0..objects).fold(Tree::new(), |tree, number| tree.object(number, None))
     }
 
-    /// At the start a new object under another, or under the backend.
+    /// Adds an object under another, or under the backend, at the start.
     pub fn object(self, number: u32, parent: Option<u32>) -> Tree {
         let edit = Edit::AddObject { object: ObjectId(number), parent: parent.map(ObjectId) };
         self.at(Time::ZERO, edit)
     }
 
-    /// From the start these limits.
+    /// Sets these limits at the start.
     pub fn limits(self, number: u32, limits: Limits) -> Tree {
         self.at(Time::ZERO, Edit::SetLimits { object: ObjectId(number), limits })
     }
 
-    /// From the start a ceiling in operations per second.
+    /// Sets a ceiling in operations per second at the start.
     pub fn ceiling(self, number: u32, iops: u64) -> Tree {
         self.limits(number, ceiling(iops))
     }
 
-    /// From the start a floor in operations per second.
+    /// Sets a floor in operations per second at the start.
     pub fn floor(self, number: u32, iops: u64) -> Tree {
         self.limits(number, floor(iops))
     }
 
-    /// From the start a shared group with this budget and these members.
+    /// Adds a shared group with this budget and these members at the start.
     pub fn group(self, group: u32, limits: Limits, members: impl IntoIterator<Item = u32>) -> Tree {
         let tree = self.at(Time::ZERO, Edit::AddGroup { group: GroupId(group), limits });
         members.into_iter().fold(tree, |tree, member| {
@@ -49,7 +49,7 @@ impl Tree {
         })
     }
 
-    /// Any edit at its time. Times must not go back.
+    /// Adds any edit at its time. Times must not go back.
     pub fn at(mut self, time: Time, edit: Edit) -> Tree {
         assert!(self.edits.last().is_none_or(|last| last.0 <= time), "edits go forward in time");
         self.edits.push((time, edit));

@@ -1,5 +1,5 @@
-//! The harness itself, on devices without a gate: if it measured wrongly, so would every verdict on
-//! the gate.
+//! The harness itself, on devices without a gate: if it measured wrongly, every verdict on the gate
+//! would be wrong too.
 
 use array::DeviceSpec;
 use block::{ObjectId, Span, Time};

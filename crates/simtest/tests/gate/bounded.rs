@@ -1,11 +1,11 @@
 //! What a floor may cost. One that cannot be held costs the others at most a tenth of the
-//! throughput, whatever stands in its way: a processor that is taken away, a device that got
-//! slower, an owner that takes its time. One that can be held takes no more than it needs: its
-//! owner gets at most 5 % above it from what the others lose.
+//! throughput, whatever the reason: a processor that is taken away, a device that got slower, an
+//! owner that thinks. One that can be held takes no more than it needs: its owner gets at most 5 %
+//! above it from what the others lose.
 //!
-//! The host is the one of the run that showed both faults: 386 µs a turn and 6.6 µs a request,
-//! 105 000 requests a second with 132 outstanding. With 4 outstanding a floor of 5000 leaves a
-//! request 800 µs, a turn of 57 requests.
+//! The host is that of the run that showed both faults: 386 µs a turn and 6.6 µs a request, 105 000
+//! requests a second with 132 outstanding. With 4 outstanding a floor of 5000 leaves 800 µs for a
+//! request, a turn of 57 requests.
 
 use array::{Absence, Change, DeviceSpec};
 use block::{ObjectId, Span, Time};
@@ -32,7 +32,7 @@ fn shallow() -> Client {
     Client::closed(ObjectId(0), 4)
 }
 
-/// What a scene did without floors and with one for each owner.
+/// What a scene did without floors, and with a floor for each owner.
 struct Arms {
     bare: Recording,
     guarded: Recording,
@@ -43,7 +43,7 @@ impl Arms {
         Arms::play_by(scene, floor, Scene::run)
     }
 
-    /// By a server whose thread is away now and then.
+    /// The same with a server whose thread is away now and then.
     fn play_away(scene: &mut Scene, floor: u64, absence: Absence) -> Arms {
         let gate = |device| Gate::new(device, Settings::default());
         Arms::play_by(scene, floor, |scene| scene.play(|device| Away::now_and_then(gate(device), absence, scene.seed)))
@@ -58,14 +58,14 @@ impl Arms {
         Arms { bare, guarded: run(scene) }
     }
 
-    /// What all did a second from a second on, with the floors and without.
+    /// What all did per second from a second on, with the floors and without.
     fn rates(&self, from: u64, until: Time) -> (f64, f64) {
         let rate = |recording: &Recording| recording.total_rate(second(from), until);
         (rate(&self.guarded), rate(&self.bare))
     }
 
-    /// For how many seconds in a row all did less than half of what they did in the same seconds
-    /// without floors: the device is away at the same times in both.
+    /// The longest run of seconds in which all did less than half of what they did in the same
+    /// seconds without floors: the device is away at the same times in both.
     fn longest_halved(&self, until: Time) -> usize {
         let halved = all_by_second(&self.guarded, until).zip(all_by_second(&self.bare, until));
         let halved: Vec<_> = halved.map(|(with, without)| 2 * with < without).collect();
@@ -79,8 +79,8 @@ fn all_by_second(recording: &Recording, until: Time) -> impl Iterator<Item = u64
     (0..tracks[0].len()).map(move |second| tracks.iter().map(|track| track[second]).sum())
 }
 
-/// The floors cost at most a tenth of what all do without them, from a time on to the end, and
-/// never half of it for longer than so many seconds in a row, for every seed.
+/// For every seed, the floors cost at most a tenth of what all do without them, from a time on to
+/// the end, and never half of it for longer than so many seconds in a row.
 fn costs_little(
     what: &str,
     device: impl Fn(u64) -> DeviceSpec,
@@ -105,16 +105,16 @@ fn costs_little(
     });
 }
 
-/// There a third of the time, in stretches of 20 ms: a turn of the owner's alone takes 386 µs, so 4
-/// outstanding get 3 450 of 5 000 however few the others have in flight.
+/// The processor is there a third of the time, in stretches of 20 ms. A turn of the owner's alone
+/// takes 386 µs, so 4 outstanding get 3 450 of 5 000 however few the others have in flight.
 #[test]
 fn a_processor_that_others_take_away_costs_no_more_than_trying() {
     costs_little("away 40 of 60 ms", |_| host(absence(20, 40)), &[shallow()], FLOOR, (0, 60), 2, SEEDS);
 }
 
-/// Longer than what passes for a pause: the device is slower for as long, and then fast again. The
-/// floor is above the 10 362 that 4 outstanding get while it is there. One of 5 000 is met in whole
-/// seconds here, by luck, and loses 4 to 10.1 %.
+/// Absences longer than what passes for a stall: the device is slower for as long, and then fast
+/// again. The floor is above the 10 362 that 4 outstanding get while the processor is there. A
+/// floor of 5 000 is met in whole seconds here, by luck, and loses 4 to 10.1 %.
 #[test]
 fn a_processor_that_is_away_for_long_costs_no_more_than_trying() {
     costs_little("away 200 of 300 ms", |_| host(absence(100, 200)), &[shallow()], 12_000, (0, 60), 3, SEEDS);
@@ -127,7 +127,7 @@ fn a_device_that_got_too_slow_costs_no_more_than_trying() {
     costs_little("a fifth of the speed", slower, &[shallow()], FLOOR, (3, SECONDS), 1, SEEDS);
 }
 
-/// By turns fast and slow, at times of the seed's.
+/// Alternately fast and slow, at times that follow from the seed.
 #[test]
 fn a_device_with_moods_costs_no_more_than_trying() {
     let moody = |seed: u64| {
@@ -142,8 +142,8 @@ fn a_device_with_moods_costs_no_more_than_trying() {
     costs_little("moods", moody, &[shallow()], FLOOR, (0, SECONDS), 1, SEEDS);
 }
 
-/// The server itself is away for half of the time, while the device goes on: 4 outstanding have
-/// 4 750 alone then.
+/// The server itself is away for half of the time, while the device goes on: alone, 4 outstanding
+/// get 4 750 then.
 #[test]
 fn a_server_that_is_away_costs_no_more_than_trying() {
     let away = Absence { every: Span::from_millis(50), length: Span::from_millis(50) };
@@ -155,9 +155,10 @@ fn a_server_that_is_away_costs_no_more_than_trying() {
     });
 }
 
-/// Away for 20 of 70 ms on average it can hold the floor, and what floors bore in an absence is no
-/// reason to hold the others back furthest after it: 25 in flight beside the owner's would do
-/// 36 000 in all. With three of ten seeds of the soak the floor is given up for a part of the time.
+/// Away for 20 of 70 ms on average, the server can hold the floor. What floors bore during an
+/// absence is no reason to hold the others back furthest after it: 25 in flight beside the owner's
+/// would do 36 000 in all. With three of ten seeds of the soak the floor is given up for a part of
+/// the time.
 #[test]
 fn a_floor_that_a_server_holds_between_absences_takes_no_more_than_it_needs() {
     let away = Absence { every: Span::from_millis(50), length: Span::from_millis(20) };
@@ -172,9 +173,8 @@ fn a_floor_that_a_server_holds_between_absences_takes_no_more_than_it_needs() {
     });
 }
 
-/// An owner that takes some hundred microseconds between an answer and the next request, as one
-/// behind a network or with a busy processor of its own does: at 500 µs 4 of them get 4 500 at the
-/// very best.
+/// An owner that takes some hundred microseconds between an answer and the next request, like one
+/// behind a network or on a busy processor: at 500 µs, 4 outstanding get 4 500 at the very best.
 #[test]
 fn an_owner_held_up_by_itself_costs_no_more_than_trying() {
     for (least, most) in [(300, 700), (800, 1_200), (1_500, 2_500)] {
@@ -196,8 +196,8 @@ fn an_owner_that_asks_for_too_few_costs_no_more_than_trying() {
     costs_little("depth 1", |_| host(None), &[Client::closed(ObjectId(0), 1)], FLOOR, (0, SECONDS), 0, SEEDS);
 }
 
-/// On a device whose speed needs depth the others lose what the floor needs, and that is all: its
-/// owner gets at most 5 % above it.
+/// On a device whose speed needs depth the others lose what the floor needs and no more: its owner
+/// gets at most 5 % above it.
 #[test]
 fn a_floor_that_holds_takes_no_more_than_it_needs() {
     for away in [None, absence(200, 1)] {
@@ -218,11 +218,12 @@ fn a_floor_that_holds_takes_no_more_than_it_needs() {
     }
 }
 
-/// Where chance hides what more in flight does, it does not hide what the others do of it: an
-/// owner that would have 9000 with 16 in flight beside it has its floor and little more.
+/// Where chance hides what more in flight does for all, it does not hide what it does for the
+/// others: an owner that would have 9000 with 16 in flight beside it gets its floor and little
+/// more.
 #[test]
 fn an_owner_that_takes_its_time_gets_no_more_than_its_floor() {
-    // Where seconds differ by a tenth, so does what can be told of them.
+    // Where seconds differ by a tenth, so does what can be seen of them.
     for (away, most) in [(absence(5, 1), 1.05), (absence(20, 2), 1.05), (absence(50, 10), 1.1)] {
         for_seeds(SEEDS, |seed| {
             let mut scene = scene(bench_host(away), vec![thinking(0, 4, 100, 400)], SECONDS, seed);
@@ -237,9 +238,9 @@ fn an_owner_that_takes_its_time_gets_no_more_than_its_floor() {
     }
 }
 
-/// An owner behind a client that takes its time, on a device whose seconds differ by a little: the
-/// floor is had to within chance, so what it costs is not in vain, though it is missed by a
-/// hundredth in some seconds. Not held back, the others leave it a quarter.
+/// An owner that thinks between its requests, on a device whose seconds differ a little. It has its
+/// floor but for chance, so the cost is not in vain, though the floor is missed by a hundredth in
+/// some seconds. Not held back, the others leave it a quarter.
 #[test]
 fn a_floor_that_is_nearly_held_is_not_given_up() {
     for (away, least, all_least) in [(None, 98, 52_000.0), (absence(20, 2), 90, 25_000.0)] {
@@ -259,9 +260,9 @@ fn a_floor_that_is_nearly_held_is_not_given_up() {
     }
 }
 
-/// Given up while the device was slow, promises are kept again once it is fast. At 15 percent of
-/// its speed they cost too much in vain; at 46 a floor lacks 4 % with nobody else in flight, as if
-/// its owner asked for too few.
+/// Floors that were given up while the device was slow are held again once it is fast. At 15
+/// percent of its speed they cost too much in vain; at 46 a floor lacks 4 % with nobody else in
+/// flight, as if its owner had too few outstanding.
 #[test]
 fn what_was_given_up_is_had_again() {
     // 4 outstanding that take 600 us each, and 250 between, do 4 700 a second.
@@ -283,7 +284,7 @@ fn what_was_given_up_is_had_again() {
     }
 }
 
-/// Nor do several that cannot be held, or that nobody uses up.
+/// The same for several floors that cannot be held, or that nobody uses up.
 #[test]
 fn several_floors_out_of_reach_cost_no_more_than_trying() {
     let several = [
@@ -298,8 +299,8 @@ fn several_floors_out_of_reach_cost_no_more_than_trying() {
     }
 }
 
-/// Floors that cannot be held, for whatever reason, beside one that can: that one is held in every
-/// second, and they cost no more than trying.
+/// Floors that cannot be held, for various reasons, beside one that can: that one is held in every
+/// second, and the others cost no more than trying.
 #[test]
 fn a_floor_out_of_reach_takes_no_other_with_it() {
     let one = |n| Client::closed(ObjectId(n), 1);
@@ -348,7 +349,7 @@ fn a_floor_out_of_reach_takes_no_other_with_it() {
 }
 
 /// An owner that asks for less than its floor, on a device that was slow for a while: the others
-/// are not held to what was found then.
+/// are not held to the window that was found then.
 #[test]
 fn what_a_slow_device_cost_the_others_they_have_again() {
     for (think, percent) in [((3_600, 4_000), 10), ((7_600, 8_000), 5)] {

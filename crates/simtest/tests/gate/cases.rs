@@ -1,5 +1,5 @@
 //! The published cases: a device of 80 000 operations a second (8 servers of 100 µs), floors at
-//! known depths, and what a model of the recommended design reached. Ours must reach it too.
+//! known depths, and what a model of the recommended design reached. Ours must reach that too.
 
 use array::{Change, DeviceSpec, Model, ParallelServers};
 use block::{ObjectId, Span};
@@ -98,10 +98,10 @@ fn g_twenty_floors_beside_four_bullies() {
     assert!(recording.total_rate(second(1), second(8)) >= 0.98 * 80_000.0);
 }
 
-/// The published noisy neighbour: 8 KiB, three reads of four, two protected hosts that ask for
-/// 75 000 each under a floor of 75 000 (15 000 IOPS per TB of 5 TB), and one that climbs from
-/// 75 000 to 150 000 in ten steps, the first of them at 82 500. The device does 250 000: with
-/// 300 000 asked for, the last third of the climb does not fit.
+/// The published noisy neighbour: 8 KiB, three reads of four. Two protected hosts ask for 75 000
+/// each under a floor of 75 000 (15 000 IOPS per TB of 5 TB); a third climbs from 75 000 to 150 000
+/// in ten steps, the first of them at 82 500. The device does 250 000: with 300 000 asked for, the
+/// last third of the climb does not fit.
 #[test]
 fn the_published_bully_climbs_beside_two_protected_hosts() {
     let eight = [Shape::Read(8192), Shape::Read(8192), Shape::Read(8192), Shape::Write(8192)];

@@ -1,5 +1,5 @@
-//! Ceilings on every device: no sliding second above 1.01 × the limit and one operation, the whole
-//! limit while backlogged, from the first second on.
+//! Ceilings on every device: no sliding second above 1.01 × the limit and one operation, and the
+//! whole limit while there is a backlog, from the first second on.
 
 use block::{ObjectId, Span, Time};
 use simtest::{Client, Mix, Recording, Scene, Shape, Tree, ceiling, throughput};
@@ -78,7 +78,7 @@ fn levels() -> Tree {
     places.into_iter().fold(Tree::new(), |tree, (number, parent)| tree.object(number, parent))
 }
 
-/// Who is under which object: the clients are on the LUNs and the file.
+/// The clients' objects under an object: clients are on the LUNs and the file.
 fn under(number: u32) -> Vec<ObjectId> {
     let leaves: &[u32] = match number {
         0 => &[3, 4, 6],

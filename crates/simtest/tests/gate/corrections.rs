@@ -1,12 +1,12 @@
-//! Each part of the floors' controller is there for a scene: it reaches its bound with all of them,
+//! Each part of the floors' controller is there for a scene, which reaches its bound with all parts
 //! and not without that one. `cargo run --release -p simtest --example corrections` prints the
-//! figures, of any seeds.
+//! figures, for any seeds.
 
 use qos::{Correction, Corrections};
 
 use crate::trials::TRIALS;
 
-/// Scene, seed and bound, and what it takes to reach that.
+/// Scene, seed, bound, and the parts needed to reach it.
 const NEEDED: &[(&str, u64, f64, &[Correction])] = &[
     ("edge", 1, 70_000.0, &[Correction::Edge]),
     ("deep", 1, 99.5, &[Correction::Ample, Correction::Unused]),

@@ -1,5 +1,5 @@
 //! The peak of an adaptive policy on credit: saved below the expected rate, spent above it, and
-//! gone when it is gone.
+//! over when it is spent.
 
 use block::{Bytes, Iops, ObjectId, Span, Time};
 use qos::{
@@ -12,8 +12,8 @@ use crate::criterion::{Limit, never_above, reached};
 use crate::devices::{on_each, second};
 
 /// A volume of 1 TB that may expect `base` and may peak at twice that, on a credit of 5 s at the
-/// peak, which is 5 s of the base. What the administrator's settings come to goes the way of every
-/// policy: registry, edits, gate.
+/// peak, which is 5 s of the base. The settings take the way of every policy: registry, edits,
+/// gate.
 fn volume(base: u64) -> (ObjectId, Vec<(Time, Edit)>) {
     let mut registry = Registry::new(RegistrySettings { peak: PeakMode::Credits, ..RegistrySettings::default() });
     let policy = AdaptivePolicy {

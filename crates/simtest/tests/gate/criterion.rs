@@ -1,12 +1,12 @@
-//! The criteria, in operations or bytes per second; each failure says what, where and with which
-//! seed.
+//! The criteria, in operations or bytes per second; each failure says what failed, where, and with
+//! which seed.
 
 use std::ops::Range;
 
 use block::{Span, Time};
 use simtest::{Dispatch, Track, Windows};
 
-/// Operations or bytes.
+/// A limit in operations or bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
     Iops(u64),
@@ -49,8 +49,8 @@ pub fn never_above(what: &str, seen: &[Dispatch], limit: Limit, within: Range<Ti
     assert!(fullest <= most, "{what}: {fullest} in a sliding second under {limit:?}, at most {most}");
 }
 
-/// While backlogged: the mean is at least 0.99 × the limit, and so is every whole second but for
-/// one request, the first included.
+/// While there is a backlog, the mean is at least 0.99 × the limit, and so is every whole second
+/// but for one request, the first included.
 pub fn reached(what: &str, seen: &[Dispatch], limit: Limit, within: Range<Time>) {
     let seconds = within.end.since(within.start).as_nanos() / 1_000_000_000;
     let whole = limit.of(Windows::whole(seen, within.start, within.end));
@@ -73,7 +73,7 @@ pub fn floor_held(what: &str, track: &Track, floor: u64, seconds: Range<u64>) {
     assert!(held.iter().all(|&count| count >= least), "{what}: floor {floor}, by second {counts:?}");
 }
 
-/// Both at most this many percent apart, in percent of the larger.
+/// The two differ by at most this many percent of the larger.
 pub fn alike(what: &str, (a, b): (f64, f64), percent: f64) {
     let apart = (a - b).abs() / a.max(b).max(1.0) * 100.0;
     assert!(apart <= percent, "{what}: {a:.1} and {b:.1} are {apart:.2} % apart, at most {percent} %");

@@ -8,7 +8,7 @@ use block::{Bytes, ObjectId, Span, Time};
 use qos::CreditLimit;
 use simtest::{Client, Scene};
 
-/// A device and what it does at least in any second: half reads and half writes of 4 KiB, 32 or
+/// A device and the least that it does in any second: half reads and half writes of 4 KiB, 32 or
 /// more outstanding.
 pub struct Bench {
     pub name: &'static str,
@@ -25,8 +25,8 @@ pub fn all() -> Vec<Bench> {
     vec![parallel(), disk(), flash(), cloud(), halving()]
 }
 
-/// Tries a criterion on every device, each to its end, and fails with the names of those on which
-/// it does not hold.
+/// Tries a criterion on every device, each to its end, and fails with the names of those that break
+/// it.
 pub fn on_each(criterion: impl Fn(&Bench)) {
     let fails = |bench: &Bench| catch_unwind(AssertUnwindSafe(|| criterion(bench))).is_err();
     let failed: Vec<&str> = all().iter().filter(|bench| fails(bench)).map(|bench| bench.name).collect();

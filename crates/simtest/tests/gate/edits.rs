@@ -1,4 +1,5 @@
-//! Limits changed while requests run: right within a second, no burst by editing, nothing lost.
+//! Limits changed while requests run: in force within a second, no burst to be had by editing,
+//! nothing lost.
 
 use block::{ObjectId, Span, Time};
 use qos::{Edit, GroupId};

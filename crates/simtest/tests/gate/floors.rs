@@ -46,8 +46,8 @@ fn deep() -> DeviceSpec {
     DeviceSpec::of(Model::ParallelServers(servers))
 }
 
-/// Every owner has a floor, far below what it gets: nobody is there to hold back, and what the
-/// device does at all depths is theirs.
+/// Every owner has a floor, far below what it gets: there is nobody to hold back, and all that the
+/// device does at any depth is theirs.
 #[test]
 fn floors_of_all_that_all_have_many_times_cost_nothing() {
     let deep = Bench { name: "deep", device: deep(), steady: 200_000 };
@@ -140,9 +140,9 @@ fn an_idle_floor_costs_nothing_and_is_there_when_its_owner_is() {
     });
 }
 
-/// One asks for one thing at a time, and its floor of 2300 is nearly all it can get like that
+/// An owner has one request at a time, and its floor of 2300 is nearly all that it can get that way
 /// (412 us each, 2427 a second): the others are held back to the last request. When it stops they
-/// have the device again, and not only when all that was measured of it has faded.
+/// have the device again at once, and not only when all that was measured of it has faded.
 #[test]
 fn one_that_stops_holds_nobody_back_any_longer() {
     let bench = &all()[0];
@@ -176,8 +176,9 @@ fn demand_below_the_floor_is_served_at_once_and_wholly() {
     });
 }
 
-/// Owners and others that ask for 60 to 86 % of what the device does, by rate: nobody waits in the
-/// gate once it knows the device, whatever the floors are and however often it looks for less.
+/// Owners and others that ask at a rate for 60 to 86 % of what the device does: nobody waits in the
+/// gate once it knows the device, whatever the floors are and however often it tries a smaller
+/// window.
 #[test]
 fn floors_hold_nobody_back_on_a_device_with_room() {
     let scenes = [
@@ -204,9 +205,9 @@ fn floors_hold_nobody_back_on_a_device_with_room() {
     }
 }
 
-/// Two servers of 1 ms, and what an owner of depth 4 gets beside the one request that always may go
-/// is its floor and no more. That request does a fifth of the device's work, which is nothing to
-/// give back: the window is not tried again and again for it.
+/// On two servers of 1 ms, an owner of depth 4 gets its floor and no more beside the one request
+/// that is always allowed. That request does a fifth of the device's work, which is nothing to give
+/// back: the window is not tried again and again for it.
 #[test]
 fn a_floor_beside_the_last_request_is_not_tried_for_ever() {
     let servers = ParallelServers {

@@ -1,6 +1,6 @@
-//! Floors that are set while everything runs, as the demonstration does it: the neighbour's ceiling
-//! goes, all that it has is let into the device at once, and the floors come after it, command by
-//! command. From the second second on they hold.
+//! Floors that are set while everything runs, as in the demonstration. The neighbour's ceiling
+//! goes, its whole backlog enters the device at once, and the floors follow, command by command.
+//! From the second second on they hold.
 
 use array::{Absence, DeviceSpec, Host, Model};
 use block::{ObjectId, Span, Time};
@@ -12,7 +12,7 @@ use crate::devices::second;
 /// The plan's figures times four: a host of 85 000 a second for the published 21 000.
 const FACTOR: u64 = 4;
 const FLOOR: u64 = 5_000 * FACTOR;
-/// How long the last phase is.
+/// The length of the last phase in seconds.
 const SECONDS: u64 = 8;
 
 /// The last phase but one, and the last from [`begin`] on. Clients take their time between an
@@ -45,7 +45,7 @@ fn begin(gap: Span) -> Time {
 }
 
 /// A processor that is away for 20 ms four times a second leaves both floors overdue again and
-/// again. Where one of them had nothing to send then, the other was lost: 11 800 of 20 000.
+/// again. Where one of them had nothing to send then, the other was lost: it got 11 800 of 20 000.
 #[test]
 fn floors_set_beside_a_deep_backlog_hold_from_the_second_second_on() {
     for (gap, seeds) in [(0, [2, 5]), (5, [4, 5])] {

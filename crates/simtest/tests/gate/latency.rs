@@ -1,10 +1,10 @@
 //! Floors by latency: half of the owner's requests are answered within a span, in every second in
-//! which the device would do that for the owner alone; and where it would not, the account says so
-//! and the others lose little.
+//! which the device could do that for the owner alone. Where it could not, the account says so, and
+//! the others lose little.
 //!
-//! The owners are users of a database: closed loops, each of which waits for a read, thinks and
-//! asks again. Their rate is their latency, so a floor by IOPS above what they ask for protects
-//! them little.
+//! The owners are users of a database: closed loops that wait for a read, think, and ask again.
+//! Their latency decides their rate, so a floor by IOPS above what they ask for protects them
+//! little.
 
 use array::{Absence, DeviceSpec, Host, Model, ParallelServers};
 use block::{Bytes, Iops, ObjectId, Span, Time};
@@ -99,13 +99,13 @@ fn users_keep_nine_tenths_on_a_device_whose_speed_needs_depth() {
     protects("host", &host(), &users(500, 1_500), Span::from_micros(700));
 }
 
-/// The built-in classes as they come to an object of 1 TB, ceilings and floors by IOPS included,
-/// each on 8 servers that have its latency alone and not beside the bully.
+/// The built-in classes as applied to an object of 1 TB, ceilings and floors by IOPS included, each
+/// on 8 servers that have its latency alone but not beside the bully.
 #[test]
 fn the_built_in_classes_keep_their_latencies() {
     let size = Bytes(1_000_000_000_000);
-    // IOPS that choose the class, its latency in ms; a server's time in us; users, and what they
-    // think.
+    // IOPS that select the class, its latency in ms; a server's time in us; users, and their think
+    // time.
     for (iops, name, most, service, depth, think) in [
         (6_000, "extreme", 1, 600, 6, 2_000),
         (2_000, "performance", 2, 1_400, 6, 3_000),
@@ -120,7 +120,7 @@ fn the_built_in_classes_keep_their_latencies() {
         let load =
             Load::Thinking { depth, least: Span::from_micros(think / 2), most: Span::from_micros(think * 3 / 2) };
         let users = Client { load, ..Client::closed(ObjectId(0), depth) };
-        // Seed 3 had a second that missed it, for a look at what a rate that nobody asked for cost.
+        // Seed 3 had a second that missed it, because of a look at what an unused rate cost.
         for_seeds(1..4, |seed| {
             let arms = play_with(&device, &users, limits, seed);
             let [alone, beside, protected] = [&arms.alone, &arms.beside, &arms.protected].map(medians);
@@ -152,7 +152,7 @@ fn a_latency_takes_no_more_than_it_needs() {
     }
 }
 
-/// Alone a read takes 0.4 ms: 0.3 ms cannot be, and the bully keeps nine tenths of what it has
+/// Alone a read takes 0.4 ms: 0.3 ms is impossible, and the bully keeps nine tenths of what it has
 /// without the floor.
 #[test]
 fn a_latency_out_of_reach_costs_no_more_than_trying() {
@@ -167,8 +167,9 @@ fn a_latency_out_of_reach_costs_no_more_than_trying() {
     }
 }
 
-/// Alone a read takes 0.4 ms, so of 0.3 ms it is said that about this is the best there is, or that
-/// to hold others back did not help; only while it is tried again nothing is known. 1 ms is met.
+/// Alone a read takes 0.4 ms. So the account of a floor of 0.3 ms says that about 0.4 is the best
+/// there is, or that holding others back did not help; nothing is known only while it is tried
+/// again. A floor of 1 ms is met.
 #[test]
 fn why_a_latency_cannot_be_had_is_told() {
     for (most, seed) in [(300, 1), (300, 2), (1_000, 1)] {
@@ -178,7 +179,7 @@ fn why_a_latency_cannot_be_had_is_told() {
         let told = floor_by_second(&scene, ObjectId(0));
         let known = |state: &&FloorState| match **state {
             FloorState::Slow { median, wanted, why: Shortage::TakesAtBest(best) } => {
-                // As near as bins of an eighth of an octave tell.
+                // As near as bins of an eighth of an octave allow.
                 let is_best = (Span::from_micros(370)..=Span::from_micros(430)).contains(&best);
                 most == 300 && wanted == Span::from_micros(300) && median > wanted && is_best
             }
@@ -223,8 +224,8 @@ fn the_mean_is_held_where_a_slice_is_soon_spent() {
     }
 }
 
-/// Users who alone wait 0.15, 0.2 and 0.3 ms in the mean, and are promised 5 to 9 hundredths less:
-/// it is held to what there is. Given up, it leaves them 60 hundredths.
+/// Users who wait 0.15, 0.2 and 0.3 ms in the mean when alone, and are promised 5 to 9 hundredths
+/// less: the mean is held to what there is. Given up, it leaves them 60 hundredths.
 #[test]
 fn a_mean_that_is_nearly_had_is_held_to_what_there_is() {
     for ((depth, most), seed) in
@@ -243,8 +244,8 @@ fn a_mean_that_is_nearly_had_is_held_to_what_there_is() {
     }
 }
 
-/// Eight users who do not think ask for four times the slice: alone they wait 0.4 ms in the mean.
-/// A mean of 0.15 ms cannot be had and is given up; the median still can and is held.
+/// Eight users who do not think ask for four times the slice: alone they wait 0.4 ms in the mean. A
+/// mean of 0.15 ms is impossible and is given up; the median still can be held, and is.
 #[test]
 fn a_mean_out_of_reach_is_given_up_alone() {
     for seed in chosen(SEEDS) {
@@ -258,7 +259,7 @@ fn a_mean_out_of_reach_is_given_up_alone() {
     }
 }
 
-/// One that asks at a rate has as many requests answered while nobody is held back as with its
+/// An owner that asks at a rate has as many requests answered while nobody is held back as with its
 /// latency: the seconds before an attempt do not count in it. The device is slow from second 5 to
 /// 9.
 #[test]

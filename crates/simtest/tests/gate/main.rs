@@ -1,6 +1,6 @@
-//! The QoS gate over every device model in virtual time. What administrators are promised, measured
-//! on the device: ceilings that no sliding second exceeds, credit to the operation, equal shares,
-//! floors that hold on storage of unknown speed, and the same trace for the same seed.
+//! The QoS gate over every device model in virtual time. What administrators are promised is
+//! measured on the device: ceilings that no sliding second exceeds, credit to the operation, equal
+//! shares, floors that hold on storage of unknown speed, and the same trace for the same seed.
 
 mod bounded;
 mod bursts;

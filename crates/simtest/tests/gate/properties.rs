@@ -1,4 +1,4 @@
-//! Random trees, policies, clients and edits: whatever they are, no limit is broken, nobody
+//! Random trees, policies, clients and edits. Whatever they are, no limit is broken, nobody
 //! starves, nothing idles without a reason, feasible floors are met, and the same seed gives the
 //! same trace.
 //!
@@ -34,7 +34,7 @@ impl Chance {
     }
 }
 
-/// What has a budget.
+/// The owner of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     Object(u32),
@@ -95,7 +95,7 @@ impl World {
         leaves.filter(|leaf| self.over(leaf.0).contains(&owner)).collect()
     }
 
-    /// Each budget with each limit it ever has, and while it has it.
+    /// Each limit that each budget ever has, and the time during which it has it.
     fn budgets(&self) -> Vec<(Owner, Limits, Range<Time>)> {
         let mut now: BTreeMap<Owner, (Limits, Time)> = BTreeMap::new();
         let mut budgets = Vec::new();
@@ -182,7 +182,7 @@ fn limits_hold(world: &World, recording: &Recording) {
 
 #[test]
 fn no_limit_is_broken_and_nobody_starves_whatever_is_edited() {
-    // 1036: a limit set while an object beneath it was promised a moment.
+    // Seed 1036: a limit set while an object beneath it had an appointment.
     for_seeds(1000..1040, |seed| {
         let world = World::random(seed, true);
         let recording = world.scene.run();
@@ -222,9 +222,8 @@ impl Passed {
         Passed { iops: ceiling.iops.map(|l| l.0), bytes: ceiling.bytes.map(|l| l.0), times }
     }
 
-    /// Whether within the span at least four fifths of a limit passed, give or take two requests.
-    /// While a request waits, what binds may change from one budget to another; where nothing binds
-    /// it would be far less.
+    /// Whether at least four fifths of a limit passed within the span, give or take two requests.
+    /// While a request waits, the budget that binds may change; if none binds it would be far less.
     fn was_used_up(&self, span: Range<Time>) -> bool {
         let place = |at| self.times.partition_point(|&(time, _)| time < at);
         let (first, last) = (place(span.start), place(span.end));
@@ -237,7 +236,7 @@ impl Passed {
     }
 }
 
-/// Who waits in the gate is held by a budget that is used up meanwhile.
+/// While a request waits in the gate, one of its budgets is used up.
 #[test]
 fn nothing_waits_without_a_budget_that_binds() {
     for_seeds(100..130, |seed| {

@@ -1,4 +1,4 @@
-//! Which seeds a test plays: its own, or those of the environment.
+//! Which seeds a test plays: its own, or those given in the environment.
 //! `SIMTEST_SEEDS=1000..2000 cargo test -p simtest` looks for more.
 
 use std::ops::Range;

@@ -1,7 +1,7 @@
-//! A host whose processor is the limit, as small virtual machines are: throughput bends softly,
-//! every batch shares its cost, and others take the processor away now and then. What floors cost
-//! there is bounded by what they must cost: a shallow owner's requests may take only so long, and
-//! that bounds how much may be in flight.
+//! A host whose processor is the limit, as in small virtual machines: throughput flattens
+//! gradually, every batch shares its cost, and others take the processor away now and then. What
+//! floors cost there is bounded by what they must cost: a shallow owner's requests may take only so
+//! long, which bounds how much may be in flight.
 
 use array::{Absence, DeviceSpec, Host, Model};
 use block::{ObjectId, Span};
@@ -27,8 +27,8 @@ fn total(recording: &Recording) -> f64 {
     recording.total_rate(second(1), second(SECONDS))
 }
 
-/// By client what ended in each second from the second one on in which the device did what the
-/// floors promise together.
+/// By client, what ended in each second from the second one on in which the device did at least
+/// what the floors promise together.
 fn counted(recording: &Recording, floors: &[u64]) -> Vec<Vec<u64>> {
     let sum: u64 = floors.iter().sum();
     let counts: Vec<Vec<u64>> = recording.tracks.iter().map(|track| track.per_second(second(SECONDS))).collect();
@@ -36,7 +36,7 @@ fn counted(recording: &Recording, floors: &[u64]) -> Vec<Vec<u64>> {
     (1..SECONDS as usize).map(of).filter(|done| done.iter().sum::<u64>() >= sum).collect()
 }
 
-/// In every second that counts; at least nine of ten must be such.
+/// Floors hold in every second that counts, and at least nine of ten count.
 fn held(what: &str, recording: &Recording, floors: &[u64]) {
     let counted = counted(recording, floors);
     assert!(counted.len() * 10 >= (SECONDS as usize - 1) * 9, "{what}: {counted:?}");
@@ -61,7 +61,7 @@ fn deep_victims_beside_a_deeper_bully_cost_nothing() {
 
 const DEEP_FLOOR: u64 = 19_850;
 
-/// A processor that is away for milliseconds, and what all do without floors.
+/// A processor that is away for milliseconds; the recording, and what all do without floors.
 fn deep(seed: u64, ms: u64) -> (Recording, f64) {
     let absence = Some(Absence { every: Span::from_millis(250), length: Span::from_millis(ms) });
     let mut scene = scene(host(absence, Some(512)), &[2_000, 2_000, 32_000], seed);
@@ -70,8 +70,8 @@ fn deep(seed: u64, ms: u64) -> (Recording, f64) {
     (scene.run(), without)
 }
 
-/// Away for 60 ms a time, now and then for 300: what such a one takes at the end of a second cannot
-/// be made up within it. Of 107 seconds four are short, the worst has three quarters.
+/// Away for 60 ms a time, now and then for 300: an absence at the end of a second cannot be made up
+/// within it. Of 107 seconds four are short, the worst has three quarters.
 #[test]
 fn a_long_absence_is_missed_in_few_seconds() {
     let (mut seconds, mut short) = (0, 0);
@@ -90,10 +90,10 @@ fn a_long_absence_is_missed_in_few_seconds() {
     assert!(seconds >= 90 && short <= 4, "{short} of {seconds}");
 }
 
-/// A victim at depth 4 with a floor of 5000 beside depth 128: its requests may take 800 µs less the
-/// margin of 3 % and 1/sqrt(5000), 766 µs. Those that come during a turn wait for its end, half a
-/// turn on average, so a turn may take 511 µs, that of 35: 68 500 a second of the 80 000 that 132
-/// would do.
+/// A victim at depth 4 with a floor of 5000 beside depth 128. Its requests may take 800 µs less the
+/// margin of 3 % and 1/sqrt(5000), 766 µs. Those that arrive during a turn wait for its end, half a
+/// turn on average, so a turn may take 511 µs, which is a turn of 35: 68 500 a second of the 80 000
+/// that 132 would do.
 #[test]
 fn a_shallow_victim_costs_what_it_must() {
     for seed in 1..=4 {

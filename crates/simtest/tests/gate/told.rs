@@ -1,4 +1,4 @@
-//! What a gate tells of an object in the course of a scene.
+//! What a gate reports about an object in the course of a scene.
 
 use std::cell::RefCell;
 use std::rc::Rc;

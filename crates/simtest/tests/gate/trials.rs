@@ -1,5 +1,5 @@
-//! Scenes that show what parts of the floors' controller are there for, each with one figure: the
-//! more, the better.
+//! Scenes that show what parts of the floors' controller are there for, each with one figure;
+//! higher is better.
 
 use array::{
     Absence, Array, ArrayStage, Change, Collection, ControlGroup, DeviceSpec, Disk, Flash, Host, Model, ParallelServers,
@@ -107,7 +107,7 @@ fn percent(mut scene: Scene, from: u64, corrections: Corrections) -> f64 {
     100.0 * with / total(&run(&scene, corrections), from)
 }
 
-/// The worst second of these floors from one on, in percent.
+/// The worst second of these floors from a second on, in percent.
 fn worst(recording: &Recording, floors: &[u64], from: usize) -> f64 {
     let of = |(track, &floor): (&simtest::Track, &u64)| {
         let least = *track.per_second(recording.until)[from..].iter().min().expect("there are seconds");
@@ -164,8 +164,8 @@ fn shallow_all(seed: u64, corrections: Corrections) -> f64 {
     total(&run(&scene(servers(8), closed(&[1, 512]), &[20_000], 40, seed), corrections), 0)
 }
 
-/// With 16 in flight on 8 servers of 2 ms a request takes 4 ms: one at a time has 250 a second, and
-/// 25 in a tenth of a second are few to hold it to.
+/// With 16 in flight on 8 servers of 2 ms a request takes 4 ms: one at a time gets 250 a second,
+/// and the 25 of a tenth of a second are few to judge it by.
 fn shallow_knee(seed: u64, corrections: Corrections) -> f64 {
     let scene = scene(slow_servers(8, 2_000), closed(&[1, 64]), &[800], 60, seed);
     run(&scene, corrections).tracks[0].rate(second(2), second(60))
@@ -196,7 +196,7 @@ fn leisure_median(seed: u64, corrections: Corrections) -> f64 {
     1.0 / run(&leisurely(seed), corrections).tracks[0].percentile(50.0, second(2), second(10)).as_secs_f64()
 }
 
-/// Floors that go and come back each second where the knee is far from where the search begins.
+/// Floors that go and come back each second, where the knee is far from where the search begins.
 fn known(seed: u64, corrections: Corrections) -> f64 {
     let limits = |s: u64| if s.is_multiple_of(2) { floor(20_000) } else { qos::Limits::default() };
     let set = |s: u64| Edit::SetLimits { object: ObjectId(0), limits: limits(s) };
@@ -233,13 +233,13 @@ fn beside_writes(device: DeviceSpec, bytes: u32, seed: u64) -> Scene {
     scene(device, clients, &[2_000], 16, seed)
 }
 
-/// A larger window lets more of the writes in, which cost more than the reads that they displace:
+/// A larger window lets in more of the writes, which cost more than the reads that they displace:
 /// no more is done, and the queue is longer.
 fn sizes(seed: u64, corrections: Corrections) -> f64 {
     total(&run(&beside_writes(flash(), 256 << 10, seed), corrections), 4)
 }
 
-/// A smaller one keeps them out: there are more requests, and fewer bytes.
+/// A smaller window keeps them out: there are more requests, and fewer bytes.
 fn sizes_bytes(seed: u64, corrections: Corrections) -> f64 {
     let service = Span::from_micros(400);
     let size_unit = Some(Bytes::kib(128));
@@ -275,7 +275,8 @@ fn less_than_its_floor(seed: u64, corrections: Corrections) -> f64 {
     worst(&recording, &[28], 1)
 }
 
-/// One at a time holds the others back to the last request, and stops at the third second.
+/// An owner of one request at a time holds the others back to the last request, and stops at the
+/// third second.
 fn stops(seed: u64, corrections: Corrections) -> f64 {
     let model = ParallelServers {
         servers: 8,
@@ -293,15 +294,16 @@ fn stops(seed: u64, corrections: Corrections) -> f64 {
     100.0 * with / run(&scene, corrections).total_rate(later, scene.until)
 }
 
-/// A disk of 80 000 a second that a control group holds to a quarter of each kind: what goes takes
-/// 100 us, and a slice that is spent holds everybody for up to a tenth of a second.
+/// A disk of 80 000 a second that a control group holds to a quarter of each kind: a request takes
+/// 100 us, and a spent slice holds everybody for up to a tenth of a second.
 pub fn sliced() -> DeviceSpec {
     let group = ArrayStage::ControlGroup(ControlGroup { reads: 20_000, writes: 20_000, ..ControlGroup::default() });
     let DeviceSpec { model: disk, .. } = DeviceSpec::named("parallel-servers").expect("there is one");
     DeviceSpec::of(Model::Array(Array { stages: vec![group], media: Box::new(disk) }))
 }
 
-/// One that asks at a rate, with a latency, on a device that is slow from second 5 to 9.
+/// An owner that asks at a rate, with a floor by latency, on a device that is slow from second 5 to
+/// 9.
 pub fn slow_for_a_while(most: Span, seconds: u64, seed: u64) -> Scene {
     let changes = vec![Change { at: second(5), percent: 15 }, Change { at: second(9), percent: 100 }];
     let device = DeviceSpec { changes, ..bench_host(None) };
