@@ -1,14 +1,14 @@
-//! What will happen and when: ordered by (time, sequence), so that what falls on one instant
-//! happens in the order in which it was noted, in every run alike.
+//! Future events, ordered by (time, sequence): events at one instant happen in the order in which
+//! they were noted, the same in every run.
 //!
 //! ```text
 //!   note ─┬─ no sooner than the last of a line ──► [line] [line] ─┐
 //!         └─ sooner than the last of each ───────► [heap] ────────┴─► the first of all
 //! ```
-//! Most of what takes time takes as long as the one before it, or as the other kind of request
-//! does: a core's work on reads and on writes, a page's read, a wire's latency. What comes so
-//! stands in one of two lines that are in order by themselves; a heap, which moves its entries for
-//! each that comes and goes, has the rest.
+//! Most waits are as long as the one before, or as that of the other kind of request: a core's work
+//! on reads and on writes, a page's read, a wire's latency. Their events come in order and go to
+//! one of two lines, which need no sorting. All others go to a heap, which has to move its entries
+//! for each event.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,17 +18,18 @@ use block::Time;
 /// Lines beside the heap: one for each of two lengths of time.
 const LINES: usize = 2;
 
-/// What [`Agenda::first`] is without events.
+/// The value of `Agenda::first` without events.
 const NONE: (Time, usize) = (Time::MAX, LINES);
 
 /// Future events. One at the end of time never happens.
 #[derive(Debug)]
 pub(crate) struct Agenda<E> {
-    /// Each in order.
+    /// Events in order.
     lines: [VecDeque<Entry<E>>; LINES],
-    /// Those that came out of order.
+    /// Events that came out of order.
     heap: BinaryHeap<Reverse<Entry<E>>>,
-    /// When the first of all is, and in which line; [`LINES`] is the heap. Without one it is never.
+    /// When the first event is, and in which line; [`LINES`] stands for the heap. Never without
+    /// events.
     first: (Time, usize),
     noted: u64,
 }
@@ -48,7 +49,7 @@ impl<E> Agenda<E> {
     pub(crate) fn note(&mut self, at: Time, event: E) {
         let entry = Entry { at, sequence: self.noted, event };
         self.noted += 1;
-        // Noted later, so behind all of its instant.
+        // It is noted later, so it goes behind all others of its instant.
         let line = self.lines.iter().position(|line| match line.back() {
             Some(last) => last.at <= at,
             None => true,
@@ -84,7 +85,7 @@ impl<E> Agenda<E> {
         taken.map(|entry| entry.event)
     }
 
-    /// The first of all, and where it is.
+    /// The time of the first event, and where it is.
     #[inline]
     fn look(&self) -> (Time, usize) {
         let [one, two] = &self.lines;
@@ -144,7 +145,8 @@ mod tests {
         assert_eq!(order, "abcd");
     }
 
-    /// Times of every order, taken between notes: as a sorted list of (time, order noted) has them.
+    /// Times in any order, some taken between notes: the order is that of a sorted list of (time,
+    /// order noted).
     #[test]
     fn what_comes_in_any_order_goes_in_the_order_of_time() {
         let (mut agenda, mut list, mut state) = (Agenda::new(), Vec::new(), 7u64);

@@ -1,4 +1,4 @@
-//! An array: stages from the hosts to the media, each of which stands before all that follows.
+//! An array: stages from the hosts to the media, each in front of all that follows.
 //!
 //! ```text
 //!   ──► link ──► controller ──► log of writes ──► RAID ─┬► disk          each box is a medium that has the rest of the
@@ -6,8 +6,8 @@
 //!                                                       └► disk          target; a RAID has it once for each member
 //! ```
 //!
-//! So an array in front of another one is the same list with both their stages, and a shelf on a
-//! slower loop is a link between two of them.
+//! So an array in front of another one is one list with the stages of both, and a shelf on a slower
+//! loop is a link between two stages.
 
 use block::Bytes;
 
@@ -24,33 +24,33 @@ use crate::simulated::Medium;
 use crate::stage::{Before, Controller};
 use crate::write_log::{Halves, WriteLog};
 
-/// Stages before media.
+/// Stages in front of media.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// From the hosts on.
     pub stages: Vec<ArrayStage>,
-    /// What stands behind the last of them; behind a RAID, each of its members.
+    /// What is behind the last of them; behind a RAID, each of its members.
     pub media: Box<Model>,
 }
 
-/// What stands before something.
+/// One stage of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayStage {
     /// Adapters of hosts, with queues of a bounded length.
     HostAdapters(HostAdapters),
-    /// A way for data, with a bandwidth.
+    /// A path for data, with a bandwidth.
     Link(Link),
     /// Processors that every request costs some time.
     Controller(Controller),
-    /// A log of writes, which answers them before they are on the media.
+    /// A write log, which answers writes before they are on the media.
     WriteLog(WriteLog),
-    /// Memory in which pages are kept for reads.
+    /// A cache of pages in memory, for reads.
     Cache(ReadCache),
     /// Limits on operations and bytes, with credit for bursts.
     Credits(CloudVolume),
-    /// A host's limits on reads and writes, by slices of time.
+    /// A host's limits on reads and writes, by time slices.
     ControlGroup(ControlGroup),
-    /// What follows, several times.
+    /// All that follows, several times.
     Raid(Raid),
 }
 
@@ -82,7 +82,7 @@ impl ArrayStage {
         }
     }
 
-    /// How many of what follows it there are.
+    /// How many copies there are of what follows it.
     fn members(&self) -> u64 {
         match self {
             ArrayStage::Raid(raid) => raid.members.into(),
@@ -92,8 +92,8 @@ impl ArrayStage {
 }
 
 impl Array {
-    /// Most media in one array: what the largest of today's carry is below it, and a line of RAIDs
-    /// of RAIDs reaches it soon.
+    /// Most media in one array. The largest arrays of today have fewer, and a few nested RAIDs soon
+    /// reach this.
     pub const MEDIA_MAX: u64 = 4096;
 
     pub(crate) fn check(&self) -> Result<(), DeviceError> {
@@ -112,8 +112,7 @@ impl Array {
         self.stages.iter().map(ArrayStage::members).product()
     }
 
-    /// The part that takes time, for so many bytes on which so many objects lie one behind the
-    /// other.
+    /// Its medium, for so many bytes on which so many objects lie one behind the other.
     pub(crate) fn medium(&self, size: Bytes, luns: u32, seed: u64) -> Box<dyn Medium> {
         build(&self.stages, &self.media, (size, luns), seed)
     }
@@ -123,8 +122,8 @@ fn build(stages: &[ArrayStage], media: &Model, (size, luns): (Bytes, u32), seed:
     let Some((first, rest)) = stages.split_first() else { return media.medium(size, luns, seed) };
     if let ArrayStage::Raid(raid) = first {
         let each = (raid.member_size(size), luns);
-        // Neighbouring seeds would do: the generator spreads them; the step keeps members of nested
-        // groups apart.
+        // Neighbouring seeds would do, since the generator spreads them; the step keeps members of
+        // nested groups apart.
         let member = |k: u32| build(rest, media, each, seed.wrapping_add(u64::from(k + 1) << 32));
         return Box::new(Group::new(raid.clone(), (0..raid.members).map(member).collect()));
     }
@@ -144,8 +143,7 @@ fn build(stages: &[ArrayStage], media: &Model, (size, luns): (Bytes, u32), seed:
 }
 
 impl Default for Array {
-    /// A small array of its time: 8 Gb/s, two cores, 1 GiB of mirrored log, RAID 5 of seven disks
-    /// and one.
+    /// A small array of its time: 8 Gb/s, two cores, 1 GiB of mirrored log, RAID 5 of eight disks.
     fn default() -> Array {
         Array {
             stages: vec![

@@ -1,5 +1,5 @@
-//! A rented volume: a fixed way through the network, and the provider's own limits on operations
-//! and bytes with credit for bursts. What is over the limits waits at the provider, first come
+//! A rented volume: a fixed time through the network, and the provider's own limits on operations
+//! and bytes with credit for bursts. Requests over the limits wait at the provider, first come
 //! first served.
 //!
 //! ```text
@@ -29,10 +29,10 @@ pub struct CloudVolume {
     pub latency: Span,
     /// Each answer takes up to this much longer, evenly spread, by the seed.
     pub jitter: Span,
-    /// A flush's, instead of `latency`. The volume is durable by itself, so forced unit access
-    /// costs nothing more.
+    /// The same for a flush. The volume is durable by itself, so forced unit access costs nothing
+    /// more.
     pub flush: Span,
-    /// A trim's or zeroing's, instead of `latency`; a status request's too.
+    /// The same for a trim or zeroing, and for a status request.
     pub trim: Span,
 }
 
@@ -62,7 +62,7 @@ impl Throttled {
         }
     }
 
-    /// Lets pass what may pass at `now`, and notes when the next may.
+    /// Passes the requests that may at `now`, and notes when the next may.
     fn pass(&mut self, now: Time) {
         self.opens = None;
         while let Some(job) = self.waiting.front().copied() {
@@ -127,7 +127,7 @@ impl Medium for Throttled {
         found
     }
 
-    /// Scales the provider's limits; the way through the network stays.
+    /// Scales the provider's limits; the time through the network stays.
     fn scale(&mut self, now: Time, percent: u32) {
         self.operations.scale(now, percent);
         self.bytes.scale(now, percent);

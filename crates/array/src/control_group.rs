@@ -1,7 +1,7 @@
 //! A host's control group that holds a disk to so many reads and writes a second, as Linux does it
-//! (`block/blk-throttle.c`): each kind has a budget for a slice of time; what it does not cover
-//! waits for the next slice, first come first served. So requests go at the speed of what is
-//! behind, or stand still.
+//! (`block/blk-throttle.c`). Each kind has a budget for a time slice; requests beyond it wait for
+//! the next slice, first come first served. So requests either go at the speed of what is behind,
+//! or stand still.
 //!
 //! ```text
 //!   passed ▲  ██▏      ██▏      ██▏         budget = rate × slice, spent at the disk's own speed
@@ -16,14 +16,14 @@ use crate::agenda::Agenda;
 use crate::device::{DeviceError, none_zero};
 use crate::simulated::{Job, Medium, or_never, withdraw};
 
-/// Budgets of reads and writes by slice.
+/// Budgets of reads and writes per time slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlGroup {
-    /// Reads a second; everything that moves no data counts as one.
+    /// Reads a second; whatever moves no data counts as a read.
     pub reads: u64,
     /// Writes a second.
     pub writes: u64,
-    /// How long a budget is for; it is at least one request.
+    /// The length of a slice; its budget is at least one request.
     pub slice: Span,
 }
 
@@ -34,7 +34,7 @@ impl ControlGroup {
 }
 
 impl Default for ControlGroup {
-    /// 10 000 of each; Linux' slice is a tenth of a second.
+    /// 10 000 of each; a slice of Linux is a tenth of a second.
     fn default() -> ControlGroup {
         ControlGroup { reads: 10_000, writes: 10_000, slice: Span::from_millis(100) }
     }
@@ -45,11 +45,11 @@ impl Default for ControlGroup {
 pub(crate) struct Budgets {
     kinds: [Budget; 2],
     slice: Span,
-    /// What passed, until it was told.
+    /// Requests that passed and are not reported yet.
     passed: Agenda<u32>,
 }
 
-/// One kind's.
+/// The budget of one kind.
 #[derive(Debug)]
 struct Budget {
     /// Requests in a slice, now and at full capacity.
@@ -73,7 +73,7 @@ impl Budgets {
 }
 
 impl Budget {
-    /// Takes one request's worth from the slice, the next one if the present is over.
+    /// Takes one request's worth from the slice, or from the next if the present one is over.
     fn take(&mut self, now: Time, slice: Span) -> bool {
         if now >= self.until {
             (self.left, self.until) = (self.each, now + slice);
@@ -87,7 +87,7 @@ impl Budget {
         or_never((!self.waiting.is_empty() && self.each > 0).then_some(self.until))
     }
 
-    /// Lets pass what waits, as far as the budget goes.
+    /// Passes waiting requests as far as the budget goes.
     fn pass(&mut self, now: Time, slice: Span, passed: &mut Agenda<u32>) {
         while let Some(slot) = self.waiting.front().map(|job| job.slot)
             && self.take(now, slice)

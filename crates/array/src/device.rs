@@ -22,11 +22,10 @@ pub struct DeviceSpec {
     pub model: Model,
     /// The size of each object on it; requests beyond it are refused.
     pub size: Bytes,
-    /// How many objects of that size lie on it, one behind the other in the order in which they are
-    /// first asked of; at least 1. Those beyond share the places of the first.
+    /// How many objects of that size lie on it, one behind the other in the order of their first
+    /// requests; at least 1. Further objects share the places of the first.
     pub luns: u32,
-    /// How many requests it takes before it says that it is full, waiting ones included. `None` is
-    /// no limit.
+    /// How many requests it takes before it is full, waiting ones included. `None` is no limit.
     pub queue_limit: Option<u32>,
     /// Changes of its capacity, in the order of their times. It starts at 100 %.
     pub changes: Vec<Change>,
@@ -60,7 +59,7 @@ pub struct Change {
     pub percent: u32,
 }
 
-/// Why there is no such device.
+/// Why a device is impossible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// No model has this name.
@@ -194,7 +193,7 @@ impl Model {
         }
     }
 
-    /// The part that takes time, for so many bytes on which so many objects lie.
+    /// Its medium, for so many bytes on which so many objects lie.
     pub(crate) fn medium(&self, size: Bytes, luns: u32, seed: u64) -> Box<dyn Medium> {
         match self.clone() {
             Model::ParallelServers(spec) => Box::new(Servers::new(&spec)),
@@ -258,7 +257,7 @@ impl Flash {
         ];
         none_zero(device, &fields)?;
         let Some(pause) = self.pause else { return Ok(()) };
-        // A pause as long as its cycle would be a standstill for ever.
+        // A pause as long as its cycle would be a permanent standstill.
         let latest = pause.every.saturating_sub(Span::from_nanos(1));
         in_order(device, ("pause_length", pause.length), ("pause_every - 1 ns", latest))
     }

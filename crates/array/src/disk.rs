@@ -5,14 +5,14 @@
 //!
 //!   seek(d) = 0 on the same track, else shortest + (longest - shortest) × (√x + x) / 2,   x = d / tracks
 //! ```
-//! Short seeks grow with the root of the distance, because the arm accelerates all the way, long
-//! ones linearly (Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer
-//! 27(3), 1994). The platter never stops, so the rotational wait follows from the instant at which
-//! the arm arrives. A request that begins where the last one ended costs its transfer alone: the
-//! track buffer read ahead, or the write was joined to the last.
+//! Short seeks grow with the square root of the distance, because the arm accelerates all the way,
+//! and long ones linearly (Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE
+//! Computer 27(3), 1994). The platter never stops, so the rotational wait follows from the instant
+//! at which the arm arrives. A request that begins where the last one ended costs its transfer
+//! alone: the track buffer read ahead, or the write was joined to the last.
 //!
-//! Tracks further in are shorter and hold less, while the platter turns as fast: with `track_inner`
-//! the platter has sixteen zones of equally many tracks, each of whose tracks hold the same, from
+//! Tracks further in are shorter and hold less, while the platter turns as fast. With `track_inner`
+//! the platter has sixteen zones of equally many tracks. The tracks of a zone hold the same, from
 //! `track` at the outside, where addresses begin, to `track_inner` (zoned recording, the same
 //! paper).
 
@@ -27,9 +27,9 @@ use crate::simulated::{Job, Medium, or_never, withdraw};
 /// A spinning disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// To the next track.
+    /// The time to the next track.
     pub seek_shortest: Span,
-    /// Across the whole platter.
+    /// The time across the whole platter.
     pub seek_longest: Span,
     /// One turn of the platter: 8 333 333 ns at 7200/min.
     pub rotation: Span,
@@ -41,7 +41,7 @@ pub struct Disk {
     /// How many waiting requests, oldest first, the disk chooses from: it takes the one it can
     /// begin to transfer soonest. 1 serves in the order of arrival.
     pub window: u32,
-    /// The oldest waiting request is passed over at most so many times in a row, so that none
+    /// How many times in a row the oldest waiting request is passed over at most, so that none
     /// starves.
     pub patience: u32,
     /// A flush's time; the arm stays where it is.
@@ -146,8 +146,8 @@ impl Arm {
         reachable.min_by_key(|(place, job)| (self.reach(now, job), *place)).map(|(place, _)| place)
     }
 
-    /// Until the first byte of a read or write is under the head. What moves no data needs no
-    /// reaching.
+    /// The time until the first byte of a read or write is under the head; none for what moves no
+    /// data.
     fn reach(&self, now: Time, job: &Job) -> Span {
         if !matches!(job.kind, OpKind::Read | OpKind::Write | OpKind::Cache) || job.at == self.head {
             return Span::ZERO;
@@ -157,7 +157,7 @@ impl Arm {
         seek + self.rotational_wait(now + seek, job.at)
     }
 
-    /// The arm's way over `distance` tracks.
+    /// The time of the arm over `distance` tracks.
     fn seek(&self, distance: u64) -> Span {
         if distance == 0 {
             return Span::ZERO;
@@ -169,7 +169,7 @@ impl Arm {
         self.spec.seek_shortest + Span::from_nanos(((reach * (root + x)) >> 33) as u64)
     }
 
-    /// From `now` until byte `at` comes under the head.
+    /// The time from `now` until byte `at` comes under the head.
     fn rotational_wait(&self, now: Time, at: u64) -> Span {
         let turn = self.spec.rotation.as_nanos();
         let stands = (now.as_nanos() + self.phase.as_nanos()) % turn;
@@ -189,7 +189,7 @@ impl Arm {
         zone.number + (at - zone.byte) / zone.track
     }
 
-    /// So many bytes that begin in a zone.
+    /// The time to transfer so many bytes that begin in a zone.
     fn transfer(&self, len: u64, zone: &Zone) -> Span {
         let ns = u128::from(len) * u128::from(self.spec.rotation.as_nanos()) / u128::from(zone.track);
         Span::from_nanos(ns as u64)

@@ -8,12 +8,13 @@
 //! ```
 //! A read's pages lie where their address says, stripe by stripe, so channels may queue unevenly. A
 //! write goes to the channels with the least to do, because flash is written as a log. A flush is a
-//! part on every channel: it covers what queued before it, and everybody behind it waits.
+//! part on every channel: it covers what queued before it, and all that comes later waits behind
+//! it.
 //!
 //! Collections are a debt of written bytes: each channel stops for [`Collection::stall`] after
 //! every [`Collection::every`] bytes programmed. By the seed each channel starts with part of its
-//! debt, so that they do not stall in step. On top a [`Pause`] can stop the whole device at regular
-//! times, whatever is written.
+//! debt, so that they do not stall in step. In addition, a [`Pause`] can stop the whole device at
+//! regular times, whatever is written.
 
 use std::collections::VecDeque;
 
@@ -53,7 +54,7 @@ pub struct Flash {
 pub struct Collection {
     /// A channel collects after it programmed this many bytes.
     pub every: Bytes,
-    /// For so long it serves nothing.
+    /// How long it serves nothing then.
     pub stall: Span,
 }
 
@@ -72,8 +73,8 @@ pub struct Pause {
 pub(crate) struct Channels {
     spec: Flash,
     channels: Vec<Channel>,
-    /// By channel the work in its queue and under way, side by side: what a write looks at to
-    /// choose its channel.
+    /// By channel, the work in its queue and under way, in one vector: a write looks at all of them
+    /// to choose its channel.
     loads: Vec<Span>,
     /// By the job's slot: how many of its parts have not ended. 0 is no job.
     parts_left: Vec<u32>,
@@ -253,8 +254,8 @@ impl Medium for Channels {
         let queued = |channel: &Channel| channel.queue.iter().filter(|part| part.slot == slot).count() as u32;
         let waiting: u32 = self.channels.iter().map(queued).sum();
         let left = self.parts_left[slot as usize];
-        // A part under way cannot be taken back. Parts that ended already do not stand in the way
-        // of dropping the rest: of a cancelled request nobody knows how much took effect.
+        // A part under way cannot be taken back. Parts that have ended do not keep the rest from
+        // being dropped: nobody knows how much of a cancelled request took effect.
         if waiting < left {
             return false;
         }

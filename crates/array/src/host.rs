@@ -1,6 +1,6 @@
 //! A host whose processor is the limit: one thread takes all that waits, works on it, and answers
-//! it in one go. What a turn costs beside its requests is shared by those that wait, so throughput
-//! bends softly: with N outstanding
+//! it in one go. The fixed cost of a turn is shared by its requests, so throughput flattens
+//! gradually. With N outstanding
 //!
 //! ```text
 //!   throughput ▲            ╭───────────  1 / request
@@ -9,8 +9,8 @@
 //!    request)  └──┴───────────────────► N
 //! ```
 //!
-//! Others on the same machine take the processor away now and then: an [`Absence`] of chance length
-//! after a time of chance length, both exponential, by the seed.
+//! Others on the same machine take the processor away now and then: an [`Absence`] of random length
+//! after a time of random length, both exponential, by the seed.
 
 use std::collections::VecDeque;
 
@@ -21,17 +21,17 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::simulated::{Job, Medium, or_never, withdraw};
 use crate::work::Work;
 
-/// A thread that serves what has come in turns.
+/// A thread that serves in turns what has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// What a turn costs beside its requests.
+    /// The fixed cost of a turn.
     pub turn: Span,
     /// What a request adds to its turn.
     pub request: Span,
     /// A read or write of S bytes adds `request × (1 + S / size_unit)`, rounded up to the
     /// nanosecond. `None`: size costs nothing.
     pub size_unit: Option<Bytes>,
-    /// Who else wants the processor; `None` for nobody.
+    /// Absences of the processor; `None` for none.
     pub absence: Option<Absence>,
     /// What a flush adds to its turn; a write with forced unit access adds this and its own.
     pub flush: Span,
@@ -39,22 +39,22 @@ pub struct Host {
     pub trim: Span,
 }
 
-/// The processor is away now and then.
+/// The times at which the processor is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Absence {
-    /// For how long it is there, on average. Counted while it works.
+    /// How long it is there, on average. Counted while it works.
     pub every: Span,
-    /// For how long it is away, on average.
+    /// How long it is away, on average.
     pub length: Span,
 }
 
 impl Absence {
-    /// For how long it is there until the next one.
+    /// Draws how long it is there until the next absence.
     pub fn draw_until(&self, chance: &mut impl Rng) -> Span {
         exponential(chance, self.every)
     }
 
-    /// For how long it is away.
+    /// Draws how long it is away.
     pub fn draw_length(&self, chance: &mut impl Rng) -> Span {
         exponential(chance, self.length)
     }
@@ -95,7 +95,7 @@ impl Thread {
         Thread { spec, chance, waiting: VecDeque::new(), turn: Vec::new(), ends: None, until_absence, percent: 100 }
     }
 
-    /// It wakes a moment later, so that what comes at one instant goes in one turn.
+    /// Wakes the thread a moment later, so that requests of one instant go in one turn.
     fn wake(&mut self, now: Time) {
         if self.ends.is_none() && self.percent > 0 && !self.waiting.is_empty() {
             self.ends = Some(now + Span::from_nanos(1));
@@ -115,14 +115,14 @@ impl Thread {
         self.ends = Some(now + work + away);
     }
 
-    /// For how long the processor is away while it does so much work.
+    /// How long the processor is away while it does so much work.
     fn absences(&mut self, work: Span) -> Span {
         let Some(absence) = self.spec.absence else { return Span::ZERO };
         let (mut left, mut away) = (work, Span::ZERO);
         while left >= self.until_absence {
             left = left.saturating_sub(self.until_absence);
             away += absence.draw_length(&mut self.chance);
-            // At least a nanosecond of work, or it would never come back.
+            // At least a nanosecond of work, or it would be away for ever.
             self.until_absence = absence.draw_until(&mut self.chance).max(Span::from_nanos(1));
         }
         self.until_absence = self.until_absence.saturating_sub(left);
@@ -146,7 +146,7 @@ impl Medium for Thread {
             if self.turn.is_empty() {
                 return self.begin(now);
             }
-            // What its answers bring in at once goes in the next turn with all that waits.
+            // Requests that its answers bring at once go in the next turn with all that waits.
             ended.append(&mut self.turn);
             self.wake(now);
         }
@@ -156,7 +156,7 @@ impl Medium for Thread {
         withdraw(&mut self.waiting, slot)
     }
 
-    /// A slower or faster processor from the next turn on.
+    /// Sets the speed of the processor from the next turn on.
     fn scale(&mut self, now: Time, percent: u32) {
         self.percent = percent;
         self.wake(now);

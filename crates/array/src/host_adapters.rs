@@ -1,13 +1,12 @@
-//! Adapters of hosts (HBAs), which keep a bounded number of requests outstanding: so many of each
-//! LUN, and so many of all LUNs of a host. What is above waits in the host, first come first
-//! served.
+//! Host bus adapters (HBAs), which bound the requests outstanding to each LUN and to all LUNs of a
+//! host. Further requests wait in the host, first come first served.
 //!
 //! ```text
 //!   request ──► [queue of its LUN] ──► [adapter of its host] ──► what follows
 //!                 at most `queue`         at most `adapter`
 //! ```
-//! With N outstanding and a response time of R behind it, at most `N / R` requests a second go
-//! (Little's law): a host with 32 outstanding of storage that answers in 1 ms does 32 000 a second,
+//! With N outstanding and a response time of R behind it, at most `N / R` requests go per second
+//! (Little's law): a host with 32 outstanding to storage that answers in 1 ms does 32 000 a second,
 //! however many its applications ask for.
 
 use std::collections::VecDeque;
@@ -18,17 +17,17 @@ use crate::device::{DeviceError, none_zero};
 use crate::simulated::{Job, Medium, withdraw};
 use crate::stage::Below;
 
-/// The adapters of all hosts, alike.
+/// The adapters of all hosts, which are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostAdapters {
     /// How many hosts there are.
     pub hosts: u32,
-    /// How many LUNs each has: the first so many that are asked of are the first host's, and so on,
-    /// and from the last on again the first's.
+    /// How many LUNs each host has. LUNs are given to hosts in the order of their first requests,
+    /// and after the last host to the first again.
     pub luns: u32,
-    /// Requests outstanding of a LUN at most.
+    /// Requests outstanding to a LUN at most.
     pub queue: u32,
-    /// Requests outstanding of all LUNs of a host at most.
+    /// Requests outstanding to all LUNs of a host at most.
     pub adapter: u32,
 }
 
@@ -47,7 +46,7 @@ impl HostAdapters {
 }
 
 impl Default for HostAdapters {
-    /// One host with one LUN: 32 outstanding of it, the usual figure of drivers, and 2048 of all.
+    /// One host with one LUN: 32 outstanding to it, the usual figure of drivers, and 2048 in all.
     fn default() -> HostAdapters {
         HostAdapters { hosts: 1, luns: 1, queue: 32, adapter: 2048 }
     }
@@ -64,7 +63,7 @@ pub(crate) struct Adapters {
     of: Vec<u16>,
 }
 
-/// What is outstanding, and what waits for that to become less.
+/// What is outstanding, and what waits until that is less.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     outstanding: u32,
@@ -81,7 +80,7 @@ impl Adapters {
         (u32::from(lun) / self.spec.luns % self.spec.hosts) as usize
     }
 
-    /// A request is among those outstanding of its LUN: the adapter takes it, or it waits there.
+    /// A request has entered its LUN's queue: the adapter takes it, or it waits there.
     fn enter(&mut self, now: Time, job: Job) {
         let host = self.host_of(job.lun);
         let host = &mut self.hosts[host];
@@ -93,7 +92,7 @@ impl Adapters {
         }
     }
 
-    /// One of the LUN's left its queue: the next comes in.
+    /// A request has left its LUN's queue: the next comes in.
     fn leave_lun(&mut self, now: Time, lun: u16) {
         let queue = &mut self.luns[usize::from(lun)];
         match queue.waiting.pop_front() {
@@ -102,7 +101,7 @@ impl Adapters {
         }
     }
 
-    /// One that was below has ended.
+    /// A request that was below has ended.
     fn ended(&mut self, now: Time, slot: u32) {
         let lun = self.of[slot as usize];
         let host = self.host_of(lun);

@@ -11,9 +11,9 @@
 //! however late the poll: an end at 5 ms is reported as 5 ms by a poll at 7 ms, and what begins
 //! after it begins at 5 ms. Hence a run depends on the requests and the seed alone, byte for byte.
 //!
-//! An [`Array`] is stages, each a medium that stands before another: link, controller, log of
-//! writes, cache, credits, control group, RAID; a RAID stands before as many of what follows as it
-//! has members, and last come media.
+//! An [`Array`] is stages, each a medium in front of the next: link, controller, write log, cache,
+//! credits, control group, RAID. A RAID has everything that follows it once for each of its
+//! members. The media come last.
 //!
 //! Nothing here reads a clock. [`VirtualClock`] is the driver that jumps to the next event.
 

@@ -5,10 +5,10 @@
 //!   request ──► ├─ flow 2 ─┤ ──► the whole       the flow and the link have carried it
 //!               └─ flow n ─┘      link
 //! ```
-//! A server for each: data of S bytes keeps its flow busy for `S / flow` and the link for
-//! `S / bandwidth`, one after the other in the order of arrival, and arrives when the later of both
-//! is through, and the latency later. A link of one flow is its own limit; sixteen flows of 5 Gb/s
-//! reach the link's (`nconnect`).
+//! Each is a server: data of S bytes keeps its flow busy for `S / flow` and the link for `S /
+//! bandwidth`, one after the other in the order of arrival. It arrives when both are through, plus
+//! the latency. A link of one flow is its own limit; sixteen flows of 5 Gb/s reach the link's limit
+//! (`nconnect`).
 
 use block::{Bytes, OpKind, Span, Time};
 
@@ -17,7 +17,7 @@ use crate::device::{DeviceError, none_zero};
 use crate::simulated::{Job, Medium};
 use crate::stage::Below;
 
-/// A way for data.
+/// A path for data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Bytes a second in each direction.
@@ -61,11 +61,11 @@ pub(crate) struct Wires {
 struct Direction {
     spec: Link,
     percent: u32,
-    /// When each flow has carried all that it has.
+    /// When each flow has carried all that it was given.
     flows: Vec<Time>,
-    /// The flow that the next data take.
+    /// The flow that the next data takes.
     turn: u32,
-    /// When the link has.
+    /// When the link has carried all that it was given.
     whole: Time,
 }
 
@@ -74,8 +74,8 @@ impl Direction {
         Direction { percent: 100, flows: vec![Time::ZERO; spec.flows as usize], turn: 0, whole: Time::ZERO, spec }
     }
 
-    /// When so many bytes that come now have arrived. Only data take turns: with what has none in
-    /// between, of an even number of flows half would carry nothing.
+    /// When so many bytes that come now will have arrived. Only data takes turns: if requests
+    /// without data did too, half of an even number of flows could carry nothing.
     fn carry(&mut self, now: Time, len: u64) -> Time {
         let flow = self.turn;
         if len > 0 {
@@ -91,8 +91,8 @@ impl Direction {
     }
 }
 
-/// Nanoseconds of `len` bytes at this percentage of a rate a second, cut. Where everything has room
-/// in 64 bits, which is below 184 MB, the division is an instruction and no call.
+/// Nanoseconds of `len` bytes at this percentage of a rate per second, rounded down. Where
+/// everything fits in 64 bits, below 184 MB, the division is an instruction and not a call.
 pub(crate) fn nanos(len: u64, rate: u64, percent: u32) -> u64 {
     const SECOND_PERCENT: u64 = 100_000_000_000;
     if len == 0 {
@@ -139,7 +139,7 @@ impl Medium for Wires {
         self.arriving.next().min(self.returning.next()).min(self.below.next_event())
     }
 
-    /// What is not on its way up yet has at least that way to go.
+    /// What is not on its way up yet takes at least that way's time.
     fn next_end(&self) -> Time {
         let on_its_way = self.arriving.next().min(self.below.next_end()) + self.up.spec.latency;
         self.returning.next().min(on_its_way)
@@ -166,7 +166,7 @@ impl Medium for Wires {
         }
     }
 
-    /// What is on the wire cannot be called back.
+    /// What is on the wire cannot be withdrawn.
     fn withdraw(&mut self, _now: Time, _slot: u32) -> bool {
         false
     }

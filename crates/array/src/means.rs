@@ -7,13 +7,14 @@
 //!   X = min(asked, outstanding / R)      R = Σ (service + wait)      wait = C(c, a) · s / (c (1 - u)) · (va + vs) / 2
 //! ```
 //! X is a flow's rate, R its response time, u a station's utilisation. The wait is that of M/M/c by
-//! Erlang's formula C, times half of the squared variations of arrivals and of service (Allen and
-//! Cunneen); a flow does not wait behind itself, so its own share of `1 / outstanding` is left out
-//! (the arrival theorem, Reiser and Lavenberg 1980). Where a station would be used beyond all that
-//! it has, all who need it wait so much longer that it is not: that is what a queue does.
+//! Erlang's formula C, times half the sum of the squared variations of arrivals and of service
+//! (Allen and Cunneen). A flow does not wait behind itself, so its own share of `1 / outstanding`
+//! is left out (the arrival theorem, Reiser and Lavenberg 1980). Where a station would be used
+//! beyond its capacity, all flows that need it wait longer until it is not: that is what a queue
+//! does.
 //!
-//! What it leaves out: times (a log that is full for a while, credit that ends; both are said as
-//! they are now), reordering in a disk (it does more than is computed), what a log joins or has
+//! What it leaves out: time (a log that is full for a while, credit that ends: both are computed as
+//! they are now), reordering in a disk (which does more than is computed), what a log joins or has
 //! twice, pauses, and waits of parts of one request for each other.
 
 mod path;
@@ -30,19 +31,19 @@ pub struct Flow {
     pub kind: OpKind,
     /// How large each is.
     pub len: Bytes,
-    /// How many a second are asked; infinite for as many as `outstanding` allows.
+    /// How many are asked for per second; infinite for as many as `outstanding` allows.
     pub rate: f64,
     /// How many are outstanding at most; infinite for an open load.
     pub outstanding: f64,
-    /// Over how many bytes they are spread evenly; `None` for so many that no cache holds a part to
-    /// speak of.
+    /// Over how many bytes they are spread evenly; `None` for so many that a cache holds almost
+    /// none.
     pub spread: Option<Bytes>,
 }
 
 /// What a flow gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
-    /// Requests a second.
+    /// Requests per second.
     pub rate: f64,
     /// Seconds from arrival to answer, without the time that a request waits to be among the
     /// outstanding.
@@ -55,30 +56,30 @@ pub struct Means {
     /// By flow.
     pub flows: Vec<Mean>,
     /// By station, from the hosts on: its name and the part of it that is used, from 0 to 1; above
-    /// 1 where open flows ask for more than there is.
+    /// 1 where open flows ask for more than it can do.
     pub used: Vec<(String, f64)>,
 }
 
 impl Means {
-    /// The station of which the largest part is used.
+    /// The station with the highest utilisation.
     pub fn limit(&self) -> Option<&(String, f64)> {
         self.used.iter().max_by(|one, other| one.1.total_cmp(&other.1))
     }
 }
 
-/// What the name of a station of disks ends with. They do more than is computed where they may
-/// choose whom to serve next.
+/// How the name of a station of disks ends. Disks do more than is computed where they may choose
+/// which request to serve next.
 pub const DISKS: &str = "disks";
-/// What the name of a station ends with where a log writes each place where it belongs, unless
-/// disks follow. It joins neighbours, and does more than is computed of what lies in a row.
+/// How the name of a station ends where a log writes each block to its own place, unless disks
+/// follow. It joins neighbours, so it does more sequential work than is computed.
 pub const IN_PLACE: &str = " in place";
 
-/// Steps of a search by halves: more than a `f64` has digits.
+/// Steps of a bisection: more than an `f64` has binary digits.
 const HALVES: usize = 60;
-/// Rounds until rates have settled, at most; where nothing is near its capacity each halves the
+/// Most rounds until rates have settled; where nothing is near its capacity, each halves the
 /// distance.
 const ROUNDS: usize = 1000;
-/// The highest utilisation that waits are computed with; beyond it the search for the longer wait
+/// The highest utilisation for which waits are computed. Beyond it, the search for a longer wait
 /// decides.
 const NEARLY_ALL: f64 = 0.999;
 
@@ -87,7 +88,7 @@ impl Array {
     /// left.
     pub fn means(&self, flows: &[Flow], credit: bool) -> Means {
         let most = self.outstanding();
-        // Those that wait for answers share what the adapters let be outstanding.
+        // Closed flows share what the adapters let be outstanding.
         let closed: f64 = flows.iter().map(|flow| flow.outstanding).filter(|outstanding| outstanding.is_finite()).sum();
         let part = if closed > most { most / closed } else { 1.0 };
         let flows: Vec<Flow> =
@@ -100,7 +101,7 @@ impl Array {
         let first = (0..stations.len()).max_by(|&one, &other| used[one].total_cmp(&used[other]));
         let (rates, longer) = match first.filter(|&station| used[station] > NEARLY_ALL) {
             Some(station) => {
-                // No wait of hours is looked for: open flows beyond what there is never get it.
+                // Waits of hours are not searched for: open flows beyond the capacity never get it.
                 let (mut low, mut high) = (0.0, 1.0e4);
                 for _ in 0..HALVES {
                     let middle = f64::midpoint(low, high);
@@ -126,7 +127,7 @@ impl Array {
         path::credits(self)
     }
 
-    /// How many requests its hosts' adapters let be outstanding.
+    /// How many requests its hosts' adapters let be outstanding in all.
     fn outstanding(&self) -> f64 {
         let most = |stage: &ArrayStage| match stage {
             ArrayStage::HostAdapters(adapters) => adapters.outstanding() as f64,
@@ -136,8 +137,8 @@ impl Array {
     }
 }
 
-/// The rates at which all flows' responses and rates agree, where everyone waits `longer` at one
-/// station.
+/// The rates that agree with the response times of all flows, where every request waits `longer` at
+/// one station.
 fn settle(stations: &[Station], fixed: &[f64], flows: &[Flow], at: Option<usize>, longer: f64) -> Vec<f64> {
     let alone = vec![0.0; flows.len()];
     let all = 0..flows.len();
@@ -146,8 +147,8 @@ fn settle(stations: &[Station], fixed: &[f64], flows: &[Flow], at: Option<usize>
         flows[flow].rate.min(if response > 0.0 { flows[flow].outstanding / response } else { f64::INFINITY })
     };
     let mut rates: Vec<f64> = all.clone().map(|flow| reaches(flow, &alone)).collect();
-    // Near the end of a station's capacity a little more rate is far more response: a step that
-    // goes too far comes back with the next, and is made smaller until it does not.
+    // Near a station's capacity a little more rate means far more response time. A step that goes
+    // too far is undone by the next, and steps are halved until they do not.
     let (mut steps, mut before) = (vec![0.5f64; flows.len()], vec![0.0f64; flows.len()]);
     for _ in 0..ROUNDS {
         let mut moved = false;

@@ -45,11 +45,11 @@ impl ParallelServers {
 pub(crate) struct Servers {
     servers: u32,
     work: Work,
-    /// How many may begin something new.
+    /// How many servers may begin something new.
     open: u32,
     busy: u32,
     waiting: VecDeque<Job>,
-    /// Writes that wait until no read does; none where both wait in one line.
+    /// Writes that wait until no read does; `None` where both wait in one queue.
     behind: Option<VecDeque<Job>>,
     running: Agenda<u32>,
 }
@@ -59,7 +59,7 @@ impl Servers {
         Servers::that(spec.servers, spec.work(), false)
     }
 
-    /// So many servers that do this work; with `reads_first` no write begins while a read waits.
+    /// So many servers that do this work. With `reads_first`, no write begins while a read waits.
     pub(crate) fn that(servers: u32, work: Work, reads_first: bool) -> Servers {
         let behind = reads_first.then(VecDeque::new);
         Servers { open: servers, servers, work, busy: 0, waiting: VecDeque::new(), behind, running: Agenda::new() }
@@ -83,7 +83,7 @@ impl Servers {
 impl Medium for Servers {
     fn arrive(&mut self, now: Time, job: Job) {
         if self.busy < self.open {
-            // Nobody waits while a server is idle.
+            // Nothing waits while a server is idle.
             return self.run(now, &job);
         }
         match &mut self.behind {

@@ -1,4 +1,4 @@
-//! RAID: what follows, several times, with or without redundancy.
+//! RAID: all that follows, several times, with or without redundancy.
 //!
 //! | level | small write | full stripe |
 //! | --- | --- | --- |
@@ -30,7 +30,7 @@ pub struct Raid {
     pub level: Level,
     /// How many there are, with parity and copies.
     pub members: u32,
-    /// Bytes on one member before the next one comes.
+    /// Bytes on one member before the data goes on at the next.
     pub unit: Bytes,
 }
 
@@ -90,7 +90,7 @@ impl Raid {
         if good { Ok(()) } else { Err(DeviceError::Members { level, rule, members }) }
     }
 
-    /// How many members' worth of data it has.
+    /// How many members' worth of data the group holds.
     pub fn data(&self) -> u64 {
         u64::from(match self.level {
             Level::Zero => self.members,
@@ -100,7 +100,7 @@ impl Raid {
         })
     }
 
-    /// The size of a member where the group has this size: whole units.
+    /// The size of a member in a group of this size: whole units.
     pub(crate) fn member_size(&self, size: Bytes) -> Bytes {
         Bytes(size.0.div_ceil(self.data()).div_ceil(self.unit.0).saturating_mul(self.unit.0))
     }
@@ -137,19 +137,19 @@ struct Part {
 pub(crate) struct Group {
     spec: Raid,
     members: Vec<Member>,
-    /// By member its next event, the end of time for none, side by side: to look at all of them is
+    /// By member its next event, the end of time for none, in one vector: looking at all of them is
     /// most of the cost of a wide group.
     nexts: Vec<Time>,
     /// The soonest of them.
     soonest: Time,
     /// Whether a part was given to a member since this was last made false.
     gave: bool,
-    /// Parts under way, by the slot that the members know: whose they are and on which member.
+    /// Parts under way, by the slot that the members know: the request's slot, and the member.
     parts: Slab<(u32, usize)>,
     /// By the request's slot.
     requests: Vec<Request>,
-    /// What a request is cut into, and what is still to be written when its reads have ended; kept
-    /// for their room.
+    /// What a request is cut into, and what is still to be written once its reads have ended. Kept
+    /// so that their memory is reused.
     first: Vec<Part>,
     then: Vec<Part>,
     ended: Vec<u32>,
@@ -158,7 +158,7 @@ pub(crate) struct Group {
 #[derive(Debug)]
 struct Member {
     medium: Box<dyn Medium>,
-    /// Parts that it has.
+    /// How many parts it has.
     load: u32,
 }
 
@@ -185,7 +185,7 @@ impl Group {
         }
     }
 
-    /// Cuts the job into parts: what is done at once, and what when that has ended.
+    /// Cuts the job into parts: those done at once, and those done when these have ended.
     fn cut(&mut self, job: &Job) {
         match job.kind {
             OpKind::Read | OpKind::Cache => self.cut_read(job),
@@ -258,7 +258,7 @@ impl Group {
         let base = stripe * unit;
         let write = |member, at, len| Part { member, kind: OpKind::Write, at, len, fua };
         let columns = from / unit % data..(to.max(from + 1) - 1) / unit % data + 1;
-        // The bytes of a unit that any column changes: what parity is written for.
+        // The bytes of a unit that any column changes, for which parity is written.
         let (mut low, mut high) = (unit, 0);
         for column in columns.clone() {
             let start = (stripe * data + column) * unit;
@@ -289,8 +289,8 @@ impl Group {
                 } else {
                     low..low
                 };
-                // Read, modify, write takes what is replaced; reconstruction what stays, of the
-                // touched units too.
+                // Read, modify, write reads what is replaced; reconstruction reads what stays, also
+                // in the units that are touched.
                 let wanted = match (modify, column >= data) {
                     (true, true) => [low..high, high..high],
                     (true, false) => [written, high..high],
@@ -321,14 +321,14 @@ impl Group {
         let next = member.medium.next_event();
         let before = std::mem::replace(&mut self.nexts[part.member], next);
         self.soonest = match next > before && before == self.soonest {
-            // A log that fills begins its point before its time.
+            // A log that fills begins its consistency point before its time.
             true => self.nexts.iter().copied().min().unwrap_or(Time::MAX),
             false => self.soonest.min(next),
         };
         self.requests[slot as usize].left += 1;
     }
 
-    /// A part has ended; whether its request has.
+    /// Notes that a part has ended; returns its request's slot if that has ended too.
     fn part_ended(&mut self, now: Time, own: u32) -> Option<u32> {
         let (slot, member) = self.parts.remove(own as usize);
         self.members[member].load -= 1;
@@ -347,7 +347,7 @@ impl Group {
     }
 }
 
-/// Adds a part, or makes the last one on that member longer where it goes on there.
+/// Adds a part, or extends the last one on that member if it continues there.
 fn extend(parts: &mut Vec<Part>, part: Part) {
     let last = parts.iter_mut().rev().find(|last| last.member == part.member && last.kind == part.kind);
     match last {
@@ -402,7 +402,7 @@ impl Medium for Group {
         self.soonest = soonest;
     }
 
-    /// Parts are on several members: what has been cut is done.
+    /// Parts are on several members, so what has been cut is carried out.
     fn withdraw(&mut self, _now: Time, _slot: u32) -> bool {
         false
     }

@@ -1,22 +1,22 @@
-//! A cache of pages in an array's memory: reads of what is there are answered from it, all else
-//! goes on to what follows.
+//! A page cache in an array's memory: reads of cached pages are answered from it, all else goes on
+//! to what follows.
 //!
 //! ```text
 //!   read ──► [first level] ─ miss ─► [second level] ─ miss ─► below ──► answered, and its pages are kept
 //!                └ hit: `latency`        └ hit: `second_latency`, and its pages go to the first level
 //! ```
-//! Who is evicted decides the crate `cache`, by the same policies as in the server, or LRU. What
-//! the first level evicts goes to the second one, so that together they hold as much as both.
+//! The crate `cache` decides what is evicted, by the same policies as in the server, or by LRU.
+//! What the first level evicts goes to the second, so that together they hold as much as both.
 //! Writes go through, and what they wrote is kept.
 //!
-//! A read that misses asks below for its own bytes and keeps the whole pages around them: with
-//! pages larger than requests a cache is warm sooner than a real one, and holds in the end what it
-//! has room for. `warm` begins with what the cache holds after a long time of reads without a
-//! favourite place: the first pages of the media, as many as have room.
+//! A read that misses asks below for its own bytes, and keeps the whole pages around them. With
+//! pages larger than requests a cache is warm sooner than a real one, but holds the same in the
+//! end. `warm` begins with what the cache holds after a long time of reads without a favourite
+//! place: the first pages of the media, as many as fit.
 //!
-//! With reads spread evenly over W bytes a cache of C answers `C / W` of them, whatever its policy;
-//! with favourites, LRU answers `1 - exp(-rate × T)` of each page's reads, T such that the expected
-//! sum of pages is C (Che, Tung, Wang, 2002).
+//! With reads spread evenly over W bytes, a cache of C answers `C / W` of them, whatever its
+//! policy. With favourites, LRU answers `1 - exp(-rate × T)` of each page's reads, with T such that
+//! the expected sum of pages is C (Che, Tung, Wang, 2002).
 
 use block::{Bytes, OpKind, Span, Time};
 use cache::{Cache, Eviction, Key, PartitionId};
@@ -30,26 +30,26 @@ use crate::work::split;
 /// A cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadCache {
-    /// Bytes of the partition of memory that it has.
+    /// The size of its partition of the memory.
     pub size: Bytes,
-    /// Bytes of memory that there are, if that is said: the partition must not be larger.
+    /// The size of the memory, if given: the partition must not be larger.
     pub memory: Option<Bytes>,
-    /// What it keeps and evicts.
+    /// The unit that it keeps and evicts.
     pub page: Bytes,
-    /// Until a read of what it has is answered.
+    /// The time until a read of what it has is answered.
     pub latency: Span,
     /// Bytes of a second level, such as NVMe; 0 for none.
     pub second: Bytes,
-    /// Until a read of what the second level has is answered.
+    /// The time until a read of what the second level has is answered.
     pub second_latency: Span,
     /// Whether it begins full.
     pub warm: bool,
-    /// Who is evicted.
+    /// Which page is evicted.
     pub policy: Eviction,
 }
 
 impl ReadCache {
-    /// Pages of one level at most, about 60 bytes of memory each.
+    /// Most pages of one level; each takes about 60 bytes of memory.
     pub const PAGES_MAX: u64 = 16 << 20;
 
     pub(crate) fn check(&self) -> Result<(), DeviceError> {
@@ -88,7 +88,7 @@ pub(crate) struct Pages {
     second: Option<Cache>,
     below: Below,
     answering: Agenda<u32>,
-    /// By slot: what went below.
+    /// By slot, the requests that went below.
     under: Vec<Option<Job>>,
     ended: Vec<u32>,
 }
@@ -100,8 +100,8 @@ impl std::fmt::Debug for Pages {
 }
 
 impl Pages {
-    /// A warm one begins with pages of all `luns` objects that lie behind each other in `size`, of
-    /// each as many.
+    /// Creates the cache. A warm one begins with equally many pages of each of the `luns` objects
+    /// that lie behind each other in `size`.
     pub(crate) fn new(spec: ReadCache, size: Bytes, luns: u32, below: Box<dyn Medium>) -> Pages {
         let slots = |bytes: Bytes| (bytes.0 / spec.page.0).min(ReadCache::PAGES_MAX) as u32;
         let (first, second) = (slots(spec.size), slots(spec.second));
@@ -143,7 +143,7 @@ impl Pages {
         }
     }
 
-    /// Until the read is answered from a level, if all of it is in one of them.
+    /// The time until the read is answered from a level, if all of it is in one of them.
     fn found(&mut self, job: &Job) -> Option<Span> {
         let mut second = false;
         for page in self.pages(job) {
@@ -203,7 +203,7 @@ impl Medium for Pages {
         self.under[slot as usize].is_some() && self.below.withdraw(now, slot)
     }
 
-    /// The media's speed; the memory's stays.
+    /// Scales the media's speed; the memory's stays.
     fn scale(&mut self, now: Time, percent: u32) {
         self.below.scale(now, percent);
     }

@@ -8,7 +8,7 @@
 //!
 //! The shell keeps the requests and their tickets; the medium sees only [`Job`]s, which are copies
 //! of what matters for time. A request ends exactly once: normally, as [`Fault::Gone`] when it is
-//! cancelled before the medium began on it, or as a refusal when it never was valid.
+//! cancelled before the medium began it, or as a refusal when it was never valid.
 
 use slab::Slab;
 use std::collections::VecDeque;
@@ -32,21 +32,21 @@ pub(crate) struct Job {
     pub(crate) len: u64,
     /// Force unit access.
     pub(crate) fua: bool,
-    /// Which of the device's LUNs it is of, from 0.
+    /// Which of the device's LUNs it belongs to, from 0.
     pub(crate) lun: u16,
 }
 
 /// The part of a device that takes time.
 pub(crate) trait Medium: std::fmt::Debug {
-    /// Takes a job at `now`; what falls due until then was done before.
+    /// Takes a job at `now`; what was due by then has been done.
     fn arrive(&mut self, now: Time, job: Job);
 
     /// The next instant at which something ends or begins without a new job; [`Time::MAX`] where
     /// nothing does.
     fn next_event(&self) -> Time;
 
-    /// No job ends before this instant, unless one comes or the capacity changes: as far as that
-    /// nobody need ask what has ended.
+    /// No job ends before this instant, unless a new one arrives or the capacity changes: nobody
+    /// need ask for completions until then.
     fn next_end(&self) -> Time {
         self.next_event()
     }
@@ -88,12 +88,12 @@ impl Medium for Box<dyn Medium> {
     }
 }
 
-/// An instant as [`Medium::next_event`] has it.
+/// An instant in the form of [`Medium::next_event`].
 pub(crate) fn or_never(at: Option<Time>) -> Time {
     at.unwrap_or(Time::MAX)
 }
 
-/// Takes a job out of a line of those that have not begun; false if it is not there.
+/// Removes a job from a queue of those that have not begun; false if it is not there.
 pub(crate) fn withdraw(waiting: &mut VecDeque<Job>, slot: u32) -> bool {
     let place = waiting.iter().position(|job| job.slot == slot);
     place.is_some_and(|place| waiting.remove(place).is_some())
@@ -115,8 +115,8 @@ pub(crate) struct Simulated<M> {
     ended_slots: Vec<u32>,
 }
 
-/// Where objects lie on the medium: one behind the other, in the order in which they are first
-/// asked of. More than there are places for share them from the first on.
+/// Where objects lie on the medium: one behind the other, in the order of their first requests. If
+/// there are more objects than places, the further ones share them from the first on.
 #[derive(Debug, Default)]
 struct Places {
     luns: u32,
@@ -202,7 +202,7 @@ impl<M: Medium> Simulated<M> {
         or_never(self.changes.front().map(|change| change.at))
     }
 
-    /// A medium ends each job once.
+    /// Completes a request; a medium ends each job once.
     fn finish(&mut self, slot: u32, end: Time, result: Result<(), Fault>) {
         let pending = self.slots.remove(slot as usize);
         let service = end.since(pending.submitted);
@@ -279,8 +279,8 @@ impl<M: Medium> Target for Simulated<M> {
         out.append(&mut self.ended);
     }
 
-    /// `Now` with ends to hand out, otherwise when the next may be. A change of capacity with
-    /// nothing in flight is no reason to wake anybody: it takes effect when the next request comes.
+    /// `Now` with completions to hand out, otherwise when the next may be. A change of capacity
+    /// with nothing in flight wakes nobody: it takes effect when the next request comes.
     fn next_wakeup(&self) -> Wakeup {
         if !self.ended.is_empty() {
             return Wakeup::Now;

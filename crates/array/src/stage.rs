@@ -1,9 +1,10 @@
-//! A stage that a request passes on its way down: a medium of its own, and behind it what follows.
+//! A stage that requests pass on their way down: a medium of its own, with what follows behind it.
 //!
 //! ```text
 //!   ──► [stage] ──► below ──►        the stage's end is the arrival below; the end below is the end
 //! ```
-//! A controller is parallel servers used so, limits with credit are a cloud volume used so.
+//! A controller is parallel servers used in this way; limits with credit are a cloud volume used
+//! so.
 
 use block::{Bytes, Span, Time};
 
@@ -11,10 +12,10 @@ use crate::device::{DeviceError, none_zero};
 use crate::simulated::{Job, Medium};
 use crate::work::Work;
 
-/// Processors that every request costs some time, first come first served: with c cores and a cost
-/// of s seconds it does c / s requests a second (M/D/c). Where reads go first, the waits of M/M/1
-/// are Cobham's: with W0 the work that is under way, reads wait `W0 / (1 - u_reads)` and writes
-/// `W0 / ((1 - u_reads)(1 - u))` (Operations Research 2, 1954).
+/// Processors on which every request costs some time, first come first served. With c cores and a
+/// cost of s seconds they do c / s requests a second (M/D/c). Where reads go first, the waits of
+/// M/M/1 are Cobham's: with W0 the work under way, reads wait `W0 / (1 - u_reads)` and writes `W0 /
+/// ((1 - u_reads)(1 - u))` (Operations Research 2, 1954).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
     /// How many requests are worked on at once.
@@ -56,8 +57,8 @@ impl Default for Controller {
     }
 }
 
-/// What stands behind a stage, with the instant of its next event: to ask for it down the line at
-/// each level, for each event, was most of what an event cost.
+/// The medium behind a stage, with the time of its next event. Asking for that through all levels
+/// at each event was most of what an event cost.
 #[derive(Debug)]
 pub(crate) struct Below<M = Box<dyn Medium>> {
     medium: M,

@@ -39,8 +39,8 @@ impl Work {
     }
 }
 
-/// `base × len / unit`, rounded up to the nanosecond. Where the product has room in 64 bits, the
-/// division is an instruction and no call.
+/// `base × len / unit`, rounded up to the nanosecond. Where the product fits in 64 bits, the
+/// division is an instruction and not a call.
 pub(crate) fn share(base: Span, len: u64, unit: Bytes) -> Span {
     let ns = match base.as_nanos().checked_mul(len) {
         Some(whole) => whole.div_ceil(unit.0),
@@ -52,8 +52,8 @@ pub(crate) fn share(base: Span, len: u64, unit: Bytes) -> Span {
     Span::from_nanos(ns)
 }
 
-/// How many whole units lie before `at`, and what is beyond them. Units are powers of two nearly
-/// always, and a shift costs a tenth of a division, of which a request's way has a dozen.
+/// How many whole units lie before `at`, and the bytes beyond them. Units are nearly always powers
+/// of two, and a shift costs a tenth of a division; a request needs a dozen of these.
 #[inline]
 pub(crate) fn split(at: u64, unit: u64) -> (u64, u64) {
     match unit.is_power_of_two() {

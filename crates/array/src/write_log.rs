@@ -1,5 +1,5 @@
-//! A log of writes in memory that survives, in two halves: a write is answered when it is in the
-//! log, and reaches the media at the next consistency point.
+//! A write log in memory that survives a power loss, in two halves: a write is answered when it is
+//! in the log, and reaches the media at the next consistency point.
 //!
 //! ```text
 //!   write ──► [half that fills] ──► answered after `latency`
@@ -8,14 +8,14 @@
 //!             [half that is flushed] ──► media, `depth` at a time
 //! ```
 //! When the filling half is full before the other is flushed, writes wait until it is: back-to-back
-//! consistency points. What is flushed goes where it belongs in the order of addresses, neighbours
+//! consistency points. Flushed data goes to its own place in the order of addresses, neighbours
 //! joined up to `unit`; or, in an array that writes anywhere, one behind the other in pieces of
-//! `unit`, which a RAID below takes as full stripes. Sources of the rules: the triggers "10 s"
+//! `unit`, which a RAID below takes as full stripes. Sources of the rules are the triggers "10 s"
 //! (Hitz, Lau, Malcolm, "File System Design for an NFS File Server Appliance", 1994) and "half
-//! full"; what one half is of a pair's memory is a matter of the array.
+//! full"; how much of a pair's memory one half is depends on the array.
 //!
 //! A range written twice before its point goes down once; ranges that overlap but begin at
-//! different bytes go down both. A read of what is in the log is answered from it.
+//! different bytes go down both. A read of data in the log is answered from it.
 
 mod ranges;
 
@@ -36,18 +36,18 @@ use ranges::Ranges;
 pub struct WriteLog {
     /// Bytes of one half.
     pub half: Bytes,
-    /// From a write's arrival until it is in the log, and its copy in the partner's. A flush takes
-    /// as long.
+    /// The time from a write's arrival until it is in the log, and its copy in the partner's. A
+    /// flush takes as long.
     pub latency: Span,
-    /// Bytes a second that the log takes, one write after the other; `None`: as fast as they come.
+    /// Bytes a second that the log accepts, one write after the other; `None`: no bound.
     pub bandwidth: Option<Bytes>,
     /// The longest a write stays in the log before its consistency point begins.
     pub every: Span,
-    /// Writes to the media outstanding at a point.
+    /// Writes to the media outstanding at a point, at most.
     pub depth: u32,
-    /// The longest of them.
+    /// The longest of these writes.
     pub unit: Bytes,
-    /// Whether they go one behind the other, wherever that is, instead of where they belong.
+    /// Whether they go one behind the other, anywhere, instead of each to its own place.
     pub anywhere: bool,
 }
 
@@ -93,13 +93,13 @@ pub(crate) struct Halves {
     /// Writes that found the log full.
     stalled: VecDeque<Job>,
     answering: Agenda<u32>,
-    /// When the log has taken all that it was given.
+    /// When the log will have accepted all that it was given.
     taken: Time,
     /// Where the next write goes in an array that writes anywhere.
     cursor: u64,
-    /// What is under way below: a request's slot, or none for a write of the point.
+    /// Requests below: a request's slot, or `None` for a write of the point.
     under: Slab<Option<u32>>,
-    /// By the request's slot: its own below.
+    /// By the request's slot: its slot below.
     below_slot: Vec<Option<u32>>,
     ended: Vec<u32>,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Halves {
 struct Half {
     ranges: Ranges,
     bytes: u64,
-    /// When the first of them came.
+    /// When the first write of the half came.
     since: Option<Time>,
 }
 
@@ -167,7 +167,7 @@ impl Halves {
         self.send(now);
     }
 
-    /// Neighbours joined, cut at `unit`.
+    /// The writes of a point in place: neighbours joined, and cut at `unit`.
     fn in_place(&self, ranges: &Ranges) -> VecDeque<(u64, u64)> {
         let mut pieces: VecDeque<(u64, u64)> = VecDeque::new();
         for (at, len) in ranges.in_order() {
@@ -179,7 +179,7 @@ impl Halves {
         pieces
     }
 
-    /// As many bytes, from where the last point ended.
+    /// The writes of a point for so many bytes, from where the last point ended.
     fn anywhere(&mut self, bytes: u64) -> VecDeque<(u64, u64)> {
         let unit = self.spec.unit.0.min(self.size);
         let piece = |_| {
@@ -208,7 +208,8 @@ impl Halves {
         }
     }
 
-    /// After a point: the writes that waited for it, and the next one if the log is full again.
+    /// After a point: takes the writes that waited for it, and begins the next point if the log is
+    /// full again.
     fn go_on(&mut self, now: Time) {
         if self.filling.bytes >= self.spec.half.0 {
             self.begin_point(now);
@@ -219,7 +220,7 @@ impl Halves {
         }
     }
 
-    /// When the filling half's point begins by time.
+    /// When the filling half's point begins because of its age.
     fn due(&self) -> Time {
         let since = self.filling.since.filter(|_| self.flushing.is_none());
         or_never(since.map(|since| since + self.spec.every))
@@ -297,7 +298,7 @@ impl Medium for Halves {
         gone
     }
 
-    /// The media's speed; the log's stays.
+    /// Scales the media's speed; the log's stays.
     fn scale(&mut self, now: Time, percent: u32) {
         self.below.scale(now, percent);
     }

@@ -28,7 +28,8 @@ fn raid(level: Level, members: u32) -> ArrayStage {
     ArrayStage::Raid(Raid { level, members, unit: Bytes::kib(64) })
 }
 
-/// How many random requests of 4 KiB end in ten seconds, `reads` of every hundred reads.
+/// How many random requests of 4 KiB end per second, over ten seconds; `reads` of every hundred are
+/// reads.
 fn random_iops(spec: &DeviceSpec, reads: u64, depth: usize) -> f64 {
     let mut place = scattered(11, 4096, 1 << 27);
     let ask = move |tag: u64| match tag * 37 % 100 < reads {
@@ -82,7 +83,7 @@ fn mirrored_reads_use_both_copies() {
     assert!((one - 2000.0).abs() < 20.0, "{one}");
 }
 
-/// A RAID over one member is that member, with all its figures: nothing is added on the way.
+/// A RAID over one member is that member, with all its figures: the RAID adds nothing.
 #[test]
 fn a_stripe_of_one_member_is_the_member() {
     let trace = |spec: DeviceSpec| {
@@ -241,7 +242,7 @@ fn second_of(s: u64) -> Time {
 }
 
 /// Reads without a favourite place hit with the part of them that the cache holds, whatever its
-/// policy, so the misses, 1000 a second, are 1 - C / W of all.
+/// policy. So the misses, 1000 a second, are 1 - C / W of all.
 #[test]
 fn a_cache_answers_the_part_that_it_holds() {
     let (whole, half, eighth) = (Bytes::gib(1), Bytes::mib(512), Bytes::mib(128));
@@ -257,7 +258,7 @@ fn a_cache_answers_the_part_that_it_holds() {
     assert!(hits == 1.0 && (iops / 160_000.0 - 1.0).abs() < 0.01, "all: {hits} {iops}");
 }
 
-/// A warm cache of half of two objects has half of each, whichever is asked first.
+/// A warm cache for half of two objects has half of each, whichever is asked first.
 #[test]
 fn a_warm_cache_holds_as_much_of_each_object() {
     let cache = ReadCache { size: Bytes::mib(64), page: Bytes(4096), warm: true, ..ReadCache::default() };
@@ -280,7 +281,7 @@ fn a_warm_cache_holds_as_much_of_each_object() {
     }
 }
 
-/// The same of the level of means.
+/// The same at the level of means.
 #[test]
 fn means_know_what_a_cache_holds() {
     let rate = |size| {
@@ -294,7 +295,7 @@ fn means_know_what_a_cache_holds() {
     assert!((half / 2000.0 - 1.0).abs() < 0.02 && (eighth / 1143.0 - 1.0).abs() < 0.02, "{half} {eighth}");
 }
 
-/// Two flows ask for fixed rates of a controller of 32 cores and 117 us. They have them, and beyond
+/// Two flows ask for fixed rates of a controller of 32 cores and 117 us. They get them, and beyond
 /// its capacity all that there is, however much is asked.
 #[test]
 fn means_have_all_that_there_is_when_more_is_asked() {
@@ -339,8 +340,8 @@ fn objects_lie_one_behind_the_other() {
     assert!(mean(2) > turn, "two places: {} ns a read", mean(2));
 }
 
-/// Storage that answers each request in a millisecond, whatever comes: what an adapter lets be
-/// outstanding is all that a second has, by Little's law, and means say the same.
+/// Storage that answers each request in a millisecond whatever comes: the requests that an adapter
+/// lets be outstanding decide the rate, by Little's law, and means say the same.
 #[test]
 fn an_adapter_keeps_so_many_outstanding() {
     let each = Span::from_millis(1);
@@ -386,8 +387,8 @@ fn an_adapter_keeps_so_many_outstanding() {
     }
 }
 
-/// 2000 reads a second by slices of a tenth of a second: what a slice allows goes at the servers'
-/// speed, in 25 ms, and for the other 75 nothing does; means do not know of slices.
+/// 2000 reads a second by slices of a tenth of a second: the budget of a slice goes at the servers'
+/// speed, in 25 ms, and nothing goes in the other 75. Means do not know of slices.
 #[test]
 fn a_control_group_lets_a_slice_go_at_once() {
     let each = Span::from_millis(1);

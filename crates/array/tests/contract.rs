@@ -1,4 +1,4 @@
-//! What every device owes its caller as a `Target`: each request taken ends exactly once and not
+//! What every device owes its caller as a `Target`: each accepted request ends exactly once and not
 //! too soon, the same seed gives the same trace, refusals and cancellations are answered, and a
 //! full device hands the request back.
 
@@ -43,7 +43,8 @@ fn minimum(spec: &DeviceSpec, ask: Ask) -> Span {
     }
 }
 
-/// The usual array: both ways over the link, the controller, and for what the log answers the log.
+/// For the usual array: both ways over the link, the controller, and for what the log answers the
+/// log.
 fn array_minimum(array: &Array, ask: Ask) -> Span {
     let of = |stage: &ArrayStage| match (stage, ask) {
         (ArrayStage::Link(link), _) => link.latency + link.latency,
@@ -138,7 +139,7 @@ proptest! {
         }
     }
 
-    /// Polling late changes when an end is told, never when it was.
+    /// A late poll changes when an end is reported, never when it was.
     #[test]
     fn late_polls_see_the_same_ends(count in 1usize..60, seed in any::<u64>()) {
         for spec in devices() {

@@ -1,8 +1,8 @@
-//! Theory: stations that are played and laws of queueing that are known exactly, side by side, and
-//! the level of means beside the level of single requests.
+//! Theory: simulated stations beside laws of queueing that are known exactly, and the level of
+//! means beside the level of single requests.
 //!
-//! A law holds where it lies within the interval of 95 % confidence of ten runs by different seeds
-//! and the mean is within 1 % (Student's t of 9 degrees, 2.262).
+//! A law holds if it lies within the 95 % confidence interval of ten runs with different seeds, and
+//! the mean is within 1 % of it (Student's t of 9 degrees of freedom, 2.262).
 
 mod load;
 
@@ -14,8 +14,8 @@ use block::{Bytes, Completion, Driver, OpKind, Span, Submitted, Target, Time, Wa
 use cache::{PageClass, Replacement, Residence};
 use load::{Ask, closed_loop, request, scattered};
 
-/// Chance, by xorshift64* (Vigna 2016): the tests' own, so that what is tested is not its own
-/// judge.
+/// Random numbers by xorshift64* (Vigna 2016): the tests have their own, so that what is tested
+/// does not judge itself.
 struct Chance(u64);
 
 impl Chance {
@@ -32,8 +32,8 @@ impl Chance {
     }
 }
 
-/// One server of a microsecond for 64 bytes: a request of chance length has a service time of the
-/// same chance.
+/// One server of a microsecond for 64 bytes: a request of random length has a service time of the
+/// same distribution.
 fn servers(servers: u32) -> DeviceSpec {
     let service = Span::from_nanos(1);
     let none = Span::ZERO;
@@ -41,8 +41,8 @@ fn servers(servers: u32) -> DeviceSpec {
     DeviceSpec::of(Model::ParallelServers(model))
 }
 
-/// Mean response in milliseconds of `count` requests that arrive by chance at `rate` a second, each
-/// of an exponential service time of `mean` seconds; one in ten from the start is left out.
+/// Mean response in milliseconds of `count` requests that arrive at random at `rate` a second, each
+/// with an exponential service time of `mean` seconds; the first tenth is left out.
 fn poisson(spec: &DeviceSpec, seed: u64, rate: f64, mean: f64, count: usize) -> f64 {
     let mut device = spec.build(seed).expect("a device");
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -189,8 +189,8 @@ fn closed_networks_of_several_stations_follow_mean_value_analysis() {
     }
 }
 
-/// One core that takes reads before writes: requests of chance length by chance, as many a second
-/// as said, and the mean milliseconds of a read and of a write.
+/// One core that takes reads before writes: requests of random length at random times, at the given
+/// rates; returns the mean milliseconds of a read and of a write.
 fn reads_before_writes(seed: u64, rates: [f64; 2], mean: f64, count: usize) -> [f64; 2] {
     let each = Span::from_nanos(1);
     let controller = Controller {
@@ -253,7 +253,7 @@ fn reads_that_go_first_wait_as_cobham_says() {
 }
 
 /// LRU with favourites (Che, Tung, Wang 2002): a page asked for λ times a second is there with 1 -
-/// exp(-λ T), T such that the pages that are there are as many as have room.
+/// exp(-λ T), with T such that the expected pages just fit.
 #[test]
 fn a_cache_of_the_least_recently_used_hits_as_che_says() {
     const PAGES: usize = 2000;
@@ -307,7 +307,7 @@ fn pair() -> Array {
     }
 }
 
-/// Means against single requests, both closed: few outstanding (no queue), about the knee, and far
+/// Means against single requests, both closed: few outstanding (no queue), near the knee, and far
 /// beyond it.
 #[test]
 fn means_are_what_single_requests_come_to() {
@@ -334,9 +334,9 @@ fn means_are_what_single_requests_come_to() {
     }
 }
 
-/// Reads and writes of 8 KiB, 32 outstanding, on groups of disks of 1 ms: small writes read what is
-/// replaced or what stays, whichever is less, and parity that stays on its members is asked for
-/// nothing by reads. Of a second level of cache as large as the first nothing is answered.
+/// Reads and writes of 8 KiB, 32 outstanding, on groups of disks of 1 ms. Small writes read what is
+/// replaced or what stays, whichever is less; parity that stays on its members is asked for nothing
+/// by reads. A second level of cache as large as the first answers nothing.
 #[test]
 fn means_of_groups_are_what_single_requests_come_to() {
     let millisecond = || {
@@ -384,9 +384,9 @@ fn means_of_groups_are_what_single_requests_come_to() {
     }
 }
 
-/// Writes of 8 KiB, 64 outstanding, through a log that has few writes to its media outstanding:
-/// what these take is what comes in, with a group of disks between them or without, one place after
-/// the other or where each belongs.
+/// Writes of 8 KiB, 64 outstanding, through a log that has few writes to its media outstanding: how
+/// long these take decides how much comes in, with or without a group of disks between them, one
+/// behind the other or each in its own place.
 #[test]
 fn means_of_a_log_are_held_to_what_it_has_outstanding() {
     let log = |depth, anywhere| {
@@ -418,8 +418,8 @@ fn means_of_a_log_are_held_to_what_it_has_outstanding() {
     }
 }
 
-/// Open load beyond capacity is said by the station's utilisation and not by a figure that looks
-/// like an answer.
+/// Open load beyond capacity shows in the station's utilisation, not in a figure that looks like an
+/// answer.
 #[test]
 fn what_is_asked_beyond_capacity_shows_as_used_up() {
     let ask = |rate| Flow { kind: OpKind::Read, len: Bytes(8192), rate, outstanding: f64::INFINITY, spread: None };

@@ -1,4 +1,4 @@
-//! The stations of an array: its stages as servers, with what each flow asks of them.
+//! The stations of an array: its stages as servers, with the work that each flow asks of them.
 
 use super::{DISKS, Flow, IN_PLACE};
 use crate::array::{Array, ArrayStage};
@@ -13,7 +13,7 @@ use block::{Bytes, OpKind, Span};
 use qos::CreditLimit;
 use std::collections::VecDeque;
 
-/// Servers with a queue before them, or several such queues alike.
+/// Servers with a queue in front of them, or several such queues that are alike.
 pub(super) struct Station {
     pub name: String,
     /// Servers of one queue.
@@ -22,7 +22,7 @@ pub(super) struct Station {
     queues: f64,
     /// By flow.
     pub visits: Vec<Visit>,
-    /// Which flows go before the others, where some do.
+    /// Which flows go before the others, if any do.
     first: Option<Vec<bool>>,
 }
 
@@ -31,27 +31,27 @@ pub(super) struct Station {
 pub(super) struct Visit {
     /// Seconds of a server, in all.
     pub work: f64,
-    /// The same as the sum of squares.
+    /// The sum of squares of the same.
     squares: f64,
-    /// How often a server is asked.
+    /// How many times a server is asked.
     count: f64,
-    /// How often the request itself waits for one, one after the other; what happens beside it does
-    /// not count.
+    /// How many waits for a server the request itself has, one after the other; what happens beside
+    /// it does not count.
     pub rounds: f64,
-    /// Seconds that the request itself is served.
+    /// Seconds of service that the request itself sees.
     pub shown: f64,
 }
 
 impl Station {
-    /// The part that is used.
+    /// The utilisation.
     pub fn used(&self, rates: &[f64]) -> f64 {
         let work: f64 = self.visits.iter().zip(rates).map(|(visit, rate)| visit.work * rate).sum();
         work / (self.servers * self.queues)
     }
 
-    /// Seconds until a server is free. `open` is 1 for flows that come by a schedule of their own,
-    /// and 0 for those that come when they are answered: these are as regular as the station that
-    /// they wait for, unless chance spreads them over queues.
+    /// Seconds until a server is free. `open` is 1 for flows that arrive on a schedule of their
+    /// own, and 0 for those that arrive when they are answered: these are as regular as the station
+    /// that they wait for, unless chance spreads them over queues.
     pub fn wait(&self, flow: usize, rates: &[f64], open: &[f64]) -> f64 {
         let sum = |of: fn(&Visit) -> f64| -> f64 { self.visits.iter().zip(rates).map(|(v, rate)| of(v) * rate).sum() };
         let (count, work, squares) = (sum(|visit| visit.count), sum(|visit| visit.work), sum(|visit| visit.squares));
@@ -75,10 +75,10 @@ impl Station {
     }
 }
 
-/// The part of arrivals that wait with c servers and a load of a (Erlang 1917): by the recursion of
-/// his formula B.
+/// The part of arrivals that wait with c servers and a load of a (Erlang 1917), by the recursion
+/// for his formula B.
 fn erlang_c(servers: f64, load: f64) -> f64 {
-    // So many servers are never busy at once: Poisson's tail is below 1e-20.
+    // This many servers are never busy at once: Poisson's tail is below 1e-20.
     if servers > load + 12.0 * load.sqrt() + 30.0 {
         return 0.0;
     }
@@ -92,25 +92,25 @@ fn erlang_c(servers: f64, load: f64) -> f64 {
     b / (1.0 - used * (1.0 - b))
 }
 
-/// What a flow has become on its way down.
+/// A flow as it arrives at some point on the way down.
 #[derive(Clone, Copy)]
 struct Asked {
     flow: usize,
     kind: OpKind,
     len: f64,
-    /// How many for each request of the flow.
+    /// How many requests there are for each of the flow's.
     count: f64,
-    /// How many of them one after the other, before the answer.
+    /// How many of them follow one another before the answer.
     rounds: f64,
     /// Over how many bytes they are spread.
     spread: Option<Bytes>,
     /// The largest part of those bytes that a cache on the way holds.
     cached: f64,
-    /// To which of the path's groups they go.
+    /// The group of the path that they go to.
     group: usize,
 }
 
-/// Servers alike that share what is asked of them evenly.
+/// Servers that are alike and share what is asked of them evenly.
 #[derive(Clone)]
 struct Peers {
     /// What their stations' names begin with.
@@ -123,7 +123,7 @@ struct Path {
     stations: Vec<Station>,
     fixed: Vec<f64>,
     asked: Vec<Asked>,
-    /// One, until something below a group of disks has members of several roles.
+    /// One group, until something below a RAID of disks has members of several roles.
     groups: Vec<Peers>,
     credit: bool,
     /// Names of its stages with credit, the next first.
@@ -154,8 +154,8 @@ pub(super) fn stations(array: &Array, flows: &[Flow], credit: bool) -> (Vec<Stat
     (path.stations, path.fixed)
 }
 
-/// Seconds that one write of so many bytes takes from here to the media and back, where nothing
-/// else is under way.
+/// Seconds that one write of so many bytes takes from here to the media and back when nothing else
+/// is under way.
 fn alone(stages: &[ArrayStage], media: &Model, len: f64) -> f64 {
     let flow = Flow {
         kind: OpKind::Write,
@@ -186,10 +186,10 @@ pub(super) fn credits(array: &Array) -> Vec<(String, CreditLimit)> {
     found.into_iter().flat_map(both).filter(|(_, limit)| limit.credit > 0 && limit.peak > limit.base).collect()
 }
 
-/// What the station of a volume with credit is called.
+/// The name of the station of a volume with credit.
 const VOLUME: &str = "volume";
 
-/// What stages with credit are called: by number where there are several.
+/// The names of stages with credit: by number where there are several.
 fn names_of_credits(array: &Array) -> VecDeque<String> {
     let count = array.stages.iter().filter(|stage| matches!(stage, ArrayStage::Credits(_))).count();
     (1..=count).map(|number| if count == 1 { "credits".into() } else { format!("credits {number}") }).collect()
@@ -204,8 +204,8 @@ fn per(bytes: f64, rate: Bytes) -> f64 {
 }
 
 impl Path {
-    /// A station; `service` is how long each keeps a server, and how much of that is the request's
-    /// own time.
+    /// Adds a station; `service` gives how long each request keeps a server, and how much of that
+    /// is the request's own time.
     fn station(&mut self, name: &str, servers: f64, queues: f64, service: impl Fn(&Asked) -> (f64, f64)) {
         for (group, peers) in self.groups.iter().enumerate() {
             let mut visits = vec![Visit::default(); self.fixed.len()];
@@ -223,7 +223,7 @@ impl Path {
         }
     }
 
-    /// Time that passes without a queue.
+    /// Adds time that passes without a queue.
     fn delay(&mut self, takes: impl Fn(&Asked) -> f64) {
         for asked in &self.asked {
             self.fixed[asked.flow] += asked.rounds * takes(asked);
@@ -243,7 +243,7 @@ impl Path {
 
     fn stage(&mut self, stage: &ArrayStage) {
         match stage {
-            // What is outstanding is bounded where the flows are (`Array::means`).
+            // The bound on what is outstanding is applied to the flows (`Array::means`).
             ArrayStage::HostAdapters(_) => {}
             ArrayStage::Link(link) => self.link(link),
             ArrayStage::Controller(controller) => {
@@ -289,7 +289,7 @@ impl Path {
         }
     }
 
-    /// Writes end in the log; what goes down from it is in nobody's time.
+    /// Writes end in the log; what goes down from it is in nobody's response time.
     fn write_log(&mut self, log: &WriteLog) {
         let is_write = |asked: &Asked| asked.kind == OpKind::Write;
         self.delay(|asked| if is_write(asked) { seconds(log.latency) } else { 0.0 });
@@ -308,8 +308,9 @@ impl Path {
         }
     }
 
-    /// What a log has outstanding at its points is a station of so many servers, each kept for as
-    /// long as a write takes below, which is given by its length: in the long run no more comes in.
+    /// The writes that a log may have outstanding at its points are a station of so many servers.
+    /// Each is kept for as long as a write takes below, which its length gives: in the long run no
+    /// more comes in than that.
     fn flush(&mut self, log: &WriteLog, media: &Model, takes: impl Fn(f64) -> f64) {
         let place = if log.anywhere { "" } else { IN_PLACE };
         let disks = if matches!(media, Model::Disk(_)) { format!(" to {DISKS}") } else { String::new() };
@@ -318,9 +319,9 @@ impl Path {
         });
     }
 
-    /// Of reads that are spread evenly over W bytes a cache of C answers C / W, and the second
-    /// level its own part of the rest. A cache below another one is asked for what that one lacks
-    /// and holds first what that one was last asked for, so that a smaller one answers nothing.
+    /// Of reads spread evenly over W bytes, a cache of C answers C / W, and the second level its
+    /// own part of the rest. A cache below another one is asked for what that one lacks, and holds
+    /// first what that one was last asked for, so a smaller one answers nothing.
     fn cache(&mut self, cache: &ReadCache) {
         for asked in self.asked.iter_mut().filter(|asked| asked.kind != OpKind::Write) {
             let Some(spread) = asked.spread.filter(|spread| spread.0 > 0) else { continue };
@@ -370,10 +371,10 @@ impl Path {
             _ => 1.0,
         };
         let parities = if matches!(raid.level, Level::Five | Level::Six | Level::Dp) { members - data } else { 0.0 };
-        // Where parity stays on members of its own, they are a group beside those of data.
+        // Where parity stays on members of its own, these are a group beside the data's.
         let apart = raid.level == Level::Dp;
         let groups = self.groups.len();
-        // Beside the data, in nobody's time.
+        // Beside the data's, and in nobody's response time.
         let parity = |asked: Asked| Asked { group: asked.group + groups, rounds: 0.0, ..asked };
         let mut below = Vec::with_capacity(self.asked.len());
         for asked in std::mem::take(&mut self.asked) {
@@ -381,8 +382,8 @@ impl Path {
             let part = Asked { len: asked.len / parts, count: asked.count * parts, ..asked };
             match asked.kind {
                 OpKind::Write if parities > 0.0 => {
-                    // As single requests are cut: of a stripe that is written in part, what is
-                    // replaced or what stays is read, whichever is less.
+                    // Cut as single requests are: for a stripe that is written in part, either what
+                    // is replaced or what stays is read, whichever is less.
                     let stripes = (asked.len / (unit * data)).max(1.0);
                     let touched = parts / stripes;
                     let per = |count: f64| Asked { count: asked.count * stripes * count, ..part };
@@ -422,12 +423,12 @@ impl Path {
                 (time, time)
             }),
             Model::Disk(of) => {
-                // Two random places lie a third of the way apart on average, the root of which is
-                // 8/15 on average.
+                // Two random places lie a third of the way apart on average, and the square root of
+                // that distance is 8/15 on average.
                 let reach = seconds(of.seek_longest) - seconds(of.seek_shortest);
                 let seek = seconds(of.seek_shortest) + reach * (8.0 / 15.0 + 1.0 / 3.0) / 2.0;
                 let turn = seconds(of.rotation);
-                // Of a place anywhere: bytes lie where tracks are long, so that the mean of turns
+                // For a place anywhere. More bytes lie where tracks are long, so the mean of turns
                 // by byte is one over the mean track.
                 let track = of.track.0.midpoint(of.track_inner.unwrap_or(of.track).0) as f64;
                 self.station(DISKS, 1.0, 1.0, |asked| {

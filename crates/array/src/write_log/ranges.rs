@@ -1,5 +1,5 @@
-//! What was written in one half of a log: ranges by their first byte, and whether one of them holds
-//! a range that is read.
+//! The ranges that were written in one half of a log, by their first byte; and whether one of them
+//! holds a range that is read.
 //!
 //! ```text
 //!   read ──► filter: a bit for each piece of the media, by hash ── not set ──► not here
@@ -9,30 +9,30 @@
 //!                ▲ up to 16 at a time
 //!   write ──► last few
 //! ```
-//! Few reads are of what was just written: for most the filter is all that is looked at, and it is
-//! no larger than what it has to tell apart, so that it stays in the processor's caches. The table
-//! takes one look for a write, where a tree takes one for each of its levels; it is larger than
-//! those caches, and looks of several writes at once wait for memory together.
+//! Few reads are of what was just written. For most, only the filter is looked at, and it is no
+//! larger than it has to be, so it stays in the processor's caches. The table takes one access for
+//! a write, where a tree takes one for each of its levels. It is larger than those caches, so
+//! writes go to it several at once and wait for memory together.
 
 /// Bytes of a piece.
 const PIECE: u64 = 8192;
 /// Writes that go to the table together, at most.
 const RECENT: usize = 16;
-/// Bits of the filter for each piece that was written, at least: an eighth of the others look as if
-/// they were.
+/// Bits of the filter for each piece that was written, at least: one in eight of the other pieces
+/// then looks as if it were.
 const BITS: usize = 8;
 
-/// Written ranges. Those that overlap but begin at different bytes are apart.
+/// Written ranges. Those that overlap but begin at different bytes are kept apart.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
-    /// First byte and length, by the hash of the piece of the first byte, with linear probing;
-    /// where the length is 0, nothing. At most half of it is taken.
+    /// First byte and length, by the hash of the piece of the first byte, with linear probing; a
+    /// length of 0 is an empty slot. At most half of the slots are taken.
     table: Vec<(u64, u64)>,
     count: usize,
-    /// The last few, none of which begins where another one does.
+    /// The last few ranges; no two begin at the same byte.
     recent: Vec<(u64, u64)>,
     longest: u64,
-    /// A power of two of words, or none.
+    /// A power of two of words, or empty.
     filter: Vec<u64>,
     /// Pieces that were added to the filter.
     marked: usize,
@@ -49,7 +49,7 @@ impl Ranges {
         self.count == 0 && self.recent.is_empty()
     }
 
-    /// Takes a write in; by how many bytes it makes what is known longer.
+    /// Adds a write; returns by how many bytes the known range grows.
     pub(super) fn write(&mut self, at: u64, len: u64) -> u64 {
         if len == 0 {
             return 0;
@@ -71,15 +71,15 @@ impl Ranges {
         len
     }
 
-    /// Puts the last few into the table.
+    /// Moves the last few ranges into the table.
     fn settle(&mut self) {
         let mut recent = std::mem::take(&mut self.recent);
         recent.drain(..).for_each(|(at, len)| _ = self.keep(at, len));
         self.recent = recent;
     }
 
-    /// Puts a range into the table, where it is longer than what is known of its first byte: the
-    /// length of that.
+    /// Puts a range into the table, unless a longer one from the same byte is known. Returns the
+    /// length known before.
     fn keep(&mut self, at: u64, len: u64) -> u64 {
         if 2 * self.count >= self.table.len() {
             self.grow();
@@ -97,7 +97,7 @@ impl Ranges {
     pub(super) fn holds(&self, at: u64, len: u64) -> bool {
         let mut piece = at / PIECE;
         loop {
-            // Were the range longer than a piece, all of its pieces were marked.
+            // If the range were longer than a piece, all of its pieces would be marked.
             if !self.may_have(piece) {
                 return false;
             }
@@ -111,7 +111,7 @@ impl Ranges {
         }
     }
 
-    /// All, by their first byte.
+    /// All ranges, by their first byte.
     pub(super) fn in_order(&self) -> Vec<(u64, u64)> {
         let mut all: Vec<(u64, u64)> = self.all().collect();
         all.sort_unstable();
@@ -122,7 +122,7 @@ impl Ranges {
         self.table.iter().chain(&self.recent).copied().filter(|(_, len)| *len > 0)
     }
 
-    /// The place of the range that begins at this byte, or where it would be.
+    /// The slot of the range that begins at this byte, or where it would be.
     fn find(&self, at: u64) -> usize {
         let mut place = self.home(at / PIECE);
         while self.table[place].1 > 0 && self.table[place].0 != at {
@@ -131,12 +131,12 @@ impl Ranges {
         place
     }
 
-    /// Where looking for a piece begins. The table has room.
+    /// Where the search for a piece begins. The table has room.
     fn home(&self, piece: u64) -> usize {
         (hash(piece) >> (64 - self.table.len().trailing_zeros())) as usize
     }
 
-    /// The last range that begins in this piece, and not behind `at`.
+    /// The last range that begins in this piece, not behind `at`.
     fn last_of(&self, piece: u64, at: u64) -> Option<(u64, u64)> {
         let is_here = |range: &(u64, u64)| range.0 / PIECE == piece && range.0 <= at;
         let mut last = self.recent.iter().copied().filter(is_here).max();
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Writes and reads of many sizes at places of few and of many: as a sorted map has them.
+    /// Writes and reads of many sizes, at few places and at many, compared with a sorted map.
     #[test]
     fn ranges_are_those_of_a_sorted_map() {
         for (spread, longest) in [(1 << 16, 3000), (1 << 24, 60_000), (1 << 40, 9000)] {

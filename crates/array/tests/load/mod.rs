@@ -1,4 +1,4 @@
-//! A closed loop over a device: so many requests outstanding, each end replaced at once.
+//! A closed loop over a device: so many requests outstanding, each completion replaced at once.
 
 use array::{DeviceSpec, VirtualClock};
 use block::{Buf, Completion, Driver, ObjectId, Op, Request, Submitted, Target, Time, Wakeup};
@@ -23,8 +23,8 @@ pub fn request(tag: u64, due: Time, ask: Ask) -> Request {
     Request { tag, object: ObjectId(0), at, len, op, fua: false, due }
 }
 
-/// Keeps `depth` requests of `asks` outstanding until `until`; what ended by then, in the order
-/// reported. Polls at the device's own wakeups and nowhere else.
+/// Keeps `depth` requests of `asks` outstanding until `until`; returns what ended by then, in the
+/// order reported. Polls at the device's own wakeups and nowhere else.
 pub fn closed_loop(
     spec: &DeviceSpec,
     seed: u64,
