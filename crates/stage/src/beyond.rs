@@ -1,4 +1,4 @@
-//! Open loads that ask for more than a simulated device can do, told before they are played.
+//! Open loads that ask for more than a simulated device can do, reported before they are played.
 
 use crate::device::spec_of;
 use anyhow::Result;
@@ -7,15 +7,15 @@ use block::{Bytes, OpKind};
 use workload::plan::{DeviceFigure, Phase};
 use workload::{Arrival, Pattern, Plan, Spec};
 
-/// How much more than its mean of single requests a disk may do by choosing whom to serve next.
+/// How many times its mean rate for single requests a disk may do by reordering them.
 const REORDERED: f64 = 2.0;
-/// The part of what is asked that must arrive: a little less is the search's own error.
+/// The part of the load that must get through: a little less may be the search's own error.
 const NEARLY_ALL: f64 = 0.99;
 
 /// A line for each phase whose open loads alone use more of the plan's device than there is.
 ///
 /// # Errors
-/// The device cannot be.
+/// The device is impossible.
 pub fn loads(plan: &Plan) -> Result<Vec<String>> {
     let Some(device) = &plan.device else { return Ok(Vec::new()) };
     let size = |workload: usize| {
@@ -34,7 +34,7 @@ pub fn loads(plan: &Plan) -> Result<Vec<String>> {
         let open = || phase.specs.iter().enumerate().filter(|(_, spec)| spec.connections > 0);
         let flows: Vec<Flow> = open().flat_map(|(index, spec)| flows(spec, size(index), members)).collect();
         let asked: f64 = members * flows.iter().map(|flow| flow.rate).sum::<f64>();
-        // What lies in a row costs a disk next to nothing.
+        // Sequential requests cost a disk next to nothing.
         let scattered = open().all(|(_, spec)| spec.pattern == Pattern::Random);
         let beyond = beyond(&array, &flows, scattered, plan.length(phase).as_secs_f64())?;
         Some(format!("phase {}: its open loads ask for {asked:.0} IOPS, {beyond}", phase.name))
@@ -42,8 +42,8 @@ pub fn loads(plan: &Plan) -> Result<Vec<String>> {
     Ok(plan.phases.iter().filter_map(told).collect())
 }
 
-/// What these flows ask more of than there is within so many seconds, in words that follow "they
-/// ask for so much".
+/// What these flows use up within so many seconds, in words that follow "they ask for so much";
+/// `None` if nothing.
 fn beyond(array: &Array, flows: &[Flow], scattered: bool, seconds: f64) -> Option<String> {
     let means = array.means(flows, true);
     let most = |name: &str| match (name.ends_with(DISKS), scattered) {
@@ -70,7 +70,7 @@ fn beyond(array: &Array, flows: &[Flow], scattered: bool, seconds: f64) -> Optio
             ));
         }
     }
-    // Near its capacity a station makes everyone wait, and the adapters are not the cause.
+    // Near its capacity a station makes all flows wait, so the adapters are not the cause.
     let near = means.used.iter().any(|(_, used)| *used > NEARLY_ALL);
     let had: f64 = means.flows.iter().map(|mean| mean.rate).sum();
     let asked: f64 = flows.iter().map(|flow| flow.rate).sum();
@@ -80,7 +80,7 @@ fn beyond(array: &Array, flows: &[Flow], scattered: bool, seconds: f64) -> Optio
     })
 }
 
-/// What an open load asks of each of so many devices that share it.
+/// The flows that an open load sends to each of so many devices that share it.
 fn flows(spec: &Spec, volume: Bytes, members: f64) -> Vec<Flow> {
     let Arrival::Open { rate, .. } = spec.arrival else { return Vec::new() };
     let sizes = spec.blocks.shares();
@@ -129,7 +129,7 @@ mod tests {
         assert!(said.len() == 1 && said[0].contains("200 %"), "{said:?}");
     }
 
-    /// What stands before a disk has no order to choose; a disk has.
+    /// What is in front of a disk has no order to choose; a disk has.
     #[test]
     fn each_resource_is_told_and_not_the_disks_alone() {
         let stages = |first: &str| {

@@ -6,9 +6,9 @@
 //!                 │ no       └── in memory or on the second level ──► ends after SECOND_HIT
 //!                 └────────────► the device; they are there for the next that asks
 //! ```
-//! What memory evicts goes to the second level by its rules, without the time that writing takes.
-//! Writes, trims and zeroes go to the device and change nothing of what is there, as in the server,
-//! where they update it.
+//! What memory evicts goes to the second level by the server's rules, but writing takes no time.
+//! Writes, trims and zeroes go to the device and leave the cached pages as they are, since the
+//! server updates them in place.
 
 use admin::{Administration, CacheMemory, CacheSeen, Effect};
 use anyhow::{Result, bail};
@@ -20,35 +20,35 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use workload::plan::CACHE_PAGE;
 
-/// A read of pages in memory takes so long: some turns of a server's thread.
+/// The time of a read of pages in memory: some turns of a server's thread.
 const HIT: Span = Span::from_micros(20);
 
-/// A read from the second level: of a fast flash device.
+/// The time of a read from the second level: that of a fast flash device.
 const SECOND_HIT: Span = Span::from_micros(120);
 
-/// Tickets of reads that are answered from memory have this bit.
+/// Tickets of reads that are answered from the cache have this bit.
 const OURS: u64 = 1 << 63;
 
-/// A cache that a device and whoever changes it share.
+/// A cache, shared by a device and whoever changes it.
 #[derive(Clone)]
 pub struct Memory(Rc<RefCell<State>>);
 
 struct State {
     cache: Cache,
     second: Option<SecondLevel>,
-    /// Partitions that have nothing on the second level.
+    /// Partitions that keep nothing on the second level.
     memory_only: Vec<PartitionId>,
-    /// Where an object's pages belong, and the number that they go by.
+    /// The partition of an object's pages, and the number that they have in the cache.
     places: HashMap<ObjectId, (PartitionId, u64)>,
     next_view: u64,
     asked: HashMap<ObjectId, Hits>,
 }
 
 impl Memory {
-    /// A level that is simulated at most: its pages are kept, tens of bytes for each.
+    /// The largest level that is simulated: each of its pages takes tens of bytes.
     const MOST: Bytes = Bytes::gib(1024);
 
-    /// Of so many bytes, above a second level.
+    /// A cache of so many bytes in memory, above a second level.
     ///
     /// # Errors
     /// A level is larger than one that can be simulated.
@@ -68,12 +68,12 @@ impl Memory {
         Ok(Memory(Rc::new(RefCell::new(State { cache, second, memory_only, places, next_view: 0, asked }))))
     }
 
-    /// What its administration knows of it.
+    /// What the administration is told of the memory.
     pub fn told(memory: Bytes) -> CacheMemory {
         CacheMemory { memory, page: Bytes(CACHE_PAGE) }
     }
 
-    /// Does what commands lead to.
+    /// Carries out the effects of commands.
     pub fn follow(&self, effects: &[Effect], administration: &Administration) {
         let state = &mut *self.0.borrow_mut();
         for effect in effects {
@@ -97,12 +97,12 @@ impl Memory {
         }
     }
 
-    /// What each object's reads asked since this was last called.
+    /// How many pages each object's reads asked for since the last call.
     pub fn take_asked(&self) -> Vec<(ObjectId, Hits)> {
         self.0.borrow_mut().asked.drain().collect()
     }
 
-    /// What each partition did and holds, by number.
+    /// What each partition did and holds, by its number.
     pub fn seen(&self, administration: &Administration) -> BTreeMap<u32, CacheSeen> {
         let state = self.0.borrow();
         let numbers = std::iter::once(0).chain(administration.partitions.all().map(|partition| partition.id));
@@ -114,7 +114,7 @@ impl Memory {
         seen.collect()
     }
 
-    /// How long a read of pages takes that are all there, `None` where one is not; from now on they
+    /// How long a read takes if all of its pages are cached, `None` if one is not; from now on they
     /// are.
     fn read(&self, now: Time, request: &Request) -> Option<Span> {
         let state = &mut *self.0.borrow_mut();
@@ -148,19 +148,19 @@ impl Memory {
 }
 
 impl State {
-    /// Has these partitions, and no others, have nothing on the second level.
+    /// Makes these partitions, and no others, keep nothing on the second level.
     fn keep_to_memory(&mut self, partitions: Vec<PartitionId>) {
         self.memory_only = partitions;
         let is_dead = |partition, _| self.memory_only.contains(&partition);
         self.second.iter_mut().for_each(|second| while !second.sweep(u32::MAX, is_dead) {});
     }
 
-    /// The second level, for what that partition has there.
+    /// The second level, if the partition may use it.
     fn second_of(&mut self, partition: PartitionId) -> Option<&mut SecondLevel> {
         self.second.as_mut().filter(|_| !self.memory_only.contains(&partition))
     }
 
-    /// How long a read takes of a page that the second level has.
+    /// How long a read of a page takes that the second level has.
     fn find_second(&mut self, partition: PartitionId, key: Key) -> Option<Span> {
         let second = self.second_of(partition)?;
         let slot = second.find(key)?;
@@ -169,7 +169,7 @@ impl State {
         Some(SECOND_HIT)
     }
 
-    /// Memory has evicted a page.
+    /// Offers a page that memory evicted to the second level.
     fn offer(&mut self, now: Time, partition: PartitionId, evicted: Evicted) {
         let Some(second) = self.second_of(partition) else { return };
         if second.offer(now, partition, evicted).is_some()
@@ -179,7 +179,7 @@ impl State {
         }
     }
 
-    /// Another number for an object's pages: those that went by the one before are taken out.
+    /// Gives an object's pages a new number; those under the old one are removed.
     fn renewed(&mut self, object: ObjectId) -> u64 {
         if let Some((_, was)) = self.places.get(&object) {
             let (was, mut freed) = (*was, Vec::new());
@@ -195,7 +195,7 @@ impl State {
 pub struct Cached {
     inner: Box<dyn Target>,
     memory: Memory,
-    /// Reads that end from memory, in the order of their ends.
+    /// Reads that end from the cache, in the order of their ends.
     ready: VecDeque<(Time, Completion)>,
     tickets: u64,
 }
@@ -234,7 +234,7 @@ impl Target for Cached {
         own.sooner(self.inner.next_wakeup())
     }
 
-    /// What ends from memory ends by itself, soon.
+    /// Does nothing for what ends from the cache: it ends soon by itself.
     fn cancel(&mut self, now: Time, ticket: Ticket) {
         if ticket.0 & OURS == 0 {
             self.inner.cancel(now, ticket);
@@ -247,8 +247,8 @@ mod tests {
     use super::*;
     use block::Op;
 
-    /// What a partition that is to keep to memory had on the second level is not found there, nor
-    /// later, when it may use it again.
+    /// What a partition had on the second level is not found once it keeps to memory, nor later,
+    /// when it may use that level again.
     #[test]
     fn a_partition_that_keeps_to_memory_finds_nothing_on_the_second_level() {
         let memory = Memory::new(Bytes(8 * CACHE_PAGE), Some(Bytes::mib(2))).unwrap();
@@ -256,8 +256,8 @@ mod tests {
             let (at, len, due) = (page * CACHE_PAGE, CACHE_PAGE, Time::ZERO);
             memory.read(due, &Request { tag: 0, object: ObjectId(1), at, len, op: Op::Read, fua: false, due })
         };
-        // Each twice: the second time from memory, so that it was used when it is evicted. Of 256
-        // pages three segments of 64 are written at least.
+        // Each page twice: the second time from memory, so that it was used before it is evicted.
+        // Of 256 pages at least three segments of 64 are written.
         let pass = || (0..256).filter(|page| [read(*page), read(*page)][0] == Some(SECOND_HIT)).count();
         assert_eq!(pass(), 0);
         assert!(pass() >= 192);

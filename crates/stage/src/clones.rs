@@ -1,4 +1,4 @@
-//! Clones of a plan: each is made by a command of a phase, and nothing uses it before that.
+//! Clones of a plan: each is made by a command of a phase, and no load uses it before.
 
 use anyhow::{Result, bail};
 use ontap::Command;
@@ -6,11 +6,11 @@ use ontap::catalogue::CloneCommand;
 use workload::Plan;
 use workload::plan::unfold;
 
-/// Checks that a phase makes every clone of the plan from the volume that it is to be of, and that
-/// no load asks for it before.
+/// Checks that a phase makes every clone of the plan, from the volume that the plan says, and that
+/// no load uses it before.
 ///
 /// # Errors
-/// One does not; one line with what is missing.
+/// A clone breaks this; one line says what is missing.
 pub fn check(plan: &Plan) -> Result<()> {
     for (index, volume) in plan.volumes.iter().enumerate() {
         let Some(parent) = volume.clone_of.map(|parent| plan.volumes[parent].name.as_str()) else { continue };
@@ -38,7 +38,7 @@ pub fn check(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The first phase whose commands make a volume of that name as a clone, and of which volume.
+/// The first phase whose commands make a clone of that name, and the volume that it is of.
 fn made_in(plan: &Plan, name: &str) -> Option<(usize, String)> {
     plan.phases.iter().enumerate().find_map(|(index, phase)| {
         let lines = phase.commands.iter().flat_map(|line| unfold(line));

@@ -41,8 +41,8 @@ pub fn built(device: &Device, size: Bytes, seed: u64) -> Result<Box<dyn Target>>
     built_for(device, size, 1, seed)
 }
 
-/// The device of a plan with so many objects of that size, each with a place of its own; on several
-/// that are joined they lie over each other.
+/// The device of a plan with so many objects of that size, each with a place of its own. If several
+/// devices are joined, the objects lie over each other.
 ///
 /// # Errors
 /// As [`spec_of`].
@@ -56,7 +56,7 @@ pub fn built_for(device: &Device, size: Bytes, luns: u32, seed: u64) -> Result<B
         let spec = DeviceSpec { luns, ..spec_of(device, size)? };
         return spec.build(seed).context("[device]");
     }
-    // Each is a whole number of stripes, so that together they are no smaller.
+    // Each is a whole number of stripes, so that together they are large enough.
     let unit = stripe.map_or(UNIT, |stripe| stripe.0);
     let each = Bytes(size.0.div_ceil(members).next_multiple_of(unit));
     let spec = spec_of(device, each)?;
@@ -73,7 +73,7 @@ pub fn built_for(device: &Device, size: Bytes, luns: u32, seed: u64) -> Result<B
     Ok(Box::new(Joined::new(targets, all, stripe, None)))
 }
 
-/// What the size of a device without stripes is a multiple of.
+/// The size of a device without stripes is a multiple of this.
 const UNIT: u64 = 1 << 20;
 
 fn parallel_servers(model: &mut ParallelServers, device: &Device) {
@@ -178,7 +178,7 @@ fn stage(said: &Device) -> Result<ArrayStage> {
         }
         "cache" => ArrayStage::Cache(read_cache(said)),
         "credits" => {
-            // The way through takes no time here: that is a link's.
+            // The way through takes no time here: a link models that.
             let mut limits = CloudVolume { latency: Span::ZERO, jitter: Span::ZERO, ..CloudVolume::default() };
             (limits.flush, limits.trim) = (Span::ZERO, Span::ZERO);
             cloud_volume(&mut limits, said);
@@ -229,7 +229,7 @@ fn read_cache(said: &Device) -> ReadCache {
     cache
 }
 
-/// A base alone is a limit without bursts.
+/// Sets a limit; a base alone is one without bursts.
 fn set_allowance(device: &Device, [base, peak, credit]: [&str; 3], allowance: &mut CreditLimit) {
     if let Some(figure) = device.figure(base) {
         *allowance = CreditLimit { base: count(figure), peak: count(figure), credit: 0 };
@@ -281,8 +281,8 @@ mod tests {
         spec_of(plan.device.as_ref().expect("it was read"), Bytes::gib(1)).map_err(|error| format!("{error:#}"))
     }
 
-    /// Every kind with nothing said is the simulator's own, but for its size; so the page's usual
-    /// figures are those.
+    /// A device of any kind with no keys set is the simulator's own, except for its size, so the
+    /// documented defaults are those.
     #[test]
     fn what_is_not_said_is_as_usual() {
         for kind in ["disk", "flash", "cloud-volume", "host"] {
@@ -291,8 +291,8 @@ mod tests {
         }
     }
 
-    /// Every key of every kind reaches a field: a plan that says something else of each differs
-    /// from the usual in each.
+    /// Every key of every kind reaches a field: setting it makes the device differ from the
+    /// default.
     #[test]
     fn every_key_arrives() {
         let kinds = [

@@ -1,5 +1,5 @@
 //! What plays a plan: the real server with its clients, or the simulator. Both make the plan's
-//! volumes with the same administrators' lines.
+//! volumes with the same administrators' commands.
 
 pub mod beyond;
 mod cached;
@@ -23,7 +23,7 @@ use server::LinkSettings;
 use workload::plan::{Burst, Peak, PlanLink, PlanNesting, PlanUnits, Volume};
 use workload::{Arrival, Plan, Spec};
 
-/// How a plan's policies are meant.
+/// The registry settings that a plan asks for.
 pub fn registry_settings(plan: &Plan) -> RegistrySettings {
     let said = &plan.settings;
     RegistrySettings {
@@ -47,15 +47,15 @@ pub fn registry_settings(plan: &Plan) -> RegistrySettings {
     }
 }
 
-/// What connections to a plan's server may carry.
+/// The limits of connections to a plan's server.
 pub fn link_settings(plan: &Plan) -> LinkSettings {
     let PlanLink { flow, network, burst, credit } = plan.settings.link;
     let whole = network.map(|base| CreditLimit { base: base.0, peak: burst.unwrap_or(base).0, credit: credit.0 });
     LinkSettings { flow, whole }
 }
 
-/// The lines that make a plan's SVM and these of its volumes, with their LUNs; clones are made by
-/// the plan's own. Sizes are plain bytes: no unit can be misread.
+/// The commands that make a plan's SVM and these of its volumes, with their LUNs; clones are made
+/// by the plan's own commands. Sizes are plain bytes, so that no unit can be misread.
 pub fn set_up<'p>(plan: &Plan, volumes: impl IntoIterator<Item = &'p Volume>) -> Vec<String> {
     let svm = &plan.svm;
     let mut lines = vec![format!("vserver create -vserver {svm}")];
@@ -75,17 +75,17 @@ pub fn path(plan: &Plan, volume: &Volume) -> String {
     format!("{}:{}", plan.svm, volume.path())
 }
 
-/// The same load, silent.
+/// The same load without connections.
 pub fn silent(spec: &Spec) -> Spec {
     Spec { connections: 0, ..spec.clone() }
 }
 
-/// The same load with one request at a time, which finds the device idle.
+/// The same load with one request at a time, so that each finds the device idle.
 pub fn alone(spec: &Spec) -> Spec {
     Spec { connections: 1, arrival: Arrival::Closed { depth: 1 }, pace: None, requests: None, ..spec.clone() }
 }
 
-/// The first workload whose storage is there before any phase.
+/// The first workload whose storage exists before any phase.
 pub fn first_there(plan: &Plan) -> Option<usize> {
     (0..plan.workloads.len()).find(|workload| !plan.is_late(*workload))
 }

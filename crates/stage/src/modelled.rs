@@ -1,4 +1,5 @@
-//! The server's model in virtual time: its commands and its gate, over a plan's simulated device.
+//! A model of the server in virtual time: its commands and its gate, over a plan's simulated
+//! device.
 
 use crate::cached::{Cached, Memory};
 use crate::device::built_for;
@@ -34,7 +35,7 @@ pub struct ServerModel {
     cached: BTreeMap<u32, CacheSeen>,
 }
 
-/// The gate around the device, and what passed it.
+/// The gate around the device, and the accounts of what passed it.
 pub struct Gated {
     /// The gate.
     pub gate: Gate<Box<dyn Target>>,
@@ -42,33 +43,33 @@ pub struct Gated {
     pub accounts: Accounts,
 }
 
-/// The device of a plan: which it has, the plan's file, its seed and the size of the largest object
-/// on it.
+/// What a server model is made of: the plan's device and file, the seed, and the size of the
+/// largest object on the device.
 #[derive(Default)]
 pub struct Modelled<'p> {
-    /// What stands in for the disk.
+    /// The device in place of the disk.
     pub device: Option<&'p Device>,
-    /// Where that is written.
+    /// The plan's file, for messages.
     pub file: &'p str,
-    /// Bytes.
+    /// The size of the largest object in bytes.
     pub size: u64,
     /// How many objects of that size lie on it, each with a place of its own.
     pub luns: u32,
-    /// Of its random choices.
+    /// The seed of its random choices.
     pub seed: u64,
-    /// The server's cache before it.
+    /// The size of the server's cache in front of it.
     pub cache: Option<Bytes>,
-    /// What is below the cache's memory.
+    /// The size of the level below the cache's memory.
     pub second_level: Option<Bytes>,
-    /// The server's processors before that.
+    /// The server's processors in front of that.
     pub processors: Option<PlanProcessors>,
 }
 
 impl ServerModel {
-    /// A server over the plan's device, with what the lines make.
+    /// Starts a server over the plan's device, with what the commands make.
     ///
     /// # Errors
-    /// The plan names no device, or one that cannot be; a line is refused.
+    /// The plan names no device, or an impossible one; or a command is refused.
     pub fn start(
         of: &Modelled<'_>,
         settings: RegistrySettings,
@@ -117,17 +118,17 @@ impl ServerModel {
         object.with_context(|| format!("{svm}:{path}: no such LUN"))
     }
 
-    /// What each object's reads asked of the cache since this was last called.
+    /// How many pages each object's reads asked the cache for since the last call.
     pub fn take_asked(&self) -> Vec<(ObjectId, Hits)> {
         self.memory.as_ref().map(Memory::take_asked).unwrap_or_default()
     }
 
-    /// The part of the time since this was last called that its processors worked.
+    /// The part of the time since the last call that its processors worked.
     pub fn take_busy(&self, length: Span) -> f64 {
         self.busy.take(length)
     }
 
-    /// At least so many bytes of a LUN are used from now on.
+    /// Notes that at least so many bytes of a LUN are used from now on.
     pub fn uses(&mut self, lun: ObjectId, bytes: u64) {
         let used = self.used.entry(lun).or_default();
         *used = (*used).max(bytes);

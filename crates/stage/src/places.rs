@@ -1,5 +1,5 @@
-//! A plan's volumes on foreign storage: leave for each before anything is made, files that are
-//! missing laid out, targets.
+//! A plan's volumes on other storage: permission for each place before anything is made, layout of
+//! missing files, and targets.
 
 use crate::path;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -12,27 +12,26 @@ use uring::disk::Caching;
 use workload::plan::{Volume, Workload};
 use workload::{Plan, Spec};
 
-/// What a run may do to the places of its plan, in the plan's order of volumes; nothing for a
+/// What a run may do to the places of its plan, in the order of the plan's volumes; `None` for a
 /// volume of its own server.
 #[derive(Clone, Debug, Default)]
 pub struct Places(Vec<Option<Permit>>);
 
-/// Where else than in its plan a run finds volumes.
+/// Places of volumes that replace those of the plan.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere<'a> {
     /// Each as `VOLUME=PLACE`.
     pub places: &'a [String],
-    /// What may be written although something is there.
+    /// What may be overwritten.
     pub consent: Consent,
 }
 
 impl Elsewhere<'_> {
-    /// Gives the plan's volumes those places. A file that is not there is made as long as loads
-    /// use it.
+    /// Gives the plan's volumes those places. A file that does not exist will be made as long as
+    /// loads use of it.
     ///
     /// # Errors
-    /// A name that the plan has not, or commands for a server that nothing is on any more; one
-    /// line.
+    /// A name that is not in the plan, or commands for a server that has no volume left; one line.
     pub fn change(&self, plan: &mut Plan) -> Result<()> {
         for given in self.places {
             let (name, place) = given.split_once('=').filter(|(_, place)| !place.is_empty()).with_context(|| {
@@ -59,7 +58,8 @@ impl Elsewhere<'_> {
 }
 
 impl Places {
-    /// How the kernel mounted what the plan's files lie on, where that is NFS: a line a volume.
+    /// How the kernel mounted the file systems of the plan's files, if that is NFS: a line for each
+    /// volume.
     pub fn mounts(&self, plan: &Plan) -> Vec<String> {
         let lines = self.0.iter().zip(&plan.volumes).filter_map(|(permit, volume)| {
             let path = permit.iter().flat_map(Permit::parts).find_map(Permit::path)?;
@@ -68,11 +68,11 @@ impl Places {
         lines.collect()
     }
 
-    /// Asks for leave at each place, and gives the plan's volumes without a size that of their
-    /// places. A file that is not there yet is going to be made, and so needs leave to be written.
+    /// Asks for a permit at each place, and gives the plan's volumes without a size that of their
+    /// places. A file that does not exist yet will be made, so it needs a permit to write.
     ///
     /// # Errors
-    /// No leave, or the place is smaller than the plan has it; one line.
+    /// No permit, or the place is smaller than the plan says; one line.
     pub fn ask(plan: &mut Plan, consent: &Consent) -> Result<Places> {
         let mut asked: Vec<Option<Permit>> = Vec::new();
         for volume in 0..plan.volumes.len() {
@@ -94,7 +94,7 @@ impl Places {
         Ok(Places(asked))
     }
 
-    /// Whether the plan's own server has none of the volumes.
+    /// Whether none of the volumes is on the plan's own server.
     pub fn are_all(&self) -> bool {
         self.0.iter().all(Option::is_some)
     }
@@ -103,12 +103,12 @@ impl Places {
         self.0.iter().flatten().flat_map(Permit::parts)
     }
 
-    /// All of them, as they were named.
+    /// All places, as they were named.
     pub fn named(&self) -> Vec<Place> {
         self.permits().map(|permit| permit.place().clone()).collect()
     }
 
-    /// Those that are paths.
+    /// The places that are paths.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.permits().filter_map(Permit::path).map(|path| path.as_path())
     }
@@ -157,11 +157,12 @@ impl Places {
         Ok(())
     }
 
-    /// Makes the files that are missing, with data that cannot be compressed, until `is_stopped`,
-    /// which is asked for each MiB. `said` is called with place and size of each before.
+    /// Makes the missing files, with data that cannot be compressed, until `is_stopped`, which is
+    /// asked for each MiB, says so. `said` is called with the place and size of each before it is
+    /// made.
     ///
     /// # Errors
-    /// It was stopped, or the system refuses; what was begun of that file is removed.
+    /// It was stopped, or the system refuses; the file that was begun is removed.
     pub fn lay_out(&self, plan: &Plan, said: impl Fn(&str), is_stopped: &mut dyn FnMut() -> bool) -> Result<()> {
         for (permit, volume) in self.0.iter().zip(&plan.volumes) {
             for permit in permit.iter().filter(|permit| permit.kind() == PlaceKind::Missing) {
@@ -179,7 +180,7 @@ impl Places {
         Ok(())
     }
 
-    /// A target of one connection at a place, or at each of several; nothing for a volume of the
+    /// A target with one connection to a place, or to each of several; `None` for a volume of the
     /// plan's own server.
     ///
     /// # Errors
@@ -191,10 +192,10 @@ impl Places {
     }
 }
 
-/// Checks that each of the plan's places is one by its form, without a look at what is there.
+/// Checks that each of the plan's places is well-formed, without a look at the storage.
 ///
 /// # Errors
-/// One is none; one line with its volume.
+/// A place is malformed; one line with its volume.
 pub fn check_forms(plan: &Plan) -> Result<()> {
     plan.volumes.iter().filter(|volume| !volume.is_served()).try_for_each(|volume| form(volume).map(drop))
 }
@@ -218,7 +219,7 @@ fn form(volume: &Volume) -> Result<Place> {
     }
 }
 
-/// Leave for one volume.
+/// Asks for the permit of one volume.
 fn ask(plan: &mut Plan, volume: usize, consent: &Consent) -> Result<Option<Permit>> {
     let writes = plan.writes(volume);
     if plan.volumes[volume].is_served() {
@@ -249,7 +250,7 @@ fn ask(plan: &mut Plan, volume: usize, consent: &Consent) -> Result<Option<Permi
     Ok(Some(permit))
 }
 
-/// What of a load is no multiple of `align` bytes, in words.
+/// What in a load is no multiple of `align` bytes, in words.
 fn unaligned(spec: &Spec, align: u32) -> Option<String> {
     let odd = |size: Bytes| !size.0.is_multiple_of(u64::from(align));
     let blocks = spec.blocks.shares().iter().map(|share| share.size).find(|size| odd(*size));

@@ -1,5 +1,5 @@
-//! The processors of a simulated server: each request has one of them for a time before it goes on,
-//! in the order in which requests come.
+//! The processors of a simulated server: each request occupies one of them for a time before it
+//! goes on, in order of arrival.
 
 use block::{Completion, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use std::cell::Cell;
@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use workload::plan::PlanProcessors;
 
-/// How much of their time processors worked.
+/// How much of the time the processors worked.
 #[derive(Clone, Default)]
 pub struct Busy(Rc<Cell<Worked>>);
 
@@ -18,7 +18,7 @@ struct Worked {
 }
 
 impl Busy {
-    /// The part of such a time, the last one, that they worked; then counts anew.
+    /// The part of the last `length` that they worked; then counts anew.
     pub fn take(&self, length: Span) -> f64 {
         let Worked { span, processors } = self.0.get();
         self.0.set(Worked { span: Span::ZERO, processors });
@@ -27,24 +27,24 @@ impl Busy {
     }
 }
 
-/// Processors before a device.
+/// Processors in front of a device.
 pub struct Processors {
     inner: Box<dyn Target>,
     times: PlanProcessors,
     busy: Busy,
-    /// When each has nothing more to do.
+    /// When each processor is free.
     free: Vec<Time>,
-    /// Requests that go on at their time, in its order, with when they came.
+    /// Requests in the order in which they go on: when that is, and when they came.
     working: VecDeque<(Time, Time, Request)>,
-    /// How long those that went on since had taken before, by tag.
+    /// How long those that have gone on had taken here, by tag.
     took: HashMap<u64, Span>,
     tickets: u64,
-    /// The device took no more when it was last asked.
+    /// The device refused the last request.
     is_stuck: bool,
 }
 
 impl Processors {
-    /// All of them free.
+    /// Processors that are all free.
     pub fn new(inner: Box<dyn Target>, times: PlanProcessors, busy: Busy) -> Processors {
         busy.0.set(Worked { span: Span::ZERO, processors: times.count });
         let free = vec![Time::ZERO; times.count as usize];
@@ -86,18 +86,18 @@ impl Target for Processors {
         }
         let before = out.len();
         self.inner.poll(now, out);
-        // The gate sees all of it as the device's.
+        // The gate sees all of it as the device's time.
         for completion in &mut out[before..] {
             completion.service += self.took.remove(&completion.tag).unwrap_or_default();
         }
     }
 
     fn next_wakeup(&self) -> Wakeup {
-        // What is due and did not go on waits for room in the device.
+        // A request that is due and did not go on waits for room in the device.
         let next = self.working.front().map(|(end, ..)| *end).filter(|_| !self.is_stuck);
         next.map_or(Wakeup::Idle, Wakeup::At).sooner(self.inner.next_wakeup())
     }
 
-    /// What a processor has begun is not called back.
+    /// Work that a processor has begun is not cancelled.
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
 }

@@ -1,5 +1,5 @@
-//! The real thing: the hosts' clients on one thread, the storage server in this process where the
-//! plan has volumes of it, joined by NBD over a Unix socket, and the plan's other places.
+//! The real stage: the hosts' clients on one thread, the storage server in this process if the plan
+//! has volumes of it, connected by NBD over a Unix socket, and the plan's other places.
 
 use crate::served::Server;
 use crate::{Places, link_settings, linked, path, registry_settings, seen, set_up, silent};
@@ -23,13 +23,13 @@ const CLIENT_MEMORY: [Bytes; 2] = [Bytes::mib(512), Bytes::gib(4)];
 
 /// The server, its clients, and what they did.
 pub struct Real {
-    // The clients go before the server, so that no connection is torn from under them.
+    // The clients are dropped before the server, so that it does not cut their connections.
     worker: RemoteWorker,
     server: Option<Server>,
     backend: String,
     clock: Clock,
     last: Time,
-    /// How often connections had begun to wait for the server's link by then.
+    /// How often connections had begun to wait for the server's link when last asked.
     link_waits: LinkWaits,
 }
 
@@ -70,8 +70,8 @@ impl Real {
         Ok(Real { worker, server, backend, clock, last: clock.now(), link_waits: LinkWaits::default() })
     }
 
-    /// Limits what connections to the server carry: what fills the volumes and measures the machine
-    /// before is no part of the run.
+    /// Sets the limits of connections to the server. Filling the volumes and measuring the machine
+    /// come before and are no part of the run.
     ///
     /// # Errors
     /// The server is gone.
@@ -80,13 +80,13 @@ impl Real {
         Ok(())
     }
 
-    /// What the server's I/O runs on, or without a server the hosts'.
+    /// What the server's I/O runs on; without a server, what the hosts' does.
     pub fn backend(&self) -> &str {
         &self.backend
     }
 
-    /// Lets the workloads run as `specs` say for `length` after a second of settling, then stops
-    /// them: operations per second of all, and the mean time that the device took for one.
+    /// Runs the workloads as `specs` say for `length` after a second of settling, then stops them.
+    /// Returns the operations per second of all, and the mean time that the device took for one.
     ///
     /// # Errors
     /// The server or the clients failed.
@@ -101,7 +101,7 @@ impl Real {
         for (workload, load) in plan.workloads.iter().enumerate() {
             self.reshape(workload, &silent(&load.spec))?;
         }
-        // What is under way ends before anything else begins; a disk that takes longer than this is
+        // What is in flight ends before anything else begins; a disk that takes longer than this is
         // no use anyway.
         let give_up = self.now() + Span::from_secs(30);
         while self.now() < give_up {
@@ -162,7 +162,7 @@ impl Stage for Real {
     }
 }
 
-/// A lost server must not look like a slow one.
+/// Fails if the server was lost, which must not look like a slow server.
 fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
     let faults: u64 = workloads.iter().flat_map(|workload| workload.tape.tracks()).map(|track| track.failed).sum();
     let lost: Vec<String> = workloads.iter().flat_map(|workload| workload.losses.lines()).collect();
@@ -170,8 +170,8 @@ fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
     if faults == 0 { Ok(()) } else { Err(StageError(format!("{faults} requests failed; {lost}"))) }
 }
 
-/// All hosts' clients on one thread, connected as often as any phase needs, silent for now. Those
-/// of storage that a phase makes connect when they are first asked for something.
+/// All hosts' clients on one thread, with as many connections as any phase needs, silent for now.
+/// Those of storage that a phase makes connect when they are first used.
 fn hosts(plan: &Plan, places: Places, server: Option<Own>, no_io_uring: bool) -> Result<RemoteWorker> {
     let plan = plan.clone();
     RemoteWorker::start("hosts", move || {
@@ -224,7 +224,7 @@ struct Clients {
     places: Places,
     server: Option<Own>,
     io: Io,
-    /// The workloads whose storage is made by a phase, and is not asked for yet.
+    /// The workloads whose storage is made by a phase and has not been used yet.
     late: HashSet<usize>,
 }
 
@@ -266,8 +266,8 @@ fn own(io: &Io, address: &Address, path: &str) -> Result<(Box<dyn Target>, Bytes
     Ok((Box::new(storage::own_connection(io, connection, false)?), size))
 }
 
-/// The clients' ring, with room for so much data. Nothing is pinned: what they send and receive
-/// goes through sockets. Memory is taken as it is used.
+/// The clients' ring, with room for so much data. Nothing is pinned, since all of it goes through
+/// sockets. Memory is taken as it is used.
 fn client_io(no_io_uring: bool, data: u64) -> Result<Io> {
     let [least, most] = CLIENT_MEMORY;
     let settings = io_settings(no_io_uring, Bytes(data.clamp(least.0, most.0)));
@@ -287,8 +287,9 @@ fn data_outstanding(plan: &Plan) -> u64 {
     plan.phases.iter().map(|phase| phase.specs.iter().map(of).sum()).max().unwrap_or(0)
 }
 
-/// Writes every volume of our own server once, of a thin one what loads use, with data that cannot
-/// be compressed, through the same NBD path that the run uses. Clones have what their parents have.
+/// Writes every volume of our own server once (of a thin one, the part that loads use) with data
+/// that cannot be compressed, through the same NBD path that the run uses. Clones have what their
+/// parents have.
 fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
     const BLOCK: Bytes = Bytes::mib(1);
     const DEPTH: u32 = 4;

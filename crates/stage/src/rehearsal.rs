@@ -1,6 +1,6 @@
-//! A plan's commands, played in its order on an administration without storage before anything is
-//! made: what names a volume, an SVM or a policy that is not there is found before volumes are
-//! filled.
+//! A plan's commands, played in order on an administration without storage before anything is made.
+//! A command that names a volume, an SVM or a policy that does not exist is found before volumes
+//! are filled.
 
 use crate::cached::Memory;
 use crate::{registry_settings, set_up};
@@ -11,18 +11,18 @@ use std::collections::HashMap;
 use workload::Plan;
 use workload::plan::{Volume, unfold};
 
-/// Plays the commands of phases with their names, as the plan has them, on its volumes as they are
-/// after a fill.
+/// Plays the commands of phases, given with the phases' names, in the plan's order and on volumes
+/// as they are after a fill.
 ///
 /// # Errors
-/// One is refused; one line with its phase.
+/// A command is refused; one line with its phase.
 pub fn rehearse<'p>(plan: &Plan, phases: impl IntoIterator<Item = (&'p str, &'p [String])>) -> Result<()> {
     let mut administration = Administration::new(registry_settings(plan));
     administration.partitions.memory = plan.settings.cache.map(Memory::told);
     let mut used: HashMap<ObjectId, u64> = HashMap::new();
     let served = || plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served());
     for line in set_up(plan, served().map(|(_, volume)| volume)) {
-        // Where the volumes themselves cannot be, whoever makes them says more of it.
+        // If the volumes themselves are impossible, whoever makes them says more about it.
         if play(&mut administration, &used, &line).is_err() {
             return Ok(());
         }
@@ -46,7 +46,7 @@ fn play(administration: &mut Administration, used: &HashMap<ObjectId, u64>, line
     administration.execute(line, Time::ZERO, &used).map(drop).map_err(|error| anyhow!("{error}"))
 }
 
-/// The bytes of a volume's LUN that are there after a fill.
+/// The bytes of a volume's LUN that are in use after a fill.
 pub(crate) fn filled(plan: &Plan, index: usize, volume: &Volume) -> u64 {
     let size = if volume.thin { plan.used(index).size } else { volume.size };
     size.unwrap_or_default().0
@@ -70,7 +70,7 @@ mod tests {
         rehearse(&plan, phases).err().map(|error| format!("{error:#}"))
     }
 
-    /// What an earlier phase made is there, and what nothing made is not.
+    /// What an earlier phase made exists, and what nothing made does not.
     #[test]
     fn a_command_that_will_be_refused_is_found_before_anything_is_made() {
         assert_eq!(refused("volume modify -vserver s -volume a -qos-policy-group g"), None);

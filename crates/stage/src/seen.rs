@@ -1,4 +1,4 @@
-//! What a server or the simulator saw of its objects in a second, in the recorder's words.
+//! What a server or the simulator saw of its objects in a second, in the recorder's terms.
 
 use admin::{Administration, CacheSeen, DEFAULT_PARTITION};
 use block::{Cause, ObjectId, Span};
@@ -9,7 +9,7 @@ use stats::run::{Hits, PartitionRecord};
 use stats::{DispatchTrace, Waits};
 use std::collections::BTreeMap;
 
-/// Knows what people call objects and groups.
+/// Looks up the names of objects and groups.
 pub trait Names {
     /// `svm01:/vol/vol1`; empty for an object that is gone.
     fn path(&self, object: ObjectId) -> String;
@@ -37,8 +37,8 @@ impl Names for Administration {
     }
 }
 
-/// Every object: what completed, as counted at the gate, with what the gate says of the same
-/// second, and what it asked of the cache.
+/// Every object: what completed, as counted at the gate, with the gate's account of the same second
+/// and the hits of its reads in the cache.
 pub fn objects(
     names: &dyn Names,
     counted: Vec<(ObjectId, AccountRow)>,
@@ -76,8 +76,8 @@ pub fn objects(
     seconds.into_iter().map(|(_, second)| second).collect()
 }
 
-/// A request tells one cause for all of its wait. Of what it gives a ceiling, the part that the
-/// server stalled is not the ceiling's.
+/// A request reports one cause for all of its wait. Of what it puts down to a ceiling, the part in
+/// which the server stalled is moved to `turn`.
 fn part_stalls(waits: &mut Waits, said: &qos::ObjectAccount) {
     let sum = |of: fn(Cause) -> bool| {
         said.waited.iter().filter(|(cause, _)| of(*cause)).map(|(_, span)| span.as_secs_f64()).sum::<f64>()
@@ -90,7 +90,7 @@ fn part_stalls(waits: &mut Waits, said: &qos::ObjectAccount) {
     }
 }
 
-/// What the partitions of a cache did since they were as `before`, which then is as they are now.
+/// What the partitions of a cache did since `before`, which is brought up to now.
 pub fn partitions(
     administration: &Administration,
     now: BTreeMap<u32, CacheSeen>,

@@ -1,4 +1,4 @@
-//! The storage server in this process, for a run: a pool made for it, the server on its data
+//! The storage server in this process, for a run: a pool made for it, the server with its data
 //! thread, and the control socket.
 
 use crate::seen;
@@ -17,20 +17,20 @@ use storage::Address;
 use store::{CacheSettings, Pool, SecondPlace};
 use workload::plan::{CACHE_PAGE, PlanProtocol, PlanSettings};
 
-/// A server of a run. It is closed when this goes.
+/// The server of a run; dropping it closes it.
 pub struct Server {
     control: Arc<Mutex<Control>>,
     _socket: ControlSocket,
     address: Address,
-    /// Where its volumes are served by NFS, on loopback.
+    /// The port on loopback on which its volumes are served by NFS.
     nfs: Option<u16>,
     /// What the partitions of its cache had done when that was last asked.
     cached: BTreeMap<u32, CacheSeen>,
 }
 
 impl Server {
-    /// Makes a pool in `folder`, starts the server as the plan has it, but for limits of the link,
-    /// and makes what the lines say.
+    /// Makes a pool in `folder`, starts the server as the plan has it, except for limits of the
+    /// link, and runs the commands of `set_up`.
     ///
     /// # Errors
     /// Whatever kept it from being ready, in one line.
@@ -49,7 +49,7 @@ impl Server {
             page: CACHE_PAGE as u32,
             policy: cache::Eviction::default(),
         });
-        // It lasts as long as the run: no day's bound.
+        // It lasts as long as the run, so there is no bound for a day.
         let second =
             |size| SecondPlace { path: folder.join("second-level"), size, writes_per_day: Bytes(u64::MAX / 4) };
         let nfs = match said.protocol {
@@ -77,12 +77,12 @@ impl Server {
         Ok(Server { control, _socket: commands, address: Address::Unix(socket), nfs, cached: BTreeMap::new() })
     }
 
-    /// Its administration, for as long as this is held.
+    /// Its administration, locked until the guard is dropped.
     pub fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where its volumes are served.
+    /// The address where its volumes are served.
     pub fn address(&self) -> &Address {
         &self.address
     }

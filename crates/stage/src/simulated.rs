@@ -1,5 +1,5 @@
-//! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated
-//! device.
+//! A plan in virtual time: the same streams, commands, gate and recorder as in a real run, over a
+//! simulated device.
 
 use crate::linked::Link;
 use crate::modelled::{Gated, Modelled, ServerModel};
@@ -20,11 +20,11 @@ pub struct Simulated {
     server: ServerModel,
     worker: Worker,
     link: Link,
-    /// How often connections had begun to wait for it when that was last asked.
+    /// How often connections had begun to wait for it when last asked.
     link_waits: LinkWaits,
     /// When the last second ended.
     last: Time,
-    /// The workloads whose storage is made by a phase, and is not asked for yet.
+    /// The workloads whose storage is made by a phase and has not been used yet.
     late: HashSet<usize>,
     /// Whether to end at once.
     stop: Box<dyn Fn() -> bool>,
@@ -34,7 +34,7 @@ impl Simulated {
     /// Makes the plan's volumes over the plan's device.
     ///
     /// # Errors
-    /// The plan names no device, or one that cannot be.
+    /// The plan names no device, or an impossible one.
     pub fn start(plan: &Plan) -> Result<Simulated> {
         let size_of = |volume: &Volume| volume.size.map_or(0, |size| size.0);
         let size = plan.volumes.iter().map(size_of).max().unwrap_or(0);
@@ -72,27 +72,27 @@ impl Simulated {
         })
     }
 
-    /// The same, which ends a second early where `stop`, asked at every instant, says so: a second
-    /// of a device of nanoseconds takes minutes.
+    /// Ends a second early once `stop`, which is asked at every instant, says so: a second of a
+    /// device of nanoseconds takes minutes.
     #[must_use]
     pub fn stopped_by(self, stop: impl Fn() -> bool + 'static) -> Simulated {
         Simulated { stop: Box::new(stop), ..self }
     }
 
-    /// A plug to the server, for clients that are none of the plan's workloads.
+    /// A socket to the server, for clients that are none of the plan's workloads.
     pub fn socket(&self) -> Socket<Gated> {
         self.server.hub.socket()
     }
 
-    /// The LUN of a volume, as requests name it.
+    /// The number of a volume's LUN, as requests name it.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such LUN.
     pub fn lun(&self, volume: &Volume) -> Result<ObjectId> {
         self.server.lun(&self.plan.svm, &volume.path())
     }
 
-    /// Lets `others`, who have plugs of their own, do their part beside the workloads until then.
+    /// Runs `others`, which have sockets of their own, beside the workloads until then.
     pub fn run_beside(&mut self, others: &mut dyn Actor, until: Time) {
         self.drive(&mut [others], until);
     }
@@ -161,9 +161,10 @@ impl Stage for Simulated {
     }
 }
 
-/// The mean time of one request of the plan's first workload in the idle device, by which a queue
-/// is recognised: measured over a second of virtual time with one request at a time, in a
-/// simulation of its own, so that the run finds its device new.
+/// The mean time of one request in the idle device, by which a queue is recognised: of the first
+/// workload whose storage exists before any phase, zero if there is none. Measured over a second of
+/// virtual time with one request at a time, in a simulation of its own, so that the run finds its
+/// device new.
 ///
 /// # Errors
 /// The plan cannot be simulated.
@@ -184,7 +185,7 @@ mod tests {
     use block::Bytes;
     use std::cell::Cell;
 
-    /// A stop ends a second in its middle: 8 requests of 1 µs at a time are 8 million instants.
+    /// A stop ends a second early: 8 requests of 1 µs at a time are 8 million instants.
     #[test]
     fn a_stop_is_heard_within_a_second() {
         let text = "title = \"t\"\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"a\"\n[[workload]]\nname = \"w\"\n\
