@@ -78,7 +78,7 @@ impl<T: Target> Gate<T> {
         self.inner.submit(now, request)
     }
 
-    /// Takes back a request that waits: it ends with [`Fault::Gone`]. One in flight goes on.
+    /// Cancels a request that waits: it ends with [`Fault::Gone`]. One in flight is left alone.
     pub fn recall(&mut self, now: Time, ticket: Ticket) {
         self.advance(now);
         let _flying = self.scheduler.cancel(ticket);

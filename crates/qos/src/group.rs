@@ -44,7 +44,7 @@ impl Group {
         &self.name
     }
 
-    /// Its UUID, as whoever made it gave it.
+    /// Its UUID, as its creator gave it.
     pub const fn uuid(&self) -> u128 {
         self.uuid
     }

@@ -65,7 +65,7 @@ pub struct Registry {
 pub struct Change {
     /// For the scheduler, in this order.
     pub edits: Vec<Edit>,
-    /// For whoever asked.
+    /// For the caller to show.
     pub notes: Vec<Note>,
 }
 
@@ -74,7 +74,7 @@ pub struct Change {
 pub enum Note {
     /// The object left another policy group for this one.
     Replaced {
-        /// The object as people call it.
+        /// The object's name for people.
         object: String,
         /// The group it left.
         was: String,
@@ -83,14 +83,14 @@ pub enum Note {
     },
     /// The object lost its policy because the group was deleted.
     Detached {
-        /// The object as people call it.
+        /// The object's name for people.
         object: String,
         /// The group.
         group: String,
     },
     /// An SVM has no template any more because the group was deleted.
     NoTemplate {
-        /// The SVM as people call it.
+        /// The SVM's name for people.
         svm: String,
         /// The group.
         group: String,
@@ -221,7 +221,7 @@ impl Registry {
         std::iter::successors(self.objects.get(&id), |object| self.objects.get(&object.parent?))
     }
 
-    /// What people call an object: `SVM svm01`, `volume svm01:vol1`, `LUN svm01:/vol/vol1/lun1`.
+    /// An object's name for people: `SVM svm01`, `volume svm01:vol1`, `LUN svm01:/vol/vol1/lun1`.
     pub fn label(&self, id: ObjectId) -> String {
         let names: Vec<&str> = self.path(id).map(Object::name).collect();
         let Some(object) = self.objects.get(&id) else { return format!("object {}", id.0) };

@@ -5,8 +5,8 @@ use crate::object::{Object, ObjectKind};
 use block::{Iops, ObjectId};
 
 impl Registry {
-    /// The floors of all objects together. Of an object with a floor and what is in it, the larger
-    /// counts: a promise to the one is kept by what is done for the others.
+    /// The sum of all floors in operations per second. Of an object's own floor and the sum of
+    /// those in it, the larger counts: what is done for the one keeps the other.
     pub fn promised(&self) -> Iops {
         let svms = self.objects().filter(|object| object.kind() == ObjectKind::Svm);
         Iops(svms.map(|svm| self.promised_to(svm.id())).fold(0, u64::saturating_add))

@@ -63,8 +63,8 @@ pub(crate) mod attempt {
     /// others 1 in 1000.
     pub const RETRY: Span = Span::from_secs(8);
     pub const RETRY_MAX: Span = Span::from_secs(300);
-    /// And after at least this many times what the failed attempt took: it costs others at most 4
-    /// %.
+    /// And after at least this many times what the failed attempt took, so it costs others 4 % at
+    /// most.
     pub const FACTOR: u64 = 25;
     /// How long what an owner gets at the knee is measured: 25 ticks, a count in the hundreds.
     pub const REFINE: Span = Span::from_millis(500);
@@ -77,8 +77,8 @@ pub(crate) mod attempt {
     pub const REFINED_LEAST: f64 = 0.5;
     /// That measurement is complete with this part of its time.
     pub const REFINED_TIME: f64 = 0.9;
-    /// An owner held to less that lacks more than this many standard deviations asks for less
-    /// still.
+    /// If an owner that is held to less lacks more than this many standard deviations of that, it
+    /// asks for even less.
     pub const SHORT: f64 = 2.0;
     /// A floor counts as given up in a window of up to this many times the size at which it was.
     pub const KNEE: f64 = 1.05;
@@ -226,8 +226,8 @@ pub(crate) mod pair {
 
 /// What owners of floors get beyond them (`knee.rs`).
 pub(crate) mod surplus {
-    /// An owner that gets this part of its floor has more than its due, and the others are to have
-    /// what can be had of that.
+    /// An owner that gets this part of its floor has more than its due, and the others are to get
+    /// as much of the excess as they can.
     pub const MORE: f64 = 1.05;
     /// One that gets this part of it, chance apart, does not need a smaller window.
     pub const LEAST: f64 = 0.99;
@@ -278,9 +278,9 @@ pub(crate) mod account {
     /// seconds.
     pub const KNOWN: f64 = 15.0;
     pub const KNOWN_MOST: f64 = 30.0;
-    /// That holding back is free is valid that long if the look's mean is off by less than this
-    /// part, half of what is to be told. Otherwise it is for these seconds only, about as long as
-    /// the next look takes.
+    /// The finding that holding back is free is valid that long if the look's mean is off by less
+    /// than this part, half of what the look is to tell. Otherwise it is valid for the second
+    /// figure only, in seconds: about as long as the next look takes.
     pub const EVEN: f64 = 0.5 * COST_FREE;
     pub const FIRST: f64 = 0.8;
 }

@@ -17,7 +17,7 @@
 //!
 //! Where owners get more than their floors and others do a part of the work, a level is judged by
 //! what these others do. What is in flight decides who gets how much, and what an owner has above
-//! its floor is theirs to have.
+//! its floor is for the others.
 //!
 //! The search goes down too, to where it began. Where operations take longer in the device than
 //! they must, half of what is used is compared with the window as it is: loads change, and a level

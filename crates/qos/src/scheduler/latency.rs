@@ -353,8 +353,7 @@ mod tests {
         latency
     }
 
-    /// The median of evenly spread times is right to half a step: an eighth of an octave is 9 to 12
-    /// %.
+    /// The median of evenly spread times is right to half a step, where a step is 9 to 12 %.
     #[test]
     fn the_median_is_good_to_half_a_step() {
         for middle in [70_000, 400_000, MS, 3 * MS, 12 * MS] {

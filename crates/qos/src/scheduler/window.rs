@@ -235,7 +235,7 @@ impl Window {
         Verdict::Nothing
     }
 
-    /// Tries floors again with the window as it was before the look: those that can be had are met
+    /// Tries floors again with the window as it was before the look: those that can be held are met
     /// at once. Coming down from an open window would take longer than the attempt.
     fn try_again(&mut self, now: Time, look: &Look) -> Verdict {
         self.waste.begin_attempt(now);
