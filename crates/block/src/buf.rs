@@ -1,11 +1,11 @@
 //! A claim on memory that a worker's slab owns.
 
-/// A piece of the worker's slab: move-only, so its holder is its only user, and while the kernel
-/// works on it nobody holds it. The memory is reached through the slab that gave it out, and must
+/// A piece of the worker's slab. It is move-only, so its holder is its only user; while the kernel
+/// works on it, nobody holds it. The memory is reached through the slab that gave it out, and must
 /// be given back there.
 ///
-/// There is no `Drop`: the slab is the worker's own and cannot be found from here. A slab counts
-/// what is out, and tests check that it comes to zero.
+/// There is no `Drop`, because the slab cannot be reached from here. A slab counts the buffers that
+/// are out, and tests check that the count returns to zero.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a buffer must be given back to the slab that it came from"]
 pub struct Buf {
@@ -27,12 +27,12 @@ impl Buf {
         Buf { slot: Buf::NOWHERE, start: 0, len }
     }
 
-    /// Whether there is no memory behind it.
+    /// Whether there is no memory behind it: see [`Buf::nothing`].
     pub const fn is_nothing(&self) -> bool {
         self.slot == Buf::NOWHERE
     }
 
-    /// The slab's slot.
+    /// The slot's number in the slab.
     pub const fn slot(&self) -> u32 {
         self.slot
     }
@@ -42,7 +42,7 @@ impl Buf {
         self.start
     }
 
-    /// Bytes.
+    /// Its length in bytes.
     pub const fn len(&self) -> u32 {
         self.len
     }
@@ -52,8 +52,8 @@ impl Buf {
         self.len == 0
     }
 
-    /// The same slot, narrowed or widened to `len` bytes from `start`; the slab checks the bounds
-    /// at use.
+    /// The same slot, narrowed or widened to `len` bytes from `start`. The slab checks the bounds
+    /// when the buffer is used.
     pub fn window(self, start: u32, len: u32) -> Buf {
         Buf { start, len, ..self }
     }

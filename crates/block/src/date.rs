@@ -1,18 +1,18 @@
-//! A moment of the clock on the wall as a date, to be printed.
+//! Conversion between seconds since 1970 and calendar dates.
 
 use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};
 
-/// The moment so many seconds after 1970 began, in the zone that they are counted in (UTC, if
-/// nothing was added to them), as `format` says it in the language of `strftime`:
-/// `%Y-%m-%d %H:%M:%S`. A moment after the year 9999 is its last.
+/// Formats `seconds` since 1970 by a `strftime` pattern, such as `%Y-%m-%d %H:%M:%S`. The result is
+/// in the time zone that the seconds count in: UTC, unless the caller added an offset. Anything
+/// after the year 9999 is shown as its last moment.
 pub fn date(seconds: u64, format: &str) -> String {
     let moment = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     moment.unwrap_or(Timestamp::MAX).to_zoned(TimeZone::UTC).strftime(format).to_string()
 }
 
-/// The other way round: the seconds from 1970 to a date, `2026-11-01`, or a moment of it,
-/// `2026-11-01T06:00`, in UTC. `None` of what is none, or before 1970.
+/// The reverse: seconds from 1970 to a date, `2026-11-01`, or to a time of it, `2026-11-01T06:00`,
+/// in UTC. `None` if it cannot be parsed or lies before 1970.
 pub fn moment(given: &str) -> Option<u64> {
     let moment = given.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?;
     u64::try_from(moment.timestamp().as_second()).ok()

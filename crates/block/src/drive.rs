@@ -1,38 +1,40 @@
-//! The one loop: actors ask storage for work, a driver waits, on the wall clock or a virtual one.
+//! The one event loop: actors make requests, and a driver waits, on the wall clock or a virtual
+//! one.
 //!
 //! ```text
 //!   look ─► pass, pass, pass ─► hand over ─► when next? ─► turn ─┐
 //!    ▲                                                           │
 //!    └───────────────────────────────────────────────────────────┘
 //! ```
-//! An actor says what is due and when to look again; it never waits. So the same actor runs on
-//! files and in a simulation, and nobody else in the program has a loop of this kind.
+//! An actor says what is due and when to look again; it never waits. So the same actor runs on real
+//! storage and in a simulation, and the program has no other loop of this kind.
 
 use crate::{Driver, Span, Time, Wakeup};
 
-/// What asks storage for work: a plan's host, a load job, a write-cycle machine.
+/// Something that makes requests to storage: a plan's host, a load job, a write-cycle machine.
 pub trait Actor {
-    /// Takes what has ended and makes what is due. Never waits.
+    /// Reaps what has completed and makes the requests that are due. Never waits.
     fn pass(&mut self, now: Time);
 
-    /// When to look again, as of the pass at `now`. Asked after every actor of the driver had its
-    /// pass, since one actor's look at a shared target may have brought what another waits for.
+    /// When to look again, as of the pass at `now`. Asked only after every actor of the driver had
+    /// its pass: one actor's poll of a shared target may have reaped completions of another.
     fn next_wakeup(&self, now: Time) -> Wakeup;
 
-    /// Whether requests were made that have not been handed over.
+    /// Whether it has made requests that were not yet handed over.
     fn has_fresh(&self) -> bool {
         false
     }
 
-    /// The driver hands over what was made since the last call: a second reading of the clock, for
-    /// actors that tell the time of making from that of handing over.
+    /// Called when the driver hands over what was made since the last call. `now` is a second
+    /// reading of the clock, for actors that record when a request was made and when it was handed
+    /// over.
     fn hand_over(&mut self, _now: Time) {}
 
-    /// Whether nothing more will come of it.
+    /// Whether it has finished: it will make no more requests and waits for nothing.
     fn is_over(&self, now: Time) -> bool;
 }
 
-/// Actors of several kinds share one driver as references.
+/// Lets actors of several kinds share one driver, as references.
 impl<A: Actor + ?Sized> Actor for &mut A {
     fn pass(&mut self, now: Time) {
         (**self).pass(now);
@@ -55,15 +57,15 @@ impl<A: Actor + ?Sized> Actor for &mut A {
     }
 }
 
-/// What the owner of a loop says before each pass.
+/// How long the driver may wait, as the loop's owner decides before each pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Wait no longer than until then, to be asked again.
+    /// Wait at most until this time, then ask the owner again.
     Until(Time),
-    /// Wait as long as the actors say: only what they asked for ends it.
+    /// Wait until an actor needs to run; the owner sets no bound.
     Unbounded,
-    /// Another thread wakes the driver about every `tick`: no timer is armed for what is two ticks
-    /// away or further.
+    /// Another thread wakes the driver about every `tick`, so no timer is armed for what is two
+    /// ticks away or further.
     Woken {
         /// The interval between two wake-ups.
         tick: Span,
@@ -73,8 +75,9 @@ pub enum Wait {
 }
 
 /// Drives `actors` until all of them are over or `look` ends it; returns the time of the last pass.
-/// `look` is asked before each pass and may change the actors: that is where orders of other
-/// threads come in.
+///
+/// `look` is called before each pass and may change the actors. Orders from other threads come in
+/// there.
 pub fn drive<A: Actor>(
     driver: &mut (impl Driver + ?Sized),
     actors: &mut [A],
@@ -96,7 +99,7 @@ pub fn drive<A: Actor>(
     }
 }
 
-/// Until when a driver may wait.
+/// Until when the driver may wait; `None` for no bound.
 fn until(now: Time, wakeup: Wakeup, wait: Wait) -> Option<Time> {
     match (wakeup, wait) {
         (Wakeup::Now, _) | (_, Wait::End) => Some(now),
@@ -118,7 +121,8 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Jumps, and reads a microsecond more with each reading between turns.
+    /// A virtual clock that jumps to the end of each wait (100 ms if it has none) and records the
+    /// waits.
     #[derive(Default)]
     struct Jumping(Time, Vec<Option<Time>>);
 
@@ -133,8 +137,8 @@ mod tests {
         }
     }
 
-    /// Asks every `every` and is over after `passes` of its own; a shared note of what is on its
-    /// way for the other.
+    /// Runs every `every`, for `left` passes. `mail` counts the messages that one actor has left
+    /// for the other.
     struct Clockwork {
         every: Span,
         next: Time,
@@ -185,11 +189,10 @@ mod tests {
         assert_eq!(actors[0].seen, [at(0), at(3), at(6)]);
         assert_eq!(actors[1].seen, [at(0), at(5)]);
         assert_eq!(end, at(6));
-        // What the second brought for the first (at 0 and at 5 ms) is looked at without time
+        // What the second actor left for the first (at 0 and at 5 ms) is picked up without time
         // passing.
         assert_eq!(clock.1, [Some(at(0)), Some(at(3)), Some(at(5)), Some(at(5)), Some(at(6))]);
-        // The last pass ends the loop before anything is handed over: nothing was made in it that
-        // an end would follow.
+        // The last pass ends the loop before the hand-over, so what it made is not handed over.
         assert_eq!((actors[0].handed, actors[1].handed), (2, 2));
     }
 

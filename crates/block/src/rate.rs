@@ -1,4 +1,4 @@
-//! Sizes and rates. Rates count operations per second or bytes per second, never bits.
+//! Sizes and rates. Rates are operations per second or bytes per second, never bits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ impl Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// Binary units, which it names: `512 B`, `4 KiB`, `1.50 GiB`.
+    /// In binary units, named as such: `512 B`, `4 KiB`, `1.50 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u32, &str); 5] = [(50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
         for (shift, unit) in UNITS {
@@ -50,7 +50,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Why a text is no size.
+/// Why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseBytesError {
     /// The text does not start with a whole number.
@@ -72,9 +72,9 @@ pub enum ParseBytesError {
 impl FromStr for Bytes {
     type Err = ParseBytesError;
 
-    /// Reads `4096`, `4k`, `512MiB`, `1GB`. Every unit is binary, with or without the `i`, as
-    /// storage administrators and fio use them. Fractions are refused: `1.5G` has one reading for a
-    /// person and another for fio.
+    /// Parses `4096`, `4k`, `512MiB`, `1GB`. Every unit is binary, with or without the `i`, as in
+    /// fio and among storage administrators. Fractions are refused: a person and fio read `1.5G`
+    /// differently.
     fn from_str(given: &str) -> Result<Bytes, ParseBytesError> {
         let text = given.trim();
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -97,7 +97,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// A text that is no rate of bytes.
+/// The text is not a rate in bytes per second.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?}: write 5Gb/s, 150MB/s or 1GiB/s")]
 pub struct ParseRateError(String);
@@ -105,8 +105,8 @@ pub struct ParseRateError(String);
 impl FromStr for BytesPerSecond {
     type Err = ParseRateError;
 
-    /// Reads `150MB/s` and `1GiB/s`, and `5Gb/s` as networks have it: bits, decimal. At least a
-    /// byte a second, and a terabyte at most, which is more than any link has.
+    /// Parses `150MB/s` and `1GiB/s`, and network rates such as `5Gb/s`: bits, decimal. The rate
+    /// must be between 1 byte and 1 TB per second; the upper bound is beyond any link.
     fn from_str(given: &str) -> Result<BytesPerSecond, ParseRateError> {
         let unit = given.trim_start_matches(|c: char| c.is_ascii_digit());
         let number: Option<u128> = given[..given.len() - unit.len()].parse().ok();

@@ -1,36 +1,36 @@
-//! What is asked of storage, and how it ends.
+//! Requests to storage, and their completions.
 
 use crate::{Buf, Span, Time};
 
-/// A storage object: an SVM, volume, qtree, LUN or file. The number is the registry's; names live
-/// there.
+/// A storage object: an SVM, volume, qtree, LUN or file. The number is assigned by the registry,
+/// which also knows the name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub u32);
 
-/// What to do. A read owns no buffer while it queues: the lowest target takes one when it
-/// dispatches.
+/// What to do. A read has no buffer while it is queued: the lowest target takes one when it
+/// dispatches the read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Op {
     /// Read `len` bytes.
     Read,
-    /// Write the buffer's bytes.
+    /// Write the bytes of this buffer.
     Write(Buf),
-    /// Make everything completed before durable.
+    /// Make every write that completed before durable.
     Flush,
-    /// Give the space back; what is read there afterwards is unspecified.
+    /// Release the range's space; its contents are unspecified afterwards.
     Trim,
     /// Make the range read as zeroes.
     Zero {
-        /// The space stays allocated, so that a later write cannot run out of it.
+        /// Keep the space allocated, so that a later write there cannot run out of space.
         no_hole: bool,
-        /// Fail with [`Fault::Unsupported`] where it would be no faster than writing the zeroes.
+        /// Fail with [`Fault::Unsupported`] if it would be no faster than writing zeroes.
         fast_only: bool,
     },
-    /// Bring the range into memory.
+    /// Read the range ahead into memory.
     Cache,
-    /// Which parts of the range are allocated.
+    /// Report which parts of the range are allocated.
     Status {
-        /// Also which of them others have, too.
+        /// Also report which parts are shared with other objects: [`Extent::shared`].
         sharing: bool,
     },
 }
@@ -70,33 +70,33 @@ impl Op {
 }
 
 impl OpKind {
-    /// Whether it moves data, so that a limit in bytes per second counts its length.
+    /// Whether it transfers data. Only such requests count against a limit in bytes per second.
     pub const fn moves_data(self) -> bool {
         matches!(self, OpKind::Read | OpKind::Write)
     }
 }
 
-/// One request of a block target.
+/// One request to a target.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The caller's own number, given back in the completion; opaque to targets.
+    /// The caller's own identifier, returned in the completion. Targets do not interpret it.
     pub tag: u64,
-    /// The storage object it is for. Targets that serve one object ignore it.
+    /// The storage object it is for. A target that serves a single object ignores it.
     pub object: ObjectId,
-    /// First byte.
+    /// Offset of the first byte.
     pub at: u64,
-    /// Bytes; 0 for a flush.
+    /// Length in bytes; 0 for a flush.
     pub len: u64,
     /// What to do.
     pub op: Op,
-    /// Force unit access: durable before it completes.
+    /// Force unit access: the write is durable before it completes.
     pub fua: bool,
-    /// When it should have been made. Response time counts from here, so a stalled target cannot
-    /// hide.
+    /// When it should have been made. Response time counts from here, so a stall of the target
+    /// shows up in full.
     pub due: Time,
 }
 
-/// Which of an object's limits.
+/// Which limit of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LimitKind {
     /// Operations per second.
@@ -105,65 +105,65 @@ pub enum LimitKind {
     Throughput,
 }
 
-/// What held a request back last before it went to the device.
+/// What last held a request back before it was dispatched to the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
-    /// Nothing: it went at once.
+    /// Nothing: it was dispatched at once.
     #[default]
     Nothing,
-    /// A ceiling of this object (itself or an ancestor).
+    /// A ceiling of this object, which is the request's own or an ancestor of it.
     Ceiling(ObjectId, LimitKind),
-    /// The one budget of this shared policy group (the registry's number).
+    /// The common budget of this shared policy group, by its number in the registry.
     Shared(u32, LimitKind),
-    /// Another object's floor: best-effort work waits so that floors hold.
+    /// Another object's floor: best-effort work waits while floors are served.
     Floor,
-    /// Its turn among equals under a shared limit or a fair node.
+    /// Its turn among peers under a shared limit or in a fair node.
     Turn,
-    /// The device would not take more.
+    /// The device, which accepted no more.
     Backend,
-    /// The one who lets requests go did not run, though a ceiling had opened.
+    /// A stall of the dispatcher: it did not run although a ceiling had opened.
     Stalled,
 }
 
-/// How a request failed; each maps to one error of every protocol.
+/// How a request failed. Each value maps to one error code of every protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// The range, length or alignment is not valid for the target.
+    /// The offset, length or alignment is not valid for this target.
     Invalid,
     /// The target may not be written.
     ReadOnly,
-    /// No space left for a write.
+    /// A write found no space left.
     NoSpace,
     /// The medium failed.
     Io,
-    /// Not done by this target.
+    /// This target does not support the operation.
     Unsupported,
-    /// Out of memory for it.
+    /// No memory was available for it.
     NoMemory,
-    /// Cancelled, or the target went away: whether it took effect is unknown.
+    /// Cancelled, or the target went away. Whether it took effect is unknown.
     Gone,
 }
 
-/// A run of a [`Op::Status`] answer.
+/// One extent of the answer to [`Op::Status`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// No space behind it.
+    /// No space is allocated.
     pub hole: bool,
     /// It reads as zeroes.
     pub zero: bool,
-    /// A clone, an origin or a snapshot has the same bytes in the same place; said only where that
-    /// was asked.
+    /// A clone, an origin or a snapshot has the same bytes in the same place. Reported only if the
+    /// request asked for it.
     pub shared: bool,
 }
 
-/// The end of a request. Exactly one comes for every request that was taken.
+/// The end of a request. Exactly one comes for every request that was accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The request's.
+    /// The request's tag.
     pub tag: u64,
-    /// The request's.
+    /// The request's object.
     pub object: ObjectId,
     /// The request's kind.
     pub kind: OpKind,
@@ -173,27 +173,27 @@ pub struct Completion {
     pub due: Time,
     /// When it ended.
     pub end: Time,
-    /// Waited in queues of ours before the device got it.
+    /// Time spent in Seawall's queues before the device got the request.
     pub queued: Span,
     /// From hand-over to the device until its end.
     pub service: Span,
-    /// What held it back.
+    /// What last held it back.
     pub cause: Cause,
     /// How it ended.
     pub result: Result<(), Fault>,
-    /// Where a read failed, if that is known and some of it came before: the first byte of the part
-    /// that could not be read. Then `buf` has the bytes before it.
+    /// For a read that failed partway, if that is known: the first byte that could not be read.
+    /// `buf` then has the bytes before it.
     pub failed_at: Option<u64>,
-    /// A read's data or a write's buffer given back; the receiver owes it to the slab.
+    /// A read's data, or a write's buffer returned. The receiver must give it back to the slab.
     pub buf: Option<Buf>,
-    /// A status's answer, from the request's first byte on, covering at most its length. Also a
-    /// read's, where some of its bytes were never written and the target knows without looking: all
-    /// of its length then, and else nothing.
+    /// A status request's answer: extents from its first byte on, covering at most its length. A
+    /// read has them too if the target knows without I/O that parts were never written; then they
+    /// cover its whole length, otherwise there are none.
     pub extents: Vec<Extent>,
 }
 
 impl Completion {
-    /// A completion of `request` at `end` that waited nowhere; the caller fills in what differs.
+    /// A completion of `request` at `end`, with no waiting time; the caller fills in the rest.
     pub fn of(request: &Request, end: Time, result: Result<(), Fault>) -> Completion {
         Completion {
             tag: request.tag,
@@ -221,7 +221,7 @@ impl Completion {
         completion
     }
 
-    /// From when the request was due until its end.
+    /// Response time: from when the request was due until it completed.
     pub fn response(&self) -> Span {
         self.end.since(self.due)
     }

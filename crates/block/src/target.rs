@@ -1,4 +1,4 @@
-//! The seam: one trait met by every kind of storage, and the driver that waits.
+//! The seam: one trait that every kind of storage implements, and the driver that waits for it.
 
 use crate::{Bytes, Completion, Request, Time};
 
@@ -12,26 +12,26 @@ pub struct Ticket(pub u64);
 pub enum Submitted {
     /// Exactly one completion will come.
     Taken(Ticket),
-    /// No room: the request comes back untouched; try again after the next completion.
+    /// No room: the request is handed back untouched. Try again after the next completion.
     Full(Request),
 }
 
 /// When a target wants to be polled again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wakeup {
-    /// At once: completions are ready, or work is.
+    /// At once: completions are ready, or there is work to do.
     Now,
     /// At this time.
     At(Time),
-    /// When the kernel tells the driver.
+    /// On an event that the kernel reports to the driver.
     External,
-    /// Not before the next submit.
+    /// Not before the next [`Target::submit`].
     Idle,
 }
 
 impl Wakeup {
-    /// The sooner of two. `External` with a time keeps the time: the driver hears the kernel in any
-    /// case.
+    /// The sooner of two. Of `External` and a time, the time is kept, since the driver returns on
+    /// kernel events in any case.
     pub fn sooner(self, other: Wakeup) -> Wakeup {
         use Wakeup::{At, External, Idle, Now};
         match (self, other) {
@@ -44,37 +44,36 @@ impl Wakeup {
     }
 }
 
-/// What a target is.
+/// The properties of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
     /// Its size.
     pub size: Bytes,
     /// Offsets, lengths (and memory, where it matters) must be multiples of this many bytes.
     pub align: u32,
-    /// The longest read or write, in bytes.
+    /// The longest read or write that it takes, in bytes.
     pub longest: u32,
-    /// Whether reads return data and writes keep it. Simulated devices do not.
+    /// Whether reads return data and writes store it. Simulated devices do neither.
     pub carries_data: bool,
-    /// Whether it refuses to be written.
+    /// Whether it refuses writes.
     pub read_only: bool,
 }
 
-/// A kind of storage. One worker owns it; it never blocks and never reads a clock.
+/// A kind of storage. It belongs to one worker; it never blocks and never reads a clock.
 pub trait Target {
-    /// What it is.
+    /// Its properties.
     fn traits(&self) -> Traits;
 
-    /// Takes a request, or hands it back. Never a system call.
+    /// Takes a request, or hands it back. Never makes a system call.
     fn submit(&mut self, now: Time, request: Request) -> Submitted;
 
-    /// Moves work along and appends what has ended to `out`. Never blocks.
+    /// Advances its work and appends the completions to `out`. Never blocks.
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>);
 
     /// When to poll again.
     fn next_wakeup(&self) -> Wakeup;
 
-    /// Asks to end a request early, best effort: exactly one completion still comes, by a later
-    /// poll.
+    /// Asks to end a request early, best effort. Its one completion still comes, from a later poll.
     fn cancel(&mut self, now: Time, ticket: Ticket);
 }
 
@@ -96,15 +95,15 @@ impl<T: Target + ?Sized> Target for Box<T> {
     }
 }
 
-/// Does a worker's waiting. On the wall clock one turn is one system call that submits what targets
-/// prepared and waits; on the virtual clock it jumps.
+/// Waits on behalf of a worker. On the wall clock a turn is one system call, which submits what the
+/// targets prepared and waits; a virtual clock jumps to the next event.
 pub trait Driver {
     /// The current time.
     fn now(&self) -> Time;
 
-    /// Hands prepared work to the kernel, then returns at the first event or at `until`, whichever
-    /// is sooner; with `Some` of a time not after now it only looks. `None` waits for an event
-    /// alone. Returns the time afterwards.
+    /// Hands prepared work to the kernel, then waits for the first event, but not beyond `until`.
+    /// If `until` is not after now it does not wait; with `None` it waits without a bound. Returns
+    /// the time afterwards.
     fn turn(&mut self, until: Option<Time>) -> Time;
 }
 

@@ -1,7 +1,7 @@
 //! Instants and durations as whole nanoseconds.
 //!
-//! A `u64` of nanoseconds lasts 584 years, so sums of times that occur cannot overflow; the
-//! operators saturate all the same, because a clock that jumps must not take the program with it.
+//! A `u64` of nanoseconds lasts 584 years, so no sum of times that occurs can overflow. The
+//! operators saturate all the same: a clock that jumps must not crash the program.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -65,8 +65,8 @@ impl Span {
         Span(s.saturating_mul(1_000_000_000))
     }
 
-    /// A duration of `s` seconds, rounded to the nanosecond; for settings and reports, never on the
-    /// way of a request. Negative and not-a-number count as zero.
+    /// A duration of `s` seconds, rounded to the nanosecond. For settings and reports, not for the
+    /// path of a request. Negative values and NaN count as zero.
     pub fn from_secs_f64(s: f64) -> Span {
         Span((s * 1e9).round() as u64)
     }
@@ -91,12 +91,12 @@ impl Span {
         self.0 as f64 / 1e3
     }
 
-    /// The difference, zero where `other` is longer.
+    /// The difference; zero if `other` is longer.
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
 
-    /// A duration as people say it, hours at most: `33 h 20 min`, `1 min 5 s`, `250 ms`.
+    /// The duration in words, in hours at most: `33 h 20 min`, `1 min 5 s`, `250 ms`.
     pub fn spoken(self) -> String {
         const UNITS: [(u64, &str); 6] = [
             (3_600_000_000_000, "h"),
@@ -174,7 +174,7 @@ impl std::iter::Sum for Span {
 }
 
 impl fmt::Display for Span {
-    /// Three significant digits in the unit that suits: `870 ns`, `12.4 µs`, `3.02 ms`, `1.50 s`.
+    /// Three significant digits in a suitable unit: `870 ns`, `12.4 µs`, `3.02 ms`, `1.50 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = match self.0 {
             0..1_000 => return f.pad(&format!("{} ns", self.0)),
