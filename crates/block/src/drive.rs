@@ -1,5 +1,4 @@
-//! The one event loop: actors make requests, and a driver waits, on the wall clock or a virtual
-//! one.
+//! The one event loop: actors make requests, a driver waits, on the wall clock or a virtual one.
 //!
 //! ```text
 //!   look ─► pass, pass, pass ─► hand over ─► when next? ─► turn ─┐

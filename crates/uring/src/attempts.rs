@@ -1,12 +1,12 @@
-//! Sends that are tried once: most find room in the socket's buffer, and then nobody needs to be
-//! told.
+//! Sends that are tried once and report only failure: most find room in the socket's buffer, and
+//! then no completion is needed.
 //!
-//! An ordinary send leaves a completion, and a completion ends the wait that it was submitted with:
-//! a worker that sends an answer and waits for the next question wakes for nothing. So a send is
-//! first submitted as an attempt (`MSG_DONTWAIT` and `MSG_WAITALL`) whose success is silent
-//! (`IOSQE_CQE_SKIP_SUCCESS`). The kernel never puts an attempt off: when the call that submitted
-//! it returns, either all of its bytes are in the socket's buffer, or a completion says that not
-//! all of them are, or why. So an attempt that is submitted and has no answer has succeeded.
+//! An ordinary send leaves a completion, which ends the wait that it was submitted with: a worker
+//! that sends an answer and waits for the next request wakes for nothing. So a send is first
+//! submitted as an attempt (`MSG_DONTWAIT` and `MSG_WAITALL`) whose success is silent
+//! (`IOSQE_CQE_SKIP_SUCCESS`). The kernel never defers an attempt. When the call that submitted it
+//! returns, either all its bytes are in the socket's buffer, or there is a completion with a short
+//! count or an error. So an attempt that was submitted and has no completion has succeeded.
 //!
 //! ```text
 //!   expect ─► waiting ── the kernel has taken it ──► settle: silent → sent whole
@@ -17,25 +17,25 @@ use std::collections::VecDeque;
 
 use crate::operation::{Key, Outcome};
 
-/// Attempts that were prepared and have not been settled.
+/// Attempts that were prepared and are not settled.
 #[derive(Default)]
 pub(crate) struct Attempts {
-    /// In the order in which they were prepared.
+    /// In the order of preparation.
     waiting: VecDeque<Attempt>,
-    /// By key: it was attempted and said nothing yet.
+    /// By key: it is an attempt without a completion so far.
     silent: Vec<bool>,
 }
 
 struct Attempt {
     key: Key,
-    /// All its bytes.
+    /// The length of the message in bytes.
     len: u32,
-    /// Entries that were prepared before it, ever.
+    /// The number of entries that were prepared before it.
     before: u64,
 }
 
 impl Attempts {
-    /// A send of `len` bytes is prepared, after so many other entries.
+    /// A send of `len` bytes was prepared, after `before` other entries.
     pub(crate) fn expect(&mut self, key: Key, len: u32, before: u64) {
         let place = key as usize;
         if place >= self.silent.len() {
@@ -45,20 +45,20 @@ impl Attempts {
         self.waiting.push_back(Attempt { key, len, before });
     }
 
-    /// Whether none is open.
+    /// Whether no attempt is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// A completion came for `key`: if that is an attempt, the completion is its outcome.
+    /// A completion came for `key`. If that is an attempt, the completion is its outcome.
     pub(crate) fn spoke(&mut self, key: Key) {
         if let Some(silent) = self.silent.get_mut(key as usize) {
             *silent = false;
         }
     }
 
-    /// The kernel has taken `taken` entries, ever, and all completions were looked at: ends the
-    /// attempts among them.
+    /// Settles the attempts among the first `taken` entries, which the kernel has taken. All
+    /// completions must have been looked at.
     pub(crate) fn settle(&mut self, taken: u64, out: &mut Vec<Outcome>) {
         while let Some(attempt) = self.waiting.front().filter(|attempt| attempt.before < taken) {
             let Attempt { key, len, .. } = *attempt;

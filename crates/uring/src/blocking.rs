@@ -1,12 +1,12 @@
 //! Operations as plain system calls, for the engine without io_uring. Disk operations block; socket
-//! operations answer `EAGAIN` where they would.
+//! operations return `EAGAIN` instead.
 
 use std::io;
 use std::os::fd::RawFd;
 
 use crate::operation::{Handle, Memory, Operation, SEND_FLAGS};
 
-/// Whether it blocks on a disk, so that a thread must do it.
+/// Whether it blocks on a disk, so that it needs a thread.
 pub(crate) fn is_for_disks(operation: &Operation) -> bool {
     matches!(
         operation,
@@ -28,7 +28,7 @@ pub(crate) fn readiness(operation: &Operation) -> (RawFd, i16) {
     }
 }
 
-/// Carries an operation out; the result as io_uring would give it.
+/// Carries out an operation; returns the result as io_uring would.
 ///
 /// # Safety
 /// What the operation points to must be valid, and its memory nobody else's, during the call.
@@ -70,8 +70,8 @@ pub(crate) unsafe fn attempt(operation: &Operation) -> i32 {
     }
 }
 
-/// Reads what is in the page cache, without waiting for a disk; `EAGAIN` if there is nothing of it,
-/// and fewer bytes than asked for if not all of it is.
+/// Reads from the page cache without waiting for a disk. Returns `EAGAIN` if nothing is there, and
+/// fewer bytes than asked for if only some are.
 ///
 /// # Safety
 /// As [`attempt`].
@@ -90,8 +90,8 @@ unsafe fn write(file: Handle, at: u64, memory: Memory, durable: bool) -> i32 {
     outcome(unsafe { libc::pwritev2(file.fd, &raw const bytes, 1, at as i64, flags) })
 }
 
-/// A connection that goes away between the poll and the call must not block the worker, so the
-/// listener is made non-blocking first.
+/// Accepts a connection. The listener is made non-blocking first: a connection that goes away
+/// between the poll and this call must not block the worker.
 fn accept(fd: RawFd) -> i32 {
     set_blocking(fd, false);
     // SAFETY: no memory is passed (the peer's address is not asked for), and a closed `fd` is an
@@ -99,7 +99,7 @@ fn accept(fd: RawFd) -> i32 {
     outcome(unsafe { libc::accept4(fd, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC) } as isize)
 }
 
-/// Whether calls on a descriptor wait. One that is closed stays so.
+/// Sets whether calls on a descriptor block. A closed descriptor is ignored.
 pub(crate) fn set_blocking(fd: RawFd, is_blocking: bool) {
     // SAFETY: no memory is passed, and a closed `fd` is an error only.
     unsafe {
@@ -121,11 +121,11 @@ fn poll(fd: RawFd, events: i16) -> i32 {
     }
 }
 
-/// A call's return value as io_uring would give it.
+/// Converts a call's return value to what io_uring would return.
 fn outcome(returned: isize) -> i32 {
     match returned {
-        // Lengths stay below 4 GiB / 2: a slot has 64 MiB, and the kernel moves less than 2 GiB in
-        // a call.
+        // Lengths stay below 2 GiB: a slot has at most 64 MiB, and the kernel moves less than 2 GiB
+        // in a call.
         0.. => returned as i32,
         _ => -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
     }

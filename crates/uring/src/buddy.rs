@@ -6,15 +6,15 @@
 //!   order 1   [   0   ][   2   ]         its buddy is its number with bit n flipped;
 //!   order 0   [ 0][ 1][ 2][ 3 ]          two free buddies melt into one of the next order
 //! ```
-//! Taking and giving cost at most one step an order, and nothing is allocated on the way. A worker
-//! that takes and gives one size over and over would split and melt the same blocks each time, so
-//! what comes back rests for a while before it melts: the last few of each order, served again
-//! first while their memory is warm in the cache.
+//! Taking and giving cost at most one step per order and allocate nothing. A worker that takes and
+//! gives one size over and over would split and merge the same blocks each time. So the last few
+//! blocks of each order that come back rest unmerged, and are reused first while their memory is
+//! warm in the cache.
 
 /// Orders 0–14: one frame of 4 KiB up to 64 MiB.
 pub(crate) const ORDERS: usize = 15;
 
-/// Blocks of one order that rest at most.
+/// Limit on the resting blocks of one order.
 const RESTING: usize = 64;
 
 const NONE: u32 = u32::MAX;
@@ -27,13 +27,13 @@ pub(crate) struct Buddy {
     heads: [u32; ORDERS],
     /// Bit n: there is a free block of order n.
     nonempty: u32,
-    /// By frame − `first`.
+    /// Indexed by frame − `first`.
     links: Vec<Link>,
-    /// Blocks of each order that were given back last and have not melted, the latest at the end.
+    /// Unmerged blocks of each order that were given back, the latest at the end.
     resting: [Vec<u32>; ORDERS],
 }
 
-/// A frame's place in the list of free blocks, if a free block starts there.
+/// A frame's links in the list of free blocks, if a free block starts there.
 #[derive(Clone, Copy)]
 struct Link {
     next: u32,
@@ -65,7 +65,7 @@ impl Buddy {
         buddy
     }
 
-    /// Takes 2^`order` frames; `None` if no run is left that is long enough.
+    /// Takes 2^`order` frames; `None` if no free block is large enough.
     pub(crate) fn take(&mut self, order: u8) -> Option<u32> {
         if let Some(at) = self.resting[usize::from(order)].pop() {
             return Some(at);
@@ -76,7 +76,7 @@ impl Buddy {
         })
     }
 
-    /// Gives back what `take` returned for this order.
+    /// Gives back a block that `take` returned for this order.
     pub(crate) fn give(&mut self, at: u32, order: u8) {
         let resting = &mut self.resting[usize::from(order)];
         if resting.len() < RESTING {
@@ -86,7 +86,7 @@ impl Buddy {
         }
     }
 
-    /// Takes a free block, from a larger one if need be.
+    /// Takes a free block, splitting a larger one if necessary.
     fn split(&mut self, order: u8) -> Option<u32> {
         let large_enough = self.nonempty >> order << order;
         if large_enough == 0 {
@@ -110,7 +110,7 @@ impl Buddy {
         }
     }
 
-    /// Makes a block free, together with its buddy if that is free too, and so on.
+    /// Makes a block free, and merges it with its buddy as long as that is free too.
     fn melt(&mut self, mut at: u32, mut order: u8) {
         while usize::from(order) + 1 < ORDERS {
             let other = at ^ (1 << order);

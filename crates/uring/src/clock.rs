@@ -12,7 +12,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The process's clock; every copy has the same epoch.
+    /// The process's clock. All copies have the same epoch.
     pub fn new() -> Clock {
         static EPOCH: OnceLock<u64> = OnceLock::new();
         Clock { epoch: *EPOCH.get_or_init(|| read(libc::CLOCK_MONOTONIC)) }
@@ -23,7 +23,7 @@ impl Clock {
         Time::from_nanos(read(libc::CLOCK_MONOTONIC).saturating_sub(self.epoch))
     }
 
-    /// `time` on the kernel's own monotonic clock.
+    /// Converts `time` to the kernel's own monotonic clock.
     pub(crate) fn kernel_nanos(&self, time: Time) -> u64 {
         self.epoch.saturating_add(time.as_nanos())
     }
@@ -35,20 +35,20 @@ impl Default for Clock {
     }
 }
 
-/// Reads one of the kernel's clocks in nanoseconds. std's `Instant` would do for the wall clock but
-/// hides its number, which absolute time-outs of the kernel need.
+/// Reads one of the kernel's clocks, in nanoseconds. std's `Instant` hides its number, which
+/// absolute time-outs of the kernel need.
 pub(crate) fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the kernel to write a timespec to, for the length of the
     // call.
     let outcome = unsafe { libc::clock_gettime(clock, &mut time) };
     assert_eq!(outcome, 0, "clock {clock} cannot be read: {}", std::io::Error::last_os_error());
-    // A monotonic clock counts from boot: never negative, and 64 bits of nanoseconds last 584
-    // years.
+    // A monotonic clock counts from boot, so it is never negative, and 64 bits of nanoseconds last
+    // 584 years.
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// By default the kernel may end a wait 50 µs late to save power: longer than a whole I/O.
+/// By default the kernel may end a wait 50 µs late to save power, which is longer than an I/O.
 pub(crate) fn tighten_timers() {
     // SAFETY: no memory is passed; it concerns this thread's timers only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };

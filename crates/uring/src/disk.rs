@@ -1,4 +1,4 @@
-//! Opening files and block devices for I/O past the page cache, and what to know about them first.
+//! Opening files and block devices for direct I/O, and learning about them first.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,43 +10,43 @@ use block::Bytes;
 
 use crate::failure::reason;
 
-/// Whether the page cache lies between us and the disk.
+/// Whether I/O goes through the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Caching {
-    /// `O_DIRECT`: straight to the device.
+    /// `O_DIRECT`: past the page cache.
     #[default]
     Direct,
     /// Through the page cache.
     Page,
 }
 
-/// Whether there must be a file already.
+/// Whether to create the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Create {
-    /// There must be one.
+    /// It must exist.
     #[default]
     Never,
-    /// There may be one; else it is made.
+    /// It is created if it does not exist.
     IfMissing,
-    /// There must be none.
+    /// It must not exist.
     New,
 }
 
-/// How to open.
+/// How to open a file or device.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
-    /// The way to the disk.
+    /// Whether to use the page cache.
     pub cache: Caching,
-    /// For writing, too.
+    /// Whether to open it for writing, too.
     pub write: bool,
-    /// Whether to make it.
+    /// Whether to create it.
     pub create: Create,
-    /// Permissions of a file that is made, less the umask.
+    /// Permissions of a created file, less the umask.
     pub mode: u32,
 }
 
 impl Default for Opening {
-    /// Direct, for reading, an existing file; if told to make one, for its owner alone.
+    /// Direct, for reading, an existing file. If it is created, only its owner has access.
     fn default() -> Opening {
         Opening { cache: Caching::Direct, write: false, create: Create::Never, mode: 0o600 }
     }
@@ -55,39 +55,39 @@ impl Default for Opening {
 /// An open file or block device.
 #[derive(Debug)]
 pub struct Disk {
-    /// Hand it to [`crate::Io::register`].
+    /// The file, for [`crate::Io::register`].
     pub file: File,
     /// Its size when it was opened.
     pub size: Bytes,
-    /// Offsets, lengths and memory of direct I/O must be multiples of this many bytes; 1 through
-    /// the page cache.
+    /// Offsets, lengths and memory addresses of direct I/O must be multiples of this many bytes; 1
+    /// through the page cache.
     pub align: u32,
-    /// It is a block device.
+    /// Whether it is a block device.
     pub is_device: bool,
 }
 
-/// Why it could not be opened.
+/// Why a file or device could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The file system cannot go past the page cache.
+    /// The file system does not support direct I/O.
     #[error("{}: its file system has no direct I/O (O_DIRECT); use the page cache or another file system", .0.display())]
     NoDirect(PathBuf),
-    /// A folder, a pipe or the like.
+    /// It is a folder, a pipe or the like.
     #[error("{}: neither a file nor a block device", .0.display())]
     Kind(PathBuf),
     /// The system refused.
     #[error("{}: {}", path.display(), reason(cause))]
     Os {
-        /// What was to be opened.
+        /// The path to open.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
 }
 
-/// Whether what is there, if anything is, may be opened: what is no file must not be at all, since
-/// a pipe would block, and a device node might do something.
+/// Checks that `path` is a file, a block device, or absent. Anything else must not even be opened:
+/// a pipe would block, and opening a device node may have side effects.
 ///
 /// # Errors
 /// It is neither a file nor a block device.
@@ -105,8 +105,8 @@ pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
     let (file, made) = open_or_make(path, opening).map_err(failed)?;
     if opening.cache == Caching::Direct && !go_direct(&file) {
         if made {
-            // What was made a moment ago is empty; if it cannot be removed the error below is still
-            // the one to tell.
+            // The file was created just now and is empty. If it cannot be removed, the error below
+            // is still the one to report.
             let _ = std::fs::remove_file(path);
         }
         return Err(OpenError::NoDirect(path.into()));
@@ -123,11 +123,11 @@ pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
     Ok(Disk { file, size, align, is_device })
 }
 
-/// Whether something on this machine holds a block device for itself: a mount in whichever
-/// namespace, swap, RAID, LVM, the device mapper, or a program that said so. Asked by claiming it
-/// for a moment, for reading alone.
+/// Whether something on this machine holds a block device exclusively: a mount in any namespace,
+/// swap, RAID, LVM, the device mapper, or a program that asked for it. The test is to claim it for
+/// a moment, for reading only.
 pub fn is_held(device: &Path) -> io::Result<bool> {
-    /// A caller that asks at the same moment claims it, too, and lets go at once.
+    /// A concurrent caller claims it too, and releases it at once.
     const TRIES: u32 = 200;
     for _ in 0..TRIES {
         match OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device) {
@@ -139,9 +139,8 @@ pub fn is_held(device: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// What direct I/O to files in a folder must be aligned to, by a file without a name that is gone
-/// again; `None` where the file system has no such files or no direct I/O, so that only a file
-/// itself can tell.
+/// The alignment that direct I/O to files in a folder needs, found by an unnamed temporary file.
+/// `None` if the file system has no such files or no direct I/O; then only a file itself can tell.
 pub fn alignment_in(folder: &Path) -> Option<u32> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder).ok()?;
@@ -149,8 +148,8 @@ pub fn alignment_in(folder: &Path) -> Option<u32> {
     if go_direct(&file) { direct_alignment(&file, false, block) } else { None }
 }
 
-/// Opens through the page cache; whether it made the file, which only an exclusive creation tells
-/// for certain.
+/// Opens through the page cache. Also returns whether the file was created, which only an exclusive
+/// creation can tell for certain.
 fn open_or_make(path: &Path, opening: Opening) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
     options.read(true).write(opening.write || opening.create != Create::Never).mode(opening.mode);
@@ -163,8 +162,8 @@ fn open_or_make(path: &Path, opening: Opening) -> io::Result<(File, bool)> {
     options.create_new(false).open(path).map(|file| (file, false))
 }
 
-/// Turns direct I/O on. Not by an open flag: where it is refused, the kernel has made the file all
-/// the same.
+/// Turns on direct I/O. An open flag would not do: where direct I/O is refused, the kernel would
+/// have created the file all the same.
 fn go_direct(file: &File) -> bool {
     let fd = file.as_raw_fd();
     // SAFETY: no memory is passed; the descriptor is open.
@@ -174,16 +173,16 @@ fn go_direct(file: &File) -> bool {
     }
 }
 
-/// What matters of an open file for its requests.
+/// Properties of an open file that matter for its requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct About {
-    /// It is read through the page cache.
+    /// Whether it is read through the page cache.
     pub(crate) cached: bool,
-    /// The device that it is or lies on; 0 where that is unknown.
+    /// The device that it is, or is on; 0 if unknown.
     pub(crate) device: u64,
 }
 
-/// What an open file is; a socket is nothing of that.
+/// The properties of an open file; the default for a socket.
 pub(crate) fn about(fd: &OwnedFd) -> About {
     // SAFETY: all-zero is a valid stat answer: numbers only.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
@@ -199,7 +198,7 @@ pub(crate) fn about(fd: &OwnedFd) -> About {
     About { cached, device: if kind == libc::S_IFBLK { about.st_rdev } else { about.st_dev } }
 }
 
-/// A block device's metadata has no length; its end has.
+/// The size of a block device. Its metadata has no length, so seek to its end.
 fn device_size(file: &File) -> io::Result<Bytes> {
     use std::io::{Seek, SeekFrom};
     let mut file = file;
@@ -221,7 +220,7 @@ fn direct_alignment(file: &File, is_device: bool, block: u64) -> Option<u32> {
     Some(u32::try_from(block).unwrap_or(4096).clamp(512, 4096).next_power_of_two())
 }
 
-/// Alignment of memory and of offsets, if this kernel tells.
+/// Alignment of memory and of offsets, if this kernel reports it.
 fn stated_alignment(file: &File) -> Option<(u32, u32)> {
     // SAFETY: all-zero is a valid statx answer: numbers only.
     let mut about: libc::statx = unsafe { std::mem::zeroed() };

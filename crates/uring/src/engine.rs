@@ -1,4 +1,4 @@
-//! The two ways of carrying operations out, behind one set of calls.
+//! The two ways of carrying out operations, behind one set of calls.
 
 use std::os::fd::OwnedFd;
 
@@ -17,11 +17,11 @@ pub(crate) enum Engine {
     Pool(Pool),
 }
 
-/// An engine, and what it turned out to be.
+/// An engine, and the backend that it turned out to be.
 pub(crate) struct Opened {
     pub(crate) engine: Engine,
     pub(crate) backend: Backend,
-    /// Bytes of the region, from its start, that the engine has registered.
+    /// Bytes of the region, from its start, that are registered with the engine.
     pub(crate) registered: usize,
 }
 
@@ -54,7 +54,7 @@ impl Engine {
         Ok(Opened { engine: Engine::Pool(pool), backend: Backend::Threads { why }, registered: 0 })
     }
 
-    /// A file joined the worker's under `index`; whether the engine registered it.
+    /// Adds a file under `index`; returns whether the engine registered it.
     pub(crate) fn add_file(&mut self, index: u32, fd: &OwnedFd) -> bool {
         match self {
             Engine::Ring(ring) => ring.add_file(index, fd),
@@ -62,14 +62,14 @@ impl Engine {
         }
     }
 
-    /// A file without requests is about to be closed.
+    /// Removes a file without requests, which is about to be closed.
     pub(crate) fn drop_file(&mut self, file: &Closed) {
         if let Engine::Ring(ring) = self {
             ring.drop_file(file);
         }
     }
 
-    /// Prepares an operation; the next enter starts it. Never a system call.
+    /// Prepares an operation; the next enter starts it. Never makes a system call.
     ///
     /// # Safety
     /// The file, the memory and the lists that the operation points to must stay valid, and its
@@ -83,7 +83,7 @@ impl Engine {
         }
     }
 
-    /// Asks for an early end; the outcome still comes.
+    /// Asks to end an operation early; its outcome still comes.
     pub(crate) fn cancel(&mut self, key: Key) {
         match self {
             Engine::Ring(ring) => ring.cancel(key),
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// Whether fewer reads than are wanted may be at a disk. Threads take them as they come.
+    /// Whether fewer reads than are wanted may be at a disk. The pool takes reads as they come.
     pub(crate) fn break_lockstep(&mut self, may: bool) {
         if let Engine::Ring(ring) = self {
             ring.break_lockstep(may);
@@ -106,15 +106,15 @@ impl Engine {
         }
     }
 
-    /// Starts all that is prepared, and goes on at once. Threads begin at the next enter.
+    /// Starts what is prepared, without waiting. The pool starts it at the next enter.
     pub(crate) fn submit(&mut self) {
         if let Engine::Ring(ring) = self {
             ring.submit();
         }
     }
 
-    /// Starts all that is prepared, and waits for an outcome or a wake. May return early. With
-    /// `rest` a send that ends at once need not end the wait.
+    /// Starts what is prepared, and waits for an outcome or a wake-up. May return early. With
+    /// `rest`, a send that succeeds at once need not end the wait.
     pub(crate) fn enter(&mut self, wait: Wait, rest: bool) {
         match self {
             Engine::Ring(ring) => ring.enter(wait, rest),

@@ -1,4 +1,4 @@
-//! How a request failed: small enough to copy, and mapped to the seam's [`Fault`].
+//! How a request failed: small enough to copy, and convertible to a [`Fault`].
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use block::Fault;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Errno(pub i32);
 
-/// Why a request did not do what it should.
+/// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Failure {
     /// The file ended before the buffer was full.
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// What a block target reports for it.
+    /// The fault that a block target reports for it.
     pub fn fault(self) -> Fault {
         let Failure::Os(Errno(number)) = self else {
             return if self == Failure::UnexpectedEnd { Fault::Io } else { Fault::Gone };
@@ -60,7 +60,7 @@ impl fmt::Display for Errno {
     }
 }
 
-/// What went wrong in the system's words, without the number that the standard library adds.
+/// The system's description of an error, without the number that the standard library adds.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

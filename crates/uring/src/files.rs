@@ -5,12 +5,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use crate::disk;
 use crate::operation::Handle;
 
-/// Names a file of one [`crate::Io`]. A copy that outlives the file is harmless: requests by it
+/// Names a file of one [`crate::Io`]. A copy that outlives the file is harmless: requests on it
 /// fail with [`crate::Failure::Closed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     index: u32,
-    /// Which of the files that had this index.
+    /// Distinguishes the files that had this index.
     generation: u32,
 }
 
@@ -22,19 +22,19 @@ pub(crate) struct Files {
 
 struct File {
     generation: u32,
-    /// `None` when the place is free.
+    /// `None` if the place is free.
     fd: Option<OwnedFd>,
     fixed: bool,
     about: disk::About,
-    /// Requests in flight.
+    /// Number of requests in flight.
     flights: u32,
-    /// No new requests; goes when `flights` is zero.
+    /// It takes no new requests, and is closed when `flights` is zero.
     closing: bool,
 }
 
 impl Files {
-    /// Adds a file. `fix` may register it with the ring under the index it is given, and says
-    /// whether it did.
+    /// Adds a file. `fix` may register it with the ring under the given index, and returns whether
+    /// it did.
     pub(crate) fn add(&mut self, fd: OwnedFd, fix: impl FnOnce(u32, &OwnedFd) -> bool) -> FileId {
         let index = self.free.pop().unwrap_or_else(|| {
             let about = disk::About::default();
@@ -48,12 +48,12 @@ impl Files {
         FileId { index, generation: file.generation }
     }
 
-    /// How the engines reach it; `None` when it is closed or closing.
+    /// The file for an engine; `None` if it is closed or closing.
     pub(crate) fn open_handle(&self, id: FileId) -> Option<Handle> {
         self.find(id).filter(|file| !file.closing).and_then(|file| file.handle(id))
     }
 
-    /// The same, for requests that were in flight when it was closed.
+    /// Does the same, but includes a closing file, for requests that are still in flight.
     pub(crate) fn handle(&self, id: FileId) -> Option<Handle> {
         self.find(id).and_then(|file| file.handle(id))
     }
@@ -63,7 +63,7 @@ impl Files {
         self.table[id.index as usize].flights += 1;
     }
 
-    /// A request ended. Returns the file if it can go now.
+    /// A request ended. Returns the file if it can be closed now.
     pub(crate) fn release(&mut self, id: FileId) -> Option<Closed> {
         let file = &mut self.table[id.index as usize];
         debug_assert_eq!(file.generation, id.generation);
@@ -71,8 +71,8 @@ impl Files {
         if file.closing && file.flights == 0 { self.remove(id) } else { None }
     }
 
-    /// No new requests from here on. Returns the file if it can go at once; an unknown id changes
-    /// nothing.
+    /// Takes no new requests from here on. Returns the file if it can be closed at once. An unknown
+    /// id changes nothing.
     pub(crate) fn close(&mut self, id: FileId) -> Option<Closed> {
         self.find(id)?;
         let file = &mut self.table[id.index as usize];
@@ -101,7 +101,7 @@ impl File {
     }
 }
 
-/// A file without requests; dropping it closes it. It must leave the ring's table first.
+/// A file without requests. Dropping it closes it; it must leave the ring's table first.
 pub(crate) struct Closed {
     pub(crate) fixed: Option<u32>,
     _fd: OwnedFd,

@@ -1,5 +1,5 @@
 //! Requests in flight: the table that owns what the kernel works on, and the rules by which a
-//! request goes on after a partial result or ends.
+//! request continues after a partial result or ends.
 
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use crate::port::Queue;
 use crate::slab::Slab;
 use crate::{Errno, Failure};
 
-/// `UIO_MAXIOV`: the most parts that one `sendmsg` takes.
+/// `UIO_MAXIOV`: the limit on parts in one `sendmsg`.
 const PARTS_LIMIT: usize = 1024;
 
 /// One request in flight.
@@ -20,17 +20,17 @@ pub(crate) struct Flight {
     pub(crate) queue: Rc<Queue>,
     pub(crate) token: u64,
     pub(crate) job: Job,
-    /// Bytes done by earlier rounds.
+    /// Bytes done by earlier operations of this request.
     moved: u32,
-    /// Ends at its next result, whatever is left to do.
+    /// It ends with its next result, even if that is partial.
     pub(crate) cancelled: bool,
-    /// A send found the socket's buffer full: it waits for room from here on.
+    /// It is a send that found the socket's buffer full. From here on it waits for room.
     waits: bool,
-    /// It has asked to be told when there is room.
+    /// It polls for room.
     polls: bool,
-    /// It was told.
+    /// The poll has reported room.
     room: bool,
-    /// The list of addresses of a send in many parts.
+    /// The address list of a send in many parts.
     gather: Option<Box<Gather>>,
 }
 
@@ -49,7 +49,7 @@ impl Flight {
         Flight { queue, token, job, moved: 0, cancelled: false, waits: false, polls: false, room: false, gather: None }
     }
 
-    /// Marks all its buffers as the kernel's. If one has no memory nothing is marked.
+    /// Marks all its buffers as flying. If one of them has no memory, none is marked.
     pub(crate) fn fly(&self, slab: &Slab) -> Result<(), Failure> {
         if self.bufs().any(block::Buf::is_nothing) {
             return Err(Failure::Os(Errno(libc::EFAULT)));
@@ -79,7 +79,7 @@ impl Flight {
         }))
     }
 
-    /// What to ask of the kernel next. `Err` ends the request without asking. The buffers must be
+    /// The next operation to start. An `Err` ends the request without one. The buffers must be
     /// flying.
     pub(crate) fn operation(
         &mut self,
@@ -114,16 +114,16 @@ impl Flight {
                 }
                 let gather = self.gather.get_or_insert_with(|| gathers.take());
                 gather.fill(message, self.moved, slab).map_err(Err)?;
-                // While the kernel waits for room it keeps the addresses, and what a buffer stands
-                // for may have to be copied meanwhile: so here we wait for room, and say anew where
-                // the bytes are.
+                // While the kernel waits for room it keeps the addresses, but the bytes of a view
+                // may have to be copied elsewhere meanwhile. So the wait is a poll, after which the
+                // addresses are listed again.
                 let stays = gather.stands;
                 if stays && self.waits && !std::mem::take(&mut self.room) {
                     self.polls = true;
                     return Ok(Operation::PollOut { file });
                 }
-                // Whoever rests knows of messages that it handed over, and not when they are tried
-                // again: from then on their end is told.
+                // `Io::rest` may miss the end of an attempt only on its first try; from then on the
+                // end is reported.
                 let attempt = !self.waits;
                 match gather.one() {
                     Some(memory) => Operation::Send { file, memory, attempt, stays },
@@ -152,7 +152,7 @@ impl Flight {
         let (goal, nothing_moved) = match &self.job {
             Job::Read { buf, .. } => (buf.len(), Failure::UnexpectedEnd),
             Job::Write { buf, .. } => (buf.len(), Failure::Os(Errno(libc::EIO))),
-            // The length was checked when the message was gathered first.
+            // The length was checked when the addresses were first listed.
             Job::Send { message, .. } => (message.len() as u32, Failure::Os(Errno(libc::EIO))),
             Job::Receive { .. } | Job::Discard { .. } | Job::PollIn { .. } => return Next::End(Ok(moved)),
             _ => return Next::End(Ok(0)),
@@ -173,8 +173,8 @@ impl Flight {
         match -result {
             libc::EINTR | libc::EAGAIN if self.cancelled => Next::End(Err(Failure::Canceled)),
             libc::EINTR | libc::EAGAIN => Next::Again,
-            // A direct read that goes on at the odd end of the file asks for an offset that no
-            // device takes.
+            // A direct read that continues at the unaligned end of the file uses an offset that no
+            // device accepts.
             libc::EINVAL if self.moved > 0 && matches!(self.job, Job::Read { .. }) => {
                 Next::End(Err(Failure::UnexpectedEnd))
             }
@@ -182,7 +182,7 @@ impl Flight {
         }
     }
 
-    /// Ends it: its queue, and what to put there. The buffers must have landed.
+    /// Ends the request: its queue, and the completion for it. The buffers must have landed.
     #[inline]
     pub(crate) fn finish(
         self,
@@ -210,16 +210,16 @@ fn how(side: std::net::Shutdown) -> i32 {
     }
 }
 
-/// Addresses for one `sendmsg`, boxed so that the kernel can rely on where they are.
+/// Addresses for one `sendmsg`, boxed because the kernel relies on where they are.
 pub(crate) struct Gather {
     parts: Vec<libc::iovec>,
-    /// Some of the bytes are in a file, and may become others.
+    /// Some of the bytes are in a file and may change.
     stands: bool,
     header: libc::msghdr,
 }
 
 impl Gather {
-    /// Lists the message's bytes from `skip` on, as many parts as one call takes.
+    /// Lists the addresses of the message's bytes from `skip` on, as many parts as one call takes.
     fn fill(&mut self, message: &Message, mut skip: u32, slab: &Slab) -> Result<(), Failure> {
         u32::try_from(message.len()).map_err(|_| Failure::Os(Errno(libc::EMSGSIZE)))?;
         self.parts.clear();
@@ -252,7 +252,7 @@ impl Gather {
         Ok(())
     }
 
-    /// The bytes, if they are in one piece: a plain send costs less.
+    /// The bytes, if they are contiguous: a plain send costs less.
     fn one(&self) -> Option<crate::operation::Memory> {
         let [part] = &self.parts[..] else { return None };
         let start = NonNull::new(part.iov_base.cast())?;
@@ -273,7 +273,7 @@ fn iovec(start: *mut u8, len: u32) -> libc::iovec {
     libc::iovec { iov_base: start.cast(), iov_len: len as usize }
 }
 
-/// Spare [`Gather`]s, so that sending allocates nothing once it runs.
+/// Spare [`Gather`]s, so that sending does not allocate in steady state.
 #[derive(Default)]
 #[allow(clippy::vec_box, reason = "the box moves into the flight and back, and its address must not change")]
 pub(crate) struct Gathers(Vec<Box<Gather>>);
@@ -292,7 +292,7 @@ impl Gathers {
     }
 }
 
-/// The table: a fixed number of places, so that nothing is allocated on the way of a request.
+/// The table. Its size is fixed, so that the path of a request allocates nothing.
 pub(crate) struct Flights {
     places: Vec<Option<Flight>>,
     free: Vec<Key>,

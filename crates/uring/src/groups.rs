@@ -1,17 +1,17 @@
-//! Control groups: where they are mounted, and which are this process's.
+//! Control groups: where they are mounted, and which of them this process is in.
 
 use std::path::{Path, PathBuf};
 
-/// Where control groups are mounted as a rule.
+/// Where control groups are usually mounted.
 pub const GROUPS: &str = "/sys/fs/cgroup";
 
-/// The folder of our own control group, where the machine has such groups: that of version 2, or
-/// that of a controller of version 1 that is named.
+/// The folder of this process's control group, if the machine has them. An empty `controller` means
+/// version 2; otherwise it names a controller of version 1.
 pub fn own_group(controller: &str) -> Option<PathBuf> {
     own_and_above(controller).into_iter().next()
 }
 
-/// The same and all groups that it is in, as far as they can be seen; its own comes first.
+/// Our own group, followed by all groups above it that are visible.
 pub fn own_and_above(controller: &str) -> Vec<PathBuf> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let (mounts, groups) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
@@ -19,8 +19,8 @@ pub fn own_and_above(controller: &str) -> Vec<PathBuf> {
     folder.ancestors().take_while(|above| above.starts_with(&mount)).map(Path::to_path_buf).collect()
 }
 
-/// Where a controller's groups are mounted, and the folder of ours there, from what
-/// `/proc/self/mountinfo` and `/proc/self/cgroup` say.
+/// Where a controller's groups are mounted, and the folder of ours, from the contents of
+/// `/proc/self/mountinfo` and `/proc/self/cgroup`.
 fn folder(mounts: &str, groups: &str, controller: &str) -> Option<(PathBuf, PathBuf)> {
     let own = member(groups, controller)?;
     mounts.lines().find_map(|line| {
@@ -32,13 +32,13 @@ fn folder(mounts: &str, groups: &str, controller: &str) -> Option<(PathBuf, Path
             ("", kind) => kind == "cgroup2",
             (_, kind) => kind == "cgroup" && right.nth(1)?.split(',').any(|one| one == controller),
         };
-        // In a container without a namespace of its own the mount begins somewhere below the root.
+        // In a container without its own namespace, the mount begins somewhere below the root.
         let below = Path::new(own).strip_prefix(root).unwrap_or(Path::new(own.trim_start_matches('/')));
         is_it.then(|| (PathBuf::from(mount), Path::new(mount).join(below)))
     })
 }
 
-/// The group below a controller's root, as `/proc/self/cgroup` has it.
+/// The group's path below its controller's root, from `/proc/self/cgroup`.
 fn member<'t>(groups: &'t str, controller: &str) -> Option<&'t str> {
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;

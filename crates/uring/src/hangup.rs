@@ -1,16 +1,17 @@
-//! SIGHUP as something to wait for, by which administrators have a server read its files again.
+//! Waiting for SIGHUP, by which administrators make a server read its files again.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// SIGHUP, kept from ending the process.
+/// SIGHUP as a descriptor; it no longer ends the process.
 #[derive(Debug)]
 pub struct Hangup(OwnedFd);
 
 impl Hangup {
-    /// From now on SIGHUP ends nothing and is waited for here. To be called before any other thread
-    /// is started, as those take over what the thread that starts them has blocked.
+    /// From now on, SIGHUP does not end the process and is waited for here. Call it before any
+    /// other thread is started, since new threads inherit the signals that their parent has
+    /// blocked.
     ///
     /// # Errors
     /// The system refuses.

@@ -1,42 +1,42 @@
-//! Which parts of the slab's memory nobody uses any more, so that it can go back to the system: a
-//! rush of large requests must not keep its memory for good.
+//! Finds parts of the slab's memory that are no longer used, so that they can go back to the
+//! system: a burst of large requests must not keep its memory forever.
 //!
-//! The slab is looked at in parts of a huge page. A part is *used* while a slot of it is out,
-//! *warm* for some looks after the last came back, and *cold* when its memory was given back or
+//! The slab is watched in parts of one huge page. A part is *used* while a slot in it is out,
+//! *warm* for some looks after the last slot came back, and *cold* when its memory was returned or
 //! never taken. What a worker takes again and again stays warm.
 
 use crate::region::ALIGN;
 use std::ops::Range;
 
-/// The parts of a range of the slab's bytes.
+/// The parts of a range of the slab.
 pub(crate) struct Idle {
-    /// Whole parts only.
+    /// Byte at which the first whole part begins.
     from: usize,
     parts: Vec<Part>,
-    /// Parts that are warm.
+    /// Number of warm parts.
     warm: usize,
-    /// The next to be looked at for giving back.
+    /// The next part to consider for returning.
     at: usize,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Part {
-    /// Slots that are out.
+    /// Slots of it that are out.
     out: u16,
-    /// Looks since the last came back.
+    /// Looks since the last slot came back.
     looks: u8,
     touched: bool,
 }
 
 impl Idle {
-    /// All of them cold.
+    /// All parts cold.
     pub(crate) fn new(bytes: Range<usize>) -> Idle {
         let from = bytes.start.next_multiple_of(ALIGN);
         let count = bytes.end.saturating_sub(from) / ALIGN;
         Idle { from, parts: vec![Part::default(); count], warm: 0, at: 0 }
     }
 
-    /// A slot is taken.
+    /// A slot was taken.
     pub(crate) fn take(&mut self, at: usize, len: usize) {
         let parts = self.of(at, len);
         for part in &mut self.parts[parts] {
@@ -46,7 +46,7 @@ impl Idle {
         }
     }
 
-    /// A slot comes back.
+    /// A slot was given back.
     pub(crate) fn give(&mut self, at: usize, len: usize) {
         let parts = self.of(at, len);
         for part in &mut self.parts[parts] {
@@ -56,14 +56,14 @@ impl Idle {
         }
     }
 
-    /// Some time has passed since the last look.
+    /// Counts a look, and starts again at the first part.
     pub(crate) fn look(&mut self) {
         self.at = 0;
         self.parts.iter_mut().for_each(|part| part.looks = part.looks.saturating_add(1));
     }
 
-    /// The bytes of the next part that nobody used for more than `unused` looks; it is cold from
-    /// now on.
+    /// The bytes of the next part that was unused for more than `unused` looks. It is cold from now
+    /// on.
     pub(crate) fn next(&mut self, unused: u8) -> Option<Range<usize>> {
         let is_idle = |part: &Part| part.touched && part.out == 0 && part.looks > unused;
         let Some(place) = self.parts[self.at..].iter().position(is_idle) else {

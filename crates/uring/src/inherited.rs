@@ -1,32 +1,31 @@
-//! Listening sockets that the parent process hands over, as systemd does (`sd_listen_fds(3)`):
-//! descriptors from 3 on, counted by `LISTEN_FDS`, meant for the process `LISTEN_PID`.
+//! Listening sockets passed by the parent process, as by systemd (`sd_listen_fds(3)`): descriptors
+//! from 3 on, counted by `LISTEN_FDS`, meant for the process `LISTEN_PID`.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The first descriptor that is handed over.
+/// The first descriptor that is passed.
 const FIRST: RawFd = 3;
-/// So many are looked at: no server listens in more places.
+/// Descriptors that are accepted at most: no server listens in more places.
 const MOST: u32 = 64;
 
-/// Why they cannot be taken.
+/// Why the sockets cannot be taken over.
 #[derive(Debug, thiserror::Error)]
 pub enum InheritedError {
-    /// The count is none.
+    /// The count is not a valid number.
     #[error("LISTEN_FDS: must be a number from 1 to {MOST}, got {0:?}")]
     Count(String),
-    /// One is not there, or is something else.
+    /// A descriptor is not open, or is not a listening socket.
     #[error("LISTEN_FDS: descriptor {0} is no listening socket")]
     NoListener(RawFd),
 }
 
-/// Takes over the listening sockets that were handed over; none when the process was started
-/// without. To be called first thing in `main`, before anything else is opened; a second call finds
-/// none.
+/// Takes over the listening sockets that the parent passed, if any. Call it first in `main`, before
+/// anything else is opened. A second call finds none.
 ///
 /// # Errors
-/// The environment promises what is not there.
+/// The environment does not match the open descriptors.
 pub fn listeners() -> Result<Vec<OwnedFd>, InheritedError> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     let variable = |name| std::env::var(name).unwrap_or_default();
@@ -53,7 +52,7 @@ fn take(descriptor: RawFd) -> Result<OwnedFd, InheritedError> {
     // SAFETY: no memory is passed; the descriptor was just seen to be open.
     let flagged = unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
     debug_assert_eq!(flagged, 0, "{}", io::Error::last_os_error());
-    // SAFETY: it is open, and by the convention it is ours alone: the process that started us named
-    // it for us, this is the only place that takes it, and it is reached once.
+    // SAFETY: it is open, and by the convention it is ours alone: the parent process passed it to
+    // us, and this is the only place that takes it, once.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -1,4 +1,4 @@
-//! One worker's I/O: joins the slab, the files, the table of requests in flight and the engine.
+//! One worker's I/O: it joins the slab, the files, the table of requests in flight and the engine.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -18,25 +18,25 @@ use crate::slab::{Slab, ViewId};
 use crate::view::Mappings;
 use crate::{Backend, Clock, Failure, IoError, IoSettings, Waker};
 
-/// A worker's I/O. Cheap to clone; it stays on the thread that opened it. When the last handle and
-/// the last [`Port`] are gone, everything in flight is cancelled and waited for before the memory
-/// goes.
+/// A worker's I/O. It is cheap to clone and stays on the thread that opened it. When the last
+/// handle and the last [`Port`] are dropped, everything in flight is cancelled and waited for
+/// before the memory is released.
 ///
-/// As a [`Driver`], one turn is one system call; none when there is nothing to submit and
-/// completions lie ready. A turn may return early (a signal, a wake), and it does not sleep while
-/// any port has something to reap.
+/// As a [`Driver`], one turn is one system call, or none if there is nothing to submit and
+/// completions are ready. A turn may return early (after a signal or a wake-up), and it does not
+/// sleep while any port has something to reap.
 #[derive(Clone)]
 pub struct Io(Rc<Shared>);
 
 pub(crate) struct Shared {
-    // The core holds the engine and must go before the slab, which holds the memory that the engine
-    // registered.
+    // The core has the engine, so it must be dropped before the slab: the slab owns the memory that
+    // the engine registered.
     core: RefCell<Core>,
     slab: Slab,
     backend: Backend,
     waker: Waker,
     clock: Clock,
-    /// What the last turn returned.
+    /// The time that the last turn returned.
     last: Cell<Time>,
 }
 
@@ -46,20 +46,20 @@ struct Core {
     files: Files,
     gathers: Gathers,
     mappings: Mappings,
-    /// Views of fewer bytes are reads.
+    /// Views of fewer bytes than this are reads; `None` if there are no views.
     views: Option<u32>,
-    /// Kept for its memory.
+    /// A scratch list, kept to save allocations.
     outcomes: Vec<Outcome>,
-    /// Completions that lie in ports. A turn does not sleep on them: their owners have work to do.
+    /// Completions that ports have not reaped. A turn does not sleep while there are any.
     unreaped: usize,
-    /// Ports that got some since the last look at this list.
+    /// Ports that got completions since the last [`Io::ready_ports`].
     ready: Vec<Rc<Queue>>,
     ports_made: u64,
 }
 
 impl Io {
-    /// Opens a worker's I/O on the calling thread. The thread's timer slack is set to its least, so
-    /// that waits end on time.
+    /// Opens a worker's I/O on the calling thread. The thread's timer slack is set to its minimum,
+    /// so that waits end on time.
     pub fn open(settings: &IoSettings) -> Result<Io, IoError> {
         settings.check()?;
         tighten_timers();
@@ -76,8 +76,8 @@ impl Io {
             files: Files::default(),
             gathers: Gathers::default(),
             mappings: Mappings::default(),
-            // Threads keep an operation's addresses while they wait for room, so there nothing can
-            // stand for anything.
+            // Threads keep an operation's addresses while they wait for room in a socket. So with
+            // them no buffer can be a view.
             views: settings.views.filter(|_| matches!(backend, Backend::Uring { .. })),
             outcomes: Vec::with_capacity(settings.in_flight as usize),
             unreaped: 0,
@@ -89,18 +89,18 @@ impl Io {
         Ok(Io(Rc::new(Shared { core: RefCell::new(core), slab, backend, waker, clock, last })))
     }
 
-    /// What it runs on.
+    /// The backend that it uses.
     pub fn backend(&self) -> &Backend {
         &self.0.backend
     }
 
-    /// A new client with its own queue of completions.
+    /// A new client, with its own queue of completions.
     pub fn port(&self) -> Port {
         Port::new(Rc::clone(&self.0))
     }
 
-    /// Appends the ports that got completions since the last call, each once: spares a worker with
-    /// thousands of clients from asking each. Some may have been reaped since.
+    /// Appends the ports that got completions since the last call, each once, so that a worker with
+    /// thousands of clients need not ask each. Some may have been reaped in the meantime.
     pub fn ready_ports(&self, out: &mut Vec<PortId>) {
         let mut core = self.0.core.borrow_mut();
         out.extend(core.ready.drain(..).map(|queue| {
@@ -109,7 +109,7 @@ impl Io {
         }));
     }
 
-    /// For other threads, to end this worker's wait.
+    /// A handle by which other threads end this worker's wait.
     pub fn waker(&self) -> Waker {
         self.0.waker.clone()
     }
@@ -119,55 +119,56 @@ impl Io {
         self.0.clock
     }
 
-    /// A buffer of `len` bytes at the start of a slot of its own, aligned to 4 KiB. What is in it
-    /// is unspecified. `None` when no slot is left that is large enough, and for more than 64 MiB.
+    /// A buffer of `len` bytes at the start of its own slot, aligned to 4 KiB. Its contents are
+    /// unspecified. `None` if no free slot is large enough, and for more than 64 MiB.
     pub fn take(&self, len: u32) -> Option<Buf> {
         self.0.slab.take(len)
     }
 
-    /// Gives a buffer back, whichever window of its slot it shows. [`Buf::nothing`] is ignored.
+    /// Gives a buffer back, whichever window of its slot it covers. [`Buf::nothing`] is ignored.
     ///
     /// # Panics
-    /// When it is not out of this slab, or is being used.
+    /// If it is not out of this slab, or is in use.
     #[allow(clippy::needless_pass_by_value, reason = "the holder gives up its claim")]
     pub fn give(&self, buf: Buf) {
         self.0.slab.give(&buf);
     }
 
-    /// Shows the buffer's bytes; none for [`Buf::nothing`].
+    /// Calls `f` with the buffer's bytes; with none for [`Buf::nothing`].
     ///
     /// # Panics
-    /// When the buffer is not out of this slab, reaches beyond its slot, or is being written.
+    /// If the buffer is not out of this slab, reaches beyond its slot, or is being written.
     pub fn with<R>(&self, buf: &Buf, f: impl FnOnce(&[u8]) -> R) -> R {
         self.0.slab.with(buf, f)
     }
 
-    /// Lends the buffer's bytes for writing; none for [`Buf::nothing`].
+    /// Calls `f` with the buffer's bytes for writing; with none for [`Buf::nothing`].
     ///
     /// # Panics
-    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
+    /// If the buffer is not out of this slab, reaches beyond its slot, or is in use.
     pub fn with_mut<R>(&self, buf: &mut Buf, f: impl FnOnce(&mut [u8]) -> R) -> R {
         self.0.slab.with_mut(buf, f)
     }
 
-    /// Has a window of a buffer stand for the bytes from `at` of a file on at once, as
-    /// [`crate::Job::View`] does, beside what other windows of it stand for; `whole` bytes are
-    /// wanted together. False when they have to be read: then what the others stand for must be
-    /// fetched first. What no window stands for must not be shown.
+    /// Makes a window of a buffer a view of the file's bytes from `at` on, immediately, as
+    /// [`crate::Job::View`] does. Other windows of the buffer may be views of other bytes; `whole`
+    /// is how many bytes are wanted together. False if the bytes have to be read: then the views of
+    /// the other windows must be fetched first. Bytes outside all of these windows must not be
+    /// shown.
     ///
     /// # Panics
-    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
+    /// If the buffer is not out of this slab, reaches beyond its slot, or is in use.
     pub fn stand(&self, file: FileId, at: u64, window: &Buf, whole: u32) -> bool {
         self.0.core.borrow_mut().stand(file, at, window, whole, &self.0.slab)
     }
 
-    /// Has a buffer stand for the bytes from `first` of the first page on, over pages in this
-    /// order: it can be sent or given back, and not looked at before [`Io::fetch_buf`]. What it
-    /// shows stays as it is, whatever becomes of the pages. False for no bytes, and when the pages
-    /// have no spare frames for more that are shown.
+    /// Makes a buffer a view of cache pages in this order, from byte `first` of the first page on.
+    /// It can be sent or given back, but not looked at before [`Io::fetch_buf`]. Later changes to
+    /// the pages do not show in it. False for an empty buffer, and if there are too few spare
+    /// frames for another view.
     ///
     /// # Panics
-    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used, or the
+    /// If the buffer is not out of this slab, reaches beyond its slot, or is in use, or if the
     /// pages have fewer bytes.
     pub fn show(&self, pages: &Pages, numbers: &[u32], first: u32, buf: &Buf) -> bool {
         if buf.is_empty() {
@@ -177,85 +178,83 @@ impl Io {
         self.0.slab.stand(buf, |views| core.mappings.of_pages(pages, (numbers, first), buf, views))
     }
 
-    /// Memory for buffers, used or not.
+    /// Size of the memory for buffers, used or not.
     pub fn memory(&self) -> Bytes {
         self.0.slab.size()
     }
 
-    /// What a buffer stands for, if its bytes are elsewhere: see [`crate::Job::View`].
+    /// The view that the buffer is, if its bytes are elsewhere: see [`crate::Job::View`].
     pub fn view(&self, buf: &Buf) -> Option<ViewId> {
         self.0.slab.view(buf)
     }
 
-    /// Whether a buffer still stands for this.
+    /// Whether there is still a buffer with this view.
     pub fn is_viewed(&self, view: ViewId) -> bool {
         self.0.slab.shows(view)
     }
 
-    /// Brings what a buffer stands for into its own memory, also while it is being sent; afterwards
-    /// nothing depends on the file any more. It reads the file at once, from the page cache as a
-    /// rule. Nothing to do if no buffer stands for it.
+    /// Copies the bytes of a view into the buffer's own memory, even while it is being sent.
+    /// Afterwards nothing depends on the file any more. It reads the file synchronously, as a rule
+    /// from the page cache. Does nothing if no buffer has this view.
     pub fn fetch(&self, view: ViewId) -> Result<(), Failure> {
         self.0.slab.fetch(view)
     }
 
-    /// The same by the buffer.
+    /// Does [`Io::fetch`] for the view of this buffer, if it is one.
     pub fn fetch_buf(&self, buf: &Buf) -> Result<(), Failure> {
         self.view(buf).map_or(Ok(()), |view| self.fetch(view))
     }
 
-    /// Reads that wait for their turn to be looked up in the page cache; see
-    /// [`IoSettings::cached_reads`].
+    /// Reads that were not yet looked up in the page cache; see [`IoSettings::cached_reads`].
     pub fn untried(&self) -> usize {
         self.0.core.borrow().engine.untried()
     }
 
-    /// Whether reads past the page cache may wait for others of the same disk where their client
-    /// is in lockstep with it: for as long as one alone asks, since those of others would wait
-    /// behind its reads. When some follow, a turn takes one more system call. Off at first.
+    /// Allows or forbids limiting the reads at a disk whose client is in lockstep with it. For use
+    /// while a single client reads: others would wait behind its reads. When waiting reads follow,
+    /// a turn makes one more system call. Forbidden at first.
     pub fn break_lockstep(&self, may: bool) {
         self.0.core.borrow_mut().engine.break_lockstep(may);
     }
 
-    /// Hands what was pushed to the kernel now instead of in the next turn: a disk begins while the
-    /// worker prepares more. A system call if there is anything. Threads take it in the next turn.
+    /// Submits what was pushed now instead of in the next turn, so that a disk starts while the
+    /// worker prepares more. At most one system call. With threads, the next turn submits.
     pub fn submit(&self) {
         self.0.core.borrow_mut().engine.submit();
     }
 
-    /// A [`Driver::turn`] for a worker that has nothing to do before a peer or the disk says
-    /// something: a send that ends at once need not end the turn. Its [`Done`] may come only with
-    /// the next turn; what it holds is held as long.
+    /// A [`Driver::turn`] for a worker that has nothing to do before a peer or a disk responds. A
+    /// send that succeeds at once need not end the turn. Its [`Done`] may then come only with the
+    /// next turn, and its buffers are held until then.
     pub fn rest(&mut self, until: Option<Time>) -> Time {
         self.0.turn(until.into(), true)
     }
 
-    /// An [`Io::rest`] until then at most in which no receive begins: what peers send gathers in
-    /// their sockets, and one receive takes it all later. Receives begin all the same with threads,
-    /// where completions lie ready, and where something is cancelled.
+    /// An [`Io::rest`] until that time in which no receive is submitted. What peers send gathers in
+    /// their sockets, and one receive takes it all later. Receives are submitted all the same with
+    /// threads, when completions are ready, and when something is cancelled.
     pub fn hold(&mut self, until: Time) -> Time {
         self.0.turn(Wait::Hold(until), true)
     }
 
-    /// Whether a port has something to reap.
+    /// Whether a port has a completion to reap.
     pub fn has_ended(&self) -> bool {
         self.0.core.borrow().unreaped > 0
     }
 
-    /// A [`Driver::turn`] that does not sleep and takes what has come: for a worker that waits
-    /// awake. At most one system call.
+    /// A [`Driver::turn`] that does not sleep, for a worker that polls. At most one system call.
     pub fn look(&mut self) -> Time {
         self.0.turn(Wait::Look, false)
     }
 
-    /// Gives memory of the slab back to the system that nobody used since `unused` calls ago, at
-    /// most so much at a time: to be called from time to time. What is registered with the ring
-    /// stays. A system call for each 2 MiB that are given back; how much that was.
+    /// Returns slab memory to the system that was unused during the last `unused` calls, at most
+    /// `most` in one call. To be called regularly. Memory registered with the ring is kept. It
+    /// makes a system call for each 2 MiB; the result is how much was returned.
     pub fn give_back(&self, most: Bytes, unused: u8) -> Bytes {
         self.0.slab.give_back(most, unused)
     }
 
-    /// Whether [`Io::give_back`] may have something to do, now or later.
+    /// Whether [`Io::give_back`] may have something to return, now or later.
     pub fn holds_idle(&self) -> bool {
         self.0.slab.holds_idle()
     }
@@ -265,7 +264,7 @@ impl Io {
         self.0.slab.outstanding()
     }
 
-    /// Takes a file, a socket or a listener over. A system call; not for the way of each I/O.
+    /// Takes over a file, a socket or a listener; a system call, so not for the path of each I/O.
     /// Descriptors are made blocking or non-blocking as the backend needs it.
     pub fn register(&self, fd: impl Into<OwnedFd>) -> FileId {
         let mut core = self.0.core.borrow_mut();
@@ -278,9 +277,9 @@ impl Io {
         self.0.core.borrow().files.handle(file).map(|file| file.fd)
     }
 
-    /// Closes a file: at once if nothing is in flight on it. Otherwise no new request is taken,
-    /// what waits for a peer is cancelled, disk requests end, and the file goes with the last of
-    /// them.
+    /// Closes a file, at once if nothing is in flight on it. Otherwise it takes no new requests,
+    /// those that wait for a peer are cancelled, disk requests run to their end, and then it is
+    /// closed.
     pub fn close(&self, file: FileId) {
         let closed = {
             let mut core = self.0.core.borrow_mut();
@@ -305,7 +304,7 @@ impl Driver for Io {
 }
 
 impl Shared {
-    /// One turn; with `rest` a send that ends at once need not end it.
+    /// One turn. With `rest`, a send that succeeds at once need not end it.
     fn turn(&self, wait: Wait, rest: bool) -> Time {
         let shared = self;
         let mut core = shared.core.borrow_mut();
@@ -353,7 +352,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Cancels all requests that `which` picks.
+    /// Cancels all requests that `which` selects.
     pub(crate) fn cancel(&self, which: impl Fn(&Flight) -> bool) {
         let mut core = self.core.borrow_mut();
         let Core { flights, engine, .. } = &mut *core;
@@ -372,31 +371,31 @@ impl Shared {
         PortId(core.ports_made)
     }
 
-    /// A port took this many completions out of its queue.
+    /// A port took `count` completions out of its queue.
     pub(crate) fn reaped(&self, count: usize) {
         self.core.borrow_mut().unreaped -= count;
     }
 
-    /// A port is gone.
+    /// Takes a dropped port off the list of ready ones.
     pub(crate) fn unlist(&self, queue: &Rc<Queue>) {
         if queue.listed.get() {
             self.core.borrow_mut().ready.retain(|listed| !Rc::ptr_eq(listed, queue));
         }
     }
 
-    /// Gives back what nobody will reap.
+    /// Gives back the buffers of a completion that nobody will reap.
     pub(crate) fn discard(&self, done: Done) {
         done.give_back(&self.slab);
     }
 }
 
 impl Drop for Shared {
-    /// Waits for everything in flight: the kernel must not write to memory that is no longer ours.
-    /// The cancellations make it short; a disk that never answers holds the worker here, as it
-    /// would hold a process in `exit`.
+    /// Waits for everything in flight, since the kernel must not write to memory that was unmapped.
+    /// The cancellations keep it short. A disk that never answers blocks the worker here, as it
+    /// would block a process in `exit`.
     fn drop(&mut self) {
-        /// A cancellation can miss a request that is between two rounds in the kernel, so they are
-        /// repeated.
+        /// The cancellations are repeated, because one can miss a request that is between two
+        /// operations.
         const ROUND: Span = Span::from_millis(100);
         let core = self.core.get_mut();
         while !core.flights.is_empty() {
@@ -412,7 +411,7 @@ impl Drop for Shared {
 }
 
 impl Core {
-    /// Has a view's buffer stand for its bytes; otherwise it is a read.
+    /// Makes the buffer of a view job a view if that is possible; else the job becomes a read.
     #[inline]
     #[allow(clippy::result_large_err, reason = "the job itself comes back, and copying it costs less than a box")]
     fn stand_or_read(&mut self, job: Job, slab: &Slab) -> Result<Buf, Job> {
@@ -423,8 +422,8 @@ impl Core {
         }
     }
 
-    /// Has a buffer, a part of `whole` bytes that are wanted together, stand for its bytes if it
-    /// can.
+    /// Makes a buffer a view of its bytes if that is possible. It is a part of `whole` bytes that
+    /// are wanted together.
     fn stand(&mut self, file: FileId, at: u64, buf: &Buf, whole: u32, slab: &Slab) -> bool {
         let is_tried = self.views.is_some_and(|least| whole >= least) && !buf.is_nothing();
         let handle = self.files.open_handle(file).filter(|handle| is_tried && handle.cached);
@@ -444,14 +443,14 @@ impl Core {
         match flights.get(key).operation(files, slab, gathers) {
             // SAFETY: until the outcome for `key` is reaped, the flight stays in the table. It owns
             // the message and the gather list; its buffers are flying, so the slab lets nobody else
-            // at them, and the memory itself lives as long as `Shared`, whose drop waits for all
-            // flights; its file is held open.
+            // access them; the memory lives as long as `Shared`, whose drop waits for all flights;
+            // and its file is held open.
             Ok(operation) => unsafe { engine.start(key, operation) },
             Err(result) => self.end(key, result, None, slab),
         }
     }
 
-    /// Takes all outcomes in.
+    /// Takes in all outcomes.
     fn settle(&mut self, slab: &Slab) {
         let mut outcomes = std::mem::take(&mut self.outcomes);
         self.engine.reap(&mut outcomes);

@@ -1,4 +1,4 @@
-//! What can be asked of an [`crate::Io`], and how it comes back.
+//! The requests that an [`crate::Io`] takes, and their completions.
 
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
@@ -8,34 +8,34 @@ use block::Buf;
 use crate::slab::Slab;
 use crate::{Failure, FileId};
 
-/// One request. Whatever it holds (buffer, message) comes back in its [`Done`].
+/// One request. Its buffer or message is returned in its [`Done`].
 ///
-/// Requests run side by side and end in any order. So a connection should have one send and one
-/// receive in flight at a time: two sends may mix their bytes, and two receives may end in the
-/// wrong order. A write and a sync in flight together say nothing about each other.
+/// Requests run concurrently and end in any order. So a connection should have at most one send and
+/// one receive in flight: two sends may interleave their bytes, and two receives may end in the
+/// wrong order. A sync does not cover a write that is in flight together with it.
 #[derive(Debug)]
 pub enum Job {
-    /// Fills the buffer from byte `at` of the file. A file that ends early is
+    /// Fills the buffer from byte `at` of the file. If the file ends early, it fails with
     /// [`Failure::UnexpectedEnd`].
     Read {
         /// The file.
         file: FileId,
         /// First byte in the file.
         at: u64,
-        /// Where to; its length is the request's.
+        /// Where to put the bytes; its length is that of the request.
         buf: Buf,
     },
-    /// As [`Job::Read`]; but if the bytes lie in the page cache and
-    /// [`IoSettings::views`](crate::IoSettings::views) allows it, they stay there, and the buffer
-    /// stands for them ([`crate::Io::view`]): it can be sent or given back, and not looked at
-    /// before [`crate::Io::fetch_buf`]. It shows what the file has when it is sent or fetched, so
-    /// who pushes this sees to it that the bytes are still the right ones then.
+    /// As [`Job::Read`]; but if the bytes are in the page cache and
+    /// [`IoSettings::views`](crate::IoSettings::views) allows it, they stay there and the buffer
+    /// becomes a view of them ([`crate::Io::view`]). It can be sent or given back, but not looked
+    /// at before [`crate::Io::fetch_buf`]. It shows what the file contains when it is sent or
+    /// fetched, so the owner must make sure that the bytes are not overwritten before.
     View {
         /// The file.
         file: FileId,
         /// First byte in the file.
         at: u64,
-        /// What is to stand for the bytes; its length is the request's.
+        /// The buffer; its length is that of the request.
         buf: Buf,
     },
     /// Writes the whole buffer from byte `at` of the file.
@@ -44,23 +44,22 @@ pub enum Job {
         file: FileId,
         /// First byte in the file.
         at: u64,
-        /// Where from; its length is the request's.
+        /// What to write; its length is that of the request.
         buf: Buf,
-        /// Durable before it completes, as `RWF_DSYNC` has it.
+        /// Whether it is durable before it completes, as with `RWF_DSYNC`.
         durable: bool,
     },
-    /// Makes everything completed before durable, as `fdatasync` has it.
+    /// Makes every completed write durable, as `fdatasync` does.
     Sync {
         /// The file.
         file: FileId,
     },
-    /// Makes everything completed before durable with all that describes the file, as `fsync` has
-    /// it.
+    /// Makes every completed write durable, and all metadata of the file, as `fsync` does.
     SyncAll {
         /// The file.
         file: FileId,
     },
-    /// Gives the range's space back; it reads as zeroes afterwards.
+    /// Releases the range's space; it reads as zeroes afterwards.
     Punch {
         /// The file.
         file: FileId,
@@ -77,46 +76,45 @@ pub enum Job {
         at: u64,
         /// Bytes.
         len: u64,
-        /// The space stays allocated.
+        /// Whether the space stays allocated.
         keep: bool,
     },
-    /// Takes the next connection: [`Done::accepted`].
+    /// Accepts the next connection: [`Done::accepted`].
     Accept {
         /// A listening socket.
         listener: FileId,
     },
-    /// Takes what the peer sent, at most the buffer's length; a result of 0 is the end of the
+    /// Receives what the peer sent, at most the buffer's length. A result of 0 is the end of the
     /// stream.
     Receive {
         /// A connected stream socket.
         socket: FileId,
-        /// Where to.
+        /// Where to put the bytes.
         buf: Buf,
     },
-    /// Takes bytes that a TCP peer sent off the stream without looking at them, at most so many;
-    /// the result is how many. Nothing is copied (`MSG_TRUNC`, tcp(7)).
+    /// Discards up to `len` bytes that a TCP peer sent; the result is how many. Nothing is copied
+    /// (`MSG_TRUNC`, tcp(7)).
     Discard {
         /// A connected TCP socket.
         socket: FileId,
-        /// How many, 1 or more.
+        /// How many bytes, 1 or more.
         len: u32,
     },
     /// Sends the whole message.
     Send {
         /// A connected stream socket.
         socket: FileId,
-        /// What.
+        /// What to send.
         message: Message,
     },
-    /// Ends one or both directions of a connection.
+    /// Shuts down one or both directions of a connection.
     Shutdown {
         /// A connected socket.
         socket: FileId,
         /// Which directions.
         side: Shutdown,
     },
-    /// Waits until there is something to read (or the peer is gone); the result is the mask of
-    /// `poll(2)`.
+    /// Waits until the file is readable, or the peer has gone. The result is the mask of `poll(2)`.
     PollIn {
         /// Any file that can be polled.
         file: FileId,
@@ -124,7 +122,7 @@ pub enum Job {
 }
 
 impl Job {
-    /// The file that it is about.
+    /// The file that it uses.
     pub fn file(&self) -> FileId {
         match self {
             Job::Read { file, .. }
@@ -143,9 +141,9 @@ impl Job {
         }
     }
 
-    /// Whether it may wait for a peer without end, so that closing its file or port must cancel
-    /// it. Disk requests end by themselves, and ending them early would leave unknown what reached
-    /// the disk.
+    /// Whether it may wait for a peer forever, so that closing its file or port must cancel it.
+    /// Disk requests end by themselves, and cancelling them would leave unknown what reached the
+    /// disk.
     pub(crate) fn waits_for_a_peer(&self) -> bool {
         matches!(
             self,
@@ -158,13 +156,13 @@ impl Job {
 /// without copying. Reuse it: both lists keep their memory when they are cleared.
 #[derive(Debug, Default)]
 pub struct Message {
-    /// The bytes that [`Part::Header`] names.
+    /// The bytes that [`Part::Header`] refers to.
     pub headers: Vec<u8>,
-    /// What to send, in this order.
+    /// What to send, in order.
     pub parts: Vec<Part>,
 }
 
-/// A run of a message's bytes.
+/// A contiguous part of a message.
 #[derive(Debug)]
 pub enum Part {
     /// Bytes `start..start + len` of [`Message::headers`].
@@ -204,11 +202,11 @@ impl Message {
         self.len() == 0
     }
 
-    /// Appends header bytes as a part of their own, or to the last part when that is the end of
-    /// the headers already.
+    /// Appends header bytes, either as a new part or to the last part if that has the end of the
+    /// headers.
     ///
     /// # Panics
-    /// When the headers of one message would pass 4 GiB.
+    /// If the headers of one message would exceed 4 GiB.
     pub fn header(&mut self, bytes: &[u8]) {
         let start = u32::try_from(self.headers.len()).expect("headers of one message stay below 4 GiB");
         let added = u32::try_from(bytes.len()).expect("headers of one message stay below 4 GiB");
@@ -224,8 +222,7 @@ impl Message {
         self.parts.push(Part::Data(buf));
     }
 
-    /// Takes the buffers out, one after the other, and leaves the message empty with its memory
-    /// kept.
+    /// Takes the buffers out one by one, and leaves the message empty with its memory kept.
     pub fn unload(&mut self) -> impl Iterator<Item = Buf> + '_ {
         self.headers.clear();
         self.parts.drain(..).filter_map(|part| match part {
@@ -235,25 +232,25 @@ impl Message {
     }
 }
 
-/// The end of a [`Job`]. Exactly one comes for every job that was taken.
+/// The completion of a [`Job`]. Exactly one comes for every job that was taken.
 #[derive(Debug)]
 pub struct Done {
-    /// As it was pushed.
+    /// The token that the job was pushed with.
     pub token: u64,
     /// Bytes moved (reads, writes, receives, sends), the poll mask, or 0.
     pub result: Result<u32, Failure>,
-    /// Bytes moved before a read or write failed: so much of it is as it should be.
+    /// Bytes that were moved before a read or write failed; they are valid.
     pub moved: u32,
     /// The job's buffer.
     pub buf: Option<Buf>,
-    /// The job's message, whole; its receiver owes the buffers to the slab.
+    /// The job's message, complete. Its receiver must give the buffers back to the slab.
     pub message: Option<Message>,
     /// The new connection of [`Job::Accept`].
     pub accepted: Option<OwnedFd>,
 }
 
 impl Done {
-    /// Gives its buffers back, where nobody wants them.
+    /// Gives its buffers back to the slab, if nobody wants them.
     pub(crate) fn give_back(mut self, slab: &Slab) {
         self.buf.iter().for_each(|buf| slab.give(buf));
         self.message.iter_mut().flat_map(Message::unload).for_each(|buf| slab.give(&buf));

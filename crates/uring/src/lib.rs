@@ -1,5 +1,5 @@
-//! Safe asynchronous I/O for one worker thread: io_uring where the kernel allows it, threads with
-//! `pread` and `pwrite` where it does not, behind the same calls.
+//! Safe asynchronous I/O for one worker thread. It uses io_uring where the kernel allows it, and
+//! threads with `pread` and `pwrite` elsewhere, behind the same calls.
 //!
 //! ```text
 //!   session ─ Port ┐                                            ┌ Ring (io_uring)
@@ -7,12 +7,12 @@
 //!   engine  ─ Port ┘   └── slab, files                          └ Pool (threads, poll)
 //! ```
 //!
-//! Why it is safe: while the kernel works on a request, the in-flight table owns everything the
-//! request points to: the buffer's slot is marked as flying and nobody can reach it, the message is
-//! held, the file cannot be closed. The table lets go only when the kernel has reported the end,
-//! and dropping the last handle first waits for all of them.
+//! Why it is safe: while the kernel works on a request, the in-flight table owns everything that
+//! the request points to. The buffer's slot is marked as flying and cannot be accessed, the message
+//! is held, and the file cannot be closed. The table releases them only when the kernel has
+//! reported the end, and dropping the last handle first waits for all requests.
 //!
-//! This is the only crate with `unsafe`, so it also holds the other calls that need the C library:
+//! This is the only crate with `unsafe`, so it also has the other calls that need the C library:
 //! opening files for direct I/O, locks, free space, extents, and the clocks.
 
 mod attempts;

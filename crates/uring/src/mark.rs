@@ -1,10 +1,9 @@
 //! A mark on files that were made for tests, so that a load tool may overwrite them later without
 //! being told to.
 //!
-//! The mark is the extended attribute `user.seawall`. Where the file system has none, it is the
-//! sticky bit, which Linux ignores on files and which nobody sets by chance. Either goes with the
-//! file when it is renamed, is not copied along with its data by plain tools, and needs no file
-//! beside it.
+//! The mark is the extended attribute `user.seawall`. If the file system has no such attributes, it
+//! is the sticky bit, which Linux ignores on files and which nobody sets by chance. Both stay with
+//! the file when it is renamed, are not copied by plain tools, and need no second file.
 
 use std::fs::File;
 use std::io;

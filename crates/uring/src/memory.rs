@@ -1,5 +1,5 @@
-//! The memory that this process may have: the machine's, or less where a control group that it is
-//! in has a limit; and what is left of it.
+//! The memory that this process may use: that of the machine, or less if a control group has a
+//! limit; and how much of it is left.
 //!
 //! ```text
 //!   /proc/meminfo                                       MemTotal    MemAvailable
@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 
 use crate::groups::own_and_above;
 
-/// Something that bounds the memory of this process, and others' in it.
+/// A limit on the memory of this process and others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// What all of them may have together.
+    /// What all of them may use together.
     pub all: Bytes,
-    /// What more they may take before some of them is killed.
+    /// How much more they may take before one of them is killed.
     pub left: Bytes,
 }
 
-/// The memory that this process may have, where the system tells it.
+/// The memory that this process may use; `None` if the system does not tell.
 pub fn most() -> Option<Bytes> {
     let machine = machine()?;
     let groups = groups().into_iter().filter_map(|folder| of_group(&folder));
@@ -33,22 +33,22 @@ pub fn machine() -> Option<Bound> {
     machine_of(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// The folders of the control groups that can bound this process's memory, with limits or without.
+/// The folders of the control groups that can limit this process's memory, whether or not they do.
 pub fn groups() -> Vec<PathBuf> {
     ["", "memory"].into_iter().flat_map(own_and_above).collect()
 }
 
-/// What the control group of that folder bounds; `None` where it has no limit.
+/// The limit of the control group in `folder`; `None` if it has none.
 pub fn of_group(folder: &Path) -> Option<Bound> {
     [&SECOND, &FIRST].into_iter().find_map(|names| names.bound(folder))
 }
 
-/// What a version of control groups calls what is read here.
+/// The names of what is read here, in one version of control groups.
 struct Names {
     limits: &'static [&'static str],
     used: &'static str,
-    /// Lines of `memory.stat`: what the kernel keeps of files and gives up before anybody is
-    /// killed, and what of it are running programs, which it had better keep.
+    /// Lines of `memory.stat`: cached files, which the kernel drops before it kills anybody, and
+    /// the mapped part of them, such as running programs, which it had better keep.
     files: [&'static str; 2],
     mapped: &'static str,
 }
@@ -65,7 +65,7 @@ const FIRST: Names = Names {
     files: ["total_inactive_file", "total_active_file"],
     mapped: "total_mapped_file",
 };
-/// Where there is no limit version 2 has a word, and version 1 a number that no machine has.
+/// "No limit" is a word in version 2, and a number that no machine reaches in version 1.
 const NO_LIMIT: u64 = u64::MAX >> 2;
 
 impl Names {

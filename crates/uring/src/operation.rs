@@ -1,5 +1,5 @@
 //! One request as the kernel sees it: a file, addresses, lengths. Both engines carry it out and
-//! answer with the result of the system call, negative for an error number.
+//! return the result of the system call, or a negative error number.
 
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -11,20 +11,20 @@ pub(crate) type Key = u32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handle {
     pub(crate) fd: RawFd,
-    /// Its place among the ring's registered files.
+    /// Its index among the ring's registered files.
     pub(crate) fixed: Option<u32>,
-    /// It is read through the page cache.
+    /// Whether it is read through the page cache.
     pub(crate) cached: bool,
-    /// The device that it is or lies on.
+    /// The device that it is, or is on.
     pub(crate) device: u64,
 }
 
-/// Bytes that the kernel may read or write.
+/// Memory that the kernel may read or write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) start: NonNull<u8>,
     pub(crate) len: u32,
-    /// The registered buffer of the ring that it lies in.
+    /// The ring's registered buffer that it lies in.
     pub(crate) fixed: Option<u16>,
 }
 
@@ -63,15 +63,15 @@ pub(crate) enum Operation {
         file: Handle,
         len: u32,
     },
-    /// `attempt`: it may end without having sent all, and is told so then. `stays`: an engine that
-    /// can wait for room by itself must not.
+    /// With `attempt`, it may end before all is sent, and then reports that. With `stays`, an
+    /// engine that can wait for room by itself must not.
     Send {
         file: Handle,
         memory: Memory,
         attempt: bool,
         stays: bool,
     },
-    /// The same in several parts, of `len` bytes together.
+    /// Does the same with several parts, of `len` bytes in all.
     SendMany {
         file: Handle,
         header: NonNull<libc::msghdr>,
@@ -86,7 +86,7 @@ pub(crate) enum Operation {
     PollIn {
         file: Handle,
     },
-    /// Waits until a socket has room.
+    /// Waits until a socket has room for more.
     PollOut {
         file: Handle,
     },
@@ -96,20 +96,20 @@ pub(crate) enum Operation {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub(crate) key: Key,
-    /// As the system call returned it, an error as its negative number.
+    /// The system call's result; an error as its negative number.
     pub(crate) result: i32,
 }
 
-/// Until when an engine may wait.
+/// How long an engine may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Not at all.
     Look,
-    /// For an outcome or a wake, at most until then.
+    /// For an outcome or a wake-up, at most until this time.
     Until(block::Time),
-    /// The same, and no receive begins: what peers send gathers in their sockets.
+    /// Does the same, but no receive is submitted: what peers send gathers in their sockets.
     Hold(block::Time),
-    /// For an outcome or a wake.
+    /// For an outcome or a wake-up, without a bound.
     Forever,
 }
 
@@ -119,6 +119,6 @@ impl From<Option<block::Time>> for Wait {
     }
 }
 
-/// Flags of every send: no signal when the peer is gone, and go on by yourself while the socket's
-/// buffer is full.
+/// Flags of every send: no signal if the peer is gone, and wait for room while the socket's buffer
+/// is full.
 pub(crate) const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;

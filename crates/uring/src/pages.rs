@@ -1,9 +1,9 @@
-//! Memory for a cache: pages of one size, by number. Ordinary memory, not pinned: a page takes some
-//! when it is first written, and none once it was given back.
+//! Memory for a cache: numbered pages of one size. It is ordinary memory and not pinned. A page
+//! takes memory when it is first written, and none after it was given back.
 //!
-//! A buffer can stand for pages ([`crate::Io::show`]), which are sent from where they are. A page
-//! that is changed meanwhile goes on in another frame, and the old one is given back with the last
-//! buffer that shows it: what was shown stays as it was.
+//! A buffer can be a view of pages ([`crate::Io::show`]); they are then sent from where they are.
+//! If such a page is written meanwhile, it moves to another frame. The old frame is released with
+//! the last buffer that shows it, so what is being sent does not change.
 //!
 //! ```text
 //!   page   0    1    2           a frame each
@@ -21,36 +21,36 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-/// Pages of one size. Who looks at one borrows all, so nobody writes what another reads.
+/// Pages of one size. A reader borrows all of them, so nobody writes what another reads.
 pub struct Pages {
     frames: Rc<Frames>,
-    /// By page: its frame.
+    /// The frame of each page.
     places: Vec<u32>,
 }
 
-/// The memory behind pages.
+/// The memory behind the pages.
 struct Frames {
     region: Region,
     size: usize,
-    /// By frame.
+    /// The uses of each frame.
     uses: Vec<Cell<Use>>,
-    /// Frames that are no page's and shown by nobody: no memory.
+    /// Frames that belong to no page and are not shown. They take no memory.
     spare: RefCell<Vec<u32>>,
-    /// Frames shown, each as often as it is; no more than there were spare ones at first, so that
-    /// every page that is shown can be changed.
+    /// Frames shown, counted once per view. There are never more than there were spare frames at
+    /// first, so every page that is shown can still be written.
     shown: Cell<u32>,
     shown_max: u32,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Use {
-    /// Views that show it.
+    /// Views that show the frame.
     views: u16,
-    /// It is no page's any more.
+    /// Its page has moved to another frame.
     is_left: bool,
 }
 
-/// Frames, one after the other, that a view shows: they stay as they are until it is dropped.
+/// Consecutive frames that a view shows. They do not change until it is dropped.
 pub(crate) struct Shown {
     frames: Rc<Frames>,
     first: u32,
@@ -58,14 +58,14 @@ pub(crate) struct Shown {
 }
 
 impl Pages {
-    /// Reserves addresses for so many pages, and for `spare` more while buffers show some of them
-    /// that have changed; memory is taken as they are written.
+    /// Reserves addresses for `pages` pages and for `spare` more frames, which pages use that are
+    /// written while buffers show them. Memory is taken as the pages are written.
     ///
     /// # Errors
-    /// The system does not give so many addresses.
+    /// The system does not grant the addresses.
     ///
     /// # Panics
-    /// When a page is not a multiple of 4 KiB, or there are 4 G of them.
+    /// If the page size is not a multiple of 4 KiB, or if there are 4 G pages or more.
     pub fn map(pages: u32, page: Bytes, spare: u32) -> Result<Pages, IoError> {
         assert!(page.0 > 0 && page.0.is_multiple_of(4096), "pages are of whole frames");
         let all = pages.checked_add(spare).expect("fewer than 4 G pages");
@@ -84,7 +84,7 @@ impl Pages {
     /// A page's bytes; zeroes if it was never written.
     ///
     /// # Panics
-    /// When there is no such page.
+    /// If there is no such page.
     pub fn read(&self, number: u32) -> &[u8] {
         let start = self.frames.start(self.frame(number));
         // SAFETY: the frame lies inside the region, which is mapped and initialised. Only `write`
@@ -92,10 +92,10 @@ impl Pages {
         unsafe { std::slice::from_raw_parts(start.as_ptr(), self.frames.size) }
     }
 
-    /// A page's bytes, to write. What buffers show of it stays as it is.
+    /// A page's bytes, for writing. Buffers that show the page do not change.
     ///
     /// # Panics
-    /// When there is no such page.
+    /// If there is no such page.
     pub fn write(&mut self, number: u32) -> &mut [u8] {
         let before = self.frame(number);
         let frame = self.own(number);
@@ -111,11 +111,11 @@ impl Pages {
         unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) }
     }
 
-    /// Gives a page's memory back to the system, at the latest when no buffer shows it any more;
-    /// it reads as zeroes at once.
+    /// Returns a page's memory to the system, at once or when no buffer shows it any more. The page
+    /// reads as zeroes at once.
     ///
     /// # Panics
-    /// When there is no such page.
+    /// If there is no such page.
     pub fn give_back(&mut self, number: u32) {
         let before = self.frame(number);
         if self.own(number) == before {
@@ -123,13 +123,13 @@ impl Pages {
         }
     }
 
-    /// Takes hold of the bytes from `first` of the first page on, `len` of them, over pages in this
-    /// order: `add` gets frames, where in them the bytes begin, and how many there are; pages that
-    /// lie one behind the other in memory come together. False when as many are shown as may be:
-    /// what `add` got until then is of no use.
+    /// Holds `len` bytes of pages in this order, from byte `first` of the first page on. `add` gets
+    /// the frames, the offset in them and the number of bytes; pages that are adjacent in memory
+    /// come together. False if too many frames are shown already: then what `add` got so far is of
+    /// no use.
     ///
     /// # Panics
-    /// When there is no such page, or fewer bytes.
+    /// If there is no such page, or if there are fewer bytes.
     pub(crate) fn show(
         &self,
         numbers: &[u32],
@@ -155,7 +155,7 @@ impl Pages {
         true
     }
 
-    /// Has a page be in a frame that nobody shows, and says in which.
+    /// Moves a page to a frame that is not shown, unless it is in one; returns that frame.
     fn own(&mut self, number: u32) -> u32 {
         let frame = self.frame(number);
         let used = self.frames.uses[frame as usize].get();
@@ -181,7 +181,7 @@ impl Frames {
         unsafe { self.region.start().add(from) }
     }
 
-    /// One view more shows a frame; false when as many are shown as may be.
+    /// Counts one more view of a frame. False if too many frames are shown already.
     fn hold(&self, frame: u32) -> bool {
         let used = self.uses[frame as usize].get();
         if self.shown.get() == self.shown_max || used.views == u16::MAX {
@@ -192,7 +192,7 @@ impl Frames {
         true
     }
 
-    /// One view less does.
+    /// Counts one view less of a frame.
     fn release(&self, frame: u32) {
         let used = self.uses[frame as usize].get();
         let rest = Use { views: used.views - 1, ..used };
@@ -215,22 +215,22 @@ impl Frames {
 }
 
 impl Shown {
-    /// None yet: from this one on.
+    /// No frames yet; they will start with `first`.
     fn none(frames: &Rc<Frames>, first: u32) -> Shown {
         Shown { frames: Rc::clone(frames), first, count: 0 }
     }
 
-    /// Takes hold of one more; false when as many are shown as may be.
+    /// Holds one more frame. False if too many frames are shown already.
     fn grow(&mut self) -> bool {
         let is_held = self.frames.hold(self.first + self.count);
         self.count += u32::from(is_held);
         is_held
     }
 
-    /// Its bytes from `at` on, `len` of them: to be read only.
+    /// Its bytes from `at` on, `len` of them, for reading only.
     ///
     /// # Panics
-    /// When they are not its.
+    /// If they lie outside of it.
     pub(crate) fn memory(&self, at: usize, len: u32) -> Memory {
         assert!(at + len as usize <= self.count as usize * self.frames.size, "within what is shown");
         // SAFETY: the frames lie inside the region, and `at` inside the frames.

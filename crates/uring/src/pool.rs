@@ -1,12 +1,12 @@
-//! The engine without io_uring: threads for what blocks on a disk, `poll(2)` in the worker for
+//! The engine without io_uring: threads for what blocks on a disk, and `poll(2)` in the worker for
 //! sockets.
 //!
 //! ```text
 //!   start ─┬─ disk ──► queue ─► threads: pread, pwrite, fdatasync, fallocate ─► done ─► reap
 //!          └─ socket ► try without blocking; what would block waits in ppoll ─► ended ─┘
 //! ```
-//! The worker sleeps in one `ppoll` on its sockets and on the waker's eventfd; a thread that has
-//! done something rings it.
+//! The worker sleeps in one `ppoll` on its sockets and on the waker's eventfd. A thread that has
+//! finished an operation writes to the eventfd.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,13 +21,13 @@ use crate::{Clock, IoError, Waker};
 pub(crate) struct Pool {
     desk: Arc<Desk>,
     threads: Vec<JoinHandle<()>>,
-    /// Disk operations for the threads, since the last enter.
+    /// Disk operations prepared since the last enter.
     fresh: Vec<Task>,
     /// Socket operations that wait, oldest first.
     waiting: Vec<Waiting>,
-    /// What ended in the worker.
+    /// Operations that ended in the worker.
     ended: Vec<Outcome>,
-    /// Kept for its memory.
+    /// A scratch list, kept to save allocations.
     polls: Vec<libc::pollfd>,
     clock: Clock,
     waker: Waker,
@@ -40,7 +40,7 @@ struct Waiting {
     fresh: bool,
 }
 
-/// Where the worker and its threads meet.
+/// State shared by the worker and its threads.
 struct Desk {
     state: Mutex<DeskState>,
     work: Condvar,
@@ -60,7 +60,7 @@ struct Task {
 }
 
 // SAFETY: the pointers in an operation are to memory that, by the promise of `Pool::start`, stays
-// valid and is nobody else's until the outcome has been reaped; which thread uses it meanwhile
+// valid and has no other user until the outcome has been reaped. Which thread uses it meanwhile
 // makes no difference.
 unsafe impl Send for Task {}
 
@@ -97,7 +97,7 @@ impl Pool {
         }
     }
 
-    /// What has not begun ends now; what a thread works on goes on to its end.
+    /// Ends an operation that has not started; one that a thread works on runs to its end.
     pub(crate) fn cancel(&mut self, key: Key) {
         let before = self.waiting.len() + self.fresh.len();
         self.waiting.retain(|waiting| waiting.key != key);
@@ -128,7 +128,7 @@ impl Pool {
         out.append(&mut self.desk.lock().done);
     }
 
-    /// Gives the threads what is theirs.
+    /// Queues the new disk operations for the threads.
     fn hand_over(&mut self) {
         if self.fresh.is_empty() {
             return;
@@ -140,7 +140,7 @@ impl Pool {
         }
     }
 
-    /// Tries the waiting operations that `which` picks; those that would still block stay, in their
+    /// Tries the waiting operations that `which` selects. Those that would still block stay, in
     /// order.
     fn attempt(&mut self, mut which: impl FnMut(&mut Waiting) -> bool) {
         let ended = &mut self.ended;
@@ -159,8 +159,7 @@ impl Pool {
         });
     }
 
-    /// Waits until a socket is ready, the waker rings or the time is up, and carries out what is
-    /// ready.
+    /// Waits until a socket is ready, a wake-up comes or the time is up, and tries what is ready.
     fn poll(&mut self, wait: Wait) {
         let watch = |fd: RawFd, events| libc::pollfd { fd, events, revents: 0 };
         self.polls.clear();
@@ -186,7 +185,7 @@ impl Pool {
         self.polls = polls;
     }
 
-    /// `ppoll` on `polls`; whether any is ready.
+    /// Calls `ppoll` on `polls`; returns whether any is ready.
     fn sleep(&mut self, wait: Wait) -> bool {
         let nanos = match wait {
             Wait::Look => Some(0),
@@ -204,8 +203,8 @@ impl Pool {
         let ready = unsafe { libc::ppoll(self.polls.as_mut_ptr(), count, limit, std::ptr::null()) };
         if ready < 0 {
             let error = io::Error::last_os_error();
-            // A signal came, which the caller may want to know of; or memory is short, and the next
-            // turn tries again.
+            // A signal came, which may concern the caller; or memory is short, and the next turn
+            // tries again.
             assert!(matches!(error.raw_os_error(), Some(libc::EINTR | libc::ENOMEM)), "ppoll: {error}");
         }
         ready > 0
@@ -225,13 +224,12 @@ impl Drop for Pool {
 }
 
 impl Desk {
-    /// Nobody panics while holding the lock, so poison could only come from a thread that is beyond
-    /// help.
+    /// Locks the state. No thread panics while it holds the lock, so it cannot be poisoned.
     fn lock(&self) -> MutexGuard<'_, DeskState> {
         self.state.lock().expect("no thread panics at the desk")
     }
 
-    /// A thread's life.
+    /// The main loop of a thread.
     fn serve(&self) {
         let mut state = self.lock();
         while !state.stop {

@@ -1,4 +1,4 @@
-//! A client of the worker's I/O: pushes jobs, reaps their ends from a queue of its own.
+//! A client of the worker's I/O: it pushes jobs, and reaps their completions from its own queue.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::io::Shared;
 use crate::job::{Done, Job};
 
-/// Names a port among all that its [`crate::Io`] ever had.
+/// Names a port, uniquely among all that its [`crate::Io`] ever had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub(crate) u64);
 
@@ -17,15 +17,15 @@ pub struct Port {
     queue: Rc<Queue>,
 }
 
-/// Where a port's completions gather.
+/// A port's queue of completions.
 pub(crate) struct Queue {
     pub(crate) id: PortId,
     done: RefCell<Vec<Done>>,
     /// Jobs in flight.
     pub(crate) flights: Cell<u32>,
-    /// The port is gone: nobody will reap.
+    /// The port was dropped: nobody will reap.
     pub(crate) dead: Cell<bool>,
-    /// It is in the list of ports that got something.
+    /// It is in the list of ready ports.
     pub(crate) listed: Cell<bool>,
 }
 
@@ -51,23 +51,24 @@ impl Port {
         self.queue.id
     }
 
-    /// Takes a job, or hands it back when the in-flight table is full. Never a system call: the
-    /// next [`block::Driver::turn`] submits it. Exactly one [`Done`] with this token will come.
+    /// Takes a job, or hands it back if the in-flight table is full. Never makes a system call: the
+    /// next [`block::Driver::turn`] submits the job. Exactly one [`Done`] with this token will
+    /// come.
     ///
     /// # Panics
-    /// When a buffer in it is not out of this worker's slab, or is being used.
+    /// If a buffer in it is not out of this worker's slab, or is in use.
     #[allow(clippy::result_large_err, reason = "the job itself comes back, and copying it costs less than a box")]
     pub fn push(&self, token: u64, job: Job) -> Result<(), Job> {
         self.shared.push(&self.queue, token, job)
     }
 
-    /// Moves all that has ended to the end of `out`. Never blocks.
+    /// Moves all completions to the end of `out`. Never blocks.
     pub fn reap(&self, out: &mut Vec<Done>) {
         let mut done = self.queue.done.borrow_mut();
         if !done.is_empty() {
             self.shared.reaped(done.len());
             match out.is_empty() {
-                // Both keep their memory and nothing is copied.
+                // Both keep their memory, and nothing is copied.
                 true => std::mem::swap(out, &mut done),
                 false => out.append(&mut done),
             }
@@ -84,7 +85,7 @@ impl Port {
         self.queue.flights.get()
     }
 
-    /// Asks to end the job with this token early, best effort: its one [`Done`] still comes.
+    /// Asks to end the job with this token early, best effort. Its one [`Done`] still comes.
     pub fn cancel(&self, token: u64) {
         self.shared.cancel(|flight| Rc::ptr_eq(&flight.queue, &self.queue) && flight.token == token);
     }

@@ -4,14 +4,14 @@ use std::ptr::NonNull;
 
 use crate::IoError;
 
-/// Huge pages are 2 MiB on the machines we know; alignment to it costs address space only.
+/// Huge pages are 2 MiB on common machines; aligning to that costs address space only.
 pub(crate) const ALIGN: usize = 2 << 20;
 
-/// Mapped memory. It owns the address range and knows nothing of who uses which byte: `Slab` does.
+/// Mapped memory. It owns the address range; who uses which byte is recorded in `Slab`.
 pub(crate) struct Region {
     start: NonNull<u8>,
     len: usize,
-    /// What was mapped, alignment included.
+    /// The whole mapping, including the slack for alignment.
     mapped: NonNull<libc::c_void>,
     mapped_len: usize,
 }
@@ -51,9 +51,9 @@ impl Region {
         self.len
     }
 
-    /// Advice only: a child process must not share pages the kernel writes to, and huge pages make
-    /// pinning and the kernel's bookkeeping cheaper. A kernel that has neither works all the same,
-    /// so the outcome is not looked at.
+    /// Gives the kernel advice: a child process must not share pages that the kernel writes to, and
+    /// huge pages make pinning and bookkeeping cheaper. A kernel without either works all the same,
+    /// so the result is ignored.
     fn advise(&self, advice: libc::c_int) {
         // SAFETY: the range is ours, page-aligned, and neither advice changes its contents for this
         // process.
@@ -62,19 +62,19 @@ impl Region {
 }
 
 impl Region {
-    /// Gives the memory of a part back to the system: it reads as zeroes from now on, and takes
+    /// Returns the memory of a part to the system. The part reads as zeroes from now on, and takes
     /// memory again when it is written.
     ///
     /// # Safety
-    /// Nobody may have a reference to the part or use it meanwhile, the kernel included. Both ends
+    /// Nobody may have a reference to the part or use it meanwhile, including the kernel. Both ends
     /// must be aligned to 4 KiB.
     pub(crate) unsafe fn give_back(&self, from: usize, len: usize) {
         assert!(from <= self.len && len <= self.len - from, "a part of the region");
         // SAFETY: checked above.
         let start = unsafe { self.start.add(from) };
-        // SAFETY: the part is ours and nobody's, as the caller promises; private and anonymous, so
-        // that it reads as zeroes afterwards. Where the kernel refuses (locked memory), it keeps
-        // what it has.
+        // SAFETY: the part is ours and unused, as the caller promises. It is private and anonymous,
+        // so it reads as zeroes afterwards. If the kernel refuses (locked memory), it keeps the
+        // memory.
         unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTNEED) };
     }
 }

@@ -1,14 +1,14 @@
-//! The io_uring engine: one ring, one system call a turn, and one where reads follow others
+//! The io_uring engine: one ring and one system call a turn, plus one when waiting reads follow
 //! ([`lockstep`]).
 //!
 //! ```text
 //!   start ─► submission queue ─┐                      ┌─► completion queue ─► reap
 //!            (backlog if full) └─ enter: submit+wait ─┘
 //! ```
-//! Completions are handed over when the worker asks (`DEFER_TASKRUN`), so nothing interrupts it,
-//! and a look costs a system call only when the kernel says that there is something to hand over.
-//! Sends that succeed at once leave no completion: see [`Attempts`]. What lies in the page cache
-//! may be read by a call of its own, which costs less than a request and its completion.
+//! Completions are delivered when the worker asks for them (`DEFER_TASKRUN`), so they never
+//! interrupt it, and a look makes a system call only if the kernel says that there is something to
+//! deliver. Sends that succeed at once leave no completion: see [`Attempts`]. What is in the page
+//! cache may be read by a separate call, which costs less than a request and its completion.
 
 mod entry;
 mod lockstep;
@@ -33,51 +33,51 @@ use entry::entry;
 use lockstep::{Lockstep, Way};
 use setup::{register_ring, setup, unregister_ring};
 
-/// `user_data` of the read that listens for wakes, and of cancellations. Requests are named by 32
-/// bits.
+/// `user_data` of the read of the wake-up eventfd, and of cancellations. Requests use only 32 bits.
 const WAKE: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
 
-/// So many bytes are read from the page cache in one turn, or as many as the last read goes beyond:
-/// the processor's own cache still holds them when they are sent.
+/// Bytes read from the page cache in one turn (the last read may exceed it). So few that they are
+/// still in the processor's cache when they are sent.
 const CACHED_BYTES_MAX: u32 = 256 << 10;
 
 pub(crate) struct Ring {
     ring: IoUring,
     task_work: TaskWork,
-    /// The ring's index among the thread's registered rings: spares the kernel a look-up an enter.
+    /// The ring's index among the thread's registered rings, which saves the kernel a look-up per
+    /// enter.
     index: Option<u32>,
-    /// Time-outs may be absolute (Linux ≥ 6.12), which spares a clock read.
+    /// Time-outs may be absolute (Linux ≥ 6.12), which saves reading the clock.
     absolute: bool,
     clock: Clock,
-    /// What did not fit into the submission queue.
+    /// Entries that did not fit into the submission queue.
     backlog: VecDeque<Entry>,
-    /// Receives: they go behind everything else, because a peer that waits for an answer has
-    /// nothing to say before.
+    /// Receives. They are submitted after everything else, because a peer that waits for an answer
+    /// has nothing to send before.
     late: Vec<Entry>,
-    /// Reads past the page cache, and by their keys which of them count at the disk.
+    /// Reads past the page cache, and by key which of them [`Lockstep`] counts.
     reads: Lockstep<(Key, Entry)>,
     counted: Vec<bool>,
-    /// Entries that were prepared, ever.
+    /// Entries prepared so far.
     prepared: u64,
-    /// Sends that may end silently, if the kernel can do that.
+    /// Sends that may succeed silently, if the kernel supports that.
     attempts: Option<Attempts>,
-    /// Reads of cached files that are tried before the kernel is asked to wait for them.
+    /// Reads of cached files that are tried in the page cache before they go to the ring.
     cached: VecDeque<(Key, Operation)>,
-    /// The last turn read some of them and did not call the kernel.
+    /// The last turn did such reads and made no call to the ring.
     silent: bool,
-    /// What ended without the ring.
+    /// Outcomes that did not come from the ring.
     ended: Vec<Outcome>,
-    /// Whether such reads are tried.
+    /// Whether reads are tried in the page cache.
     tries_cache: bool,
     waker: Waker,
-    /// Where the listening read puts the eventfd's counter; boxed because the kernel knows its
+    /// Where the read of the eventfd puts its counter. It is boxed because the kernel knows its
     /// address.
     counter: Box<u64>,
     listening: bool,
-    /// Places in the ring's table of files.
+    /// Size of the ring's table of registered files.
     files: u32,
-    /// A thread of the kernel takes what is prepared; it is called only when it has fallen asleep.
+    /// A kernel thread submits what is prepared; it needs a call only when it has fallen asleep.
     polled: bool,
 }
 
@@ -91,7 +91,7 @@ impl Ring {
             return Err(IoError::Kernel("completions that are never dropped (IORING_FEAT_NODROP)"));
         }
         let index = register_ring(ring.as_raw_fd());
-        // Both came with Linux 6.12, and only the one has a feature bit.
+        // Both came with Linux 6.12, but only the minimum timeout has a feature bit.
         let absolute = ring.params().is_feature_min_timeout();
         let files = match ring.submitter().register_files(&vec![-1; settings.files as usize]) {
             Ok(()) => settings.files,
@@ -100,7 +100,7 @@ impl Ring {
         let backlog = VecDeque::with_capacity(settings.entries as usize);
         let counter = Box::new(0);
         let (listening, polled) = (false, settings.kernel_polls.is_some());
-        // What attempts rest on came with Linux 6.1 at the latest, like deferred task work.
+        // What attempts need came with Linux 6.1 at the latest, as did deferred task work.
         let silent = ring.params().is_feature_skip_cqe_on_success() && task_work == TaskWork::Deferred;
         let attempts = silent.then(Attempts::default);
         let mut ring = Ring {
@@ -133,9 +133,9 @@ impl Ring {
         self.task_work
     }
 
-    /// Pins and registers the first bytes of `region`, at most `most`; returns how many. Where the
-    /// memory limit does not allow it all, less is tried: the limit less one eighth, two eighths
-    /// and so on, because other rings of the user count too.
+    /// Pins and registers the start of `region`, at most `most` bytes; returns how many. Where the
+    /// memory limit does not allow all of it, less is tried: the limit less one eighth, two eighths
+    /// and so on, because other rings of the same user count against it.
     ///
     /// # Safety
     /// The region must outlive the ring.
@@ -164,17 +164,17 @@ impl Ring {
         0
     }
 
-    /// Takes a file into the ring's table at `index` if there is room.
+    /// Enters a file into the ring's table at `index`, if there is room.
     pub(crate) fn add_file(&mut self, index: u32, fd: &OwnedFd) -> bool {
-        // The ring waits by itself; on a non-blocking socket it would answer EAGAIN instead.
+        // The ring waits by itself; on a non-blocking socket it would fail with EAGAIN instead.
         crate::blocking::set_blocking(fd.as_raw_fd(), true);
         index < self.files && self.ring.submitter().register_files_update(index, &[fd.as_raw_fd()]).is_ok()
     }
 
     pub(crate) fn drop_file(&mut self, file: &Closed) {
         if let Some(index) = file.fixed {
-            // It was put there, so it can be taken out; if not, the table holds it until the ring
-            // goes.
+            // Removing what was entered cannot fail; if it did, the table would keep the file open
+            // until the ring is closed.
             let _ = self.ring.submitter().register_files_update(index, &[-1]);
         }
     }
@@ -223,7 +223,7 @@ impl Ring {
         }
     }
 
-    /// What was held back for the last place takes it.
+    /// Queues the receives, which go behind everything else.
     fn push_late(&mut self) {
         let mut late = std::mem::take(&mut self.late);
         late.drain(..).for_each(|entry| self.push(entry));
@@ -232,7 +232,7 @@ impl Ring {
 
     /// Asks the kernel to end an operation early.
     pub(crate) fn cancel(&mut self, key: Key) {
-        // What is not there yet cannot be cancelled.
+        // What is not in the queue yet cannot be cancelled.
         self.push_late();
         self.push(opcode::AsyncCancel::new(key.into()).build().user_data(CANCELLATION));
     }
@@ -243,7 +243,7 @@ impl Ring {
         self.push_reads();
     }
 
-    /// Prepares the reads whose turn it is; whether there were any.
+    /// Prepares the waiting reads that may go now; returns whether there were any.
     fn push_reads(&mut self) -> bool {
         let prepared = self.prepared;
         while let Some(read) = self.reads.next() {
@@ -266,15 +266,15 @@ impl Ring {
         self.cached.len()
     }
 
-    /// Reads what lies in the page cache, up to [`CACHED_BYTES_MAX`]; whether anything ended. What
-    /// does not lie there goes to the kernel as any other read.
+    /// Reads from the page cache, up to [`CACHED_BYTES_MAX`]; returns whether any read completed.
+    /// What is not in the page cache goes to the ring like any other read.
     fn read_cached(&mut self) -> bool {
         if self.cached.is_empty() {
             return false;
         }
         if std::mem::take(&mut self.silent) {
-            // Otherwise answers would wait for the reads behind them, and who says something is not
-            // heard while others have something to be read.
+            // Otherwise answers would wait behind the remaining reads, and peers would not be heard
+            // while others have something to read.
             self.look();
         }
         let mut bytes = 0;
@@ -295,7 +295,7 @@ impl Ring {
         self.silent
     }
 
-    /// Submits all that is prepared and has the kernel hand over what has ended; does not wait.
+    /// Submits all that is prepared and collects completions; does not wait.
     fn look(&mut self) {
         self.push_late();
         self.refill();
@@ -303,13 +303,13 @@ impl Ring {
         self.call(prepared, 0, EnterFlags::GETEVENTS, None);
     }
 
-    /// Submits all that is prepared, and neither waits nor looks.
+    /// Submits all that is prepared; neither waits nor collects completions.
     pub(crate) fn submit(&mut self) {
         self.push_late();
         self.hand_over();
     }
 
-    /// The same without what goes behind everything else.
+    /// Does the same, but leaves the receives in their list.
     fn hand_over(&mut self) {
         self.refill();
         let submission = self.ring.submission();
@@ -320,8 +320,8 @@ impl Ring {
         }
     }
 
-    /// Submits all that is prepared, receives only if they are not held, and waits: unless `rest`,
-    /// not while a send among it may have ended silently.
+    /// Submits all that is prepared (receives only if they are not held) and waits. Unless `rest`,
+    /// it does not wait if a send among them may have succeeded silently.
     pub(crate) fn enter(&mut self, wait: Wait, rest: bool) {
         let may_have_ended = !rest && self.attempts.as_ref().is_some_and(|attempts| !attempts.is_empty());
         let wait = if may_have_ended { Wait::Look } else { wait };
@@ -336,9 +336,9 @@ impl Ring {
             self.refill();
             let submission = self.ring.submission();
             let prepared = submission.len() as u32;
-            // Work that waits for an enter with GETEVENTS, or completions that did not fit.
+            // The kernel has work for an enter with GETEVENTS, or completions that did not fit.
             let held_back = submission.taskrun() || submission.cq_overflow();
-            // The kernel's own thread takes what is prepared, unless it has to be woken.
+            // The kernel's thread submits what is prepared, unless it must be woken.
             let taken = self.polled && !submission.need_wakeup();
             drop(submission);
             let is_last = self.backlog.is_empty();
@@ -357,7 +357,7 @@ impl Ring {
         }
     }
 
-    /// Appends all outcomes, and takes wakes in.
+    /// Appends all outcomes, and takes note of wake-ups.
     pub(crate) fn reap(&mut self, out: &mut Vec<Outcome>) {
         out.append(&mut self.ended);
         let (mut woken, mut read) = (false, 0);
@@ -380,7 +380,7 @@ impl Ring {
             attempts.settle(self.prepared - left as u64, out);
         }
         self.reads.ended(read);
-        // The disk has work before the worker looks at what it brought.
+        // Give the disk its next reads before the worker handles these outcomes.
         if self.push_reads() {
             self.hand_over();
         }
@@ -391,8 +391,8 @@ impl Ring {
         }
     }
 
-    /// One `io_uring_enter` that submits `prepared` and waits for `least` completions, at most
-    /// until then. False when the kernel would not take more for now.
+    /// One `io_uring_enter` that submits `prepared` entries and waits for `least` completions, at
+    /// most until `until`. False if the kernel cannot take more at present.
     fn call(&mut self, prepared: u32, least: u32, mut flags: EnterFlags, until: Option<Time>) -> bool {
         let timeout: [i64; 2];
         let mut arg = GetEventsArg { sigmask: 0, sigmask_sz: 0, min_wait_usec: 0, ts: 0 };
@@ -404,7 +404,8 @@ impl Ring {
                 time.since(self.clock.now()).as_nanos()
             };
             timeout = [(nanos / 1_000_000_000).min(i64::MAX as u64) as i64, (nanos % 1_000_000_000) as i64];
-            // Exposed, because the kernel reaches `timeout` through a number.
+            // The provenance is exposed, because the kernel gets the address of `timeout` as a
+            // number.
             arg.ts = (&raw const timeout).expose_provenance() as u64;
             flags |= EnterFlags::EXT_ARG;
         }
@@ -431,9 +432,9 @@ impl Ring {
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            // The time is up; a signal came, which the caller may want to know of; or the kernel is
-            // short of something until completions are reaped. What was not submitted stays in the
-            // queue for the next turn.
+            // The time is up; or a signal came, which may concern the caller; or the kernel lacks
+            // some resource until completions are reaped. What was not submitted stays in the queue
+            // for the next turn.
             Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => false,
             _ => panic!("io_uring_enter of {prepared} entries with flags {flags:?}: {error}"),
         }
@@ -443,8 +444,8 @@ impl Ring {
         self.prepared += 1;
         if self.backlog.is_empty() {
             // SAFETY: what the entry points to stays valid until its completion: for requests by
-            // the promise of `start`, for the wake by `counter`, which lives until `drop` has
-            // waited for it.
+            // the promise of `start`; for the wake-up read, `counter` lives until `drop` has waited
+            // for it.
             if unsafe { self.ring.submission().push(&entry) }.is_ok() {
                 return;
             }
@@ -473,7 +474,7 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// The owner has waited for all requests; the read that listens for wakes is ours to end.
+    /// The owner has waited for all requests; only the read for wake-ups is left to end.
     fn drop(&mut self) {
         self.waker.ring();
         while self.listening {

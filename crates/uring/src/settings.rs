@@ -1,4 +1,4 @@
-//! What an [`crate::Io`] is opened with, what it turned out to be, and why it could not be opened.
+//! The settings of an [`crate::Io`], the backend that results, and why it could not be opened.
 
 use std::fmt;
 use std::io;
@@ -10,16 +10,16 @@ use crate::failure::reason;
 /// Which backend to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// io_uring, or threads where it is not to be had.
+    /// io_uring; threads if it is not available.
     #[default]
     Auto,
-    /// io_uring or an error.
+    /// io_uring; an error if it is not available.
     Uring,
-    /// Threads, even where io_uring is to be had.
+    /// Threads, even if io_uring is available.
     Threads,
 }
 
-/// How the kernel hands completions of a ring over; each is cheaper than the one after it.
+/// How the kernel delivers a ring's completions, the cheapest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskWork {
     /// Only when the worker asks (Linux ≥ 6.1: `SINGLE_ISSUER`, `DEFER_TASKRUN`).
@@ -36,38 +36,37 @@ pub enum TaskWork {
 pub struct IoSettings {
     /// Which backend.
     pub backend: Choice,
-    /// The best that a ring may use; what the kernel does not have gives way to the next.
+    /// The best that a ring may use. If the kernel lacks it, the next is used.
     pub task_work: TaskWork,
-    /// Requests that the ring takes to the kernel at once, 1–32768; more wait in memory within the
-    /// same turn.
+    /// Requests that one system call submits, 1–32768. More wait in memory within the same turn.
     pub entries: u32,
-    /// Requests in flight at most; beyond it [`crate::Port::push`] hands the job back.
+    /// Limit on requests in flight; beyond it [`crate::Port::push`] hands the job back.
     pub in_flight: u32,
-    /// Size of the slab, rounded up to a multiple of 4 KiB. What is registered of it is touched and
-    /// pinned at opening, which takes up to half a millisecond a MiB.
+    /// Size of the slab, rounded up to a multiple of 4 KiB. The registered part is touched and
+    /// pinned at opening, which takes up to half a millisecond per MiB.
     pub slab: Bytes,
-    /// At most this much of the slab is pinned and registered with the ring. What `RLIMIT_MEMLOCK`
-    /// allows bounds it too.
+    /// How much of the slab is pinned and registered with the ring, at most. `RLIMIT_MEMLOCK`
+    /// limits it too.
     pub registered: Bytes,
-    /// Files that the ring holds registered; further ones work at a slightly higher price.
+    /// Size of the ring's table of registered files; further files cost slightly more per request.
     pub files: u32,
-    /// The kernel has a thread of its own that looks for requests. It excludes
-    /// [`TaskWork::Deferred`] and [`TaskWork::Cooperative`].
+    /// A kernel thread polls for requests. This excludes [`TaskWork::Deferred`] and
+    /// [`TaskWork::Cooperative`].
     pub kernel_polls: Option<Polling>,
-    /// Threads of the fallback.
+    /// Number of threads of the fallback.
     pub threads: u32,
-    /// What is read through the page cache is read in the turn itself if it lies there
-    /// (`RWF_NOWAIT`), without the ring.
+    /// Reads through the page cache are done in the turn itself, without the ring, if the bytes are
+    /// there (`RWF_NOWAIT`).
     pub cached_reads: bool,
-    /// [`Job::View`](crate::Job::View)s of at least so many bytes are tried; `None` makes all of
-    /// them reads. Threads read.
+    /// [`Job::View`](crate::Job::View)s of at least this many bytes are tried; `None` turns all of
+    /// them into reads. With threads, all are reads.
     pub views: Option<u32>,
 }
 
-/// How the kernel looks for requests.
+/// How a kernel thread polls for requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Polling {
-    /// The processor that its thread runs on; any when `None`.
+    /// The processor that the thread runs on; `None` for any.
     pub processor: Option<u32>,
 }
 
@@ -90,7 +89,7 @@ impl Default for IoSettings {
 }
 
 impl IoSettings {
-    /// Slots are named by 32 bits and the tables grow with the slab; a worker needs no more.
+    /// Slots have 32-bit names and the tables grow with the slab; a worker needs no more.
     const SLAB_LIMIT: Bytes = Bytes::gib(64);
 
     pub(crate) fn check(&self) -> Result<(), IoError> {
@@ -105,19 +104,19 @@ impl IoSettings {
     }
 }
 
-/// What an [`crate::Io`] runs on.
+/// The backend of an [`crate::Io`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// io_uring.
     Uring {
-        /// How completions are handed over.
+        /// How completions are delivered.
         task_work: TaskWork,
         /// How much of the slab is registered.
         registered: Bytes,
     },
     /// Threads.
     Threads {
-        /// Why not io_uring.
+        /// Why io_uring is not used.
         why: String,
     },
 }
@@ -141,7 +140,7 @@ impl fmt::Display for Backend {
 /// Why an [`crate::Io`] could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum IoError {
-    /// A setting is out of its range.
+    /// A setting is out of range.
     #[error("{name}: must be between {least} and {most}, got {given}")]
     Range {
         /// The setting.
@@ -162,13 +161,13 @@ pub enum IoError {
         #[source]
         cause: io::Error,
     },
-    /// The kernel lacks something that Seawall needs.
+    /// The kernel lacks a feature that Seawall needs.
     #[error("io_uring: this kernel lacks {0}; Linux 5.11 or newer has it")]
     Kernel(&'static str),
 }
 
 impl IoError {
-    /// The error of the C library's last call.
+    /// The error of the last call of the C library.
     pub(crate) fn last(call: &'static str) -> IoError {
         IoError::Os { call, cause: io::Error::last_os_error() }
     }

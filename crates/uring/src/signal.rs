@@ -1,32 +1,32 @@
-//! Signals that ask or end: the end of a program whose reader left, a question about a run, and a
-//! file that may not become larger.
+//! Signals: SIGPIPE to end a program whose reader has gone, SIGUSR1 to ask for the status of a run,
+//! and SIGXFSZ for a file that may not grow.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Whether SIGUSR1 came since it was last asked.
 static STATUS_ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Ends the process as the system ends one that writes to a pipe or a socket without a reader: by
-/// SIGPIPE, which Rust programs ignore from their start on so that such a write is an error like
-/// any other.
+/// Ends the process by SIGPIPE, as the system ends one that writes to a pipe or socket without a
+/// reader. Rust programs ignore that signal from the start, so that such a write is an ordinary
+/// error.
 pub fn end_by_broken_pipe() -> ! {
     // SAFETY: the default action is a valid disposition, and no handler of this program's is
     // replaced.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     // SAFETY: it touches no memory of the program's.
     unsafe { libc::raise(libc::SIGPIPE) };
-    // The parent process may have blocked the signal; this is what a shell makes of it.
+    // The parent process may have blocked the signal; this is the exit code of a shell.
     std::process::exit(128 + libc::SIGPIPE)
 }
 
-/// From now on a write that would make a file larger than `ulimit -f` lets it is an error like any
-/// other, where SIGXFSZ would end the process.
+/// From now on, a write that would exceed `ulimit -f` is an ordinary error. Otherwise SIGXFSZ would
+/// end the process.
 pub fn survive_file_limit() {
     extern "C" fn nothing(_: libc::c_int) {}
     catch(libc::SIGXFSZ, nothing);
 }
 
-/// From now on SIGUSR1 ends nothing and is told by [`status_was_asked`].
+/// From now on, SIGUSR1 does not end the process; [`status_was_asked`] reports it.
 pub fn watch_status() {
     extern "C" fn note(_: libc::c_int) {
         STATUS_ASKED.store(true, Relaxed);
@@ -39,8 +39,7 @@ pub fn status_was_asked() -> bool {
     STATUS_ASKED.swap(false, Relaxed)
 }
 
-/// Has `handler` called at a signal. A handler and not SIG_IGN, which programs that are started
-/// would inherit.
+/// Calls `handler` on a signal. It is a handler because started programs would inherit SIG_IGN.
 fn catch(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     // SAFETY: zeroes are a valid `sigaction`: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -1,8 +1,8 @@
 //! The worker's buffers: page-aligned memory in sizes of a power of two from 4 KiB to 64 MiB.
 //!
-//! A [`Buf`] is only a claim; anybody can forge one. So every use is checked against the slab's own
-//! table, which alone decides what is safe: who may look at a slot's bytes is written there, like a
-//! `RefCell` a slot.
+//! A [`Buf`] is only a claim, and anybody can forge one. So every use is checked against the slab's
+//! own table, which alone decides what is safe. It records who may access a slot's bytes, like a
+//! `RefCell` for each slot.
 //!
 //! ```text
 //!           take                 fly                       lend
@@ -10,9 +10,9 @@
 //!        ◄─────────       ◄─────────────
 //!           give                 land
 //! ```
-//! A slot may stand for bytes that are elsewhere, in the page cache or in a cache of ours
-//! ([`crate::view`]): then nobody can look at them here, and only a send can have them.
-//! [`Slab::fetch`] brings them into the slot's memory.
+//! A slot may be a view of bytes elsewhere, in the page cache or in Seawall's own cache
+//! ([`crate::view`]). Then its bytes cannot be accessed here; only a send can use them.
+//! [`Slab::fetch`] copies them into the slot's memory.
 //!
 //! ```text
 //!           view                    send
@@ -37,29 +37,29 @@ use crate::{Failure, IoError};
 const FRAME: usize = 4096;
 /// The largest slot: 64 MiB.
 const LONGEST: usize = FRAME << (ORDERS - 1);
-/// Slots up to this size come from the registered part first: there the fixed costs of an I/O weigh
-/// most.
+/// Slots up to this size come from the registered part first, since the fixed costs of an I/O weigh
+/// most there.
 const SMALL: usize = 128 << 10;
-/// The kernel takes registered buffers of at most 1 GiB, so a larger part is several. Slots never
-/// straddle two, being aligned to their own size.
+/// A registered buffer of the kernel has at most 1 GiB, so a larger part takes several. Slots never
+/// straddle two of them, being aligned to their own size.
 pub(crate) const REGISTERED_CHUNK: usize = 1 << 30;
 
 pub(crate) struct Slab {
     free: RefCell<Free>,
     /// By frame: the slot that starts there.
     slots: Vec<Cell<Slot>>,
-    /// What slots stand for.
+    /// What slots are views of.
     views: RefCell<Standing>,
     /// Slots that are not free.
     out: Cell<usize>,
-    /// Which parts of the memory nobody uses, and for how long.
+    /// Which parts of the memory are unused, and for how long.
     idle: RefCell<Idle>,
-    /// Bytes from the start that are registered with the ring.
+    /// Bytes, from the start, that are registered with the ring.
     registered: usize,
     region: Region,
 }
 
-/// Frames that are nobody's.
+/// Free frames.
 struct Free {
     /// In the registered part.
     fixed: Buddy,
@@ -67,41 +67,41 @@ struct Free {
     plain: Buddy,
 }
 
-/// A slot, kept at its first frame.
+/// A slot, recorded at its first frame.
 #[derive(Clone, Copy)]
 struct Slot {
     order: u8,
     state: State,
-    /// Where its views are, while it is standing or leaving.
+    /// Index of its views, while it is standing or leaving.
     views: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nobody's, or no slot starts here.
+    /// Free, or no slot starts here.
     Free,
-    /// A holder's, with this many readers at the moment.
+    /// Held, with this many readers at present.
     Out(u8),
-    /// A holder's, being written by it at the moment.
+    /// Held, and being written by the holder.
     Written,
-    /// The kernel's.
+    /// In use by the kernel.
     Flying,
-    /// A holder's; its bytes, as far as it may show them, are elsewhere.
+    /// Held, and a view: such bytes as it may show are elsewhere.
     Standing,
-    /// The kernel's, to be sent; its bytes are elsewhere.
+    /// A view that the kernel is sending: its bytes are elsewhere.
     Leaving,
 }
 
-/// What a slot stands for.
+/// What one slot is a view of.
 #[derive(Default)]
 struct Views {
     /// At least one, in the order of the slot's bytes.
     pieces: Vec<View>,
-    /// The slot's memory has them too, and is what counts from now on.
+    /// The bytes were copied into the slot's memory, which is used from now on.
     copied: bool,
 }
 
-/// What all slots stand for that do; places that nobody has are kept for their memory.
+/// The views of all slots. Free places are kept for their memory.
 #[derive(Default)]
 struct Standing {
     places: Vec<Views>,
@@ -129,10 +129,10 @@ impl Standing {
     }
 }
 
-/// Memory for more pieces is not kept for the next buffer.
+/// The capacity for pieces that is kept in a free place.
 const SPARE_PIECES: usize = 16;
 
-/// Names what a buffer stands for, also after the buffer was given back.
+/// Identifies the view of a buffer, even after the buffer was given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewId {
     frame: u32,
@@ -149,7 +149,7 @@ impl Slab {
             slots: vec![Cell::new(Slot { order: 0, state: State::Free, views: 0 }); frames as usize],
             views: RefCell::default(),
             out: Cell::new(0),
-            // What is registered is pinned.
+            // The registered memory is pinned and never returned.
             idle: RefCell::new(Idle::new(registered..region.len())),
             registered,
             region,
@@ -171,7 +171,7 @@ impl Slab {
         let frame = first.take(order).or_else(|| second.take(order))?;
         self.slots[frame as usize].set(Slot { order, state: State::Out(0), views: 0 });
         self.out.set(self.out.get() + 1);
-        // Registered memory is pinned and never goes back to the system.
+        // Registered memory is pinned and is never returned to the system.
         if !self.is_registered(frame) {
             self.idle.borrow_mut().take(frame as usize * FRAME, FRAME << order);
         }
@@ -179,7 +179,7 @@ impl Slab {
     }
 
     /// # Panics
-    /// When the slot is not out of this slab, or is being used.
+    /// If the slot is not out of this slab, or is in use.
     pub(crate) fn give(&self, buf: &Buf) {
         if buf.is_nothing() {
             return;
@@ -206,7 +206,7 @@ impl Slab {
         (frame as usize) < self.registered / FRAME
     }
 
-    /// Gives memory back to the system that nobody used for the last few calls; see
+    /// Returns memory to the system that was unused for the last few calls; see
     /// [`crate::Io::give_back`].
     pub(crate) fn give_back(&self, most: Bytes, unused: u8) -> Bytes {
         let mut given = 0;
@@ -216,9 +216,9 @@ impl Slab {
             && let Some(part) = idle.next(unused)
         {
             given += part.len();
-            // SAFETY: `idle` knows of every slot that is out, and gives only parts with none: no
-            // slice of them exists, nothing of them is at the kernel, and the next owner of a slot
-            // is told that its bytes are unspecified. The part is of whole frames.
+            // SAFETY: `idle` knows of every slot that is out, and returns only parts without any:
+            // no slice into them exists, the kernel has none of them, and the next owner of a slot
+            // is told that its bytes are unspecified. A part consists of whole frames.
             unsafe { self.region.give_back(part.start, part.len()) };
         }
         Bytes(given as u64)
@@ -228,7 +228,7 @@ impl Slab {
         Bytes(self.region.len() as u64)
     }
 
-    /// Whether there may be something to give back, now or later.
+    /// Whether there may be something to return, now or later.
     pub(crate) fn holds_idle(&self) -> bool {
         self.idle.borrow().holds_some()
     }
@@ -238,7 +238,7 @@ impl Slab {
     }
 
     /// # Panics
-    /// When the buffer is not out of this slab, reaches beyond its slot, or is being written.
+    /// If the buffer is not out of this slab, reaches beyond its slot, or is being written.
     pub(crate) fn with<R>(&self, buf: &Buf, f: impl FnOnce(&[u8]) -> R) -> R {
         if buf.is_nothing() {
             return f(&[]);
@@ -254,7 +254,7 @@ impl Slab {
     }
 
     /// # Panics
-    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
+    /// If the buffer is not out of this slab, reaches beyond its slot, or is in use.
     pub(crate) fn with_mut<R>(&self, buf: &Buf, f: impl FnOnce(&mut [u8]) -> R) -> R {
         if buf.is_nothing() {
             return f(&mut []);
@@ -265,15 +265,15 @@ impl Slab {
         f(unsafe { std::slice::from_raw_parts_mut(lent.start.as_ptr(), buf.len() as usize) })
     }
 
-    /// Gives the slot's bytes to the kernel: until [`Slab::land`] nobody else can reach them.
+    /// Hands the slot's bytes to the kernel; until [`Slab::land`] nobody else can access them.
     ///
     /// # Panics
-    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
+    /// If the buffer is not out of this slab, reaches beyond its slot, or is in use.
     pub(crate) fn fly(&self, buf: &Buf) {
         self.change(buf, State::Out(0), State::Flying);
     }
 
-    /// The same for bytes that the kernel only reads: they may be those that the slot stands for.
+    /// Does the same for bytes that the kernel only reads. They may be those of the slot's view.
     ///
     /// # Panics
     /// As [`Slab::fly`].
@@ -299,11 +299,11 @@ impl Slab {
         self.change(buf, State::Leaving, to);
     }
 
-    /// From here on the buffer stands for what `add` appends, if that says so, which is as long,
-    /// beside what its slot stands for already.
+    /// Makes the buffer a view of what `add` appends, which must be as long as the buffer, if `add`
+    /// returns true. Other views of the same slot stay.
     ///
     /// # Panics
-    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
+    /// If the buffer is not out of this slab, reaches beyond its slot, or is in use.
     pub(crate) fn stand(&self, buf: &Buf, add: impl FnOnce(&mut Vec<View>) -> bool) -> bool {
         let mut views = self.views.borrow_mut();
         let slot = self.slot(buf).get();
@@ -322,7 +322,7 @@ impl Slab {
         is_added
     }
 
-    /// What the buffer stands for, if it does.
+    /// The buffer's view, if it is one.
     pub(crate) fn view(&self, buf: &Buf) -> Option<ViewId> {
         if buf.is_nothing() {
             return None;
@@ -331,12 +331,12 @@ impl Slab {
         self.standing(slot).map(|number| ViewId { frame: buf.slot(), number })
     }
 
-    /// Whether a buffer still stands for it.
+    /// Whether there is still a buffer with this view.
     pub(crate) fn shows(&self, id: ViewId) -> bool {
         self.standing(self.slots[id.frame as usize].get()) == Some(id.number)
     }
 
-    /// The number of what a slot stands for.
+    /// The number of a slot's view.
     fn standing(&self, slot: Slot) -> Option<u64> {
         if !matches!(slot.state, State::Standing | State::Leaving) {
             return None;
@@ -345,12 +345,12 @@ impl Slab {
         Some(views.of(slot)).filter(|views| !views.copied).map(|views| views.pieces[0].number)
     }
 
-    /// Copies what a buffer stands for into its slot, also while it is being sent: what the kernel
-    /// was not told of yet will come from there. Nothing to do if no buffer stands for it any more.
+    /// Copies the bytes of a view into its slot, even while it is being sent: further operations of
+    /// the send take them from there. Does nothing if no buffer has this view any more.
     ///
-    /// A send that was prepared before still takes the file's bytes, with the next enter and never
-    /// later (it does not wait), and before anything that is prepared from now on: so a write that
-    /// makes the place another's comes behind it.
+    /// A send that was prepared before still takes the file's bytes. It does so with the next enter
+    /// and not later (it does not wait), and before anything that is prepared from now on. So a
+    /// write that reuses the place in the file comes after it.
     pub(crate) fn fetch(&self, id: ViewId) -> Result<(), Failure> {
         if !self.shows(id) {
             return Ok(());
@@ -363,14 +363,13 @@ impl Slab {
             // SAFETY: `stand` got a buffer that `change` found inside its slot, and the view begins
             // where that begins.
             let to = unsafe { self.region.start().add(id.frame as usize * FRAME + view.start as usize) };
-            // SAFETY: a view is as long as the buffer that stands for it, which lies inside its
-            // slot. Nobody reads or writes the slot's memory in these two states: the table refuses
-            // all callers, and the kernel has the file's.
+            // SAFETY: a view is as long as its buffer, which lies inside its slot. Nobody reads or
+            // writes the slot's memory in these two states: the table refuses all callers, and the
+            // kernel uses the file's bytes.
             unsafe { view.copy(to) }?;
         }
         match slot.state {
-            // The kernel may have been told of the file's bytes: the mapping stays until it is
-            // done.
+            // The kernel may be using the file's bytes: the mapping stays until the send has ended.
             State::Leaving => shown.copied = true,
             _ => {
                 views.remove(slot.views);
@@ -392,12 +391,12 @@ impl Slab {
         Memory { start, len: buf.len() - skip, fixed }
     }
 
-    /// Where the bytes of a buffer that is flying or leaving are, from byte `skip` of it on, piece
-    /// by piece in their order, to be read only; `add` says whether it wants more. Whether they may
-    /// become others while they are there.
+    /// Where the bytes of a buffer that is flying or leaving are, from its byte `skip` on, piece by
+    /// piece and in order, for reading only. `add` returns whether it wants another piece. The
+    /// result says whether the bytes may change while they are there.
     ///
     /// # Panics
-    /// When the buffer shows more than its slot stands for.
+    /// If the buffer shows more than its slot's views cover.
     pub(crate) fn pieces(&self, buf: &Buf, skip: u32, mut add: impl FnMut(Memory) -> bool) -> bool {
         let (views, slot) = (self.views.borrow(), self.slot(buf).get());
         let shown = (slot.state == State::Leaving).then(|| views.of(slot)).filter(|views| !views.copied);
@@ -436,9 +435,9 @@ impl Slab {
         self.slots.get(buf.slot() as usize).unwrap_or_else(|| panic!("{buf:?} is not of this slab"))
     }
 
-    /// Moves the slot of `buf` from one state to another; returns it as it was. The one place that
-    /// lets a state change, so every use passes its checks: the slot is what the user thinks it is,
-    /// and the buffer lies inside it.
+    /// Moves the slot of `buf` from one state to another; returns the slot as it was. Every change
+    /// of state goes through here, so every use is checked: the slot is in the state that the user
+    /// expects, and the buffer lies inside it.
     fn change(&self, buf: &Buf, from: State, to: State) -> Slot {
         let place = self.slot(buf);
         let slot = place.get();
@@ -457,7 +456,8 @@ fn refuse(buf: &Buf, used: &str, state: State) -> ! {
     panic!("{buf:?} cannot be {used}: its slot is {state:?}")
 }
 
-/// A slot in use by [`Slab::with`] or [`Slab::with_mut`]; ends the use also when the user panics.
+/// A slot in use by [`Slab::with`] or [`Slab::with_mut`]. Dropping it ends the use, even in a
+/// panic.
 struct Lent<'a> {
     slab: &'a Slab,
     frame: u32,
@@ -468,7 +468,7 @@ impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let place = &self.slab.slots[self.frame as usize];
         let slot = place.get();
-        // Readers may end in any order, so count down from what it is now.
+        // Readers may end in any order, so count down from the current number.
         let state = match slot.state {
             State::Out(readers @ 1..) => State::Out(readers - 1),
             _ => State::Out(0),

@@ -1,5 +1,5 @@
-//! What the standard library leaves out of sockets: a listener with its permissions from the start,
-//! who the peer is, larger buffers.
+//! What the standard library lacks for sockets: a listener with permissions from the start, the
+//! identity of the peer, larger buffers.
 
 use std::io;
 use std::mem::offset_of;
@@ -12,12 +12,12 @@ use block::Bytes;
 
 use crate::{Backend, FileId, Io, TaskWork};
 
-/// Connections that wait to be accepted at most; the system's own limit (4096 by default) bounds it
+/// Limit on connections that wait to be accepted; the system's own limit (4096 by default) applies
 /// too.
 const BACKLOG: libc::c_int = 4096;
 
 /// Listens on a Unix socket at `path`, which must not exist, with these permissions. Unlike `bind`
-/// and then `chmod` there is no moment at which others can connect.
+/// and then `chmod`, this leaves no moment in which others can connect.
 pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let (address, len) = unix_address(path)?;
     // SAFETY: no memory is passed.
@@ -25,7 +25,7 @@ pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     check(socket)?;
     // SAFETY: the call above just made this descriptor, and nobody else knows it.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    // Linux gives the file that `bind` makes the permissions of the socket, less the umask.
+    // Linux gives the file that `bind` creates the permissions of the socket, less the umask.
     // SAFETY: no memory is passed; the descriptor is open.
     check(unsafe { libc::fchmod(socket.as_raw_fd(), mode) })?;
     // SAFETY: `address` is a valid Unix address of `len` bytes.
@@ -40,7 +40,7 @@ fn unix_address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)>
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     let bytes = path.as_os_str().as_bytes();
-    // One byte stays zero: the end.
+    // One byte stays zero, as the terminator.
     let room = address.sun_path.len() - 1;
     if bytes.is_empty() || bytes.len() > room || bytes.contains(&0) {
         let rule = format!("a socket's path has 1 to {room} bytes, got {}; use a shorter one", bytes.len());
@@ -53,18 +53,18 @@ fn unix_address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)>
     Ok((address, len as libc::socklen_t))
 }
 
-/// The process at the other end of a Unix socket, when it connected.
+/// The process at the other end of a Unix socket, as of when it connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Process.
+    /// Process ID.
     pub pid: i32,
-    /// User.
+    /// User ID.
     pub uid: u32,
-    /// Group.
+    /// Group ID.
     pub gid: u32,
 }
 
-/// Who is at the other end, as the kernel knows it.
+/// The peer's credentials, from the kernel.
 pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
     let mut who = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
@@ -75,7 +75,7 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
     Ok(Peer { pid: who.pid, uid: who.uid, gid: who.gid })
 }
 
-/// Asks for socket buffers of `size` in both directions; the system's limits may make it less.
+/// Asks for socket buffers of `size` in both directions; the system's limits may reduce it.
 pub fn set_buffers(socket: &impl AsFd, size: Bytes) -> io::Result<()> {
     let size = libc::c_int::try_from(size.0).unwrap_or(libc::c_int::MAX);
     for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
@@ -93,20 +93,20 @@ impl Io {
         matches!(self.backend(), Backend::Uring { task_work: TaskWork::Deferred, .. })
     }
 
-    /// Bytes that have come over a socket and were not received. A system call; not for the way of
+    /// Bytes that arrived on a socket and were not received. A system call, so not for the path of
     /// each I/O.
     pub fn unread(&self, socket: FileId) -> u64 {
         self.queued(socket, libc::FIONREAD)
     }
 
-    /// What was sent over a socket and has not left its send queue (`SIOCOUTQ`). Over a Unix socket
-    /// that is memory of what the peer has not read, in bytes; by TCP bytes that it has not
-    /// acknowledged. A system call.
+    /// What was sent on a socket and is still in its send queue (`SIOCOUTQ`). For a Unix socket
+    /// that is the memory, in bytes, of what the peer has not read; for TCP, the bytes that it has
+    /// not acknowledged. A system call.
     pub fn send_queue(&self, socket: FileId) -> u64 {
         self.queued(socket, libc::TIOCOUTQ)
     }
 
-    /// Zero if the kernel does not say.
+    /// A count by `ioctl`; zero if the kernel does not tell.
     fn queued(&self, socket: FileId, which: libc::Ioctl) -> u64 {
         let mut count: libc::c_int = 0;
         let Some(socket) = self.descriptor(socket) else { return 0 };

@@ -1,5 +1,5 @@
-//! The space of file systems and files: how much is free, taking it ahead, which parts of a file
-//! have any.
+//! Space of file systems and files: how much is free, allocating it ahead, and which parts of a
+//! file are allocated.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -13,11 +13,11 @@ use block::{Bytes, Extent};
 /// A file system's space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// All of it.
+    /// Its size.
     pub total: Bytes,
-    /// What nobody has taken, the part that is kept for root included.
+    /// Free space, including what is reserved for root.
     pub free: Bytes,
-    /// What this user may still take.
+    /// What this user may still use.
     pub available: Bytes,
 }
 
@@ -32,21 +32,20 @@ pub fn space(path: &Path) -> io::Result<Space> {
     Ok(Space { total: bytes(about.f_blocks), free: bytes(about.f_bfree), available: bytes(about.f_bavail) })
 }
 
-/// Takes the space of a range ahead, so that writing to it cannot run out of it; the file grows to
-/// hold it. What is there stays, what is new reads as zeroes.
+/// Allocates a range ahead, so that writing to it cannot run out of space. The file grows to
+/// include it. Existing data stays; new space reads as zeroes.
 pub fn allocate(file: &File, at: u64, len: u64) -> io::Result<()> {
     take(file, 0, at, len)
 }
 
-/// Asks the system to read no more of a file than what is asked for, through this descriptor.
+/// Turns off the system's read-ahead for this descriptor.
 pub fn read_no_further(file: &File) -> io::Result<()> {
     // SAFETY: no memory is passed; the descriptor is open. Length 0 is the whole file.
     let error = unsafe { libc::posix_fadvise64(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// Takes the space of a range ahead without making the file longer: what lies beyond its end waits
-/// there for it.
+/// Allocates a range ahead without making the file longer: space beyond its end is kept for later.
 pub fn reserve(file: &File, at: u64, len: u64) -> io::Result<()> {
     take(file, libc::FALLOC_FL_KEEP_SIZE, at, len)
 }
@@ -54,23 +53,22 @@ pub fn reserve(file: &File, at: u64, len: u64) -> io::Result<()> {
 fn take(file: &File, mode: i32, at: u64, len: u64) -> io::Result<()> {
     loop {
         match change_space(file, mode, at, len) {
-            // Large ranges take long enough for a signal to come.
+            // Large ranges take long enough to be interrupted by a signal.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             done => return done,
         }
     }
 }
 
-/// Asks the system to forget what it holds of a file in the page cache; what is not yet on the disk
-/// stays.
+/// Asks the system to drop a file from the page cache; what is not yet on the disk stays.
 pub fn drop_cache(file: &File) -> io::Result<()> {
     // SAFETY: no memory is passed; the descriptor is open. Length 0 is the whole file.
     let error = unsafe { libc::posix_fadvise64(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// Whether the file system can give a part of this file back. The answer comes from trying it
-/// beyond the file's end, where nothing can be lost. For files, not for block devices.
+/// Whether the file system can release a part of this file. It is tried beyond the file's end,
+/// where no data can be lost. For files only, not for block devices.
 pub fn can_punch(file: &File) -> io::Result<bool> {
     let beyond = file.metadata()?.len().next_multiple_of(4096);
     match change_space(file, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, beyond, 4096) {
@@ -80,14 +78,14 @@ pub fn can_punch(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Gives the space of a range back; it reads as zeroes afterwards.
+/// Releases the space of a range; it reads as zeroes afterwards.
 pub fn punch(file: &File, at: u64, len: u64) -> io::Result<()> {
     change_space(file, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, at, len)
 }
 
-/// Which parts of `at..at + len` have space behind them, in order and without gaps; at most `limit`
-/// runs, so the answer may cover less. A file system that does not tell has one run of data. Beyond
-/// the end of the file all is hole.
+/// Which parts of `at..at + len` are allocated, in order and without gaps. It returns at most
+/// `limit` runs, so the answer may cover less. If the file system does not tell, the answer is one
+/// run of data. Beyond the end of the file, all is hole.
 pub fn extents(file: &File, at: u64, len: u64, limit: usize) -> io::Result<Vec<Extent>> {
     let end = at.saturating_add(len);
     let mut runs = Vec::new();
@@ -104,11 +102,12 @@ pub fn extents(file: &File, at: u64, len: u64, limit: usize) -> io::Result<Vec<E
     Ok(runs)
 }
 
-/// The next place of a kind at or after `at`; `None` if there is none before the end of the file.
+/// The next data or hole (`kind`) at or after `at`; `None` if there is none before the end of the
+/// file.
 fn seek(file: &File, at: u64, kind: libc::c_int) -> io::Result<Option<u64>> {
     let at = i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
-    // SAFETY: no memory is passed. The file's position moves, and nobody uses it: all our I/O names
-    // its offset.
+    // SAFETY: no memory is passed. The file's position moves, which does not matter: all our I/O
+    // names its offset.
     let place = unsafe { libc::lseek64(file.as_raw_fd(), at, kind) };
     if let Ok(place) = u64::try_from(place) {
         return Ok(Some(place));
@@ -117,14 +116,14 @@ fn seek(file: &File, at: u64, kind: libc::c_int) -> io::Result<Option<u64>> {
     if error.raw_os_error() == Some(libc::ENXIO) { Ok(None) } else { Err(error) }
 }
 
-/// Makes what was created, renamed or removed in a folder durable.
+/// Makes creations, renames and removals in a folder durable.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Takes the file's lock for this process, until the last copy of its descriptor is closed. False
-/// when it is held. The lock belongs to the open file, not to the process: another descriptor in
-/// this process is another holder.
+/// Takes the file's lock for this process, until the last copy of the descriptor is closed. False
+/// if it is held. The lock belongs to the open file, not to the process: another descriptor in this
+/// process is another holder.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     // SAFETY: no memory is passed; the descriptor is open.
     match check(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }) {

@@ -1,4 +1,4 @@
-//! What threads and the process have used: CPU time, memory, switches.
+//! What threads and the process have used: CPU time, memory, context switches.
 
 use block::{Bytes, Span};
 
@@ -9,22 +9,22 @@ pub fn thread_cpu() -> Span {
     Span::from_nanos(read(libc::CLOCK_THREAD_CPUTIME_ID))
 }
 
-/// CPU time of the calling thread so far, and for how long it waited for a CPU, where the kernel
-/// tells that: all the time in which it had work.
+/// CPU time of the calling thread so far, plus the time for which it waited for a CPU if the kernel
+/// reports that: all the time in which it had work.
 pub fn thread_busy() -> Span {
-    // The second number is what it waited, in nanoseconds; sched-stats of the kernel's
+    // The second number is the waiting time in nanoseconds; see sched-stats in the kernel's
     // documentation.
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let waited = told.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0);
     thread_cpu() + Span::from_nanos(waited)
 }
 
-/// CPU time of all threads of the process so far, ended ones included.
+/// CPU time of all threads of the process so far, including those that ended.
 pub fn process_cpu() -> Span {
     Span::from_nanos(read(libc::CLOCK_PROCESS_CPUTIME_ID))
 }
 
-/// Whose usage.
+/// Whose usage is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// The calling thread's.
@@ -40,11 +40,11 @@ pub struct Usage {
     pub user: Span,
     /// CPU time in the kernel, to the microsecond.
     pub system: Span,
-    /// The most memory that was resident at once; the process's in either case.
+    /// The most memory that was ever resident; always that of the process.
     pub resident_most: Bytes,
-    /// Switches away because it waited.
+    /// Voluntary context switches: it had to wait.
     pub waits: u64,
-    /// Switches away although it had work.
+    /// Involuntary context switches: it had work to do.
     pub preemptions: u64,
     /// Page faults that needed I/O.
     pub faults_major: u64,
@@ -63,7 +63,7 @@ pub fn usage(who: Who) -> Usage {
     // SAFETY: `used` is a valid place for the answer.
     let outcome = unsafe { libc::getrusage(who, &mut used) };
     assert_eq!(outcome, 0, "getrusage knows both kinds");
-    // The kernel counts up from zero, so no number is negative; resident memory is in KiB.
+    // The kernel counts up from zero, so nothing is negative; resident memory is in KiB.
     let span = |time: libc::timeval| Span::from_secs(time.tv_sec as u64) + Span::from_micros(time.tv_usec as u64);
     Usage {
         user: span(used.ru_utime),
@@ -76,7 +76,7 @@ pub fn usage(who: Who) -> Usage {
     }
 }
 
-/// Lets the calling thread run on these processors only.
+/// Restricts the calling thread to these processors.
 pub fn pin(processors: &[u32]) -> std::io::Result<()> {
     // SAFETY: all-zero is an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -102,8 +102,8 @@ pub fn allowed() -> std::io::Result<Vec<u32>> {
     Ok((0..libc::CPU_SETSIZE as u32).filter(is_in).collect())
 }
 
-/// Moves the calling thread to a processor, and lets it run wherever it might before: the system
-/// leaves it there as long as nobody else wants that processor.
+/// Moves the calling thread to a processor without restricting it: the system leaves it there as
+/// long as nobody else wants that processor.
 pub fn visit(processor: u32) -> std::io::Result<()> {
     // SAFETY: all-zero is an empty set.
     let mut before: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -117,26 +117,26 @@ pub fn visit(processor: u32) -> std::io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// Where the calling thread's memory is taken from, as set_mempolicy(2) has it.
+/// Where the calling thread's memory comes from, as in set_mempolicy(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Near the processor that touches it first.
+    /// From the node of the processor that touches it first.
     Default,
-    /// From one node while it has some.
+    /// From one node while that has free memory.
     Prefer,
-    /// From some nodes alone.
+    /// From these nodes only.
     Bind,
-    /// From some nodes in turn.
+    /// From these nodes in turn.
     Interleave,
     /// From the node that the thread runs on.
     Local,
 }
 
-/// Lets the calling thread's memory be taken from these nodes; none for [`Memory::Default`] and
+/// Sets where the calling thread's memory comes from. `nodes` is empty for [`Memory::Default`] and
 /// [`Memory::Local`].
 pub fn take_memory(from: Memory, nodes: &[u32]) -> std::io::Result<()> {
     const WORD: u32 = u64::BITS;
-    /// Nodes that a mask has room for: what the largest kernels are built for.
+    /// Nodes that a mask has room for: as many as the largest kernels support.
     const NODES: u32 = 1024;
     let mode = match from {
         Memory::Default => 0,
@@ -157,10 +157,10 @@ pub fn take_memory(from: Memory, nodes: &[u32]) -> std::io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// Sets how the calling thread stands before or behind others: its nice value (−20 to 19), and the
-/// class and level of its I/O as ioprio_set(2) has them, `class << 13 | level`.
+/// Sets the calling thread's priority: its nice value (−20 to 19), and the class and level of its
+/// I/O as ioprio_set(2) has them, `class << 13 | level`.
 pub fn prioritise(nice: Option<i32>, io: Option<u16>) -> std::io::Result<()> {
-    /// `IOPRIO_WHO_PROCESS`, which names a thread by its number; 0 is the calling one.
+    /// `IOPRIO_WHO_PROCESS`, which means one thread; number 0 is the calling one.
     const ONE_THREAD: libc::c_int = 1;
     if let Some(nice) = nice {
         // SAFETY: numbers only; 0 is the calling thread.
@@ -177,7 +177,7 @@ pub fn prioritise(nice: Option<i32>, io: Option<u16>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lets the process open as many files as it may, and returns how many: the soft limit is often
+/// Raises the limit on open files to the maximum allowed, and returns it. The soft limit is often
 /// 1024, which is fewer than the connections that a server is meant to hold.
 pub fn raise_file_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

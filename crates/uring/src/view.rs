@@ -1,15 +1,15 @@
-//! Bytes that stay where they are: a buffer may stand for a part of a file in the page cache, or
-//! for pages of a cache of ours ([`crate::pages`]), instead of holding it, and a send copies them
-//! from there to the socket, once instead of twice.
+//! Buffers whose bytes stay elsewhere: in the page cache, or in pages of Seawall's own cache
+//! ([`crate::pages`]). A send copies them from there to the socket, which makes one copy instead of
+//! two.
 //!
 //! ```text
 //!   file   ├────── 256 MiB ──────┼────── 256 MiB ──────┤      each mapped once for reading, the last few kept
 //!                ▲ at, len
 //!   slot ────────┘                                            its own memory is not touched
 //! ```
-//! Nobody but the kernel ever reads a mapping of a file, and only within a call that copies out of
-//! it. So no reference to memory that others change exists here, and a page that cannot be had (a
-//! failing disk, a file that was cut) is `EFAULT` of that call instead of a signal.
+//! Only the kernel ever reads a mapping of a file, and only within a call that copies out of it. So
+//! no Rust reference to memory that others change exists here. A page that cannot be read (a
+//! failing disk, a truncated file) is an `EFAULT` of that call instead of a signal.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,54 +23,54 @@ use crate::operation::Memory;
 use crate::pages::{Pages, Shown};
 use crate::{Errno, Failure, FileId};
 
-/// Bytes of a file in one mapping. Large, because a page that was found once costs nothing the next
-/// time.
+/// Bytes of a file in one mapping. It is large, because a page that was found once costs nothing
+/// the next time.
 const MAPPING: u64 = 256 << 20;
-/// Mappings that are kept: 4 GiB, for which the kernel's tables take 8 MiB at most.
+/// Mappings that are kept. They cover 4 GiB, for which the kernel's page tables take up to 8 MiB.
 const MAPPINGS_MAX: usize = 16;
-/// A page of the page cache.
+/// Bytes in a page of the page cache.
 const PAGE: usize = 4096;
 
-/// A part of a file, or of pages, that a buffer stands for.
+/// A part of a file, or of cache pages, that a buffer is a view of.
 pub(crate) struct View {
     source: Source,
     /// First byte in the mapping, or in the pages.
     at: usize,
     len: u32,
-    /// Where in the slot the bytes would be.
+    /// Offset in the slot at which the bytes would be.
     pub(crate) start: u32,
-    /// Tells it from all other views, earlier ones of the same slot included.
+    /// Unique among all views, including earlier ones of the same slot.
     pub(crate) number: u64,
 }
 
 enum Source {
-    /// May become another's: then it must be copied first.
+    /// The bytes may be overwritten with another's; they must be copied before.
     File(Rc<Mapping>),
-    /// Stays as it is for as long as it is shown.
+    /// The bytes do not change while they are shown.
     Pages(Shown),
 }
 
-/// Some mappings of files, those used last at the end.
+/// Mappings of files, the most recently used at the end.
 #[derive(Default)]
 pub(crate) struct Mappings {
     kept: VecDeque<Rc<Mapping>>,
     views: u64,
-    /// Kept for its memory: a byte for each page that is asked about.
+    /// A scratch list: a byte for each page that is asked about.
     resident: Vec<u8>,
 }
 
 struct Mapping {
     file: FileId,
-    /// Which of the file's parts.
+    /// Which part of the file, counted in [`MAPPING`]s.
     part: u64,
     start: NonNull<libc::c_void>,
-    /// The same file, open for as long as a buffer stands for a part of it.
+    /// The same file, kept open while a buffer is a view of a part of it.
     fd: OwnedFd,
 }
 
 impl Mappings {
-    /// A view of `len` bytes from `at` of a file on, for byte `start` of a slot on, if all of them
-    /// lie in the page cache.
+    /// A view of `len` bytes from `at` of a file on, for a slot's bytes from `start` on, if all of
+    /// them are in the page cache.
     pub(crate) fn view(&mut self, file: (FileId, RawFd), at: u64, len: u32, start: u32) -> Option<View> {
         let end = at.checked_add(len.into())?;
         if len == 0 || at / MAPPING != (end - 1) / MAPPING || end > length(file.1)? {
@@ -84,8 +84,8 @@ impl Mappings {
         Some(View { source: Source::File(mapping), at, len, start, number: self.number() })
     }
 
-    /// Appends views of `buf`'s length of the bytes from `first` of the first page on, over pages
-    /// in this order; false, and none, when no more may be shown.
+    /// Appends views of pages in this order, from byte `first` of the first page on, as long as
+    /// `buf`. Appends nothing and returns false if no more pages may be shown.
     pub(crate) fn of_pages(
         &mut self,
         pages: &Pages,
@@ -110,7 +110,7 @@ impl Mappings {
         self.views
     }
 
-    /// A file is closed: its mappings go with the last of their views.
+    /// A file is closed: its mappings are unmapped with the last of their views.
     pub(crate) fn forget(&mut self, file: FileId) {
         self.kept.retain(|mapping| mapping.file != file);
     }
@@ -133,25 +133,25 @@ impl Mappings {
 }
 
 impl View {
-    /// Where the slot's bytes that it has end.
+    /// The end of the view's bytes in the slot.
     pub(crate) fn end(&self) -> u32 {
         self.start + self.len
     }
 
-    /// Whether its bytes may become others while a buffer stands for them.
+    /// Whether its bytes may change while a buffer is a view of them.
     pub(crate) fn may_change(&self) -> bool {
         matches!(self.source, Source::File(_))
     }
 
-    /// Where the kernel finds the bytes from byte `place` of the slot on, up to `most` and no more
-    /// than there are; `None` when that byte is not the view's.
+    /// Where the kernel finds the bytes from byte `place` of the slot on: up to `most`, and no
+    /// further than the view goes. `None` if that byte is not in the view.
     pub(crate) fn memory(&self, place: u32, most: u32) -> Option<Memory> {
         let skip = place.checked_sub(self.start).filter(|skip| *skip < self.len)?;
         let (at, len) = (self.at + skip as usize, most.min(self.len - skip));
         Some(match &self.source {
             Source::File(mapping) => {
-                // SAFETY: `at` and the view's length lie inside the mapping, as `Mappings::view`
-                // saw to it, and `skip` inside the view.
+                // SAFETY: `Mappings::view` checked that `at` and the view's length lie inside the
+                // mapping, and `skip` lies inside the view.
                 let start = unsafe { mapping.start.cast::<u8>().add(at) };
                 Memory { start, len, fixed: None }
             }
@@ -159,7 +159,7 @@ impl View {
         })
     }
 
-    /// Copies all of it to where it would be in a slot's memory.
+    /// Copies all its bytes to `to`, their place in the slot's memory.
     ///
     /// # Safety
     /// `to` must be valid for the view's length and nobody else's during the call.
@@ -190,7 +190,7 @@ impl Mapping {
         let fd = unsafe { OwnedFd::from_raw_fd(copy) };
         let (len, access, kind) = (MAPPING as usize, libc::PROT_READ, libc::MAP_SHARED | libc::MAP_NORESERVE);
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours.
-        // What lies beyond the end of the file is never asked for.
+        // What lies beyond the end of the file is never accessed.
         let start = unsafe { libc::mmap64(std::ptr::null_mut(), len, access, kind, copy, offset) };
         if start == libc::MAP_FAILED {
             return None;
@@ -200,7 +200,7 @@ impl Mapping {
 
     /// Copies `len` bytes from `at` of the mapping on.
     ///
-    /// # Safety
+    /// `to` must be valid for them, with no other user during the call.
     /// `to` must be valid for them and nobody else's during the call.
     unsafe fn copy(&self, at: usize, len: usize, to: NonNull<u8>) -> Result<(), Failure> {
         let (mut done, at) = (0, self.part * MAPPING + at as u64);
@@ -223,7 +223,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Whether these bytes lie in the page cache. They may leave it later: a copy then waits for
+    /// Whether these bytes are in the page cache. They may be evicted later; a copy then waits for
     /// the disk.
     fn is_resident(&self, at: usize, len: usize, pages: &mut Vec<u8>) -> bool {
         let from = at / PAGE * PAGE;

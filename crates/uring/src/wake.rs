@@ -1,7 +1,7 @@
 //! Waking a worker from another thread.
 //!
-//! An eventfd that the engine always listens to. `pending` keeps a burst of wakes to one system
-//! call: only the first after a turn writes.
+//! It uses an eventfd that the engine always reads. `pending` limits a burst of wake-ups to one
+//! system call: only the first after a turn writes.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::IoError;
 
-/// Makes the worker's turn in progress, or its next one, return. Whatever the waking thread wrote
-/// before is visible to the worker after that turn.
+/// Makes the worker's current or next turn return. Whatever the waking thread wrote before is
+/// visible to the worker after that turn.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<Bell>);
 
@@ -22,8 +22,8 @@ struct Bell {
 
 impl Waker {
     pub(crate) fn open() -> Result<Waker, IoError> {
-        // SAFETY: no memory is passed. Blocking on purpose: a read by io_uring must wait and not
-        // fail with EAGAIN.
+        // SAFETY: no memory is passed. It is blocking on purpose: a read by io_uring must wait and
+        // not fail with EAGAIN.
         let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if event < 0 {
             return Err(IoError::last("eventfd"));

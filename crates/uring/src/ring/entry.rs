@@ -4,7 +4,7 @@ use crate::operation::{Handle, Operation, SEND_FLAGS};
 use io_uring::squeue::Entry;
 use io_uring::{opcode, types};
 
-/// Builds an entry for either kind of file.
+/// Builds an entry for a registered file or for a plain descriptor.
 macro_rules! entry_on {
     ($file:expr, |$fd:ident| $code:expr) => {
         match $file {
@@ -52,8 +52,8 @@ pub(super) fn entry(operation: &Operation) -> Entry {
         Operation::Receive { file, memory } => {
             entry_on!(file, |fd| opcode::Recv::new(fd, memory.start.as_ptr(), memory.len))
         }
-        // Nothing is written where it says: that is what the flag means for TCP, and on any other
-        // socket the kernel finds no memory there.
+        // Nothing is written to the null address: for TCP that is what the flag means, and on any
+        // other socket the kernel fails for want of memory there.
         Operation::Discard { file, len } => {
             entry_on!(file, |fd| opcode::Recv::new(fd, std::ptr::null_mut(), len).flags(libc::MSG_TRUNC))
         }

@@ -1,94 +1,94 @@
-//! The number of reads at a disk (its queue depth) is limited where a client is in lockstep with
-//! it.
+//! Limits the number of reads at a disk (its queue depth) while a client is in lockstep with it.
 //!
 //! ```text
 //!   in lockstep   disk  ████░░░░████░░░░████        limited   disk  ████████████
 //!                 rest  ░░░░████░░░░████░░░░                  rest  ░░██████████
 //! ```
-//! Some disks, those of virtual machines above all, report the ends of all reads that they have
-//! together. A client with many reads in flight falls into lockstep with such a disk: while it
-//! works on all of them, client and worker sleep; while these answer all of them and ask anew, it
-//! is idle. With a part of them at the disk and the others at the client both work all the time
-//! (double buffering).
+//! Some disks, above all those of virtual machines, report the ends of all outstanding reads
+//! together. A client with many reads in flight falls into lockstep with such a disk. While the
+//! disk works on all of them, client and worker sleep; while those handle all results and send new
+//! reads, the disk is idle. With some of the reads at the disk and the others at the client, both
+//! work all the time (double buffering).
 //!
-//! Lockstep shows in rounds, from one time when no read is wanted to the next: a round ends hardly
-//! more reads than were in flight at once, in a few batches. After [`ROUNDS`] of them the depth is
-//! limited to [`most`]; others wait, and follow when half of these have ended (the low-water mark).
-//! Now and then the limit is lifted, to see whether it is still needed. Where rounds stay as they
-//! are in spite of it (a client that asks for so many at once, and waits for all of them), it is
-//! lifted for long.
+//! Lockstep is detected by rounds. A round lasts from one time without outstanding reads to the
+//! next. In lockstep, hardly more reads complete in a round than were in flight at once, and they
+//! complete in a few batches. After [`ROUNDS`] such rounds the depth is limited to [`most`].
+//! Further reads wait, and follow when half of the reads at the disk have completed (the low-water
+//! mark). The limit is lifted from time to time, to see whether it is still needed. Where rounds
+//! continue in spite of it (the client sends so many reads at once and waits for all of them), it
+//! is lifted for a long time.
 //!
-//! One device at a time: reads of another one neither wait nor count.
+//! Only one device is watched at a time: reads of others neither wait nor count.
 
 use std::collections::VecDeque;
 
-/// Reads in flight from which on the depth is limited: at 24 a tenth was gained for half as much
-/// processor time again, at 48 a third and more.
+/// The least number of reads in flight for which the depth is limited. At 24, the gain was a tenth
+/// for half as much processor time again; at 48 it was a third and more.
 const LEAST: u32 = 28;
 
-/// Rounds in lockstep after which it is: 2 ms where a round takes half of one.
+/// Rounds in lockstep before the limit applies: 2 ms for rounds of half a millisecond.
 const ROUNDS: u32 = 4;
 
-/// Rounds in lockstep in spite of the limit after which it is lifted. The first few always are.
+/// Rounds in lockstep under the limit after which it is lifted. The first few of them always are.
 const ROUNDS_IN_VAIN: u32 = 32;
 
-/// Ends after which the limit is lifted, for each read in flight: a fifth of a second at 80 000 a
-/// second with 32 in flight. Four rounds in lockstep in 500 cost nothing that could be measured.
+/// Completions, per read in flight, after which the limit is lifted: a fifth of a second at 80 000
+/// a second with 32 in flight. Four rounds in lockstep in 500 cost nothing that could be measured.
 const KEPT: u32 = 512;
 
-/// Ends for which there is no limit after one in vain, for each read in flight.
+/// Completions, per read in flight, for which there is no limit after one was in vain.
 const LIFTED: u32 = 16 * KEPT;
 
-/// How many may be at the disk where so many are in flight. With half of them, and with three
+/// How many reads may be at the disk if `in_flight` are outstanding. With a half and with three
 /// quarters, the throughput was about the same.
 fn most(in_flight: u32) -> u32 {
     in_flight * 5 / 8
 }
 
-/// Which reads go to the disk, and which wait.
+/// Decides which reads go to the disk, and which wait.
 #[derive(Debug)]
 pub(super) struct Lockstep<T> {
     is_allowed: bool,
-    /// The device whose reads count. It changes only when none of them is wanted.
+    /// The device whose reads count. It changes only while none of them is outstanding.
     device: u64,
     at_disk: u32,
     waiting: VecDeque<T>,
     round: Round,
-    /// Rounds in lockstep, one after the other, and the most in flight in them.
+    /// Consecutive rounds in lockstep, and the most in flight in them.
     rounds: u32,
     most_in_flight: u32,
     limit: Option<Limit>,
-    /// Ends until there may be a limit again.
+    /// Completions before there may be a limit again.
     lifted: u32,
 }
 
-/// From one time when no read is wanted to the next.
+/// From one time without outstanding reads to the next.
 #[derive(Debug, Default)]
 struct Round {
     /// The most in flight at once.
     peak: u32,
     ended: u32,
-    /// Batches in which they ended.
+    /// Batches in which they were reported.
     batches: u32,
 }
 
 #[derive(Debug)]
 struct Limit {
     most: u32,
-    /// The disk had as many, and has more than half of it still.
+    /// The disk was given `most` reads, and more than half of them are still there.
     is_full: bool,
-    /// Ends until it is lifted.
+    /// Completions until the limit is lifted.
     left: u32,
 }
 
-/// What becomes of a read.
+/// Where a read goes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way<T> {
-    /// It goes to the disk, and its end is to be told.
+    /// To the disk; its end must be reported to [`Lockstep::ended`].
     Counted(T),
-    /// It goes to the disk.
+    /// To the disk; it does not count.
     Beside(T),
-    /// It waits.
+    /// Nowhere yet: it waits.
     Waits,
 }
 
@@ -107,7 +107,8 @@ impl<T> Lockstep<T> {
         }
     }
 
-    /// Whether there may be a limit at all. After `false`, [`Lockstep::next`] has all that waits.
+    /// Sets whether there may be a limit at all. After `false`, [`Lockstep::next`] returns all that
+    /// waits.
     pub(super) fn allow(&mut self, is_allowed: bool) {
         self.is_allowed = is_allowed;
         if !is_allowed {
@@ -115,7 +116,7 @@ impl<T> Lockstep<T> {
         }
     }
 
-    /// A read of that device is wanted.
+    /// A read of `device` is wanted.
     pub(super) fn want(&mut self, device: u64, read: T) -> Way<T> {
         if device != self.device {
             if self.in_flight() > 0 {
@@ -135,7 +136,7 @@ impl<T> Lockstep<T> {
         Way::Waits
     }
 
-    /// The next of those that wait, if it goes to the disk now. Its end is to be told.
+    /// The next waiting read, if it may go to the disk now. Its end must be reported.
     pub(super) fn next(&mut self) -> Option<T> {
         if self.waiting.is_empty() || !self.begin() {
             return None;
@@ -143,7 +144,7 @@ impl<T> Lockstep<T> {
         self.waiting.pop_front()
     }
 
-    /// One more is at the disk, if it has room for it.
+    /// Counts one more read at the disk, if it has room for it.
     fn begin(&mut self) -> bool {
         if self.limit.as_ref().is_some_and(|limit| limit.is_full) {
             return false;
@@ -155,7 +156,7 @@ impl<T> Lockstep<T> {
         true
     }
 
-    /// So many that count ended, as far as is seen together.
+    /// `count` counted reads completed, reported together.
     pub(super) fn ended(&mut self, count: u32) {
         if count == 0 {
             return;
@@ -193,7 +194,7 @@ impl<T> Lockstep<T> {
         self.rounds = self.rounds.saturating_add(1);
         self.most_in_flight = self.most_in_flight.max(peak);
         match &self.limit {
-            // Nothing waits: it is of a time with more in flight.
+            // Nothing waits: the limit is from a time with more reads in flight.
             Some(limit) if peak <= limit.most => self.lift(0),
             Some(_) if self.rounds >= ROUNDS_IN_VAIN => self.lift(LIFTED.saturating_mul(peak)),
             None if self.rounds >= ROUNDS && self.is_allowed && self.lifted == 0 => {
@@ -216,13 +217,13 @@ impl<T> Lockstep<T> {
 
 #[cfg(test)]
 impl super::Ring {
-    /// As after rounds in lockstep with so many in flight.
+    /// The state after rounds in lockstep with `in_flight` reads.
     pub(crate) fn limit_reads(&mut self, in_flight: u32) {
         self.reads.most_in_flight = in_flight;
         self.reads.limit(most(in_flight));
     }
 
-    /// How many wait.
+    /// How many reads wait.
     pub(crate) fn waiting_reads(&self) -> usize {
         self.reads.waiting.len()
     }

@@ -1,15 +1,15 @@
-//! Making a ring with the best that the settings and the kernel allow, and registering it with its
-//! thread.
+//! Creating a ring with the best options that the settings and the kernel allow, and registering it
+//! with its thread.
 
 use crate::{IoError, IoSettings, TaskWork};
 use io_uring::IoUring;
 use std::io;
 use std::os::fd::RawFd;
 
-/// Makes a ring with the best task work that the settings and the kernel allow.
+/// Creates a ring with the best task work that the settings and the kernel allow.
 pub(super) fn setup(settings: &IoSettings) -> Result<(IoUring, TaskWork), IoError> {
-    // One completion a request, the wake and a cancellation a request at most: the queue can then
-    // never overflow, which would cost the kernel an allocation each.
+    // One completion per request, plus the wake-up and at most one cancellation per request. The
+    // queue can then never overflow, which would cost the kernel an allocation for each.
     let completions = (2 * settings.in_flight + 2).max(2 * settings.entries);
     let mut refused = None;
     for (task_work, no_array) in [
@@ -68,12 +68,12 @@ pub(super) fn register_ring(fd: RawFd) -> Option<u32> {
     (done == 1).then_some(update.offset)
 }
 
-/// Without this the thread would keep the ring, with all it pins, until it ends.
+/// Without this, the thread would keep the ring and all memory that it pins until the thread ends.
 pub(super) fn unregister_ring(fd: RawFd, index: u32) {
     let mut update = RingUpdate { offset: index, resv: 0, data: 0 };
     // SAFETY: as in `register_ring`.
     unsafe { libc::syscall(libc::SYS_io_uring_register, fd, UNREGISTER_RING_FDS, &raw mut update, 1) };
 }
 
-/// The kernel's thread falls asleep after so long without a request.
+/// Milliseconds without a request after which the kernel's polling thread falls asleep.
 const POLLING_MS: u32 = 1000;
