@@ -1,5 +1,5 @@
-//! Whether the catalogue and the maps, which hold the data, belong together. Both name the pool and
-//! the edition of the catalogue (see [`map::Agreed`]), and each must have what the other names.
+//! Checks that the catalogue and the maps, which hold the data, match. Both record the pool and the
+//! edition of the catalogue (see [`map::Agreed`]), and each must have what the other names.
 
 use crate::catalogue::{CatalogueId, Contents, Kind, ObjectRow, Reading};
 use crate::check::Trouble;
@@ -9,39 +9,39 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tree::limits::TREE_BYTES;
 
-/// The maps, as far as the catalogue has to agree with them.
+/// What the catalogue must match in the maps.
 pub(crate) struct Held {
     pool: u64,
     agreed: Agreed,
-    /// Trees by number, and their sizes in bytes.
+    /// Sizes of the trees in bytes.
     sizes: BTreeMap<CatalogueId, u64>,
 }
 
 impl Held {
-    /// Of maps that are open.
+    /// From open maps.
     pub(crate) fn by_maps(core: &Core) -> Held {
         let size = |(tree, _): (u32, bool)| Some((tree, core.tree(tree)?.0));
         let sizes = core.trees().into_iter().filter_map(size).collect();
         Held { pool: core.pool(), agreed: core.agreed().clone(), sizes }
     }
 
-    /// Of maps that were read.
+    /// From the report of a check.
     pub(crate) fn by_report(report: &Report) -> Held {
         let (agreed, sizes) = (report.agreed.clone(), report.sizes.iter().copied().collect());
         Held { pool: report.pool, agreed, sizes }
     }
 
-    /// What is known of the catalogue.
+    /// What the maps know of the catalogue.
     pub(crate) fn agreed(&self) -> &Agreed {
         &self.agreed
     }
 }
 
-/// What comes of comparing the two.
+/// The result of the comparison.
 #[derive(Default)]
 pub(crate) struct Compared {
     pub troubles: Vec<Trouble>,
-    /// What a server left that died in the middle of a change.
+    /// What a server left that died during a change.
     pub leftovers: Vec<String>,
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn compare(reading: &Reading, held: &Held) -> Compared {
         let (found, confirmed) = (reading.edition.generation, held.agreed.confirmed.generation);
         compared.troubles.push(Trouble::Edition { standing, found, confirmed });
     }
-    // What the last change touched is known to be its leftover only beside the catalogue of that
-    // change.
+    // What the last change touched is known to be left over from it only if the catalogue is that
+    // of the change.
     let is_right = compared.troubles.is_empty();
     let touched = |number: CatalogueId| is_right && held.agreed.touches(number);
     compared.look_for_what_is_named(&reading.contents, held, &touched);
@@ -70,7 +70,7 @@ pub(crate) fn compare(reading: &Reading, held: &Held) -> Compared {
 }
 
 /// # Errors
-/// They do not belong together.
+/// They do not match.
 pub(crate) fn must_agree(dir: &Path, reading: &Reading, held: &Held) -> Result<(), StoreError> {
     let mut troubles = compare(reading, held).troubles.into_iter();
     match troubles.next() {
@@ -80,7 +80,7 @@ pub(crate) fn must_agree(dir: &Path, reading: &Reading, held: &Held) -> Result<(
 }
 
 impl Compared {
-    /// What the catalogue names must be there, at least as large.
+    /// What the catalogue names must exist, and be at least as large.
     fn look_for_what_is_named(&mut self, contents: &Contents, held: &Held, touched: &dyn Fn(CatalogueId) -> bool) {
         for (number, item) in named(contents) {
             let (kind, size) = (item.kind(), item.size());
@@ -99,7 +99,7 @@ impl Compared {
         }
     }
 
-    /// What is there must be named, or be what a change left that was cut off.
+    /// What exists must be named, or be left over from an interrupted change.
     fn look_for_what_is_not(&mut self, contents: &Contents, held: &Held, touched: &dyn Fn(CatalogueId) -> bool) {
         let named = named(contents);
         for (&number, &size) in held.sizes.iter().filter(|(number, _)| !named.contains_key(number)) {
@@ -111,7 +111,7 @@ impl Compared {
     }
 }
 
-/// Something that the catalogue names a tree of.
+/// Something whose tree the catalogue names.
 enum Item<'c> {
     Object(&'c ObjectRow),
     InSnapshot { volume: CatalogueId, snapshot: &'c str, leaf: &'c str, size: u64 },
@@ -130,7 +130,7 @@ fn named(contents: &Contents) -> BTreeMap<CatalogueId, Item<'_>> {
     objects.chain(in_snapshots).collect()
 }
 
-/// Whose each of them is: `LUN svm01:/vol/vol1/lun1`.
+/// The owner of each tree: `LUN svm01:/vol/vol1/lun1`.
 pub(crate) fn owners(contents: &Contents) -> BTreeMap<CatalogueId, String> {
     let owner = |(number, item): (CatalogueId, Item<'_>)| (number, format!("{} {}", item.kind(), item.name(contents)));
     named(contents).into_iter().map(owner).collect()

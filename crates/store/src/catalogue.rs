@@ -1,16 +1,17 @@
-//! The catalogue: names, sizes, policies and attachments in SQLite. It is on no request's way.
+//! The catalogue: names, sizes, policies and attachments in SQLite. No request's path goes through
+//! it.
 //!
 //! A change is durable when its call returns (`synchronous = FULL`), so a server may acknowledge
-//! it. It goes to SQLite's log (`catalogue.db-wal`) and from there to the file at once, so that the
-//! log holds something only while a change is made.
+//! it. It is written to SQLite's log (`catalogue.db-wal`) and checkpointed to the file immediately,
+//! so the log is empty except during a change.
 //!
-//! Each change makes another *edition* of it: a number that rises, and a checksum of everything in
-//! it. The maps know which edition they belong to (see [`map::Agreed`]), so that one that is older,
-//! another pool's, or has lost something is noticed.
+//! Each change creates a new *edition*: a generation number that increases, and a checksum of all
+//! contents. The maps know which edition they belong to (see [`map::Agreed`]). So a catalogue that
+//! is outdated, from another pool, or incomplete is detected.
 //!
-//! On a full file system nothing could be deleted, because that too has to be written first. So a
-//! little room is kept in a file beside the catalogue, which goes when a change that frees space
-//! finds none, and is made anew later.
+//! On a full file system nothing could be deleted, because a deletion has to be written first. So
+//! some space is reserved by a file beside the catalogue. It is removed when a change that frees
+//! space finds none left, and is created again later.
 
 mod changes;
 mod rows;
@@ -29,10 +30,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The number of an object or of a policy group; whoever makes them gives the numbers.
+/// The number of an object or a policy group; the creator assigns it.
 pub type CatalogueId = u32;
 
-/// The policy groups 1 to this one are built in: they are always there, and have no rows.
+/// The policy groups from 1 to this are built in: they always exist and have no rows.
 pub const BUILT_IN_POLICIES: CatalogueId = 3;
 
 /// What kind of storage object a row is.
@@ -46,9 +47,9 @@ pub enum Kind {
     Qtree,
     /// A LUN of a volume or qtree.
     Lun,
-    /// A file of a volume or qtree that administrators made, of a fixed size.
+    /// A file of a volume or qtree with a fixed size, created by an administrator.
     File,
-    /// A file of a volume or qtree that clients made and that has a policy, or had one. Its data is
+    /// A file of a volume or qtree that clients created, and that has or had a policy. Its data is
     /// in its volume's tree.
     ClientFile,
 }
@@ -56,11 +57,11 @@ pub enum Kind {
 /// A storage object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRow {
-    /// Its number, greater than its parent's; a LUN's data file is named by it.
+    /// Its number, greater than its parent's. The tree of a LUN has the same number.
     pub id: CatalogueId,
     /// What it is.
     pub kind: Kind,
-    /// What it hangs on; `None` for an SVM.
+    /// Its parent; `None` for an SVM.
     pub parent: Option<CatalogueId>,
     /// Its name within its parent.
     pub name: String,
@@ -70,22 +71,22 @@ pub struct ObjectRow {
     pub policy: Option<CatalogueId>,
     /// The policy group that its new children get.
     pub template: Option<CatalogueId>,
-    /// Whether its children take turns where no limit binds.
+    /// Whether its children take turns while no limit binds.
     pub fair: bool,
-    /// A LUN that an administrator took offline: it is kept, and no client reaches it.
+    /// Whether an administrator took a LUN offline: it is kept, but clients cannot access it.
     pub offline: bool,
-    /// The operating system that a LUN is for, in the administrators' word; nothing for what is no
-    /// LUN.
+    /// The operating system that a LUN is for, in the administrators' term; `None` for anything
+    /// else.
     pub os_type: Option<String>,
-    /// When a volume was made, in seconds since the beginning of 1970; 0 where that is not known.
+    /// When a volume was created, in seconds since 1970; 0 if unknown.
     pub created: u64,
     /// A volume's place in its SVM's name space.
     pub junction: Option<String>,
-    /// The volume that a volume is a clone of. It may be gone.
+    /// The volume that a volume was cloned from. It may have been deleted.
     pub origin: Option<CatalogueId>,
-    /// The snapshot of it, where it was one.
+    /// The snapshot that it was cloned from, if it was one.
     pub origin_snapshot: Option<String>,
-    /// What a file that clients made is in its volume's tree: number and generation.
+    /// The node of a clients' file in its volume's tree: number and generation.
     pub node: Option<(u32, u64)>,
 }
 
@@ -100,16 +101,16 @@ pub struct PolicyRow {
     pub name: String,
     /// Its UUID as text.
     pub uuid: String,
-    /// What it stands for, as JSON; the server writes and reads it.
+    /// Its settings as JSON, which the server writes and reads.
     pub settings: String,
 }
 
-/// A LUN or file in a snapshot, or what clients made on the volume.
+/// A LUN or file in a snapshot, or the clients' files of the volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotLeafRow {
     /// The tree of the maps that holds it.
     pub tree: u32,
-    /// What it is; of what clients made, a volume.
+    /// Its kind; a volume for the clients' files.
     pub kind: Kind,
     /// The qtree that it was in.
     pub qtree: Option<String>,
@@ -132,11 +133,11 @@ pub struct SnapshotRow {
     pub name: String,
     /// Seconds since the beginning of 1970.
     pub created: u64,
-    /// What the volume had.
+    /// What the volume contained.
     pub leaves: Vec<SnapshotLeafRow>,
 }
 
-/// Everything in a catalogue, by number.
+/// All contents of a catalogue, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// The storage objects.
@@ -147,19 +148,19 @@ pub struct Contents {
     pub snapshots: BTreeMap<CatalogueId, SnapshotRow>,
     /// The partitions of the cache.
     pub partitions: BTreeMap<CatalogueId, PartitionRow>,
-    /// Whether the SVMs take turns where no limit binds.
+    /// Whether the SVMs take turns while no limit binds.
     pub fair: bool,
-    /// The greatest number that an object ever had. The next has a greater one, so that what a
-    /// client keeps of one that was deleted (a file handle of NFS) never stands for another.
+    /// The greatest number that an object ever had. The next object gets a greater one, so a
+    /// client's reference to a deleted object (an NFS file handle) never refers to another.
     pub last_object: CatalogueId,
 }
 
 impl Contents {
-    /// Where an object is, as administrators write it: `svm01:/vol/vol1/qtree1/lun1`.
+    /// The path of an object, as administrators write it: `svm01:/vol/vol1/qtree1/lun1`.
     pub(crate) fn path(&self, row: &ObjectRow) -> String {
         let mut names = vec![row.name.as_str()];
         let mut above = row.parent;
-        // As deep as objects are; a damaged catalogue may go round.
+        // The maximum depth of an object; in a damaged catalogue, parents may form a cycle.
         for _ in 0..3 {
             let Some(row) = above.and_then(|parent| self.objects.get(&parent)) else { break };
             names.push(&row.name);
@@ -183,14 +184,13 @@ pub struct Catalogue {
     ballast: PathBuf,
 }
 
-/// What is kept of the file system for a deletion: some pages of 4 KiB each in the log and in the
-/// file itself.
+/// Space reserved for a deletion: some pages of 4 KiB in the log and in the file.
 const BALLAST_BYTES: usize = 256 << 10;
 
-/// How long a change waits for somebody else's to end: an administrator's who has the file open.
+/// How long a change waits for that of someone else, such as an administrator with the file open.
 const BUSY_TIME: Duration = Duration::from_secs(5);
 
-/// What a catalogue says, and of itself.
+/// A catalogue's contents, and what it says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub contents: Contents,
@@ -200,18 +200,18 @@ pub(crate) struct Reading {
     pub edition: Edition,
     /// The sum of the rows' checksums.
     pub sum: rows::Sum,
-    /// The checksum is the one that was written with it.
+    /// Whether the contents match the stored checksum.
     pub is_whole: bool,
 }
 
-/// The edition of the catalogue of a new pool.
+/// The edition of a new pool's catalogue.
 pub(crate) fn first_edition(pool: u64) -> Edition {
     Edition { generation: 0, digest: rows::digest(pool, 0, &Contents::default(), rows::Sum::default()) }
 }
 
 impl Catalogue {
-    /// Makes the catalogue of a new pool in that file, which must not be there; it is whole and
-    /// durable, or not there, also after a power cut.
+    /// Creates the catalogue of a new pool in a file that must not exist. After a power failure it
+    /// is complete and durable, or does not exist.
     ///
     /// # Errors
     /// The file system refuses.
@@ -241,30 +241,30 @@ impl Catalogue {
             .map_err(failed)
     }
 
-    /// Reads a catalogue that nobody has open, and changes nothing: neither what is in it nor,
-    /// where its log lost something, the log.
+    /// Reads a catalogue that nobody has open, without changing anything: neither its contents nor
+    /// its log, even if the file has lost something.
     ///
     /// # Errors
-    /// It is none, or of another format.
+    /// It is not a catalogue, or has another format.
     pub(crate) fn read(path: &Path) -> Result<Reading, StoreError> {
         without_traces(path, reading_of)
     }
 
-    /// The same, with everything that SQLite finds wrong in it.
+    /// Does the same, and returns everything that SQLite finds wrong.
     ///
     /// # Errors
-    /// It is none, or of another format.
+    /// It is not a catalogue, or has another format.
     pub(crate) fn inspect(path: &Path) -> Result<(Reading, Vec<String>), StoreError> {
         without_traces(path, |db| Ok((reading_of(db)?, faults(db)?)))
     }
 
-    /// Opens a catalogue that was read and is right.
+    /// Opens a catalogue that was read and found correct.
     ///
     /// # Errors
     /// The file cannot be opened.
     pub(crate) fn open(path: &Path, reading: Reading) -> Result<Catalogue, StoreError> {
-        // What a server wrote that died may be in the system's memory alone, and is built upon from
-        // here on.
+        // What a server wrote before it died may only be in the page cache, and is relied on from
+        // here.
         for file in [path.to_owned(), path.with_extension("db-wal")].iter().filter(|file| file.exists()) {
             let synced = fs::File::open(file).and_then(|file| file.sync_all());
             synced.map_err(StoreError::file(file, "make the catalogue durable"))?;
@@ -284,18 +284,18 @@ impl Catalogue {
         self.reading.pool
     }
 
-    /// Which state of it this is.
+    /// Its present edition.
     pub fn edition(&self) -> Edition {
         self.reading.edition
     }
 
-    /// What is in it.
+    /// Its contents.
     pub fn contents(&self) -> &Contents {
         &self.reading.contents
     }
 
-    /// Makes the catalogue hold exactly `wanted`. Only what differs is written, as one change: all
-    /// of it is durable when this returns `Ok`, and nothing was changed otherwise.
+    /// Makes the catalogue contain exactly `wanted`. Only differences are written, in one
+    /// transaction: all of it is durable when this returns `Ok`, and otherwise nothing was changed.
     ///
     /// # Errors
     /// The file cannot be written, or a parent or owner is missing.
@@ -304,8 +304,8 @@ impl Catalogue {
         self.change(changes).map(drop)
     }
 
-    /// Makes changes, as one: all of it is durable when this returns `Ok`, and nothing was changed
-    /// otherwise. Returns what the changed rows were.
+    /// Makes changes in one transaction: all of it is durable when this returns `Ok`, and otherwise
+    /// nothing was changed. Returns the previous contents of the changed rows.
     ///
     /// # Errors
     /// As [`Catalogue::keep`].
@@ -320,7 +320,7 @@ impl Catalogue {
         let edition = Edition { generation, digest };
         let written = match self.write(&was, edition) {
             Err(error) if frees && is_for_want_of_room(&error) => {
-                // It may be gone already; then the second attempt fails as the first one did.
+                // If it is gone already, the second attempt fails like the first.
                 let _ = fs::remove_file(&self.ballast);
                 self.write(&was, edition)
             }
@@ -336,16 +336,16 @@ impl Catalogue {
         Ok(was)
     }
 
-    /// Brings what is in SQLite's log into the file itself, so that all is there as long as nothing
-    /// is changed. Where that fails, all is in the log still.
+    /// Checkpoints SQLite's log into the file, so that the file is complete as long as nothing
+    /// changes. If that fails, everything is still in the log.
     fn fold(&self) {
-        // Whoever reads the catalogue beside us is not waited for.
+        // Do not wait for concurrent readers.
         let _ = self.db.busy_timeout(Duration::ZERO);
         let _ = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         let _ = self.db.busy_timeout(BUSY_TIME);
     }
 
-    /// Has the ballast be there, where there is room for it.
+    /// Creates the ballast if it is missing and there is space for it.
     fn keep_room(&self) {
         if self.ballast.exists() {
             return;
@@ -353,12 +353,12 @@ impl Catalogue {
         let laid = fs::File::create(&self.ballast)
             .and_then(|mut file| file.write_all(&[0; BALLAST_BYTES]).and_then(|()| file.sync_all()));
         if laid.is_err() {
-            // Half of it would pass for whole.
+            // A partial one would be taken for complete.
             let _ = fs::remove_file(&self.ballast);
         }
     }
 
-    /// Writes the rows that `was` has, as they are now.
+    /// Writes the present state of the rows that `was` has.
     fn write(&mut self, was: &Changes, edition: Edition) -> rusqlite::Result<()> {
         let change = self.db.transaction()?;
         let wanted = &self.reading.contents;
@@ -400,7 +400,7 @@ impl Catalogue {
     }
 }
 
-/// SQLite tells of a full file system as such, or as an I/O error where it grows its shared memory.
+/// SQLite reports a full file system as such, or as an I/O error if its shared memory cannot grow.
 fn is_for_want_of_room(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
     matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure))
@@ -455,7 +455,7 @@ fn reading_of(db: &Connection) -> Result<Reading, StoreError> {
     Ok(Reading { contents, pool, edition: Edition { generation, digest }, sum, is_whole: digest == written })
 }
 
-/// What SQLite finds wrong.
+/// Everything that SQLite finds wrong.
 fn faults(db: &Connection) -> Result<Vec<String>, StoreError> {
     let mut wrong = Vec::new();
     let mut query = db.prepare("PRAGMA integrity_check")?;

@@ -1,6 +1,6 @@
-//! The check of a pool that nobody serves: its settings, its catalogue, its maps, and whether they
-//! agree. Everything that says where data is gets read; the data itself has no checksum and is not.
-//! Nothing is written.
+//! The check of a pool that is not being served: its settings, its catalogue, its maps, and whether
+//! they match. All metadata is read. The data is not, since it has no checksums. Nothing is
+//! written.
 
 use crate::agreement::{self, Compared, Held, leaves};
 use crate::catalogue::{BUILT_IN_POLICIES, Catalogue, CatalogueId, Contents, Kind, Reading};
@@ -14,54 +14,54 @@ use map::RecoverError::{TooNew, TooOld};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Something that is wrong with a pool.
+/// A fault of a pool.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    /// What was not flushed before may be lost.
+    /// What was written since the last flush may be lost.
     #[error("a flush failed: writes since the last one that did not may be lost")]
     FlushFailed,
-    /// SQLite found it.
+    /// SQLite reported it.
     #[error("catalogue: {0}")]
     Catalogue(String),
-    /// It breaks a rule.
+    /// The catalogue breaks a rule.
     #[error("catalogue: {0}")]
     Rule(String),
-    /// In the maps.
+    /// The maps are damaged.
     #[error("maps: {damage}{}", behind(.of))]
     Maps {
-        /// What.
+        /// The damage.
         damage: map::Damage,
-        /// Whose tree it is in, where that is known.
+        /// The owner of the damaged tree, if known.
         of: Option<String>,
     },
-    /// In what clients made on a volume.
+    /// The clients' files of a volume are damaged.
     #[error("{name}: {fault}")]
     Files {
         /// `the files of svm01:/vol/vol1`, or a snapshot.
         name: String,
-        /// What.
+        /// The fault.
         fault: String,
     },
-    /// A file of the maps is not there.
+    /// A file of the maps is missing.
     #[error("maps: {0}")]
     MapFile(MapError),
-    /// The blocks' file ends too early.
+    /// The file of the blocks is too short.
     #[error("{}: has {found} bytes, and blocks up to byte {needed} are in use", .path.display())]
     Blocks {
         /// The file.
         path: PathBuf,
         /// Its length.
         found: u64,
-        /// What it must have.
+        /// The length that it needs.
         needed: u64,
     },
-    /// The folder with the data is gone.
+    /// The folder with the data is missing.
     #[error("{}: is not there, and the catalogue says that the pool's data is in it", .0.display())]
     Gone(PathBuf),
-    /// What is in the catalogue is not what was written.
+    /// The contents of the catalogue do not match their checksum.
     #[error("catalogue: what is in it is not what was written: its checksum is wrong")]
     Changed,
-    /// It is another pool's.
+    /// The catalogue belongs to another pool.
     #[error("catalogue: is of pool {found:016x}, and the maps are of pool {held:016x}")]
     OtherPool {
         /// The catalogue's pool.
@@ -69,17 +69,17 @@ pub enum Trouble {
         /// The data's pool.
         held: u64,
     },
-    /// It is not the one that belongs to the data.
+    /// The catalogue is not the edition that belongs to the data.
     #[error("catalogue: is edition {found}, and the data belongs to edition {confirmed}: {}", why(*standing))]
     Edition {
-        /// How it stands to what is known of it.
+        /// How it relates to the confirmed edition.
         standing: map::Standing,
         /// Its generation.
         found: u64,
-        /// That which is known.
+        /// The confirmed generation.
         confirmed: u64,
     },
-    /// There is data that the catalogue does not know.
+    /// There is data that the catalogue does not name.
     #[error(
         "tree {tree} of the maps ({size} bytes): the catalogue does not name it; it is kept until it is given up: \
          --give-up {tree}"
@@ -90,7 +90,7 @@ pub enum Trouble {
         /// Its size in bytes.
         size: u64,
     },
-    /// The catalogue has something that the maps do not know.
+    /// The catalogue names something that the maps do not have.
     #[error("{kind} {name} (number {tree}): the maps have nothing of it")]
     NoTree {
         /// `LUN`, `file`, `snapshot`.
@@ -102,7 +102,7 @@ pub enum Trouble {
         /// Its size, by the catalogue.
         size: u64,
     },
-    /// Maps and catalogue disagree on a size.
+    /// The maps and the catalogue differ in a size.
     #[error("{kind} {name} (number {tree}): has {found} bytes in the maps, and {size} in the catalogue")]
     Size {
         /// `LUN`, `file`, `snapshot`.
@@ -111,9 +111,9 @@ pub enum Trouble {
         name: String,
         /// Its tree.
         tree: u32,
-        /// In the maps.
+        /// Size in the maps.
         found: u64,
-        /// In the catalogue.
+        /// Size in the catalogue.
         size: u64,
     },
 }
@@ -126,36 +126,36 @@ fn why(standing: map::Standing) -> &'static str {
     }
 }
 
-/// Whose tree something is in, in brackets behind it.
+/// The owner of a tree, in brackets, for the end of a message.
 pub(crate) fn behind(of: &Option<String>) -> String {
     of.as_ref().map_or(String::new(), |of| format!(" ({of})"))
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// What is wrong; empty if nothing is.
+    /// The faults; empty if there are none.
     pub troubles: Vec<Trouble>,
-    /// What is left over from a server that died, and goes by itself when the pool is served again.
+    /// Leftovers of a server that died. They are removed when the pool is served again.
     pub leftovers: Vec<String>,
-    /// What cannot be told, though nothing is wrong.
+    /// What cannot be determined, although nothing is wrong.
     pub limits: Vec<String>,
-    /// What the catalogue has.
+    /// The contents of the catalogue.
     pub contents: Contents,
     /// The catalogue, if it can be read.
     pub(crate) reading: Option<Reading>,
-    /// Bytes of data that are taken.
+    /// Bytes of data in use.
     pub used: u64,
-    /// What the data knows of the catalogue.
+    /// What the data records about the catalogue.
     pub(crate) agreed: map::Agreed,
-    /// Bytes of the maps' log; 0 if it is not known.
+    /// Bytes of the maps' log; 0 if unknown.
     pub(crate) log: u64,
 }
 
-/// Checks a pool that nobody serves.
+/// Checks a pool that is not being served.
 ///
 /// # Errors
-/// There is none, it is in use or of a later format, or its settings are wrong.
+/// There is no pool, it is in use or has a later format, or its settings are wrong.
 pub fn check(dir: &Path) -> Result<Checked, StoreError> {
     must_be_a_pool(dir)?;
     let named = named(dir)?;
@@ -163,11 +163,11 @@ pub fn check(dir: &Path) -> Result<Checked, StoreError> {
     inspect(dir, &named)
 }
 
-/// The same for who has the lock.
+/// Does the same for a caller that holds the lock.
 pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> {
     let mut checked = Checked::default();
     if doubt::is_marked(dir) {
-        // What the disk has is to be checked, and not what the system's memory has.
+        // Check what is on the disk, not what is in the page cache.
         doubt::settle(dir, named)?;
         checked.troubles.push(Trouble::FlushFailed);
     }
@@ -186,7 +186,7 @@ pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> 
     match folder.is_dir() {
         true => {
             checked.maps(dir, named)?;
-            // Where maps and catalogue are right.
+            // Only if maps and catalogue are correct.
             if checked.is_clean() {
                 checked.troubles = volume_files::check(dir, named, &checked.contents)?;
             }
@@ -197,12 +197,12 @@ pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> 
 }
 
 impl Checked {
-    /// Whether nothing is wrong.
+    /// Whether there are no faults.
     pub fn is_clean(&self) -> bool {
         self.troubles.is_empty()
     }
 
-    /// LUNs and files.
+    /// The number of LUNs and files.
     pub fn leaves(&self) -> usize {
         leaves(&self.contents).count()
     }
@@ -234,8 +234,8 @@ impl Checked {
             let of = damage.tree().and_then(|tree| owners.get(&tree).cloned());
             Trouble::Maps { damage, of }
         };
-        // A checkpoint that was writing a table when its server died left it so, and the next one
-        // writes it anew. Without the file none is begun.
+        // A server that died during a checkpoint left its table like this, and the next checkpoint
+        // rewrites it. If the file is missing, no checkpoint can start.
         let is_there = |turn: u8| dir.join(MAPS).join(format!("table.{turn}")).exists();
         let (left, gone) = match report.spare {
             Some(damage @ map::Damage::Table { turn }) if is_there(turn) => (Some(damage), None),
@@ -256,7 +256,7 @@ impl Checked {
     }
 }
 
-/// What the end of the log cannot tell.
+/// What cannot be known about the end of the log.
 fn limit_of(report: &map::Report) -> String {
     format!(
         "the log goes to record {}, and is known to go to {} at least; whether a server that died had made later ones, in its \
@@ -265,7 +265,7 @@ fn limit_of(report: &map::Report) -> String {
     )
 }
 
-/// What hangs where it cannot hang, and names that occur twice.
+/// Objects with an invalid parent, and duplicate names.
 fn broken_rules(contents: &Contents) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut names = BTreeSet::new();

@@ -1,10 +1,10 @@
 //! What a failed flush leaves behind: a mark in the pool's folder, for the next start and for the
 //! check.
 //!
-//! After a sync that failed the system calls its pages clean. They stay in its memory, so that
-//! whoever reads through it is shown what the disk does not have, and the next power cut takes it
-//! away. So a start that finds the mark has the system forget what it holds, after all that it
-//! still can write is durable: what is read from then on is the disk's.
+//! After a failed sync the system treats its pages as clean. They stay in the page cache, so
+//! readers see data that the disk does not have and that the next power failure loses. A start that
+//! finds the mark therefore makes durable what can still be written, and then drops the page cache:
+//! from then on, reads show what is on the disk.
 
 use crate::error::StoreError;
 use crate::mapped::Named;
@@ -18,7 +18,7 @@ use uring::space;
 /// The mark's name.
 const MARK: &str = "flush-failed";
 
-/// Remembers once, durably, that a flush of the pool has failed. The default remembers nothing.
+/// Records once, durably, that a flush of the pool has failed. The default does nothing.
 #[derive(Debug, Default)]
 pub struct Doubt {
     /// The pool's folder.
@@ -27,17 +27,16 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// Of the pool in `dir`.
+    /// For the pool in `dir`.
     pub(crate) fn of(dir: &Path) -> Doubt {
         Doubt { dir: Some(dir.into()), marking: None }
     }
 
-    /// A flush has failed. The mark is written beside whoever serves: such a disk may take its
-    /// time.
+    /// A flush has failed. A separate thread writes the mark, since such a disk may be slow.
     pub(crate) fn remember(&mut self) {
         if let Some(dir) = self.dir.take() {
-            // The failed flush is answered with its error in any case; there is nothing better to
-            // do without the mark.
+            // The failed flush is answered with its error in any case; without the mark, nothing
+            // better can be done.
             let mark = move || drop(mark(&dir));
             self.marking = std::thread::Builder::new().name("flush-failed".into()).spawn(mark).ok();
         }
@@ -55,20 +54,20 @@ fn mark(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Whether a flush had failed when the pool was served.
+/// Whether a flush failed when the pool was last served.
 pub(crate) fn is_marked(dir: &Path) -> bool {
     dir.join(MARK).exists()
 }
 
-/// Takes the mark away, after whoever has to know of it was told.
+/// Removes the mark, after everyone concerned was told.
 pub(crate) fn forget(dir: &Path) -> Result<(), StoreError> {
     let path = dir.join(MARK);
     let gone = fs::remove_file(&path).and_then(|()| File::open(dir)?.sync_all());
     gone.map_err(StoreError::file(path, "take the mark of a failed flush away"))
 }
 
-/// Has the system forget what it holds of a pool's files and devices, once what it can still write
-/// is durable. `data`: those that the settings name.
+/// Makes what the system can still write of a pool's files and devices durable, then drops them
+/// from the page cache. `named`: those that the settings name.
 pub(crate) fn settle(dir: &Path, named: &Named) -> Result<(), StoreError> {
     let mut paths: Vec<PathBuf> = named.paths().cloned().collect();
     let maps = dir.join(MAPS);

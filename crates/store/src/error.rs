@@ -5,32 +5,32 @@ use crate::mapped::MapError;
 use std::path::{Path, PathBuf};
 use uring::disk::OpenError;
 
-/// Why a pool could not do what was asked; nothing was changed.
+/// Why a pool could not do what was asked. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The folder holds something else.
+    /// The folder contains something else.
     #[error("{}: not a pool, and not empty; name a pool, or, to make one, a folder that is empty or not there", .0.display())]
     NotAPool(PathBuf),
-    /// There is nothing.
+    /// There is no pool.
     #[error("{}: no pool there; `seawall serve --pool DIR --create` makes one", .0.display())]
     Missing(PathBuf),
-    /// Its making was cut off.
+    /// Its creation was interrupted.
     #[error("{}: a pool was begun here and not finished; `seawall serve --pool DIR --create` makes it anew", .0.display())]
     Unfinished(PathBuf),
-    /// Somebody has it.
+    /// Another server has it open.
     #[error("{}: the pool is in use by another server (its file `lock` is held)", .0.display())]
     InUse(PathBuf),
-    /// Written by a later program.
+    /// It was written by a later program.
     #[error("{}: the pool has format {found}, this program knows up to {known}; use a newer seawall", .path.display())]
     TooNew {
         /// The pool.
         path: PathBuf,
         /// Its format.
         found: u32,
-        /// The latest that is known.
+        /// The latest known format.
         known: u32,
     },
-    /// Written by an earlier program.
+    /// It was written by an earlier program.
     #[error(
         "{}: the pool has format {found}, this program needs {needed}; copy its LUNs with the seawall that made it",
         .path.display()
@@ -40,10 +40,10 @@ pub enum StoreError {
         path: PathBuf,
         /// Its format.
         found: u32,
-        /// The only one that is known.
+        /// The only supported format.
         needed: u32,
     },
-    /// The catalogue is lost, and what it named may be there.
+    /// The catalogue is lost, but what it named may still be there.
     #[error("{}: the pool's catalogue {what}; put the right one back; nothing was changed", .path.display())]
     NoCatalogue {
         /// The file.
@@ -51,24 +51,24 @@ pub enum StoreError {
         /// `is not there`.
         what: &'static str,
     },
-    /// The catalogue and what holds the data do not belong together.
+    /// The catalogue and the data do not match.
     #[error("{}: {first}{more}; nothing was changed, and `seawall check` tells all", .path.display())]
     Disagree {
         /// The pool.
         path: PathBuf,
-        /// What was found first.
+        /// The first difference found.
         first: Box<Trouble>,
-        /// How much beside, in words.
+        /// How many more there are, in words.
         more: String,
     },
-    /// A repair would go on with another catalogue than the data belongs to.
+    /// A repair would continue with a catalogue that does not match the data.
     #[error(
         "{}: the catalogue is not the one that the data belongs to; put the right one back, or go on with this one by \
          --take-catalogue; nothing was changed",
         .0.display()
     )]
     NotTaken(PathBuf),
-    /// What is given up is there.
+    /// What is to be given up is not missing.
     #[error("--give-up {0}: nothing of that name is missing or unknown; nothing was changed")]
     NotMissing(String),
     /// A setting in `seawall.toml` is wrong.
@@ -92,14 +92,14 @@ pub enum StoreError {
     /// A data file cannot be opened.
     #[error(transparent)]
     Open(OpenError),
-    /// The file system cannot go past the page cache.
+    /// The file system does not support direct I/O.
     #[error(
         "{}: its file system has no direct I/O (O_DIRECT); write cache = \"page\" in the pool's seawall.toml, or use another \
          file system",
         .0.display()
     )]
     NoDirect(PathBuf),
-    /// The device lacks room.
+    /// The device lacks space.
     #[error("{}: {needed} bytes needed, {free} free", .path.display())]
     NoSpace {
         /// Where.
@@ -109,13 +109,13 @@ pub enum StoreError {
         /// Bytes free.
         free: u64,
     },
-    /// The maps cannot be made or opened.
+    /// The maps cannot be created or opened.
     #[error(transparent)]
     Maps(MapError),
-    /// Where a copy is to go there is something.
+    /// The destination of a copy exists.
     #[error("{}: exists already; a copy goes to a folder that does not exist yet", .0.display())]
     CopyThere(PathBuf),
-    /// What is wrong cannot be mended.
+    /// The damage cannot be repaired.
     #[error("{}: {what}; nothing was changed", .path.display())]
     BeyondRepair {
         /// The pool.
@@ -153,13 +153,13 @@ impl From<MapError> for StoreError {
 }
 
 impl StoreError {
-    /// The pool cannot be served, for that reason and others.
+    /// The catalogue and the data do not match: `first`, and `others` more differences.
     pub(crate) fn disagree(dir: &Path, first: Trouble, others: usize) -> StoreError {
         let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
         StoreError::Disagree { path: dir.into(), first: Box::new(first), more }
     }
 
-    /// For `map_err`: `what` was tried on `path`.
+    /// For `map_err`: `what` was attempted on `path`.
     pub fn file(path: impl Into<PathBuf>, what: &'static str) -> impl FnOnce(std::io::Error) -> StoreError {
         let path = path.into();
         move |source| StoreError::File { path, what, source }

@@ -9,8 +9,9 @@
 //!   DIR/maps/            the blocks of all LUNs, and the maps of them ([`MappedVolumes`])
 //! ```
 //!
-//! A LUN is thin: space is taken when it is first written and given back by trim. Durability is
-//! [`map::Core`]'s, for all LUNs of the pool together. Quality of service is not known here.
+//! A LUN is thin: space is allocated by the first write and released by trim. Durability is
+//! provided by [`map::Core`] for all LUNs of the pool together. This crate knows nothing of quality
+//! of service.
 
 mod agreement;
 mod catalogue;

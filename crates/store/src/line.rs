@@ -1,10 +1,10 @@
-//! A line of requests in order of arrival, out of which any may be taken early: by its ticket, or
-//! all of a LUN.
+//! A queue of requests in order of arrival, from which any can be removed early: one by its ticket,
+//! or all of a LUN.
 
 use block::Ticket;
 use std::collections::VecDeque;
 
-/// What stands in a line.
+/// An entry of a queue.
 pub(crate) trait Waits {
     /// Its ticket.
     fn ticket(&self) -> Ticket;
@@ -12,8 +12,8 @@ pub(crate) trait Waits {
     fn lun(&self) -> u32;
 }
 
-/// Requests in order of their tickets. Taking one out of the middle leaves an empty place, so that
-/// nothing moves: a client that goes away cancels thousands at once.
+/// Requests in order of their tickets. Removing one from the middle leaves an empty place, so
+/// nothing has to move: a client that goes away cancels thousands at once.
 pub(crate) struct Line<T> {
     places: VecDeque<Place<T>>,
     filled: usize,
@@ -45,7 +45,7 @@ impl<T: Waits> Line<T> {
         self.places.push_back(Place { ticket: queued.ticket(), queued: Some(queued) });
     }
 
-    /// Puts back what was popped last.
+    /// Puts back the request that was popped last.
     pub(crate) fn push_front(&mut self, queued: T) {
         self.filled += 1;
         self.places.push_front(Place { ticket: queued.ticket(), queued: Some(queued) });
@@ -60,7 +60,7 @@ impl<T: Waits> Line<T> {
         }
     }
 
-    /// Takes a request out.
+    /// Removes a request.
     pub(crate) fn take(&mut self, ticket: Ticket) -> Option<T> {
         let place = self.places.binary_search_by_key(&ticket.0, |place| place.ticket.0).ok()?;
         let queued = self.places[place].queued.take()?;
@@ -68,7 +68,7 @@ impl<T: Waits> Line<T> {
         Some(queued)
     }
 
-    /// Takes all requests of a LUN out.
+    /// Removes all requests of a LUN.
     pub(crate) fn take_all(&mut self, lun: u32) -> Vec<T> {
         let of_lun = |place: &mut Place<T>| place.queued.take_if(|queued| queued.lun() == lun);
         let taken: Vec<_> = self.places.iter_mut().filter_map(of_lun).collect();

@@ -1,5 +1,5 @@
-//! The LUNs and snapshots of a pool with maps as one [`Target`]: what the maps ask of the disk goes
-//! through the ring.
+//! The LUNs and snapshots of a pool with maps, as one [`Target`]. The I/O that the maps ask for is
+//! done through the ring.
 //!
 //! ```text
 //!   submit ──► line (FIFO, no buffers) ──► ops (≤ in_flight_limit) ──► map::Core ──► commands ──► flights ──► poll
@@ -8,9 +8,9 @@
 //! All LUNs share one file of blocks, and [`map::Core`] knows which block belongs to which LUN. An
 //! object's tree has the object's number.
 //!
-//! **Memory.** What the maps write themselves, and what is put together before it is written, goes
-//! through a few buffers that are allocated at the start: a flush must not wait for memory that is
-//! held by clients who wait for that flush.
+//! **Memory.** The maps' own writes, and blocks that are put together before they are written, use
+//! a few buffers that are allocated at the start. Otherwise a flush could wait for memory held by
+//! clients that wait for that flush.
 
 mod administration;
 mod cached;
@@ -51,119 +51,118 @@ use std::fs::File;
 pub(crate) use trees::{DataFiles, open_trees};
 use uring::{Done, FileId, Io, Job, Port};
 
-/// Bytes of a buffer of our own: a block.
+/// Bytes in one of our own buffers: a block.
 const BOUNCE: u32 = map::BLOCK as u32;
-/// Buffers of our own.
+/// Number of our own buffers.
 const BOUNCES: usize = 12;
-/// Of them, those that only the maps' own writes may take.
+/// How many of them are reserved for the maps' own writes.
 const RESERVED: usize = 4;
-/// Runs in one answer to a status at most.
+/// Limit on the extents in one answer to a status request.
 const EXTENTS_MAX: usize = 256;
-/// Changes of the maps become durable after this time even if nobody asks for it, as file systems
-/// do it: a client that never flushes loses no more than the last seconds.
+/// Changes of the maps become durable after this time even if nobody asks for it, as in file
+/// systems: a client that never flushes loses at most the last seconds.
 const COMMIT_TIME: Span = Span::from_secs(5);
-/// The end says how far the log goes this long after a record that it does not know: what comes in
-/// one storm of flushes is one write, and what a damaged log can lose unnoticed is no more than
-/// that.
+/// The end of the log is recorded this long after a record that it does not cover. So a storm of
+/// flushes costs one write, and a damaged log can lose no more than that unnoticed.
 const ANCHOR_TIME: Span = Span::from_millis(100);
-/// Free space is given back to the file system or the device this long after a first block came
-/// free, all at once: what is written again meanwhile is spared.
+/// Free space is returned to the file system or the device this long after the first block became
+/// free, all at once. What is written again in the meantime is spared.
 const GIVE_BACK_TIME: Span = Span::from_secs(1);
-/// Steps of a poll for work of the maps that grows with what there is. A step is some 10 ns where
-/// what is given back lies together, and up to 150 ns where each is three loads from far memory:
-/// 0.3 ms, and a turn may poll twice.
+/// Steps per poll for work of the maps that grows with the pool. A step takes some 10 ns if the
+/// freed blocks are adjacent, and up to 150 ns if each needs three loads from distant memory: 0.3
+/// ms in all, and a turn may poll twice.
 const STEPS: u32 = 2048;
-/// Numbers of asks that come from [`MappedVolumes::administer`].
+/// Marks the ids of requests to the maps that come from [`MappedVolumes::administer`].
 const ADMINISTRATION: u64 = 1 << 32;
 
-/// The LUNs that are open, served through one ring.
+/// The open LUNs, served through one ring.
 pub struct MappedVolumes {
     settings: VolumesSettings,
     io: Io,
     port: Port,
     core: Core,
-    /// One for each region, and then the members of the data from the second on.
+    /// One for each region, then the members of the data from the second on.
     files: Vec<FileId>,
     align: u64,
-    /// Where each region, or member, begins in its file.
+    /// Where each region or member begins in its file.
     bases: Vec<u64>,
-    /// Where bytes of the data are, if it has several members.
+    /// The layout of the data, if it has several members.
     members: Option<Members>,
     give_back: bool,
     doubt: Doubt,
-    /// Held for as long as it is open: what the settings name is this pool's alone.
+    /// Locks for as long as it is open: what the settings name belongs to this pool alone.
     _locks: Vec<File>,
     objects: HashSet<ObjectId>,
     line: Line<Queued>,
     ops: Slots<Changing>,
     reads: usize,
-    /// Pages in memory.
+    /// Pages cached in memory.
     cached: Option<Cached>,
     ahead: cache::ReadAhead,
-    /// Reads under way that nobody asked for yet.
+    /// Read-ahead requests in flight.
     aheads: usize,
-    /// Reads that have ended and whose bytes are still in the file.
+    /// Completed reads whose bytes are still in the file.
     views: views::Views,
     flights: Slots<Flight>,
-    /// Jobs that found no room in the ring.
+    /// Jobs for which the ring had no room.
     unpushed: VecDeque<(u32, Job)>,
-    /// Commands that wait for a buffer of our own.
+    /// Commands that wait for one of our own buffers.
     held: VecDeque<Command>,
     bounces: Vec<Buf>,
     ready: Vec<Completion>,
     answers: Vec<Ended>,
     next_ticket: u64,
     lacks_memory: bool,
-    /// When changes that are not durable were seen first.
+    /// When changes that are not durable were first seen.
     changed: Option<Time>,
-    /// When a record was seen first that the end does not know.
+    /// When a record was first seen that the recorded end of the log does not cover.
     unanchored: Option<Time>,
-    /// When free blocks were seen first for which the disk keeps bytes.
+    /// When free blocks were first seen whose space was not returned.
     stale: Option<Time>,
-    /// Flushes of the data that are under way, member by member.
+    /// Flushes of several members in progress.
     syncing: Slots<Syncing>,
     counts: Counts,
-    // Kept for their memory.
+    // Kept to save allocations.
     reaped: Vec<Done>,
     runs: Vec<Run>,
     events: Vec<Ended>,
 }
 
-/// What was asked for and what it came to, since the pool was opened.
+/// Counts of requests and their effects since the pool was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Flushes that clients asked for and got answered.
+    /// Flushes by clients that were answered.
     pub flushes: u64,
     /// Times that the data was made durable, for clients and for the maps.
     pub syncs: u64,
-    /// Bytes of free blocks given back to the file system or the device.
+    /// Bytes of free blocks that were returned to the file system or the device.
     pub given_back: u64,
 }
 
-/// A change that the maps have, with the client's data.
+/// A change that the maps are working on, with the client's data.
 struct Changing {
     queued: Queued,
-    /// `None` while the kernel has it, or if it has none.
+    /// `None` while the kernel has it, or if there is none.
     data: Option<Buf>,
-    /// Commands and patches that wait for the data to come back.
+    /// Commands and patches that wait for the data to be returned.
     waiting: VecDeque<flight::NeedsData>,
 }
 
 impl MappedVolumes {
-    /// What it takes of the slab for itself as long as it lives.
+    /// Slab memory that it takes for as long as it lives.
     pub const MEMORY: Bytes = Bytes((BOUNCE as usize * BOUNCES) as u64);
 
     /// Serves a pool on a worker's ring; no LUN is open yet.
     ///
     /// # Errors
-    /// The ring's slab has no 768 KiB left for buffers of our own; the pool comes back.
+    /// The ring's slab lacks 768 KiB for our own buffers; the pool is handed back.
     pub fn new(io: &Io, pool: MappedPool, settings: VolumesSettings) -> Result<MappedVolumes, Box<MappedPool>> {
         let bounces: Vec<Buf> = std::iter::from_fn(|| io.take(BOUNCE)).take(BOUNCES).collect();
         if bounces.len() < BOUNCES {
             bounces.into_iter().for_each(|buf| io.give(buf));
             return Err(Box::new(pool));
         }
-        // Without the memory it is served all the same, from the disk.
+        // Without memory for a cache, it is served from the disk.
         let cached = settings.cache.as_ref().and_then(|cache| Cached::new(io, cache).ok());
         let MappedPool { core, files, align, bases, locks, members, give_back, doubt, .. } = pool;
         Ok(MappedVolumes {
@@ -178,7 +177,7 @@ impl MappedVolumes {
             give_back,
             doubt,
             _locks: locks,
-            // As many as there may be: it grows under no request.
+            // Sized for the maximum, so that it never grows during a request.
             objects: HashSet::with_capacity(map::TREES_MAX),
             line: Line::default(),
             ops: Slots::default(),
@@ -211,7 +210,7 @@ impl MappedVolumes {
         self.objects.insert(object);
     }
 
-    /// Stops serving `object`: what waits completes as gone, what is under way completes as usual.
+    /// Stops serving `object`: its queued requests complete as gone, those in flight as usual.
     pub fn close(&mut self, now: Time, object: ObjectId) {
         self.objects.remove(&object);
         self.cached.iter_mut().for_each(|cached| cached.forget(object.0));
@@ -220,7 +219,7 @@ impl MappedVolumes {
         }
     }
 
-    /// What there is for blocks from now on, those that are used included.
+    /// Sets the space for blocks, including those in use.
     pub fn set_room(&mut self, room: Bytes) {
         self.core.set_capacity(room.0 / map::BLOCK);
     }
@@ -235,22 +234,22 @@ impl MappedVolumes {
         self.align as u32
     }
 
-    /// What was done since the pool was opened.
+    /// Counts since the pool was opened.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Buffers of our own: out of the slab as long as this lives.
+    /// Our own buffers, which are out of the slab for as long as this lives.
     pub fn own_buffers(&self) -> usize {
         BOUNCES + self.cached.as_ref().and_then(|cached| cached.second.as_ref()).map_or(0, |second| second.buffers())
     }
 
-    /// Requests that were taken and have not begun.
+    /// Requests that were accepted and have not started.
     pub fn backlog(&self) -> usize {
         self.line.len()
     }
 
-    /// Whether work waits for memory: poll again when buffers were given back.
+    /// Whether requests wait for memory: poll again after buffers were given back.
     pub fn lacks_memory(&self) -> bool {
         self.lacks_memory
     }
@@ -259,7 +258,7 @@ impl MappedVolumes {
         !self.line.is_empty() || !self.flights.is_empty() || !self.ops.is_empty() || self.core.is_busy()
     }
 
-    /// Whether something goes on in steps.
+    /// Whether there is work in progress that is done in steps.
     pub fn has_work(&self) -> bool {
         self.core.has_work() || self.cached.as_ref().is_some_and(Cached::has_work)
     }
@@ -274,7 +273,7 @@ impl MappedVolumes {
         let kind = request.op.kind();
         let end = request.at.checked_add(request.len).ok_or(Fault::Invalid)?;
         if end > size {
-            // As the rules of the protocol have it, for a client that has not heard of a smaller
+            // The protocol prescribes these errors, for a client that does not know of a smaller
             // size.
             let adds = matches!(kind, OpKind::Write | OpKind::Zero);
             return Err(if adds { Fault::NoSpace } else { Fault::Invalid });
@@ -283,7 +282,7 @@ impl MappedVolumes {
         if fits { Ok(()) } else { Err(Fault::Invalid) }
     }
 
-    /// Starts what waits, in order, as far as there is room and memory.
+    /// Starts queued requests in order, as far as there is room and memory.
     fn start(&mut self, now: Time) {
         self.lacks_memory = false;
         while self.has_room() {
@@ -296,7 +295,7 @@ impl MappedVolumes {
         }
     }
 
-    /// Starts one request, or hands it back when there is no memory for it.
+    /// Starts one request, or hands it back if there is no memory for it.
     fn start_one(&mut self, now: Time, mut queued: Queued) -> Result<(), Queued> {
         let request = &queued.request;
         let (tree, at, len) = (request.object.0, request.at, request.len);
@@ -356,7 +355,7 @@ impl MappedVolumes {
         }
     }
 
-    /// Takes the maps' answers; whether there were any.
+    /// Handles the maps' answers; returns whether there were any.
     fn take_events(&mut self, now: Time) -> bool {
         let mut events = std::mem::take(&mut self.events);
         self.core.take_events(&mut events);
@@ -421,7 +420,7 @@ impl Target for MappedVolumes {
             self.give_back_in_time(now);
             self.core.advance();
             self.carry_out();
-            // What ended made room for what waits.
+            // Requests that ended made room for queued ones.
             if !self.take_events(now) || self.line.is_empty() {
                 break;
             }
@@ -446,7 +445,7 @@ impl Target for MappedVolumes {
         }
     }
 
-    /// What waits ends at once. What the maps or the kernel have ends by itself.
+    /// A queued request ends at once. What the maps or the kernel have ends by itself.
     fn cancel(&mut self, now: Time, ticket: Ticket) {
         if let Some(queued) = self.line.take(ticket) {
             self.ready.push(queued.end(now, Err(Fault::Gone)));

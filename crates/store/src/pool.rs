@@ -1,4 +1,4 @@
-//! The pool's folder: made, opened, locked, and the files in it.
+//! The pool's folder: creating, opening and locking it, and the files in it.
 
 use crate::agreement::{self, Held};
 use crate::catalogue::{Catalogue, CatalogueId, Changes, Contents, Kind};
@@ -24,7 +24,7 @@ pub(crate) const MAPS: &str = "maps";
 /// The control socket's name in the pool's folder.
 pub const CONTROL_SOCKET: &str = "control.sock";
 
-/// Has the maps keep what is known of the catalogue, durably.
+/// Makes the maps record, durably, what they know of the catalogue.
 pub type Keeper<'k> = &'k mut dyn FnMut(Agreed) -> Result<(), StoreError>;
 
 /// An open pool, locked against every other server.
@@ -40,10 +40,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Makes an empty pool in a folder that does not exist yet or is empty, and opens it.
+    /// Creates an empty pool in a folder that does not exist yet or is empty, and opens it.
     ///
     /// # Errors
-    /// The folder holds something, or cannot be made.
+    /// The folder is not empty, or cannot be created.
     pub fn create(dir: &Path) -> Result<Pool, StoreError> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -55,7 +55,7 @@ impl Pool {
         }
         let settings = read_settings(&dir.join(SETTINGS))?;
         let lock = lock(dir)?;
-        // Any number will do that another pool does not have.
+        // Any number will do that no other pool has.
         let number = RandomState::new().build_hasher().finish();
         let marks = MappedPool::create(dir, number, map_settings(dir, &settings)?)?.marks().clone();
         let made = Catalogue::create(&dir.join(CATALOGUE), number);
@@ -65,8 +65,8 @@ impl Pool {
     /// Opens a pool.
     ///
     /// # Errors
-    /// There is none, it is in use, it is of another format, its settings are wrong, or its
-    /// catalogue and its data do not belong together. Nothing is written then.
+    /// There is no pool, it is in use, it has another format, its settings are wrong, or its
+    /// catalogue and its data do not match. Then nothing is written.
     pub fn open(dir: &Path) -> Result<Pool, StoreError> {
         must_be_a_pool(dir)?;
         let settings = read_settings(&dir.join(SETTINGS))?;
@@ -85,61 +85,64 @@ impl Pool {
         let maps = MappedPool::open(dir, map_settings(dir, &settings)?)?;
         agreement::must_agree(dir, &reading, &Held::by_maps(maps.core()))?;
         let catalogue = Catalogue::open(&dir.join(CATALOGUE), reading)?;
-        // With its catalogue it is whole.
+        // Once it has a catalogue, it is complete.
         unfinished::finish(dir).map_err(StoreError::file(dir, "say that the pool is whole"))?;
         Ok(Pool { dir: dir.into(), settings, maps: Some(maps), catalogue, _lock: lock })
     }
 
-    /// What is in it.
+    /// The contents of its catalogue.
     pub fn contents(&self) -> &Contents {
         self.catalogue.contents()
     }
 
-    /// Which state of the catalogue this is.
+    /// The present edition of the catalogue.
     pub fn edition(&self) -> Edition {
         self.catalogue.edition()
     }
 
-    /// Says, durably, that the catalogue is going to change, before anything is made that only the
-    /// next one names. `touched`: the trees that the change makes, removes or changes.
+    /// Records, durably, that the catalogue is about to change. This comes before anything is
+    /// created that only the next edition names. `touched`: the trees that the change creates,
+    /// removes or changes.
     ///
     /// # Errors
-    /// It cannot be kept; nothing was changed.
+    /// It cannot be recorded; nothing was changed.
     pub fn announce(&mut self, touched: &BTreeSet<CatalogueId>, maps: Keeper<'_>) -> Result<(), StoreError> {
         let edition = self.catalogue.edition();
         let touched = touched.iter().copied().collect();
         maps(Agreed { announced: edition.generation + 1, touched, ..Agreed::on(edition) })
     }
 
-    /// Makes the catalogue hold exactly `wanted`, after that was announced: see
+    /// Makes the catalogue contain exactly `wanted`, after the change was announced: see
     /// [`Catalogue::keep`].
     ///
     /// # Errors
-    /// The catalogue cannot be written; it is as it was.
+    /// The catalogue cannot be written; it is unchanged.
     pub fn keep(&mut self, wanted: Contents) -> Result<(), StoreError> {
         self.catalogue.keep(wanted)
     }
 
-    /// Makes changes to the catalogue, after they were announced, and returns what was: see
-    /// [`Catalogue::change`].
+    /// Makes changes to the catalogue, after they were announced, and returns the previous rows:
+    /// see [`Catalogue::change`].
     ///
     /// # Errors
-    /// The catalogue cannot be written; it is as it was.
+    /// The catalogue cannot be written; it is unchanged.
     pub fn change(&mut self, changes: Changes) -> Result<Changes, StoreError> {
         self.catalogue.change(changes)
     }
 
-    /// Says, durably, that the catalogue as it is now is the one: an older one is not taken any
-    /// more. `touched`: what may still be there though the catalogue does not name it.
+    /// Records, durably, that the present edition of the catalogue is the valid one; older editions
+    /// are refused from now on. `touched`: trees that may still exist although the catalogue does
+    /// not name them.
     ///
     /// # Errors
-    /// It cannot be kept; the catalogue has changed.
+    /// It cannot be recorded; the catalogue has changed.
     pub fn confirm(&mut self, touched: &BTreeSet<CatalogueId>, maps: Keeper<'_>) -> Result<(), StoreError> {
         let touched = touched.iter().copied().collect();
         maps(Agreed { touched, ..Agreed::on(self.catalogue.edition()) })
     }
 
-    /// Reads what clients made on each volume, before the maps are taken; `None` afterwards.
+    /// Reads the clients' files of each volume, while the pool still has its maps; `None`
+    /// afterwards.
     ///
     /// # Errors
     /// The data cannot be opened.
@@ -149,27 +152,27 @@ impl Pool {
         Ok(Some(volume_files::load(&self.dir, &named, self.catalogue.contents(), maps)?))
     }
 
-    /// Has the maps take at most what the other parts of the server's memory leave, `most`, or what
-    /// the settings say.
+    /// Limits the memory of the maps to what the settings say, or else to `most`, which is what the
+    /// other parts of the server leave.
     ///
     /// # Errors
-    /// The settings give them more.
+    /// The settings give them more than `most`.
     pub fn bound_maps(&mut self, most: Bytes) -> Result<(), StoreError> {
         let most = bounded_maps(&self.dir, &self.settings, most)?;
         self.maps.iter_mut().for_each(|maps| maps.bound(most));
         Ok(())
     }
 
-    /// Takes the maps out, for the thread that serves them; `None` the second time.
+    /// Takes out the maps, for the thread that serves them; `None` the second time.
     pub fn take_maps(&mut self) -> Option<MappedPool> {
         self.maps.take()
     }
 
-    /// Whether a flush had failed when it was served last, so that what was written since the one
-    /// before may be lost. It is told once: the mark goes.
+    /// Whether a flush failed when the pool was last served, so that what was written since the
+    /// flush before may be lost. It is reported once: the mark is removed.
     ///
     /// # Errors
-    /// The mark cannot be taken away.
+    /// The mark cannot be removed.
     pub fn take_doubt(&mut self) -> Result<bool, StoreError> {
         let is_marked = doubt::is_marked(&self.dir);
         if is_marked {
@@ -178,17 +181,17 @@ impl Pool {
         Ok(is_marked)
     }
 
-    /// Whether a flush has failed since it was opened.
+    /// Whether a flush has failed since the pool was opened.
     pub fn has_doubt(&self) -> bool {
         doubt::is_marked(&self.dir)
     }
 
-    /// The labels on what is not in its folder, until the server takes the maps.
+    /// The labels on files and devices outside of its folder, until the server takes the maps.
     pub fn marks(&self) -> Option<Marks> {
         self.maps.as_ref().map(|maps| maps.marks().clone())
     }
 
-    /// Its number, which no other pool has.
+    /// Its number, which is unique among pools.
     pub fn number(&self) -> u64 {
         self.catalogue.pool()
     }
@@ -203,29 +206,29 @@ impl Pool {
         self.settings.cache
     }
 
-    /// The table `[qos]` of the pool's settings, read as a `T`.
+    /// The table `[qos]` of the pool's settings, parsed as a `T`.
     ///
     /// # Errors
-    /// It is no `T`.
+    /// It is not a valid `T`.
     pub fn qos_settings<T: serde::de::DeserializeOwned>(&self) -> Result<T, StoreError> {
         self.settings.qos(&self.dir)
     }
 
-    /// Where its settings are.
+    /// The path of its settings.
     pub fn settings_path(&self) -> PathBuf {
         settings_path(&self.dir)
     }
 
-    /// Where the control socket is.
+    /// The path of its control socket.
     pub fn control_socket(&self) -> PathBuf {
         self.dir.join(CONTROL_SOCKET)
     }
 }
 
-/// Refuses a folder in which there is no catalogue, whatever would be in it.
+/// Refuses a folder without a catalogue, whatever else is in it.
 ///
 /// # Errors
-/// There is none; which way is said.
+/// There is no catalogue; the error says why.
 pub fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
     if dir.join(CATALOGUE).is_file() {
         return Ok(());
@@ -240,19 +243,19 @@ pub fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
     Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) })
 }
 
-/// Whether a folder is more than an empty place for a pool. A settings file may be laid there
-/// first: it is the way to choose the cache for a new pool.
+/// Whether a folder contains anything but settings. A settings file may be put there first: it is
+/// the way to choose the cache for a new pool.
 fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
     Ok(fs::read_dir(dir)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != SETTINGS)))
 }
 
-/// The names of a pool's SVMs, whether it is served or not. Nothing is written.
+/// The names of a pool's SVMs, whether the pool is served or not. Nothing is written.
 ///
 /// # Errors
 /// There is no pool, or its catalogue cannot be read.
 pub fn svms(dir: &Path) -> Result<Vec<String>, StoreError> {
     must_be_a_pool(dir)?;
-    // No server begins meanwhile; one that runs keeps the files that reading needs.
+    // The lock keeps a server from starting now; a running server keeps the files needed here.
     let _lock = match lock(dir) {
         Err(StoreError::InUse(_)) => None,
         locked => Some(locked?),

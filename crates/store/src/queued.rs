@@ -1,4 +1,4 @@
-//! A request that a pool has taken and not ended, whatever the layout.
+//! A request that a pool has accepted and that has not ended.
 
 use crate::line::Waits;
 use block::{Buf, Completion, Fault, Op, Request, Ticket, Time};
@@ -6,7 +6,7 @@ use block::{Buf, Completion, Fault, Op, Request, Ticket, Time};
 pub(crate) struct Queued {
     pub ticket: Ticket,
     pub taken: Time,
-    /// Whose it is, for those that are taken out of a line together.
+    /// Its LUN, so that all requests of a LUN can be taken out of the queue.
     pub lun: u32,
     pub request: Request,
 }
@@ -21,7 +21,7 @@ impl Waits for Queued {
 }
 
 impl Queued {
-    /// Ends it, giving its buffer back.
+    /// Ends it, and gives its buffer back.
     pub(crate) fn end(mut self, now: Time, result: Result<(), Fault>) -> Completion {
         let mut completion = Completion::of(&self.request, now, result);
         completion.service = now.since(self.taken);
@@ -29,8 +29,8 @@ impl Queued {
         completion
     }
 
-    /// Ends a read that failed when `buf` held `good` bytes of it, from byte `skip` of the buffer
-    /// on. Returns the buffer if nobody can use it.
+    /// Ends a read that failed after `good` of its bytes were read into `buf`, from its byte `skip`
+    /// on. Returns the buffer if it is of no use to the client.
     pub(crate) fn end_in_the_middle(
         self,
         now: Time,
@@ -40,7 +40,7 @@ impl Queued {
     ) -> (Completion, Option<Buf>) {
         let (at, len) = (self.request.at, self.request.len);
         let mut completion = self.end(now, Err(fault));
-        // Whole blocks are read: what failed may lie beyond what was asked for.
+        // Whole blocks are read, so the failure may lie beyond what was asked for.
         match u64::from(good) {
             0 => return (completion, Some(buf)),
             all if all >= len => completion.result = Ok(()),
@@ -50,7 +50,7 @@ impl Queued {
         (completion, None)
     }
 
-    /// Takes a write's buffer out, if it is here.
+    /// Takes out a write's buffer, if the request has it.
     pub(crate) fn take_data(&mut self) -> Option<Buf> {
         match &mut self.request.op {
             Op::Write(buf) if !buf.is_nothing() => Some(std::mem::replace(buf, Buf::nothing(self.request.len as u32))),

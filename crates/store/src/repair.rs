@@ -1,6 +1,6 @@
-//! The repair of a damaged pool: first a copy of everything that it may write over, then what can
-//! be done. What is lost stays lost, and is said: a LUN whose data is gone reads as zeroes where it
-//! was.
+//! The repair of a damaged pool. First it copies everything that it may overwrite; then it repairs
+//! what it can. What is lost stays lost and is reported: a LUN whose data is gone reads as zeroes
+//! there.
 //!
 //! A log on a file or device of its own is copied with its label to `maps/log` in the copy, so that
 //! `dd` puts it back.
@@ -20,28 +20,29 @@ use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Debug)]
 pub struct Repaired {
-    /// What was mended, and what was lost by it.
+    /// What was repaired, and what was lost.
     pub done: Vec<String>,
-    /// The pool as it is now.
+    /// The check of the pool afterwards.
     pub after: Checked,
 }
 
-/// How a pool is repaired.
+/// The options of a repair.
 #[derive(Clone, Debug, Default)]
 pub struct RepairSettings {
-    /// Becomes a folder with the pool's metadata as it was.
+    /// The new folder for a copy of the pool's metadata as it was.
     pub copy: PathBuf,
-    /// What may be lost, as the check names it: a LUN of which nothing is left (then it is made
-    /// anew, all zeroes), or the number of a tree that the catalogue does not name (then it goes).
+    /// What may be lost, by the name that the check gives it. That is a LUN of which nothing is
+    /// left: it is created again, all zeroes. Or it is the number of a tree that the catalogue does
+    /// not name: it is deleted.
     pub give_up: Vec<String>,
-    /// Go on with the catalogue that is there, though the data belongs to another one.
+    /// Whether to continue with the present catalogue, even if the data belongs to another.
     pub take_catalogue: bool,
 }
 
-/// What a repair may write over: all but the data itself, which it only makes longer.
+/// What a repair may overwrite: everything but the data itself, which it only extends.
 const COPIED: [&str; 10] = [
     "seawall.toml",
     CATALOGUE,
@@ -55,11 +56,11 @@ const COPIED: [&str; 10] = [
     "lock",
 ];
 
-/// Mends what a check finds wrong, as far as that is possible. A LUN of which nothing is left, and
-/// data that the catalogue does not name, stay as they are unless they are given up by name.
+/// Repairs what a check finds wrong, as far as possible. A LUN of which nothing is left, and data
+/// that the catalogue does not name, stay unless they are given up by name.
 ///
 /// # Errors
-/// The copy cannot be made, or what is wrong cannot be mended: then nothing was changed.
+/// The copy cannot be made, or the damage cannot be repaired. Then nothing was changed.
 pub fn repair(dir: &Path, settings: &RepairSettings) -> Result<Repaired, StoreError> {
     must_be_a_pool(dir)?;
     let named = named(dir)?;
@@ -76,7 +77,7 @@ pub fn repair(dir: &Path, settings: &RepairSettings) -> Result<Repaired, StoreEr
     if damaged {
         bench.mend_damage(&before)?;
     }
-    // With whole maps it is known what else is missing.
+    // Only with intact maps is it known what else is missing.
     let now = if damaged { inspect(dir, &named)? } else { before };
     if damaged && let Err(error) = must_be_possible(dir, &now, settings) {
         bench.done.push(format!("no more than that: {error}"));
@@ -104,7 +105,7 @@ fn must_be_possible(dir: &Path, found: &Checked, settings: &RepairSettings) -> R
     if !settings.take_catalogue && has(&is_of_another_edition) {
         return Err(StoreError::NotTaken(dir.into()));
     }
-    // What is damaged may hide what is missing.
+    // Damage may hide what is missing.
     if has(&|trouble| matches!(trouble, Trouble::Maps { .. })) {
         return Ok(());
     }
@@ -117,7 +118,7 @@ fn is_of_another_edition(trouble: &Trouble) -> bool {
     matches!(trouble, Trouble::Edition { .. } | Trouble::Changed)
 }
 
-/// The name by which something is given up that would be lost.
+/// The name by which something that would be lost can be given up.
 fn name_of(trouble: &Trouble) -> Option<String> {
     match trouble {
         Trouble::NoTree { name, .. } => Some(name.clone()),
@@ -126,20 +127,20 @@ fn name_of(trouble: &Trouble) -> Option<String> {
     }
 }
 
-/// What a repair does to the maps and the catalogue, all at once.
+/// What a repair does to the maps and the catalogue in one step.
 #[derive(Default)]
 struct Plan {
-    /// Trees to be made, and their sizes in bytes.
+    /// Trees to create, with their sizes in bytes.
     make: Vec<(u32, u64)>,
-    /// Trees to be made longer.
+    /// Trees to extend.
     grow: Vec<(u32, u64)>,
-    /// Trees that snapshots name and that are gone.
+    /// Lost trees that snapshots name.
     lost: Vec<u32>,
-    /// What goes.
+    /// Trees to delete.
     give_up: Vec<u32>,
 }
 
-/// A repair under way.
+/// A repair in progress.
 struct Bench<'r> {
     dir: &'r Path,
     named: &'r Named,
@@ -148,7 +149,7 @@ struct Bench<'r> {
 }
 
 impl Bench<'_> {
-    /// Brings the maps into a state that can be opened.
+    /// Makes the maps fit to be opened.
     fn mend_damage(&mut self, before: &Checked) -> Result<(), StoreError> {
         let no_end =
             |trouble: &Trouble| matches!(trouble, Trouble::Maps { damage: Damage::NoEnd | Damage::OthersEnd, .. });
@@ -188,7 +189,7 @@ impl Bench<'_> {
         if is_other || !lost.is_empty() { self.renew(reading, before, &lost) } else { Ok(()) }
     }
 
-    /// Mends what can be mended by itself, and notes in the plan what goes with others.
+    /// Repairs what can be repaired on its own, and adds the rest to the plan.
     fn mend_one(&mut self, trouble: Trouble, plan: &mut Plan) -> Result<(), StoreError> {
         let told = match trouble {
             Trouble::NoTree { kind: "snapshot", name, tree, .. } => {
@@ -237,10 +238,10 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Makes the next edition of a catalogue the one that the data belongs to, without what is
+    /// Makes a new edition of a catalogue the one that the data belongs to. It leaves out what is
     /// `lost`: trees of snapshots, and snapshots of which nothing is left.
     fn renew(&mut self, reading: Reading, before: Agreed, lost: &[u32]) -> Result<(), StoreError> {
-        // Above all that there were, so that none of those is taken for it.
+        // Above all previous generations, so that it cannot be mistaken for one of them.
         let generations = [before.announced, before.confirmed.generation, reading.edition.generation];
         let last = generations.into_iter().max().unwrap_or_default();
         let touched = before.touched;
@@ -262,7 +263,7 @@ impl Bench<'_> {
     }
 }
 
-/// Makes a file at least so long, with zeroes that take no space.
+/// Extends a file to at least `len` bytes, with zeroes that take no space.
 fn lengthen(path: &Path, len: u64) -> Result<(), StoreError> {
     let file = OpenOptions::new().write(true).open(path);
     let done = file.and_then(|file| file.set_len(len).and_then(|()| file.sync_all()));
@@ -274,7 +275,7 @@ fn is_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device())
 }
 
-/// Copies the first bytes of a file or device, as many as there are.
+/// Copies the first `len` bytes of a file or device, or all if it has fewer.
 fn copy_named(from: &Path, len: u64, to: &Path) -> Result<(), StoreError> {
     let read = File::open(from).map_err(StoreError::file(from, "read it for the copy"))?;
     let copied = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).and_then(|mut file| {

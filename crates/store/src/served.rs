@@ -1,24 +1,24 @@
-//! The LUNs of a pool as one [`Target`], from before its maps are there.
+//! The LUNs of a pool as one [`Target`], which exists before the maps are opened.
 
 use crate::MappedVolumes;
 use block::{Bytes, Completion, Fault, ObjectId, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use map::{Agreed, Ended, Owned, Steps, What};
 use std::collections::HashMap;
 
-/// The LUNs of a pool. Until its maps are there, all are gone.
+/// The LUNs of a pool. Until the maps are opened, all requests fail as gone.
 #[derive(Default)]
 pub struct Served {
     volumes: Option<Box<MappedVolumes>>,
-    /// Refused before there were any.
+    /// Requests refused before there were maps.
     refused: Vec<Completion>,
-    /// What is accounted by a name of its own and is in another's tree: the tree's object.
+    /// Objects that are accounted for separately but lie in another object's tree: that object.
     within: HashMap<ObjectId, ObjectId>,
-    /// By what names requests came that are under way there, by their tags.
+    /// The original objects of such requests in flight, by tag.
     renamed: HashMap<u64, ObjectId>,
 }
 
 impl Served {
-    /// The maps are there.
+    /// Starts to serve the pool, now that its maps are open.
     pub fn begin(&mut self, volumes: MappedVolumes) {
         self.volumes = Some(Box::new(volumes));
     }
@@ -28,64 +28,64 @@ impl Served {
         self.volumes.iter_mut().for_each(|volumes| volumes.open(object));
     }
 
-    /// Serves requests for `object` in the tree of another one, as long as that is served.
+    /// Serves requests for `object` in the tree of another object, as long as that is served.
     pub fn open_within(&mut self, object: ObjectId, tree: ObjectId) {
         self.within.insert(object, tree);
     }
 
-    /// Serves no more requests for `object` in another's tree; those under way end as they do.
+    /// Serves no more requests for `object` in another tree. Those in flight end as usual.
     pub fn close_within(&mut self, object: ObjectId) {
         self.within.remove(&object);
     }
 
-    /// Stops serving `object`: what waits completes as gone, what is under way completes as usual.
+    /// Stops serving `object`: its queued requests complete as gone, those in flight as usual.
     pub fn close(&mut self, now: Time, object: ObjectId) {
         self.within.retain(|_, tree| *tree != object);
         self.volumes.iter_mut().for_each(|volumes| volumes.close(now, object));
     }
 
-    /// Whether work waits for memory: poll again when buffers were given back.
+    /// Whether requests wait for memory: poll again after buffers were given back.
     pub fn lacks_memory(&self) -> bool {
         self.volumes.as_ref().is_some_and(|volumes| volumes.lacks_memory())
     }
 
-    /// Requests that were taken and have not begun.
+    /// Requests that were accepted and have not started.
     pub fn backlog(&self) -> usize {
         self.volumes.as_ref().map_or(0, |volumes| volumes.backlog())
     }
 
-    /// Buffers that are out of the slab as long as this lives.
+    /// Buffers that this takes from the slab for as long as it lives.
     pub fn own_buffers(&self) -> usize {
         self.volumes.as_ref().map_or(0, |volumes| volumes.own_buffers())
     }
 
-    /// Asks for a change of an object's tree and returns the number of its answer; `None` where
-    /// there are no maps.
+    /// Asks for a change of an object's tree and returns the number of its answer; `None` if there
+    /// are no maps.
     pub fn administer(&mut self, object: ObjectId, what: What) -> Option<u64> {
         Some(self.volumes.as_mut()?.administer(object, what))
     }
 
-    /// Asks for changes of several trees at one moment; `None` where there are no maps.
+    /// Asks for an atomic change of several trees; `None` if there are no maps.
     pub fn administer_together(&mut self, changes: Vec<(ObjectId, What)>) -> Option<u64> {
         Some(self.volumes.as_mut()?.administer_together(changes))
     }
 
-    /// Has the maps keep what is known of the catalogue; `None` where there are no maps.
+    /// Makes the maps record what they know of the catalogue; `None` if there are no maps.
     pub fn agree(&mut self, agreed: Agreed) -> Option<u64> {
         Some(self.volumes.as_mut()?.agree(agreed))
     }
 
-    /// What serves the pool, to be changed.
+    /// The volumes, for changing them; `None` if there are no maps.
     pub fn volumes_mut(&mut self) -> Option<&mut MappedVolumes> {
         self.volumes.as_deref_mut()
     }
 
-    /// What serves the pool, as far as there are maps.
+    /// The volumes; `None` if there are no maps.
     pub fn volumes(&self) -> Option<&MappedVolumes> {
         self.volumes.as_deref()
     }
 
-    /// Whether something goes on in steps.
+    /// Whether there is work in progress that is done in steps.
     pub fn has_work(&self) -> bool {
         self.volumes.as_ref().is_some_and(|volumes| volumes.has_work())
     }
@@ -95,22 +95,23 @@ impl Served {
         self.volumes.iter_mut().for_each(|volumes| volumes.take_answers(out));
     }
 
-    /// Bytes of blocks that an object's tree points at; `None` of one that has none.
+    /// Bytes of blocks that an object's tree refers to; `None` if it has no tree.
     pub fn used(&self, object: ObjectId) -> Option<u64> {
         self.volumes.as_ref()?.core().tree(object.0).map(|(_, used)| used)
     }
 
-    /// What there is for the pool's data from now on.
+    /// Sets the space for the pool's data.
     pub fn set_room(&mut self, room: Bytes) {
         self.volumes.iter_mut().for_each(|volumes| volumes.set_room(room));
     }
 
-    /// What is taken of the pool's data; `None` without maps.
+    /// How much of the pool's space is used; `None` if there are no maps.
     pub fn usage(&self) -> Option<map::Usage> {
         self.volumes.as_ref().map(|volumes| volumes.core().usage())
     }
 
-    /// Goes on counting what would come free with a tree; the bytes when all is counted.
+    /// Continues to count what deleting a tree would free. Returns the bytes when the count is
+    /// complete.
     pub fn count_owned(&self, owned: &mut Owned, steps: &mut Steps) -> Option<u64> {
         self.volumes.as_ref().map_or(Some(0), |volumes| owned.step(volumes.core(), steps))
     }

@@ -1,4 +1,4 @@
-//! The pool's settings: what `seawall.toml` in its folder may say.
+//! The pool's settings: the contents of `seawall.toml` in its folder.
 
 use crate::error::StoreError;
 use crate::mapped::{CacheSettings, MEMBERS_MAX, MapSettings, Named};
@@ -13,10 +13,10 @@ pub(crate) const SETTINGS: &str = "seawall.toml";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(try_from = "toml::Value")]
 pub enum Cache {
-    /// Past it (`O_DIRECT`): what is measured is the disk.
+    /// No (`O_DIRECT`): measurements show the disk.
     #[default]
     Direct,
-    /// Through it.
+    /// Yes.
     Page,
 }
 
@@ -35,15 +35,15 @@ impl TryFrom<toml::Value> for Cache {
     }
 }
 
-/// How much of a pool is served at once.
+/// Limits on serving a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumesSettings {
-    /// Requests at the kernel at once. More than a device's own queue (256 is common) keeps it
-    /// busy; much more only moves the waiting into the kernel, where it costs more.
+    /// Limit on requests at the kernel. More than a device's own queue (256 is common) keeps it
+    /// busy; far more would only move the queue into the kernel, where waiting costs more.
     pub in_flight_limit: usize,
-    /// The longest read or write in bytes: 32 MiB, the most that NBD clients expect to be served.
+    /// The longest read or write in bytes: 32 MiB, the most that NBD clients may expect.
     pub longest: u32,
-    /// Pages in memory; none without.
+    /// The cache in memory; `None` for no cache.
     pub cache: Option<CacheSettings>,
 }
 
@@ -53,18 +53,18 @@ impl Default for VolumesSettings {
     }
 }
 
-/// What `seawall.toml` in the pool's folder may say.
+/// The contents of `seawall.toml` in the pool's folder.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
     pub(crate) cache: Cache,
     pool: NamedSettings,
-    /// For whoever keeps policies; the pool only hands it over.
+    /// For the owner of the policies; the pool only passes it on.
     qos: toml::Table,
 }
 
 impl Settings {
-    /// The table `[qos]`, read as a `T`.
+    /// The table `[qos]`, parsed as a `T`.
     pub(crate) fn qos<T: serde::de::DeserializeOwned>(&self, dir: &Path) -> Result<T, StoreError> {
         self.qos.clone().try_into().map_err(|error: toml::de::Error| StoreError::Settings {
             path: dir.join(SETTINGS),
@@ -73,17 +73,17 @@ impl Settings {
     }
 }
 
-/// The table `[pool]`: where a pool has what is not in its folder, and what becomes of free space.
+/// The table `[pool]`: what a pool keeps outside of its folder, and how it treats free space.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct NamedSettings {
-    /// A file or block device for the blocks, or several.
+    /// One or several files or block devices for the blocks.
     data: Option<OneOrMore>,
-    /// One for the log.
+    /// A file or block device for the log.
     log: Option<PathBuf>,
-    /// Whether free blocks are given back to the file system or the device; they are by default.
+    /// Whether free blocks are returned to the file system or device; true by default.
     give_back: Option<bool>,
-    /// Memory of the maps at most, as in `2GiB`.
+    /// Limit on the memory of the maps, such as `2GiB`.
     maps_memory: Option<String>,
 }
 
@@ -104,11 +104,11 @@ impl OneOrMore {
     }
 }
 
-/// The least that maps can work with: those of 8 GiB of data.
+/// The least memory that the maps can work with: enough for 8 GiB of data.
 pub const MAPS_MEMORY_MIN: Bytes = Bytes::mib(1);
 
-/// The log takes at most a 64th of a small file system, the maps at most half of the memory, and
-/// what a server's other parts leave.
+/// The settings of the maps. The log takes at most a 64th of a small file system; the maps take at
+/// most half of the memory, and what the server's other parts leave.
 pub(crate) fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreError> {
     let space = uring::space::space(dir).map_err(StoreError::file(dir, "ask for its space"))?;
     let most = MapSettings::default();
@@ -131,15 +131,15 @@ fn maps_memory(dir: &Path, settings: &Settings) -> Result<Option<Bytes>, StoreEr
     }
 }
 
-/// What maps may take where the other parts of the server's memory leave them `most`.
+/// The memory that the maps may use if the other parts of the server leave them `most`.
 ///
 /// # Errors
-/// The settings of the pool's folder are wrong, or give them more.
+/// The settings in the pool's folder are wrong, or ask for more.
 pub fn maps_within(dir: &Path, most: Bytes) -> Result<Bytes, StoreError> {
     bounded_maps(dir, &read_settings(&dir.join(SETTINGS))?, most)
 }
 
-/// The same by settings that were read.
+/// The same, from settings that were read already.
 pub(crate) fn bounded_maps(dir: &Path, settings: &Settings, most: Bytes) -> Result<Bytes, StoreError> {
     let memory = maps_memory(dir, settings)?.unwrap_or(most);
     match &settings.pool.maps_memory {
@@ -154,20 +154,20 @@ pub(crate) fn bounded_maps(dir: &Path, settings: &Settings, most: Bytes) -> Resu
     }
 }
 
-/// Where a pool's settings are.
+/// The path of a pool's settings.
 pub fn settings_path(dir: &Path) -> PathBuf {
     dir.join(SETTINGS)
 }
 
-/// The table `[qos]` of the settings in a pool's folder, read as a `T`.
+/// The table `[qos]` of the settings in a pool's folder, parsed as a `T`.
 ///
 /// # Errors
-/// The settings are wrong, or it is no `T`.
+/// The settings are wrong, or it is not a valid `T`.
 pub fn qos_settings<T: serde::de::DeserializeOwned>(dir: &Path) -> Result<T, StoreError> {
     read_settings(&dir.join(SETTINGS))?.qos(dir)
 }
 
-/// The files and devices that the settings of a pool's folder name.
+/// The files and devices that the settings in a pool's folder name.
 ///
 /// # Errors
 /// The settings are wrong.

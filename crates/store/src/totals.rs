@@ -1,13 +1,13 @@
-//! What was done and promised by the hour, for 13 months: SQLite, beside the catalogue, in
-//! `totals.db`.
+//! What was done and promised in each hour, for 13 months. It is an SQLite database, `totals.db`,
+//! beside the catalogue.
 //!
-//! It is on no request's way and no command's: once a minute what came together since is added, as
-//! one change, which is durable then. A server that is killed in between loses that minute. Anybody
-//! may read it, also while a server adds to it.
+//! Neither requests nor commands wait for it. Once a minute, what has accumulated is added in one
+//! transaction, and is then durable. A server that is killed in between loses that minute. Anybody
+//! may read the file, even while a server writes to it.
 //!
-//! An object stands there by its number, by what it was called then and by the policy group it was
-//! in: after a rename or under another policy it has two rows in that hour, and a number that was
-//! given anew is another object by its name.
+//! An object is recorded by its number, its name at the time and its policy group. After a rename
+//! or a change of policy it has two rows for that hour. A number that was reused is distinguished
+//! by the name.
 
 use crate::{CatalogueId, StoreError};
 use history::{Figures, Totals};
@@ -19,59 +19,59 @@ use std::time::Duration;
 /// The file's name in the pool's folder.
 pub const TOTALS: &str = "totals.db";
 
-/// Hours that are kept: 13 months of 31 days, less a few; about 75 bytes each for every object.
+/// Hours that are kept: nearly 13 months of 31 days, at about 75 bytes per object and hour.
 pub const HOURS_KEPT: u64 = 24 * 396;
 
-/// How long an addition waits for somebody who has the file locked.
+/// How long an addition waits for another that has locked the file.
 const BUSY_TIME: Duration = Duration::from_secs(5);
 
 /// `application_id` of these files ("SEWT").
 const APPLICATION_ID: i64 = 0x5345_5754;
-/// The format that this program writes, and the only one that it knows.
+/// The format that this program writes, and the only one that it reads.
 const FORMAT: i64 = 1;
 
 /// One object in one hour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HourRow {
-    /// The hour, counted from the beginning of 1970.
+    /// The hour, counted from 1970.
     pub hour: u64,
     /// The object's number.
     pub object: CatalogueId,
-    /// What it was called.
+    /// Its name at the time.
     pub name: ObjectName,
-    /// What it did and was promised.
+    /// What it did, and what it was promised.
     pub totals: Totals,
 }
 
-/// What an object is called.
+/// The name of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectName {
     /// Its SVM.
     pub svm: String,
-    /// The volume that it is or is in; empty for an SVM.
+    /// The volume that it is, or is in; empty for an SVM.
     pub volume: String,
-    /// All of it, as administrators write it: `svm01:/vol/vol1/lun1`.
+    /// The whole path, as administrators write it: `svm01:/vol/vol1/lun1`.
     pub path: String,
-    /// The policy group that it is in itself; empty without.
+    /// Its own policy group; empty if it has none.
     pub policy: String,
 }
 
-/// The open file, to add to it.
+/// The open file, for adding to it.
 #[derive(Debug)]
 pub struct HourlyTotals {
     db: Connection,
 }
 
 impl HourlyTotals {
-    /// Opens the file in a pool's folder, or makes it.
+    /// Opens the file in a pool's folder, or creates it.
     ///
     /// # Errors
-    /// It is of another program or format, or the file system refuses.
+    /// It is from another program or format, or the file system refuses.
     pub fn open(folder: &Path) -> Result<HourlyTotals, StoreError> {
         let path = folder.join(TOTALS);
         let mut db = Connection::open(&path)?;
         db.busy_timeout(BUSY_TIME)?;
-        // Before anything is written: what is not ours stays as it is.
+        // Before anything is written: another program's file stays unchanged.
         if has_tables(&db)? {
             must_be_ours(&db, &path)?;
         }
@@ -87,7 +87,7 @@ impl HourlyTotals {
         Ok(HourlyTotals { db })
     }
 
-    /// Adds to what there is, as one change: durable when this returns.
+    /// Adds rows in one transaction; they are durable when this returns.
     ///
     /// # Errors
     /// The file cannot be written; nothing was added.
@@ -102,7 +102,7 @@ impl HourlyTotals {
             for HourRow { hour, object, name, totals } in rows {
                 let named_by = (object, &name.svm, &name.volume, &name.path, &name.policy);
                 let key: i64 = named.query_row(named_by, |row: &Row<'_>| row.get(0))?;
-                // Beyond 2⁶² there is nothing to tell any more.
+                // Values above 2⁶² are meaningless anyway.
                 let values = totals.values().map(|value| value.min(1 << 62) as i64);
                 added.execute(params_from_iter([*hour as i64, key].into_iter().chain(values)))?;
             }
@@ -110,7 +110,7 @@ impl HourlyTotals {
         Ok(change.commit()?)
     }
 
-    /// Takes out what is older than [`HOURS_KEPT`] at that hour.
+    /// Deletes what is older than [`HOURS_KEPT`] at hour `now`.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -121,11 +121,11 @@ impl HourlyTotals {
         Ok(change.commit()?)
     }
 
-    /// Reads the hours of a pool, by hour and path, whether a server runs on it or not: of one that
-    /// has none, nothing.
+    /// Reads the hours of a pool, ordered by hour and path, whether it is served or not. A pool
+    /// without the file has no hours.
     ///
     /// # Errors
-    /// The file is of another program or format, or cannot be read.
+    /// The file is from another program or format, or cannot be read.
     pub fn read(folder: &Path, hours: Range<u64>, each: &mut dyn FnMut(HourRow)) -> Result<(), StoreError> {
         let Some(db) = to_read(folder)? else { return Ok(()) };
         let columns = Totals::names().collect::<Vec<_>>().join(", ");
@@ -140,9 +140,9 @@ impl HourlyTotals {
         Ok(())
     }
 
-    /// What an object and all in it did in each of some hours, and how many seconds of the hour its
-    /// volume was served; an hour of which nothing is known is not there. `path` is the object's,
-    /// `volume` that of its volume.
+    /// What an object and everything in it did in each hour of a range, and for how many seconds of
+    /// the hour its volume was served. Hours without data are left out. `path` is the object's,
+    /// `volume` is that of its volume.
     ///
     /// # Errors
     /// As [`HourlyTotals::read`].
@@ -179,11 +179,11 @@ impl HourlyTotals {
 /// What an object did in an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectHour {
-    /// The hour, counted from the beginning of 1970.
+    /// The hour, counted from 1970.
     pub hour: u64,
-    /// Seconds of it that it was served.
+    /// Seconds for which it was served.
     pub seconds: u64,
-    /// What was done.
+    /// What it did.
     pub figures: Figures,
 }
 
@@ -192,7 +192,7 @@ fn to_read(folder: &Path) -> Result<Option<Connection>, StoreError> {
     if !path.exists() {
         return Ok(None);
     }
-    // To read beside a server takes its shared memory, which only those may open who may write.
+    // Reading beside a server uses its shared memory, which needs write permission.
     let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .or_else(|_| Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY))?;
     db.busy_timeout(BUSY_TIME)?;

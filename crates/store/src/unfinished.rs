@@ -1,11 +1,11 @@
-//! A pool whose making was cut off: it is told from one that holds something, and cleared away so
-//! that it can be made anew.
+//! A pool whose creation was interrupted. It is told apart from a complete pool, and removed so
+//! that the pool can be created again.
 //!
 //! ```text
 //!   maps/making, durable ──► labels ──► log, tables ──► catalogue ──► maps/making goes
 //! ```
-//! So where there is a catalogue the pool is whole, and where there is none nothing was ever kept
-//! in it: the labels that `maps/making` names bind nobody.
+//! So a pool with a catalogue is complete. Without one, nothing was ever stored in it, and the
+//! labels that `maps/making` names mean nothing.
 
 use crate::error::StoreError;
 use crate::mapped::{Marks, Named};
@@ -18,13 +18,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// In the folder of the maps as long as the pool is being made: its number, then the paths of what
-/// gets its label, with a zero byte before each.
+/// A file in the folder of the maps while the pool is being created. It has the pool's number, then
+/// the paths of what gets a label, each after a zero byte.
 const MAKING: &str = "making";
-/// The catalogue of a pool that is being made.
+/// The catalogue of a pool that is being created.
 const MAKING_CATALOGUE: &str = "catalogue.new";
 
-/// Says in `maps`, durably, that a pool is being made.
+/// Records in `maps`, durably, that a pool is being created.
 pub(crate) fn begin(maps: &Path, pool: u64, named: &Named) -> io::Result<()> {
     let mut text = pool.to_string().into_bytes();
     for path in named.paths() {
@@ -37,7 +37,7 @@ pub(crate) fn begin(maps: &Path, pool: u64, named: &Named) -> io::Result<()> {
     folders.into_iter().flatten().try_for_each(|folder| File::open(folder)?.sync_all())
 }
 
-/// The pool in `dir` is whole.
+/// The pool in `dir` is complete.
 pub(crate) fn finish(dir: &Path) -> io::Result<()> {
     let maps = dir.join(MAPS);
     match fs::remove_file(maps.join(MAKING)) {
@@ -47,7 +47,7 @@ pub(crate) fn finish(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a pool was begun in `dir` and is not whole, and nothing else is there.
+/// Whether `dir` contains an incomplete pool and nothing else.
 pub(crate) fn is_unfinished(dir: &Path) -> bool {
     let Ok(entries) = fs::read_dir(dir).and_then(Iterator::collect::<Result<Vec<_>, _>>) else { return false };
     let is_empty = |path: PathBuf| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
@@ -69,25 +69,25 @@ pub(crate) fn is_unfinished(dir: &Path) -> bool {
     begun && !dir.join(CATALOGUE).exists()
 }
 
-/// Takes away what the making of a pool left that was cut off, its labels on files and devices as
-/// well; whether there was such a thing. Nothing else is touched.
+/// Removes an incomplete pool, including its labels on files and devices; returns whether there was
+/// one. Nothing else is touched.
 ///
 /// # Errors
-/// Somebody is making it just now, or the file system refuses.
+/// Someone is creating it right now, or the file system refuses.
 pub fn clear_unfinished(dir: &Path) -> Result<bool, StoreError> {
     if !is_unfinished(dir) {
         return Ok(false);
     }
     let _lock = lock(dir)?;
-    // Whoever had the lock may have come to the end.
+    // The previous holder of the lock may have completed it.
     if !is_unfinished(dir) {
         return Ok(false);
     }
-    // What is not whole was not durable, and then no label was written.
+    // An incomplete file was not durable yet, and then no label was written.
     if let Some(marks) = fs::read(dir.join(MAPS).join(MAKING)).ok().and_then(|text| marks(&text)) {
         marks.take_away();
     }
-    // The file that names the labels goes after them, and the lock last.
+    // The file that names the labels is removed after them, and the lock last.
     let maps = dir.join(MAPS);
     if maps.exists() {
         fs::remove_dir_all(&maps).map_err(StoreError::file(&maps, "remove what was begun"))?;

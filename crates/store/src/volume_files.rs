@@ -1,4 +1,5 @@
-//! What clients made on volumes, out of a pool that nobody serves: for a start, and for the check.
+//! The clients' files on volumes, read from a pool that is not being served: for a start and for
+//! the check.
 
 use crate::agreement;
 use crate::catalogue::{CatalogueId, Contents, Kind};
@@ -15,7 +16,8 @@ fn volumes(contents: &Contents) -> impl Iterator<Item = CatalogueId> {
     contents.objects.values().filter(|row| row.kind == Kind::Volume).map(|row| row.id)
 }
 
-/// Reads the files of all volumes. What does not fit together is not served, and comes as an error.
+/// Reads the files of all volumes. A volume whose files are inconsistent is not served; its error
+/// is returned.
 pub(crate) fn load(
     dir: &Path,
     named: &Named,
@@ -27,7 +29,7 @@ pub(crate) fn load(
     Ok(volumes(contents).map(read).collect())
 }
 
-/// Reads the files of each volume, and of each snapshot of one, and says what is wrong with them.
+/// Checks the files of each volume and of each of its snapshots; returns the faults.
 pub(crate) fn check(dir: &Path, named: &Named, contents: &Contents) -> Result<Vec<Trouble>, MapError> {
     let (mut core, data) = open_trees(dir, named)?;
     let owners = agreement::owners(contents);
@@ -35,7 +37,7 @@ pub(crate) fn check(dir: &Path, named: &Named, contents: &Contents) -> Result<Ve
     let in_snapshots = leaves.filter(|leaf| leaf.kind == Kind::Volume).map(|leaf| leaf.tree);
     let mut troubles = Vec::new();
     for tree in volumes(contents).chain(in_snapshots) {
-        // The comparison with the catalogue names one that is not there.
+        // A missing tree is reported by the comparison with the catalogue.
         if core.tree(tree).is_none() {
             continue;
         }

@@ -1,9 +1,9 @@
-//! Some rows of a catalogue that are to be otherwise, without the rest.
+//! Changes to some rows of a catalogue.
 
 use super::{CatalogueId, Contents, ObjectRow, PartitionRow, PolicyRow, SnapshotRow};
 use std::collections::BTreeMap;
 
-/// Rows as they are to be, under their numbers; `None` is a row that is to go.
+/// New rows by number; `None` deletes a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// The storage objects.
@@ -14,14 +14,14 @@ pub struct Changes {
     pub snapshots: BTreeMap<CatalogueId, Option<SnapshotRow>>,
     /// The partitions of the cache.
     pub partitions: BTreeMap<CatalogueId, Option<PartitionRow>>,
-    /// Whether the SVMs take turns where no limit binds, if that is to be otherwise.
+    /// Whether the SVMs take turns while no limit binds, if that changes.
     pub fair: Option<bool>,
 }
 
 impl Changes {
-    /// All that leads from `contents` to `wanted`.
+    /// The changes that lead from `contents` to `wanted`.
     pub fn between(contents: &Contents, wanted: Contents) -> Changes {
-        // The greatest number follows from the objects that there were.
+        // The greatest number follows from the objects.
         let Contents { objects, policies, snapshots, partitions, fair, last_object: _ } = wanted;
         let mut changes = Changes {
             objects: all(&contents.objects, objects),
@@ -34,7 +34,7 @@ impl Changes {
         changes
     }
 
-    /// Leaves out the rows that `contents` has as they are.
+    /// Drops the rows that are the same in `contents`.
     pub fn leave_out_what_is_so(&mut self, contents: &Contents) {
         differing(&mut self.objects, &contents.objects);
         differing(&mut self.policies, &contents.policies);
@@ -43,20 +43,20 @@ impl Changes {
         self.fair = self.fair.filter(|fair| *fair != contents.fair);
     }
 
-    /// Whether nothing is to be otherwise.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         let Changes { objects, policies, snapshots, partitions, fair } = self;
         objects.is_empty() && policies.is_empty() && snapshots.is_empty() && partitions.is_empty() && fair.is_none()
     }
 
-    /// Whether an object or a snapshot goes, and with it what its rows take.
+    /// Whether an object or a snapshot is deleted, which frees space.
     pub(super) fn frees(&self) -> bool {
         self.objects.values().any(Option::is_none) || self.snapshots.values().any(Option::is_none)
     }
 }
 
 impl Contents {
-    /// Makes changes; returns those that bring back what was.
+    /// Makes changes; returns those that undo them.
     pub fn apply(&mut self, changes: Changes) -> Changes {
         let greatest = changes.objects.keys().next_back().copied().unwrap_or(0);
         self.last_object = self.last_object.max(greatest);

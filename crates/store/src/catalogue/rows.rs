@@ -1,4 +1,4 @@
-//! The catalogue's rows: written and read, and what they come to.
+//! The catalogue's rows: writing, reading, and their checksums.
 
 use super::{Changes, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 use crate::catalogue::CatalogueId;
@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 /// A partition of the server's cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionRow {
-    /// Its number, from 1 on; what no partition has is the default one's.
+    /// Its number, from 1 on. The default partition has no row.
     pub id: CatalogueId,
     /// Its name, unique in the pool.
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
-    /// The volumes that have their pages in it, in order. A volume is in one partition at most.
+    /// The volumes whose pages it caches, in order. A volume is in at most one partition.
     pub volumes: Vec<CatalogueId>,
-    /// What it evicts does not go to the second level.
+    /// Whether its evicted pages stay out of the second level.
     pub memory_only: bool,
 }
 
-/// All of them.
+/// Reads all rows.
 pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
     let mut query = db.prepare(
         "SELECT id, kind, parent, name, size, policy, template, fair, offline, os_type, created, junction, origin,
@@ -74,7 +74,7 @@ fn read_partitions(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, Pa
     Ok(partitions)
 }
 
-/// Its volumes' rows are not there.
+/// Writes a partition; its volumes must have no rows yet.
 pub(super) fn write_partition(change: &Transaction<'_>, row: &PartitionRow) -> rusqlite::Result<()> {
     let PartitionRow { id, name, size, volumes, memory_only } = row;
     let sql = "INSERT INTO cache_partition (id, name, size, memory_only) VALUES (?1, ?2, ?3, ?4)
@@ -159,7 +159,7 @@ pub(super) fn write_policy(change: &Transaction<'_>, row: &PolicyRow) -> rusqlit
 }
 
 impl Kind {
-    /// The word in the catalogue.
+    /// The kind's name in the catalogue.
     const fn word(self) -> &'static str {
         match self {
             Kind::Svm => "svm",
@@ -177,7 +177,7 @@ impl Kind {
     }
 }
 
-/// The kind in a column.
+/// Reads the kind from a column.
 fn kind_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> {
     let word: String = row.get(column)?;
     Kind::of_word(&word).ok_or(rusqlite::Error::InvalidColumnName(word))
@@ -232,13 +232,13 @@ fn policy_of(row: &Row<'_>) -> rusqlite::Result<PolicyRow> {
     Ok(PolicyRow { id: row.get(0)?, svm: row.get(1)?, name: row.get(2)?, uuid: row.get(3)?, settings: row.get(4)? })
 }
 
-/// The sum of the checksums of all rows. It does not depend on their order, so that a change takes
-/// off what its rows were and adds what they are, however many others there are.
+/// The sum of the checksums of all rows. It does not depend on their order, so a change subtracts
+/// the old rows and adds the new ones, however many others there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum(u32);
 
 impl Sum {
-    /// Of all that a catalogue says.
+    /// The sum of all rows of a catalogue.
     pub(super) fn of(contents: &Contents) -> Sum {
         let objects = contents.objects.values().map(ObjectRow::checksum);
         let policies = contents.policies.values().map(PolicyRow::checksum);
@@ -247,7 +247,7 @@ impl Sum {
         Sum(objects.chain(policies).chain(snapshots).chain(partitions).fold(0, u32::wrapping_add))
     }
 
-    /// After a change: `was` has what the changed rows were, and `contents` what they are.
+    /// The sum after a change: `was` has the previous rows, `contents` the present ones.
     pub(super) fn after(self, was: &Changes, contents: &Contents) -> Sum {
         let mut sum = self;
         sum.replace(&was.objects, &contents.objects, ObjectRow::checksum);
@@ -270,8 +270,8 @@ impl Sum {
     }
 }
 
-/// A checksum of everything that a catalogue says, of which `sum` has the rows: any bit of it that
-/// changes is noticed, whatever SQLite makes of it.
+/// A checksum of all contents of a catalogue; `sum` is that of its rows. Any changed bit is
+/// detected, no matter how SQLite handles it.
 pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents, sum: Sum) -> u32 {
     let mut head = Digest { crc: 0, bytes: Vec::new() };
     let Contents { objects, policies, snapshots, partitions, fair, last_object } = contents;
@@ -282,7 +282,7 @@ pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents, sum: Sum) 
     head.end()
 }
 
-/// Of which table a row is, so that no row of one table passes for one of another.
+/// Identifies a row's table, so that a row cannot be mistaken for one of another table.
 const OBJECT: u64 = 1;
 const POLICY: u64 = 2;
 const SNAPSHOT: u64 = 3;
@@ -313,7 +313,7 @@ impl ObjectRow {
         sum.maybe(node.map(|(number, _)| number));
         sum.numbers(&[node.map_or(0, |(_, generation)| generation)]);
         sum.texts(&[kind.word(), name]);
-        // None of them is ever empty.
+        // None of these is ever an empty string.
         sum.texts(&[os_type, junction, origin_snapshot].map(|text| text.as_deref().unwrap_or_default()));
         sum.mixed()
     }
@@ -335,7 +335,7 @@ impl SnapshotRow {
         let mut sum = Digest { crc: 0, bytes: Vec::new() };
         sum.numbers(&[SNAPSHOT, u64::from(*id), u64::from(*volume), *created, leaves.len() as u64]);
         sum.texts(&[name]);
-        // The order in which they were made is not kept.
+        // The order of creation is not stored.
         let leaves: BTreeMap<u32, &SnapshotLeafRow> = leaves.iter().map(|leaf| (leaf.tree, leaf)).collect();
         for SnapshotLeafRow { tree, kind, qtree, name, size, os_type } in leaves.into_values() {
             sum.numbers(&[u64::from(*tree), *size, u64::from(qtree.is_some())]);
@@ -375,7 +375,7 @@ impl Digest {
         self.numbers(&[number.map_or(0, |number| u64::from(number) + 1)]);
     }
 
-    /// Each with its length, so that none runs into the next.
+    /// Adds texts, each with its length, so that they cannot run together.
     fn texts(&mut self, texts: &[&str]) {
         for text in texts {
             self.numbers(&[text.len() as u64]);
@@ -385,9 +385,8 @@ impl Digest {
         self.bytes.clear();
     }
 
-    /// Mixed, because checksums themselves are linear: the same bit in two rows would move their
-    /// sum by amounts that depend on each other. The finaliser of MurmurHash3, which maps no two
-    /// numbers to one.
+    /// The checksum after mixing. CRCs are linear: the same bit changed in two rows would change
+    /// their sum by related amounts. This is the finaliser of MurmurHash3, which is a bijection.
     fn mixed(self) -> u32 {
         let mut sum = self.end();
         sum = (sum ^ sum >> 16).wrapping_mul(0x85eb_ca6b);

@@ -1,10 +1,9 @@
-//! The tables of a catalogue, and by what its file is known.
+//! The tables of a catalogue, and how its file is recognised.
 
-/// `application_id` of our files ("SEAW"), so that another program's database is not taken for a
-/// pool.
+/// `application_id` of our files ("SEAW"): another program's database is not mistaken for a pool.
 pub(super) const APPLICATION_ID: i64 = 0x5345_4157;
 
-/// The format that this program writes, and the only one that it knows.
+/// The format that this program writes, and the only one that it reads.
 pub(super) const FORMAT: u32 = 14;
 
 pub(super) const SCHEMA: &str = "
