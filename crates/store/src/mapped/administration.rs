@@ -1,5 +1,5 @@
-//! Changes of structure: LUNs and snapshots made, shared, restored, resized and deleted, each
-//! durable when it is answered.
+//! Changes of structure: LUNs and snapshots are created, shared, restored, resized and deleted.
+//! Each is durable when it is answered.
 
 use super::PartitionState;
 use super::cached::Cached;
@@ -11,7 +11,7 @@ use map::{Agreed, Ask, Ended, What};
 use std::path::PathBuf;
 
 impl MappedVolumes {
-    /// Asks for a change of an object's tree. Its answer comes by [`MappedVolumes::take_answers`]
+    /// Asks for a change of an object's tree. The answer comes from [`MappedVolumes::take_answers`]
     /// after a poll, with the number that this returns.
     pub fn administer(&mut self, object: ObjectId, what: What) -> u64 {
         self.next_ticket += 1;
@@ -25,8 +25,8 @@ impl MappedVolumes {
         id
     }
 
-    /// Asks for changes of several objects' trees that are done at one moment, or none of them; see
-    /// [`map::Core::submit_together`]. Returns the number of the one answer.
+    /// Asks for an atomic change of several objects' trees; see [`map::Core::submit_together`].
+    /// Returns the number of the one answer.
     pub fn administer_together(&mut self, changes: Vec<(ObjectId, What)>) -> u64 {
         self.next_ticket += 1;
         let id = self.next_ticket & (ADMINISTRATION - 1);
@@ -36,7 +36,8 @@ impl MappedVolumes {
         id
     }
 
-    /// Has the maps keep what is known of the catalogue, durably. Returns the number of its answer.
+    /// Makes the maps record, durably, what they know of the catalogue. Returns the number of the
+    /// answer.
     pub fn agree(&mut self, agreed: Agreed) -> u64 {
         self.next_ticket += 1;
         let id = self.next_ticket & (ADMINISTRATION - 1);
@@ -44,7 +45,7 @@ impl MappedVolumes {
         id
     }
 
-    /// What was refused on its face is answered already.
+    /// What was refused immediately is answered already.
     fn sort_answers(&mut self) {
         let mut events = Vec::new();
         self.core.take_events(&mut events);
@@ -65,11 +66,12 @@ impl MappedVolumes {
         }
     }
 
-    /// Has exactly these partitions of the cache be there beside the default one; those of
-    /// `memory_only` have nothing on a second level. Without a cache there is nothing to do.
+    /// Makes these the only partitions of the cache, beside the default one. Those in `memory_only`
+    /// do not use a second level. Without a cache it does nothing.
     ///
     /// # Errors
-    /// They are more than the cache, one has no page, or a number cannot be; nothing was changed.
+    /// They exceed the cache, one is smaller than a page, or a number is invalid. Nothing was
+    /// changed.
     pub fn divide_cache(
         &mut self,
         partitions: &[(PartitionId, Bytes)],
@@ -78,52 +80,51 @@ impl MappedVolumes {
         self.cached.as_mut().map_or(Ok(()), |cached| cached.divide(partitions, memory_only))
     }
 
-    /// Has the pages of a LUN be in a partition.
+    /// Moves a LUN's pages to a partition.
     pub fn assign_partition(&mut self, object: ObjectId, partition: PartitionId) {
         self.cached.iter_mut().for_each(|cached| cached.assign(object.0, partition));
     }
 
-    /// Has the cache keep so much at most, the default partition less first: memory is short, or no
-    /// longer.
+    /// Limits the size of the cache, reducing the default partition first, while memory is short or
+    /// after.
     pub fn limit_cache(&mut self, size: Bytes) {
         self.cached.iter_mut().for_each(|cached| cached.limit(size));
     }
 
-    /// Has what memory evicts go to a second level from now on. False where there is no cache, or
-    /// the slab has no [`super::SecondPlace::BUFFERS`] left: then it is served without one.
+    /// Adds a second level, to which evicted pages go from now on. False if there is no cache, or
+    /// if the slab lacks [`super::SecondPlace::BUFFERS`]; then it is served without.
     pub fn add_second_level(&mut self, opened: SecondFile) -> bool {
         self.cached.as_mut().is_some_and(|cached| cached.add_second(&self.io, opened))
     }
 
-    /// The second level of the cache, where there is one.
+    /// The second level of the cache, if there is one.
     pub fn second_level(&self) -> Option<SecondState> {
         self.cached.as_ref()?.second.as_ref().map(Second::state)
     }
 
-    /// Which second level was turned off and why, told once.
+    /// The second level that was turned off and the reason, reported once.
     pub fn take_second_failure(&mut self) -> Option<(PathBuf, String)> {
         self.cached.as_mut()?.second.as_mut()?.take_failure()
     }
 
-    /// What the reads of each object asked of the cache since this was last called: pages found,
-    /// and missed.
+    /// For each object, pages found and missed by its reads in the cache since the last call.
     pub fn take_asked(&mut self) -> Vec<(ObjectId, (u64, u64))> {
         let asked = self.cached.as_mut().map(Cached::take_asked).unwrap_or_default();
         asked.into_iter().map(|(tree, asked)| (ObjectId(tree), asked)).collect()
     }
 
-    /// The partitions of the cache with what they hold and what came of them; none without a cache.
+    /// The partitions of the cache and their states; none without a cache.
     pub fn partitions(&self) -> impl Iterator<Item = (PartitionId, PartitionState)> {
         let numbers = (0..cache::PARTITIONS_MAX as u8).map(PartitionId);
         numbers.filter_map(|id| Some((id, self.partition(id)?)))
     }
 
-    /// What a partition holds and what came of it.
+    /// The state of a partition.
     pub fn partition(&self, partition: PartitionId) -> Option<PartitionState> {
         self.cached.as_ref()?.state(partition)
     }
 
-    /// Moves the answers to what was administered to the end of `out`.
+    /// Moves the answers to changes of structure to the end of `out`.
     pub fn take_answers(&mut self, out: &mut Vec<Ended>) {
         out.append(&mut self.answers);
     }

@@ -5,8 +5,8 @@
 //!                            └── no ───► read whole pages ──► filled, if nothing changed them since it began
 //!   write ─► disk ──► ended well ──► what is here is updated, then it is answered
 //! ```
-//! What may be shown and when is [`cache::Coherent`]'s; here are the bytes. What is evicted may go
-//! on to a second level on a device (`second.rs`).
+//! [`cache::Coherent`] decides what may be shown and when; the bytes are here. Evicted pages may go
+//! to a second level on a device (`second.rs`).
 
 use super::second::{Second, SecondFile, SecondRun};
 use block::{Buf, Bytes, Time};
@@ -14,39 +14,39 @@ pub(super) use cache::Filling;
 use cache::{Coherent, Evicted, Eviction, Key, Part, PartitionId, PartitionRefusal, Slot, Statistics};
 use uring::{Io, IoError, Pages};
 
-/// Pages of a read from the second level at most.
+/// Limit on the pages of one read from the second level.
 const SECOND_MAX: u64 = 64;
-/// Pages of the second level looked at a step, for those of trees that are gone.
+/// Pages of the second level that a step examines, to find those of deleted trees.
 const STEPS: u32 = 512;
-/// A read of at least so many bytes is sent from the pages. For fewer the list of their places
-/// costs what the copy costs.
+/// Reads of at least this many bytes are sent from the pages. For fewer, the list of addresses
+/// costs as much as a copy.
 const SHOWN_MIN: u64 = 32 << 10;
-/// A reply that is sent from pages keeps whole ones, which may be one part in so many more than its
-/// bytes. Its bytes are what is claimed, and seven eighths of the memory for buffers may be: so the
-/// pages of all replies stay below that memory.
+/// A reply that is sent from pages holds whole pages, which may exceed its bytes by one part in
+/// this many. A reply claims only its own bytes, and claims may reach seven eighths of the buffer
+/// memory. So the pages of all replies stay below that memory.
 const KEPT_MORE: u64 = 8;
 
-/// A cache in memory.
+/// The settings of a cache in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
-    /// What it takes at most.
+    /// Its size.
     pub memory: Bytes,
-    /// Bytes of a page: a power of two from 4 KiB to 64 KiB.
+    /// Bytes in a page: a power of two from 4 KiB to 64 KiB.
     pub page: u32,
-    /// Who is evicted.
+    /// The eviction policy.
     pub policy: Eviction,
 }
 
-/// What a partition holds and what came of it.
+/// The state of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionState {
     /// Its counts, in pages.
     pub counts: Statistics,
-    /// Bytes that it may hold.
+    /// Its size in bytes.
     pub size: Bytes,
     /// Bytes that it holds.
     pub resident: Bytes,
-    /// Pages that memory did not have and the second level did.
+    /// Pages that were not in memory but in the second level.
     pub second_hits: u64,
     /// Bytes that it has in the second level.
     pub second_resident: Bytes,
@@ -58,24 +58,24 @@ pub(super) struct Cached {
     pages: Pages,
     pub(super) page: u64,
     pub(super) second: Option<Second>,
-    /// Partitions of which nothing goes there, and nothing is looked for there.
+    /// Partitions that do not use the second level.
     memory_only: Vec<PartitionId>,
-    /// Rounds in which it is still looked at for what such partitions have there.
+    /// Rounds left of the search for such partitions' pages in the second level.
     rounds: u32,
-    /// Where the pages of a read are; kept for its memory.
+    /// The slots of a read's pages; kept to save allocations.
     found: Vec<Option<Slot>>,
-    /// The same as numbers of pages.
+    /// The same as page numbers.
     numbers: Vec<u32>,
 }
 
-/// A read that the second level has pages of.
+/// A read of which the second level has pages.
 pub(super) struct SecondWay {
     pub filling: Filling,
     /// Where the buffer begins in the tree.
     pub from: u64,
     /// What is to be read, the next last.
     pub runs: Vec<SecondRun>,
-    /// With the pages that memory has.
+    /// Already has the pages that were in memory.
     pub buf: Buf,
 }
 
@@ -86,7 +86,8 @@ impl Cached {
         let slots = pages_of(settings.memory);
         Ok(Cached {
             kept: Coherent::new(slots, page, settings.policy),
-            // What replies show takes no other memory of their buffers: both together are bounded.
+            // Replies that show pages do not use their buffers' memory, so both together are
+            // bounded.
             pages: Pages::map(slots, Bytes(page), pages_of(io.memory()))?,
             page,
             second: None,
@@ -97,7 +98,7 @@ impl Cached {
         })
     }
 
-    /// A buffer with what is asked for, or that stands for it, if all of it is here.
+    /// A buffer with the bytes of a read, or a view of them, if all are in memory.
     pub(super) fn read(&mut self, io: &Io, (tree, at, len): (u32, u64, u64)) -> Option<Buf> {
         let (view, partition) = self.kept.open(tree)?;
         let pages = at / self.page..(at + len).div_ceil(self.page);
@@ -119,8 +120,8 @@ impl Cached {
         buf
     }
 
-    /// Has a buffer stand for the bytes from `first` of these pages on, if they are many, and most
-    /// of the pages'.
+    /// Makes a buffer a view of these pages from byte `first` on, if it is long and needs most of
+    /// their bytes.
     fn show(&mut self, io: &Io, found: &[Option<Slot>], first: u64, buf: &Buf) -> bool {
         let (len, kept) = (u64::from(buf.len()), found.len() as u64 * self.page);
         if len < SHOWN_MIN || kept > len + len / KEPT_MORE {
@@ -131,20 +132,20 @@ impl Cached {
         io.show(&self.pages, &self.numbers, first as u32, buf)
     }
 
-    /// Whether memory has all of a part of a tree; nothing is counted.
+    /// Whether memory has all pages of a part of a tree; does not count as an access.
     pub(super) fn has_all(&mut self, tree: u32, at: u64, len: u64) -> bool {
         let Some((object, _)) = self.kept.open(tree) else { return false };
         let pages = at / self.page..(at + len).div_ceil(self.page);
         self.kept.find_run(object, pages).all(|slot| slot.is_some())
     }
 
-    /// Has what is evicted go there from now on.
+    /// Adds a second level, to which evicted pages go from now on.
     pub(super) fn add_second(&mut self, io: &Io, opened: SecondFile) -> bool {
         self.second = Second::new(io, opened, self.page);
         self.second.is_some()
     }
 
-    /// The way of a read that memory has not all pages of, if the second level has the others.
+    /// How to read what memory has only a part of, if the second level has the rest.
     pub(super) fn read_second(
         &mut self,
         io: &Io,
@@ -189,17 +190,18 @@ impl Cached {
         Some(SecondWay { filling, from, runs, buf })
     }
 
-    /// What each tree's reads asked for since this was last called: pages found, and missed.
+    /// For each tree, pages found and missed by its reads since the last call.
     pub(super) fn take_asked(&mut self) -> Vec<(u32, (u64, u64))> {
         self.kept.take_asked()
     }
 
-    /// A read begins that goes to the disk; `is_ahead` where nobody has asked for it yet.
+    /// Starts a read from the disk; `is_ahead` for a read-ahead.
     pub(super) fn begin_fill(&mut self, tree: u32, is_ahead: bool) -> Option<Filling> {
         self.kept.begin_fill(tree, is_ahead)
     }
 
-    /// It ended with these bytes, from `at` on, the start of a page; `end` is the tree's.
+    /// The read ended with these bytes, from `at` on, which is the start of a page. `end` is the
+    /// tree's.
     pub(super) fn fill(
         &mut self,
         (io, now): (&Io, Time),
@@ -223,13 +225,13 @@ impl Cached {
         }
     }
 
-    /// A write, trim or zeroing begins.
+    /// A write, trim or zeroing starts.
     pub(super) fn begin_change(&mut self, tree: u32, at: u64, len: u64) {
         let second = &mut self.second;
         self.kept.begin_change(tree, at, len, |key| second.iter_mut().for_each(|second| second.remove(key)));
     }
 
-    /// It has ended: `data` are the bytes of a write that ended well, else nothing of it is kept.
+    /// It has ended. `data` has the bytes of a successful write; otherwise its pages are dropped.
     pub(super) fn end_change(&mut self, tree: u32, (at, len): (u64, u64), data: Option<&[u8]>) {
         let (page, pages) = (self.page, &mut self.pages);
         self.kept.end_change(tree, (at, len), data.is_some(), |key, slot| {
@@ -240,7 +242,7 @@ impl Cached {
         });
     }
 
-    /// A change of structure begins, asked for by that number.
+    /// A change of structure starts, with the number `ask`.
     pub(super) fn begin_structure(&mut self, ask: u64, trees: Vec<u32>) {
         self.kept.begin_structure(ask, trees);
     }
@@ -250,18 +252,18 @@ impl Cached {
         self.kept.end_structure(ask);
     }
 
-    /// A tree's pages go to that partition from now on; what is elsewhere is forgotten.
+    /// Moves a tree to a partition; its pages in other partitions are dropped.
     pub(super) fn assign(&mut self, tree: u32, partition: PartitionId) {
         self.kept.assign(tree, partition);
     }
 
-    /// A tree is served no more.
+    /// Drops a tree that is no longer served.
     pub(super) fn forget(&mut self, tree: u32) {
         self.kept.forget(tree);
     }
 
-    /// Has these partitions be there and no others; nothing of `memory_only` goes to a second level
-    /// or is found there, and what they have there is forgotten.
+    /// Makes these the only partitions. Those in `memory_only` do not use the second level, and
+    /// what they have there is dropped.
     pub(super) fn divide(
         &mut self,
         parts: &[(PartitionId, Bytes)],
@@ -272,14 +274,14 @@ impl Cached {
         let is_there = |id| id == PartitionId::default() || parts.iter().any(|(part, _)| *part == id);
         self.second.iter_mut().for_each(|second| second.forget_partitions(is_there));
         if memory_only.iter().any(|id| !self.memory_only.contains(id)) {
-            // The round that is under way may have passed some of their pages.
+            // The current round may have passed some of their pages.
             self.rounds = 2;
         }
         self.memory_only = memory_only.to_vec();
         Ok(())
     }
 
-    /// Has all of it keep that much at most: memory is short, or no longer.
+    /// Limits the size of the whole cache, while memory is short or after.
     pub(super) fn limit(&mut self, size: Bytes) {
         self.kept.limit(self.slots_of(size));
     }
@@ -303,7 +305,7 @@ impl Cached {
         self.kept.has_work() || self.rounds > 0
     }
 
-    /// Goes on with what takes long; memory of pages that went is given back.
+    /// Continues lengthy work, and returns the memory of dropped pages.
     pub(super) fn step(&mut self, io: &Io, now: Time) {
         let mut gone: Vec<(Slot, Option<(PartitionId, Evicted)>)> = Vec::new();
         let mut freed = Vec::new();
@@ -315,15 +317,15 @@ impl Cached {
             }
             self.pages.give_back(slot.0);
         }
-        // What trees that are gone have there goes when it is written over: no haste. What is of a
-        // partition that keeps to memory goes now: it may use the second level again.
+        // Pages of deleted trees disappear when they are overwritten: there is no hurry. Those of a
+        // memory-only partition go now, since it may use the second level again.
         let is_dead = |partition, view| self.kept.is_dead(view) || self.memory_only.contains(&partition);
         let is_around = self.second.as_mut().is_none_or(|second| second.sweep(STEPS, is_dead));
         self.rounds = self.rounds.saturating_sub(u32::from(is_around));
     }
 
-    /// What was evicted, and is in its slot still, goes to the second level, where its partition
-    /// has one.
+    /// Offers an evicted page, whose bytes are still in its slot, to the second level, if its
+    /// partition uses that.
     fn hand_on(&mut self, at: (&Io, Time), partition: PartitionId, evicted: Evicted, slot: Slot) {
         if let Some(second) = &mut self.second
             && self.kept.is_settled(evicted.key)

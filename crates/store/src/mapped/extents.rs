@@ -3,8 +3,8 @@
 use block::Extent;
 use map::Run;
 
-/// Which of `len` bytes, from `skip` of `runs` on, are holes: neighbours of a kind in one. Nothing
-/// where all of them are data, so that a read of data that lies in several places pays nothing.
+/// Which of `len` bytes, from byte `skip` of `runs` on, are holes; adjacent ones of a kind are
+/// joined. Empty if all are data, so that a read of scattered data pays nothing.
 pub(super) fn extents(runs: &[Run], skip: u64, len: u64) -> Vec<Extent> {
     if runs.iter().all(|run| run.at.is_some()) {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! The files of a pool's maps and blocks, made, opened and read; while it is served the ring has
-//! them.
+//! Creating, opening and reading the files of a pool's maps and blocks. While the pool is served,
+//! the ring has them.
 //!
 //! ```text
 //!   DIR/maps/blocks     the data: blocks of 64 KiB, sparse where none was taken
@@ -30,24 +30,24 @@ use uring::space;
 pub(super) const REGIONS: [Region; 6] =
     [Region::Data, Region::Log, Region::Nodes, Region::Table(0), Region::Table(1), Region::End];
 
-/// Bytes of the file system that are not for data, at most.
+/// Limit on the space that a file system keeps for anything but data.
 const RESERVE_MAX: u64 = 256 << 20;
 
-/// What a pool's maps are made and opened with.
+/// The settings with which a pool's maps are created and opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapSettings {
-    /// Where blocks and log are, if not in the pool's folder.
+    /// Where the blocks and the log are, if not in the pool's folder.
     pub named: Named,
     /// Whether data goes through the page cache.
     pub cache: crate::Cache,
-    /// Bytes of data that may be taken; `None`: what the file system has left.
+    /// Bytes of data that may be used; `None` means what the file system has left.
     pub capacity: Option<u64>,
-    /// Bytes of the log when it is made: a multiple of 4 KiB, at least 64 KiB. More of it means
-    /// fewer checkpoints and a longer opening after a crash.
+    /// Bytes of the log of a new pool: a multiple of 4 KiB, at least 64 KiB. A larger log means
+    /// fewer checkpoints, and a longer opening after a crash.
     pub log: u64,
-    /// Whether free blocks are given back to the file system or the device.
+    /// Whether free blocks are returned to the file system or the device.
     pub give_back: bool,
-    /// Memory of the maps' nodes at most; `None`: no bound of its own.
+    /// Limit on the memory of the maps' nodes; `None` for no such limit.
     pub memory: Option<Bytes>,
 }
 
@@ -73,17 +73,17 @@ pub struct MappedPool {
     /// Where each begins in its file.
     pub(super) bases: Vec<u64>,
     pub(super) locks: Vec<File>,
-    /// If there are several.
+    /// The layout of the data, if it has several members.
     pub(super) members: Option<Members>,
     pub(super) give_back: bool,
     pub(super) doubt: Doubt,
     marks: Marks,
-    /// Unless it was given.
+    /// `None` if the capacity was given.
     room: Option<Room>,
 }
 
-/// What there is for a pool's blocks. File systems have more or less from time to time, as what
-/// others keep there goes and comes, or as they are made larger.
+/// The space for a pool's blocks. On a file system it varies, as other files grow and shrink, or as
+/// the file system is made larger.
 #[derive(Debug)]
 pub struct Room {
     places: Places,
@@ -92,25 +92,26 @@ pub struct Room {
 }
 
 impl MappedPool {
-    /// Makes the files of an empty pool in a folder that has none, durable when it returns, and
-    /// opens it. `number` is the pool's own: no record or table with another one is taken for its.
+    /// Creates the files of an empty pool, durably, in a folder that has none, and opens it.
+    /// `number` is that of the pool: records and tables with another number are not taken for its
+    /// own.
     ///
     /// # Errors
-    /// The folder has them, or the file system refuses.
+    /// The folder has such files, or the file system refuses.
     pub fn create(dir: &Path, number: u64, settings: MapSettings) -> Result<MappedPool, MapError> {
         let places = Places::fresh(dir, settings.named.clone())?;
-        // The last file that is made says that all are there, so a crash in between leaves what is
-        // no pool yet.
+        // The file that is created last shows that all exist. So a crash in between leaves no valid
+        // pool.
         if places.path(Region::Table(0)).exists() {
             return Err(MapError::Exists(places.maps().into()));
         }
         places.must_be_free()?;
         let made = MappedPool::make(dir, &places, number, settings.log);
-        // One that cannot be opened is given up by whoever asked for it, too.
+        // One that cannot be opened is given up, too.
         made.and_then(|()| MappedPool::open(dir, settings)).inspect_err(|_| places.put_back(number))
     }
 
-    /// Makes all files, the first table last.
+    /// Creates all files, the first table last.
     fn make(dir: &Path, places: &Places, number: u64, log: u64) -> Result<(), MapError> {
         let (maps, last) = (places.maps(), places.path(Region::Table(0)));
         let table = map::format(number, log);
@@ -142,10 +143,10 @@ impl MappedPool {
         synced.map_err(failed(maps))
     }
 
-    /// Opens the files and recovers what a crash has left.
+    /// Opens the files and recovers from a crash.
     ///
     /// # Errors
-    /// They are missing, of a later format or damaged, or the file system refuses. Nothing is
+    /// They are missing, damaged or of a later format, or the file system refuses. Then nothing is
     /// written.
     pub fn open(dir: &Path, settings: MapSettings) -> Result<MappedPool, MapError> {
         let places = Places::new(dir, settings.named)?;
@@ -190,23 +191,23 @@ impl MappedPool {
         self.align
     }
 
-    /// The labels on what is not in its folder.
+    /// The labels on files and devices outside of its folder.
     pub fn marks(&self) -> &Marks {
         &self.marks
     }
 
-    /// What there is for its blocks, to be measured again while it is served; `None` where it was
-    /// given, and the second time.
+    /// The space for its blocks, to be measured again while it is served. `None` if the capacity
+    /// was given, and the second time.
     pub fn take_room(&mut self) -> Option<Room> {
         self.room.take()
     }
 
-    /// Has the maps take `most` of memory at most; what they have beyond it stays.
+    /// Limits the memory of the maps to `most`; what they use beyond it is kept.
     pub(crate) fn bound(&mut self, most: Bytes) {
         self.core.bound_nodes(most.0 / map::PAGE);
     }
 
-    /// The maps as they are.
+    /// The maps in their present state.
     pub fn core(&self) -> &Core {
         &self.core
     }
@@ -218,10 +219,10 @@ impl fmt::Debug for MappedPool {
     }
 }
 
-/// Reads all maps of a pool that nobody serves, and says what is wrong with them.
+/// Checks all maps of a pool that is not being served; the report has the damage.
 ///
 /// # Errors
-/// They are missing, or of a later format.
+/// They are missing, or have a later format.
 pub fn check_maps(dir: &Path, named: &Named) -> Result<Report, MapError> {
     let places = Places::new(dir, named.clone())?;
     let mut media = Folder::open(&places)?;
@@ -230,21 +231,22 @@ pub fn check_maps(dir: &Path, named: &Named) -> Result<Report, MapError> {
     map::check(&mut media, Settings { segment, ..Settings::default() }).map_err(failed)
 }
 
-/// The maps of a pool that nobody serves, for reading.
+/// The maps of a pool that is not being served, for reading.
 pub(super) fn recover_only(dir: &Path, named: &Named) -> Result<Core, MapError> {
     let places = Places::new(dir, named.clone())?;
     let segment = if places.count() > 1 { SEGMENT } else { Settings::default().segment };
     recover(&places, Settings { segment, ..Settings::default() })
 }
 
-/// The length that a file or device has, and must have.
+/// The length of a file or device, and the length that it needs.
 pub(crate) struct Length {
     pub path: PathBuf,
     pub found: u64,
     pub needed: u64,
 }
 
-/// The members of the data, and how long each must be for what a check found in use.
+/// The members of the data, and the length that each needs for the blocks that a check found in
+/// use.
 pub(crate) fn lengths(dir: &Path, named: &Named, report: &Report) -> Result<Vec<Length>, MapError> {
     let places = Places::new(dir, named.clone())?;
     let base = places.base(Region::Data);
@@ -255,7 +257,7 @@ pub(crate) fn lengths(dir: &Path, named: &Named, report: &Report) -> Result<Vec<
         lengths.push(Length { path, found: disk.size.0, needed: 0 });
     }
     for end in &report.ends {
-        // The last byte that is used tells the member; one further may lie on another.
+        // The last byte in use determines the member; the byte after it may be on another.
         let (member, last) = places.members().place(end - 1);
         let needed = &mut lengths[member].needed;
         *needed = (*needed).max(base + last + 1);
@@ -263,8 +265,8 @@ pub(crate) fn lengths(dir: &Path, named: &Named, report: &Report) -> Result<Vec<
     Ok(lengths)
 }
 
-/// What the maps show must lie within the members: one that was cut off is not served, since what
-/// is lost would read as zeroes once it grows again.
+/// Checks that all blocks in use lie within the members. A member that was truncated is not served,
+/// since the lost blocks would read as zeroes once it grows again.
 fn must_be_long_enough(places: &Places, members: &[&Disk], core: &Core) -> Result<(), MapError> {
     let (base, mut needed) = (places.base(Region::Data), vec![0; members.len()]);
     core.each_end(&mut |end| {
@@ -285,16 +287,16 @@ fn recover(places: &Places, settings: Settings) -> Result<Core, MapError> {
 }
 
 impl Room {
-    /// Bytes for blocks, those that are used included.
+    /// Bytes for blocks, including those in use.
     ///
     /// # Errors
-    /// A file system does not tell.
+    /// A file system does not report its space.
     pub fn measure(&self) -> Result<Bytes, MapError> {
         Ok(Bytes(self.places.members().capacity(&self.of_members()?)))
     }
 
-    /// What each member has: a device its size, and files in equal parts what is left of the file
-    /// system that they lie on.
+    /// The space of each member: a device has its size; files share equally what is left of their
+    /// file system.
     fn of_members(&self) -> Result<Vec<u64>, MapError> {
         let failed = |number: usize| move |cause| MapError::File { path: self.places.member(number), cause };
         let about = |number: usize| self.places.member(number).metadata().map_err(failed(number));
@@ -313,8 +315,8 @@ impl Room {
                 |(about, device): &(&Metadata, &Option<u64>)| device.is_none() && about.dev() == abouts[number].dev();
             let beside: Vec<u64> =
                 abouts.iter().zip(&self.devices).filter(here).map(|(about, _)| about.blocks() * 512).collect();
-            // Nodes, tables and the catalogue must not be what finds the file system full. A part
-            // of all that it is for is kept back for them, which stays as data take the rest.
+            // Nodes, tables and the catalogue must not run out of space. A part of the whole is
+            // kept for them, and stays free as the data takes the rest.
             let kept = ((available + beside.iter().sum::<u64>()) / 16).min(RESERVE_MAX);
             let left = available.saturating_sub(kept) / beside.len() as u64;
             rooms.push(left + abouts[number].blocks() * 512);
@@ -323,9 +325,9 @@ impl Room {
     }
 }
 
-/// Whether files take more of their file systems than is used: what was free and not given back
-/// when their server died. A device does not tell, and is not asked to discard all that is free
-/// each time.
+/// Whether files take more of their file systems than is in use: their server died before it
+/// returned free space. This is not known for a device, and it would be wrong to discard all its
+/// free blocks at each start.
 fn keeps_more(members: &[&Disk], used: u64) -> bool {
     let taken = |disk: &&Disk| disk.file.metadata().map_or(0, |about| about.blocks() * 512);
     members.iter().all(|disk| !disk.is_device) && members.iter().map(taken).sum::<u64>() > used
@@ -343,10 +345,10 @@ fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The files as they are read when a pool is opened: in order, through the page cache.
+/// The files as they are read to open a pool: in order, through the page cache.
 pub(super) struct Folder {
-    /// In the order of [`REGIONS`], and where each region begins. A table or an end that is not
-    /// there is an empty one.
+    /// In the order of [`REGIONS`], and where each region begins. A missing table or end counts as
+    /// empty.
     files: Vec<(Option<File>, u64)>,
 }
 
@@ -385,7 +387,7 @@ impl Media for Folder {
     }
 }
 
-/// Whether a repair makes it anew where it is not there.
+/// Whether a repair creates the region's file if it is missing.
 pub(super) fn is_made_anew(region: Region) -> bool {
     matches!(region, Region::Table(_) | Region::End)
 }

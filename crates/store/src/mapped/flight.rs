@@ -1,5 +1,5 @@
-//! What the kernel has: reads of clients, their data on its way, blocks put together, the maps' own
-//! writes.
+//! Requests at the kernel: clients' reads, clients' data being written, blocks that are put
+//! together, and the maps' own writes.
 //!
 //! ```text
 //!   read     one run: straight into the client's buffer, or not at all (see `views.rs`); several: one after the other
@@ -20,20 +20,20 @@ use uring::{Done, Failure, FileId, Job};
 
 pub(super) enum Flight {
     Read(Reading),
-    /// A part of a client's data; `len` of all of it.
+    /// Writes a part of a client's data; `len` bytes in all.
     Write {
         token: Token,
         op: u32,
         start: u32,
         len: u32,
     },
-    /// The first half of a patch.
+    /// The first half of a patch: reading the block's old bytes.
     PatchRead {
         token: Token,
         op: u32,
         patch: Patch,
     },
-    /// Its second half.
+    /// The second half: writing the block.
     PatchWrite {
         token: Token,
     },
@@ -60,34 +60,34 @@ pub(super) struct Syncing {
     result: Result<(), Fault>,
 }
 
-/// A read under way.
+/// A read in progress.
 pub(super) struct Reading {
     queued: Queued,
     pin: Pin,
-    /// What is still to be read, the next last; empty when one run is all.
+    /// Runs still to be read, the next last. Empty if there is only one run.
     runs: Vec<Run>,
-    /// Bytes of the buffer that are there, or on their way.
+    /// Bytes of the buffer that were read, or are being read.
     filled: u32,
-    /// The request's bytes begin here in the buffer.
+    /// Where the request's bytes begin in the buffer.
     skip: u32,
-    /// All of it is data, and none was read so far: its buffer may stand for it.
+    /// All of it is data and nothing was read yet, so its buffer may be a view.
     may_stand: bool,
-    /// Where some of the request's bytes were never written: which, see [`extents`]. Else nothing
-    /// is gathered.
+    /// Which of the request's bytes were never written, if there are any: see [`extents`].
+    /// Otherwise it is empty.
     extents: Vec<Extent>,
-    /// Its bytes may be kept, from this byte of the tree on.
+    /// The cache may keep its bytes, which begin at this byte of the tree.
     filling: Option<(Filling, u64)>,
-    /// Nobody asked for it yet.
+    /// It is a read-ahead: no client has asked for it yet.
     is_ahead: bool,
 }
 
-/// A write of the maps' own under way.
+/// A write of the maps' own in progress.
 pub(super) struct Storing {
     token: Token,
     region: Region,
     at: u64,
     bytes: Vec<u8>,
-    /// Bytes written, or on their way.
+    /// Bytes that were written, or are being written.
     done: usize,
     durable: bool,
 }
@@ -101,7 +101,7 @@ pub(super) enum NeedsData {
         len: u32,
         durable: bool,
     },
-    /// The read half is done; its buffer is here.
+    /// The block was read; `bounce` has its bytes.
     Patch {
         token: Token,
         patch: Patch,
@@ -110,13 +110,13 @@ pub(super) enum NeedsData {
 }
 
 impl MappedVolumes {
-    /// Starts a read, or hands it back when there is no memory for it.
+    /// Starts a read, or hands it back if there is no memory for it.
     pub(super) fn start_read(&mut self, now: Time, queued: Queued, is_ahead: bool) -> Result<(), Queued> {
         let Some(queued) = self.start_second(queued, is_ahead) else { return Ok(()) };
         let (tree, at, len) = (queued.request.object.0, queued.request.at, queued.request.len);
         let filling = self.cached.as_mut().and_then(|cached| Some((cached.begin_fill(tree, is_ahead)?, cached.page)));
         let grain = filling.map_or(self.align, |(_, page)| page.max(self.align));
-        // The last page may be read whole, and no further.
+        // The last page may be read whole, but nothing beyond it.
         let last = self.core.tree(tree).map_or(u64::MAX, |(size, _)| size.next_multiple_of(map::PAGE));
         let from = at & !(grain - 1);
         let whole = (at + len).next_multiple_of(grain).min(last.max(at + len)) - from;
@@ -134,7 +134,7 @@ impl MappedVolumes {
         };
         let skip = (at - from) as u32;
         self.reads += 1;
-        // What is kept has to be here.
+        // What the cache keeps must be in memory.
         let may_stand = filling.is_none();
         if let [Run { at: Some(at), .. }] = self.runs[..] {
             let (runs, extents) = (Vec::new(), Vec::new());
@@ -152,7 +152,7 @@ impl MappedVolumes {
         Ok(())
     }
 
-    /// Goes on with the next run of a read, or ends it.
+    /// Continues a read with its next run, or ends it.
     fn read_on(&mut self, now: Time, mut reading: Reading, buf: Buf) {
         let mut buf = buf;
         while let Some(run) = reading.runs.pop() {
@@ -165,8 +165,8 @@ impl MappedVolumes {
                         buf = part;
                         continue;
                     }
-                    // One part is read, so all are: a buffer stands for all that it shows or for
-                    // nothing.
+                    // One part is read, so all must be: either the whole buffer is a view or none
+                    // of it.
                     reading.may_stand = false;
                     if let Err(failure) = self.io.fetch_buf(&part) {
                         return self.give_up(now, reading, failure.fault(), part);
@@ -184,7 +184,7 @@ impl MappedVolumes {
         self.end_read(now, reading, buf);
     }
 
-    /// Ends a read none of whose bytes can be had.
+    /// Ends a read that returns no bytes.
     fn give_up(&mut self, now: Time, reading: Reading, fault: Fault, buf: Buf) {
         self.io.give(buf);
         self.reads -= 1;
@@ -193,7 +193,7 @@ impl MappedVolumes {
         self.answer(reading.is_ahead, completion);
     }
 
-    /// Has a part of a read's buffer stand for its bytes, if they lie in the page cache.
+    /// Makes a part of a read's buffer a view, if its bytes are in the page cache.
     fn stand(&self, file: FileId, at: u64, part: &Buf, whole: u64) -> bool {
         let region = self.files.iter().position(|found| *found == file).unwrap_or(0);
         self.io.stand(file, at + self.bases[region], part, whole as u32)
@@ -215,19 +215,19 @@ impl MappedVolumes {
         self.answer(is_ahead, completion);
     }
 
-    /// Ends a read one of whose runs failed after `moved` bytes of it: what came before is here.
+    /// Ends a read one of whose runs failed after `moved` bytes. The bytes before that are valid.
     fn fail_read(&mut self, now: Time, reading: Reading, (fault, moved): (Fault, u32), part: Buf) {
         let Reading { queued, pin, filled, skip, is_ahead, .. } = reading;
         self.reads -= 1;
         self.core.unpin(pin);
-        // When one run is all, `part` is the whole buffer.
+        // If there is only one run, `part` is the whole buffer.
         let good = (filled - part.len() + moved).saturating_sub(skip);
         let (completion, unused) = queued.end_in_the_middle(now, fault, part, (skip, good));
         unused.into_iter().for_each(|buf| self.io.give(buf));
         self.answer(is_ahead, completion);
     }
 
-    /// Tells the end of a read, where somebody asked for it.
+    /// Reports the end of a read, unless it is a read-ahead.
     pub(super) fn answer(&mut self, is_ahead: bool, mut completion: Completion) {
         if !is_ahead {
             return self.ready.push(completion);
@@ -236,7 +236,7 @@ impl MappedVolumes {
         completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
     }
 
-    /// Hands the maps' commands to the kernel as far as there are buffers for them.
+    /// Submits the maps' commands, as far as there are buffers for them.
     pub(super) fn carry_out(&mut self) {
         for _ in 0..self.held.len() {
             let Some(command) = self.held.pop_front() else { break };
@@ -275,8 +275,8 @@ impl MappedVolumes {
         }
     }
 
-    /// The file that has byte `at` of the data, and which of its region's or member's bytes that
-    /// is. Never more than to the end of a segment is asked for.
+    /// The file that has byte `at` of the data, and the offset in its region or member. No request
+    /// crosses the end of a segment.
     fn data_at(&self, at: u64) -> (FileId, u64) {
         let Some(members) = &self.members else { return (self.files[0], at) };
         match members.place(at) {
@@ -285,7 +285,7 @@ impl MappedVolumes {
         }
     }
 
-    /// Makes all members of the data durable, side by side.
+    /// Makes all members of the data durable, in parallel.
     fn sync_members(&mut self, token: Token) {
         self.counts.syncs += 1;
         let files: Vec<FileId> = self.files[..1].iter().chain(&self.files[REGIONS.len()..]).copied().collect();
@@ -296,7 +296,7 @@ impl MappedVolumes {
         }
     }
 
-    /// A member has flushed; with the last the flush has ended, well if all did.
+    /// A member was flushed. With the last one the flush ends, successfully if all were.
     fn member_synced(&mut self, number: u32, result: Result<(), Fault>) {
         let syncing = self.syncing.get_mut(number);
         syncing.left -= 1;
@@ -317,8 +317,8 @@ impl MappedVolumes {
         self.push(flight, Job::Read { file, at, buf: bounce });
     }
 
-    /// A patch's buffer holds what was to be read: clears the rest, and lays the client's bytes as
-    /// soon as they are here.
+    /// A patch's buffer has the bytes that were read. Clears those that must be zero, and adds the
+    /// client's bytes as soon as they are available.
     fn lay(&mut self, token: Token, op: u32, patch: Patch, bounce: Buf) {
         let mut bounce = bounce.window(0, patch.len);
         self.io.with_mut(&mut bounce, |bytes| {
@@ -340,7 +340,7 @@ impl MappedVolumes {
         self.push(flight, Job::Write { file, at, buf: bounce, durable: patch.durable });
     }
 
-    /// Does what needs a client's data, now or when it comes back.
+    /// Does what needs a client's data, now or when the data comes back.
     fn with_data(&mut self, op: u32, what: NeedsData) {
         let changing = self.ops.get_mut(op);
         match changing.data.take() {
@@ -370,7 +370,7 @@ impl MappedVolumes {
         }
     }
 
-    /// A client's data is here again: the next that waits for it takes it.
+    /// A client's data came back: the next that waits for it gets it.
     fn give_data(&mut self, op: u32, data: Buf) {
         let Changing { data: place, waiting, .. } = self.ops.get_mut(op);
         match waiting.pop_front() {
@@ -379,7 +379,7 @@ impl MappedVolumes {
         }
     }
 
-    /// Goes on with a write of the maps' own.
+    /// Continues a write of the maps' own.
     fn store_on(&mut self, mut storing: Storing, bounce: Buf) {
         let piece = (storing.bytes.len() - storing.done).min(BOUNCE as usize);
         let mut buf = bounce.window(0, piece as u32);
@@ -391,29 +391,28 @@ impl MappedVolumes {
         self.push(flight, Job::Write { file, at, buf, durable });
     }
 
-    /// Hands a job to the kernel, or keeps it until there is room. Its offset is that of the
-    /// region.
+    /// Submits a job, or keeps it until the ring has room. Its offset is relative to the region.
     fn push(&mut self, flight: u32, mut job: Job) {
         if let Job::Read { file, at, .. }
         | Job::View { file, at, .. }
         | Job::Write { file, at, .. }
         | Job::Punch { file, at, .. } = &mut job
         {
-            // Blocks come first, and they are the many.
+            // Blocks come first, since they are the most frequent.
             let region = self.files.iter().position(|found| found == file).unwrap_or(0);
             *at += self.bases[region];
         }
         self.push_as_it_is(flight, job);
     }
 
-    /// The same with an offset of the file.
+    /// Does the same, with an offset in the file.
     pub(super) fn push_as_it_is(&mut self, flight: u32, job: Job) {
         if let Err(job) = self.port.push(u64::from(flight), job) {
             self.unpushed.push_back((flight, job));
         }
     }
 
-    /// Hands those to the kernel that found no room.
+    /// Submits the jobs for which there was no room.
     pub(super) fn push_again(&mut self) {
         while let Some((flight, job)) = self.unpushed.pop_front() {
             if let Err(job) = self.port.push(u64::from(flight), job) {
@@ -423,7 +422,7 @@ impl MappedVolumes {
         }
     }
 
-    /// Ends what the kernel is done with, or sends it on to its next step.
+    /// Handles a job that the kernel has completed: ends its request, or starts the next step.
     pub(super) fn finish(&mut self, now: Time, done: Done) {
         let second = done.result.as_ref().map(|_| ()).map_err(ToString::to_string);
         let result = done.result.map(|_| ()).map_err(Failure::fault);
@@ -443,7 +442,7 @@ impl MappedVolumes {
                 Err(fault) => self.fail_read(now, reading, (fault, done.moved), buf),
             },
             (Flight::Write { token, op, start, len }, Some(buf)) => {
-                // Its answer may end the op, which gives the data back to the client.
+                // Its answer may end the change, which returns the data to the client.
                 self.give_data(op, buf.window(start, len));
                 self.core.done(token, result);
             }

@@ -1,5 +1,4 @@
-//! Where bytes of the data are, when it lies on several files or block devices: segments of 1 MiB,
-//! on each in turn.
+//! The layout of data on several files or block devices: segments of 1 MiB, on each member in turn.
 //!
 //! ```text
 //!              member 0 (3 segments)   member 1 (2)   member 2 (3)
@@ -7,19 +6,19 @@
 //!   row 1         3                       4              5          ┘
 //!   row 2         6                                      7          ┐ the next zone, without those that are full
 //! ```
-//! So one LUN's blocks come to lie on all of them, and devices of unequal size are used whole. The
-//! numbers and sizes of members are in their labels, from when the pool was made: a device that
-//! grew changes nothing. Files grow with what is written and take part in every row.
+//! So the blocks of one LUN are spread over all members, and devices of unequal size are used
+//! fully. The numbers and sizes of members are in their labels since the pool was created: a device
+//! that grew changes nothing. Files grow as they are written, and take part in every row.
 
-/// Bytes on one member that follow each other in the data. A block never lies on two members.
+/// Bytes of the data that are contiguous on a member. A block never lies on two members.
 pub(crate) const SEGMENT: u64 = 1 << 20;
 
-/// The map from bytes of the data to bytes of members.
+/// Maps bytes of the data to bytes of members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Members {
     rooms: Vec<Option<u64>>,
     zones: Vec<Zone>,
-    /// One past the last byte of the data.
+    /// The end of the data.
     end: u64,
 }
 
@@ -27,14 +26,14 @@ pub(crate) struct Members {
 struct Zone {
     /// Its first segment of the data.
     first: u64,
-    /// The first row, and the one after the last.
+    /// Its first row, and the row after its last.
     rows: (u64, u64),
-    /// Who takes part.
+    /// The members that take part.
     members: Vec<usize>,
 }
 
 impl Members {
-    /// Members with room for so many bytes each; `None` grows without end.
+    /// Members with room for this many bytes each; `None` grows without limit.
     pub(crate) fn new(rooms: &[Option<u64>]) -> Members {
         let rows = |room: Option<u64>| room.map_or(u64::MAX / SEGMENT, |room| room / SEGMENT);
         let mut ends: Vec<u64> = rooms.iter().map(|room| rows(*room)).collect();
@@ -50,13 +49,13 @@ impl Members {
         Members { rooms: rooms.to_vec(), zones, end: first.saturating_mul(SEGMENT) }
     }
 
-    /// What a member was made with.
+    /// The room of a member when the pool was created.
     pub(crate) fn room(&self, member: usize) -> Option<u64> {
         self.rooms.get(member).copied().flatten()
     }
 
-    /// The member that has byte `at` of the data, and which of its bytes that is. What follows up
-    /// to the next multiple of [`SEGMENT`] follows there too.
+    /// The member that has byte `at` of the data, and the offset in it. The bytes up to the next
+    /// multiple of [`SEGMENT`] follow there.
     pub(crate) fn place(&self, at: u64) -> (usize, u64) {
         let segment = at / SEGMENT;
         let zone = self.zones.iter().rev().find(|zone| zone.first <= segment).expect("zones begin at 0");
@@ -65,14 +64,14 @@ impl Members {
         (zone.members[(across % count) as usize], row * SEGMENT + at % SEGMENT)
     }
 
-    /// Bytes of the data that may be used when member `n` has `rooms[n]` bytes for them: up to the
-    /// first segment that one of them has no room for.
+    /// Usable bytes of the data if member `n` has `rooms[n]` bytes: up to the first segment for
+    /// which its member has no room.
     pub(crate) fn capacity(&self, rooms: &[u64]) -> u64 {
         let full = rooms.iter().enumerate().filter_map(|(member, room)| self.first_beyond(member, room / SEGMENT));
         full.min().map_or(self.end, |segment| segment.saturating_mul(SEGMENT).min(self.end))
     }
 
-    /// The first segment of the data that lies in row `row` of a member, or in a later one.
+    /// The first segment of the data in row `row` of a member, or in a later row.
     fn first_beyond(&self, member: usize, row: u64) -> Option<u64> {
         let zone = self.zones.iter().find(|zone| row < zone.rows.1 && zone.members.contains(&member))?;
         let at = zone.members.iter().position(|found| *found == member)? as u64;

@@ -9,12 +9,12 @@
 //!                                                ├ number ┼ count ─┼─ room ─────────┼─ segment ──────┤
 //!                    then the same as in the folder
 //! ```
-//! The label says whose it is: a pool does not take another's device for its own, nor one of its
-//! own for the other. The checksum is CRC-32C of what follows it, to byte 24 in version 1 and to 48
-//! in version 2. Roles: 0 data, 1 log, 2 second level of the cache (of no pool: its number is 0).
-//! Numbers are little-endian. Version 1 ends at byte 24: it is the only member of the data, or the
-//! log. Version 2 says which member of how many, and how many bytes of segments it has room for; 0:
-//! it grows.
+//! The label says whose it is: a pool does not use another pool's device, nor one of its own for
+//! another role. The checksum is CRC-32C of what follows it, up to byte 24 in version 1 and 48 in
+//! version 2. Roles: 0 data, 1 log, 2 second level of the cache (of no pool: its number is 0).
+//! Numbers are little-endian. Version 1 ends at byte 24; it is used for the log, and for data with
+//! a single member. Version 2 adds the member's number, the number of members, and the member's
+//! room for segments in bytes; 0 means that it grows.
 
 use super::MapError;
 use super::files::REGIONS;
@@ -27,11 +27,11 @@ use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 4] = b"SWDV";
-/// The newest format of the label that this program knows. A newer one is refused. What is no
-/// member of several gets the first, so that older programs know it.
+/// The newest known format of the label; newer ones are refused. Anything but one of several
+/// members gets version 1, so that older programs can read it.
 const FORMAT: u32 = 2;
 pub(super) const LABEL: usize = 4096;
-/// Members that the data of a pool may have: each takes descriptors, and a flush asks all of them.
+/// Limit on the members of a pool's data: each takes descriptors, and a flush goes to all of them.
 pub(crate) const MEMBERS_MAX: usize = 32;
 
 /// Files and block devices that a pool's settings name.
@@ -50,7 +50,7 @@ impl Named {
     }
 }
 
-/// The labels of a pool that was made just now, for whoever gives it up before it held anything.
+/// The labels of a newly created pool, for removing them if it is given up while empty.
 #[derive(Clone, Debug)]
 pub struct Marks {
     paths: Vec<PathBuf>,
@@ -58,20 +58,19 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Those of a pool with that number.
+    /// The labels of the pool with that number.
     pub(crate) fn of(pool: u64, paths: Vec<PathBuf>) -> Marks {
         Marks { paths, pool }
     }
 
-    /// Takes the labels away, and files that are nothing but one.
+    /// Removes the labels, and files that contain nothing else.
     pub fn take_away(&self) {
         for path in &self.paths {
             let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { continue };
             if !matches!(Label::read(&file), Ok(Found::Label(label)) if label.pool == self.pool) {
                 continue;
             }
-            // There is no more to be done about a failure than to tell of the first one, as the
-            // caller does.
+            // A failure can only be reported, and the caller reports the one that led here.
             let _ = match file.metadata() {
                 Ok(about) if about.is_file() => fs::remove_file(path),
                 _ => file.write_all_at(&[0; LABEL], 0).and_then(|()| file.sync_all()),
@@ -80,18 +79,18 @@ impl Marks {
     }
 }
 
-/// Where everything is.
+/// The places of all regions.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     maps: PathBuf,
-    /// With the members of the data in their order.
+    /// The members of its data are in order.
     named: Named,
-    /// Where the bytes of the data are.
+    /// The layout of the data on its members.
     members: Members,
 }
 
 impl Places {
-    /// For a pool that is made: members of the data are numbered as they are named.
+    /// For a pool that is being created: the members of the data are numbered as they are named.
     pub(crate) fn fresh(dir: &Path, named: Named) -> Result<Places, MapError> {
         let members = match named.data.len() {
             0 | 1 => Members::new(&[None]),
@@ -100,8 +99,7 @@ impl Places {
         Ok(Places { maps: dir.join("maps"), named, members })
     }
 
-    /// For a pool that is there: its members may be named in any order, and must be all that there
-    /// are.
+    /// For an existing pool: its members may be named in any order, but must all be named.
     pub(crate) fn new(dir: &Path, mut named: Named) -> Result<Places, MapError> {
         let labels: Result<Vec<_>, _> = named.data.iter().map(|path| member(path)).collect();
         let mut found: Vec<(Label, PathBuf)> = labels?.into_iter().zip(std::mem::take(&mut named.data)).collect();
@@ -132,12 +130,12 @@ impl Places {
         Ok(Places { maps: dir.join("maps"), named, members })
     }
 
-    /// Where the bytes of the data are.
+    /// The layout of the data on its members.
     pub(crate) fn members(&self) -> &Members {
         &self.members
     }
 
-    /// Members of the data, at least one.
+    /// Number of members of the data, at least one.
     pub(crate) fn count(&self) -> usize {
         self.named.data.len().max(1)
     }
@@ -147,12 +145,12 @@ impl Places {
         self.named.data.get(number).cloned().unwrap_or_else(|| self.maps.join("blocks"))
     }
 
-    /// The folder of those that nothing else is said of.
+    /// The folder of the regions that the settings do not name.
     pub(crate) fn maps(&self) -> &Path {
         &self.maps
     }
 
-    /// The file or device of a region; of the data, of its first member.
+    /// The file or device of a region; for the data, that of its first member.
     pub(crate) fn path(&self, region: Region) -> PathBuf {
         match (region, &self.named.log) {
             (Region::Data, _) => self.member(0),
@@ -165,7 +163,7 @@ impl Places {
         }
     }
 
-    /// The byte of its file or device where a region begins.
+    /// Offset at which a region begins in its file or device.
     pub(crate) fn base(&self, region: Region) -> u64 {
         let is_named = match region {
             Region::Data => !self.named.data.is_empty(),
@@ -175,17 +173,17 @@ impl Places {
         if is_named { BLOCK } else { 0 }
     }
 
-    /// The bases in the order of [`REGIONS`].
+    /// These offsets in the order of [`REGIONS`].
     pub(crate) fn bases(&self) -> [u64; 6] {
         REGIONS.map(|region| self.base(region))
     }
 
-    /// Says, durably, that a pool is being made, and what gets its label.
+    /// Records, durably, that a pool is being created, and what gets its label.
     pub(crate) fn begin(&self, pool: u64) -> std::io::Result<()> {
         crate::unfinished::begin(&self.maps, pool, &self.named)
     }
 
-    /// Nothing that is named may carry a pool's label.
+    /// Checks that nothing that is named has a pool's label.
     pub(crate) fn must_be_free(&self) -> Result<(), MapError> {
         for path in self.named.paths().filter(|path| path.exists()) {
             let found = File::open(path).and_then(|file| Label::read(&file));
@@ -196,21 +194,21 @@ impl Places {
         Ok(())
     }
 
-    /// The labels that a pool has.
+    /// The labels of the pool.
     pub(crate) fn marks(&self, pool: u64) -> Marks {
         Marks { paths: self.named.paths().cloned().collect(), pool }
     }
 
-    /// Takes away what says that a pool is here, after one could not be made.
+    /// Removes the traces of a pool that could not be created.
     pub(crate) fn put_back(&self, pool: u64) {
         self.marks(pool).take_away();
-        // One that is not there is what is wanted.
+        // It need not exist.
         let _ = fs::remove_file(self.path(Region::Table(0)));
     }
 
-    /// Opens what is to be written anew for a region, all members of the data, and marks as this
-    /// pool's what is named. One that is not empty, and carries a pool's label, is left alone;
-    /// whether anything else is on it was looked at before.
+    /// Creates or opens what is to be written anew for a region, including all members of the data,
+    /// and labels what is named. A file or device that has a pool's label is refused; the caller
+    /// has checked for any other contents.
     pub(crate) fn make(&self, region: Region, pool: u64) -> Result<Vec<(PathBuf, File)>, MapError> {
         let named = self.labels(region, pool);
         if named.is_empty() {
@@ -224,15 +222,14 @@ impl Places {
         named.into_iter().map(|(path, label)| mark(path, &label)).collect()
     }
 
-    /// Whether what is named is this pool's, and nobody else has it. What comes back holds the
-    /// locks: descriptions of their own, since a ring lets go of its files only some time after its
-    /// process has died.
+    /// Checks that what is named belongs to this pool, and locks it. The locks use open files of
+    /// their own, since a ring releases its files only some time after its process has died.
     pub(crate) fn claim(&self, pool: u64) -> Result<Vec<File>, MapError> {
         let named = [Region::Data, Region::Log].into_iter().flat_map(|region| self.labels(region, pool));
         named.map(|(path, label)| claim(path, &label)).collect()
     }
 
-    /// What is named for a region, and the label that it has.
+    /// What is named for a region, with the labels.
     fn labels(&self, region: Region, pool: u64) -> Vec<(&PathBuf, Label)> {
         let paths: &[PathBuf] = match region {
             Region::Data => &self.named.data,
@@ -258,7 +255,7 @@ fn mark(path: &Path, label: &Label) -> Result<(PathBuf, File), MapError> {
     if Label::read(&file).map_err(failed)? != Found::Nothing {
         return Err(MapError::Labelled(path.into()));
     }
-    // What comes after it is known as this pool's, also after a power cut.
+    // Whatever is written after it is recognised as this pool's, even after a power failure.
     file.write_all_at(&label.encode(), 0).and_then(|()| file.sync_all()).map_err(failed)?;
     Ok((path.into(), file))
 }
@@ -278,7 +275,7 @@ fn claim(path: &Path, label: &Label) -> Result<File, MapError> {
     }
 }
 
-/// Bytes for segments that a file or device has when a pool is made on it; `None`: it grows.
+/// Bytes for segments of a file or device when a pool is created on it; `None` if it grows.
 fn room(path: &Path) -> Result<Option<u64>, MapError> {
     let is_device = fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device());
     if !is_device {
@@ -302,19 +299,19 @@ fn member(path: &Path) -> Result<Label, MapError> {
     }
 }
 
-/// What is written at the beginning of a file or device that the settings name.
+/// The header of a file or device that the settings name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     role: Role,
     pool: u64,
-    /// Which member of the data, from 0.
+    /// The member's number in the data, from 0.
     number: u32,
     count: u32,
-    /// Bytes for segments; `None`: it grows. Of several members only.
+    /// Bytes for segments; `None` if it grows. Only used for one of several members.
     room: Option<u64>,
 }
 
-/// What a file or device with a label is for.
+/// The role of a file or device with a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Data = 0,
@@ -322,18 +319,18 @@ enum Role {
     Second = 2,
 }
 
-/// What is there instead of a label, or it.
+/// What was found in place of a label.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
     Label(Label),
     Newer(u32),
-    /// It was one.
+    /// A label with a wrong checksum.
     Damaged,
 }
 
 impl Label {
-    /// That of a second level of the cache.
+    /// The label of a second level of the cache.
     pub(super) const SECOND: Label = Label { role: Role::Second, pool: 0, number: 0, count: 1, room: None };
 
     pub(super) fn encode(&self) -> [u8; LABEL] {

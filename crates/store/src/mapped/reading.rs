@@ -1,5 +1,5 @@
-//! Reads and the cache: what is there is answered at once, what the second level has is read from
-//! there, what a stream will ask for is fetched.
+//! Reads and the cache: pages in memory are answered at once, pages in the second level are read
+//! from there, and what a stream will need next is read ahead.
 
 use super::cached::{Filling, SecondWay};
 use super::flight::Flight;
@@ -8,31 +8,31 @@ use super::{MappedVolumes, Queued};
 use block::{Buf, Op, OpKind, Request, Ticket, Time};
 use uring::Job;
 
-/// Reads ahead at a time: two streams with a window under way and one to come.
+/// Limit on concurrent read-aheads: two streams, each with one window in flight and one to come.
 const AHEADS_MAX: usize = 4;
 
 const OURS: &str = "a second level stays until all is closed";
 const LEFT: &str = "a read that is under way has a run";
 
-/// A read from the second level under way.
+/// A read from the second level in progress.
 pub(super) struct SecondReading {
     queued: Queued,
     filling: Filling,
     /// Where its buffer begins in the tree.
     from: u64,
-    /// What is still to be read, the next last; the last is under way.
+    /// What is still to be read, the next last. The last one is being read.
     runs: Vec<SecondRun>,
     whole: u32,
     is_ahead: bool,
 }
 
 impl MappedVolumes {
-    /// Reads of streams under way that nobody asked for yet.
+    /// Read-ahead requests in flight.
     pub fn reads_ahead(&self) -> usize {
         self.aheads
     }
 
-    /// Answers a read from memory, if all of it is there; else hands the request back.
+    /// Answers a read from memory if all of it is there; otherwise hands it back.
     pub(super) fn read_cached(&mut self, now: Time, queued: Queued) -> Option<Queued> {
         if self.cached.is_none() || queued.request.op != Op::Read {
             return Some(queued);
@@ -55,8 +55,7 @@ impl MappedVolumes {
         missed
     }
 
-    /// Fetches what a stream will ask for, as far as there is room; it is no matter if there is
-    /// none.
+    /// Reads ahead for a stream, if there is room.
     fn read_ahead(&mut self, now: Time, object: block::ObjectId, at: u64, len: u64) {
         let Some((size, _)) = self.core.tree(object.0) else { return };
         let len = len.min(size.saturating_sub(at));
@@ -74,7 +73,7 @@ impl MappedVolumes {
         debug_assert!(self.ready.len() == began, "nobody hears of it");
     }
 
-    /// Begins a read that memory and the second level have all pages of; else hands it back.
+    /// Starts a read whose pages are all in memory or in the second level; otherwise hands it back.
     pub(super) fn start_second(&mut self, queued: Queued, is_ahead: bool) -> Option<Queued> {
         let part = (queued.request.object.0, queued.request.at, queued.request.len);
         let Some(way) = self.cached.as_mut().and_then(|cached| cached.read_second(&self.io, part, is_ahead)) else {
@@ -97,7 +96,7 @@ impl MappedVolumes {
         self.push_as_it_is(flight, Job::Read { file, at, buf: part });
     }
 
-    /// A run was read, or not: goes on, ends the read, or has the disk answer it.
+    /// A run was read, successfully or not. Continues or ends the read, or reads the disk instead.
     pub(super) fn second_read(&mut self, now: Time, mut reading: SecondReading, result: Result<(), String>, part: Buf) {
         let second = self.cached.as_mut().and_then(|cached| cached.second.as_mut()).expect(OURS);
         let run = reading.runs.pop().expect(LEFT);
@@ -124,7 +123,7 @@ impl MappedVolumes {
         self.answer(is_ahead, completion);
     }
 
-    /// The second level has failed a read: it begins anew.
+    /// The second level failed a read: it starts again from the disk.
     fn read_the_disk(&mut self, now: Time, reading: SecondReading, buf: Buf) {
         let SecondReading { queued, is_ahead, .. } = reading;
         self.io.give(buf);
@@ -137,7 +136,7 @@ impl MappedVolumes {
         }
     }
 
-    /// Hands segments of the second level that are full to the kernel.
+    /// Submits full segments of the second level.
     pub(super) fn write_second(&mut self) {
         while let Some(second) = self.cached.as_mut().and_then(|cached| cached.second.as_mut()) {
             let file = second.file;
@@ -147,15 +146,14 @@ impl MappedVolumes {
         }
     }
 
-    /// A segment was written, or not.
+    /// The write of a segment ended, successfully or not.
     pub(super) fn second_written(&mut self, segment: u32, result: Result<(), String>, buf: Buf) {
         if let Some(second) = self.cached.as_mut().and_then(|cached| cached.second.as_mut()) {
             second.written(&self.io, segment, buf, result);
         }
     }
 
-    /// A read has ended with all its bytes: those of whole pages are kept, unless they are still in
-    /// the file.
+    /// A read completed: the cache keeps its whole pages, unless the bytes are still in the file.
     pub(super) fn fill_cached(&mut self, now: Time, tree: u32, filling: Option<(Filling, u64)>, buf: &Buf) {
         let (Some((filling, from)), Some(cached)) = (filling, &mut self.cached) else { return };
         let Some((size, _)) = self.core.tree(tree) else { return };
@@ -164,7 +162,7 @@ impl MappedVolumes {
         }
     }
 
-    /// A change has ended: what is cached of it is updated with its data, or forgotten.
+    /// A change ended: its cached pages are updated with its data, or dropped.
     pub(super) fn update_cached(&mut self, request: &Request, data: Option<&Buf>) {
         let Some(cached) = &mut self.cached else { return };
         let (tree, part) = (request.object.0, (request.at, request.len));

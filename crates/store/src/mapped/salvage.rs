@@ -1,5 +1,5 @@
 //! The repair of damaged maps: what [`map::salvage`] could keep is written as a checkpoint, one
-//! command after the other.
+//! command at a time.
 
 use super::MapError;
 use super::files::{Folder, REGIONS, index_of, is_made_anew};
@@ -10,21 +10,20 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Changes that go with a repair.
+/// Changes that are part of a repair.
 #[derive(Default)]
 pub(crate) struct MapRepair<'a> {
-    /// Trees to be made, with their sizes in bytes.
+    /// Trees to create, with their sizes in bytes.
     pub make: &'a [(u32, u64)],
-    /// Trees to be made longer.
+    /// Trees to extend.
     pub grow: &'a [(u32, u64)],
-    /// Trees that are given up.
+    /// Trees to delete.
     pub give_up: &'a [u32],
-    /// What is known of the catalogue from then on, if that changes.
+    /// What the maps will know of the catalogue, if that changes.
     pub agreed: Option<Agreed>,
 }
 
-/// Brings damaged maps into a state that can be opened, and returns what was lost. `None` if
-/// nothing can be done.
+/// Makes damaged maps fit to be opened, and returns what was lost. `None` if that is impossible.
 pub(crate) fn salvage_maps(
     dir: &Path,
     named: &Named,
@@ -55,7 +54,7 @@ pub(crate) fn salvage_maps(
         desk.carry_on()?;
     }
     desk.ask(0, What::Checkpoint)?;
-    // Twice, so that the other table is right too.
+    // Twice, so that both tables are correct.
     desk.ask(0, What::Checkpoint)?;
     desk.ask(0, What::Anchor)?;
     let maps = places.maps();
@@ -79,7 +78,7 @@ impl Desk {
         self.carry_on()
     }
 
-    /// Until what was asked is answered.
+    /// Runs until the request is answered.
     fn carry_on(&mut self) -> Result<(), MapError> {
         let mut answers = Vec::new();
         while answers.is_empty() {

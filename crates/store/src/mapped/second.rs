@@ -1,15 +1,15 @@
-//! The second level of the cache: a file or device that has what memory evicted, as long as the
-//! server runs.
+//! The second level of the cache: a file or device with pages that were evicted from memory, for as
+//! long as the server runs.
 //!
 //! ```text
 //!   memory evicts ──► cache::SecondLevel admits? ──► laid into a segment in memory ──► written in one piece
 //!   memory misses ──► all pages of the read in memory or here? ──► read, compared with their checksums, answered
 //! ```
-//! It begins empty each time, so nothing on it is ever read that this process has not written. A
-//! page goes from it before any change of it begins, and nothing is laid there while a change is
-//! under way, so what is on it is what a read of the disk would bring (decision 0404). A read or
-//! write that fails, or bytes that are not those that were written, turn it off until the server
-//! starts again; the read goes to the disk.
+//! It starts empty each time, so nothing is ever read from it that this process has not written. A
+//! page is removed from it before any change of it begins, and none is added while a change is in
+//! progress. So its pages are what a read of the disk would return (decision 0404). If a read or
+//! write of it fails, or a checksum is wrong, it is turned off until the next start, and the disk
+//! serves the read.
 
 use super::error::reason;
 use super::places::{Found, LABEL, Label};
@@ -24,21 +24,21 @@ use uring::{FileId, Io};
 
 /// Segments begin here, after the label.
 const BASE: u64 = map::BLOCK;
-/// Segments in memory: one fills while one is written.
+/// Segments in memory: one is filled while another is written.
 const STAGED: usize = 2;
 
 /// Where a second level is, and how much may be written to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondPlace {
-    /// A file, which is made if it is not there, or a block device.
+    /// A file, which is created if it is missing, or a block device.
     pub path: PathBuf,
-    /// What it may hold.
+    /// Its capacity.
     pub size: Bytes,
-    /// Bytes written to it in 24 h at most.
+    /// Limit on the bytes written to it in 24 h.
     pub writes_per_day: Bytes,
 }
 
-/// Why a second level cannot be opened; nothing was written.
+/// Why a second level cannot be opened. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum SecondError {
     /// It cannot be opened for direct I/O.
@@ -53,17 +53,17 @@ pub enum SecondError {
         #[source]
         cause: std::io::Error,
     },
-    /// Something else is on it.
+    /// It contains something else.
     #[error(
         "{}: holds something that is not a second level of a cache; name a file that is not there yet, or write zeroes over \
          the device's first 4 KiB",
         .0.display()
     )]
     Foreign(PathBuf),
-    /// It would be made in a folder that is not there.
+    /// Its folder does not exist.
     #[error("{}: must be a file in a folder that is there, or a device", .0.display())]
     NoFolder(PathBuf),
-    /// Another server has it, or the system.
+    /// Another server or the system uses it.
     #[error("{}: is in use, by another server or mounted", .0.display())]
     InUse(PathBuf),
     /// It is a device that is too small.
@@ -78,27 +78,27 @@ pub enum SecondError {
     },
 }
 
-/// An open one, empty; it may be sent to the thread that uses it.
+/// An open second level, empty. It may be sent to the thread that uses it.
 #[derive(Debug)]
 pub struct SecondFile {
     file: File,
-    /// A description of its own, since a ring lets go of its files only some time after its process
-    /// has died.
+    /// A separate open file, since a ring releases its files only some time after its process has
+    /// died.
     lock: File,
     place: SecondPlace,
 }
 
 impl SecondPlace {
-    /// Bytes that one has at least.
+    /// The smallest size.
     pub const SIZE_MIN: Bytes = Bytes(SEGMENT * SEGMENTS_MIN as u64);
-    /// What it takes of the slab as long as it is used.
+    /// Slab memory that it takes while in use.
     pub const BUFFERS: Bytes = Bytes(SEGMENT * STAGED as u64);
 
-    /// Looks whether it could be opened, as far as that is seen without writing: what is there is a
-    /// second level or holds nothing, or its folder is there.
+    /// Checks, without writing, whether it could be opened: whether it is a second level or empty,
+    /// or is missing but has a folder.
     ///
     /// # Errors
-    /// It could not.
+    /// It could not be opened.
     pub fn check(&self) -> Result<(), SecondError> {
         let path = &self.path;
         disk::check_kind(path)?;
@@ -111,10 +111,10 @@ impl SecondPlace {
         }
     }
 
-    /// Opens it past the page cache. What has data of anything else is left alone.
+    /// Opens it for direct I/O. If it has other data, it is left alone.
     ///
     /// # Errors
-    /// It holds something else, is in use or too small, or the system refuses.
+    /// It contains something else, is in use or too small, or the system refuses.
     pub fn open(&self) -> Result<SecondFile, SecondError> {
         let path = &self.path;
         let failed = |cause| SecondError::File { path: path.clone(), cause };
@@ -135,7 +135,7 @@ impl SecondPlace {
                 return Err(SecondError::InUse(path.clone()));
             }
         }
-        // The label goes through the page cache: it is not aligned, and written once.
+        // The label goes through the page cache: it is not aligned, and is written only once.
         let labelled = fs::OpenOptions::new().write(true).open(path);
         let labelled = labelled.and_then(|file| file.write_all_at(&Label::SECOND.encode(), 0).and(file.sync_all()));
         labelled.map_err(failed)?;
@@ -143,7 +143,7 @@ impl SecondPlace {
     }
 }
 
-/// Nothing is written over but zeroes, an empty file and what was a second level.
+/// Allows only zeroes, an empty file or an earlier second level to be overwritten.
 fn must_be_ours(path: &Path) -> Result<(), SecondError> {
     let failed = |cause| SecondError::File { path: path.into(), cause };
     let about = fs::metadata(path).map_err(failed)?;
@@ -162,22 +162,22 @@ fn must_be_ours(path: &Path) -> Result<(), SecondError> {
     if begin == [0; LABEL] { Ok(()) } else { foreign }
 }
 
-/// What a second level is and what came of it.
+/// The properties and the state of a second level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondState {
     /// The file or device.
     pub path: PathBuf,
-    /// Why it was turned off, where it was.
+    /// Why it was turned off, if it was.
     pub failed: Option<String>,
-    /// Bytes that it may hold.
+    /// Its capacity in bytes.
     pub size: Bytes,
-    /// Bytes of memory that say what is on it.
+    /// Memory for its index, in bytes.
     pub memory: Bytes,
     /// Its counts, in pages.
     pub counts: SecondStatistics,
 }
 
-/// Pages of a read that lie one after the other here.
+/// Pages of a read that are adjacent in the second level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SecondRun {
     /// Where they go in the read's buffer.
@@ -187,7 +187,7 @@ pub(super) struct SecondRun {
 }
 
 impl SecondRun {
-    /// All of its pages.
+    /// The slots of all its pages.
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
         (self.slot.0..self.slot.0 + self.pages).map(Slot)
     }
@@ -201,23 +201,23 @@ pub(super) struct Second {
     _lock: File,
     place: SecondPlace,
     page: u64,
-    /// The segment that fills.
+    /// The segment that is being filled.
     filling: Option<Buf>,
     spare: Vec<Buf>,
-    /// Segments that are full and not handed to the kernel yet.
+    /// Full segments that were not submitted yet.
     sealed: Vec<(Sealed, Buf)>,
-    /// Buffers out of the slab, those that the kernel has among them.
+    /// Buffers out of the slab, including those at the kernel.
     buffers: usize,
     /// Checksums of the pages, by slot (CRC-32C).
     sums: Vec<u32>,
     failed: Option<String>,
-    /// Nobody has heard of the failure yet.
+    /// The failure was not reported yet.
     is_news: bool,
     last: (Bytes, SecondStatistics),
 }
 
 impl Second {
-    /// `None` where the slab has no room for two segments.
+    /// `None` if the slab has no room for its segments.
     pub(super) fn new(io: &Io, opened: SecondFile, page: u64) -> Option<Second> {
         let SecondFile { file, lock, place } = opened;
         let spare: Vec<Buf> = std::iter::from_fn(|| io.take(SEGMENT as u32)).take(STAGED).collect();
@@ -250,12 +250,12 @@ impl Second {
         })
     }
 
-    /// Buffers that are out of the slab for it.
+    /// Buffers that it takes from the slab.
     pub(super) fn buffers(&self) -> usize {
         self.buffers
     }
 
-    /// Memory has evicted a page with these bytes.
+    /// Offers a page that memory has evicted, with its bytes.
     pub(super) fn offer(&mut self, (io, now): (&Io, Time), partition: PartitionId, evicted: Evicted, bytes: &[u8]) {
         let Some(level) = &mut self.level else { return };
         if self.filling.is_none() && self.spare.is_empty() {
@@ -272,13 +272,13 @@ impl Second {
         }
     }
 
-    /// A segment to be written, with its byte in the file.
+    /// A full segment to be written, with its offset in the file.
     pub(super) fn take_sealed(&mut self) -> Option<(u32, u64, Buf)> {
         let (sealed, buf) = self.sealed.pop()?;
         Some((sealed.segment, BASE + sealed.at, buf))
     }
 
-    /// It was written, or not.
+    /// The write of a segment ended, successfully or not.
     pub(super) fn written(&mut self, io: &Io, segment: u32, buf: Buf, result: Result<(), String>) {
         match (&mut self.level, result) {
             (Some(level), Ok(())) => {
@@ -293,42 +293,41 @@ impl Second {
         }
     }
 
-    /// A page changes, or is gone.
+    /// Removes a page that changes or is deleted.
     pub(super) fn remove(&mut self, key: cache::Key) {
         self.level.iter_mut().for_each(|level| level.remove(key));
     }
 
-    /// Where a page is.
+    /// The slot of a page.
     pub(super) fn find(&self, key: cache::Key) -> Option<Slot> {
         self.level.as_ref()?.find(key)
     }
 
-    /// Reads of these begin.
+    /// Protects slots while they are read.
     pub(super) fn hold(&mut self, partition: PartitionId, slots: impl Iterator<Item = Slot>) {
         let Some(level) = &mut self.level else { return };
         slots.for_each(|slot| level.hold(partition, slot));
     }
 
-    /// They have ended.
+    /// Ends the protection.
     pub(super) fn release(&mut self, slots: impl Iterator<Item = Slot>) {
         let Some(level) = &mut self.level else { return };
         slots.for_each(|slot| level.release(slot));
     }
 
-    /// The byte of the file where a page begins.
+    /// Offset of a page in the file.
     pub(super) fn at(&self, slot: Slot) -> u64 {
         BASE + u64::from(slot.0) * self.page
     }
 
-    /// Whether these are the bytes that were written from a page on.
+    /// Whether these bytes are the ones that were written from slot `first` on.
     pub(super) fn are_right(&self, first: Slot, bytes: &[u8]) -> bool {
         let sums = self.sums.get(first.0 as usize..).unwrap_or_default();
         let mut pages = bytes.chunks(self.page as usize).zip(sums);
         pages.len() * self.page as usize >= bytes.len() && pages.all(|(page, sum)| crc32c(page) == *sum)
     }
 
-    /// Looks at some pages and takes out those that are dead. Whether it has been all the way
-    /// around.
+    /// Looks at some pages and removes dead ones. Returns whether it has completed a round.
     pub(super) fn sweep(&mut self, steps: u32, is_dead: impl Fn(PartitionId, u64) -> bool) -> bool {
         self.level.as_mut().is_none_or(|level| level.sweep(steps, is_dead))
     }
@@ -352,7 +351,7 @@ impl Second {
         Some((self.place.path.clone(), self.failed.clone().filter(|_| is_news)?))
     }
 
-    /// Counts anew for the partitions that are there no more.
+    /// Drops the counts of partitions that no longer exist.
     pub(super) fn forget_partitions(&mut self, is_there: impl Fn(PartitionId) -> bool) {
         self.level.iter_mut().for_each(|level| level.forget_partitions(&is_there));
     }
@@ -371,7 +370,7 @@ impl Second {
 }
 
 impl SecondPlace {
-    /// Bytes of memory that say what is on one of that size, beside its buffers.
+    /// Memory for the index of a second level of that size, without its buffers.
     pub fn memory(size: Bytes, page: u32) -> Bytes {
         let sums = size.0 / u64::from(page.max(1)) * 4;
         Bytes(SecondLevel::memory(size, page).0 + sums)

@@ -1,4 +1,4 @@
-//! Reading trees of a pool that is not served yet, through the page cache.
+//! Reading trees of a pool that is not being served, through the page cache.
 
 use super::members::{Members, SEGMENT};
 use super::places::{Named, Places};
@@ -30,7 +30,7 @@ impl DataFiles {
         Ok(DataFiles { files, base: places.base(Region::Data), members: places.members().clone() })
     }
 
-    /// What a tree holds.
+    /// A reader of a tree.
     pub fn of<'a>(&'a self, core: &'a mut Core, tree: u32) -> TreeReader<'a> {
         TreeReader { data: self, core, tree }
     }
@@ -48,19 +48,19 @@ impl DataFiles {
     }
 }
 
-/// The maps of a pool that nobody serves, and its data.
+/// The maps and the data of a pool that is not being served.
 pub(crate) fn open_trees(dir: &Path, named: &Named) -> Result<(Core, DataFiles), MapError> {
     Ok((recover_only(dir, named)?, DataFiles::open(dir, named)?))
 }
 
 impl MappedPool {
-    /// What a tree holds; nothing is served yet.
+    /// A reader of a tree, before the pool is served.
     pub(crate) fn reader<'a>(&'a mut self, data: &'a DataFiles, tree: u32) -> TreeReader<'a> {
         data.of(&mut self.core, tree)
     }
 }
 
-/// One tree.
+/// A reader of one tree.
 pub(crate) struct TreeReader<'a> {
     data: &'a DataFiles,
     core: &'a mut Core,

@@ -1,14 +1,14 @@
-//! Reads that have ended and whose bytes are still in the pool's file: the client's buffer only
-//! stands for them.
+//! Completed reads whose bytes are still in the pool's file: the client's buffer is only a view of
+//! them.
 //!
-//! Their blocks must not be given to anybody else meanwhile, so the read's pin stays until the
-//! buffer was sent or given back. How long a client takes to read is its own affair, and while
-//! nothing was freed its pin costs nobody anything. A pin keeps freed blocks of the whole pool from
-//! being used, though; so where some wait, the bytes of those that stand for longer than
-//! [`VIEW_TIME`] are copied into their buffers, as if they had been read.
+//! Their blocks must not be reused meanwhile, so the read's pin stays until the buffer was sent or
+//! given back. How long that takes is up to the client, and as long as nothing was freed its pin
+//! does no harm. But a pin keeps freed blocks of the whole pool from being used. So if some wait,
+//! the bytes of views that are older than [`VIEW_TIME`] are copied into their buffers, as if they
+//! had been read.
 //!
-//! Copying is work for a client that does not read, done in the time of those who do. So it is done
-//! at a slow rate, unless a write waits for the blocks.
+//! Copying is work for a slow client at the expense of the others. So it is done at a limited rate,
+//! unless a write waits for the blocks.
 
 use super::MappedVolumes;
 use block::{Span, Time, Wakeup};
@@ -16,25 +16,25 @@ use map::Pin;
 use std::collections::VecDeque;
 use uring::ViewId;
 
-/// So long a client may take before its bytes are copied. Far longer than one that reads takes for
+/// How long a client may take before its bytes are copied: far longer than an active one takes for
 /// 32 MiB.
 const VIEW_TIME: Span = Span::from_millis(200);
 
-/// How often it is looked which of them were sent: each is asked, and nobody waits for the answer.
+/// How often the views are checked: each must be asked, and nobody waits for the result.
 const LOOK_TIME: Span = Span::from_millis(20);
 
-/// Bytes that are copied in a second while nobody waits for blocks: some 3 % of a processor with
-/// memory that is touched first.
+/// Bytes copied per second while no write waits: some 3 % of a processor, with memory that is
+/// touched for the first time.
 const COPIED_PER_SECOND: u64 = 40 << 20;
 
-/// Bytes that are copied at a time while a write waits for blocks; one buffer in any case.
+/// Bytes copied at a time while a write waits for blocks; at least one buffer.
 const COPIED_AT_ONCE: u64 = 2 << 20;
 
-/// The reads, the earliest first.
+/// The reads, oldest first.
 #[derive(Default)]
 pub(super) struct Views {
     shown: VecDeque<Shown>,
-    /// When they are looked at next.
+    /// When they are checked next.
     look: Time,
     /// When one may be copied next.
     copy: Time,
@@ -47,26 +47,26 @@ struct Shown {
     pin: Pin,
 }
 
-/// What is to be done about those that were not sent.
+/// What is to be done about views that were not sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
     /// Nothing waits for them.
     None,
-    /// Freed blocks do.
+    /// Freed blocks wait for them.
     Blocks,
-    /// A write waits for the blocks.
+    /// A write waits for freed blocks.
     Write,
 }
 
 impl Views {
-    /// A read has ended, and its buffer of `len` bytes stands for its bytes.
+    /// A read has ended, and its buffer of `len` bytes is a view.
     pub(super) fn show(&mut self, now: Time, (view, len): (ViewId, u32), pin: Pin) {
         self.shown.push_back(Shown { since: now, view, len, pin });
     }
 }
 
 impl MappedVolumes {
-    /// When the views have to be looked at, or one of them copied.
+    /// When the views must be checked next, or one of them copied.
     pub(super) fn next_look(&self) -> Wakeup {
         let Some(first) = self.views.shown.front() else { return Wakeup::Idle };
         match self.need() {
@@ -84,7 +84,7 @@ impl MappedVolumes {
         }
     }
 
-    /// Ends the pins of those that were sent, and copies those that stay too long, if anything
+    /// Ends the pins of views that were sent, and copies those that stay too long, if anything
     /// waits for their blocks.
     pub(super) fn end_views(&mut self, now: Time) {
         let need = self.need();
@@ -110,7 +110,7 @@ impl MappedVolumes {
             }
             match self.io.fetch(shown.view) {
                 Ok(()) => self.core.unpin(shown.pin),
-                // What cannot be copied cannot be sent either, and goes with its connection.
+                // What cannot be copied cannot be sent either; it ends with its connection.
                 Err(_) => self.views.shown.push_back(Shown { since: now, ..shown }),
             }
             copied += u64::from(shown.len);
