@@ -1,4 +1,4 @@
-//! Writes: in place where the block is the tree's alone, into a copy where it is shared.
+//! Writes: in place if the block belongs to this tree alone, into a copy if it is shared.
 //!
 //! ```text
 //!   page valid, block unshared     write in place                                      no change of the map
@@ -7,12 +7,13 @@
 //!   block shared                   take a block, copy what stays valid, lay the
 //!                                  data over it, then point at the copy                Set (place), a drop
 //! ```
-//! The map changes when the data is written, never before; the record of it goes to the log after a
-//! flush of the data.
+//! The map changes when the data was written, never before. Its record is logged after a flush of
+//! the data.
 //!
-//! **Locks.** Writes of whole pages hold their blocks together, side by side. One that must copy,
-//! or read what surrounds its bytes, holds its block alone. A lock is held only while its own
-//! command is at the disk, and nobody waits for one while holding another, so all come free.
+//! **Locks.** Writes of whole pages share their blocks and run concurrently. A write that must
+//! copy, or read what surrounds its bytes, holds its block exclusively. A lock is held only while
+//! its own command is at the disk, and nobody waits for one while holding another, so there is no
+//! deadlock.
 
 use crate::ask::Ask;
 use crate::command::{Command, Patch, Source, Token};
@@ -31,21 +32,21 @@ pub(crate) struct Piece {
     /// First byte in the tree.
     pub at: u64,
     pub len: u64,
-    /// First byte within the client's data; `None` lays zeroes.
+    /// Offset in the client's data; `None` writes zeroes.
     pub from: Option<u32>,
 }
 
-/// A piece that holds its block alone.
+/// A piece that holds its block exclusively.
 #[derive(Clone, Copy)]
 pub(crate) struct Alone {
     piece: Piece,
-    /// Where it is written.
+    /// The block that it is written to.
     place: u64,
-    /// That is a copy that nothing points at yet.
+    /// That block is a copy, which nothing refers to yet.
     is_copy: bool,
 }
 
-/// Who holds a block, and who waits for it.
+/// The holders of a block, and the pieces that wait for it.
 #[derive(Default)]
 pub(crate) struct Lock {
     together: u32,
@@ -53,7 +54,7 @@ pub(crate) struct Lock {
     waiting: VecDeque<Piece>,
 }
 
-/// A write in place that may grow by the next block.
+/// A write in place that may be extended by the next block.
 #[derive(Clone, Copy)]
 struct Open {
     at: u64,
@@ -77,13 +78,13 @@ impl Piece {
     }
 }
 
-/// A tree's block as one number: blocks of a tree of [`crate::SIZE_MAX`] bytes fit 31 bits.
+/// A tree's block as one number: the blocks of a tree of [`crate::SIZE_MAX`] bytes fit 31 bits.
 pub(crate) fn key(tree: u32, block: u64) -> u64 {
     u64::from(tree) << 32 | block
 }
 
 impl Core {
-    /// Begins a write: its pieces, those in place that follow each other on the disk as one
+    /// Starts the pieces of a write. Pieces in place that are adjacent on the disk become one
     /// command.
     pub(crate) fn write(&mut self, op: u32) {
         let ask = self.ops.get(op).ask;
@@ -100,21 +101,21 @@ impl Core {
         self.piece_ended(op, None);
     }
 
-    /// Begins one piece by itself.
+    /// Starts one piece on its own.
     pub(crate) fn start_alone(&mut self, piece: Piece) {
         let mut open = None;
         self.start(piece, &mut open);
         self.close(piece.op, open);
     }
 
-    /// Lets pieces go on that waited for a block that came free.
+    /// Continues pieces that waited for a lock.
     pub(crate) fn resume(&mut self) {
         while let Some(piece) = self.resumed.pop_front() {
             self.start_alone(piece);
         }
     }
 
-    /// Lets pieces try again that waited for space, if there may be some.
+    /// Retries pieces that waited for space, if there may be some.
     pub(crate) fn feed(&mut self) {
         if !self.starved.is_empty() {
             self.resumed.append(&mut self.starved);
@@ -153,9 +154,8 @@ impl Core {
             self.ops.get_mut(piece.op).changed = true;
         }
         if entry.mask() & touched(from, to) != touched(from, to) {
-            // Another write that is under way in this block may be the one that makes the pages
-            // valid: then this one changes nothing in the end, and still is not durable before that
-            // change is.
+            // A concurrent write in this block may make the same pages valid. Then this one changes
+            // nothing in the end, but it is not durable before that change is.
             self.ops.get_mut(piece.op).changed = true;
         }
         match alone {
@@ -164,27 +164,26 @@ impl Core {
         }
     }
 
-    /// Whether a piece may go to the disk as it is.
+    /// Whether a piece is aligned for the disk.
     fn is_aligned(&self, piece: &Piece) -> bool {
         let data = piece.from.map_or(0, u64::from);
         self.ops.get(piece.op).ask.aligned && (piece.at | piece.len | data) & (u64::from(self.settings.align) - 1) == 0
     }
 
-    /// The block after that of the tree's block before, so that what is written in order lies in
-    /// order.
+    /// The place after that of the tree's previous block, so that sequential writes are contiguous
+    /// on the disk.
     fn goal(&self, piece: &Piece) -> Option<u64> {
         let (before, _) = self.nodes.get(self.trees[&piece.tree].root, piece.block().checked_sub(1)?);
         before.place().map(|place| place + 1)
     }
 
-    /// A piece found no block. Blocks that are about to come free are waited for, and nodes with
-    /// them.
+    /// A piece found no block or no node. It waits if some are about to become free.
     fn starve(&mut self, piece: Piece, alone: bool, refusal: MapRefusal) {
         self.unlock(piece.key(), alone);
         let has_drops = self.commit.has_drops();
         if has_drops || !self.limbo.is_empty() || !self.releasing.is_empty() || self.space.has_lent() {
-            // A commit takes the drops; what is in limbo comes free with the read that holds it,
-            // what is being given back in some steps, what is lent with its discard.
+            // A commit releases the drops; limbo is released when its reads end; the rest when its
+            // steps, or the discard, are done.
             self.commit.forced |= has_drops;
             self.starved.push_back(piece);
         } else {
@@ -192,13 +191,13 @@ impl Core {
         }
     }
 
-    /// Writes a piece in place, by the command that is open if it goes on there.
+    /// Writes a piece in place, by extending the open command if that is possible.
     fn extend(&mut self, piece: Piece, to: u64, open: &mut Option<Open>) {
         let from = piece.from.expect("zeroes are laid alone");
         match open {
             Some(open) if self.goes_on(open, piece.at, to) => {
                 open.len += piece.len;
-                // The command of the run stands for the piece too.
+                // The command of the run includes the piece.
                 self.ops.get_mut(piece.op).left -= 1;
             }
             _ => {
@@ -208,8 +207,8 @@ impl Core {
         }
     }
 
-    /// Whether the bytes at `at` of a tree, to be written to `to`, follow those of an open write,
-    /// in the same segment.
+    /// Whether the bytes at `at` of a tree, to be written to `to`, follow those of an open write in
+    /// the same segment.
     fn goes_on(&self, open: &Open, at: u64, to: u64) -> bool {
         open.to + open.len == to && open.at + open.len == at && to & (self.settings.segment - 1) != 0
     }
@@ -222,8 +221,8 @@ impl Core {
         self.commands.push_back(Command::Write { token, id, from, to, len: len as u32, durable });
     }
 
-    /// Whether a command of an op made now can be durable by itself: if the maps as they are now
-    /// are. Otherwise the op waits for a commit in the end.
+    /// Whether a command of an op can be durable by itself, which it can if the maps are durable
+    /// now. Otherwise the op waits for a commit at its end.
     fn is_durable(&mut self, op: u32) -> bool {
         let clean = self.commit.is_clean();
         let op = self.ops.get_mut(op);
@@ -231,7 +230,7 @@ impl Core {
         op.durable
     }
 
-    /// A run in place has ended: its pages are valid now.
+    /// A run in place has ended: its pages become valid.
     pub(crate) fn run_done(&mut self, op: u32, tree: u32, (at, len): (u64, u64), result: Result<(), Fault>) {
         let (mut here, end) = (at, at + len);
         while here < end {
@@ -252,7 +251,7 @@ impl Core {
         self.piece_ended(op, result.err().map(MapRefusal::Disk));
     }
 
-    /// Begins a piece that holds its block alone.
+    /// Starts a piece that holds its block exclusively.
     fn start_held(&mut self, alone: Alone, old: entry::Entry) {
         let (piece, place) = (alone.piece, alone.place);
         let (from, to) = piece.within();
@@ -286,13 +285,13 @@ impl Core {
         self.commands.push_back(Command::Patch { token, id, patch });
     }
 
-    /// A piece that held its block alone has ended: the map shows it now.
+    /// A piece that held its block exclusively has ended: the map now refers to it.
     pub(crate) fn alone_done(&mut self, alone: Alone, result: Result<(), Fault>) {
         let Alone { piece, place, is_copy } = alone;
         if result.is_ok() {
             let (old, _) = self.nodes.get(self.trees[&piece.tree].root, piece.block());
             let (from, to) = piece.within();
-            // Zeroes are laid only over parts of valid pages.
+            // Zeroes are written only over parts of valid pages.
             let mask = if piece.from.is_some() { old.mask() | touched(from, to) } else { old.mask() };
             let changed = self.set_entry(piece.tree, piece.block(), entry::Entry::new(place, mask));
             self.ops.get_mut(piece.op).changed |= changed;
@@ -304,7 +303,7 @@ impl Core {
         self.piece_ended(piece.op, result.err().map(MapRefusal::Disk));
     }
 
-    /// What surrounds a piece's bytes could not be read: all is as before.
+    /// What surrounds a piece's bytes could not be read: nothing has changed.
     pub(crate) fn not_copied(&mut self, alone: Alone, fault: Fault) {
         let Alone { piece, place, is_copy } = alone;
         if is_copy {
@@ -314,14 +313,14 @@ impl Core {
         self.piece_ended(piece.op, Some(MapRefusal::Disk(fault)));
     }
 
-    /// A durable write that fails may have lost what was written before it, like a flush.
+    /// A durable write that fails may have lost earlier writes, as a failed flush may.
     fn write_failed(&mut self, op: u32, result: Result<(), Fault>) {
         if result == Err(Fault::Io) && self.ops.get(op).durable {
             self.fail();
         }
     }
 
-    /// Holds a piece's block, or has the piece wait for it.
+    /// Locks a piece's block; or queues the piece and returns false.
     fn lock(&mut self, piece: &Piece, alone: bool) -> bool {
         let lock = self.locks.entry(piece.key()).or_default();
         if lock.alone || alone && lock.together > 0 || !lock.waiting.is_empty() {

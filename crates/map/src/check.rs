@@ -1,4 +1,5 @@
-//! The check: everything is counted again from the trees' tops and compared with what is kept.
+//! The check: counts everything again from the roots of the trees, and compares it with the
+//! records.
 
 use crate::core::{Core, Settings};
 use crate::end::Agreed;
@@ -7,31 +8,31 @@ use crate::recover::{Loaded, Media, RecoverError, load};
 use crate::tree::{Drop, FANOUT, Root};
 use std::collections::BTreeMap;
 
-/// Blocks further on are not believed: 256 TiB of data.
+/// Blocks further on are considered invalid: 256 TiB of data.
 pub(crate) const PLACE_MAX: u64 = 1 << 32;
 
-/// Something that is wrong with a pool's maps.
+/// A fault in a pool's maps.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// No table is whole.
+    /// No table is valid.
     #[error("neither of the two tables is whole: no pool was made here, or both were damaged")]
     NoTable,
     /// One table, or a node that it names, is damaged, and the other table suffices. Nothing is
-    /// lost by that, but a second damage may be one too many.
+    /// lost yet, but a second damage may be fatal.
     #[error("table.{turn} or one of its nodes is damaged; table.{} and the log still suffice", .turn ^ 1)]
     Table {
         /// Which of the two.
         turn: u8,
     },
-    /// A node cannot be read, or is not what was written.
+    /// A node cannot be read, or does not match its checksum.
     #[error("node {node} (page {page} of the nodes) cannot be read or has changed since it was written")]
     Node {
         /// Its number.
         node: u32,
-        /// Where it is.
+        /// Its page.
         page: u64,
     },
-    /// A tree points at a node that is not there.
+    /// A tree refers to a node that does not exist.
     #[error("tree {tree} points at node {node}, which does not exist")]
     Missing {
         /// The tree.
@@ -39,37 +40,37 @@ pub enum Damage {
         /// The node.
         node: u32,
     },
-    /// A node stands at two heights.
+    /// A node is used at two heights.
     #[error("tree {tree} points at node {node} at height {height}, where it does not belong")]
     Height {
         /// The tree.
         tree: u32,
         /// The node.
         node: u32,
-        /// Where it is used.
+        /// The height at which it is used.
         height: u8,
     },
-    /// An entry points beyond all that can be.
+    /// An entry refers to an impossible block.
     #[error("tree {tree}, node {node}: an entry points at block {place} of the data")]
     Place {
         /// The tree.
         tree: u32,
         /// The node.
         node: u32,
-        /// Where it points.
+        /// The block that it refers to.
         place: u64,
     },
-    /// A tree's count of blocks is wrong.
+    /// A tree's recorded number of blocks is wrong.
     #[error("tree {tree} has {found} blocks, its count says {kept}")]
     Blocks {
         /// The tree.
         tree: u32,
-        /// Counted.
+        /// The counted value.
         found: u64,
-        /// Kept.
+        /// The recorded value.
         kept: u64,
     },
-    /// A tree has something beyond its end.
+    /// A tree has a block beyond its end.
     #[error("tree {tree} has block {block} beyond its end")]
     Beyond {
         /// The tree.
@@ -77,76 +78,76 @@ pub enum Damage {
         /// The block.
         block: u64,
     },
-    /// A block's count is wrong.
+    /// A block's reference count is wrong.
     #[error("block {place} of the data is pointed at {found} times, its count says {kept}")]
     Refs {
         /// The block.
         place: u64,
-        /// Counted.
+        /// The counted value.
         found: u32,
-        /// Kept.
+        /// The recorded value.
         kept: u32,
     },
-    /// A node's count is wrong.
+    /// A node's reference count is wrong.
     #[error("node {node} is pointed at {found} times, its count says {kept}")]
     NodeRefs {
         /// The node.
         node: u32,
-        /// Counted.
+        /// The counted value.
         found: u32,
-        /// Kept.
+        /// The recorded value.
         kept: u32,
     },
-    /// The number of used blocks is wrong.
+    /// The number of blocks in use is wrong.
     #[error("{found} blocks of the data are used, the count says {kept}")]
     Used {
-        /// Counted.
+        /// The counted value.
         found: u64,
-        /// Kept.
+        /// The recorded value.
         kept: u64,
     },
-    /// A record says what is impossible.
+    /// A record has an impossible action.
     #[error("record {sequence} of the log changes what is not there")]
     Record {
         /// Its sequence.
         sequence: u64,
     },
-    /// The log stops before a record that was durable.
+    /// The log ends before a record that was durable.
     #[error(
         "the log ends with record {last}, and record {found} was there: its last records are damaged, or it is an older log"
     )]
     Short {
-        /// The last that was durable.
+        /// The last record that was durable.
         found: u64,
-        /// The last that is there.
+        /// The last record found.
         last: u64,
     },
-    /// Neither slot of the end is whole.
+    /// Neither slot of the end is valid.
     #[error("the end is not there or damaged, so nothing says how far the log went and which catalogue belongs to it")]
     NoEnd,
-    /// The end is of another pool.
+    /// The end is that of another pool.
     #[error("the end is another pool's")]
     OthersEnd,
-    /// The end is older than what else there is.
+    /// The end is older than the log or the tables.
     #[error("the end is an older one: it was written {found} times, and the log and the tables have seen {least}")]
     OldEnd {
         /// Its count.
         found: u64,
-        /// The least that it must be.
+        /// The least count that it must have.
         least: u64,
     },
-    /// The log holds more than follows the table.
+    /// The log has records beyond those that follow the table.
     #[error("the log holds record {found}, but those after {last} are missing: the newer table or a record is damaged")]
     Ahead {
         /// The record that was found.
         found: u64,
-        /// The last that follows.
+        /// The last record that follows.
         last: u64,
     },
 }
 
 impl Damage {
-    /// The tree that it is in, where it is in one.
+    /// The tree that it is in, if any.
     pub fn tree(&self) -> Option<u32> {
         match *self {
             Damage::Missing { tree, .. }
@@ -159,43 +160,41 @@ impl Damage {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What is wrong; empty if nothing is.
+    /// The damage; empty if there is none.
     pub damages: Vec<Damage>,
-    /// The table that is of no use where the other suffices, so that the pool can be opened without
-    /// it. A loss of power while a checkpoint wrote it leaves it so, too: the two cannot be told
-    /// apart.
+    /// The invalid table, if the other one suffices to open the pool. A power failure during a
+    /// checkpoint also leaves this; the two cases cannot be distinguished.
     pub spare: Option<Damage>,
-    /// Trees: the number of each, and its size in bytes.
+    /// The number and size in bytes of each tree.
     pub sizes: Vec<(u32, u64)>,
-    /// Trees.
+    /// The number of trees.
     pub trees: u64,
-    /// Bytes of the data that some tree points at.
+    /// Bytes of the data that trees refer to.
     pub used: u64,
-    /// Where the last page ends that is used of each segment in which one is, in bytes of the data
-    /// and in order; empty if the maps are damaged.
+    /// For each segment in use, the end of its last page in use, in bytes of the data and in order;
+    /// empty if the maps are damaged.
     pub ends: Vec<u64>,
-    /// The last record.
+    /// The sequence of the last record.
     pub sequence: u64,
-    /// The last record that the end knows of: whether later ones were lost by the disk cannot be
-    /// told.
+    /// The last record that the end knows of. Whether the disk lost later ones is unknown.
     pub anchored: u64,
-    /// Records are played at the next opening: the pool was not closed.
+    /// The next opening will replay records: the pool was not closed.
     pub is_open: bool,
-    /// The pool's own number.
+    /// The pool's number.
     pub pool: u64,
     /// What is known of the catalogue; the default if the end is damaged.
     pub agreed: Agreed,
-    /// Bytes of the log, all of it.
+    /// Size of the log in bytes.
     pub log: u64,
 }
 
-/// Reads all tables, nodes and records, and says what is wrong. Nothing is written.
+/// Reads all tables, nodes and records, and reports what is wrong. Nothing is written.
 ///
 /// # Errors
-/// The pool is of a later format.
+/// The pool has a later format.
 pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, RecoverError> {
     let Loaded { core, mut damages, lame } = load(media, settings)?;
     let Some(core) = core else { return Ok(Report { damages, ..Report::default() }) };
@@ -224,7 +223,7 @@ pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, Recov
 }
 
 impl Core {
-    /// The ends of the last pages that some map shows, segment by segment.
+    /// The end of the last page that a map refers to, for each segment.
     fn data_ends(&self) -> Vec<u64> {
         let mut ends = BTreeMap::new();
         self.each_end(&mut |last| {
@@ -234,8 +233,8 @@ impl Core {
         ends.into_values().collect()
     }
 
-    /// Calls `seen` with the byte of the data after the last page of each block that some map
-    /// shows: so far the data must go. What several trees share is looked at once.
+    /// Calls `seen` with the end, in bytes of the data, of each block's last valid page; the data
+    /// must reach that far. Shared nodes are visited once.
     pub fn each_end(&self, seen: &mut impl FnMut(u64)) {
         let mut met = vec![false; self.nodes.numbers() as usize];
         for tree in self.trees.values() {
@@ -247,7 +246,7 @@ impl Core {
         }
     }
 
-    /// Counts everything again and says what differs from what is kept. It walks all trees.
+    /// Counts everything again and reports differences from what is recorded. It walks all trees.
     pub fn audit(&self) -> Vec<Damage> {
         let mut walk = Walk::new(self.nodes.numbers() as usize);
         let words = |number| self.nodes.words(number);
@@ -273,14 +272,14 @@ impl Core {
             found_used += u64::from(found > 0);
             damages.extend((found != kept).then_some(Damage::Refs { place, found, kept }));
         }
-        // Copies that are being written are taken and not pointed at yet.
+        // Copies that are being written are allocated but not referred to yet.
         let (found, kept) = (found_used, self.space.used());
         damages.extend((found != kept && !self.is_busy()).then_some(Damage::Used { found, kept }));
         damages
     }
 }
 
-/// A walk over all trees that counts what is met. A shared node is walked once.
+/// A walk over all trees that counts references. A shared node is visited once.
 pub(crate) struct Walk {
     pub(crate) node_refs: Vec<u32>,
     heights: Vec<u8>,
@@ -295,7 +294,7 @@ impl Walk {
         Walk { node_refs: vec![0; nodes], heights: vec![0; nodes], blocks: vec![0; nodes], places, damages: Vec::new() }
     }
 
-    /// How often each block of the data is pointed at.
+    /// How often each block of the data is referred to.
     pub(crate) fn places(&self) -> impl Iterator<Item = (u64, u32)> {
         self.places.iter()
     }
@@ -329,7 +328,7 @@ impl Walk {
         }
     }
 
-    /// Walks a node; returns the blocks beneath it.
+    /// Visits a node; returns the number of blocks beneath it.
     pub(crate) fn visit<'n>(
         &mut self,
         tree: u32,
@@ -366,8 +365,8 @@ impl Walk {
     }
 }
 
-/// How often blocks of the data are pointed at. In chunks, so that one that lies far out, perhaps
-/// by mistake, costs no more than a chunk.
+/// How often blocks of the data are referred to. It is stored in chunks, so that a block far out,
+/// perhaps referred to by mistake, costs no more than one chunk.
 #[derive(Default)]
 struct Counts(Vec<Option<Box<[u32; CHUNK]>>>);
 
@@ -387,7 +386,7 @@ impl Counts {
         chunk.map_or(0, |chunk| chunk[place as usize % CHUNK])
     }
 
-    /// Those that are pointed at, in order.
+    /// The blocks with references, in order.
     fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
         let chunks = self.0.iter().enumerate().filter_map(|(chunk, counts)| Some((chunk * CHUNK, counts.as_ref()?)));
         let all = chunks.flat_map(|(first, counts)| (first..).zip(counts.iter()));
@@ -395,7 +394,7 @@ impl Counts {
     }
 }
 
-/// The last block beneath a node that is no hole.
+/// The last block beneath a node that is not a hole.
 fn last_block<'n>(node: u32, height: u8, words: &impl Fn(u32) -> Option<&'n [u64; FANOUT]>) -> Option<u64> {
     let found = words(node)?;
     let filled = found.iter().enumerate().rev().filter(|(_, word)| **word != 0);

@@ -1,12 +1,13 @@
-//! Checkpoints: changed nodes and a new table go to the disk, and the log before them is not needed
-//! any more.
+//! Checkpoints: changed nodes and a new table are written to the disk, so that the earlier log is
+//! no longer needed.
 //!
 //! ```text
 //!   taken with a commit ──► (the commit is durable) ──► nodes to their other slots ──► flush ──► the other table ──► flush
 //! ```
-//! The images are taken at the moment when a commit freezes what is pending, so a checkpoint holds
-//! exactly what the log holds up to that record. It is written beside later commits. Nothing that
-//! the table before names is overwritten, so a crash in between finds that one whole. When a write
+//! The images are taken when a commit freezes the pending changes, so a checkpoint contains exactly
+//! what the log contains up to that record. It is written beside later commits. Nothing that the
+//! previous table names is overwritten, so after a crash in between that table is valid. If a write
+//! fails, the log is unchanged and the next commit tries again.
 //! of it fails, the log is as it was and the next commit tries again.
 
 use crate::command::{Command, Region, Token};
@@ -17,7 +18,7 @@ use crate::table::{Home, Table, TreeRow};
 use block::Fault;
 use crc32c::crc32c;
 
-/// Nodes at the disk at once.
+/// Limit on the nodes being written at a time.
 const AT_ONCE: u32 = 16;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,21 +33,21 @@ enum Phase {
     TableFlush,
 }
 
-/// The checkpoint under way.
+/// The checkpoint in progress.
 #[derive(Default)]
 pub(crate) struct Checkpoint {
     phase: Phase,
-    /// The nodes that are written, and their pages.
+    /// The nodes to write, with their pages and contents.
     images: Vec<(u32, u64, Vec<u8>)>,
     next_image: usize,
     under_way: u32,
     fault: Option<Fault>,
     table: Vec<u8>,
     homes: Vec<Home>,
-    /// Where the log goes on after it.
+    /// Where the log continues after it.
     head: u64,
     sequence: u64,
-    /// Ops that want one.
+    /// Ops that ask for a checkpoint.
     pub asked: Vec<u32>,
     answering: Vec<u32>,
 }
@@ -56,12 +57,12 @@ impl Checkpoint {
         self.phase == Phase::Idle
     }
 
-    /// Whether one is wanted and none is under way.
+    /// Whether one is asked for and none is in progress.
     pub(crate) fn is_asked(&self) -> bool {
         self.is_idle() && !self.asked.is_empty()
     }
 
-    /// Takes all ops out that wait for one.
+    /// Takes out all ops that wait for a checkpoint.
     pub(crate) fn drain(&mut self) -> Vec<u32> {
         let mut ops = std::mem::take(&mut self.asked);
         ops.append(&mut self.answering);
@@ -70,8 +71,7 @@ impl Checkpoint {
 }
 
 impl Core {
-    /// Takes images of everything that changed, as it is now. `head` and `sequence` are those of
-    /// the commit's record.
+    /// Takes images of all changed nodes. `head` and `sequence` are those of the commit's record.
     pub(crate) fn take_checkpoint(&mut self, head: u64, sequence: u64) {
         let mut homes = self.homes.clone();
         homes.resize(self.nodes.numbers() as usize, Home::default());
@@ -115,7 +115,7 @@ impl Core {
         };
     }
 
-    /// Begins to write what was taken, if something was.
+    /// Starts to write the images, if there are any.
     pub(crate) fn start_checkpoint(&mut self) {
         if self.checkpoint.phase == Phase::Taken {
             self.checkpoint.phase = Phase::Nodes;

@@ -1,4 +1,4 @@
-//! Trims, zeroes and sizes: what gives space back. They run alone in their tree.
+//! Trims, zeroes and resizes, which release space. They run alone in their tree.
 //!
 //! ```text
 //!   bytes      |....=====================================....|
@@ -15,20 +15,21 @@ use crate::refusal::MapRefusal;
 use crate::steps::Steps;
 use crate::tree::{FANOUT, Which};
 
-/// A tree that becomes smaller. It is held alone meanwhile.
+/// A tree that is being shortened. It is held alone meanwhile.
 pub(crate) struct Cut {
     op: u32,
     /// Its new size.
     size: u64,
-    /// The block at which it goes on.
+    /// The block at which to continue.
     next: u64,
-    /// Nothing is lost: what is still allocated beyond the new end is given back.
+    /// It was checked that no data would be lost; now what is allocated beyond the new end is
+    /// released.
     looked: bool,
 }
 
 impl Core {
-    /// Clears an op's whole pages and, if asked, lays zeroes over the parts of pages at its ends. A
-    /// trim leaves those.
+    /// Clears an op's whole pages and, with `lay_zeroes`, writes zeroes to the parts of pages at
+    /// its ends. A trim leaves those.
     pub(crate) fn clear(&mut self, op: u32, lay_zeroes: bool) {
         let ask = self.ops.get(op).ask;
         let keep = matches!(ask.what, What::Zero { no_hole: true });
@@ -36,8 +37,8 @@ impl Core {
         self.clear_range(op, ask.tree, (ask.at, ask.at + ask.len), size, lay_zeroes, keep);
     }
 
-    /// Gives a tree another size. Nothing but holes and zero pages may lie beyond it: where it
-    /// becomes smaller, that is looked at in steps.
+    /// Resizes a tree. Only holes and zero pages may lie beyond a smaller size, which is checked in
+    /// steps.
     pub(crate) fn resize(&mut self, op: u32, size: u64) {
         let number = self.ops.get(op).ask.tree;
         let tree = self.trees.get_mut(&number).expect("checked");
@@ -50,7 +51,7 @@ impl Core {
         self.commit.note_structure(Action::Resize { tree: number, size });
     }
 
-    /// Goes on with trees that become smaller.
+    /// Continues to shorten trees.
     pub(crate) fn step_cuts(&mut self, steps: &mut Steps) {
         while !steps.are_spent()
             && let Some(mut cut) = self.cuts.pop_front()
@@ -67,8 +68,7 @@ impl Core {
         }
     }
 
-    /// Looks whether a page that reaches beyond the new end is valid; if one is, that is the end of
-    /// it.
+    /// Checks whether a valid page reaches beyond the new end; if one does, the resize is refused.
     fn look_beyond(&self, tree: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<MapRefusal>> {
         let (root, at, mut holds) = (self.trees[&tree].root, cut.size, false);
         let next = self.nodes.each_from(root, (cut.next, Which::All), steps, &mut |block, entry| {
@@ -77,14 +77,14 @@ impl Core {
         });
         cut.looked = next.is_none();
         cut.next = next.unwrap_or(at.div_ceil(BLOCK));
-        // As one step, so that it ends where there is nothing to look at.
+        // Counted as a step, so that this ends even where there is nothing to check.
         steps.spend(1);
         holds.then_some(Some(MapRefusal::HoldsData(at)))
     }
 
-    /// Gives back what is allocated beyond the new end, without a valid page, a leaf's blocks at a
-    /// time; at last the tree has its size. In this order: a tree never has blocks beyond its end,
-    /// not after a power loss either.
+    /// Releases what is allocated beyond the new end and has no valid page, a leaf's blocks at a
+    /// time; finally sets the tree's size. In this order, a tree never has blocks beyond its end,
+    /// even after a power failure.
     fn clear_beyond(&mut self, number: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<MapRefusal>> {
         let root = self.trees[&number].root;
         let mut first = None;
@@ -113,7 +113,7 @@ impl Core {
     fn clear_range(&mut self, op: u32, number: u32, range: (u64, u64), size: u64, lay_zeroes: bool, keep: bool) {
         let (from, to) = range;
         let first = from.div_ceil(PAGE);
-        // The last page of a tree may be cut short by its end.
+        // The last page may be cut short by the tree's end.
         let last = if to == size { to.div_ceil(PAGE) } else { to / PAGE };
         if lay_zeroes {
             let head = (from, to.min(first * PAGE));
@@ -134,7 +134,7 @@ impl Core {
         }
     }
 
-    /// Makes pages zero, and holes of blocks of which none is left.
+    /// Makes pages zero, and makes holes of blocks without a valid page.
     fn clear_pages(&mut self, op: u32, number: u32, from: u64, to: u64, keep: bool) {
         let each = u64::from(PAGES);
         let (first, last) = (from.div_ceil(each), to / each);
@@ -164,7 +164,7 @@ impl Core {
         self.ops.get_mut(op).changed |= changed;
     }
 
-    /// Makes a block zero that stays allocated, for this tree alone.
+    /// Makes a block zero but keeps it allocated, for this tree alone.
     fn keep_block(&mut self, op: u32, number: u32, block: u64) {
         let (entry, shared) = self.nodes.get(self.trees[&number].root, block);
         let own = entry.place().filter(|place| !shared && self.space.refs(*place) == 1);

@@ -1,11 +1,11 @@
-//! What is done on the disk, and where. The caller that carries a command out reports how it ended;
-//! the maps never touch a byte of the clients' data.
+//! Commands for the disk. The caller carries out a command and reports how it ended. The maps never
+//! touch a byte of the clients' data.
 
-/// Names a command until it is done.
+/// Identifies a command until it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u32);
 
-/// The parts of a pool on a disk. Each is flushed by itself.
+/// The regions of a pool on the disk. Each is flushed separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     /// The blocks.
@@ -14,77 +14,77 @@ pub enum Region {
     Log,
     /// The trees' nodes, two pages each.
     Nodes,
-    /// The two tables, by 0 and 1.
+    /// The two tables, 0 and 1.
     Table(u8),
-    /// How far the log goes, and which catalogue it belongs to.
+    /// The end: how far the log goes, and which catalogue it belongs to.
     End,
 }
 
-/// What to do on the disk. Commands run side by side; each ends by [`crate::Core::done`]. None of
-/// the data reaches over a multiple of [`crate::Settings::segment`].
+/// What to do on the disk. Commands run concurrently, and each ends by [`crate::Core::done`]. No
+/// command of the data crosses a multiple of [`crate::Settings::segment`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Write a part of the client's data.
     Write {
-        /// Its name.
+        /// Identifies the command.
         token: Token,
-        /// The ask.
+        /// The id of the ask.
         id: u64,
-        /// First byte within the client's data.
+        /// First byte in the client's data.
         from: u32,
-        /// First byte of the data region.
+        /// First byte in the data region.
         to: u64,
         /// Bytes.
         len: u32,
-        /// Durable before it is done.
+        /// Whether it is durable before it is done.
         durable: bool,
     },
-    /// Put whole pages together and write them.
+    /// Assemble whole pages and write them.
     Patch {
-        /// Its name.
+        /// Identifies the command.
         token: Token,
-        /// The ask.
+        /// The id of the ask.
         id: u64,
-        /// How.
+        /// What to assemble.
         patch: Patch,
     },
-    /// Make everything done before in a region durable.
+    /// Make everything that was done before in a region durable.
     Flush {
-        /// Its name.
+        /// Identifies the command.
         token: Token,
-        /// Where.
+        /// The region.
         region: Region,
     },
-    /// Give the space of bytes of the data back; how they read afterwards does not matter. If that
-    /// cannot be done, nothing is lost.
+    /// Release the space of bytes of the data, whose contents no longer matter. If that fails,
+    /// nothing is lost.
     Discard {
-        /// Its name.
+        /// Identifies the command.
         token: Token,
-        /// First byte of the data region.
+        /// First byte in the data region.
         at: u64,
         /// Bytes.
         len: u64,
     },
-    /// Write bytes of our own.
+    /// Write bytes of the maps.
     Store {
-        /// Its name.
+        /// Identifies the command.
         token: Token,
-        /// Where.
+        /// The region.
         region: Region,
         /// First byte.
         at: u64,
-        /// What: a multiple of 4 KiB.
+        /// The bytes: a multiple of 4 KiB.
         bytes: Vec<u8>,
-        /// Durable before it is done.
+        /// Whether it is durable before it is done.
         durable: bool,
     },
 }
 
-/// A run of pages to put together: read, clear what is not to be seen, lay the client's bytes over
-/// it, write.
+/// A range of pages to assemble: read, clear what must not be seen, overlay the client's bytes,
+/// write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// First byte of the data region to write to.
+    /// First byte in the data region to write to.
     pub to: u64,
     /// Bytes to write: up to 64 KiB.
     pub len: u32,
@@ -92,28 +92,28 @@ pub struct Patch {
     pub read: Option<Source>,
     /// Pages to clear after reading; bit 0 is the first.
     pub clear: u16,
-    /// Where the client's bytes go.
+    /// Offset in the range for the client's bytes.
     pub into: u32,
-    /// How many.
+    /// Number of the client's bytes.
     pub bytes: u32,
-    /// First byte within the client's data; `None` lays zeroes.
+    /// Offset in the client's data; `None` overlays zeroes.
     pub from: Option<u32>,
-    /// Durable before it is done.
+    /// Whether it is durable before it is done.
     pub durable: bool,
 }
 
 /// What a patch reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// First byte of the data region.
+    /// First byte in the data region.
     pub at: u64,
-    /// Where it goes.
+    /// Offset in the patch's range.
     pub into: u32,
     /// Bytes.
     pub len: u32,
 }
 
-/// A run of a tree's bytes.
+/// A contiguous run of a tree's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// First byte in the data region; `None` reads as zeroes.

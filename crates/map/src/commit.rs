@@ -1,14 +1,14 @@
-//! Group commit: what changed in the maps becomes durable, data first, then the log.
+//! Group commit: changes of the maps become durable, first the data, then the log.
 //!
 //! ```text
 //!   pending ──► flying:  flush of the data ──► record to the log ──► drops are worked off, waiting asks are answered
 //!      ▲                                          └ no room in the ring: a checkpoint in its place
 //!      └ what changes meanwhile goes with the next
 //! ```
-//! One is under way at a time, so records are in order and all flushes that come meanwhile share
-//! the next. A flush with nothing pending is one flush of the data. A failure is final for the
-//! pool: after a flush that failed nobody knows what the disk has lost, and it may call the next
-//! one a success.
+//! One commit is in progress at a time, so records are in order, and all flushes that arrive
+//! meanwhile share the next one. If nothing is pending, a flush is one flush of the data. A failure
+//! is final for the pool: after a failed flush it is unknown what the disk has lost, and the next
+//! flush may falsely succeed.
 
 use crate::change::key;
 use crate::command::{Command, Region, Token};
@@ -24,21 +24,21 @@ use block::Fault;
 #[derive(Default)]
 pub(crate) struct Batch {
     pub actions: Vec<Action>,
-    /// References that the durable map loses by it.
+    /// References that the durable map loses by them.
     pub drops: Vec<Drop>,
 }
 
-/// Where the commit under way is.
+/// The progress of the commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
     Flushing,
     Logging,
-    /// A checkpoint stands for the record.
+    /// A checkpoint replaces the record.
     Checkpoint,
 }
 
-/// A record and its place in the ring.
+/// A record and its position in the ring.
 struct Record {
     at: u64,
     len: u64,
@@ -48,13 +48,13 @@ struct Record {
 pub(crate) struct Commit {
     phase: Phase,
     pub pending: Batch,
-    /// Where the last `Set` of a block is among the pending actions.
+    /// The index, in the pending actions, of the last `Set` of a block.
     sets: ByNumber<u64, usize>,
     flying: Batch,
-    /// Ops that want what ended before to be durable.
+    /// Ops that want what ended before them to be durable.
     pub waiting: Vec<u32>,
     answering: Vec<u32>,
-    /// The record of what is flying; none if there is nothing to record, or no room.
+    /// The record of the batch in flight; `None` if there is nothing to record, or no room.
     record: Option<Record>,
     /// A request waits for blocks that a commit frees.
     pub forced: bool,
@@ -76,7 +76,8 @@ impl Default for Commit {
 }
 
 impl Commit {
-    /// Notes a new value of an entry; only the last one since the last change of structure matters.
+    /// Records a new value of an entry. Only the last one since the last change of structure is
+    /// kept.
     pub(crate) fn note_set(&mut self, tree: u32, block: u64, entry: Entry) {
         let action = Action::Set { tree, block, entry };
         match self.sets.entry(key(tree, block)) {
@@ -88,37 +89,37 @@ impl Commit {
         }
     }
 
-    /// Notes a change of structure: it comes after all before it and before all after it.
+    /// Records a change of structure, which keeps its order relative to all other actions.
     pub(crate) fn note_structure(&mut self, action: Action) {
         self.sets.clear();
         self.pending.actions.push(action);
     }
 
-    /// Whether all maps are as the durable ones.
+    /// Whether there are no changes that are not durable.
     pub(crate) fn is_clean(&self) -> bool {
         self.pending.actions.is_empty() && self.flying.actions.is_empty()
     }
 
-    /// Whether a commit will give blocks back.
+    /// Whether a commit will release references.
     pub(crate) fn has_drops(&self) -> bool {
         !self.pending.drops.is_empty() || !self.flying.drops.is_empty()
     }
 
-    /// The references that are still counted and not pointed at any more, for the check.
+    /// References that are still counted but no longer exist, for the check.
     pub(crate) fn drops(&self) -> impl Iterator<Item = &Drop> {
         self.pending.drops.iter().chain(&self.flying.drops)
     }
 }
 
 impl Core {
-    /// Begins a commit if one is due and none is under way.
+    /// Starts a commit if one is due and none is in progress.
     pub(crate) fn start_commit(&mut self) {
         if self.failed {
             self.refuse_waiting();
             return;
         }
         if self.is_grouping() {
-            // All of a group stands in one record.
+            // A group must be in one record.
             return;
         }
         let commit = &self.commit;
@@ -133,7 +134,7 @@ impl Core {
         let len = if actions == 0 { 0 } else { record::record_len(actions) };
         let place = self.ring.place(len);
         if place.is_none() && !idle {
-            // The checkpoint under way will make room.
+            // The checkpoint in progress will make room.
             return;
         }
         self.freeze(place.filter(|_| len > 0));
@@ -147,7 +148,8 @@ impl Core {
         self.commands.push_back(Command::Flush { token, region: Region::Data });
     }
 
-    /// What is pending flies from here on, as it is now: all data it speaks of has been written.
+    /// Moves the pending batch to flying, as it is now. All data that it describes has been
+    /// written.
     fn freeze(&mut self, place: Option<u64>) {
         let (pool, sequence, end) = (self.pool, self.sequence + 1, self.anchor.end.count);
         let commit = &mut self.commit;
@@ -162,7 +164,7 @@ impl Core {
         commit.phase = Phase::Flushing;
     }
 
-    /// The commit's command has ended.
+    /// A command of the commit has ended.
     pub(crate) fn commit_done(&mut self, result: Result<(), Fault>) {
         if result.is_err() {
             self.fail();
@@ -196,7 +198,7 @@ impl Core {
         }
     }
 
-    /// A checkpoint is durable; if it stands for a record, its batch is too.
+    /// A checkpoint is durable. If it replaces a record, the record's batch is durable, too.
     pub(crate) fn checkpointed(&mut self, sequence: u64) {
         if self.commit.phase == Phase::Checkpoint {
             self.sequence = sequence;
@@ -204,15 +206,15 @@ impl Core {
         }
     }
 
-    /// A checkpoint could not be written. The log is as it was, so only a batch that has no record
-    /// is lost.
+    /// A checkpoint could not be written. The log is unchanged, so only a batch without a record is
+    /// lost.
     pub(crate) fn checkpoint_lost(&mut self) {
         if self.commit.phase == Phase::Checkpoint {
             self.fail();
         }
     }
 
-    /// What was flying is durable: what it took away is free, and those who waited are answered.
+    /// The batch is durable: its drops are released, and waiting ops are answered.
     fn committed(&mut self) {
         self.commit.phase = Phase::Idle;
         let Batch { drops, .. } = std::mem::take(&mut self.commit.flying);
@@ -223,7 +225,7 @@ impl Core {
         }
     }
 
-    /// Something could not be made durable: no change and no flush from here on.
+    /// Something could not be made durable: no change and no flush is accepted from here on.
     pub(crate) fn fail(&mut self) {
         self.failed = true;
         self.commit.phase = Phase::Idle;

@@ -1,13 +1,14 @@
-//! The state machine: asks come in, commands go to the disk, their ends come back, events go out.
+//! The state machine: asks come in, commands go to the disk, their results come back, events go
+//! out.
 //!
 //! ```text
 //!   submit ──► queue of the tree ──► begin ──► pieces ──► commands … done ──► leave the tree ──► event
 //!                (behind one that                                   └─ wants durability ─► commit ─┘
 //!                 must be alone)
 //! ```
-//! Writes of one tree run side by side. What concerns many blocks at once (trim, zero, clone,
-//! delete, restore, resize) runs *alone*: it waits for the tree's changes under way, and later ones
-//! wait for it, in order. Reads pass always.
+//! Writes to one tree run concurrently. What affects many blocks at once (trim, zero, clone,
+//! delete, restore, resize) runs *alone*: it waits for the tree's changes in progress, and later
+//! changes wait for it, in order. Reads never wait.
 
 mod operations;
 mod runs;
@@ -34,35 +35,36 @@ use block::{Extent, Fault};
 use runs::runs_of;
 use std::collections::VecDeque;
 
-/// Trees that a pool may have: it bounds the table and the time of opening.
+/// Limit on the trees of a pool; it bounds the table and the time to open.
 pub const TREES_MAX: usize = 1 << 16;
 
-/// Bytes that one answer to a status covers: it bounds the blocks that are looked at.
+/// Bytes that one answer to a status request covers; it bounds the blocks that are examined.
 const STATUS_MAX: u64 = 16 << 30;
 
-/// What a pool is opened with.
+/// The settings with which a pool is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Blocks of the data that may be taken.
+    /// Capacity for data, in blocks.
     pub capacity: u64,
-    /// Offsets and lengths of the disk's I/O must be multiples of this many bytes: a power of two
+    /// Offsets and lengths of the disk's I/O must be multiples of this many bytes, a power of two
     /// up to 4 KiB.
     pub align: u32,
-    /// Changes of the maps that wait for a flush at most; with more a commit begins by itself.
+    /// Limit on changes of the maps that wait for a flush. Beyond it, a commit starts by itself.
     pub pending_max: usize,
-    /// Changed nodes that wait for a checkpoint at most; with more the next commit begins one.
+    /// Limit on changed nodes that wait for a checkpoint. Beyond it, the next commit starts one.
     pub dirty_max: usize,
-    /// Nodes in memory at most: with as many no block is taken that needs another, as if the pool
-    /// were full. Those of what is cut out of shared trees come on top, and what one change makes.
+    /// Limit on nodes in memory. When it is reached, no block is allocated that needs another node,
+    /// as if the pool were full. It may be exceeded by clearing parts of shared trees, and by what
+    /// one change needs.
     pub nodes_max: u64,
-    /// No command of the data reaches over a multiple of this many bytes, a power of two from
-    /// 64 KiB: there the data may go on elsewhere.
+    /// No command of the data crosses a multiple of this many bytes, a power of two from 64 KiB:
+    /// the data may continue elsewhere there.
     pub segment: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        // 64 Ki changes are a record of 1.5 MiB; 4096 nodes are 16 MiB of copies.
+        // 64 Ki changes make a record of 1.5 MiB; 4096 nodes are 16 MiB of copies.
         Settings {
             capacity: u64::MAX >> 20,
             align: 4096,
@@ -74,18 +76,18 @@ impl Default for Settings {
     }
 }
 
-/// What is taken.
+/// How much of a pool is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes that some tree points at, each once.
+    /// Bytes that trees refer to, each counted once.
     pub used: u64,
-    /// Bytes that may be taken in all.
+    /// Capacity in bytes.
     pub capacity: u64,
     /// Bytes of nodes in memory.
     pub nodes: u64,
-    /// Bytes of nodes that there may be.
+    /// Limit on the bytes of nodes.
     pub nodes_max: u64,
-    /// Bytes of the log that a recovery would read now.
+    /// Bytes of the log that a recovery would read at present.
     pub log: u64,
 }
 
@@ -93,13 +95,13 @@ pub(crate) struct Tree {
     pub root: Root,
     pub size: u64,
     pub frozen: bool,
-    /// Blocks that are no holes.
+    /// Blocks that are not holes.
     pub blocks: u64,
-    /// Changes under way.
+    /// Changes in progress.
     pub running: u32,
-    /// The one under way must be alone.
+    /// The change in progress runs alone.
     pub alone: bool,
-    /// Those that wait for one that must be alone, it first.
+    /// Changes that wait, the first of them to run alone.
     pub queue: VecDeque<u32>,
 }
 
@@ -111,15 +113,15 @@ impl Tree {
 
 pub(crate) struct Op {
     pub ask: Ask,
-    /// Pieces under way, and one while pieces are being made.
+    /// Pieces in progress, plus one while pieces are still being created.
     pub left: u32,
     pub refusal: Option<MapRefusal>,
-    /// Its commands are durable by themselves, and the maps that they rely on were when they were
-    /// made.
+    /// Its commands are durable by themselves, and the maps that they rely on were durable when the
+    /// commands were created.
     pub durable: bool,
     /// It changed a map.
     pub changed: bool,
-    /// It is done together with others.
+    /// The group that it belongs to.
     pub group: Option<u32>,
 }
 
@@ -131,64 +133,64 @@ impl Op {
 
 /// What a command is for.
 pub(crate) enum Job {
-    /// Bytes of a tree written in place, its blocks held together.
+    /// Bytes of a tree written in place, with a shared hold on their blocks.
     Run {
         op: u32,
         tree: u32,
         at: u64,
         len: u64,
     },
-    /// Bytes of one block, which is held alone.
+    /// Bytes of one block that is held exclusively.
     Alone(Alone),
     Commit,
     Checkpoint,
-    /// The end.
+    /// A write of the end.
     End,
-    /// Free blocks before `end` given back.
+    /// Discards free blocks before `end`.
     Discard {
         end: u64,
     },
 }
 
-/// The maps of a pool. See the crate's head.
+/// The maps of a pool; see the crate's documentation.
 pub struct Core {
     pub(crate) settings: Settings,
     pub(crate) pool: u64,
     pub(crate) nodes: Nodes,
     pub(crate) space: Space,
     pub(crate) limbo: Limbo,
-    /// References that nobody can see any more, given back in steps.
+    /// References that are no longer visible, released in steps.
     pub(crate) releasing: Vec<Drop>,
     pub(crate) trees: ByNumber<u32, Tree>,
     pub(crate) locks: ByNumber<u64, Lock>,
     pub(crate) ops: Slots<Op>,
     pub(crate) groups: Groups,
-    /// Trees that become smaller, in steps.
+    /// Trees being shortened, in steps.
     pub(crate) cuts: VecDeque<Cut>,
     pub(crate) jobs: Slots<Job>,
     pub(crate) commands: VecDeque<Command>,
     pub(crate) events: Vec<Ended>,
-    /// Pieces that may try again.
+    /// Pieces that may be tried again.
     pub(crate) resumed: VecDeque<Piece>,
-    /// Pieces that wait for blocks to come free.
+    /// Pieces that wait for blocks to become free.
     pub(crate) starved: VecDeque<Piece>,
     pub(crate) commit: Commit,
     pub(crate) checkpoint: Checkpoint,
     pub(crate) anchor: Anchor,
     pub(crate) giving: Giving,
     pub(crate) ring: Ring,
-    /// The last durable record.
+    /// The sequence of the last durable record.
     pub(crate) sequence: u64,
-    /// Where the last checkpoint has each node.
+    /// Where the last checkpoint put each node.
     pub(crate) homes: Vec<Home>,
     /// The table that the next checkpoint writes.
     pub(crate) next_table: u8,
-    /// Something could not be made durable.
+    /// A change could not be made durable.
     pub(crate) failed: bool,
 }
 
 impl Core {
-    /// Takes an ask. Its answer comes by [`Core::take_events`], perhaps at once.
+    /// Accepts an ask. Its answer comes from [`Core::take_events`], perhaps immediately.
     pub fn submit(&mut self, ask: Ask) {
         let op = self.ops.add(Op::new(ask));
         match self.refuse(&ask) {
@@ -204,11 +206,11 @@ impl Core {
         }
     }
 
-    /// Where to read bytes of a tree: appends runs that cover them. Give the pin back when all of
-    /// it is read. The last page may be read whole, even where the tree ends within it.
+    /// Where to read bytes of a tree: appends the runs that cover them. Return the pin when all of
+    /// it was read. The last page may be read whole, even if the tree ends within it.
     ///
     /// # Errors
-    /// There is no such tree, or it ends before.
+    /// There is no such tree, or it is too short.
     pub fn read(&mut self, tree: u32, at: u64, len: u64, out: &mut Vec<Run>) -> Result<Pin, MapRefusal> {
         let found = self.trees.get(&tree).ok_or(MapRefusal::NoTree(tree))?;
         let last = found.size.next_multiple_of(PAGE);
@@ -231,22 +233,22 @@ impl Core {
         }
     }
 
-    /// Whether freed blocks wait for reads that are under way.
+    /// Whether freed blocks wait for reads in progress.
     pub fn holds_back(&self) -> bool {
         !self.limbo.is_empty()
     }
 
-    /// Whether a write waits for blocks that are about to come free.
+    /// Whether a write waits for blocks that are about to become free.
     pub fn is_starved(&self) -> bool {
         !self.starved.is_empty()
     }
 
-    /// Which parts of a tree's bytes are allocated: at most `limit` runs, so perhaps not all of it.
-    /// With `sharing` also which of them another tree has, too; what only a change that is not
-    /// durable yet took away counts as had.
+    /// Which parts of a tree's bytes are allocated: at most `limit` runs, so it may not cover all.
+    /// With `sharing`, also which of them another tree shares; what was removed only by a change
+    /// that is not durable yet still counts.
     ///
     /// # Errors
-    /// There is no such tree, or it ends before.
+    /// There is no such tree, or it is too short.
     pub fn status(&self, tree: u32, at: u64, len: u64, limit: usize, sharing: bool) -> Result<Vec<Extent>, MapRefusal> {
         let found = self.trees.get(&tree).ok_or(MapRefusal::NoTree(tree))?;
         let end = at.checked_add(len).filter(|end| *end <= found.size).ok_or(MapRefusal::Beyond)?.min(at + STATUS_MAX);
@@ -282,8 +284,7 @@ impl Core {
         self.resume();
     }
 
-    /// What a patch had to read could not be read: nothing of it was written, so nothing else is in
-    /// doubt.
+    /// The read of a patch failed. Nothing was written, so nothing else is in doubt.
     pub fn not_read(&mut self, token: Token, fault: Fault) {
         match self.jobs.take(token.0) {
             Job::Alone(alone) => self.not_copied(alone, fault),
@@ -292,19 +293,19 @@ impl Core {
         self.resume();
     }
 
-    /// Begins commits that are due. Call it after a round of asks and ends: all flushes of the
-    /// round share one.
+    /// Starts the commits that are due. Call it after a round of asks and results, so that all
+    /// flushes of the round share one commit.
     pub fn advance(&mut self) {
         self.resume();
         self.start_commit();
     }
 
-    /// Whether some change of the maps is not durable yet.
+    /// Whether there are changes that are not durable.
     pub fn has_changes(&self) -> bool {
         !self.commit.is_clean()
     }
 
-    /// Has the next [`Core::advance`] make what has changed durable, though nobody waits for it.
+    /// Makes the next [`Core::advance`] commit, even if nobody waits for it.
     pub fn commit(&mut self) {
         self.commit.forced = true;
     }
@@ -319,7 +320,7 @@ impl Core {
         out.append(&mut self.events);
     }
 
-    /// Whether something is asked and not answered, or a command not done.
+    /// Whether an ask was not answered, or a command has not ended.
     pub fn is_busy(&self) -> bool {
         self.ops.len() + self.jobs.len() > 0
     }
@@ -334,12 +335,12 @@ impl Core {
         self.pool
     }
 
-    /// Has maps take so many pages at most from now on; those there are beyond it stay.
+    /// Sets the limit on nodes in memory; nodes beyond it are kept.
     pub fn bound_nodes(&mut self, most: u64) {
         self.settings.nodes_max = most;
     }
 
-    /// What is taken now.
+    /// How much is used at present.
     pub fn usage(&self) -> Usage {
         Usage {
             used: self.space.used() * BLOCK,
@@ -350,8 +351,8 @@ impl Core {
         }
     }
 
-    /// Takes a block for that of a tree, the one at `goal` if it is free; a refusal if there is
-    /// none, or no memory for the nodes that point at it.
+    /// Allocates a block for a block of a tree, preferably the one at `goal`. It is refused if none
+    /// is free, or if there is no memory for the nodes that refer to it.
     pub(crate) fn take_block(&mut self, tree: u32, block: u64, goal: Option<u64>) -> Result<u64, MapRefusal> {
         if self.nodes.in_use() >= self.settings.nodes_max && !self.nodes.is_laid(self.trees[&tree].root, block) {
             return Err(MapRefusal::Crowded);
@@ -359,7 +360,7 @@ impl Core {
         self.space.take(goal).ok_or(MapRefusal::Full)
     }
 
-    /// Blocks that may be taken, from now on.
+    /// Sets the capacity in blocks.
     pub fn set_capacity(&mut self, blocks: u64) {
         self.space.set_capacity(blocks);
         self.feed();
@@ -371,8 +372,8 @@ impl Core {
         self.trees.get(&tree).map(|tree| (tree.size, tree.blocks * BLOCK))
     }
 
-    /// Bytes that would come free with a tree: blocks that it alone points at. It walks all that
-    /// the tree does not share; beside requests that is [`Owned`]'s to do.
+    /// Bytes that deleting a tree would free: blocks that only it refers to. It walks everything
+    /// that the tree does not share; use [`Owned`] while serving requests.
     pub fn own(&self, tree: u32) -> u64 {
         let mut owned = Owned::of(tree);
         std::iter::repeat_with(|| owned.step(self, &mut Steps::new(u32::MAX))).find_map(|found| found).unwrap_or(0)
@@ -425,11 +426,11 @@ impl Core {
         }
     }
 
-    /// What nobody can see any more comes back, in steps.
+    /// Releases what is no longer visible, in steps.
     pub(crate) fn settle(&mut self) {
         self.releasing.append(&mut self.limbo.settle());
         if self.releasing.is_empty() {
-            // Who waited for blocks may have waited in vain.
+            // Pieces that waited for blocks may have waited in vain.
             self.feed();
         }
     }
@@ -439,7 +440,7 @@ impl Core {
         self.commit.pending.drops.extend(node.map(|node| Drop::Node(node, root.height)));
     }
 
-    /// Gives an entry its value, and the log a record of it.
+    /// Sets an entry and records the change for the log.
     pub(crate) fn set_entry(&mut self, number: u32, block: u64, entry: Entry) -> bool {
         let tree = self.trees.get_mut(&number).expect("a tree stays while a change is under way");
         let (old, _) = self.nodes.get(tree.root, block);

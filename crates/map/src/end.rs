@@ -1,5 +1,5 @@
 //! The end: how far the log is known to go, and which edition of the catalogue the maps belong to.
-//! Two slots take turns, so that one is always whole.
+//! Two slots are written in turn, so that one is always complete.
 //!
 //! ```text
 //!   slot     0        4         8        12        16               24               32               40
@@ -7,12 +7,13 @@
 //!            48               56       60       64
 //!           ├─ announced ─────┼ digest ┼─ 0 ────┼ numbers of touched trees, 4 bytes each ┼─ zeroes ─┤
 //! ```
-//! Slots begin at bytes 0 and 512 KiB. The count rises with each write; records and tables carry
-//! the count that was durable when they were made, so that an older end put in place is noticed.
-//! Sequence: that record was durable, so a log that stops before it has lost some.
+//! Slots begin at bytes 0 and 512 KiB. The count increases with each write. Records and tables have
+//! the count that was durable when they were made, so that an older end, put in its place, is
+//! detected. The record with this sequence was durable, so a log that stops before it has lost
+//! some.
 //!
-//! **Two that must agree.** A change of the catalogue is announced here, made there, and confirmed
-//! here:
+//! **Agreement with the catalogue.** A change of the catalogue is announced here, made there, and
+//! confirmed here:
 //!
 //! ```text
 //!   announce n+1, and the trees it touches ──► trees are made ──► catalogue n+1 ──► confirm n+1 ──► trees are removed
@@ -32,20 +33,20 @@ use crc32c::{crc32c, crc32c_append};
 use std::collections::VecDeque;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"SWEN");
-/// The format that this program writes. A newer one is refused.
+/// The format that this program writes. Newer ones are refused.
 pub const END_FORMAT: u32 = 1;
 const HEADER: usize = 64;
-/// Bytes from one slot to the other: more than an end with all trees takes.
+/// Distance of the slots in bytes: more than an end with all trees takes.
 pub const END_SLOT: u64 = 512 << 10;
 /// Bytes of both slots.
 pub const END_SIZE: u64 = 2 * END_SLOT;
 
-/// Which state of the catalogue it is: states are numbered, and told apart by what is in them.
+/// Identifies a state of the catalogue, by a number and a checksum of its contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Edition {
-    /// Rises with each change of the catalogue.
+    /// Increases with each change of the catalogue.
     pub generation: u64,
-    /// A checksum of everything in it.
+    /// A checksum of all contents.
     pub digest: u32,
 }
 
@@ -54,35 +55,35 @@ pub struct Edition {
 pub struct Agreed {
     /// The last edition that is known to be durable.
     pub confirmed: Edition,
-    /// The generation that is being made, or the confirmed one.
+    /// The generation that is being created, or the confirmed one.
     pub announced: u64,
-    /// Trees that the announced change makes, removes or changes, in order. One of them that the
-    /// catalogue does not name was left by a server that died.
+    /// Trees that the announced change creates, removes or changes, in order. If the catalogue does
+    /// not name one of them, a server that died has left it.
     pub touched: Vec<u32>,
 }
 
-/// How a catalogue stands to what is known of it.
+/// How a catalogue relates to what the maps know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is the confirmed one. A change that was announced was not made.
+    /// It is the confirmed one. If a change was announced, it was not made.
     Confirmed,
-    /// It is the announced one, whose server died before it could confirm it.
+    /// It is the announced one; the server died before it could confirm it.
     Announced,
     /// It lacks confirmed changes.
     Older,
     /// It has changes that were never announced: the maps are older.
     Newer,
-    /// It has the right number and other contents.
+    /// It has the right generation, but other contents.
     Different,
 }
 
 impl Agreed {
-    /// For a pool whose catalogue is of that edition.
+    /// For a pool with a catalogue of that edition.
     pub fn on(confirmed: Edition) -> Agreed {
         Agreed { confirmed, announced: confirmed.generation, touched: Vec::new() }
     }
 
-    /// How a catalogue of that edition stands to this.
+    /// How a catalogue of that edition relates to this.
     pub fn standing(&self, found: Edition) -> Standing {
         match found.generation {
             generation if generation == self.confirmed.generation => match found.digest == self.confirmed.digest {
@@ -95,23 +96,23 @@ impl Agreed {
         }
     }
 
-    /// Whether a change of the catalogue was begun and not confirmed, or what it removes may still
-    /// be there.
+    /// Whether the announced or last change touches a tree, so that it may be left over although
+    /// the catalogue does not name it.
     pub fn touches(&self, tree: u32) -> bool {
         self.touched.binary_search(&tree).is_ok()
     }
 }
 
-/// What a slot says.
+/// The contents of a slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// Rises with each write.
+    /// Increases with each write.
     pub count: u64,
-    /// The pool's own number.
+    /// The pool's number.
     pub pool: u64,
     /// The last record that was durable.
     pub sequence: u64,
-    /// The catalogue.
+    /// What is known of the catalogue.
     pub agreed: Agreed,
 }
 
@@ -135,15 +136,15 @@ impl End {
         bytes
     }
 
-    /// Where it lies: the slots take turns.
+    /// Offset of its slot.
     pub fn place(&self) -> u64 {
         self.count % 2 * END_SLOT
     }
 
-    /// The newest whole one of both slots' bytes, as far as they go.
+    /// The newest complete end in the bytes of both slots, which may be cut short.
     ///
     /// # Errors
-    /// One is of a later format: which.
+    /// One of them has a later format, which is returned.
     pub fn newest(bytes: &[u8]) -> Result<Option<End>, u32> {
         let slots = [0, END_SLOT as usize].map(|at| End::decode(bytes.get(at..).unwrap_or_default()));
         let [first, second] = slots;
@@ -169,18 +170,18 @@ impl End {
     }
 }
 
-/// Of the version, and of all that follows the checksum.
+/// The checksum of the version and of everything after the checksum.
 fn checksum(bytes: &[u8]) -> u32 {
     crc32c_append(crc32c(&bytes[4..8]), &bytes[12..])
 }
 
-/// The end as it is on the disk, and what is to become of it.
+/// The end on the disk, and what is to be written to it.
 #[derive(Default)]
 pub(crate) struct Anchor {
-    /// The last that is durable.
+    /// The last end that is durable.
     pub end: End,
     under_way: Option<(End, Option<u32>)>,
-    /// Ops that want one, with what it is to say of the catalogue if that is new.
+    /// Ops that want it written, each with what it must say of the catalogue if that is new.
     asked: VecDeque<(u32, Option<Agreed>)>,
 }
 
@@ -191,8 +192,8 @@ impl Anchor {
 }
 
 impl Core {
-    /// Keeps what is known of the catalogue; durable when it is answered, under the number `id`. It
-    /// needs no flush of the data, and goes on after one that failed.
+    /// Records what is known of the catalogue; durable when the answer with the number `id` comes.
+    /// It needs no flush of the data, and works even after a flush has failed.
     pub fn agree(&mut self, id: u64, agreed: Agreed) {
         let ask = Ask { id, tree: 0, at: 0, len: 0, what: What::Anchor, fua: true, aligned: true };
         let op = self.ops.add(Op::new(ask));
@@ -200,17 +201,17 @@ impl Core {
         self.start_anchor();
     }
 
-    /// What is known of the catalogue, durably.
+    /// What is known of the catalogue, as far as it is durable.
     pub fn agreed(&self) -> &Agreed {
         &self.anchor.end.agreed
     }
 
-    /// Whether the end says how far the log goes, or is about to.
+    /// Whether the end says how far the log goes, or is being written to do so.
     pub fn is_anchored(&self) -> bool {
         self.anchor.under_way.as_ref().map_or(&self.anchor.end, |(end, _)| end).sequence == self.sequence
     }
 
-    /// Has the end say how far the log goes, though nobody waits for it.
+    /// Makes the end say how far the log goes, even if nobody waits for it.
     pub fn anchor(&mut self) {
         if self.anchor.under_way.is_none() && !self.is_anchored() {
             self.write_end(None, None);
@@ -241,8 +242,8 @@ impl Core {
         self.commands.push_back(Command::Store { token, region: Region::End, at, bytes, durable: true });
     }
 
-    /// The write of an end has ended. After one that failed the other slot still is the newest, and
-    /// this one is tried again.
+    /// The write of an end has ended. If it failed, the other slot is still the newest, and this
+    /// one is tried again.
     pub(crate) fn end_written(&mut self, result: Result<(), Fault>) {
         let (end, op) = self.anchor.under_way.take().expect("a write of an end was under way");
         if result.is_ok() {

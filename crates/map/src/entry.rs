@@ -1,4 +1,4 @@
-//! The units of a map: pages, blocks, and the entry that says where a block of a tree is.
+//! The units of a map: pages, blocks, and the entry that locates a block of a tree.
 //!
 //! ```text
 //!   a tree (LUN or snapshot)   |  block 0: 64 KiB  |  block 1  | …
@@ -8,17 +8,17 @@
 //!           ├──────── place + 1 (48 bits) ──────┼─ mask of pages ┤      all zero: a hole
 //! ```
 
-/// Bytes in a page: what is valid or zero.
+/// Bytes in a page, the unit of validity.
 pub const PAGE: u64 = 4096;
-/// Bytes in a block: what is allocated.
+/// Bytes in a block, the unit of allocation.
 pub const BLOCK: u64 = 65536;
 /// Pages in a block.
 pub const PAGES: u32 = (BLOCK / PAGE) as u32;
-/// The longest tree: 128 TiB, the longest LUN that administrators know.
+/// The longest tree: 128 TiB, the longest LUN that administrators can create.
 pub const SIZE_MAX: u64 = 128 << 40;
 
-/// Where a block of a tree is, and which of its pages hold something. A page that is not in the
-/// mask reads as zeroes, whatever lies on the disk.
+/// Where a block of a tree is, and which of its pages are valid. A page that is not in the mask
+/// reads as zeroes, whatever is on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry(u64);
 
@@ -63,24 +63,24 @@ impl Entry {
     }
 }
 
-/// The mask of pages `from..to`.
+/// The mask of the pages `from..to`.
 pub const fn pages(from: u32, to: u32) -> u16 {
     (((1u32 << to) - 1) & !((1u32 << from) - 1)) as u16
 }
 
-/// The pages that bytes `from..to` of a block touch.
+/// The pages that the bytes `from..to` of a block touch.
 pub const fn touched(from: u64, to: u64) -> u16 {
     pages((from / PAGE) as u32, to.div_ceil(PAGE) as u32)
 }
 
-/// The pages that bytes `from..to` of a block cover wholly.
+/// The pages that the bytes `from..to` of a block cover completely.
 pub const fn covered(from: u64, to: u64) -> u16 {
     let (first, last) = (from.div_ceil(PAGE) as u32, (to / PAGE) as u32);
     if first < last { pages(first, last) } else { 0 }
 }
 
-/// The smallest run of pages that holds all of `mask`: first page and the one after the last.
-/// `mask` is not empty.
+/// The smallest range of pages that includes `mask`: its first page and its end. `mask` must not be
+/// empty.
 pub const fn hull(mask: u16) -> (u32, u32) {
     (mask.trailing_zeros(), 16 - mask.leading_zeros())
 }

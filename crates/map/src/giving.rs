@@ -1,12 +1,13 @@
-//! What came free is given back to the disk, so that a volume that was trimmed takes less of it.
+//! Returning free blocks to the disk, so that a volume that was trimmed takes less space there.
 //!
 //! ```text
 //!   a record frees blocks ──► durable ──► reads over ──► free, stale ──► a sweep: one run at a time is lent, discarded
 //!                                                          └ taken again: nothing to discard
 //! ```
-//! Only free blocks are discarded, and a block is free when the record that freed it is durable and
-//! nobody reads it any more: so nothing durable points at what a power loss may find discarded, and
-//! it need not be durable itself. While a run is at the disk nobody is given its blocks, or the
+//! Only free blocks are discarded. A block is free when the record that freed it is durable and
+//! nobody reads it any more. So nothing durable refers to what a discard may destroy in a power
+//! failure, and the discard need not be durable. While a run is being discarded its blocks are not
+//! allocated, since the discard could destroy what was written to them.
 //! discard could take away what was written to them.
 
 use crate::command::{Command, Token};
@@ -14,32 +15,32 @@ use crate::core::{Core, Job};
 use crate::entry::BLOCK;
 use block::Fault;
 
-/// Blocks of one discard at most, 16 MiB: a file system holds writes to the file while it takes
-/// them out.
+/// Limit on the blocks of one discard, 16 MiB: a file system blocks writes to the file during a
+/// discard.
 const RUN_MAX: u64 = 256;
 
 /// A sweep over the stale blocks, in order.
 #[derive(Default)]
 pub(crate) struct Giving {
-    /// Where it goes on; `None`: none is under way.
+    /// Where it continues; `None` if none is in progress.
     next: Option<u64>,
-    /// The disk cannot: there is no use in asking again.
+    /// The disk does not support it.
     impossible: bool,
 }
 
 impl Core {
-    /// Bytes of free blocks that the disk still keeps: what a sweep would give back.
+    /// Bytes of free blocks that the disk still keeps, which a sweep would return.
     pub fn stale(&self) -> u64 {
         if self.giving.impossible { 0 } else { self.space.stale() * BLOCK }
     }
 
-    /// Takes all free blocks that lie before byte `end` of the data for stale: after opening nobody
-    /// knows what the disk keeps for them.
+    /// Marks all free blocks before byte `end` of the data as stale: after opening, it is unknown
+    /// what the disk keeps for them.
     pub fn suspect(&mut self, end: u64) {
         self.space.suspect(end.div_ceil(BLOCK));
     }
 
-    /// Begins to give back what is stale, if that is not being done.
+    /// Starts to return stale blocks, unless that is in progress.
     pub fn give_back(&mut self) {
         if self.giving.next.is_none() && self.stale() > 0 && !self.failed {
             self.sweep(0);
@@ -50,7 +51,7 @@ impl Core {
     pub(crate) fn discard_done(&mut self, end: u64, result: Result<(), Fault>) {
         self.space.return_lent();
         self.feed();
-        // One that failed is not tried again: the blocks are free all the same.
+        // A failed discard is not retried: the blocks are free all the same.
         self.giving.impossible |= result == Err(Fault::Unsupported);
         match self.giving.impossible || self.failed {
             true => self.giving.next = None,

@@ -1,21 +1,21 @@
-//! Changes of structure of several trees at one moment: all of them are done, or none, and no write
-//! comes between.
+//! Atomic changes of structure of several trees: either all are done or none, and no write comes in
+//! between.
 //!
 //! ```text
 //!   tree A   write ─ write ─┐                       ┌─ write        a snapshot of a volume: had the writer of the one LUN
 //!   tree B   write ─────────┤ all are held: shared ─┤               waited for the other, so does the snapshot
 //!   tree C   (idle) ────────┘                       └─ write
 //! ```
-//! Each tree that is changed or shared is held as for one change that must be alone. One group
-//! after the other asks for its trees, and trees give way in order of asking, so two groups never
-//! wait for each other. The actions stand in one record of the log: after a crash all are there, or
-//! none.
+//! Each tree that is changed or shared is held as for a single change that runs alone. Only one
+//! group at a time requests its trees, and trees are granted in order of request, so two groups
+//! never wait for each other. All actions are in one record of the log: after a crash either all
+//! are there or none.
 //!
-//! A volume may have ten thousand LUNs, so all of this goes in steps (see [`crate::steps`]):
-//! *asking* for trees, *checking* again what was put off meanwhile, *doing* it, and *leaving* the
-//! trees. From checking to doing no other change of structure and no commit begins, which makes it
-//! one moment. Reads pass: one beside a restore may find one tree restored and the next one not
-//! yet.
+//! A volume may have ten thousand LUNs, so all of this is done in steps (see [`crate::steps`]):
+//! *asking* for the trees, *checking* again what was changed by others meanwhile, *doing* it, and
+//! *leaving* the trees. Between checking and doing, no other change of structure and no commit
+//! starts; that makes it atomic. Reads pass: one beside a restore may find one tree restored and
+//! the next not yet.
 
 use crate::ask::{Ask, What};
 use crate::core::{Core, Op, TREES_MAX};
@@ -25,31 +25,31 @@ use crate::steps::Steps;
 use std::collections::{HashSet, VecDeque};
 use std::hash::BuildHasherDefault;
 
-/// Steps that a change of one tree counts as: a few look-ups of things that are far apart.
+/// Steps that one tree counts as: a few look-ups in distant memory.
 const STEPS_EACH: u32 = 8;
 
-/// A group on its way.
+/// A group in progress.
 pub(crate) struct Group {
-    /// Answered for all of it.
+    /// The op that is answered for the whole group.
     op: u32,
-    /// Its number.
+    /// The id of its ask.
     id: u64,
-    /// In order.
+    /// The changes, in order.
     changes: Vec<(u32, What)>,
-    /// Those that hold a tree, or wait for it.
+    /// Ops that hold a tree, or wait for one.
     holders: Vec<u32>,
     /// Their trees.
     trees: HashSet<u32, BuildHasherDefault<Mix>>,
-    /// Holders that wait.
+    /// Number of holders that wait.
     missing: usize,
     refusal: Option<MapRefusal>,
     phase: Phase,
-    /// How far it is in this phase.
+    /// Progress within the phase.
     at: usize,
 }
 
 impl Group {
-    /// The change that it is at, as it would be asked for alone.
+    /// The current change, as a single ask.
     fn ask(&self) -> Option<Ask> {
         self.changes.get(self.at).map(|change| ask_of(self.id, *change))
     }
@@ -62,36 +62,36 @@ fn ask_of(id: u64, (tree, what): (u32, What)) -> Ask {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Asking,
-    /// Some trees are still missing.
+    /// Waits for some of its trees.
     Waiting,
     Checking,
     Doing,
     Leaving,
 }
 
-/// All of them.
+/// All groups.
 #[derive(Default)]
 pub(crate) struct Groups {
     all: Slots<Group>,
-    /// Those that ask, the first of them now.
+    /// Groups that request trees; the first one does so now.
     asking: VecDeque<u32>,
-    /// Those that hold all their trees.
+    /// Groups that hold all their trees.
     ready: VecDeque<u32>,
-    /// The one that checks, or does.
+    /// The group that is checking or doing.
     acting: Option<u32>,
     leaving: VecDeque<u32>,
-    /// Other changes of structure that come meanwhile.
+    /// Other changes of structure that were postponed.
     put_off: VecDeque<u32>,
 }
 
 impl Core {
-    /// Takes changes of trees (share, restore, delete) that are done at one moment, in this order,
-    /// or none of them. One answer with the number `id` is for all of them. Trees that are deleted
-    /// must not be shared or restored in the same group, and none be made twice. It goes in steps:
-    /// see [`Core::step`].
+    /// Accepts an atomic group of changes of trees (share, restore, delete), which are made in this
+    /// order. One answer with the number `id` is for all of them. Trees that are deleted must not
+    /// be shared or restored in the same group, and none may be created twice. It proceeds in
+    /// steps: see [`Core::step`].
     ///
     /// # Panics
-    /// With a change of something else, or with none.
+    /// If a change is of another kind, or if there are none.
     pub fn submit_together(&mut self, id: u64, changes: Vec<(u32, What)>) {
         let fits = |(_, what): &(u32, What)| matches!(what, What::Share { .. } | What::Restore { .. } | What::Delete);
         assert!(!changes.is_empty() && changes.iter().all(fits), "only changes of structure go together");
@@ -104,7 +104,8 @@ impl Core {
         self.groups.asking.push_back(number);
     }
 
-    /// Whether a group is being done: no commit and no other change of structure begins.
+    /// Whether a group is being done, during which no commit and no other change of structure
+    /// starts.
     pub(crate) fn is_grouping(&self) -> bool {
         self.groups.acting.is_some()
     }
@@ -114,12 +115,12 @@ impl Core {
         acting.is_some() || !asking.is_empty() || !ready.is_empty() || !leaving.is_empty()
     }
 
-    /// A change of structure begins when the group is done.
+    /// Postpones a change of structure until the group is done.
     pub(crate) fn put_off(&mut self, op: u32) {
         self.groups.put_off.push_back(op);
     }
 
-    /// A holder has its tree.
+    /// A holder has got its tree.
     pub(crate) fn arrive(&mut self, number: u32) {
         let group = self.groups.all.get_mut(number);
         group.missing -= 1;
@@ -128,7 +129,7 @@ impl Core {
         }
     }
 
-    /// The tree of a holder is gone before its turn came.
+    /// A holder's tree was deleted before its turn.
     pub(crate) fn miss(&mut self, number: u32, op: u32, refusal: MapRefusal) {
         self.ops.take(op);
         let group = self.groups.all.get_mut(number);
@@ -155,7 +156,7 @@ impl Core {
         }
     }
 
-    /// Asks for the next tree.
+    /// Requests the next tree.
     fn ask_next(&mut self, number: u32) {
         let group = self.groups.all.get_mut(number);
         let ask = group.ask().filter(|_| group.refusal.is_none());
@@ -217,7 +218,7 @@ impl Core {
         }
     }
 
-    /// All is done, or nothing: what was put off goes on, and the trees are left.
+    /// All is done, or nothing: continues what was postponed, and leaves the trees.
     fn end_group(&mut self, number: u32) {
         let group = self.groups.all.get_mut(number);
         group.phase = Phase::Leaving;

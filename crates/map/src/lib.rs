@@ -1,5 +1,5 @@
 //! The maps of a pool: which block of the data holds which block of a LUN, who shares it, and how
-//! all of that survives a power loss. Pure: it gives the I/O to do and takes how it ended.
+//! all of that survives a power failure. Pure: it says which I/O to do, and is told how it ended.
 //!
 //! ```text
 //!            asks                        commands: write · patch · flush · store · discard
@@ -20,11 +20,11 @@
 //! ```
 //!
 //! What holds at every moment, whatever is lost:
-//! - the durable map never points at data that is not there: a record goes to the log after the
-//!   data it speaks of;
-//! - a block that the durable map still shows is neither written in place by another tree nor given
-//!   out again;
-//! - what was acknowledged by a flush, or with FUA, is in the log or in a table.
+//! - the durable map never refers to data that is not there: a record is logged after the data that
+//!   it describes;
+//! - a block that the durable map still refers to is neither written in place by another tree nor
+//!   reused;
+//! - whatever was acknowledged by a flush, or with FUA, is in the log or in a table.
 
 mod ask;
 mod change;

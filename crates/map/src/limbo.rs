@@ -1,9 +1,9 @@
-//! Where references wait that the durable map has lost, until all reads are over that began when it
-//! had them.
+//! Where references that the durable map has lost wait for the end of all reads that started while
+//! they existed.
 //!
-//! A read looks the map up once and goes to the disk. Meanwhile its block may lose the tree's
-//! reference; if that were taken away at once, another tree that shares the block would be its only
-//! holder and write in place under the read, or the block would be given out anew.
+//! A read looks up the map once and then goes to the disk. Meanwhile its block may lose the tree's
+//! reference. If that were released at once, another tree that shares the block could become its
+//! only holder and write to it in place during the read, or the block could be reused.
 //!
 //! ```text
 //!   epoch      e − 1        │ e                        reads and drops are kept by the parity of their epoch;
@@ -13,12 +13,12 @@
 
 use crate::tree::Drop;
 
-/// A read that is under way: what it looks at stays as it is meanwhile.
+/// A read in progress: its blocks do not change meanwhile.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "an unended read keeps freed blocks from being used"]
 pub struct Pin(u8);
 
-/// The references that wait, and the reads that they wait for.
+/// Waiting references, and the reads that they wait for.
 #[derive(Default)]
 pub(crate) struct Limbo {
     drops: [Vec<Drop>; 2],
@@ -27,7 +27,7 @@ pub(crate) struct Limbo {
 }
 
 impl Limbo {
-    /// A read begins.
+    /// A read starts.
     pub(crate) fn pin(&mut self) -> Pin {
         let parity = (self.epoch & 1) as u8;
         self.reads[usize::from(parity)] += 1;
@@ -40,17 +40,17 @@ impl Limbo {
         self.reads[usize::from(pin.0)] -= 1;
     }
 
-    /// The durable map has lost these.
+    /// The durable map has lost these references.
     pub(crate) fn push(&mut self, mut drops: Vec<Drop>) {
         self.drops[(self.epoch & 1) as usize].append(&mut drops);
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing is waiting.
     pub(crate) fn is_empty(&self) -> bool {
         self.drops.iter().all(Vec::is_empty)
     }
 
-    /// Takes out what no read can see any more.
+    /// Takes out the references that no read can see any more.
     pub(crate) fn settle(&mut self) -> Vec<Drop> {
         let mut out = Vec::new();
         for _ in 0..2 {
@@ -64,7 +64,7 @@ impl Limbo {
         out
     }
 
-    /// What waits.
+    /// The waiting references.
     pub(crate) fn drops(&self) -> impl Iterator<Item = &Drop> {
         self.drops.iter().flatten()
     }

@@ -1,4 +1,4 @@
-//! The redo log: what changed in the maps, as records in a ring.
+//! The redo log: changes of the maps, as records in a ring.
 //!
 //! ```text
 //!   record   0        4        8                16               24       28       32               40          40 + 24 n
@@ -7,9 +7,9 @@
 //!   action   0      1       2   4        8                16               24
 //!           ├ kind ─┼ flag ─┼ 0 ┼─ tree ─┼─ a ────────────┼─ b ────────────┤
 //! ```
-//! Numbers are little-endian; the checksum covers everything after it. Sequences rise by one, so
-//! what an earlier round left in the ring is never taken for a new record. A record that does not
-//! fit before the ring's end begins at 0.
+//! Numbers are little-endian; the checksum covers everything after it. Sequences increase by one,
+//! so a record from an earlier round of the ring is never mistaken for a new one. A record that
+//! does not fit before the end of the ring begins at 0.
 
 use crate::entry::Entry;
 use crc32c::crc32c;
@@ -20,11 +20,11 @@ const ACTION: usize = 24;
 /// Records begin and end at multiples of this many bytes.
 pub const RECORD_ALIGN: u64 = 4096;
 
-/// A change of the maps. Playing it again on what it made changes nothing that later actions do not
-/// set right.
+/// A change of the maps. It may be replayed on a state that includes it and later actions:
+/// replaying the later ones as well restores that state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// An entry has a new value.
+    /// Sets an entry.
     Set {
         /// The tree.
         tree: u32,
@@ -33,7 +33,7 @@ pub enum Action {
         /// Its entry.
         entry: Entry,
     },
-    /// Blocks are holes.
+    /// Makes blocks holes.
     Clear {
         /// The tree.
         tree: u32,
@@ -42,35 +42,35 @@ pub enum Action {
         /// The one after the last.
         to: u64,
     },
-    /// An empty tree.
+    /// Creates an empty tree.
     Create {
         /// Its number.
         tree: u32,
         /// Its size in bytes.
         size: u64,
     },
-    /// A tree that shares all of another's.
+    /// Creates a tree that shares everything with another.
     Share {
         /// Its number.
         tree: u32,
         /// The other's.
         from: u32,
-        /// It never changes.
+        /// It is a snapshot, which never changes.
         frozen: bool,
     },
-    /// A tree shares all of another's from now on, and what it had is gone.
+    /// Makes a tree share everything with another; its previous contents are dropped.
     Restore {
         /// The tree.
         tree: u32,
         /// The other.
         from: u32,
     },
-    /// A tree is gone.
+    /// Deletes a tree.
     Delete {
         /// Its number.
         tree: u32,
     },
-    /// A tree has another size.
+    /// Resizes a tree.
     Resize {
         /// Its number.
         tree: u32,
@@ -112,12 +112,12 @@ impl Action {
     }
 }
 
-/// Bytes that a record of so many actions takes in the ring.
+/// Bytes that a record of this many actions takes in the ring.
 pub fn record_len(actions: usize) -> u64 {
     ((HEADER + actions * ACTION) as u64).next_multiple_of(RECORD_ALIGN)
 }
 
-/// A record's bytes. `end`: the count of the end that is durable.
+/// Encodes a record. `end` is the count of the durable end.
 pub fn encode(pool: u64, sequence: u64, end: u64, actions: &[Action]) -> Vec<u8> {
     let len = record_len(actions.len()) as usize;
     let mut bytes = Vec::with_capacity(len);
@@ -135,25 +135,25 @@ pub fn encode(pool: u64, sequence: u64, end: u64, actions: &[Action]) -> Vec<u8>
     bytes
 }
 
-/// What stands at a place of the ring, from its first page.
+/// What the first page of a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The record's sequence.
     pub sequence: u64,
     /// Its length in the ring, in bytes.
     pub len: u64,
-    /// The count of the end that was durable before it.
+    /// The count of the end that was durable when the record was written.
     pub end: u64,
 }
 
-/// The head of a record of that pool, if there seems to be one: only [`decode`] tells whether it is
-/// whole.
+/// The head of a record of this pool, if there seems to be one; only [`decode`] tells whether it is
+/// complete.
 pub fn head(pool: u64, page: &[u8]) -> Option<Head> {
     let ours = u32_at(page, 0) == MAGIC && u64_at(page, 16) == pool;
     ours.then(|| Head { sequence: u64_at(page, 8), len: record_len(u32_at(page, 24) as usize), end: u64_at(page, 32) })
 }
 
-/// The actions of a whole record; `None` for a torn or damaged one.
+/// The actions of a complete record; `None` if it is torn or damaged.
 pub fn decode(bytes: &[u8]) -> Option<Vec<Action>> {
     if crc32c(&bytes[8..]) != u32_at(bytes, 4) {
         return None;
@@ -170,16 +170,16 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Where the next record goes, and what may not be overwritten. Positions are bytes in the ring.
+/// Where the next record goes, and what must not be overwritten. Positions are bytes in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
-    /// Bytes in all.
+    /// The ring's size in bytes.
     pub size: u64,
-    /// The oldest record that recovery may need begins here.
+    /// The start of the oldest record that a recovery may need.
     pub tail: u64,
-    /// The last record ends here.
+    /// The end of the last record.
     pub head: u64,
-    /// No record is needed: `head == tail` means empty and not full.
+    /// No record is needed. This distinguishes empty from full if `head == tail`.
     pub empty: bool,
 }
 
@@ -189,7 +189,7 @@ impl Ring {
         Ring { size, tail: at, head: at, empty: true }
     }
 
-    /// Bytes that hold needed records, with what lies unused before a wrap.
+    /// Bytes of needed records, including what is unused before a wrap.
     pub fn used(&self) -> u64 {
         match self.empty {
             true => 0,
@@ -205,13 +205,12 @@ impl Ring {
         if self.head + len <= end {
             return Some(self.head);
         }
-        // Around the end: up to the tail, or up to the end of the ring if nothing is needed any
-        // more.
+        // Wrap around: up to the tail, or up to the end of the ring if no record is needed.
         let room = if self.empty { self.size } else { self.tail };
         (!wrapped && len <= room).then_some(0)
     }
 
-    /// A record of `len` bytes is at `at`, where [`Ring::place`] said.
+    /// A record of `len` bytes was put at `at`, as [`Ring::place`] said.
     pub fn push(&mut self, at: u64, len: u64) {
         if self.empty {
             self.tail = at;
@@ -220,7 +219,7 @@ impl Ring {
         self.empty = false;
     }
 
-    /// Records before `tail` are not needed any more.
+    /// Records before `tail` are no longer needed.
     pub fn advance(&mut self, tail: u64) {
         self.tail = tail;
         self.empty = tail == self.head;

@@ -1,4 +1,4 @@
-//! Opening a pool: the newest whole table, the nodes that it names, the records of the log that
+//! Opening a pool: the newest valid table, the nodes that it names, and the records of the log that
 //! follow it.
 
 use crate::check::{Damage, Walk};
@@ -20,45 +20,46 @@ use block::Fault;
 use crc32c::crc32c;
 use std::collections::VecDeque;
 
-/// What a pool is read from when it is opened or checked.
+/// The source from which a pool is opened or checked.
 pub trait Media {
-    /// Fills the buffer from byte `at` of a region, as far as the region goes; returns how far.
+    /// Fills the buffer from byte `at` of a region, up to the region's end; returns the number of
+    /// bytes.
     ///
     /// # Errors
-    /// The disk fails.
+    /// The disk failed.
     fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault>;
 
-    /// Makes durable what a region reads as: when a server dies, what it wrote last may be in the
-    /// system's memory alone.
+    /// Makes the contents of a region durable: what a server wrote before it died may only be in
+    /// the page cache.
     ///
     /// # Errors
-    /// The disk fails.
+    /// The disk failed.
     fn settle(&mut self, region: Region) -> Result<(), Fault>;
 }
 
 /// Why a pool cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoverError {
-    /// Written by a later program.
+    /// It was written by a later program.
     #[error("the maps have format {found}, this program knows up to {known}; use a newer seawall")]
     TooNew {
         /// Its format.
         found: u32,
-        /// The latest that is known.
+        /// The latest known format.
         known: u32,
     },
-    /// Written by an earlier program.
+    /// It was written by an earlier program.
     #[error("the maps have format {found}, this program needs {FORMAT}; copy the LUNs with the seawall that made them")]
     TooOld {
         /// Its format.
         found: u32,
     },
-    /// Something is wrong with it.
+    /// It is damaged.
     #[error("{first}{}", and_more(*more))]
     Damaged {
-        /// What was found first.
+        /// The first damage found.
         first: Damage,
-        /// How much beside.
+        /// How many more there are.
         more: usize,
     },
     /// What was read cannot be made durable.
@@ -70,9 +71,9 @@ fn and_more(more: usize) -> String {
     if more == 0 { String::new() } else { format!(" (and {more} more)") }
 }
 
-/// What both tables of a new pool are, with its own number and a log of `log_size` bytes, a
-/// multiple of 4 KiB and at least 64 KiB. The log must be written with zeroes and the end as
-/// [`format_end`] says, and all made durable; the rest is empty.
+/// The contents of both tables of a new pool, with its number and a log of `log_size` bytes, a
+/// multiple of 4 KiB and at least 64 KiB. The log must be filled with zeroes, the end written as by
+/// [`format_end`], and all made durable; the other regions are empty.
 pub fn format(pool: u64, log_size: u64) -> Vec<u8> {
     assert!(log_size.is_multiple_of(RECORD_ALIGN) && log_size >= 16 * RECORD_ALIGN, "a log of {log_size} bytes");
     Table { sequence: 0, pool, log_head: 0, log_size, end: 0, trees: Vec::new(), homes: Vec::new() }.encode()
@@ -85,13 +86,13 @@ pub fn format_end(pool: u64, agreed: Agreed) -> Vec<u8> {
 
 /// Opens a pool.
 ///
-/// What is built upon must not go away again. A record that was read and then lost would take
-/// others with it: blocks that it freed are given out anew while the durable map still points at
-/// them, and the records after it prove that one is missing.
+/// What is relied on must not disappear later. If a record were read and then lost, it would damage
+/// others: blocks that it freed would be reused although the durable map still refers to them, and
+/// later records would prove that one is missing.
 ///
 /// # Errors
-/// It is of a later format, or damaged, or what was read cannot be made durable; nothing is written
-/// in any case.
+/// It has a later format, or is damaged, or what was read cannot be made durable. Nothing is
+/// written in any case.
 pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, RecoverError> {
     let Loaded { core, mut damages, .. } = load(media, settings)?;
     if !damages.is_empty() {
@@ -108,19 +109,19 @@ pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, Recov
 /// What was read of a pool.
 #[derive(Default)]
 pub(crate) struct Loaded {
-    /// `None` if no table is whole.
+    /// `None` if no table is valid.
     pub core: Option<Core>,
-    /// What keeps it from being opened.
+    /// The damage that prevents it from being opened.
     pub damages: Vec<Damage>,
-    /// The table that is of no use, where the other suffices.
+    /// The table that is invalid, if the other one suffices.
     pub lame: Option<u8>,
 }
 
-/// Reads all that there is, and says all that is wrong with it.
+/// Reads everything, and reports everything that is wrong.
 ///
-/// A table whose write failed may lie there whole, and the checkpoint after it may have written
-/// over its nodes. The other table is right then, and the log still goes from there at least as
-/// far.
+/// A table whose write was reported as failed may still be complete on the disk, while the next
+/// checkpoint overwrote nodes that it names. Then the other table is valid, and the log goes at
+/// least as far from there.
 pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<Loaded, RecoverError> {
     let (tables, end) = (tables(media)?, read_end(media)?);
     let (count, newest) = (tables.len(), tables.first().map_or(0, |(_, table)| table.sequence));
@@ -128,7 +129,7 @@ pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<Loaded,
     for (index, (turn, table)) in tables.into_iter().enumerate() {
         let (core, damages) = load_from(media, settings, (turn, &table), end.as_ref());
         if damages.is_empty() && core.sequence >= newest {
-            // An older one may name nodes that were written over since: that is how it should be.
+            // An older table may name nodes that were overwritten since, which is normal.
             let lame = index > 0 || count == 1;
             return Ok(Loaded { core: Some(core), damages, lame: lame.then_some(turn ^ 1) });
         }
@@ -139,7 +140,7 @@ pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<Loaded,
     Ok(first)
 }
 
-/// The whole tables, the newest first, and which of the two each is.
+/// The valid tables, newest first, and which of the two each is.
 fn tables(media: &mut impl Media) -> Result<Vec<(u8, Table)>, RecoverError> {
     let mut tables = Vec::new();
     for turn in 0..2 {
@@ -149,7 +150,7 @@ fn tables(media: &mut impl Media) -> Result<Vec<(u8, Table)>, RecoverError> {
     Ok(tables)
 }
 
-/// The newest whole table.
+/// The newest valid table.
 pub(crate) fn newest_table(media: &mut impl Media) -> Result<Option<(u8, Table)>, RecoverError> {
     Ok(tables(media)?.into_iter().next())
 }
@@ -173,14 +174,14 @@ fn load_from(
     (core, damages)
 }
 
-/// The newest whole end.
+/// The newest valid end.
 pub(crate) fn read_end(media: &mut impl Media) -> Result<Option<End>, RecoverError> {
     let bytes = read_most(media, Region::End, 0, END_SIZE);
     End::newest(&bytes).map_err(|found| RecoverError::TooNew { found, known: END_FORMAT })
 }
 
-/// A table, if it is whole: one that was being written when the power went is not, and its sister
-/// is.
+/// A table, if it is valid. One that was being written in a power failure is not, but then the
+/// other is.
 fn read_table(media: &mut impl Media, turn: u8) -> Result<Option<Table>, RecoverError> {
     let mut header = vec![0; PAGE as usize];
     if read_whole(media, Region::Table(turn), 0, &mut header).is_none() {
@@ -202,13 +203,13 @@ fn read_whole(media: &mut impl Media, region: Region, at: u64, buf: &mut [u8]) -
     (media.read(region, at, buf) == Ok(buf.len())).then_some(())
 }
 
-/// The pool as the table has it.
+/// The pool in the state of the table.
 fn core_of(media: &mut impl Media, settings: Settings, table: &Table, damages: &mut Vec<Damage>) -> Core {
     let nodes = read_nodes(media, table, damages);
     core_of_nodes(nodes, settings, table, damages)
 }
 
-/// The same with the nodes as they were read.
+/// Does the same with nodes that were read already.
 pub(crate) fn core_of_nodes(
     nodes: Vec<Option<Words>>,
     settings: Settings,
@@ -225,7 +226,7 @@ pub(crate) fn core_of_nodes(
     }
     damages.append(&mut walk.damages);
     let counted = nodes.into_iter().enumerate().map(|(number, words)| Some((words?, walk.node_refs[number])));
-    // Room for as many as there may be: to grow later, with ten thousand in it, takes a
+    // Sized for the maximum: growing a table with ten thousand entries later would take a
     // millisecond.
     let mut trees = ByNumber::with_capacity_and_hasher(TREES_MAX, Default::default());
     let tree = |row: &TreeRow| (row.tree, Tree::new(row.root, row.size, row.frozen, row.blocks));
@@ -259,13 +260,12 @@ pub(crate) fn core_of_nodes(
     }
 }
 
-/// Nodes are read so many pages at a time: a pool with much in it has tens of thousands, and they
-/// lie close together.
+/// Pages of nodes that are read at a time: a large pool has tens of thousands, close together.
 const PAGES_AT_ONCE: u64 = 256;
 
 pub(crate) fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Vec<Damage>) -> Vec<Option<Words>> {
     let mut nodes = Vec::with_capacity(table.homes.len());
-    // The pages from `first` on, as far as they could be read.
+    // The pages from `first` on that could be read.
     let (mut pages, mut first) = (Vec::new(), u64::MAX);
     for (number, home) in table.homes.iter().enumerate() {
         let Some(page) = home.page(number as u32) else {
@@ -292,8 +292,8 @@ pub(crate) fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Ve
     nodes
 }
 
-/// The bytes of a range, as far as its region goes; a page that cannot be read is zeroes, which is
-/// no node and no record.
+/// The bytes of a range, up to the end of its region. A page that cannot be read becomes zeroes,
+/// which is neither a node nor a record.
 fn read_most(media: &mut impl Media, region: Region, at: u64, len: u64) -> Vec<u8> {
     let mut bytes = vec![0; len as usize];
     if let Ok(read) = media.read(region, at, &mut bytes) {
@@ -308,7 +308,7 @@ fn read_most(media: &mut impl Media, region: Region, at: u64, len: u64) -> Vec<u
     bytes
 }
 
-/// Plays the records that follow the table. Returns the count of the end that was durable before
+/// Replays the records that follow the table. Returns the count of the end that was durable before
 /// the last of them.
 pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) -> u64 {
     let log = read_most(media, Region::Log, 0, core.ring.size);
@@ -326,8 +326,8 @@ pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<
         let batch = std::mem::take(&mut core.commit).pending;
         core.nodes.release(batch.drops, &mut core.space);
     }
-    // A whole record that is further on proves that one before it is damaged, or that a newer table
-    // is: a record is written only when the one before it is durable.
+    // A valid record further on proves that one before it, or a newer table, is damaged: a record
+    // is written only when the previous one is durable.
     let places = (0..core.ring.size).step_by(RECORD_ALIGN as usize);
     let ahead =
         places.filter_map(|at| record_at(&log, core, at, core.sequence + 1).map(|(head, _)| head.sequence)).max();
@@ -335,7 +335,7 @@ pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<
     end
 }
 
-/// The record after the last one, where it would have been put.
+/// The record after the last one, at the position where it would have been put.
 fn next_record(log: &[u8], core: &Core) -> Option<(u64, Head, Vec<Action>)> {
     [core.ring.head, 0].into_iter().find_map(|at| {
         let (head, actions) = record_at(log, core, at, core.sequence + 1)?;
@@ -343,7 +343,7 @@ fn next_record(log: &[u8], core: &Core) -> Option<(u64, Head, Vec<Action>)> {
     })
 }
 
-/// The whole record at a place of the ring, if its sequence is at least so much.
+/// The valid record at a position of the ring, if its sequence is at least `least`.
 fn record_at(log: &[u8], core: &Core, at: u64, least: u64) -> Option<(Head, Vec<Action>)> {
     let from = log.get(at as usize..)?;
     let head = record::head(core.pool, from.get(..RECORD_ALIGN as usize)?)?;
@@ -354,8 +354,8 @@ fn record_at(log: &[u8], core: &Core, at: u64, least: u64) -> Option<(Head, Vec<
 }
 
 impl Core {
-    /// What is wrong with the end, or with the log that does not reach it. `least`: the count of an
-    /// end that was durable.
+    /// Damage of the end, or of a log that does not reach it. `least` is the count of an end that
+    /// was durable.
     fn damage_of(&self, end: Option<&End>, least: u64) -> Option<Damage> {
         match end {
             None => Some(Damage::NoEnd),
@@ -368,7 +368,7 @@ impl Core {
         }
     }
 
-    /// Does what a record says; `None` if that is impossible.
+    /// Replays an action; `None` if it is impossible.
     fn replay(&mut self, action: Action) -> Option<()> {
         match action {
             Action::Set { tree, block, entry } => {

@@ -1,13 +1,13 @@
-//! Salvage: of a damaged pool, what can still be read is brought into a state that can be opened;
-//! what is lost is said.
+//! Salvage of a damaged pool: brings what can still be read into a state that can be opened, and
+//! reports what is lost.
 //!
 //! ```text
 //!   newest whole table ─► nodes; pointers to those that are gone become holes ─► records, as far as they follow
 //!                                                                                        └► Core, for a checkpoint
 //! ```
-//! A pool of which some other table is right needs none of this: opening takes that one by itself.
-//! Nothing is written here, either: the caller has a checkpoint of the [`Core`] written, which
-//! leaves the older table as it is.
+//! It is not needed if the other table is correct: opening uses that by itself. Nothing is written
+//! here either. The caller makes the [`Core`] write a checkpoint, which leaves the older table
+//! unchanged.
 
 use crate::check::{Damage, PLACE_MAX};
 use crate::core::{Core, Settings};
@@ -16,34 +16,34 @@ use crate::entry::Entry;
 use crate::recover::{Loaded, Media, RecoverError, core_of_nodes, load, newest_table, read_end, read_nodes, replay};
 use crate::tree::{Root, Words};
 
-/// What a salvage could not keep.
+/// Something that a salvage could not keep.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// The maps of these blocks were in a node that is gone: they read as zeroes.
+    /// The node that mapped these blocks is lost: they read as zeroes.
     #[error("tree {tree}: blocks {from} to {to} of 64 KiB read as zeroes now: the map of them is gone", to = .to - 1)]
     Blocks {
-        /// The tree, the first of those that shared the node.
+        /// The tree; the first one of those that shared the node.
         tree: u32,
         /// The first block.
         from: u64,
-        /// The one after the last.
+        /// The end of the range.
         to: u64,
     },
-    /// Records of the log that could not be played.
+    /// Records of the log that could not be replayed.
     #[error(
         "changes of the maps after record {last} of the log are gone, up to record {found}: what was written since may be \
          missing, or stand where another LUN wrote later"
     )]
     Records {
-        /// The last that was played.
+        /// The last record that was replayed.
         last: u64,
-        /// The last that is known to have been there.
+        /// The last record that is known to have existed.
         found: u64,
     },
 }
 
 impl Lost {
-    /// The tree that it was in, where it was in one.
+    /// The tree that it was in, if any.
     pub fn tree(&self) -> Option<u32> {
         match *self {
             Lost::Blocks { tree, .. } => Some(tree),
@@ -52,10 +52,11 @@ impl Lost {
     }
 }
 
-/// Reads what can be read; `None` if no table is whole, so that nothing says whose is what.
+/// Reads what can be read. `None` if no table is valid, so that the owners of all nodes are
+/// unknown.
 ///
 /// # Errors
-/// The pool is of a later format.
+/// The pool has a later format.
 pub fn salvage(media: &mut impl Media, settings: Settings) -> Result<Option<(Core, Vec<Lost>)>, RecoverError> {
     if let Loaded { core: Some(core), damages, .. } = load(media, settings)?
         && damages.is_empty()
@@ -75,7 +76,7 @@ pub fn salvage(media: &mut impl Media, settings: Settings) -> Result<Option<(Cor
     core.next_table = turn ^ 1;
     core.nodes.put_back_dirty(changed.into_iter());
     let least = replay(media, &mut core, &mut damages).max(table.end);
-    // What it says of the catalogue stays; without one the caller has to say it anew.
+    // What it says of the catalogue is kept. Without an end, the caller must set that again.
     let end = read_end(media)?.filter(|end| end.pool == core.pool).unwrap_or_default();
     let last = core.sequence;
     if !damages.iter().any(|damage| matches!(damage, Damage::Ahead { .. })) && end.sequence > last {
@@ -86,8 +87,7 @@ pub fn salvage(media: &mut impl Media, settings: Settings) -> Result<Option<(Cor
             Damage::Ahead { found, .. } | Damage::Short { found, .. } => {
                 let found = found.max(end.sequence);
                 lost.push(Lost::Records { last, found });
-                // What lies further on in the log must not be taken for what follows the next
-                // table.
+                // Later records in the log must not be mistaken for successors of the next table.
                 core.sequence = core.sequence.max(found);
             }
             Damage::Record { sequence } => lost.push(Lost::Records { last: sequence - 1, found: sequence }),
@@ -100,7 +100,7 @@ pub fn salvage(media: &mut impl Media, settings: Settings) -> Result<Option<(Cor
 
 struct Pruning {
     nodes: Vec<Option<Words>>,
-    /// The height at which each was met; 0: not yet.
+    /// The height at which each node was met; 0 if it was not.
     heights: Vec<u8>,
     changed: Vec<u32>,
     lost: Vec<Lost>,
@@ -118,8 +118,8 @@ impl Pruning {
         }
     }
 
-    /// Whether a node is there; what it points at that is not there becomes a hole. `first`: its
-    /// first block, and the one after the last of its tree.
+    /// Whether a node is valid. Its references to invalid nodes become holes. The range is from its
+    /// first block to the end of its tree.
     fn keep(&mut self, tree: u32, node: u32, height: u8, (first, end): (u64, u64)) -> bool {
         let at = node as usize;
         let Some(words) = self.nodes.get(at).and_then(Option::as_ref) else { return false };
@@ -151,7 +151,7 @@ impl Pruning {
         true
     }
 
-    /// The blocks of a tree that is whole.
+    /// The number of blocks of a complete tree.
     fn count(&self, root: Root) -> u64 {
         let Some(node) = root.node.checked_sub(1) else { return 0 };
         let words = self.nodes[node as usize].iter().flat_map(|words| words.iter()).filter(|word| **word != 0);

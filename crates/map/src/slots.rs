@@ -1,10 +1,10 @@
-//! Things with numbers that are used again, and the hash for numbers.
+//! A table with reused numbers, and a hash for numbers.
 
 use slab::Slab;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Things by number. A number that was taken back is given to another.
+/// Values by number. Numbers are reused.
 pub struct Slots<T>(Slab<T>);
 
 impl<T> Default for Slots<T> {
@@ -14,31 +14,31 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
-    /// Keeps a thing and names it.
+    /// Adds a value and returns its number.
     pub fn add(&mut self, thing: T) -> u32 {
         self.0.insert(thing) as u32
     }
 
-    /// Takes a thing out.
+    /// Removes a value.
     ///
     /// # Panics
-    /// When it is not there.
+    /// If there is none.
     pub fn take(&mut self, number: u32) -> T {
         self.0.remove(number as usize)
     }
 
-    /// Shows a thing.
+    /// The value of a number.
     ///
     /// # Panics
-    /// When it is not there.
+    /// If there is none.
     pub fn get(&self, number: u32) -> &T {
         &self.0[number as usize]
     }
 
-    /// Lends a thing.
+    /// The value of a number, for changing it.
     ///
     /// # Panics
-    /// When it is not there.
+    /// If there is none.
     pub fn get_mut(&mut self, number: u32) -> &mut T {
         &mut self.0[number as usize]
     }
@@ -54,10 +54,10 @@ impl<T> Slots<T> {
     }
 }
 
-/// A map from numbers that nobody hostile chooses.
+/// A map by numbers that no attacker can choose.
 pub(crate) type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
-/// Multiplies and folds: a look-up costs a few nanoseconds where the standard hash costs twenty.
+/// Multiplies and folds. A look-up costs a few nanoseconds, where the standard hash costs twenty.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Mix(u64);
 

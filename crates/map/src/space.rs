@@ -1,8 +1,8 @@
-//! The blocks of the data: who is taken, by how many leaves, and which is next.
+//! The blocks of the data: how many leaves refer to each, and which is allocated next.
 //!
-//! A block's count falls only when the record that took a pointer away is durable (see
-//! [`crate::commit`]) and all reads that began before have ended (see [`crate::limbo`]). So neither
-//! a crash nor a slow read finds another tree's bytes.
+//! A block's count decreases only when the record that removed a reference is durable (see
+//! [`crate::commit`]) and all reads that started before have ended (see [`crate::limbo`]). So
+//! neither a crash nor a slow read ever sees another tree's bytes.
 //!
 //! ```text
 //!   free ──► taken ──► free and stale: the disk still keeps its bytes ──► lent to a discard ──► free
@@ -12,56 +12,56 @@
 
 use std::ops::Range;
 
-/// Counts and free blocks.
+/// Reference counts and free blocks.
 pub struct Space {
-    /// Leaves that point at each block, up to the highest ever taken.
+    /// How many leaves refer to each block, up to the highest ever allocated.
     refs: Vec<u32>,
-    /// A bit a block: pointed at.
+    /// One bit per block: referred to.
     taken: Vec<u64>,
     capacity: u64,
     used: u64,
-    /// Where to look for the next run of free blocks.
+    /// Where the search for free blocks continues.
     cursor: u64,
-    /// A bit a block: free, and the disk still keeps bytes for it.
+    /// One bit per block: free, but the disk still keeps its bytes.
     stale: Vec<u64>,
     stale_count: u64,
-    /// Free blocks that a discard has: nobody takes them meanwhile.
+    /// Free blocks that are being discarded; they must not be allocated meanwhile.
     lent: Range<u64>,
 }
 
 impl Space {
-    /// All of `capacity` blocks free.
+    /// A space of `capacity` free blocks.
     pub fn new(capacity: u64) -> Space {
         let (refs, taken, stale) = (Vec::new(), Vec::new(), Vec::new());
         Space { refs, taken, capacity, used: 0, cursor: 0, stale, stale_count: 0, lent: 0..0 }
     }
 
-    /// Blocks that may be taken in all.
+    /// Its capacity in blocks.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// More blocks, or fewer: those beyond that are taken stay so until they are dropped.
+    /// Changes the capacity. Blocks beyond it that are in use remain so until they are released.
     pub fn set_capacity(&mut self, capacity: u64) {
         self.capacity = capacity;
     }
 
-    /// Blocks that something points at.
+    /// Blocks that are referred to.
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// Leaves that point at a block.
+    /// How many leaves refer to a block.
     pub fn refs(&self, place: u64) -> u32 {
         self.refs.get(place as usize).copied().unwrap_or(0)
     }
 
-    /// One more than the highest block that ever was taken.
+    /// The end of the blocks that were ever allocated.
     pub fn high(&self) -> u64 {
         self.refs.len() as u64
     }
 
-    /// Takes a free block, `goal` if it is free. `None` when all are taken.
+    /// Allocates a block, `goal` if that is free. `None` if all are in use.
     pub fn take(&mut self, goal: Option<u64>) -> Option<u64> {
         if self.used >= self.capacity {
             return None;
@@ -76,13 +76,14 @@ impl Space {
         Some(place)
     }
 
-    /// One more leaf points at a block.
+    /// Adds a reference to a block.
     pub fn retain(&mut self, place: u64) {
         self.mark(place);
         self.refs[place as usize] += 1;
     }
 
-    /// One leaf less points at a block: durably so, and nobody reads it by that leaf.
+    /// Removes a reference to a block. The removal must be durable, and all reads by it must have
+    /// ended.
     pub fn release(&mut self, place: u64) {
         let refs = &mut self.refs[place as usize];
         *refs = refs.checked_sub(1).expect("a block is dropped as often as it was pointed at");
@@ -92,7 +93,7 @@ impl Space {
         }
     }
 
-    /// Gives a block back that no leaf ever pointed at.
+    /// Frees a block that no leaf has referred to yet.
     pub fn give_back(&mut self, place: u64) {
         debug_assert_eq!(self.refs[place as usize], 1);
         self.release(place);
@@ -103,7 +104,7 @@ impl Space {
         self.stale_count
     }
 
-    /// All free blocks before `end` may have bytes on the disk: nobody knows what was there before.
+    /// Marks all free blocks before `end` as stale, since their former contents are unknown.
     pub fn suspect(&mut self, end: u64) {
         let end = end.min(self.capacity);
         self.stale.resize(self.stale.len().max(end.div_ceil(64) as usize), 0);
@@ -114,8 +115,8 @@ impl Space {
         self.stale_count = self.stale.iter().map(|word| u64::from(word.count_ones())).sum();
     }
 
-    /// Lends the next run of stale blocks from `from` on: at most `most`, and none beyond the next
-    /// multiple of `segment`. Never more than half of what is free, so that others find some.
+    /// Lends the next run of stale blocks from `from` on: at most `most`, none beyond the next
+    /// multiple of `segment`, and never more than half of the free blocks, so that others remain.
     pub fn lend(&mut self, from: u64, most: u64, segment: u64) -> Option<Range<u64>> {
         debug_assert!(self.lent.is_empty(), "one at a time");
         let most = most.min(self.capacity.saturating_sub(self.used) / 2);
@@ -127,12 +128,12 @@ impl Space {
         Some(first..last)
     }
 
-    /// A discard has ended: what was lent may be taken again.
+    /// A discard has ended: the lent blocks may be allocated again.
     pub fn return_lent(&mut self) {
         self.lent = 0..0;
     }
 
-    /// Whether a discard has free blocks.
+    /// Whether blocks are being discarded.
     pub fn has_lent(&self) -> bool {
         !self.lent.is_empty()
     }
@@ -183,7 +184,7 @@ impl Space {
         self.used -= 1;
     }
 
-    /// The next free block from the cursor on, round to it again.
+    /// The next free block from the cursor on, wrapping around.
     fn next_free(&self) -> Option<u64> {
         self.free_within(self.cursor, self.capacity).or_else(|| self.free_within(0, self.cursor.min(self.capacity)))
     }

@@ -1,5 +1,5 @@
-//! Work that grows with what there is, done a few steps at a time, so that who serves requests
-//! beside it is never held up for long.
+//! Work that grows with the size of the pool is done in bounded steps, so that requests served
+//! beside it are never delayed for long.
 //!
 //! ```text
 //!   what is freed ──┐
@@ -7,15 +7,15 @@
 //!   a tree cut ─────┘
 //!   Owned::step ─────── for the one who asks: how much a tree holds that no other has
 //! ```
-//! A step is a word of a node looked at, or a reference given back: some nanoseconds, or three
-//! loads from memory that is far away. Nobody here reads a clock: how many steps are a turn's is
-//! for the caller to say.
+//! A step is one examined word of a node, or one released reference. It takes some nanoseconds, or
+//! three loads from distant memory. Nothing here reads a clock: the caller decides how many steps a
+//! turn may take.
 
 use crate::core::Core;
 use crate::entry::BLOCK;
 use crate::tree::Which;
 
-/// Steps that may be taken, and those that were.
+/// A budget of steps, and how many were taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     left: u32,
@@ -23,22 +23,23 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// So many may be taken. One that is begun is ended, so a node more, 512, may be.
+    /// A budget of `most` steps. Work that has started is completed, so it may be exceeded by one
+    /// node, 512 steps.
     pub const fn new(most: u32) -> Steps {
         Steps { left: most, spent: 0 }
     }
 
-    /// Those that were taken.
+    /// The steps that were taken.
     pub const fn spent(&self) -> u32 {
         self.spent
     }
 
-    /// Whether no more may be taken.
+    /// Whether the budget is used up.
     pub const fn are_spent(&self) -> bool {
         self.left == 0
     }
 
-    /// Takes some.
+    /// Takes steps from the budget.
     pub const fn spend(&mut self, steps: u32) {
         self.left = self.left.saturating_sub(steps);
         self.spent = self.spent.saturating_add(steps);
@@ -46,20 +47,21 @@ impl Steps {
 }
 
 impl Core {
-    /// Goes on with what is done in steps. To be called between asks as long as [`Core::has_work`].
+    /// Continues all work that is done in steps. Call it between asks while [`Core::has_work`] says
+    /// so.
     pub fn step(&mut self, steps: &mut Steps) {
         self.step_groups(steps);
         self.step_cuts(steps);
         self.step_releases(steps);
     }
 
-    /// Whether [`Core::step`] has something to do. Nothing else makes that get on.
+    /// Whether [`Core::step`] has something to do; nothing else advances that work.
     pub fn has_work(&self) -> bool {
         !self.releasing.is_empty() || !self.cuts.is_empty() || self.has_groups_to_do()
     }
 
-    /// Gives back what nobody can see any more. All that waits is counted as pointed at meanwhile:
-    /// it looks shared, and is not given out, so it does not matter how long it waits.
+    /// Releases references that are no longer visible. Until then they are counted: the blocks look
+    /// shared and are not reused, so a delay does no harm.
     fn step_releases(&mut self, steps: &mut Steps) {
         let used = self.space.used();
         while !steps.are_spent()
@@ -74,12 +76,12 @@ impl Core {
     }
 }
 
-/// Counts the bytes that would come free with a tree: blocks that it alone points at.
+/// Counts the bytes that deleting a tree would free: blocks that only it refers to.
 ///
-/// Between its steps anything may change. Each block counts as it was when it was looked at, and
-/// they are looked at in order, each once: of a snapshot whose LUN is written to meanwhile, what
-/// was shared before and is its own behind the place where the walk is stays uncounted. A tree that
-/// goes meanwhile has what was counted until then.
+/// Anything may change between the steps. Blocks are examined in order, and each is counted as it
+/// was at that time. For example, if the LUN of a snapshot is written to meanwhile, blocks that
+/// become the snapshot's own behind the current position are not counted. If the tree is deleted,
+/// the result is what was counted before.
 #[derive(Clone, Copy, Debug)]
 pub struct Owned {
     tree: u32,
@@ -88,12 +90,12 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// Nothing is counted yet.
+    /// Starts with the first block.
     pub const fn of(tree: u32) -> Owned {
         Owned { tree, next: 0, blocks: 0 }
     }
 
-    /// Goes on. Returns the bytes when all is counted; those of a tree that is not there are 0.
+    /// Continues. Returns the bytes when the count is complete; 0 for a tree that does not exist.
     pub fn step(&mut self, core: &Core, steps: &mut Steps) -> Option<u64> {
         let (mut blocks, found) = (0, core.trees.get(&self.tree));
         let next = found.and_then(|found| {
@@ -101,7 +103,7 @@ impl Owned {
                 blocks += u64::from(entry.place().is_some_and(|place| core.space.refs(place) == 1));
             })
         });
-        // The look-up, after the walk, so that it gets on with any number of steps.
+        // The look-up is counted after the walk, so that any number of steps makes progress.
         steps.spend(1);
         self.blocks += blocks;
         self.next = next.unwrap_or(self.next);

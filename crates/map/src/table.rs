@@ -1,5 +1,5 @@
-//! The table: what a checkpoint says of the whole pool. Two take turns, so that one is always
-//! whole.
+//! The table: a checkpoint's description of the whole pool. Two tables are written in turn, so that
+//! one is always valid.
 //!
 //! ```text
 //!   header   0        4         8        12       16               24               32               40
@@ -11,7 +11,7 @@
 //!   node     0        4        8     (by number)
 //!           ├─ slot ──┼─ crc ──┤     slot: 0 no such node, 1 and 2: at page 2 × number (+ 1) of the nodes
 //! ```
-//! The sequence is that of the last record whose changes the table holds; the log goes on at
+//! The sequence is that of the last record whose changes the table includes; the log continues at
 //! `log head`. `end` is the count of the end that was durable when the table was made.
 
 use crate::record::{u32_at, u64_at};
@@ -19,31 +19,31 @@ use crate::tree::Root;
 use crc32c::crc32c;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"SWTB");
-/// The format that this program writes, and the only one that it knows: 1 had no end.
+/// The format that this program writes, and the only one that it reads: 1 had no end.
 pub const FORMAT: u32 = 2;
-/// The header's bytes: the least that tells the whole length.
+/// Bytes of the header, which tells the length of the table.
 pub const TABLE_HEADER: usize = 72;
 const TREE: usize = 32;
 const NODE: usize = 8;
-/// The longest table that is believed: 4 GiB, for half a billion nodes.
+/// The longest table that is accepted: 4 GiB, for half a billion nodes.
 const LENGTH_MAX: u64 = 4 << 30;
 
-/// Where a node lies.
+/// Where a node is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Home {
-    /// 0: nowhere; 1 and 2: its two slots, which take turns.
+    /// 0 for nowhere; 1 and 2 for its two slots, which are used in turn.
     pub slot: u32,
     /// The node's checksum.
     pub crc: u32,
 }
 
 impl Home {
-    /// The page of the nodes that holds a node.
+    /// The page of the nodes that has node `number`.
     pub fn page(self, number: u32) -> Option<u64> {
         Some(2 * u64::from(number) + u64::from(self.slot.checked_sub(1)?))
     }
 
-    /// The other slot, for the next version.
+    /// The other slot, for the next version of the node.
     pub fn other(self, crc: u32) -> Home {
         Home { slot: if self.slot == 1 { 2 } else { 1 }, crc }
     }
@@ -54,26 +54,26 @@ impl Home {
 pub struct TreeRow {
     /// Its number.
     pub tree: u32,
-    /// Its top.
+    /// Its root.
     pub root: Root,
-    /// It never changes.
+    /// It is a snapshot, which never changes.
     pub frozen: bool,
-    /// In bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// Blocks that are no holes.
+    /// Blocks that are not holes.
     pub blocks: u64,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The last record that it holds.
+    /// The sequence of the last record that it includes.
     pub sequence: u64,
-    /// The pool's own number.
+    /// The pool's number.
     pub pool: u64,
-    /// Where the log goes on.
+    /// Where the log continues.
     pub log_head: u64,
-    /// Bytes of the log's ring.
+    /// Size of the log's ring in bytes.
     pub log_size: u64,
     /// The count of the end that was durable when it was made.
     pub end: u64,
@@ -84,7 +84,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Its bytes, a multiple of 4 KiB.
+    /// Its encoding, a multiple of 4 KiB.
     pub fn encode(&self) -> Vec<u8> {
         let len = TABLE_HEADER + self.trees.len() * TREE + self.homes.len() * NODE;
         let mut bytes = Vec::with_capacity(len.next_multiple_of(4096));
@@ -115,14 +115,14 @@ impl Table {
         bytes
     }
 
-    /// The format and the length in bytes that a header tells; `None` if it is none.
+    /// The format and the length in bytes, according to a header; `None` if it is not a header.
     pub fn measure(header: &[u8]) -> Option<(u32, u64)> {
         let len = u64_at(header, 56);
         let is_table = u32_at(header, 0) == MAGIC && (TABLE_HEADER as u64..=LENGTH_MAX).contains(&len);
         is_table.then(|| (u32_at(header, 4), len))
     }
 
-    /// A whole table of [`Table::measure`]'s length; `None` if it is torn or damaged.
+    /// Decodes a table of [`Table::measure`]'s length; `None` if it is torn or damaged.
     pub fn decode(bytes: &[u8]) -> Option<Table> {
         let (trees, nodes) = (u32_at(bytes, 12) as usize, u32_at(bytes, 48) as usize);
         let whole =

@@ -1,4 +1,5 @@
-//! The shared radix trees: nodes of 512 words, counted, copied when one that is shared is changed.
+//! Shared radix trees of nodes with 512 words. Nodes have reference counts; a shared one is copied
+//! before it is changed.
 //!
 //! ```text
 //!   LUN      snapshot            height 2: 16 GiB          word of an inner node: number of the child + 1, or 0
@@ -9,9 +10,9 @@
 //!                                came before: a read never walks to a parent.
 //! ```
 //!
-//! *Taking a reference away* is never done at once: it goes to a list of [`Drop`]s that is worked
-//! off when the record of the change is durable. Until then everything that only the durable map
-//! still shows looks shared, so nobody writes over it.
+//! *Removing a reference* is never immediate: it goes to a list of [`Drop`]s, which is processed
+//! when the record of the change is durable. Until then everything that only the durable map still
+//! refers to looks shared, so nobody overwrites it.
 
 use crate::entry::Entry;
 use crate::space::Space;
@@ -24,29 +25,29 @@ const SHIFT: u32 = 9;
 /// The words of a node.
 pub type Words = Box<[u64; FANOUT]>;
 
-/// The top of a tree.
+/// The root of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Root {
-    /// Number of the node + 1; 0: nothing is in the tree.
+    /// Number of the node + 1; 0 if the tree is empty.
     pub node: u32,
     /// Levels of nodes.
     pub height: u8,
 }
 
-/// A reference that will be taken away.
+/// A reference that will be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drop {
     /// From a leaf to a block.
     Block(u64),
-    /// To a node, of this height (a leaf's is 1).
+    /// To a node of this height (1 for a leaf).
     Node(u32, u8),
 }
 
-/// Which of a tree's blocks are meant.
+/// Which of a tree's blocks to visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     All,
-    /// Those to which only this root leads: what stands beneath a shared node is passed over.
+    /// Only blocks that no other root reaches: shared nodes are skipped.
     Own,
 }
 
@@ -65,7 +66,7 @@ pub struct Nodes {
 }
 
 impl Root {
-    /// Levels for a tree of so many blocks.
+    /// Levels of a tree of `blocks` blocks.
     pub fn height_for(blocks: u64) -> u8 {
         let mut height = 1;
         while Root::reach(height) < blocks {
@@ -85,7 +86,7 @@ fn index(block: u64, height: u8) -> usize {
 }
 
 impl Nodes {
-    /// The entry of a block, and whether a node on the way to it is shared.
+    /// The entry of a block, and whether a node on the path to it is shared.
     #[inline]
     pub fn get(&self, root: Root, block: u64) -> (Entry, bool) {
         let (mut at, mut height, mut shared) = (root.node, root.height, false);
@@ -102,8 +103,8 @@ impl Nodes {
         (Entry::HOLE, false)
     }
 
-    /// Whether all nodes on the way to a block are there and shared with nobody: [`Nodes::set`]
-    /// makes none.
+    /// Whether all nodes on the path to a block exist and are not shared, so that [`Nodes::set`]
+    /// needs no new one.
     pub fn is_laid(&self, root: Root, block: u64) -> bool {
         let (mut at, mut height) = (root.node, root.height);
         while let Some(node) = at.checked_sub(1).map(|number| self.node(number)).filter(|node| node.refs == 1) {
@@ -116,8 +117,8 @@ impl Nodes {
         false
     }
 
-    /// Changes the entry of a block; nodes that are shared are copied first, and what they point at
-    /// counted. What the old entry pointed at is the caller's to drop.
+    /// Sets the entry of a block. Shared nodes are copied first, and the references in the copies
+    /// counted. The caller must drop what the old entry referred to.
     pub fn set(&mut self, root: &mut Root, block: u64, entry: Entry, space: &mut Space) {
         if root.node == 0 {
             root.node = self.add(Box::new([0; FANOUT])) + 1;
@@ -136,8 +137,8 @@ impl Nodes {
         self.put(number, index(block, 1), entry.bits());
     }
 
-    /// Makes holes of blocks `from..to`. What they pointed at is appended to `drops`, and their
-    /// number returned.
+    /// Makes the blocks `from..to` holes. Appends what they referred to to `drops`, and returns the
+    /// number of blocks.
     pub fn clear(&mut self, root: &mut Root, from: u64, to: u64, space: &mut Space, drops: &mut Vec<Drop>) -> u64 {
         let to = to.min(Root::reach(root.height));
         if root.node == 0 || from >= to {
@@ -154,7 +155,7 @@ impl Nodes {
         self.clear_node(number, root.height, (from, to), space, drops)
     }
 
-    /// Clears blocks `from..to`, counted from the node's first, of a node that is not shared.
+    /// Clears the blocks `from..to`, counted from the first block of a node that is not shared.
     fn clear_node(
         &mut self,
         number: u32,
@@ -190,7 +191,7 @@ impl Nodes {
         blocks
     }
 
-    /// Makes the tree as high as so many blocks need. A tree never becomes lower.
+    /// Makes the tree high enough for this many blocks. A tree never becomes lower.
     pub fn raise(&mut self, root: &mut Root, blocks: u64) {
         while root.height < Root::height_for(blocks) {
             if root.node != 0 {
@@ -202,22 +203,22 @@ impl Nodes {
         }
     }
 
-    /// One more reference to a root.
+    /// Adds a reference to a root.
     pub fn share(&mut self, root: Root) {
         if let Some(number) = root.node.checked_sub(1) {
             self.node_mut(number).refs += 1;
         }
     }
 
-    /// Takes references away, and with the last to a node all that it points at.
+    /// Removes references; with the last reference to a node, also what the node refers to.
     pub fn release(&mut self, mut drops: Vec<Drop>, space: &mut Space) {
         while let Some(drop) = drops.pop() {
             self.release_one(drop, space, &mut drops);
         }
     }
 
-    /// Takes one reference away. With the last to a node that goes, and what it pointed at: blocks
-    /// at once, nodes are appended to `drops`. Returns the steps that it took.
+    /// Removes one reference. If it was the last one to a node, the node is removed: its blocks are
+    /// released at once, its child nodes appended to `drops`. Returns the steps taken.
     pub fn release_one(&mut self, drop: Drop, space: &mut Space, drops: &mut Vec<Drop>) -> u32 {
         let (number, height) = match drop {
             Drop::Block(place) => {
@@ -242,8 +243,8 @@ impl Nodes {
         FANOUT as u32
     }
 
-    /// Calls `seen` with every entry beneath the nodes that are not `met` yet, by number, and notes
-    /// that they are.
+    /// Calls `seen` with every entry beneath nodes that are not in `met`, which is indexed by node
+    /// number, and adds those nodes to it.
     pub fn each_once(&self, root: Root, met: &mut [bool], seen: &mut impl FnMut(Entry)) {
         if let Some(number) = root.node.checked_sub(1) {
             self.each_once_below(number, root.height, met, seen);
@@ -263,7 +264,7 @@ impl Nodes {
     }
 
     /// Calls `seen` with every block from `from` on that is not a hole, in order, until `steps` are
-    /// spent. Returns where to go on; `None`: that was all.
+    /// spent. Returns where to continue, or `None` when all were visited.
     pub fn each_from(
         &self,
         root: Root,
@@ -275,8 +276,8 @@ impl Nodes {
         self.each_from_below(top, (from, which), steps, seen).err()
     }
 
-    /// `Err`: where to go on. Only what is passed counts as a step, so each call gets on, and the
-    /// way down to where it goes on, which is a node for each level, is not counted.
+    /// An `Err` says where to continue. Only what is passed counts as steps, so each call makes
+    /// progress; the way down to the start, one node per level, is not counted.
     fn each_from_below(
         &self,
         (number, height, base): (u32, u8, u64),
@@ -305,14 +306,14 @@ impl Nodes {
         Ok(())
     }
 
-    /// Blocks beneath a node.
+    /// Counts the blocks beneath a node.
     fn count(&self, number: u32, height: u8) -> u64 {
         let (mut blocks, root) = (0, Root { node: number + 1, height });
         self.each_from(root, (0, Which::All), &mut Steps::new(u32::MAX), &mut |_, _| blocks += 1);
         blocks
     }
 
-    /// The node itself if only one points at it, or else a copy that only the caller points at.
+    /// The node itself if it has one reference, otherwise a copy for the caller.
     fn own(&mut self, number: u32, height: u8, space: &mut Space) -> u32 {
         if self.node(number).refs == 1 {
             return number;
@@ -361,29 +362,29 @@ impl Nodes {
     }
 }
 
-/// What a checkpoint and a check need.
+/// What checkpoints and checks need.
 impl Nodes {
-    /// Numbers that were ever given to a node: one more than the highest.
+    /// One more than the highest number of a node so far.
     pub fn numbers(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// Nodes that there are.
+    /// The number of nodes.
     pub fn in_use(&self) -> u64 {
         (self.nodes.len() - self.free.len()) as u64
     }
 
-    /// A node's words, if there is one of that number.
+    /// A node's words, if it exists.
     pub fn words(&self, number: u32) -> Option<&[u64; FANOUT]> {
         self.nodes.get(number as usize)?.as_ref().map(|node| &*node.words)
     }
 
-    /// References to a node; 0 if there is none of that number.
+    /// References to a node; 0 if it does not exist.
     pub fn refs(&self, number: u32) -> u32 {
         self.nodes.get(number as usize).and_then(Option::as_ref).map_or(0, |node| node.refs)
     }
 
-    /// How many nodes changed since they were last taken by [`Nodes::take_dirty`], or a few more.
+    /// How many nodes changed since the last [`Nodes::take_dirty`], or slightly more.
     pub fn dirty(&self) -> usize {
         self.dirty.len()
     }
@@ -398,8 +399,8 @@ impl Nodes {
         dirty
     }
 
-    /// These nodes could not be kept: the next [`Nodes::take_dirty`] has them again, as far as they
-    /// are still there.
+    /// These nodes could not be written: the next [`Nodes::take_dirty`] returns them again, if they
+    /// still exist.
     pub fn put_back_dirty(&mut self, numbers: impl Iterator<Item = u32>) {
         for number in numbers {
             if let Some(node) = self.nodes[number as usize].as_mut()
@@ -410,8 +411,8 @@ impl Nodes {
         }
     }
 
-    /// Nodes read from a disk, by number, with their counts of references; those without any are
-    /// left out.
+    /// Nodes that were read from the disk, by number, with their reference counts; those without
+    /// references are left out.
     pub fn load(read: Vec<Option<(Words, u32)>>) -> Nodes {
         let make = |(words, refs)| (refs > 0).then_some(Node { words, refs, dirty: false });
         let nodes: Vec<_> = read.into_iter().map(|node| node.and_then(make)).collect();

@@ -1,4 +1,5 @@
-//! The way of an operation: checked, queued behind what it may not overtake, begun, and ended.
+//! The course of an operation: it is checked, queued behind what it may not overtake, run, and
+//! ended.
 
 use super::{Core, TREES_MAX, Tree};
 use crate::ask::{Ask, Ended, What};
@@ -6,7 +7,7 @@ use crate::entry::SIZE_MAX;
 use crate::refusal::MapRefusal;
 
 impl Core {
-    /// What is wrong with an ask on its face.
+    /// Why an ask must be refused, as far as that is known without running it.
     pub(crate) fn refuse(&self, ask: &Ask) -> Option<MapRefusal> {
         let size_fits =
             |size: u64| (size <= SIZE_MAX && size.is_multiple_of(512)).then_some(()).ok_or(MapRefusal::Size(size));
@@ -39,7 +40,7 @@ impl Core {
         fits.err()
     }
 
-    /// The tree whose changes an op waits for.
+    /// The tree whose changes an op must wait for.
     pub(crate) fn tree_of(ask: &Ask) -> u32 {
         match ask.what {
             What::Share { from, .. } => from,
@@ -47,7 +48,7 @@ impl Core {
         }
     }
 
-    /// Begins an op, or lets it wait its turn.
+    /// Starts an op, or queues it.
     pub(crate) fn queue(&mut self, op: u32) {
         let ask = self.ops.get(op).ask;
         let Some(tree) = self.trees.get_mut(&Core::tree_of(&ask)) else {
@@ -66,7 +67,7 @@ impl Core {
         self.begin(op, ask);
     }
 
-    /// Begins an op that has waited, perhaps for a change that makes it impossible.
+    /// Starts an op that was queued, perhaps behind a change that makes it impossible.
     pub(crate) fn begin_late(&mut self, op: u32) {
         let ask = self.ops.get(op).ask;
         if ask.what.is_structure() && self.ops.get(op).group.is_none() && self.is_grouping() {
@@ -83,7 +84,7 @@ impl Core {
         if let Some(group) = self.ops.get(op).group {
             return self.arrive(group);
         }
-        // A write looks again when its commands are made; for the others this is the moment.
+        // A write decides this again when its commands are created; for others it is decided now.
         self.ops.get_mut(op).durable = ask.fua && (ask.what == What::Write || self.commit.is_clean());
         match ask.what {
             What::Write => return self.write(op),
@@ -100,7 +101,8 @@ impl Core {
         self.piece_ended(op, None);
     }
 
-    /// A piece of an op has ended, or the making of pieces. With the last the op leaves its tree.
+    /// A piece of an op, or the creation of its pieces, has ended. The last one ends the op in its
+    /// tree.
     pub(crate) fn piece_ended(&mut self, number: u32, refusal: Option<MapRefusal>) {
         let op = self.ops.get_mut(number);
         op.refusal = op.refusal.or(refusal);
@@ -113,7 +115,7 @@ impl Core {
         self.leave(Core::tree_of(&ask));
     }
 
-    /// An op has done what it does: it is answered, or waits for a commit.
+    /// An op is done: it is answered, or waits for a commit.
     pub(crate) fn settle_op(&mut self, number: u32, refusal: Option<MapRefusal>) {
         let op = self.ops.get(number);
         let wants_commit = op.ask.what.is_structure() || op.ask.fua && (op.changed || !op.durable);
@@ -125,7 +127,7 @@ impl Core {
         }
     }
 
-    /// A change of a tree has ended; those that waited for it go on.
+    /// A change of a tree has ended; those that waited for it continue.
     pub(crate) fn leave(&mut self, number: u32) {
         let Some(tree) = self.trees.get_mut(&number) else { return };
         tree.running -= 1;

@@ -1,5 +1,5 @@
-//! Where the bytes of a block are, as runs: parts of it that were never written are zeroes, and
-//! neighbours are one run.
+//! The location of a block's bytes, as runs: parts that were never written are zeroes, and adjacent
+//! parts form one run.
 
 use crate::command::Run;
 use crate::entry::{BLOCK, Entry, PAGE, PAGES};
@@ -20,7 +20,7 @@ pub(super) fn runs_of(entry: Entry, from: u64, to: u64, segment: u64, out: &mut 
     }
 }
 
-/// Appends a run, or makes the last one longer, if that does not end with its segment.
+/// Appends a run, or extends the last one, unless that ends with its segment.
 fn push_run(out: &mut Vec<Run>, run: Run, segment: u64) {
     let goes_on = run.at.is_none_or(|at| at & (segment - 1) != 0);
     match out.last_mut() {
