@@ -1,33 +1,33 @@
-//! Which size of a cache is worth its memory, from a miss-ratio curve.
+//! Which size of cache is worth its memory, according to a miss-ratio curve.
 
 use crate::shards::Curve;
 
-/// A doubling is worth its memory if it saves at least one read in so many that are made.
+/// A doubling is worth its memory if it saves at least this fraction of all accesses.
 const WORTH: f64 = 0.05;
 
-/// A size and what it brings.
+/// A size and its benefit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worth {
-    /// Size of the cache.
+    /// Size of the cache in pages.
     pub pages: u64,
-    /// Share of asks that are hits there.
+    /// Hit ratio at that size.
     pub hits: f64,
-    /// How much of all asks the last doubling saved.
+    /// Fraction of all accesses that the last doubling saved.
     pub gained: f64,
 }
 
-/// What a curve says.
+/// The advice from a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// The sizes, each twice the one before, up to one that holds everything.
+    /// The sizes, each twice the previous one, up to one that holds everything.
     pub sizes: Vec<Worth>,
-    /// The one that is worth its memory; `None` if no size is.
+    /// The size that is worth its memory; `None` if none is.
     pub best: Option<Worth>,
 }
 
-/// Looks at sizes from `from` pages on. The best is the largest whose doubling still saved 5 % of
-/// all asks, by itself or on average over all doublings since the last that did, so that a working
-/// set that fits only as a whole is found beyond a plain.
+/// Evaluates sizes from `from` pages on. The best is the largest whose doubling still saved 5 % of
+/// all accesses, either alone or averaged over all doublings since the last that did. So a working
+/// set that fits only as a whole is found even beyond a plateau.
 pub fn advise(curve: &Curve, from: u64) -> Advice {
     let (mut sizes, mut best, mut pages) = (Vec::new(), None, from.max(1));
     let (mut before, mut paid) = (0.0, 0.0);

@@ -1,17 +1,17 @@
-//! Which pages of which trees may be shown, so that nothing is older than what was acknowledged;
-//! whoever has the memory fills and reads the slots.
+//! Which pages of which trees may be used, so that no page is older than what was acknowledged. The
+//! owner of the memory fills and reads the slots.
 //!
 //! ```text
 //!   read ──► open(tree), find(page) ──► all there: answered from memory
 //!        └─► begin_fill ──► the disk reads ──► place(page): a slot, if nothing changed it since it began
 //!   change ─► begin_change ──► the disk writes ──► end_change: updates what is there, or takes it out
 //! ```
-//! **Never stale.** A page is filled from a read only if no change of it was under way at any time
-//! between the read's begin and end. A write alone on its page updates it when it ends; two at a
-//! time, a trim, zeroes, or a write that failed take it out, because in which order the disk had
-//! them is not known here. While a tree is restored, resized, made or deleted nothing of it is
-//! answered from here, and it goes on under another number, so that all of it is forgotten at once
-//! ([`Cache::sweep`] finds the places). Snapshots and clones are trees of their own.
+//! **Never stale.** A read fills a page only if no change of that page was in progress between the
+//! start and the end of the read. A single write updates its page when it ends. Concurrent writes,
+//! trims, zeroes and failed writes remove the page, since their order on the disk is unknown here.
+//! While a tree is restored, resized, created or deleted, none of its pages are used. Afterwards it
+//! gets a new number, so that all its pages are dropped at once ([`Cache::sweep`] frees the slots).
+//! Snapshots and clones are trees of their own.
 
 use crate::index::Key;
 use crate::lists::Slot;
@@ -20,55 +20,54 @@ use crate::partitions::{Cache, Evicted, Inserted, PartitionId, PartitionRefusal}
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Pages are told apart by a hash when it is asked whether they changed: two that fall together
-/// cost a fill now and then.
+/// Recent changes are tracked by a hash of the page; a collision prevents a fill now and then.
 const MARKS: usize = 1 << 14;
-/// A change of more pages forgets the tree as a whole.
+/// A change of more pages than this drops the whole tree.
 const WIDE: u64 = 4096;
-/// Slots looked at, or pages evicted, a step, where the cache has to become smaller.
+/// Slots examined, or pages evicted, per step while the cache shrinks.
 const STEPS: u32 = 512;
 
-/// A cache of the pages of trees; see the module's head.
+/// A cache of the pages of trees; see the module's documentation.
 pub struct Coherent {
     cache: Cache,
     page: u64,
     policy: Eviction,
     trees: HashMap<u32, Tree>,
-    /// Numbers that trees go by now.
+    /// The present numbers of all trees.
     live: HashSet<u64>,
     next_view: u64,
     marks: Vec<Mark>,
-    /// Counts begins and ends of changes.
+    /// Counts the starts and ends of changes.
     clock: u64,
     /// Trees of changes of structure, by the number of the ask.
     structure: HashMap<u64, Vec<u32>>,
-    /// Something is to be swept: rounds that are left.
+    /// Rounds of a sweep that are left, if one is needed.
     swept: Option<u32>,
     too_large: bool,
-    /// Nothing is answered from here any more.
+    /// Nothing is served from the cache any more.
     is_shut: bool,
-    /// Kept for its memory.
+    /// A scratch list, kept to save allocations.
     freed: Vec<Slot>,
 }
 
 struct Tree {
-    /// The number that its pages go by.
+    /// The number under which its pages are stored.
     view: u64,
-    /// Changes under way that concern all of it.
+    /// Changes in progress that affect all of it.
     closed: u32,
     partition: PartitionId,
-    /// Pages asked for that were there, and that were not, since it was last told.
+    /// Hits and misses of its reads since they were last taken.
     asked: (u64, u64),
 }
 
 /// What is known of the pages with one hash.
 #[derive(Clone, Copy, Default)]
 struct Mark {
-    /// When one of them began or ended to change last.
+    /// The time, by `clock`, at which a change of one of them last started or ended.
     changed: u64,
-    /// Changes under way.
+    /// Changes in progress.
     running: u32,
-    /// Two were at a time since there were none.
+    /// There were concurrent changes since the last time without any.
     mixed: bool,
 }
 
@@ -81,7 +80,7 @@ pub struct Filling {
 }
 
 impl Coherent {
-    /// An empty one of so many pages of `page` bytes each.
+    /// An empty cache of `slots` pages of `page` bytes each.
     pub fn new(slots: u32, page: u64, policy: Eviction) -> Coherent {
         Coherent {
             cache: Cache::new(slots, policy),
@@ -100,53 +99,53 @@ impl Coherent {
         }
     }
 
-    /// Bytes of a page.
+    /// Bytes in a page.
     pub fn page(&self) -> u64 {
         self.page
     }
 
-    /// The object that a tree's pages go by, and its partition; `None` while its pages may not be
-    /// used.
+    /// The number under which a tree's pages are stored, and its partition; `None` while its pages
+    /// must not be used.
     pub fn open(&mut self, tree: u32) -> Option<(u64, PartitionId)> {
         let is_shut = self.is_shut;
         let tree = self.tree(tree);
         (tree.closed == 0 && !is_shut).then_some((tree.view, tree.partition))
     }
 
-    /// Where a page is; nothing is counted.
+    /// The slot of a page; does not count as an access.
     pub fn find(&self, key: Key) -> Option<Slot> {
         self.cache.peek(key)
     }
 
-    /// Where pages are, one after the other; nothing is counted.
+    /// The slots of consecutive pages; does not count as an access.
     pub fn find_run(&self, object: u64, pages: Range<u64>) -> impl Iterator<Item = Option<Slot>> {
         self.cache.peek_run(object, pages)
     }
 
-    /// Counts what [`Coherent::find`] or [`Coherent::find_run`] has found for a read.
+    /// Counts an access, by what [`Coherent::find`] or [`Coherent::find_run`] found.
     pub fn ask(&mut self, partition: PartitionId, found: Option<Slot>, part: Part) {
         self.cache.ask(partition, found, part);
     }
 
-    /// Counts pages of a tree's read that were there, and that were not.
+    /// Counts hits and misses of a tree's reads.
     pub fn count(&mut self, tree: u32, there: u64, missed: u64) {
         let told = &mut self.tree(tree).asked;
         *told = (told.0 + there, told.1 + missed);
     }
 
-    /// What each tree's reads asked for since this was last called: pages found, and missed.
+    /// For each tree, hits and misses of its reads since the last call.
     pub fn take_asked(&mut self) -> Vec<(u32, (u64, u64))> {
         let taken = self.trees.iter_mut().map(|(tree, known)| (*tree, std::mem::take(&mut known.asked)));
         taken.filter(|(_, asked)| *asked != (0, 0)).collect()
     }
 
-    /// A read of a tree begins that may fill pages; `is_ahead` where nobody has asked for them yet.
+    /// A read starts that may fill pages; `is_ahead` for a read-ahead.
     pub fn begin_fill(&mut self, tree: u32, is_ahead: bool) -> Option<Filling> {
         let (view, _) = self.open(tree)?;
         Some(Filling { view, began: self.clock, is_ahead })
     }
 
-    /// It has ended and brought a whole page: where its bytes go, if they may be kept.
+    /// The read brought a whole page. Returns the slot for its bytes if they may be kept.
     pub fn place(&mut self, tree: u32, filling: Filling, page: u64) -> Option<(PartitionId, Inserted)> {
         let (view, partition) = self.open(tree).filter(|(view, _)| *view == filling.view)?;
         let key = Key { object: view, page };
@@ -161,14 +160,13 @@ impl Coherent {
         Some((partition, inserted?))
     }
 
-    /// Whether the bytes of a page that was evicted just now are those of the disk: its tree is as
-    /// it was, and no change of it is under way.
+    /// Whether the bytes of a page that was just evicted match the disk: its tree has not been
+    /// renewed, and no change of the page is in progress.
     pub fn is_settled(&self, key: Key) -> bool {
         self.live.contains(&key.object) && self.marks[mark_of(key)].running == 0
     }
 
-    /// A write, trim or zeroing begins; `changes` has its pages, unless all of the tree is
-    /// forgotten.
+    /// A write, trim or zeroing starts. `changes` gets its pages, unless the whole tree is dropped.
     pub fn begin_change(&mut self, tree: u32, at: u64, len: u64, mut changes: impl FnMut(Key)) {
         self.clock += 1;
         let clock = self.clock;
@@ -183,8 +181,8 @@ impl Coherent {
         }
     }
 
-    /// It has ended. Where it is a write that ended well, `update` has the pages that are there, to
-    /// be given its bytes; else nothing of it is kept.
+    /// The change ended. If it was a successful write, `update` gets the cached pages, to write its
+    /// bytes to them; otherwise they are dropped.
     pub fn end_change(&mut self, tree: u32, (at, len): (u64, u64), is_good: bool, mut update: impl FnMut(Key, Slot)) {
         self.clock += 1;
         let clock = self.clock;
@@ -203,7 +201,7 @@ impl Coherent {
         }
     }
 
-    /// A change of structure begins, asked for by that number.
+    /// A change of structure starts, with the number `ask`.
     pub fn begin_structure(&mut self, ask: u64, trees: Vec<u32>) {
         trees.iter().for_each(|tree| self.close(*tree));
         self.structure.insert(ask, trees);
@@ -215,7 +213,7 @@ impl Coherent {
         trees.iter().for_each(|tree| self.reopen(*tree));
     }
 
-    /// A tree's pages go to that partition from now on; what is elsewhere is forgotten.
+    /// Moves a tree to a partition; its pages elsewhere are dropped.
     pub fn assign(&mut self, tree: u32, partition: PartitionId) {
         if self.tree(tree).partition != partition {
             self.renew(tree);
@@ -223,25 +221,25 @@ impl Coherent {
         }
     }
 
-    /// A tree is served no more.
+    /// Drops a tree that is no longer served.
     pub fn forget(&mut self, tree: u32) {
         if self.trees.contains_key(&tree) {
             self.renew(tree);
         }
     }
 
-    /// Has these partitions be there and no others, with so many slots each; trees of one that is
-    /// not stay with it, and have nothing kept of them.
+    /// Makes these the only partitions, with that many slots each. Trees of a partition that is
+    /// removed stay in it, and none of their pages are cached.
     ///
     /// # Errors
-    /// As [`Cache::divide`] has it.
+    /// As for [`Cache::divide`].
     pub fn divide(&mut self, parts: &[(PartitionId, u32)]) -> Result<(), PartitionRefusal> {
         self.cache.divide(self.policy, parts)?;
         self.too_large = true;
         Ok(())
     }
 
-    /// Has all of it keep so many slots at most: memory is short, or no longer.
+    /// Limits the slots of the whole cache, while memory is short or after.
     pub fn limit(&mut self, slots: u32) {
         self.too_large = true;
         self.cache.limit(slots);
@@ -252,9 +250,9 @@ impl Coherent {
         self.cache.statistics(partition)
     }
 
-    /// A flush has failed: the device may have lost what was written before, and what is here would
-    /// show it all the same. From now on nothing is answered from here, and the memory is given
-    /// back. Whether it was so before.
+    /// A flush has failed: the device may have lost earlier writes, which the cache would still
+    /// show. From now on nothing is served from the cache, and its memory is released. Returns
+    /// whether that was so before.
     pub fn shut(&mut self) -> bool {
         let was = std::mem::replace(&mut self.is_shut, true);
         if !was {
@@ -269,8 +267,8 @@ impl Coherent {
         self.swept.is_some() || self.too_large
     }
 
-    /// Goes on with what takes long: pages of no tree go to `freed`, and those that are too many to
-    /// `evicted`.
+    /// Continues lengthy work: slots of dropped pages go to `freed`, and pages beyond the capacity
+    /// to `evicted`.
     pub fn step(&mut self, evicted: impl FnMut(Slot, PartitionId, Evicted), freed: impl FnMut(Slot)) {
         if self.too_large {
             self.too_large = !self.cache.shrink_each(STEPS, evicted);
@@ -284,12 +282,12 @@ impl Coherent {
         self.freed.drain(..).for_each(freed);
     }
 
-    /// Whether no tree goes by that number any more.
+    /// Whether no tree has that number any more.
     pub fn is_dead(&self, object: u64) -> bool {
         !self.live.contains(&object)
     }
 
-    /// The keys of a range, if they are few enough.
+    /// The keys of a range, unless there are too many.
     fn narrow(&mut self, tree: u32, at: u64, len: u64) -> Option<impl Iterator<Item = Key> + use<>> {
         let pages = at / self.page..(at + len).div_ceil(self.page);
         let object = self.tree(tree).view;
@@ -320,12 +318,13 @@ impl Coherent {
         let was = std::mem::replace(&mut self.tree(tree).view, next);
         self.live.remove(&was);
         self.live.insert(next);
-        // The round that is under way may have passed some of its pages.
+        // The current round may have passed some of its pages.
         self.swept = Some(2);
     }
 }
 
 fn mark_of(key: Key) -> usize {
-    // Not by the view: a change of a tree that was renewed meanwhile ends where it began.
+    // Without the view: a change of a tree that was renewed meanwhile ends at the mark where it
+    // began.
     (Key { object: 0, ..key }.hash() as usize) & (MARKS - 1)
 }

@@ -1,10 +1,10 @@
-//! Which slot holds a page: an open table with linear probing, of twice as many places as slots, so
-//! that probes stay short. A place that comes free is filled from behind, so there are no
-//! tombstones.
+//! Which slot holds a page: an open-addressing table with linear probing. It has twice as many
+//! places as slots, so that probes stay short. A removal moves later entries forward, so there are
+//! no tombstones.
 
 use crate::lists::{NONE, Slot};
 
-/// A page: of an object, its number within it. What an object is, is the user's affair.
+/// A page of an object. The user decides what an object is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// The object.
@@ -14,7 +14,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// A mix of both numbers: two rounds of a multiplication by odd constants (splitmix64's
+    /// A mix of both numbers: two rounds of multiplication by odd constants (splitmix64's
     /// finaliser).
     pub fn hash(self) -> u64 {
         let mut x = self.page ^ self.object.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
@@ -24,7 +24,7 @@ impl Key {
     }
 }
 
-/// Slots by key. The keys themselves are the slots' (`keys`), so a place is four bytes.
+/// Slots by key. The keys are stored with the slots (`keys`), so a place takes four bytes.
 pub(crate) struct Index {
     places: Vec<u32>,
     mask: usize,
@@ -40,7 +40,7 @@ impl Index {
         self.find_hashed(keys, key, key.hash())
     }
 
-    /// The same where the key's [`Key::hash`] is needed again.
+    /// Does the same for a caller that has the key's [`Key::hash`].
     pub(crate) fn find_hashed(&self, keys: &[Key], key: Key, hash: u64) -> Option<Slot> {
         let mut at = hash as usize & self.mask;
         loop {
@@ -52,7 +52,7 @@ impl Index {
         }
     }
 
-    /// A key of this hash, which must not be there.
+    /// Adds a key with this hash, which must not be present.
     pub(crate) fn insert(&mut self, hash: u64, slot: Slot) {
         let mut at = hash as usize & self.mask;
         while self.places[at] != NONE {
@@ -61,7 +61,7 @@ impl Index {
         self.places[at] = slot.0;
     }
 
-    /// The slot is looked for by its number, so no other slot's key is read to find it.
+    /// Removes a slot. It is searched by its number, so no other slot's key is read.
     pub(crate) fn remove(&mut self, keys: &[Key], hash: u64, slot: Slot) {
         let mut hole = hash as usize & self.mask;
         while self.places[hole] != slot.0 {
@@ -75,7 +75,7 @@ impl Index {
             if slot == NONE {
                 break;
             }
-            // One that began its probing at or before the hole may come forward into it.
+            // An entry whose probing started at or before the hole may move into it.
             let home = keys[slot as usize].hash() as usize & self.mask;
             if (at.wrapping_sub(home) & self.mask) >= (at.wrapping_sub(hole) & self.mask) {
                 self.places[hole] = slot;

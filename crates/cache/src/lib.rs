@@ -1,5 +1,5 @@
-//! A page cache without pages: which slot holds which page, who is evicted, and what it came to.
-//! Whoever has the memory (the server) or has none (a simulated array) uses it as it is.
+//! A page cache without pages: which slot holds which page, which page is evicted, and the
+//! statistics. It serves an owner of memory (the server) or one without (a simulated array).
 //!
 //! ```text
 //!   get(partition, key) ──► index ──► slot          one probe and one counter a hit, nothing allocated
@@ -7,9 +7,9 @@
 //!                 small ──► main                     per partition: queues by the policy,
 //!                   └──► ghost                       keys that were evicted, without a slot
 //! ```
-//! The slots are one budget; each partition has a part of it, and evicts only pages of its own.
-//! What is evicted may go on to a second level on a device ([`SecondLevel`]). What a cache would
-//! find, without playing it, says [`Residence`].
+//! The slots are one budget. Each partition has a share of it, and evicts only its own pages.
+//! Evicted pages may go to a second level on a device ([`SecondLevel`]). [`Residence`] computes a
+//! cache's hit ratio without simulating it.
 
 mod advice;
 mod coherent;

@@ -1,9 +1,9 @@
-//! Queues of slots, as links in two arrays: a slot is in one queue at most.
+//! Queues of slots, as links in two arrays; a slot is in at most one queue.
 
 /// No slot.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// The number of a place for a page.
+/// The number of a slot, which holds one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(pub u32);
 
@@ -15,7 +15,7 @@ pub(crate) struct Links {
     older: Vec<u32>,
 }
 
-/// A queue: new ones at the head, the oldest at the tail.
+/// A queue: new entries at the head, the oldest at the tail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queue {
     pub head: u32,

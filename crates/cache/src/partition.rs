@@ -1,20 +1,21 @@
-//! A part of the budget with its queues, and who of it is evicted next.
+//! A share of the budget with its queues, and the choice of the next page to evict.
 //!
-//! - **S3-FIFO** (Yang and others, SOSP 2023): a small queue of a tenth, where pages that are asked
-//!   for once pass through, and a main one where pages go around as often as they were asked for,
-//!   three times at most.
+//! - **S3-FIFO** (Yang and others, SOSP 2023): a small queue of a tenth, which pages that are
+//!   accessed only once pass through, and a main queue in which a page is reinserted as often as it
+//!   was accessed, at most three times.
 //! - **2Q** (Johnson and Shasha, VLDB 1994): a FIFO of a quarter, a ghost of half, and an LRU for
-//!   what comes again after it left.
-//! - **SIEVE** (Zhang and others, NSDI 2024): one queue, and a hand that spares what was asked for
-//!   since it last passed.
-//! - **LRU**: one queue, and what was asked for goes to its front. For simulated arrays, and for
+//!   pages that return after they left.
+//! - **SIEVE** (Zhang and others, NSDI 2024): one queue, and a hand that spares pages that were
+//!   accessed since it last passed.
+//! - **LRU**: one queue, in which an accessed page moves to the front. For simulated arrays, and
+//!   for comparison with theory.
 //!   what theory says of it.
 
 use crate::ghost::Ghost;
 use crate::index::Key;
 use crate::lists::{Links, NONE, Queue};
 
-/// Who is evicted.
+/// The eviction policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eviction {
     /// S3-FIFO.
@@ -24,56 +25,56 @@ pub enum Eviction {
     TwoQ,
     /// SIEVE.
     Sieve,
-    /// The least recently used.
+    /// Least recently used.
     Lru,
 }
 
-/// Asked for so often a page counts at most.
+/// Maximum of a page's access count.
 const ASKED_MAX: u8 = 3;
-/// Asked for so often, a page goes from the small queue to the main one (S3-FIFO).
+/// Accesses that move a page from the small queue to the main one (S3-FIFO).
 const PROMOTED: u8 = 2;
 
-/// What came of a partition since it was made.
+/// The statistics of a partition since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Pages asked for that were there.
+    /// Accesses to pages that were cached.
     pub hits: u64,
-    /// Pages asked for that were not.
+    /// Accesses to pages that were not cached.
     pub misses: u64,
-    /// Pages that came in.
+    /// Pages that were inserted.
     pub inserted: u64,
-    /// Pages that went for others, or because the partition became smaller.
+    /// Pages that were evicted for others, or because the partition shrank.
     pub evicted: u64,
-    /// Pages that went because what they held was changed or is gone.
+    /// Pages that were removed because their contents changed or were deleted.
     pub invalidated: u64,
 }
 
-/// What is known of a slot beside its key.
+/// What is known of a slot besides its key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct About {
     pub partition: u8,
     pub in_main: bool,
     pub asked: u8,
-    /// Asked for since it came in, or it came back soon after it was evicted.
+    /// It was accessed since it was inserted, or it returned soon after its eviction.
     pub was_used: bool,
     pub fresh: Fresh,
     /// Where the last request for it ended.
     pub end: u8,
 }
 
-/// Whether a page was asked for since it came in.
+/// Whether a page was accessed since it was inserted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fresh {
     #[default]
     No,
-    /// No, and the request that brought it asked for it.
+    /// Not yet; the request that inserted it was an access.
     Asked,
-    /// No, and it was brought in ahead: nobody has asked for it yet.
+    /// Not yet; it was inserted by a read-ahead.
     Ahead,
 }
 
-/// Which part of a page a request asks for, in 256ths of the page: a page that is read from its
-/// beginning to its end in many requests is asked for once.
+/// The part of a page that a request covers, in 256ths of the page. A page that is read from
+/// beginning to end by many requests counts as accessed once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     from: u8,
@@ -81,10 +82,10 @@ pub struct Part {
 }
 
 impl Part {
-    /// All of it.
+    /// The whole page.
     pub const WHOLE: Part = Part { from: 0, end: 0 };
 
-    /// Bytes `from..end` of a page of `page` bytes.
+    /// The bytes `from..end` of a page of `page` bytes.
     pub fn of(page: u64, from: u64, end: u64) -> Part {
         let scaled = |at: u64| (at * 256 / page.max(1)) as u8;
         Part { from: scaled(from), end: scaled(end) }
@@ -92,14 +93,14 @@ impl Part {
 }
 
 impl About {
-    /// Takes note of a request. Whether it asks for the page again: not where it is the first for
-    /// one that was brought in ahead, and not where it goes on where the one before ended.
+    /// Records a request, and returns whether it counts as another access. The first request for a
+    /// read-ahead page does not, nor does one that continues where the previous one ended.
     fn is_asked_again(&mut self, part: Part) -> bool {
         let before = std::mem::replace(&mut self.end, part.end);
         let goes_on = part.from != 0 && part.from == before;
         match std::mem::take(&mut self.fresh) {
             Fresh::Ahead => false,
-            // How far the request went that brought it is not known.
+            // It is unknown how far the request that inserted it went.
             Fresh::Asked => part.from == 0,
             Fresh::No => !goes_on,
         }
@@ -108,16 +109,16 @@ impl About {
 
 pub(crate) struct Partition {
     pub policy: Eviction,
-    /// Slots that it was given.
+    /// Slots that were assigned to it.
     pub size: u32,
-    /// Slots that it may have now: fewer while memory is short.
+    /// Slots that it may use at present: fewer while memory is short.
     pub capacity: u32,
     pub statistics: Statistics,
-    /// It was given up; its pages go.
+    /// It was removed; its pages are being evicted.
     pub is_closed: bool,
     small: Queue,
     main: Queue,
-    /// Where SIEVE's hand stands.
+    /// The position of SIEVE's hand.
     hand: u32,
     ghost: Ghost,
 }
@@ -139,10 +140,10 @@ impl Partition {
         }
     }
 
-    /// Another size. One that was given up and whose pages are not all gone begins anew.
+    /// Changes the capacity. A removed partition that still has pages starts anew.
     pub(crate) fn resize(&mut self, capacity: u32) {
         if std::mem::take(&mut self.is_closed) {
-            // What is still there counts as having come in, so that the counts add up.
+            // The remaining pages count as inserted, so that the counts add up.
             self.statistics = Statistics { inserted: self.len().into(), ..Statistics::default() };
         }
         if capacity == self.capacity {
@@ -162,7 +163,7 @@ impl Partition {
         self.small.len + self.main.len
     }
 
-    /// The small queue's part of the capacity.
+    /// The small queue's share of the capacity.
     fn small_max(&self) -> u32 {
         match self.policy {
             Eviction::S3Fifo => (self.capacity / 10).max(1),
@@ -171,7 +172,7 @@ impl Partition {
         }
     }
 
-    /// A page that is there was asked for.
+    /// Records an access to a cached page.
     pub(crate) fn touch(&mut self, links: &mut Links, slot: u32, about: &mut About, part: Part) {
         if !about.is_asked_again(part) {
             return;
@@ -188,7 +189,7 @@ impl Partition {
         }
     }
 
-    /// A page comes in.
+    /// Inserts a page.
     pub(crate) fn admit(&mut self, links: &mut Links, slot: u32, hash: u64, about: &mut About, fresh: Fresh) {
         let known = self.ghost.take(hash);
         let filling =
@@ -200,7 +201,7 @@ impl Partition {
         self.statistics.inserted += 1;
     }
 
-    /// Takes a page out of its queue that is not evicted but gone.
+    /// Takes a page out of its queue that is removed without being evicted.
     pub(crate) fn withdraw(&mut self, links: &mut Links, slot: u32, about: About) {
         if self.hand == slot {
             self.hand = links.newer(slot);
@@ -208,7 +209,7 @@ impl Partition {
         links.unlink(if about.in_main { &mut self.main } else { &mut self.small }, slot);
     }
 
-    /// Whom to evict; it is out of its queue then. There must be one.
+    /// Chooses the page to evict and takes it out of its queue. There must be one.
     pub(crate) fn evict(&mut self, links: &mut Links, keys: &[Key], abouts: &mut [About]) -> u32 {
         self.statistics.evicted += 1;
         match self.policy {
@@ -237,7 +238,8 @@ impl Partition {
             links.push(&mut self.main, slot);
         }
         loop {
-            // It ends: each round takes one from the count of a page, and counts are three at most.
+            // This terminates: each round decrements the count of a page, and counts are at most
+            // three.
             let slot = self.main.tail;
             links.unlink(&mut self.main, slot);
             match &mut abouts[slot as usize].asked {
@@ -273,7 +275,7 @@ impl Partition {
     }
 }
 
-/// Evicted keys that a policy remembers.
+/// The number of evicted keys that a policy remembers.
 fn ghosts(policy: Eviction, capacity: u32) -> u32 {
     match policy {
         Eviction::S3Fifo => capacity - capacity / 10,

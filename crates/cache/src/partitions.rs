@@ -6,27 +6,27 @@ use crate::partition::{About, Eviction, Fresh, Part, Partition, Statistics};
 use std::fmt;
 use std::ops::Range;
 
-/// Partitions at most: a slot keeps the number of its own in a byte, and nobody assigns volumes to
-/// more by hand.
+/// Limit on the partitions: a slot stores the number of its partition in a byte, and nobody assigns
+/// volumes to more by hand.
 pub const PARTITIONS_MAX: usize = 64;
 
-/// A partition. The first is the default one, which is always there.
+/// A partition. Number 0 is the default one, which always exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PartitionId(pub u8);
 
-/// Why something cannot be. Nothing was changed.
+/// Why a division was refused. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionRefusal {
-    /// The partitions would be larger together than the budget.
+    /// Together, the partitions would exceed the budget.
     Beyond {
-        /// What they would have.
+        /// Slots asked for.
         asked: u64,
-        /// What there is.
+        /// Slots that exist.
         slots: u32,
     },
-    /// It has the default one's number, or one beyond [`PARTITIONS_MAX`].
+    /// The number is that of the default partition, or exceeds [`PARTITIONS_MAX`].
     NoPartition,
-    /// A partition of no slots holds nothing.
+    /// A partition without slots.
     Nothing,
 }
 
@@ -42,25 +42,25 @@ impl fmt::Display for PartitionRefusal {
     }
 }
 
-/// A page that went.
+/// An evicted page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
     /// Which.
     pub key: Key,
-    /// It was asked for while it was there, or it had come back soon after it was evicted before.
+    /// It was accessed while it was cached, or had returned soon after an earlier eviction.
     pub was_asked: bool,
 }
 
-/// Where a page goes.
+/// Where an inserted page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inserted {
     /// The slot to fill.
     pub slot: Slot,
-    /// Who went for it: its bytes are still in that slot.
+    /// The page evicted for it, whose bytes are still in that slot.
     pub evicted: Option<Evicted>,
 }
 
-/// See the crate's head.
+/// The slots of a cache; see the crate's documentation.
 pub struct Cache {
     index: Index,
     links: Links,
@@ -68,14 +68,14 @@ pub struct Cache {
     abouts: Vec<About>,
     free: Vec<u32>,
     partitions: Vec<Option<Partition>>,
-    /// The most that all partitions together may have now.
+    /// Limit on the slots of all partitions together.
     limit: u32,
-    /// Where a sweep goes on.
+    /// Where a sweep continues.
     swept: u32,
 }
 
 impl Cache {
-    /// A cache of so many slots, all of the default partition.
+    /// A cache of `slots` slots, all of the default partition.
     pub fn new(slots: u32, policy: Eviction) -> Cache {
         let mut partitions = Vec::with_capacity(PARTITIONS_MAX);
         partitions.push(Some(Partition::new(policy, slots)));
@@ -91,20 +91,20 @@ impl Cache {
         }
     }
 
-    /// All slots.
+    /// The number of slots.
     pub fn slots(&self) -> u32 {
         self.keys.len() as u32
     }
 
-    /// Where a page is that is asked for on behalf of `partition`; counted there.
+    /// The slot of a page. Counts as an access by `partition`.
     pub fn get(&mut self, partition: PartitionId, key: Key) -> Option<Slot> {
         let found = self.peek(key);
         self.ask(partition, found, Part::WHOLE);
         found
     }
 
-    /// Counts what [`Cache::peek`] has found of a request for a part of a page, as [`Cache::get`]
-    /// does for all of one, without another look.
+    /// Counts a request for a part of a page, by what [`Cache::peek`] found, without another
+    /// look-up. This is what [`Cache::get`] does for a whole page.
     pub fn ask(&mut self, partition: PartitionId, found: Option<Slot>, part: Part) {
         let Some(asked) = self.partitions.get_mut(usize::from(partition.0)).and_then(Option::as_mut) else { return };
         let Some(slot) = found else {
@@ -117,14 +117,14 @@ impl Cache {
         owner.touch(&mut self.links, slot.0, about, part);
     }
 
-    /// Where a page is, without counting or changing anything.
+    /// The slot of a page; counts and changes nothing.
     pub fn peek(&self, key: Key) -> Option<Slot> {
         self.index.find(&self.keys, key)
     }
 
-    /// Where pages of an object are, one after the other, as [`Cache::peek`] finds each. What came
-    /// in together lies side by side as a rule: so each is looked for behind the one before it
-    /// first.
+    /// The slots of consecutive pages of an object, as [`Cache::peek`] would find each. Pages that
+    /// were inserted together are usually in adjacent slots, so the slot after the previous one is
+    /// tried first.
     pub fn peek_run(&self, object: u64, pages: Range<u64>) -> impl Iterator<Item = Option<Slot>> {
         let mut before: Option<Slot> = None;
         pages.map(move |page| {
@@ -139,13 +139,13 @@ impl Cache {
         self.abouts[slot as usize].partition != FREE
     }
 
-    /// A place for a page in `partition`; where it is already there, that. `None` where the
-    /// partition has no slots, or has to wait for slots of one that became smaller.
+    /// The slot for a page in `partition`, or its present slot if it has one. `None` if the
+    /// partition has no slots, or must wait for those of a partition that is shrinking.
     pub fn insert(&mut self, partition: PartitionId, key: Key) -> Option<Inserted> {
         self.bring_in(partition, key, Fresh::Asked)
     }
 
-    /// The same for a page that nobody has asked for yet.
+    /// Does the same for a read-ahead page, which nobody has asked for yet.
     pub fn insert_ahead(&mut self, partition: PartitionId, key: Key) -> Option<Inserted> {
         self.bring_in(partition, key, Fresh::Ahead)
     }
@@ -170,15 +170,15 @@ impl Cache {
         Some(Inserted { slot: Slot(slot), evicted })
     }
 
-    /// Takes a page out whose bytes are no longer true; the slot that is free then.
+    /// Removes a page whose bytes are no longer valid; returns the slot.
     pub fn remove(&mut self, key: Key) -> Option<Slot> {
         let slot = self.peek(key)?;
         self.take_out(slot.0);
         Some(slot)
     }
 
-    /// Looks at up to `steps` slots and takes out those whose object is dead; their slots come to
-    /// `freed`. Whether it has been all the way around.
+    /// Examines up to `steps` slots and removes pages of dead objects; appends their slots to
+    /// `freed`. Returns whether it has completed a round.
     pub fn sweep(&mut self, steps: u32, is_dead: impl Fn(u64) -> bool, freed: &mut Vec<Slot>) -> bool {
         for _ in 0..steps {
             if self.swept >= self.slots() {
@@ -195,12 +195,12 @@ impl Cache {
         false
     }
 
-    /// Has exactly these partitions be there beside the default one, each with so many slots; the
-    /// default one has what they leave. One that is named no more holds nothing from now on. What
-    /// is too much anywhere goes with [`Cache::shrink`].
+    /// Makes these the only partitions beside the default one, with that many slots each; the
+    /// default one gets the rest. A removed partition holds nothing from now on. [`Cache::shrink`]
+    /// then evicts what is too much.
     ///
     /// # Errors
-    /// They are more than the slots, one has none, or a number cannot be.
+    /// They exceed the slots, one has none, or a number is invalid.
     pub fn divide(&mut self, policy: Eviction, parts: &[(PartitionId, u32)]) -> Result<(), PartitionRefusal> {
         if parts.iter().any(|(id, _)| id.0 == 0 || usize::from(id.0) >= PARTITIONS_MAX) {
             return Err(PartitionRefusal::NoPartition);
@@ -232,13 +232,13 @@ impl Cache {
         Ok(())
     }
 
-    /// Evicts up to `steps` pages of partitions that hold more than they may; their slots come to
-    /// `freed`. Whether there is no more to do.
+    /// Evicts up to `steps` pages of partitions that exceed their capacity; appends the slots to
+    /// `freed`. Returns whether there is nothing left to do.
     pub fn shrink(&mut self, steps: u32, freed: &mut Vec<Slot>) -> bool {
         self.shrink_each(steps, |slot, _, _| freed.push(slot))
     }
 
-    /// As [`Cache::shrink`], with the partition and page of each slot.
+    /// Does the same, and passes the partition and page of each slot.
     pub fn shrink_each(&mut self, steps: u32, mut freed: impl FnMut(Slot, PartitionId, Evicted)) -> bool {
         let mut left = steps;
         for number in 0..self.partitions.len() {
@@ -258,26 +258,26 @@ impl Cache {
         true
     }
 
-    /// Has all partitions together have so many slots at most: memory is short, or no longer. The
-    /// default partition gives first; when it has none, the others give in proportion, but each
-    /// keeps a slot. What is too much goes with [`Cache::shrink`].
+    /// Limits the slots of all partitions together, while memory is short or after. The default
+    /// partition is reduced first; when it has none, the others are reduced in proportion, but each
+    /// keeps a slot. [`Cache::shrink`] then evicts what is too much.
     pub fn limit(&mut self, slots: u32) {
         self.limit = slots;
         self.apply();
     }
 
-    /// What came of a partition, its size and how much it holds, in pages; `None` if there is none.
+    /// A partition's statistics, capacity and occupancy, in pages; `None` if it does not exist.
     pub fn statistics(&self, partition: PartitionId) -> Option<(Statistics, u32, u32)> {
         let found = self.partitions.get(usize::from(partition.0))?.as_ref().filter(|found| !found.is_closed)?;
         Some((found.statistics, found.capacity, found.len()))
     }
 
-    /// Slots that partitions other than the default one were given.
+    /// Slots assigned to partitions other than the default one.
     fn assigned(&self) -> u32 {
         self.partitions[1..].iter().flatten().map(|partition| partition.size).sum()
     }
 
-    /// Gives each partition what it may have now.
+    /// Sets the present capacity of each partition.
     fn apply(&mut self) {
         let assigned = self.assigned();
         let limit = self.limit.min(self.slots());
@@ -285,7 +285,7 @@ impl Cache {
         let [default, others @ ..] = &mut self.partitions[..] else { return };
         // The others are closed, and stay so.
         let mut open: Vec<_> = others.iter_mut().flatten().filter(|partition| partition.size > 0).collect();
-        // A slot each, and of what they have beyond that as much as the limit leaves.
+        // One slot each, and as much of the rest as the limit allows.
         let least = open.len() as u32;
         let (beyond, left) = (u64::from(assigned - least).max(1), u64::from(limit.saturating_sub(least)));
         for partition in &mut open {
@@ -319,7 +319,7 @@ impl Cache {
     }
 }
 
-/// The partition of a slot that is free.
+/// Marks a free slot in place of a partition.
 const FREE: u8 = u8::MAX;
 
 #[cfg(test)]

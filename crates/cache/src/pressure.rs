@@ -1,44 +1,44 @@
-//! How much of its memory a cache keeps while the machine is short of it.
+//! How much of its memory a cache keeps while the machine is short of memory.
 //!
-//! Two signs are watched. One is what is left before the system kills somebody: the cache may be
-//! what leaves a reserve, and what others take from one look to the next is kept for them twice
-//! over. Where the system cannot swap, nothing stalls before that. The other is the time that tasks
-//! stood still for memory (PSI's `some`, a sum that only grows): files that are read again and
-//! again count as free, and a stall is what it costs to take them.
+//! Two signs are watched. The first is what is left before the system kills a process. The cache
+//! may keep what leaves a reserve; if others took memory since the last look, twice that amount is
+//! kept for them. Without swap there are no stalls before that point. The second is the time for
+//! which tasks stalled for memory (PSI's `some`, a growing sum): files that are read again and
+//! again count as free memory, and stalls are the cost of taking it.
 //!
 //! ```text
 //!   stalled ≥ 10 % of the time ──► an eighth less each look, down to a sixteenth
 //!   the reserve would be used  ──► what is missing less, at once, down to a sixteenth
 //!   none of both for 10 s      ──► a sixteenth of all more each look, up to all
 //! ```
-//! Stalls take it down in some 20 looks, because whoever stalls is held up now; up slower than
-//! down, so that it does not swing.
+//! Stalls shrink the cache to the minimum in some 20 looks, since the stalled tasks are delayed
+//! now. It grows more slowly than it shrinks, so that it does not oscillate.
 
 use block::{Bytes, Span};
 
-/// Stalled so long of a time, in percent, memory is short.
+/// Memory is short from this percentage of stalled time.
 const SHORT_PERCENT: u64 = 10;
-/// Below this it is not.
+/// Memory is sufficient below this percentage.
 const ENOUGH_PERCENT: u64 = 1;
-/// It is enough for so long before more is taken.
+/// How long it must be sufficient before the cache grows.
 const CALM: Span = Span::from_secs(10);
-/// What is always kept: one in so many parts.
+/// The fraction that is always kept: one part in this many.
 const LEAST: u64 = 16;
-/// A step up: one in so many parts.
+/// A step of growth: one part in this many.
 const STEP: u64 = 16;
-/// What others took since the last look is expected of them again so many times.
+/// How many times the amount that others took since the last look is kept for them.
 const AHEAD: u64 = 2;
-/// The part of what bounds memory that is left to others, at most [`RESERVE_MOST`].
+/// The fraction of the memory limit that is left to others, at most [`RESERVE_MOST`].
 const RESERVE: u64 = 16;
 const RESERVE_MOST: Bytes = Bytes::gib(1);
 
-/// What the cache could keep so that a reserve is left, where it keeps `kept` now and of `all`
-/// memory `left` is free.
+/// The size of cache that leaves the reserve, if it has `kept` now, and `left` of `all` memory is
+/// free.
 pub fn room(kept: Bytes, all: Bytes, left: Bytes) -> Bytes {
     Bytes((kept.0 + left.0).saturating_sub(RESERVE_MOST.0.min(all.0 / RESERVE)))
 }
 
-/// A limit that follows how long tasks stood still for memory, and what is left of it.
+/// A limit on the cache that follows stalls for memory and the memory left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pressure {
     all: Bytes,
@@ -49,23 +49,23 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// A cache of that size, of which all may be kept.
+    /// A cache of that size, all of which may be kept.
     pub fn new(all: Bytes) -> Pressure {
         Pressure { all, limit: all, calm: CALM, room: Bytes(0) }
     }
 
-    /// What may be kept now.
+    /// How much may be kept now.
     pub fn limit(&self) -> Bytes {
         self.limit
     }
 
-    /// Whether less than all may be kept: memory is short.
+    /// Whether the limit is below the full size: memory is short.
     pub fn is_short(&self) -> bool {
         self.limit < self.all
     }
 
-    /// Tasks stood still for `stalled` of the last `length`, and there is room for a cache of
-    /// `room`, as [`room`] has it. The limit, if it has become another.
+    /// Tasks stalled for `stalled` of the last `length`, and there is room for a cache of `room`,
+    /// computed by [`room`]. Returns the limit if it has changed.
     pub fn look(&mut self, stalled: Span, length: Span, room: Bytes) -> Option<Bytes> {
         let was = self.limit;
         let least = Bytes(self.all.0 / LEAST);

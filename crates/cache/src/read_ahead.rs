@@ -1,12 +1,12 @@
-//! Who reads one after the other: what comes next is fetched before it is asked for.
+//! Read-ahead: detects sequential streams and fetches what they will ask for next.
 
-/// Streams that are watched at a time. The one that was quiet longest goes.
+/// Streams that are watched. A new one replaces the least recently used.
 const STREAMS: usize = 32;
-/// Reads in a row from which on it is a stream.
+/// Consecutive reads that make a stream.
 const IN_ROW: u32 = 3;
-/// The first window, in bytes; it doubles each time the stream comes near its end.
+/// The first window in bytes; it doubles each time the stream gets close to its end.
 const FIRST: u64 = 128 << 10;
-/// The largest: what an ordinary disk needs to be busy.
+/// The largest window: what an ordinary disk needs to be busy.
 const MOST: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,7 +15,7 @@ struct Stream {
     /// Where the next read is expected.
     next: u64,
     in_row: u32,
-    /// All before was asked to be fetched.
+    /// Everything before this was requested.
     fetched: u64,
     window: u64,
     used: u64,
@@ -24,11 +24,11 @@ struct Stream {
 /// What to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
-    /// Of which object.
+    /// The object.
     pub object: u64,
-    /// From which byte on.
+    /// The first byte.
     pub at: u64,
-    /// How much of it.
+    /// The length in bytes.
     pub len: u64,
 }
 
@@ -40,8 +40,8 @@ pub struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// A read of `len` bytes at `at`; what to fetch because of it. It may reach beyond the object's
-    /// end.
+    /// A client reads `len` bytes at `at`. Returns what to read ahead, which may exceed the
+    /// object's end.
     pub fn read(&mut self, object: u64, at: u64, len: u64) -> Option<Ahead> {
         self.reads += 1;
         let reads = self.reads;
@@ -53,8 +53,7 @@ impl ReadAhead {
             return None;
         };
         (stream.next, stream.used, stream.in_row) = (at + len, reads, stream.in_row + 1);
-        // Half of the last window is left: time for the next one to come before the stream is
-        // there.
+        // Half of the last window is left: fetch the next one, so that it is there in time.
         if stream.in_row < IN_ROW || stream.next + stream.window / 2 < stream.fetched {
             return None;
         }

@@ -1,77 +1,76 @@
-//! What a cache of pages finds, from how often each page is visited: the law, without a simulation.
+//! The hit ratio of a page cache, computed from how often each page is visited, without simulation.
 //!
 //! ```text
 //!   comes in ──────────── life ────────────► evicted ──── 1 / rate ────► comes in again
 //!   there: rate × life / (1 + rate × life)          Σ pages × there = room
-//! ```
-//! Visits are at random (Poisson), and pages of a class are visited alike. How long one lives
-//! depends on one time that all share, which is such that the expected pages that are there are as
+//! Visits are random (Poisson), and all pages of a class are visited equally often. The life of a
+//! page depends on one characteristic time, common to all pages, such that the expected number of
+//! resident pages is the room.
 //! many as have room.
+//! - **Least recently used**: a page is evicted when it was not visited for that time, `life =
+//!   (exp(rate × time) - 1) / rate`, so that `1 - exp(-rate × time)` of its visits are hits (Che,
+//!   Tung, Wang 2002).
+//! - **Clock**: a hand decrements each page's count as it passes, and evicts a page whose count is
+//!   zero. The time is that of one round of the hand, and a page is inserted right behind it. A
+//!   touch increments the count, up to a maximum (PostgreSQL: 5). With `p(n)` the probability of
+//!   `n` visits in a round (Poisson), getting from count `c` to the one below takes `h(c)` rounds,
+//!   `p(0) h(c) = 1 + Σ p(n) Σ h(j)`, the inner sum over `c < j < min(c + n × touches, most)`; a
+//!   life is the sum of all `h` up to the count after the first visit.
 //!
-//! - **Least recently used**: a page goes when it was not visited for that time, `life = (exp(rate
-//!   × time) - 1) / rate`, so that `1 - exp(-rate × time)` of its visits find it (Che, Tung, Wang
-//!   2002).
-//! - **Clock**: a hand takes one from each page's count as it passes, and evicts where there is
-//!   nothing to take; the time is that of the hand's way round, and a page comes in right behind it.
-//!   A touch adds one, up to a most (PostgreSQL: 5). With `p(n)` the chance of `n` visits in a way
-//!   round (Poisson), from count `c` to the one below it takes `h(c)` passes, `p(0) h(c) = 1 + Σ
-//!   p(n) Σ h(j)`, the inner sum over `c < j < min(c + n × touches, most)`; a life is the sum of all
-//!   `h` up to what the first visit counts.
-//!
-//! A second level of the least recently used (the page cache of a host) sees only what misses the
-//! first: it finds what comes again within its own time, and nothing comes again before its life
-//! in the first is over.
+//! A second level with LRU (such as a host's page cache) sees only the misses of the first level:
+//! it hits if a page returns within its own time, and no page returns before its life in the first
+//! level is over.
 
-/// Pages that are visited alike.
+/// Pages that are visited equally often.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PageClass {
-    /// How many there are.
+    /// The number of pages.
     pub pages: f64,
-    /// Visits of all of them together in a unit of time, which is the same for all classes.
+    /// Visits of all of them together per unit of time, which is the same for all classes.
     pub visits: f64,
-    /// How often a page is asked for in one visit, at least once; only the first can miss.
+    /// Accesses to the page in one visit, at least one; only the first can miss.
     pub touches: f64,
 }
 
 impl PageClass {
-    /// Visits of one page in a unit of time.
+    /// Visits to one page per unit of time.
     fn rate(&self) -> f64 {
         if self.pages > 0.0 { self.visits / self.pages } else { 0.0 }
     }
 }
 
-/// Who is evicted.
+/// The replacement policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
-    /// The least recently visited.
+    /// The least recently visited page.
     LeastRecent,
-    /// Where a hand finds nothing to take; touches count up to so many.
+    /// A clock, whose pages count touches up to a maximum.
     Clock {
-        /// The most that is counted.
+        /// The maximum count.
         most: u8,
     },
 }
 
-/// A cache in balance with what is asked of it.
+/// A cache in equilibrium with its accesses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Residence {
     by: Replacement,
-    /// The time that all pages share, in units; infinite where all of them have room.
+    /// The characteristic time in units; infinite if all pages fit.
     time: f64,
 }
 
-/// A second level behind it in balance.
+/// A second level behind it, in equilibrium.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SecondResidence {
     first: Residence,
     time: f64,
 }
 
-/// Steps of the search for the time, and between which powers of ten of the unit.
+/// Bisection steps of the search for the time, and the powers of ten of the unit that bound it.
 const HALVES: usize = 80;
 const POWERS: [f64; 2] = [-6.0, 15.0];
 
-/// The time at which `there` comes to `room`; infinite where it never does.
+/// The time at which `there` reaches `room`; infinite if it never does.
 fn balance(room: f64, there: impl Fn(f64) -> f64) -> f64 {
     let [mut low, mut high] = POWERS;
     if there(10f64.powf(high)) <= room {
@@ -85,8 +84,8 @@ fn balance(room: f64, there: impl Fn(f64) -> f64) -> f64 {
 }
 
 impl Residence {
-    /// A cache of `room` pages for these classes; `passing` pages in a unit of time come in, are
-    /// filled, and are not asked for again.
+    /// A cache of `room` pages for these classes. `passing` pages per unit of time are inserted in
+    /// addition and never accessed again.
     pub fn new(classes: &[PageClass], passing: f64, room: f64, by: Replacement) -> Residence {
         let there = |time: f64| {
             let at = Residence { by, time };
@@ -99,7 +98,7 @@ impl Residence {
         Residence { by, time: balance(room, there) }
     }
 
-    /// How long a page of that class is there from when it came in, in units of time.
+    /// How long a page of that class stays after it was inserted, in units of time.
     pub fn life(&self, class: &PageClass) -> f64 {
         let (rate, time) = (class.rate(), self.time);
         match self.by {
@@ -107,7 +106,7 @@ impl Residence {
             Replacement::LeastRecent if rate * time < 1e-9 => time,
             Replacement::LeastRecent => (rate * time).exp_m1() / rate,
             Replacement::Clock { most } => {
-                // Between whole touches what lies between their lives.
+                // Interpolates between the lives for whole numbers of touches.
                 let touches = class.touches.max(1.0);
                 let [less, more] = [touches.floor(), touches.ceil()].map(|touches| clock(rate, time, touches, most));
                 if less.is_infinite() { less } else { less + (more - less) * touches.fract() }
@@ -115,22 +114,22 @@ impl Residence {
         }
     }
 
-    /// The part of visits of that class that do not find their page.
+    /// The miss ratio of that class's visits.
     pub fn missing(&self, class: &PageClass) -> f64 {
         match class.rate() {
-            // No pages are never missed, and what nobody visits is not there.
+            // A class without pages never misses; pages that are never visited are not resident.
             rate if rate <= 0.0 => f64::from(u8::from(class.pages > 0.0)),
             rate => 1.0 / (1.0 + rate * self.life(class)),
         }
     }
 
-    /// The part of the class's pages that are there.
+    /// The fraction of the class's pages that are resident.
     fn there(&self, class: &PageClass) -> f64 {
         if class.pages > 0.0 { 1.0 - self.missing(class) } else { 0.0 }
     }
 
-    /// A second level of `room` pages that is asked for what misses this one, least recently asked
-    /// for goes first; `passing` pages in a unit of time go through it besides.
+    /// A second level of `room` pages with LRU, accessed by the misses of this one. `passing` pages
+    /// per unit of time pass through it in addition.
     pub fn second(&self, classes: &[PageClass], passing: f64, room: f64) -> SecondResidence {
         let there = |time: f64| {
             let second = SecondResidence { first: *self, time };
@@ -140,21 +139,21 @@ impl Residence {
     }
 }
 
-/// With so many visits in a way round the chance of none of them is no number any more.
+/// With more visits than this in a round, the probability of no visit is not representable.
 const VISITS_MOST: f64 = 700.0;
 
-/// The life of a page by its clock, from its first visit on.
+/// The life of a page by the clock, from its first visit on.
 fn clock(rate: f64, time: f64, touches: f64, most: u8) -> f64 {
     let (most, touches) = (usize::from(most), touches as usize);
     let visits = rate * time;
     if visits > VISITS_MOST {
         return f64::INFINITY;
     }
-    // The chance of each number of visits that matters; of all more together in the last one.
+    // The probability of each relevant number of visits; the last one includes all greater numbers.
     let mut chance = vec![(-visits).exp()];
     (1..most).for_each(|number| chance.push(chance[number - 1] * visits / number as f64));
     chance.push((1.0 - chance.iter().sum::<f64>()).max(0.0));
-    // Passes from each count to the one below it, from the most down.
+    // Rounds from each count to the one below, from the maximum down.
     let mut down = vec![1.0; most + 1];
     for count in (0..most).rev() {
         let again = |(number, chance): (usize, &f64)| {
@@ -167,18 +166,18 @@ fn clock(rate: f64, time: f64, touches: f64, most: u8) -> f64 {
 }
 
 impl SecondResidence {
-    /// The part of what misses the first level that misses this one, too.
+    /// The fraction of the first level's misses that also miss this one.
     pub fn missing(&self, class: &PageClass) -> f64 {
         match (self.first.life(class), self.time) {
-            // It never comes here.
+            // It never gets here.
             (life, _) if life.is_infinite() => 1.0,
             (_, time) if time.is_infinite() => 0.0,
             (life, time) => (-class.rate() * (time - life).max(0.0)).exp(),
         }
     }
 
-    /// The part of the class's pages that are there: of each way round, from one miss of the first
-    /// level to the next, what lies within its time.
+    /// The fraction of the class's pages that are resident: the part of the interval between two
+    /// misses of the first level that is within this level's time.
     fn there(&self, class: &PageClass) -> f64 {
         let (rate, life) = (class.rate(), self.first.life(class));
         if rate <= 0.0 || life.is_infinite() {

@@ -1,80 +1,79 @@
-//! A second level on a device: which pages that memory evicts are written there, where, and how
-//! much is written a day.
+//! A second level on a device: which pages evicted from memory are written to it, where, and how
+//! much is written per day.
 //!
 //! ```text
 //!   offer(key) ── used before? in the day's bound? ──► a page of the segment that fills
 //!                                                          │ full
 //!   segments   [ 4 ][ 5 ][ writing ][ 1 ][ 2 ][ 3 ]        ▼ written as one, where the oldest was
 //! ```
-//! Segments are written in order and all around, each in one piece, which is what flash wears least
-//! by. What comes to lie in the oldest is forgotten; a page that was used again and lies in the
-//! eighth that goes next is written once more. A page that is there still is not written when
-//! memory evicts it again.
+//! Segments are written in order, each as one write, and the oldest is overwritten next: this
+//! causes the least wear of flash. The pages of the oldest segment are dropped. A page that was
+//! used again and is in the eighth that is overwritten next is written once more. A page that is
+//! still there is not written again when memory evicts it.
 //!
-//! **Endurance.** Only pages that were asked for again while memory held them, or soon after it had
-//! evicted them, are admitted, so a scan writes nothing. In no 24 h is more written than the bound:
-//! half of it at once, the other half in the course of the day.
+//! **Endurance.** A page is admitted only if it was accessed again while it was in memory, or soon
+//! after its eviction, so a scan writes nothing. In no 24 h is more written than the bound: half of
+//! it may be written at once, the other half spread over the day.
 //!
-//! Whoever has the device does the I/O and keeps what it needs to know the bytes again (a checksum
-//! a page).
+//! The owner of the device does the I/O, and keeps a checksum of each page to verify it.
 
 use crate::index::{Index, Key};
 use crate::lists::Slot;
 use crate::partitions::{Evicted, PARTITIONS_MAX, PartitionId};
 use block::{Bytes, Span, Time};
 
-/// Bytes of a segment: long enough to be written at a device's full speed, short enough for memory
-/// to hold two.
+/// Bytes in a segment: large enough for the device's full speed, small enough to keep two in
+/// memory.
 pub const SEGMENT: u64 = 256 << 10;
-/// Segments at least: one fills, one is written, and there is something left.
+/// The least number of segments: one is filled, one is written, and some remain.
 pub const SEGMENTS_MIN: u32 = 8;
 
 const DAY: Span = Span::from_secs(24 * 3600);
 
-/// How large it is and how much may be written to it.
+/// The size of a second level, and the limit on writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecondSettings {
-    /// Bytes on the device; what is no whole segment is not used.
+    /// Bytes on the device; an incomplete segment at the end is not used.
     pub size: Bytes,
-    /// Bytes of a page, which divide a segment.
+    /// Bytes in a page; must divide a segment.
     pub page: u32,
-    /// Bytes written in 24 h at most.
+    /// Limit on the bytes written in 24 h.
     pub writes_per_day: Bytes,
 }
 
-/// What came of it.
+/// The statistics of a second level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SecondStatistics {
-    /// Pages that memory did not have and that were found.
+    /// Pages that were missing in memory and found here.
     pub hits: u64,
     /// Pages that were written.
     pub written: u64,
-    /// Pages that were not, because they had been asked for only once.
+    /// Pages that were rejected because they had been accessed only once.
     pub unused: u64,
-    /// Pages that were not, because the day's bound was met or the device behind.
+    /// Pages that were rejected because of the limit on writes, or because the device fell behind.
     pub spared: u64,
-    /// Pages that went for others.
+    /// Pages that were overwritten by others.
     pub evicted: u64,
-    /// Pages that went because what they held was changed or is gone, or their partition keeps to
-    /// memory now.
+    /// Pages that were removed because their contents changed or were deleted, or because their
+    /// partition no longer uses the second level.
     pub invalidated: u64,
 }
 
-/// A page of the segment that fills, for the bytes of what was admitted.
+/// The place of an admitted page in the segment being filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its number on the device.
+    /// Its slot on the device.
     pub slot: Slot,
-    /// Its number within the segment.
+    /// Its index in the segment.
     pub within: u32,
 }
 
-/// A segment that is full: to be written in one piece.
+/// A full segment, to be written as one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// Its number.
     pub segment: u32,
-    /// Where it begins on the device, in bytes.
+    /// Offset on the device in bytes.
     pub at: u64,
 }
 
@@ -90,7 +89,7 @@ enum State {
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     state: State,
-    /// Reads of it under way: it is not written over meanwhile.
+    /// Reads in progress, during which it is not overwritten.
     readers: u32,
 }
 
@@ -103,32 +102,33 @@ struct About {
     was_found: bool,
 }
 
-/// See the module's head.
+/// A second level; see the module's documentation.
 pub struct SecondLevel {
     index: Index,
     keys: Vec<Key>,
     abouts: Vec<About>,
     segments: Vec<Segment>,
     page: u64,
-    /// Pages of a segment.
+    /// Pages per segment.
     pages: u32,
-    /// The segment that is filled next.
+    /// The segment to fill next.
     next: u32,
-    /// The one that fills, and how many pages it has.
+    /// The segment being filled, and how many pages it has.
     filling: Option<(u32, u32)>,
     allowance: Allowance,
     statistics: SecondStatistics,
-    /// Pages there, by partition.
+    /// Resident pages by partition.
     resident: Vec<u32>,
     hits: Vec<u64>,
     swept: u32,
 }
 
 impl SecondLevel {
-    /// An empty one.
+    /// An empty second level.
     ///
     /// # Panics
-    /// Where it has fewer than [`SEGMENTS_MIN`] segments, or pages do not divide one.
+    /// If it has fewer than [`SEGMENTS_MIN`] segments, or if the page size does not divide a
+    /// segment.
     pub fn new(now: Time, settings: SecondSettings) -> SecondLevel {
         assert!(settings.page > 0 && SEGMENT.is_multiple_of(settings.page.into()), "pages divide a segment");
         let pages = (SEGMENT / u64::from(settings.page)) as u32;
@@ -152,8 +152,7 @@ impl SecondLevel {
         }
     }
 
-    /// Bytes of memory that one of so many pages takes, at most: 8 to 16 of the index and 20 of
-    /// each page.
+    /// Upper bound of the memory for its index: 20 bytes per page, and 8 to 16 for the table.
     pub fn memory(size: Bytes, page: u32) -> Bytes {
         let slots = size.0 / u64::from(page.max(1));
         Bytes(slots * 20 + (slots * 2).next_power_of_two() * 4)
@@ -164,26 +163,25 @@ impl SecondLevel {
         Bytes(self.segments.len() as u64 * SEGMENT)
     }
 
-    /// What came of it.
+    /// Its statistics.
     pub fn statistics(&self) -> SecondStatistics {
         self.statistics
     }
 
-    /// A partition's pages found, and how many are there.
+    /// Hits of a partition, and its resident pages.
     pub fn of_partition(&self, partition: PartitionId) -> (u64, u32) {
         let at = usize::from(partition.0);
         (self.hits.get(at).copied().unwrap_or(0), self.resident.get(at).copied().unwrap_or(0))
     }
 
-    /// Has what is found be counted anew for the partitions that are there no more: whoever gets
-    /// their numbers begins with nothing.
+    /// Resets the hits of partitions that no longer exist, so that a reused number starts at zero.
     pub fn forget_partitions(&mut self, is_there: impl Fn(PartitionId) -> bool) {
         let gone = (0..).zip(&mut self.hits).filter(|(number, _)| !is_there(PartitionId(*number)));
         gone.for_each(|(_, hits)| *hits = 0);
     }
 
-    /// Memory has evicted a page; where its bytes are to be laid, if it is admitted. After each
-    /// that is, ask [`SecondLevel::seal`].
+    /// Memory has evicted a page. Returns the place for its bytes if it is admitted; then call
+    /// [`SecondLevel::seal`].
     pub fn offer(&mut self, now: Time, partition: PartitionId, evicted: Evicted) -> Option<Place> {
         let known = self.index.find(&self.keys, evicted.key);
         match known {
@@ -198,7 +196,7 @@ impl SecondLevel {
             self.statistics.spared += 1;
             return None;
         };
-        // Where it lay in the segment that was just begun, it is gone already.
+        // If it was in the segment that was just begun, it is gone already.
         if let Some(slot) = self.index.find(&self.keys, evicted.key) {
             self.take_out(slot.0);
         }
@@ -212,14 +210,13 @@ impl SecondLevel {
         Some(Place { slot: Slot(slot), within: filled })
     }
 
-    /// A page that memory has evicted is not even offered: segments before it are not on the device
-    /// yet.
+    /// An evicted page was not even offered, since earlier segments are still being written.
     pub fn fell_behind(&mut self) {
         self.statistics.spared += 1;
     }
 
-    /// The segment that is to be written now, if one is full. No other begins to fill before the
-    /// next page is admitted.
+    /// The segment to be written now, if one is full. The next one is begun when a page is
+    /// admitted.
     pub fn seal(&mut self) -> Option<Sealed> {
         let (segment, _) = self.filling.filter(|(_, filled)| *filled == self.pages)?;
         self.filling = None;
@@ -227,23 +224,23 @@ impl SecondLevel {
         Some(Sealed { segment, at: u64::from(segment) * SEGMENT })
     }
 
-    /// It is on the device: its pages may be found.
+    /// A segment was written: its pages may be found.
     pub fn written(&mut self, segment: u32) {
         self.segments[segment as usize].state = State::Ready;
     }
 
-    /// Where a page is that memory has not; nothing is counted or held.
+    /// The slot of a page; does not count as an access, and does not hold it.
     pub fn find(&self, key: Key) -> Option<Slot> {
         let slot = self.index.find(&self.keys, key)?;
         (self.segments[self.segment_of(slot)].state == State::Ready).then_some(slot)
     }
 
-    /// Where a page begins on the device, in bytes.
+    /// Offset of a page on the device, in bytes.
     pub fn at(&self, slot: Slot) -> u64 {
         u64::from(slot.0) * self.page
     }
 
-    /// A read of a page on behalf of `partition` begins; its segment stays as it is until
+    /// A read of a page by `partition` starts; its segment is not overwritten until
     /// [`SecondLevel::release`].
     pub fn hold(&mut self, partition: PartitionId, slot: Slot) {
         let segment = self.segment_of(slot);
@@ -253,13 +250,13 @@ impl SecondLevel {
         self.hits[usize::from(partition.0)] += 1;
     }
 
-    /// It has ended.
+    /// The read has ended.
     pub fn release(&mut self, slot: Slot) {
         let segment = self.segment_of(slot);
         self.segments[segment].readers -= 1;
     }
 
-    /// What a page holds is changed or gone.
+    /// The contents of a page changed or were deleted.
     pub fn remove(&mut self, key: Key) {
         if let Some(slot) = self.index.find(&self.keys, key) {
             self.take_out(slot.0);
@@ -267,8 +264,8 @@ impl SecondLevel {
         }
     }
 
-    /// Looks at up to `steps` pages and takes out those that are dead, by the partition that they
-    /// came from and their object. Whether it has been all the way around.
+    /// Examines up to `steps` pages and removes dead ones, judged by their partition and object.
+    /// Returns whether it has completed a round.
     pub fn sweep(&mut self, steps: u32, is_dead: impl Fn(PartitionId, u64) -> bool) -> bool {
         for _ in 0..steps {
             if self.swept as usize >= self.keys.len() {
@@ -286,7 +283,7 @@ impl SecondLevel {
         false
     }
 
-    /// Empties the oldest segment to be filled, where it may be written now.
+    /// Empties the oldest segment to fill it, if it may be overwritten now.
     fn begin(&mut self, now: Time) -> Option<(u32, u32)> {
         let segment = self.next;
         let Segment { state, readers } = self.segments[segment as usize];
@@ -304,7 +301,7 @@ impl SecondLevel {
         Some((segment, 0))
     }
 
-    /// Whether a page lies in the eighth of the segments that are filled next.
+    /// Whether a page is in the eighth of the segments that is overwritten next.
     fn goes_soon(&self, slot: Slot) -> bool {
         let (count, segment) = (self.segments.len() as u32, self.segment_of(slot) as u32);
         let ahead = (segment + count - self.next) % count;
@@ -323,14 +320,14 @@ impl SecondLevel {
     }
 }
 
-/// Bytes that may be written: a bucket of half the day's bound, which fills in a day. So whatever
-/// 24 h are looked at, it gives what it held and what came in, each half the bound at most.
+/// The bytes that may be written: a token bucket of half the daily bound, which fills in a day. So
+/// any 24 h get at most its initial contents and its inflow, each of which is half the bound.
 struct Allowance {
     half: u64,
     left: u64,
-    /// What came in beside whole bytes, times a day's nanoseconds.
+    /// The fraction of a byte in the inflow, times a day's nanoseconds.
     rest: u128,
-    /// Until when what came in is in `left` and `rest`.
+    /// The time up to which the inflow is included.
     counted: Time,
 }
 
@@ -339,7 +336,7 @@ impl Allowance {
         Allowance { half: per_day / 2, left: per_day / 2, rest: 0, counted: now }
     }
 
-    /// Takes so much or nothing.
+    /// Takes all of `bytes` or nothing.
     fn take(&mut self, now: Time, bytes: u64) -> bool {
         let (day, passed) = (u128::from(DAY.as_nanos()), u128::from(now.since(self.counted).as_nanos()));
         let came = u128::from(self.half) * passed + self.rest;

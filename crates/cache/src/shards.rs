@@ -1,31 +1,31 @@
 //! Miss-ratio curves by sampling: SHARDS with a fixed number of samples (Waldspurger and others,
 //! FAST 2015).
 //!
-//! A page is followed if the hash of its key is below a threshold, so that a part of the pages
-//! stands for all; when there are too many, the threshold falls and those above it are forgotten.
-//! The reuse distance of a page is the number of followed pages asked for since, divided by the
-//! part that is followed. What a sample too few or too many counts goes to the shortest distance
-//! (SHARDS-adj), which takes out most of what a few very hot pages would do to it.
+//! A page is sampled if the hash of its key is below a threshold. If there are too many samples,
+//! the threshold is lowered and those above it are dropped. The reuse distance of a page is the
+//! number of sampled pages accessed since, divided by the sampling rate. The difference between the
+//! actual and the expected number of sampled accesses is added to the shortest distance
+//! (SHARDS-adj), which removes most of the error that a few very hot pages cause.
 
 use crate::index::Key;
 use std::collections::{BTreeMap, HashMap};
 
-/// Parts of a doubling of distance that are told apart: sizes are exact to 4.4 %.
+/// Steps per doubling of distance: sizes are exact to 4.4 %.
 const STEPS: f64 = 16.0;
 
-/// The hash's range.
+/// The range of the hash.
 const RANGE: u64 = 1 << 32;
 
-/// Follows a stream of pages.
+/// Samples a stream of page accesses.
 pub struct Shards {
     samples_max: usize,
-    /// Keys whose hash is below are followed.
+    /// Keys whose hash is below this are sampled.
     threshold: u64,
-    /// When each was last asked for, in accesses that were followed.
+    /// When each was last accessed, in sampled accesses.
     last: HashMap<Key, u32>,
-    /// The same, by hash: the highest go first.
+    /// The same by hash: the highest are dropped first.
     by_hash: BTreeMap<(u64, Key), ()>,
-    /// Ones at the times of `last`, summed as a Fenwick tree.
+    /// A one at each time in `last`, as a Fenwick tree.
     sums: Vec<u32>,
     now: u32,
     /// Weight by distance.
@@ -35,19 +35,19 @@ pub struct Shards {
     asked: u64,
 }
 
-/// The part of asks that miss, by the size of an LRU cache.
+/// The miss ratio of an LRU cache by its size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Pages, and the share of misses in a cache of that many, falling.
+    /// Sizes in pages, and the decreasing miss ratio of a cache of that size.
     pub points: Vec<(u64, f64)>,
-    /// Pages asked for.
+    /// Number of accesses.
     pub asked: u64,
-    /// Different ones, by estimate.
+    /// Number of distinct pages, estimated.
     pub pages: u64,
 }
 
 impl Shards {
-    /// Follows `samples_max` pages at most; with 8192 the mean error is below a hundredth.
+    /// Samples at most `samples_max` pages; with 8192 the mean error is below 0.01.
     pub fn new(samples_max: usize) -> Shards {
         Shards {
             samples_max,
@@ -63,7 +63,7 @@ impl Shards {
         }
     }
 
-    /// A page is asked for.
+    /// Records an access to a page.
     pub fn ask(&mut self, key: Key) {
         self.asked += 1;
         let hash = key.hash() >> 32;
@@ -93,7 +93,7 @@ impl Shards {
         }
     }
 
-    /// What it came to.
+    /// The resulting curve.
     pub fn curve(&self) -> Curve {
         let adjusted = self.asked as f64 - self.followed;
         let total = (self.asked as f64).max(1.0);
@@ -103,8 +103,8 @@ impl Shards {
             hits += weight;
             points.push((size_of(*step), (1.0 - hits / total).clamp(0.0, 1.0)));
         }
-        // With fewer hot pages followed than there are, the correction is negative: never more than
-        // all misses.
+        // If fewer hot pages are sampled than there are, the correction is negative: the miss ratio
+        // must not exceed one.
         let mut least = 1.0f64;
         points.iter_mut().for_each(|point| {
             least = least.min(point.1);
@@ -113,7 +113,7 @@ impl Shards {
         Curve { points, asked: self.asked, pages: self.first as u64 }
     }
 
-    /// Ones at times up to `time`.
+    /// The sum of ones at times up to `time`.
     fn sum(&self, time: u32) -> u32 {
         let (mut at, mut sum) = (time as usize + 1, 0u32);
         while at > 0 {
@@ -131,7 +131,7 @@ impl Shards {
         }
     }
 
-    /// The times become 0, 1, 2 … again.
+    /// Renumbers the times as 0, 1, 2 …
     fn renumber(&mut self) {
         let mut times: Vec<(u32, Key)> = self.last.iter().map(|(key, time)| (*time, *key)).collect();
         times.sort_unstable();
@@ -144,7 +144,7 @@ impl Shards {
         }
     }
 
-    /// Those with the highest hash are followed no more.
+    /// Stops sampling the keys with the highest hash.
     fn forget(&mut self) {
         let Some(((highest, _), ())) = self.by_hash.last_key_value() else { return };
         self.threshold = *highest;
@@ -157,7 +157,7 @@ impl Shards {
 }
 
 impl Curve {
-    /// The share of misses of a cache of so many pages.
+    /// The miss ratio of a cache of `pages` pages.
     pub fn misses(&self, pages: u64) -> f64 {
         let beyond = self.points.partition_point(|point| point.0 <= pages);
         self.points[beyond.max(1) - 1].1
@@ -165,7 +165,7 @@ impl Curve {
 }
 
 fn step_of(distance: f64) -> u32 {
-    // A page asked for twice in a row is at distance 0, and in a cache of one page.
+    // A page accessed twice in a row has distance 0, and hits in a cache of one page.
     ((distance + 1.0).log2() * STEPS).ceil() as u32
 }
 
