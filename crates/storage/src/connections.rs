@@ -1,13 +1,13 @@
-//! The connections of one target: those that carry requests, those that are looked for, and those
-//! that were given up.
+//! The connections of a target: those in use, those being re-established, and those that were given
+//! up.
 //!
 //! ```text
 //!   Up ──lost──► Down ──found────► Up
 //!     │            └──too late───► Gone
 //!     └──lost, and not to be looked for──► Gone
 //! ```
-//! What becomes of the requests of a lost connection is the protocol's affair; that it was lost,
-//! found again or given up is counted here, in [`Losses`].
+//! The protocol decides what happens to the requests of a lost connection. Here it is counted, in
+//! [`Losses`], that a connection was lost, found again or given up.
 
 use crate::search::Search;
 use block::{Span, Time, Wakeup};
@@ -18,30 +18,30 @@ use std::rc::Rc;
 /// How long a request waits for memory before it is tried again.
 pub(crate) const RETRY: Span = Span::from_millis(1);
 
-/// One connection in use, and the requests on it.
+/// A connection in use, with its requests.
 pub(crate) trait Carrier {
-    /// Whether the connection broke.
+    /// Whether the connection is lost.
     fn is_lost(&self) -> bool;
-    /// Whether it broke, and the kernel has nothing of it any more.
+    /// Whether it is lost and has nothing left at the kernel.
     fn is_over(&self) -> bool;
-    /// Requests without an answer.
+    /// Number of requests without a reply.
     fn outstanding(&self) -> usize;
-    /// Whether something waits for the next turn.
+    /// Whether it has work for the next turn.
     fn has_news(&self) -> bool;
-    /// Gives the kernel what is there to send, and a place for what comes.
+    /// Starts the sends and receives that are possible.
     fn go(&mut self);
 }
 
-/// A target's connections: links `L`, and what a search for a lost one finds, `C`.
+/// A target's connections: links `L`, and the result `C` of a search for a lost one.
 pub(crate) struct Connections<L, C> {
     places: Vec<Place<L, C>>,
     losses: Rc<RefCell<Losses>>,
 }
 
-/// Where a connection is, or was.
+/// The state of a connection.
 enum Place<L, C> {
     Up(Box<L>),
-    /// Lost at a time, and looked for until another.
+    /// Lost at `since`; the search is given up at `until`.
     Down {
         since: Time,
         until: Time,
@@ -56,12 +56,12 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
         Connections { places, losses: Rc::default() }
     }
 
-    /// What was lost so far; it goes on counting.
+    /// The losses so far. The counts continue to grow.
     pub(crate) fn losses(&self) -> &Rc<RefCell<Losses>> {
         &self.losses
     }
 
-    /// Connections, whether or not they are there.
+    /// The number of connections, in whatever state.
     pub(crate) fn count(&self) -> usize {
         self.places.len()
     }
@@ -73,7 +73,7 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
         })
     }
 
-    /// Those that are there, or were until now: a lost one still has requests.
+    /// The links, including lost ones, which still have requests.
     pub(crate) fn links_mut(&mut self) -> impl Iterator<Item = &mut L> {
         self.places.iter_mut().filter_map(|place| match place {
             Place::Up(link) => Some(&mut **link),
@@ -81,7 +81,7 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
         })
     }
 
-    /// The one of this number, if it can take requests.
+    /// The link with this number, if it can take requests.
     pub(crate) fn usable_mut(&mut self, number: usize) -> Option<&mut L> {
         match &mut self.places[number] {
             Place::Up(link) if !link.is_lost() => Some(link),
@@ -89,22 +89,23 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
         }
     }
 
-    /// Whether one can take requests.
+    /// Whether any connection can take requests.
     pub(crate) fn is_up(&self) -> bool {
         self.links().any(|link| !link.is_lost())
     }
 
-    /// Whether all can.
+    /// Whether all of them can.
     pub(crate) fn are_all_up(&self) -> bool {
         self.places.iter().all(|place| matches!(place, Place::Up(link) if !link.is_lost()))
     }
 
-    /// Whether there is none, and none is looked for.
+    /// Whether all connections were given up.
     pub(crate) fn is_gone(&self) -> bool {
         self.places.iter().all(|place| matches!(place, Place::Gone))
     }
 
-    /// Takes out a link that is over. In its place is `search`, for so long, or nothing.
+    /// Takes out a link that is over, and starts `search` in its place, for that long, or gives it
+    /// up.
     pub(crate) fn bury(&mut self, now: Time, search: impl FnOnce() -> Option<(Search<C>, Span)>) -> Option<L> {
         let is_over = |place: &&mut Place<L, C>| matches!(place, Place::Up(link) if link.is_over());
         let place = self.places.iter_mut().find(is_over)?;
@@ -117,8 +118,8 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
         Some(*link)
     }
 
-    /// Makes links of what searches have found, and gives up those that took too long. `link` may
-    /// refuse, with the reason: then that connection is given up as well.
+    /// Makes links of connections that searches have found, and gives up searches that took too
+    /// long. `link` may refuse a connection with a reason; then it is given up as well.
     pub(crate) fn regain(&mut self, now: Time, mut link: impl FnMut(C) -> Result<L, String>) {
         for place in &mut self.places {
             let Place::Down { since, until, search } = place else { continue };
@@ -142,8 +143,8 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
         }
     }
 
-    /// When something is to be done, where that is known. `has_backlog`: requests wait for a
-    /// connection or for memory.
+    /// When to look again, if that is known. `has_backlog`: requests wait for a connection or for
+    /// memory.
     pub(crate) fn next_wakeup(&self, has_backlog: bool) -> Wakeup {
         if self.links().any(Carrier::has_news) {
             return Wakeup::Now;

@@ -1,14 +1,14 @@
-//! What a user said may go: names, patterns and folders, and devices in use by name alone.
+//! What a user agreed to lose: names, patterns and folders; for devices in use, names only.
 
 use crate::place::{Place, whole};
 use glob::{MatchOptions, Pattern};
 use std::path::Path;
 
-/// `*` and `?` stay within a folder, as in a shell.
+/// `*` and `?` do not match a slash, as in a shell.
 const AS_A_SHELL: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
-/// Places that may be overwritten although they hold something.
+/// Places that may be overwritten even if they hold something.
 #[derive(Clone, Debug)]
 pub struct Consent {
     destroy: Vec<String>,
@@ -18,49 +18,47 @@ pub struct Consent {
 }
 
 impl Default for Consent {
-    /// To nothing.
+    /// Agrees to nothing.
     fn default() -> Consent {
         Consent { destroy: Vec::new(), even_in_use: Vec::new(), all: false, ours: |_| false }
     }
 }
 
 impl Consent {
-    /// What `--destroy-data` and `--even-in-use` were given.
+    /// The values of `--destroy-data` and `--even-in-use`.
     pub fn new(destroy: &[String], even_in_use: &[String]) -> Consent {
         Consent { destroy: destroy.into(), even_in_use: even_in_use.into(), ..Consent::default() }
     }
 
-    /// The same, and files that begin as `ours` recognises (their first 8 KiB) are the caller's
-    /// own.
+    /// In addition, files whose first 8 KiB `ours` recognises belong to the caller.
     #[must_use]
     pub fn knowing(self, ours: fn(&[u8]) -> bool) -> Consent {
         Consent { ours, ..self }
     }
 
-    /// The same, and whatever else is asked about may be overwritten; it must not be in use all the
-    /// same.
+    /// In addition, any place that is asked about may be overwritten, but still not one in use.
     #[must_use]
     pub fn to_all(self) -> Consent {
         Consent { all: true, ..self }
     }
 
-    /// Whether what is at `place` may be lost.
+    /// Whether the contents of `place` may be lost.
     pub fn covers(&self, place: &Place) -> bool {
         self.all || self.destroy.iter().any(|word| covers(word, place))
     }
 
-    /// Whether it may be written even while it is in use. No pattern says so.
+    /// Whether it may be written even if it is in use. Patterns do not count.
     pub(crate) fn covers_in_use(&self, place: &Place) -> bool {
         self.even_in_use.iter().any(|name| place.is_called(name))
     }
 
-    /// Whether a file that begins so is the caller's own.
+    /// Whether a file with this beginning belongs to the caller.
     pub(crate) fn knows(&self, beginning: &[u8]) -> bool {
         (self.ours)(beginning)
     }
 
-    /// A line for each word that was given and names none of `places`, which are all that is going
-    /// to be written, nor any of the caller's own `names`.
+    /// A line for each word that names none of `places`, which are all that will be written, and
+    /// none of the caller's own `names`.
     pub fn idle(&self, places: &[Place], names: &[&str]) -> Vec<String> {
         let line = |option, word: &String| format!("--{option}={word}: names nothing that is written here");
         let destroy = self
@@ -72,8 +70,8 @@ impl Consent {
     }
 }
 
-/// Whether a word names a place: it is it, it is a pattern that fits, or a folder with the file
-/// somewhere below. A folder names no devices: `/dev` would be all that the machine has.
+/// Whether a word names a place: by its name, by a pattern, or by a folder above a file. A folder
+/// does not name devices: `/dev` would mean all devices of the machine.
 fn covers(word: &str, place: &Place) -> bool {
     if place.is_called(word) {
         return true;

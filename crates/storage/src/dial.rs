@@ -1,12 +1,12 @@
-//! Calling a server: blocking, before the ring takes the connection over.
+//! Connecting to a server, blocking, before the ring takes over the connection.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
-/// How long a server may take for each step before requests.
+/// Timeout of each step before the first request.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The first of the host's addresses that answers; `host` ends with its port.
+/// Connects to the first of the host's addresses that answers; `host` ends with its port.
 pub(crate) fn call(host: &str) -> std::io::Result<TcpStream> {
     let mut last = std::io::Error::new(std::io::ErrorKind::NotFound, "the host has no address");
     for address in host.to_socket_addrs()? {
@@ -18,7 +18,7 @@ pub(crate) fn call(host: &str) -> std::io::Result<TcpStream> {
     Err(last)
 }
 
-/// Tries again when a signal came. A ring on this thread interrupts waits in system calls to get
+/// Repeats a call that a signal interrupted. A ring on this thread interrupts system calls to get
 /// its own work done.
 pub(crate) fn undisturbed<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     loop {

@@ -5,21 +5,21 @@ use crate::nfs_target::NfsError;
 use block::{Bytes, Fault};
 use uring::disk;
 
-/// Why a place cannot be opened as it was meant; one line, which begins with the place.
+/// Why a place cannot be opened as intended: one line, which begins with the place.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Nothing is there.
+    /// The place does not exist.
     #[error("{place}: is not there; {advice}")]
     Missing {
-        /// What was to be opened.
+        /// The place.
         place: String,
         /// What to do.
         advice: &'static str,
     },
-    /// It is there, and the system lets this user not have it.
+    /// It exists, but this user may not open it.
     #[error("{place}: may not be opened ({cause}); run this as a user who may")]
     NotPermitted {
-        /// What was to be opened.
+        /// The place.
         place: String,
         /// The system's answer.
         cause: std::io::Error,
@@ -27,30 +27,30 @@ pub enum OpenError {
     /// It is a folder.
     #[error("{0}: is a folder; name a file in it, or concat:{0} for its files as one")]
     Folder(String),
-    /// A folder whose files were meant has none.
+    /// A folder that stands for its files has none.
     #[error("{0}: has no file of 4 KiB or more")]
     NoFiles(String),
-    /// The same place among those that are joined.
+    /// The same place occurs twice among those that are joined.
     #[error("{0}: is named twice")]
     Twice(String),
-    /// More places are joined than files can be open.
+    /// More places are joined than files may be open.
     #[error("at most {most} places together, got {given}")]
     TooMany {
-        /// So many may be.
+        /// The limit.
         most: usize,
-        /// So many were named.
+        /// The number that was named.
         given: usize,
     },
-    /// One of several places that are joined is not there.
+    /// One of several joined places does not exist.
     #[error("{0}: is not there, and a file that is made is a volume alone; make it first")]
     MissingMember(String),
-    /// Places that are joined have no whole stripe or block.
+    /// Joined places are smaller than one stripe or block.
     #[error("{0} has 0 B together, as the smallest has no whole stripe or block; leave it out")]
     NothingTogether(String),
-    /// A stripe that ends within a block.
+    /// A stripe that is not a multiple of the block size.
     #[error("stripe: must be a whole multiple of {align}, which the places take, got {stripe}")]
     Stripe {
-        /// What was asked for.
+        /// The stripe asked for.
         stripe: Bytes,
         /// The largest alignment of the places.
         align: Bytes,
@@ -61,19 +61,19 @@ pub enum OpenError {
     /// A device without a medium, or with nothing behind it.
     #[error("{0}: its size is not known: it is a device of 0 bytes, with no medium or nothing behind it")]
     NoSize(String),
-    /// It would destroy something.
+    /// Writing would destroy something.
     #[error("{0}")]
     Refused(#[from] Refusal),
-    /// The server lets nobody write.
+    /// The export is read-only.
     #[error("{0}: is exported read-only; make it writable at its server")]
     ReadOnly(String),
-    /// It became something else after it was looked at.
+    /// It changed after it was examined.
     #[error("{0}: is not what it was a moment ago; see who changes it")]
     Changed(String),
-    /// What it carries cannot be read.
+    /// Its contents cannot be read.
     #[error("{place}: cannot be looked at: {cause}")]
     Look {
-        /// What was to be looked at.
+        /// The place.
         place: String,
         /// Why not.
         cause: std::io::Error,
@@ -83,30 +83,30 @@ pub enum OpenError {
     Unread {
         /// Its URI.
         place: String,
-        /// What it answered.
+        /// The server's answer.
         fault: Fault,
     },
-    /// The export cannot be had.
+    /// The export cannot be opened.
     #[error(transparent)]
     Export(#[from] ConnectError),
-    /// The file of an NFS server cannot be had.
+    /// The file of an NFS server cannot be opened.
     #[error(transparent)]
     Nfs(#[from] NfsError),
-    /// The file or device cannot be had.
+    /// The file or device cannot be opened.
     #[error(transparent)]
     Disk(#[from] disk::OpenError),
-    /// There is no ring.
+    /// The ring cannot be created.
     #[error("I/O cannot begin: {0}")]
     Ring(std::io::Error),
 }
 
-/// What speaks against writing somewhere.
+/// Why a place will not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: will not be {}: {}; {advice}", verb.0, found.join("; "))]
 pub struct Refusal {
-    /// Where to.
+    /// The place.
     pub place: String,
-    /// What is meant, and what it does.
+    /// What was intended, and its effect.
     pub(crate) verb: (&'static str, &'static str),
     /// What was found there.
     pub found: Vec<String>,
@@ -127,7 +127,7 @@ pub fn words(fault: Fault) -> &'static str {
     }
 }
 
-/// What a failed look at `place` means.
+/// The error for a failed look at `place`.
 pub(crate) fn of_system(place: &str, cause: std::io::Error) -> OpenError {
     let place = place.to_owned();
     match cause.kind() {
@@ -142,10 +142,10 @@ pub(crate) fn of_system(place: &str, cause: std::io::Error) -> OpenError {
     }
 }
 
-/// Makes a folder where there is none, with those above it that are missing.
+/// Creates a folder and its parents if they are missing.
 ///
 /// # Errors
-/// It would be among devices, or the system refuses.
+/// It would be in `/dev`, or the system refuses.
 pub fn make_folder(path: &std::path::Path) -> Result<(), OpenError> {
     let place = path.display().to_string();
     if !path.exists() && is_for_devices(&place) {
@@ -154,7 +154,7 @@ pub fn make_folder(path: &std::path::Path) -> Result<(), OpenError> {
     std::fs::create_dir_all(path).map_err(|error| of_system(&place, error))
 }
 
-/// Whether a path is one where devices are and no files are made.
+/// Whether a path is in `/dev`, where no files are created.
 pub(crate) fn is_for_devices(path: &str) -> bool {
     let path = std::path::Path::new(path);
     path.starts_with("/dev") && !path.starts_with("/dev/shm")

@@ -4,10 +4,10 @@
 //!   request ──► in one member ─────────────────────────────────► that member, as it is
 //!          └──► across a border ──► a part for each member ────► all of them; the whole ends with its last part
 //! ```
-//! A [`Buf`] is one claim on one slot, and a slot is one user's at a time, so that parts cannot
-//! share it. Each part of a write has a buffer of its own, which its bytes are copied to, and each
-//! part of a read brings one, of which they are copied, if anybody wants them. What lies in one
-//! member is never copied.
+//! A [`Buf`] is one claim on one slot, and a slot has one user at a time, so the parts of a request
+//! cannot share it. Each part of a write gets a buffer with a copy of its bytes. Each part of a
+//! read brings a buffer, whose bytes are copied if anybody wants them. A request within one member
+//! is never copied.
 
 mod copies;
 mod order;
@@ -20,53 +20,52 @@ pub use copies::Copies;
 use order::Order;
 use std::collections::VecDeque;
 
-/// One of those that are joined.
+/// One of the joined members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Which of the targets has it.
+    /// Index of its target.
     pub target: usize,
-    /// As which object.
+    /// Its object in that target.
     pub object: ObjectId,
-    /// How many bytes it has.
+    /// Its size.
     pub size: Bytes,
-    /// Whether it can be told to make writes durable. What cannot holds nothing back.
+    /// Whether it supports flushes. If not, it buffers nothing.
     pub flushes: bool,
 }
 
-/// How large members of these sizes are together, where all of them take multiples of `align`
-/// bytes.
+/// Size of the whole, for members of these sizes that all take multiples of `align` bytes.
 pub(crate) fn size(sizes: &[Bytes], align: u32, stripe: Option<Bytes>) -> Bytes {
     Order::new(sizes, align.into(), stripe).size()
 }
 
 /// Several members as one target.
 ///
-/// A flush goes to all of them; everything else to those that it concerns. Of parts that fail the
-/// first decides how the whole ends. Parts of one request are no unit: after a fault some of them
-/// may have been done.
+/// A flush goes to all members, any other request to those that it touches. If parts fail, the
+/// first fault becomes that of the request. A request is not atomic: after a fault some of its
+/// parts may have been done.
 pub struct Joined<T: Target> {
     targets: Vec<Side<T>>,
     members: Vec<Member>,
     order: Order,
     traits: Traits,
     copies: Option<Copies>,
-    /// By the tag of their parts.
+    /// Requests by the number in their parts' tags.
     wholes: Vec<Whole>,
     free: Vec<u32>,
     refused: Vec<Completion>,
-    /// Ends of parts that were not looked at yet; empty between polls, but for cancelled ones.
+    /// Completions of parts that were not handled yet; empty between polls, except after a
+    /// cancellation.
     ended: Vec<Completion>,
 }
 
-/// A target of members.
+/// A target and the parts that wait for it.
 struct Side<T> {
     target: T,
-    /// Parts that it had no room for, of requests of which other parts had begun: first come, first
-    /// served.
+    /// Parts for which it had no room, of requests that have started; first come, first served.
     backlog: VecDeque<Request>,
 }
 
-/// A request that was taken.
+/// A request that was accepted.
 #[derive(Default)]
 struct Whole {
     tag: u64,
@@ -74,15 +73,15 @@ struct Whole {
     at: u64,
     len: u64,
     since: Time,
-    /// Kept for its memory when the request has ended.
+    /// Kept after the request to save allocations.
     parts: Vec<Part>,
-    /// Parts that have not ended.
+    /// Number of parts that have not ended.
     open: usize,
-    /// A split write's buffer, or the one that a split read's bytes come together in.
+    /// The buffer of a split write, or the one in which a split read is assembled.
     buf: Option<Buf>,
-    /// Of the first part that failed.
+    /// The fault of the first part that failed.
     fault: Option<Fault>,
-    /// Of the part that ended last.
+    /// When the last part ended.
     end: Time,
     queued: Span,
     cause: Cause,
@@ -91,22 +90,23 @@ struct Whole {
 #[derive(Clone, Copy)]
 struct Part {
     member: usize,
-    /// The target's name for it while it works on it.
+    /// The target's ticket while it works on the part.
     ticket: Option<Ticket>,
 }
 
-/// A part's tag is its request's number, and above these bits its own number among the parts.
+/// The low bits of a part's tag are the number of its request, those above its index in it.
 const TAG_BITS: u32 = 32;
 
 impl<T: Target> Joined<T> {
-    /// `members` of `targets` behind each other, or in stripes of so many bytes. Without `copies`
-    /// no member carries data.
+    /// Concatenates `members` of `targets`, or stripes them in units of `stripe` bytes. Without
+    /// `copies`, members must carry no data.
     ///
-    /// The size is that of the members together, each cut to whole multiples of the largest
-    /// alignment; with stripes, the whole stripes of the smallest, as often as there are members.
+    /// If concatenated, each member is cut to a multiple of the largest alignment, and the size is
+    /// their sum. If striped, the size is the whole stripes of the smallest member, times the
+    /// number of members.
     ///
     /// # Panics
-    /// There are no members, or a stripe is no multiple of their alignment.
+    /// There are no members, or the stripe is not a multiple of their alignment.
     pub fn new(targets: Vec<T>, members: Vec<Member>, stripe: Option<Bytes>, copies: Option<Copies>) -> Joined<T> {
         assert!(!members.is_empty(), "nothing to join");
         let each = || targets.iter().map(Target::traits);
@@ -141,7 +141,7 @@ impl<T: Target> Joined<T> {
         Submitted::Taken(ticket)
     }
 
-    /// The whole range in one member.
+    /// Submits a request that lies in one member.
     fn submit_one(&mut self, now: Time, request: Request, member: usize, at: u64) -> Submitted {
         let Member { target, object, .. } = self.members[member];
         if !self.targets[target].backlog.is_empty() {
@@ -164,8 +164,8 @@ impl<T: Target> Joined<T> {
         }
     }
 
-    /// A part for each member that is concerned. Where the first finds no room, or there is no
-    /// memory, the whole is handed back; later ones wait here.
+    /// Submits one part to each member concerned. If the first finds no room, or if there is no
+    /// memory, the request is handed back; later parts wait here.
     fn submit_split(&mut self, now: Time, request: Request) -> Submitted {
         let number = self.remember(now, &request);
         let Some(parts) = self.parts(&request, number) else { return self.hand_back(request, number) };
@@ -195,7 +195,7 @@ impl<T: Target> Joined<T> {
         Submitted::Full(request)
     }
 
-    /// Offers a part to its target, behind those that wait for it.
+    /// Offers a part to its target, unless others are waiting for it.
     fn offer(&mut self, now: Time, part: Request) -> Result<(), Request> {
         let tag = part.tag;
         let side = self.side(tag);
@@ -211,7 +211,7 @@ impl<T: Target> Joined<T> {
         }
     }
 
-    /// The parts of a request, with memory of their own; nothing where there is not enough.
+    /// The parts of a request with their buffers; `None` if there is not enough memory.
     fn parts(&mut self, request: &Request, number: u32) -> Option<Vec<Request>> {
         let range = request.at..request.at + request.len;
         let is_flush = request.op.kind() == OpKind::Flush;
@@ -265,7 +265,7 @@ impl<T: Target> Joined<T> {
         Some(parts)
     }
 
-    /// Takes the end of a part in; that of the last ends the request.
+    /// Handles the end of a part. The last one ends the request.
     fn end_part(&mut self, mut completion: Completion, out: &mut Vec<Completion>) {
         let tag = completion.tag;
         let number = tag as u32;
@@ -308,7 +308,7 @@ impl<T: Target> Joined<T> {
         }
     }
 
-    /// The end of a request that was split, of which `last` is the part that was looked at last.
+    /// The completion of a split request; `last` is that of the part that was handled last.
     fn end_whole(&mut self, number: u32, last: &Completion) -> Completion {
         let whole = &self.wholes[number as usize];
         let (result, end, queued) = (whole.fault.map_or(Ok(()), Err), whole.end, whole.queued);
@@ -336,7 +336,7 @@ impl<T: Target> Joined<T> {
         completion
     }
 
-    /// A number for a request, whose parts are not known yet.
+    /// Allocates a number for a request; it has no parts yet.
     fn remember(&mut self, now: Time, request: &Request) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.wholes.push(Whole::default());
@@ -348,7 +348,7 @@ impl<T: Target> Joined<T> {
         number
     }
 
-    /// Frees a request's number; what is left of it is its buffer.
+    /// Frees a request's number; returns its buffer, if it has one.
     fn forget(&mut self, number: u32) -> Option<Buf> {
         let whole = &mut self.wholes[number as usize];
         let (buf, mut parts) = (whole.buf.take(), std::mem::take(&mut whole.parts));
@@ -409,8 +409,8 @@ impl<T: Target> Target for Joined<T> {
         if kind != OpKind::Status {
             return self.submit_split(now, request);
         }
-        // An answer may cover less than was asked for: here what the first piece's member says of
-        // it.
+        // An answer may cover less than was asked for. Here it covers the first piece, from its
+        // member.
         let whole = request.len;
         let submitted = self.submit_one(now, Request { len: piece.len, ..request }, piece.member, piece.at);
         match submitted {
@@ -447,8 +447,8 @@ impl<T: Target> Target for Joined<T> {
             return Wakeup::Now;
         }
         let wakeup = |side: &Side<T>| match side.target.next_wakeup() {
-            // Nothing of this target will end, so that memory is what is missing: another target
-            // has it.
+            // Nothing in this target will complete, so the parts wait for memory that another
+            // target has.
             Wakeup::Idle if !side.backlog.is_empty() => Wakeup::Now,
             wakeup => wakeup,
         };
@@ -473,8 +473,7 @@ impl<T: Target> Target for Joined<T> {
 }
 
 impl<T: Target> Drop for Joined<T> {
-    /// Gives back what nobody will ask for any more; what the members work on is theirs to give
-    /// back.
+    /// Gives back the buffers that are here. The members give back those that they have.
     fn drop(&mut self) {
         let completions = self.refused.drain(..).chain(self.ended.drain(..)).filter_map(|completion| completion.buf);
         let wholes = self.wholes.iter_mut().filter_map(|whole| whole.buf.take());

@@ -1,5 +1,5 @@
-//! Making files that are missing or too short, with data in them that nothing can compress or store
-//! once.
+//! Laying out files: creating files that are missing, and extending short ones, with data that can
+//! neither be compressed nor deduplicated.
 
 use crate::permit::Permit;
 use rand_core::{Rng, SeedableRng};
@@ -10,56 +10,55 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use uring::{mark, space};
 
-/// What a file is made of.
+/// What a file is filled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Data all through, from this seed.
+    /// Random data from this seed.
     Random(u64),
-    /// Zeroes that were written, over space that was taken ahead: what is written later costs what
-    /// it always costs.
+    /// Written zeroes, over preallocated space, so that later writes have their usual cost.
     Zeroes,
-    /// Space that was taken ahead, where the file system can do that.
+    /// Preallocated space, if the file system supports that.
     Space,
-    /// The same, but the file stays as long as it is: what lies behind its end waits for it there.
+    /// Preallocated space beyond the file's end; its length does not change.
     SpaceAlone,
     /// Nothing: what is never written takes no space.
     Holes,
 }
 
-/// How a file is to be made or extended.
+/// How a file is to be created or extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutPlan {
-    /// Its length afterwards, in bytes.
+    /// Its final length in bytes.
     pub len: u64,
-    /// What is added.
+    /// What to add.
     pub contents: Contents,
-    /// Where no space is left it ends there, which is no failure.
+    /// If no space is left, the lay-out ends there without a failure.
     pub until_full: bool,
 }
 
-/// How far a lay-out came.
+/// The result of a lay-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaidOut {
-    /// To its end.
+    /// It was completed.
     Whole,
-    /// It was stopped before; what was filled until then stays.
+    /// It was stopped; what was filled before stays.
     Stopped,
 }
 
-/// Bytes that are written at once.
+/// Bytes that are written at a time.
 const PIECE: usize = 1 << 20;
 
 impl Permit {
-    /// Makes or extends a file, with the folders that are missing, and marks one that was empty as
-    /// one that may be overwritten. What is there already stays, except that data is filled in from
-    /// its last whole MiB on; where the file is long enough, all of it is filled.
+    /// Creates or extends a file, including missing folders, and marks a file that was empty as one
+    /// that may be overwritten. Existing data stays, except that filling starts at its last whole
+    /// MiB. If the file is long enough already, all of it is filled.
     ///
-    /// `is_stopped` is asked before each MiB. A file that was stopped is as long as what is filled;
-    /// the next lay-out makes it whole.
+    /// `is_stopped` is called before each MiB. A file that was stopped is as long as its filled
+    /// part; the next lay-out completes it.
     ///
     /// # Errors
-    /// No leave was given to make it, it is no file, or the system refuses. What was made is
-    /// removed then.
+    /// There is no permission to create it, it is not a file, or the system refuses. If it was
+    /// created, it is removed.
     pub fn lay_out(&self, plan: LayoutPlan, is_stopped: &mut dyn FnMut() -> bool) -> io::Result<LaidOut> {
         let path = self.path().filter(|_| self.makes()).ok_or(io::ErrorKind::PermissionDenied)?;
         let made = !path.exists();
@@ -69,8 +68,8 @@ impl Permit {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o644).open(path)?;
         let laid_out = extend(&file, plan, is_stopped);
         if laid_out.is_err() && made {
-            // What was made a moment ago and is not whole helps nobody; the error is the one to
-            // tell.
+            // An incomplete new file is of no use. If it cannot be removed, the error above is
+            // still the one to report.
             let _ = std::fs::remove_file(path);
         }
         laid_out
@@ -90,7 +89,8 @@ fn extend(file: &File, plan: LayoutPlan, is_stopped: &mut dyn FnMut() -> bool) -
         }
         Contents::Zeroes => {
             if before < plan.len {
-                // The length follows what is filled, so that whoever is killed has no whole file.
+                // The length follows the filling, so that an interrupted file does not look
+                // complete.
                 space::reserve(file, 0, plan.len)?;
             }
             fill(file, before, plan, is_stopped, |piece| piece.fill(0))?
@@ -100,14 +100,14 @@ fn extend(file: &File, plan: LayoutPlan, is_stopped: &mut dyn FnMut() -> bool) -
             LaidOut::Whole
         }
     };
-    // Who stopped it does not wait for what it wrote.
+    // Whoever stopped it does not wait for the data to be durable.
     if laid_out == LaidOut::Whole {
         file.sync_all()?;
     }
     Ok(laid_out)
 }
 
-/// Gives a file of `before` bytes its length or space, and nothing to hold.
+/// Gives a file of `before` bytes its length or space, without data.
 fn take_space(file: &File, before: u64, plan: LayoutPlan) -> io::Result<()> {
     match plan.contents {
         Contents::SpaceAlone => {
@@ -115,7 +115,7 @@ fn take_space(file: &File, before: u64, plan: LayoutPlan) -> io::Result<()> {
             Ok(())
         }
         _ if before >= plan.len => Ok(()),
-        // A file system that cannot take space ahead has it all the same when it is written.
+        // A file system that cannot preallocate may still have the space for the writes.
         Contents::Space if space::allocate(file, 0, plan.len).is_ok() => Ok(()),
         _ => file.set_len(plan.len),
     }
@@ -147,7 +147,7 @@ fn fill(
     Ok(LaidOut::Whole)
 }
 
-/// Reads all of a file, so that the page cache holds it.
+/// Reads a whole file, so that it is in the page cache.
 ///
 /// # Errors
 /// It cannot be read.

@@ -1,11 +1,11 @@
-//! Storage that a load can be put on: names, sizes, whether it may be written, and targets.
+//! Storage that a load can be put on: names, sizes, permission to write, and targets.
 //!
 //! ```text
 //!   "…" ──► Place ──ask(intent)──► Permit ──open──► block::Target: files and devices by the ring or by system calls,
 //!                     │                             an NBD export, a file of an NFS server, nothing at all
 //!                     └ safety: who uses it, what it carries, what the user said may go (Consent)
 //! ```
-//! There is no other way to a target that may be written, so nobody can forget to ask.
+//! There is no other way to a writable target, so nobody can forget to ask for permission.
 
 mod connections;
 mod consent;

@@ -1,8 +1,8 @@
 //! Storage of this machine as [`block::Target`]s: files and devices by io_uring, the same by plain
-//! system calls, and nothing at all.
+//! system calls, and storage that does nothing.
 //!
-//! A target serves several files: a request's object is the number of the file, in the order they
-//! were given.
+//! A target serves several files. A request's object is the number of the file, in the order in
+//! which they were given.
 
 mod calls;
 mod lock;
@@ -19,7 +19,7 @@ use block::Bytes;
 /// A file or block device that a local target serves.
 #[derive(Debug)]
 pub(crate) struct LocalFile {
-    /// Open for what is going to be asked.
+    /// Opened for reading, or also for writing if that is needed.
     pub(crate) file: std::fs::File,
     /// Its size.
     pub(crate) size: Bytes,

@@ -7,11 +7,11 @@
 //!                └──► Search (its own thread) ──► new Link ──► what was not sent, reads; writes only if asked
 //! ```
 //!
-//! A server that goes away leaves requests whose effect is not known. Reads are asked again over
-//! the next connection. A write, a trim or zeroes may have taken effect or not: it ends as
+//! When a connection is lost, the effect of its requests is unknown. Reads are sent again on the
+//! next connection. A write, a trim or zeroes may or may not have taken effect: it ends as
 //! [`Fault::Gone`], unless the export's `repeat-writes` says that sending it twice does no harm. A
-//! flush always ends so: asked again, it would promise for writes that a new server may never have
-//! seen. Everything is counted in [`Losses`].
+//! flush always ends as gone: a repeated flush would vouch for writes that a restarted server may
+//! never have seen. Everything is counted in [`Losses`].
 
 mod connect;
 mod export;
@@ -40,13 +40,13 @@ pub struct NbdTarget {
     io: Io,
     connections: Connections<Link, Connection>,
     keep: Keep,
-    /// How to find the server again; `None` gives up at the first loss.
+    /// How to connect again; `None` gives up at the first loss.
     again: Option<Export>,
     rules: Rules,
-    /// Taken while no connection was there, and what a lost one left to be sent again; in order.
+    /// Requests accepted without a connection, and those of a lost one to be sent again; in order.
     waiting: VecDeque<Pending>,
     ready: Vec<Completion>,
-    /// When to look at `waiting` again, which had no memory.
+    /// When to retry `waiting`, which lacked memory.
     retry: Option<Time>,
     /// Writes, trims and zeroes that were answered, and how many of them a flush has covered.
     written: u64,
@@ -54,12 +54,12 @@ pub struct NbdTarget {
 }
 
 impl NbdTarget {
-    /// Bytes of a worker's slab that each connection needs for itself.
+    /// Slab memory that each connection needs for itself.
     pub const MEMORY: Bytes = Bytes(inbox::RECEIVE as u64);
 
-    /// Requests on one `connection`, carried by this worker's ring, until it is lost. With
-    /// `keep_data` a read's completion has its bytes; without, they are taken off the stream and
-    /// forgotten, as a load that nobody looks at wants it.
+    /// Sends requests on one `connection` by this worker's ring, until it is lost. With
+    /// `keep_data`, a read's completion has its bytes; without, they are discarded, for a load that
+    /// does not look at them.
     ///
     /// # Errors
     /// The slab has no room for the receive buffer; the connection is closed.
@@ -68,11 +68,11 @@ impl NbdTarget {
         NbdTarget::over(io, vec![connection], keep, None)
     }
 
-    /// Connects to `export` as it says, and blocks until that is done; later losses are mended as
-    /// it says.
+    /// Connects to `export` as its URI says, and blocks until that is done. Later losses are
+    /// handled as it says.
     ///
     /// # Errors
-    /// There is no connection to be had, or the slab has no room for the receive buffers.
+    /// It cannot connect, or the slab has no room for the receive buffers.
     pub(crate) fn open(io: &Io, export: &Export, keep_data: bool) -> Result<NbdTarget, ConnectError> {
         let again = (export.reconnect > Span::ZERO).then(|| export.clone());
         let keep = Keep { reads: keep_data, writes: export.repeat_writes && again.is_some() };
@@ -96,24 +96,23 @@ impl NbdTarget {
         })
     }
 
-    /// What was lost so far; it goes on counting.
+    /// The losses so far. The counts continue to grow.
     pub fn losses(&self) -> Rc<RefCell<Losses>> {
         Rc::clone(self.connections.losses())
     }
 
-    /// Whether the export can be told to make its writes durable. One that cannot holds nothing
-    /// back.
+    /// Whether the export supports flushes. If not, it buffers nothing.
     pub fn flushes(&self) -> bool {
         self.rules.flags.contains(nbd::TransmissionFlags::SEND_FLUSH)
     }
 
-    /// How messages are framed.
+    /// The framing of messages.
     pub fn framing(&self) -> nbd::Framing {
         self.rules.framing
     }
 
-    /// Hands a request to the connection with the least under way; back without memory or
-    /// connection.
+    /// Sends a request on the connection with the fewest outstanding; hands it back if there is no
+    /// memory or connection.
     fn dispatch(&mut self, now: Time, pending: Pending) -> Result<(), Pending> {
         let covers = self.written;
         let usable = self.connections.links_mut().filter(|link| !link.is_lost());
@@ -123,7 +122,7 @@ impl NbdTarget {
         }
     }
 
-    /// Takes what links have finished.
+    /// Collects the completions of all links.
     fn gather(&mut self, now: Time) {
         let NbdTarget { connections, ready, written, covered, .. } = self;
         for link in connections.links_mut() {
@@ -134,7 +133,7 @@ impl NbdTarget {
         }
     }
 
-    /// Sees to lost connections, and to those that are being looked for.
+    /// Handles lost connections and the searches for them.
     fn mend(&mut self, now: Time) {
         loop {
             let NbdTarget { connections, again, io, .. } = self;
@@ -156,14 +155,14 @@ impl NbdTarget {
         }
     }
 
-    /// Counts what a lost connection leaves, and decides for each request what becomes of it.
+    /// Counts what a lost connection leaves, and decides what happens to each request.
     fn take_over(&mut self, link: Link, now: Time) {
-        // Counted once, however many connections the server took with it.
+        // Counted once, no matter how many connections the server took with it.
         self.connections.losses().borrow_mut().not_flushed += self.written - self.covered;
         self.covered = self.written;
         let (orphans, ready) = link.leave();
         self.ready.extend(ready);
-        // Ahead of what came later, in their own order.
+        // Ahead of later requests, in their own order.
         let mut repeated = VecDeque::new();
         for orphan in orphans {
             match self.settle(orphan, now) {
@@ -175,13 +174,13 @@ impl NbdTarget {
         self.waiting = repeated;
     }
 
-    /// Whether a request may be sent again, or how it ends.
+    /// Whether a request may be sent again, or else its completion.
     fn settle(&self, orphan: Orphan, now: Time) -> Result<Pending, Completion> {
         let Orphan { pending, sent } = orphan;
         let kind = pending.request.op.kind();
         let mut losses = self.connections.losses().borrow_mut();
         losses.under_way.count(kind);
-        // Another connection may still be there where no new one is wanted.
+        // Another connection may still exist if none is to be re-established.
         let elsewhere = self.again.is_some() || self.connections.is_up();
         let harmless = match kind {
             OpKind::Read | OpKind::Cache | OpKind::Status => self.again.is_some(),
@@ -200,7 +199,7 @@ impl NbdTarget {
         }
     }
 
-    /// Sends what waited, as far as there is memory.
+    /// Sends waiting requests, as far as there is memory.
     fn resume(&mut self, now: Time) {
         self.retry = None;
         if !self.connections.is_up() {
@@ -234,7 +233,7 @@ impl Target for NbdTarget {
             return Submitted::Taken(ticket);
         }
         let pending = Pending { request, since: now };
-        // Whatever came first goes first.
+        // First come, first served.
         if !self.waiting.is_empty() || !self.connections.is_up() {
             self.waiting.push_back(pending);
             return Submitted::Taken(ticket);
@@ -266,11 +265,11 @@ impl Target for NbdTarget {
         self.retry.map_or(own, |retry| own.sooner(Wakeup::At(retry)))
     }
 
-    /// NBD cannot take a request back: its reply comes as usual.
+    /// NBD cannot cancel a request: its reply comes as usual.
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
 }
 
-/// Why the export that came back is not the one that was lost.
+/// Why the export that was found again is not the one that was lost.
 fn difference(before: &Rules, now: &Rules) -> Option<String> {
     let is_other = now.size != before.size || now.flags != before.flags || now.payload < before.payload;
     is_other.then(|| {
@@ -284,13 +283,13 @@ fn difference(before: &Rules, now: &Rules) -> Option<String> {
     })
 }
 
-/// A write whose data went with its connection has none to give back.
+/// A write whose data was lost with its connection has no buffer to give back.
 fn without_nothing(completion: &mut Completion) {
     completion.buf = completion.buf.take().filter(|buf| !buf.is_nothing());
 }
 
 impl Drop for NbdTarget {
-    /// Gives its memory back; the server sees the connections end.
+    /// Gives its memory back; the server sees the connections close.
     fn drop(&mut self) {
         for completion in &mut self.ready {
             completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));

@@ -1,4 +1,4 @@
-//! Mounts of NFS that the kernel has: where a load on a file or folder goes, and how.
+//! NFS mounts of the kernel: the server behind a file or folder, and the options of its mount.
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -9,27 +9,27 @@ use std::path::Path;
 pub struct NfsMount {
     /// Server and export: `filer:/vol1`.
     pub source: String,
-    /// The version of the protocol, as `3` or `4.1`.
+    /// The version of the protocol, such as `3` or `4.1`.
     pub version: String,
     /// TCP connections.
     pub connections: u32,
-    /// Bytes of a READ at most; 0 where it is not told.
+    /// Limit on the bytes of a READ; 0 if unknown.
     pub read_most: u64,
-    /// Bytes of a WRITE at most; 0 where it is not told.
+    /// Limit on the bytes of a WRITE; 0 if unknown.
     pub write_most: u64,
 }
 
 impl NfsMount {
-    /// The mount that a path lies on, if that is one of NFS. What is not there yet is looked for
-    /// in its folder.
+    /// The mount that a path is on, if that is NFS. For a path that does not exist, its folder is
+    /// examined.
     pub fn of(path: &Path) -> Option<NfsMount> {
         let folder = || path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
         let path = std::fs::canonicalize(path).or_else(|_| std::fs::canonicalize(folder().unwrap_or(path))).ok()?;
         NfsMount::among(&std::fs::read_to_string("/proc/self/mountinfo").ok()?, &path)
     }
 
-    /// The same by the text of `mountinfo` (proc(5)): of the mounts above a path the deepest, and
-    /// of those the last, which hides the others.
+    /// Does the same from the text of `mountinfo` (proc(5)): the deepest mount above a path, and
+    /// the last of those, which hides the others.
     fn among(text: &str, path: &Path) -> Option<NfsMount> {
         let mut found: Option<(usize, &str)> = None;
         for line in text.lines() {
@@ -65,7 +65,8 @@ impl fmt::Display for NfsMount {
     }
 }
 
-/// Blanks, tabs, line ends and backslashes of a name are three octal digits behind a backslash.
+/// Blanks, tabs, line ends and backslashes in a name are written as a backslash and three octal
+/// digits.
 fn unescaped(word: &str) -> Vec<u8> {
     let mut rest = word.as_bytes();
     let mut out = Vec::with_capacity(rest.len());

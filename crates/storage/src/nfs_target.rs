@@ -8,15 +8,15 @@
 //!                └──► Search (its own thread) ──► new Link ──► all that was under way is asked again
 //! ```
 //!
-//! Requests go over the connections by turns, as those of a mount with `nconnect` do. A write is
-//! durable after a COMMIT, or at once if it has to be (`FILE_SYNC`). Each answer to a WRITE has the
-//! *verifier* of the server's present life. A server that has another one at the next COMMIT has
-//! died in between and may have lost what was written: that flush ends as [`Fault::Gone`], and the
-//! writes are counted in [`Losses`]. Their data is not kept to be written again: a load that saw
-//! its writes answered has to hear that they were lost.
+//! Requests go over the connections in turn, as with a mount that has `nconnect`. A write is
+//! durable after a COMMIT, or at once if it must be (`FILE_SYNC`). Each reply to a WRITE has the
+//! *verifier* of the server's present instance. If the verifier differs at the next COMMIT, the
+//! server has restarted and may have lost data: that flush ends as [`Fault::Gone`], and the writes
+//! are counted in [`Losses`]. Their data is not kept to be written again: a load whose writes were
+//! acknowledged must be told that they were lost.
 //!
-//! READ, WRITE and COMMIT done twice do what they do once. So after a lost connection everything is
-//! asked again, in contrast to NBD also writes: an NFS server is expected to know no connection.
+//! READ, WRITE and COMMIT are idempotent. So after a lost connection everything is sent again,
+//! including writes, in contrast to NBD: an NFS server is expected not to depend on connections.
 
 mod connect;
 mod file;
@@ -43,11 +43,11 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use uring::Io;
 
-/// How long a server that wants to be asked again later is left alone (`NFS3ERR_JUKEBOX`).
+/// How long to wait before asking again after `NFS3ERR_JUKEBOX`.
 const LATER: Span = Span::from_millis(100);
 
-/// Bytes of one request: what the exports of NBD servers take. What the server takes at once is
-/// another matter.
+/// Limit on the bytes of one request, as for exports of NBD servers. A server may take less in one
+/// call.
 const LONGEST: u32 = 32 << 20;
 
 /// A file in use.
@@ -55,40 +55,38 @@ pub struct NfsTarget {
     io: Io,
     found: Rc<Found>,
     connections: Connections<Link, OwnedFd>,
-    /// Whose turn it is.
+    /// The connection whose turn it is.
     turn: usize,
     keep_reads: bool,
     reconnect: Span,
     writes: bool,
-    /// Taken while no connection was there, what a lost one left to be asked again, and what is to
-    /// be asked later; in order.
+    /// Requests accepted without a connection, those of a lost one, and those that the server wants
+    /// later; in order.
     waiting: VecDeque<Asked>,
     ready: Vec<Completion>,
     /// When to look at `waiting` again.
     retry: Option<Time>,
     promises: Promises,
-    /// Numbers of calls begin behind these on the next connection.
+    /// Call numbers of the next connection start after this.
     turns: u32,
 }
 
 impl NfsTarget {
-    /// Bytes of a worker's slab that each connection needs for itself.
+    /// Slab memory that each connection needs for itself.
     pub const MEMORY: Bytes = Bytes(inbox::RECEIVE as u64);
 
-    /// Finds the file, connects as it says, and blocks until that is done; later losses are mended
-    /// as it says. With `writes` the file is made, or made longer, where it says how long it is to
-    /// be. With `keep_data` a read's completion has its bytes; without, they are taken off the
-    /// stream and forgotten.
+    /// Finds the file, connects as its URI says, and blocks until that is done. Later losses are
+    /// handled as it says. With `writes`, the file is created or extended if the URI has a size.
+    /// With `keep_data`, a read's completion has its bytes; without, they are discarded.
     ///
     /// # Errors
-    /// There is no such file, no connection is to be had, or the slab has no room for the receive
-    /// buffers.
+    /// There is no such file, it cannot connect, or the slab has no room for the receive buffers.
     pub(crate) fn open(io: &Io, file: &NfsFile, writes: bool, keep_data: bool) -> Result<NfsTarget, NfsError> {
         let missing = || NfsError::Missing { address: file.host.clone(), path: file.path.clone() };
         let found = if writes { connect::make(file)? } else { find(file)?.ok_or_else(missing)? };
         let found = Rc::new(found);
-        // A server remembers calls by their numbers, across connections too: those of another run
-        // are elsewhere.
+        // A server remembers calls by their numbers, even across connections: start away from the
+        // numbers of other runs.
         let mut turns = io.clock().now().as_nanos() as u32;
         let mut links = Vec::new();
         for _ in 0..file.connections {
@@ -111,12 +109,12 @@ impl NfsTarget {
         })
     }
 
-    /// What was lost so far; it goes on counting.
+    /// The losses so far. The counts continue to grow.
     pub fn losses(&self) -> Rc<RefCell<Losses>> {
         Rc::clone(self.connections.losses())
     }
 
-    /// Hands a request to the connection whose turn it is; back without memory or connection.
+    /// Sends a request on the next connection; hands it back if there is no memory or connection.
     fn dispatch(&mut self, mut asked: Asked) -> Result<(), Asked> {
         let covers = self.promises.written();
         for _ in 0..self.connections.count() {
@@ -131,7 +129,7 @@ impl NfsTarget {
         Err(asked)
     }
 
-    /// Takes what links have finished.
+    /// Collects the events of all links.
     fn gather(&mut self, now: Time) {
         let mut events = Vec::new();
         for link in self.connections.links_mut() {
@@ -159,7 +157,7 @@ impl NfsTarget {
         }
     }
 
-    /// Sees to lost connections, and to those that are being looked for.
+    /// Handles lost connections and the searches for them.
     fn mend(&mut self, now: Time) {
         loop {
             let NfsTarget { connections, found, io, reconnect, .. } = self;
@@ -178,19 +176,19 @@ impl NfsTarget {
         if self.connections.is_gone() {
             let io = &self.io;
             self.ready.extend(self.waiting.drain(..).map(|asked| fail(asked.unload(io), now)));
-            // Nobody will ask for a COMMIT any more.
+            // No COMMIT will be sent any more.
             self.connections.losses().borrow_mut().not_flushed += self.promises.give_up();
         }
     }
 
-    /// Counts what a lost connection leaves, and asks for all of it again where there is a
-    /// connection, or will be.
+    /// Counts what a lost connection leaves, and sends all of it again if there is or will be a
+    /// connection.
     fn take_over(&mut self, link: Link, now: Time) {
         let (orphans, events) = link.leave();
         events.into_iter().for_each(|event| self.settle(event, now));
         let goes_on = !self.connections.is_gone();
         let mut losses = self.connections.losses().borrow_mut();
-        // Ahead of what came later, in their own order.
+        // Ahead of later requests, in their own order.
         let mut again = VecDeque::new();
         for (asked, sent) in orphans {
             let kind = asked.kind();
@@ -207,7 +205,7 @@ impl NfsTarget {
         self.waiting = again;
     }
 
-    /// Asks for what waited, as far as there is memory.
+    /// Sends waiting requests, as far as there is memory.
     fn resume(&mut self, now: Time) {
         if self.retry.is_some_and(|retry| retry > now) || !self.connections.is_up() {
             return;
@@ -222,7 +220,7 @@ impl NfsTarget {
         }
     }
 
-    /// Why a request is not for this target.
+    /// Why this target refuses a request.
     fn refuses(&self, request: &Request) -> Option<Fault> {
         let end = request.at.checked_add(request.len);
         let fits = end.is_some_and(|end| end <= self.found.size) && request.len <= u64::from(LONGEST);
@@ -235,7 +233,7 @@ impl NfsTarget {
     }
 }
 
-/// A link over `socket`, with numbers of calls behind those of the last.
+/// A link over `socket`, whose call numbers start after those of the last.
 fn link(io: &Io, socket: OwnedFd, found: &Rc<Found>, keep_reads: bool, turns: &mut u32) -> Option<Link> {
     *turns = turns.wrapping_add(0x1_0000);
     Link::new(io, socket, found, keep_reads, *turns)
@@ -254,12 +252,12 @@ impl Target for NfsTarget {
             return Submitted::Taken(ticket);
         }
         if request.op == Op::Flush && self.promises.is_kept() {
-            // All that was written is durable: there is nothing to ask for.
+            // Everything written is durable: there is nothing to send.
             self.ready.push(Completion::of(&request, now, Ok(())));
             return Submitted::Taken(ticket);
         }
         let asked = Asked::new(request, now);
-        // Whatever came first goes first.
+        // First come, first served.
         if !self.waiting.is_empty() || !self.connections.is_up() {
             self.waiting.push_back(asked);
             return Submitted::Taken(ticket);
@@ -293,12 +291,12 @@ impl Target for NfsTarget {
         self.retry.map_or(own, |retry| own.sooner(Wakeup::At(retry)))
     }
 
-    /// NFS cannot take a call back: its reply comes as usual.
+    /// NFS cannot cancel a call: its reply comes as usual.
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
 }
 
 impl Drop for NfsTarget {
-    /// Gives its memory back; the server sees the connections end.
+    /// Gives its memory back; the server sees the connections close.
     fn drop(&mut self) {
         for completion in &mut self.ready {
             completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));

@@ -15,24 +15,24 @@ use std::rc::Rc;
 use uring::Io;
 use uring::disk::{self, Caching, Create, Disk, Opening};
 
-/// How files and devices are opened.
+/// How files, devices and exports are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
-    /// Past the page cache or through it.
+    /// Whether to use the page cache.
     pub cache: Caching,
-    /// Through the page cache all the same where the file system has no other way, or needs larger
-    /// pieces than this many bytes.
+    /// Use the page cache after all if the file system has no direct I/O, or needs an alignment of
+    /// more than this many bytes.
     pub fallback: Option<u32>,
-    /// Whether a file is made.
+    /// Whether to create a file.
     pub create: Create,
-    /// By one system call after the other instead of the worker's ring.
+    /// Use plain system calls instead of the worker's ring.
     pub calls: Option<Calls>,
-    /// An export's reads bring their bytes; without, they are taken off the stream and forgotten.
+    /// Whether reads of an export keep their bytes; otherwise they are discarded.
     pub keep_data: bool,
 }
 
 impl Default for How {
-    /// Past the page cache, by the ring, what is there; reads bring their bytes.
+    /// Direct I/O by the ring to what exists; reads keep their bytes.
     fn default() -> How {
         How { cache: Caching::Direct, fallback: None, create: Create::Never, calls: None, keep_data: true }
     }
@@ -41,10 +41,10 @@ impl Default for How {
 /// How plain system calls are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// They move nothing: a write takes space and makes the file longer, a read takes space alone,
-    /// a trim gives it back.
+    /// They move no data: a write allocates space and extends the file, a read only allocates
+    /// space, a trim releases it.
     pub space: bool,
-    /// Which other calls of this program on the same file one waits for.
+    /// Which other calls of this program on the same file a call waits for.
     pub lock: Option<Exclusion>,
 }
 
@@ -53,37 +53,37 @@ pub struct Calls {
 pub enum Exclusion {
     /// All.
     All,
-    /// Those that write exclude all others; those that read go together.
+    /// Writers exclude all others; readers share.
     Writers,
 }
 
-/// Storage that is open.
+/// Opened storage.
 pub struct Opened {
-    /// It; what was opened as number n is its object n.
+    /// The target; what was opened as number n is its object n.
     pub target: Box<dyn Target>,
     /// The size of each object.
     pub sizes: Vec<Bytes>,
-    /// What offsets and lengths must be multiples of.
+    /// Offsets and lengths must be multiples of this.
     pub align: u32,
-    /// Whether it can be told to make writes durable. What cannot holds nothing back.
+    /// Whether it supports flushes. If not, it buffers nothing.
     pub flushes: bool,
-    /// What of its connections is lost; it goes on counting.
+    /// The losses of its connections; the counts continue to grow.
     pub losses: LossCounts,
 }
 
-/// What was lost of the connections of a target, which counts on.
+/// The losses of a target's connections. The counts continue to grow.
 #[derive(Clone, Debug, Default)]
 pub struct LossCounts(Vec<Rc<RefCell<Losses>>>);
 
 impl LossCounts {
-    /// The sum until now.
+    /// The sum so far.
     pub fn sum(&self) -> Losses {
         let mut sum = Losses::default();
         self.0.iter().for_each(|losses| sum.absorb(&losses.borrow()));
         sum
     }
 
-    /// What was lost since this was asked last.
+    /// The losses since the last call.
     pub fn take(&mut self) -> Losses {
         let mut sum = Losses::default();
         self.0.iter().for_each(|losses| sum.absorb(&losses.take()));
@@ -95,7 +95,7 @@ impl LossCounts {
     }
 }
 
-/// Asks for leave and opens, where one place is all that is asked about.
+/// Asks for permission and opens a single place.
 ///
 /// # Errors
 /// As [`Permit::ask`] and [`Permit::open`].
@@ -109,7 +109,7 @@ pub fn open(io: &Io, place: &Place, intent: Intent<'_>, how: How) -> Result<Open
 /// As [`Permit::open`].
 ///
 /// # Panics
-/// One of them is no path.
+/// One of them is not a path.
 pub fn open_files(io: &Io, permits: &[Permit], how: How) -> Result<Opened, OpenError> {
     let files = permits.iter().map(|permit| permit.open_file(how)).collect::<Result<Vec<_>, _>>()?;
     let sizes = files.iter().map(|file| file.size).collect();
@@ -120,11 +120,11 @@ pub fn open_files(io: &Io, permits: &[Permit], how: How) -> Result<Opened, OpenE
     Ok(Opened { align: target.traits().align, target, sizes, flushes: true, losses: LossCounts::default() })
 }
 
-/// Several places as one target of one object: concatenated in this order, or in stripes of so many
-/// bytes. Files and devices share one target beneath.
+/// Several places as one target with a single object: concatenated in this order, or in stripes of
+/// `stripe` bytes. Files and devices share one target beneath.
 ///
 /// # Errors
-/// As [`Permit::open`]; or a stripe is no multiple of the largest alignment.
+/// As [`Permit::open`]; or the stripe is not a multiple of the largest alignment.
 ///
 /// # Panics
 /// There are none.
@@ -157,10 +157,10 @@ pub fn open_joined(io: &Io, permits: &[Permit], stripe: Option<Bytes>, how: How)
     Ok(Opened { target: Box::new(joined), sizes, align, flushes, losses })
 }
 
-/// How large places are together: what [`open_joined`] makes of them past the page cache.
+/// The combined size of places: that of [`open_joined`] with direct I/O.
 ///
 /// # Errors
-/// As [`Permit::alignment`]; or a stripe is no multiple of the largest alignment.
+/// As [`Permit::alignment`]; or the stripe is not a multiple of the largest alignment.
 pub(crate) fn joined_size(permits: &[Permit], stripe: Option<Bytes>) -> Result<Bytes, OpenError> {
     let aligns = permits.iter().map(|permit| permit.alignment(Caching::Direct)).collect::<Result<Vec<u32>, _>>()?;
     let align = aligns.into_iter().max().unwrap_or(1);
@@ -183,8 +183,8 @@ fn by_calls(io: &Io, files: Vec<LocalFile>, calls: Calls) -> std::io::Result<Cal
     Ok(if calls.space { target.for_space() } else { target })
 }
 
-/// An export of a server that the caller runs, whose volumes hold what the caller put there, so
-/// that nothing is asked. Every other export is opened by a [`Permit`].
+/// An export of a server that the caller runs. Its volumes contain what the caller put there, so no
+/// permission is needed. Every other export is opened by a [`Permit`].
 ///
 /// # Errors
 /// As [`Permit::open`].
@@ -192,7 +192,7 @@ pub fn own_export(io: &Io, export: &Export, keep_data: bool) -> Result<NbdTarget
     NbdTarget::open(io, export, keep_data)
 }
 
-/// The same over a connection that is there already, which is not made again when it is lost.
+/// Does the same over an existing connection, which is not re-established when it is lost.
 ///
 /// # Errors
 /// The slab has no room for the receive buffer; the connection is closed.
@@ -200,21 +200,20 @@ pub fn own_connection(io: &Io, connection: Connection, keep_data: bool) -> Resul
     NbdTarget::new(io, connection, keep_data)
 }
 
-/// The same over NFS, for a file that is there and may be written.
+/// Does the same over NFS, for a file that exists and may be written.
 ///
 /// # Errors
-/// There is none, no connection is to be had, or the slab has no room.
+/// It does not exist, it cannot connect, or the slab has no room.
 pub fn own_file(io: &Io, file: &NfsFile, keep_data: bool) -> Result<NfsTarget, NfsError> {
     NfsTarget::open(io, file, true, keep_data)
 }
 
 impl Permit {
-    /// Opens what leave was given for, on the worker that `io` is of. A server is connected to as
-    /// the URI says, and later losses are mended as it says.
+    /// Opens what was permitted, on the worker of `io`. It connects to a server as the URI says,
+    /// and handles later losses as it says.
     ///
     /// # Errors
-    /// It became something else meanwhile, the system or the server refuses, or there is no memory
-    /// for it.
+    /// It has changed meanwhile, the system or the server refuses, or there is no memory for it.
     pub fn open(&self, io: &Io, how: How) -> Result<Opened, OpenError> {
         match self.place() {
             Place::Path(_) => open_files(io, std::slice::from_ref(self), how),

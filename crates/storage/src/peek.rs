@@ -1,4 +1,4 @@
-//! The beginning and the end of what a server has, read once, to see what it carries.
+//! Reads the beginning and the end of a server's export or file once, to see what it contains.
 
 use crate::error::OpenError;
 use block::{
@@ -6,14 +6,14 @@ use block::{
 };
 use uring::{Io, IoSettings};
 
-/// Bytes that are asked for at once.
+/// Bytes in one request.
 const PIECE: u64 = 128 << 10;
 
-/// Bytes: where they begin, and they.
+/// An offset and the bytes from there.
 pub(crate) type Edge = (u64, Vec<u8>);
 
-/// The first and the last `edge` bytes of what `open` opens, each from a multiple of what the
-/// server wants, and its size.
+/// The first and last `edge` bytes of what `open` opens, each from a multiple of the server's
+/// alignment, and the size.
 pub(crate) fn edges<T: Target>(
     uri: &str,
     edge: u64,
@@ -58,7 +58,7 @@ fn read_once(io: &mut Io, target: &mut impl Target, at: u64, len: u64) -> Result
     completion.result.map(|()| bytes.unwrap_or_default())
 }
 
-/// One request that is waited for.
+/// A synchronous request.
 struct Reading<'a, T> {
     target: &'a mut T,
     ended: Vec<Completion>,

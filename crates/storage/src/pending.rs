@@ -1,16 +1,16 @@
-//! A request that a server has, and its end.
+//! A request at a server, and its completion.
 
 use block::{Buf, Completion, Fault, Op, Request, Time};
 
-/// A request, and when it was handed over first: what it waits for a lost server counts as service.
+/// A request, and when it was first handed over: waiting for a lost server counts as service time.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) since: Time,
 }
 
-/// The end of a request, a read's data with it, or a write's buffer: without memory where the
-/// kernel still sends it, and then it goes to the slab from there.
+/// The completion of a request, with a read's data or a write's buffer. If the kernel is still
+/// sending that buffer, the completion has none, and it goes back to the slab later.
 pub(crate) fn end(pending: Pending, data: Option<Buf>, now: Time, result: Result<(), Fault>) -> Completion {
     let Pending { request, since } = pending;
     let completion = Completion { service: now.since(since), ..Completion::of(&request, now, result) };

@@ -1,4 +1,4 @@
-//! Leave to open a place: the one way to a target that may be written.
+//! Permission to open a place: the only way to a writable target.
 //!
 //! ```text
 //!   Place ──Permit::ask(intent)──► Permit ──open──► Opened { target, … }
@@ -6,9 +6,9 @@
 //!             │  who uses it, what does it carry, what did the user say may go
 //!             └─► OpenError: one line that says what speaks against it and what to do
 //! ```
-//! Everything is asked once, before anything is written anywhere; a run that writes at many places
-//! asks for all of its permits first. A permit for writing cannot be made in any other way, and
-//! nothing opens for writing without one.
+//! Everything is checked once, before anything is written anywhere; a run that writes to many
+//! places asks for all its permits first. There is no other way to get a permit for writing, and
+//! nothing is opened for writing without one.
 
 use crate::consent::Consent;
 use crate::error::{OpenError, Refusal, is_for_devices, of_system};
@@ -23,21 +23,21 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use uring::disk::{self, Caching, Opening};
 
-/// What is meant to be done at a place.
+/// What is intended at a place.
 #[derive(Clone, Copy, Debug)]
 pub enum Intent<'a> {
-    /// To read what is there.
+    /// To read its contents.
     Read,
-    /// To write over what is there, where nothing or this speaks for it.
+    /// To overwrite its contents, if nothing speaks against it or this consents to it.
     Write(&'a Consent),
-    /// To take the file away.
+    /// To remove the file.
     Remove(&'a Consent),
 }
 
 /// What is at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceKind {
-    /// Nothing yet: a file may be made.
+    /// Nothing yet; a file may be created.
     Missing,
     /// A file.
     File,
@@ -49,7 +49,7 @@ pub enum PlaceKind {
     NfsFile,
     /// No storage.
     Nothing,
-    /// Several places behind each other.
+    /// Several places, concatenated.
     Concatenated,
     /// Several places in stripes.
     Striped,
@@ -70,20 +70,20 @@ impl PlaceKind {
     }
 }
 
-/// Leave to open a place.
+/// Permission to open a place.
 #[derive(Clone, Debug)]
 pub struct Permit {
     place: Place,
     kind: PlaceKind,
     size: Bytes,
-    /// Of an export: what its offsets and lengths must be multiples of.
+    /// For an export: offsets and lengths must be multiples of this.
     align: u32,
     leave: Leave,
-    /// Leave for each of several that are joined.
+    /// The permits of joined places.
     members: Vec<Permit>,
 }
 
-/// What leave was given for.
+/// What was permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leave {
     Read,
@@ -92,11 +92,11 @@ enum Leave {
 }
 
 impl Permit {
-    /// Asks for leave to do what is meant at `place`. A server is connected to for that.
+    /// Asks for permission for an intent at `place`. It connects to a server for that.
     ///
     /// # Errors
-    /// It is not there, may not be opened or has no size; or something speaks against writing it,
-    /// and nobody said that it may go.
+    /// It does not exist, may not be opened or has no size; or something speaks against writing to
+    /// it, and the user has not consented.
     pub fn ask(place: &Place, intent: Intent<'_>) -> Result<Permit, OpenError> {
         match place {
             Place::Path(path) => Permit::ask_path(place, path, intent),
@@ -116,7 +116,7 @@ impl Permit {
             Place::Nfs { file, .. } => {
                 let permit = Permit::bare(place, PlaceKind::NfsFile, intent);
                 let missing = || NfsError::Missing { address: file.host.clone(), path: file.path.clone() };
-                // One that is not there is made when it is opened, if it says how long and may be
+                // A missing file is created when it is opened, if its size is given and it may be
                 // written.
                 let wished = file.size.filter(|_| permit.writes());
                 let there = find(file)?.map(|found| Bytes(found.size));
@@ -129,7 +129,7 @@ impl Permit {
         }
     }
 
-    /// One of which nothing is known yet.
+    /// A permit about which nothing is known yet.
     fn bare(place: &Place, kind: PlaceKind, intent: Intent<'_>) -> Permit {
         let leave = intent.leave();
         Permit { place: place.clone(), kind, size: Bytes(0), align: 1, leave, members: Vec::new() }
@@ -165,8 +165,7 @@ impl Permit {
         };
         let kind = kind_of(&about, &name)?;
         let mut permit = Permit::bare(place, kind, intent);
-        // What it is used for comes first: the system's own refusal to open such a device says
-        // less.
+        // Check its uses first: they say more than the system's own refusal to open such a device.
         permit.objections(intent)?;
         let write = matches!(intent, Intent::Write(_));
         let disk = disk::open(path, Opening { cache: Caching::Page, write, ..Opening::default() });
@@ -177,7 +176,7 @@ impl Permit {
         Ok(permit)
     }
 
-    /// Refuses where something speaks against it, unless it was said that it may go.
+    /// Refuses if something speaks against it, unless the user has consented.
     fn objections(&self, intent: Intent<'_>) -> Result<(), OpenError> {
         let (consent, verb) = match intent {
             Intent::Read => return Ok(()),
@@ -200,7 +199,7 @@ impl Permit {
         Err(Refusal { place, verb, found: [in_use, holds].concat(), advice }.into())
     }
 
-    /// Where.
+    /// The place.
     pub fn place(&self) -> &Place {
         &self.place
     }
@@ -213,12 +212,12 @@ impl Permit {
         }
     }
 
-    /// What was there when it was asked.
+    /// What was there when permission was asked for.
     pub fn kind(&self) -> PlaceKind {
         self.kind
     }
 
-    /// How large it was.
+    /// Its size at that time.
     pub fn size(&self) -> Bytes {
         self.size
     }
@@ -228,22 +227,22 @@ impl Permit {
         self.leave == Leave::Write
     }
 
-    /// Whether it may be made, made longer, or taken away.
+    /// Whether it may be created, extended or removed.
     pub(crate) fn makes(&self) -> bool {
         self.leave != Leave::Read
     }
 
-    /// Those of which it consists: itself, or those that are joined.
+    /// Its parts: itself, or the places that are joined.
     pub fn parts(&self) -> &[Permit] {
         if self.members.is_empty() { std::slice::from_ref(self) } else { &self.members }
     }
 
-    /// Whether a request to it may become several, with memory of their own.
+    /// Whether a request to it may be split into several with buffers of their own.
     pub fn splits(&self) -> bool {
         !self.members.is_empty()
     }
 
-    /// How many connections it takes.
+    /// How many connections it uses.
     pub fn connections(&self) -> u32 {
         let own = |permit: &Permit| match &permit.place {
             Place::Nbd { export, .. } => export.connections,
@@ -258,7 +257,7 @@ impl Permit {
         self.parts().iter().filter(|part| part.path().is_some()).count() as u32
     }
 
-    /// The same over one connection to each server.
+    /// The same permit, with one connection to each server.
     #[must_use]
     pub fn over_one_connection(mut self) -> Permit {
         self.members = self.members.into_iter().map(Permit::over_one_connection).collect();
@@ -270,14 +269,14 @@ impl Permit {
         self
     }
 
-    /// The same for reading alone.
+    /// The same permit, for reading only.
     #[must_use]
     pub fn reading(mut self) -> Permit {
         self.members = self.members.into_iter().map(Permit::reading).collect();
         Permit { leave: Leave::Read, ..self }
     }
 
-    /// What it holds that writing destroys, in words, whether that was allowed or not.
+    /// What contents writing would destroy, in words, whether or not the user has consented.
     ///
     /// # Errors
     /// It cannot be read.
@@ -285,8 +284,8 @@ impl Permit {
         safety::holds(&self.place, consent)
     }
 
-    /// What offsets and lengths must be multiples of: past the page cache for a file or device. A
-    /// file that is not there yet is asked for at its folder.
+    /// Offsets and lengths must be multiples of this; for a file or device it is that of direct
+    /// I/O. For a missing file, its folder is examined.
     ///
     /// # Errors
     /// There is no direct I/O.
@@ -295,7 +294,7 @@ impl Permit {
             Place::Path(_) if cache == Caching::Page => Ok(1),
             Place::Path(path) if self.kind == PlaceKind::Missing => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                // The least that any device has.
+                // The smallest alignment of any device.
                 Ok(disk::alignment_in(folder).unwrap_or(512))
             }
             Place::Path(path) => {
@@ -320,7 +319,7 @@ impl Intent<'_> {
     }
 }
 
-/// Places that are joined, as a list.
+/// The place, or all joined places as a list.
 fn named(place: &Place) -> String {
     match place {
         Place::Joined { members, .. } => members.iter().map(Place::to_string).collect::<Vec<_>>().join(", "),
@@ -341,7 +340,7 @@ fn kind_of(about: &Metadata, name: &str) -> Result<PlaceKind, OpenError> {
     }
 }
 
-/// The same for a disk's error.
+/// The error for a failed open of a file or device.
 pub(crate) fn of_disk(name: &str, error: disk::OpenError) -> OpenError {
     match error {
         disk::OpenError::Os { cause, .. } => match of_system(name, cause) {

@@ -1,4 +1,4 @@
-//! Where data can be, as it is written on the command line.
+//! Places for data, as they are written on the command line.
 
 use crate::error::{OpenError, of_system};
 use crate::nbd_target::Export;
@@ -10,46 +10,46 @@ use std::path::{Path, PathBuf};
 /// A place for blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A block device, or a file, which need not be there yet.
+    /// A block device, or a file, which need not exist.
     Path(PathBuf),
     /// An NBD export.
     Nbd {
-        /// As it was typed.
+        /// The URI as it was typed.
         uri: String,
-        /// What that says.
+        /// Its meaning.
         export: Box<Export>,
     },
     /// A file of an NFS server.
     Nfs {
-        /// As it was typed.
+        /// The URI as it was typed.
         uri: String,
-        /// What that says.
+        /// Its meaning.
         file: Box<NfsFile>,
     },
-    /// No storage at all, so many bytes of it: what is left is the cost of asking.
+    /// Storage of this size that does nothing, so that only the cost of a request is left.
     Nothing(Bytes),
-    /// Several places as one: concatenated in this order, or in stripes of so many bytes. A folder
-    /// among them stands for its files. None of them is joined itself.
+    /// Several places as one: concatenated in this order, or in stripes. A folder among them stands
+    /// for its files. None of them is a joined place itself.
     Joined {
         /// At least one.
         members: Vec<Place>,
-        /// Bytes on each before the next one's turn.
+        /// Bytes on each member before the next one's turn.
         stripe: Option<Bytes>,
     },
 }
 
-/// Places that may be joined: each file of each connection is a descriptor.
+/// Limit on joined places: each file and each connection takes a descriptor.
 const MEMBERS_MAX: usize = 256;
-/// Files of a folder with fewer bytes tell about its data and are not of it.
+/// Smaller files in a folder are taken for descriptions of its data and are left out.
 const DATA_MIN: u64 = 4096;
 
 impl Place {
-    /// Reads what was typed: a path, `nbd://HOST[:PORT]/NAME`, `nbd+unix:///NAME?socket=PATH` and
-    /// what else a URI of an export can say, `nfs://HOST[:PORT]/EXPORT/FILE`, `null:SIZE`; or
-    /// several as one, `concat:A,B,C` or `striped:SIZE:A,B,C`, where a folder stands for its files.
+    /// Parses a path, `nbd://HOST[:PORT]/NAME`, `nbd+unix:///NAME?socket=PATH` and other URIs of
+    /// exports, `nfs://HOST[:PORT]/EXPORT/FILE`, or `null:SIZE`; or several places as one,
+    /// `concat:A,B,C` or `striped:SIZE:A,B,C`, where a folder stands for its files.
     ///
     /// # Errors
-    /// One line: which rule it breaks.
+    /// One line, with the rule that it breaks.
     pub fn parse(given: &str) -> Result<Place, String> {
         if let Some(size) = given.strip_prefix("null:") {
             let size = size.parse().map_err(|error| format!("{given}: {error}"))?;
@@ -89,7 +89,7 @@ impl Place {
     /// The export that a URI names.
     ///
     /// # Errors
-    /// One line: which rule it breaks.
+    /// One line, with the rule that it breaks.
     pub fn nbd(uri: &str) -> Result<Place, String> {
         let export = Export::parse(uri).map_err(|line| line.trim_start_matches("uri: ").to_owned())?;
         Ok(Place::Nbd { uri: uri.into(), export: Box::new(export) })
@@ -105,8 +105,7 @@ impl Place {
         Ok(Place::Joined { members, stripe })
     }
 
-    /// The places of which it consists: itself, or those that are joined, with the files of folders
-    /// among them.
+    /// Its parts: itself, or the places that are joined, with folders replaced by their files.
     ///
     /// # Errors
     /// A folder cannot be read or has no files; there are too many; or one is named twice.
@@ -127,8 +126,8 @@ impl Place {
         }
     }
 
-    /// What of it is loaded: itself, or where it is a folder its files of 4 KiB and more, in the
-    /// order of their names. What lies in folders below does not count.
+    /// What is loaded of it: itself, or for a folder its files of 4 KiB and more, in the order of
+    /// their names. Folders in it are ignored.
     ///
     /// # Errors
     /// It cannot be read, or has no such file.
@@ -152,7 +151,7 @@ impl Place {
         Ok(files.into_iter().map(Place::Path).collect())
     }
 
-    /// Whether both are the same storage, or have some in common.
+    /// Whether both are the same storage, or overlap.
     pub fn is_same(&self, other: &Place) -> bool {
         match (self, other) {
             (Place::Path(one), Place::Path(other)) => same(one, other),
@@ -173,8 +172,8 @@ impl Place {
         matches!(self, Place::Path(path) if kind(path))
     }
 
-    /// Whether it is one of `names`, each of which is one place and no pattern: a path by whichever
-    /// links, a URI as it was typed, or an export's name.
+    /// Whether it is one of `names`, each of which is a place and not a pattern: a path by any
+    /// links, a URI as it was typed, or the name of an export.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         match self {
             Place::Path(path) => same(path, Path::new(name)),
@@ -208,18 +207,18 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Whether it is what a URI begins with; a path that looks like one may begin with `./`.
+/// Whether it is the scheme of a URI. A path that looks like one can be written with `./`.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Whether two paths lead to the same file, by whichever links.
+/// Whether two paths lead to the same file, by any links.
 fn same(one: &Path, other: &Path) -> bool {
     whole(one) == whole(other)
 }
 
-/// A path without links; what is not there has none that count.
+/// A path without links. A path that does not exist is only made absolute.
 pub(crate) fn whole(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.into())
 }

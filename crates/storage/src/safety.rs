@@ -1,11 +1,11 @@
 //! Whether a load may write somewhere: a load tool must not destroy data.
 //!
-//! A file may be overwritten when this program made it (it carries a mark), when it begins as the
-//! caller's own does, or when it is empty; and nothing may be in it that looks like data of another
-//! kind. A block device or an export may be when nothing on it looks like data: no partitions, no
-//! signature of a file system, a volume manager or a partition table. Nothing may be written while
-//! it is in use: no mount, no swap, no RAID or LVM above it, nobody who holds it for himself.
-//! Everything that speaks against it is said at once.
+//! A file may be overwritten if this program created it (it has a mark), if its beginning is one
+//! that the caller recognises as its own, or if it is empty; and if it contains nothing that looks
+//! like other data. A block device or an export may be overwritten if nothing on it looks like
+//! data: no partitions, and no signature of a file system, a volume manager or a partition table.
+//! Nothing may be written while it is in use: as a mount or swap, below RAID or LVM, or by an
+//! exclusive holder. Everything that speaks against it is reported together.
 
 mod devices;
 mod signature;
@@ -24,17 +24,17 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
-/// Bytes at the beginning and at the end of a device within which signatures are.
+/// Bytes at the beginning and the end of a device that are searched for signatures.
 pub const EDGE: u64 = 256 << 10;
 
-/// Who uses a place, and how each use is ended.
+/// The uses of a place, and how to end each of them.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) in_use: Vec<String>,
     pub(crate) advice: Vec<String>,
 }
 
-/// Who uses a place now. Nobody is known to use what is not there, or what a server has.
+/// The present uses of a place. They are unknown for a place on a server.
 pub(crate) fn uses(place: &Place) -> io::Result<Findings> {
     let Place::Path(path) = place else { return Ok(Findings::default()) };
     let about = std::fs::metadata(path)?;
@@ -59,7 +59,7 @@ pub(crate) fn uses(place: &Place) -> io::Result<Findings> {
     Ok(findings)
 }
 
-/// What would be lost at a place, in words; empty if nothing would.
+/// What would be lost at a place, in words; empty if nothing would be.
 pub(crate) fn holds(place: &Place, consent: &Consent) -> Result<Vec<String>, OpenError> {
     let carried = |what: &'static str| format!("it carries {what}");
     match place {
@@ -85,13 +85,13 @@ pub(crate) fn holds(place: &Place, consent: &Consent) -> Result<Vec<String>, Ope
     }
 }
 
-/// What signatures are at the beginning and the end.
+/// The signatures at the beginning and the end.
 fn carried_between((head, tail, size): &(Edge, Edge, u64)) -> Vec<&'static str> {
     let (head, tail) = (Window { at: head.0, bytes: &head.1 }, Window { at: tail.0, bytes: &tail.1 });
     signature::signatures(head, tail, *size)
 }
 
-/// A file of a server is as one here: ours by its mark, or by how it begins.
+/// The same rules as for a local file: it is ours by its mark or its beginning.
 fn on_server(uri: &str, file: &NfsFile, consent: &Consent) -> Result<Vec<String>, OpenError> {
     let there = find(file)?.filter(|found| found.size > 0);
     let Some(there) = there else { return Ok(Vec::new()) };
@@ -113,12 +113,13 @@ fn on_device(path: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Of a file so many bytes are looked at, and the place where Btrfs and GFS2 have theirs: there may
-/// be thousands of files, and what is read of them is counted by a measurement of the disk.
+/// Parts of a file that are examined: its beginning, and the place of the signatures of Btrfs and
+/// GFS2. They are small: there may be thousands of files, and a measurement of the disk counts
+/// these reads.
 const BEGINNING: u64 = 8 << 10;
 const SECOND_LOOK: (u64, u64) = (0x10000, 4096);
 
-/// A file is ours by its mark, or by how it begins.
+/// What a file contains, unless it is ours by its mark or its beginning.
 fn in_file(path: &Path, consent: &Consent) -> io::Result<Vec<String>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -128,7 +129,7 @@ fn in_file(path: &Path, consent: &Consent) -> io::Result<Vec<String>> {
     if size == 0 {
         return Ok(Vec::new());
     }
-    // Only an advice.
+    // Advice only, so a failure does not matter.
     let _ = uring::space::read_no_further(&file);
     let read = |at: u64, most: u64| {
         let mut bytes = vec![0; size.saturating_sub(at).min(most) as usize];

@@ -1,28 +1,27 @@
-//! Looking for a server that was lost, on a thread of its own: connecting blocks, and a worker must
-//! not.
+//! Searching for a lost server on a separate thread, since connecting blocks and a worker must not.
 
 use std::fmt::Display;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 use uring::Waker;
 
-/// Pauses between attempts: short at first, as a server that is started again is back soon, and
-/// then no flood.
+/// Pauses between attempts: short at first, for a server that is restarted quickly, then longer, so
+/// as not to flood it.
 const PAUSE_LEAST: Duration = Duration::from_millis(10);
 const PAUSE_MOST: Duration = Duration::from_secs(1);
 
-/// Attempts that go on until one succeeds or this is dropped.
+/// Attempts to connect that continue until one succeeds or this is dropped.
 pub(crate) struct Search<C> {
     news: Receiver<Result<C, String>>,
-    /// Its end tells the thread to stop.
+    /// Dropping it tells the thread to stop.
     _stop: Sender<()>,
     /// Why the last attempt failed.
     pub(crate) last: Option<String>,
 }
 
 impl<C: Send + 'static> Search<C> {
-    /// Starts to look by calling `attempt`; `waker` is rung at every end of one. `None` where no
-    /// thread can be started.
+    /// Starts to call `attempt`; `waker` is called after each attempt. `None` if no thread can be
+    /// started.
     pub(crate) fn start<E: Display>(
         attempt: impl Fn() -> Result<C, E> + Send + 'static,
         waker: Waker,
@@ -34,7 +33,7 @@ impl<C: Send + 'static> Search<C> {
         Some(Search { news, _stop: stop, last: None })
     }
 
-    /// The connection, if it was made. Never blocks.
+    /// The connection, if there is one. Never blocks.
     pub(crate) fn take(&mut self) -> Option<C> {
         loop {
             match self.news.try_recv() {

@@ -1,18 +1,18 @@
-//! What URIs of all kinds have in common.
+//! What all kinds of URIs have in common.
 
 use std::ops::RangeInclusive;
 
-/// The longest that a lost connection may be tried for, in seconds: a day.
+/// The longest time to try to re-establish a connection, in seconds: a day.
 pub(crate) const RECONNECT_MAX: u64 = 86_400;
 
-/// A parameter that is a number.
+/// Parses a parameter that is a number.
 pub(crate) fn whole(name: &str, value: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let number = value.parse().ok().filter(|number| range.contains(number));
     let (least, most) = (range.start(), range.end());
     number.ok_or_else(|| format!("{name} must be a whole number from {least} to {most}, not {value:?}"))
 }
 
-/// A parameter that is true or false.
+/// Parses a parameter that is true or false.
 pub(crate) fn truth(name: &str, word: &str) -> Result<bool, String> {
     match word {
         "true" | "1" | "yes" | "on" => Ok(true),
@@ -21,7 +21,7 @@ pub(crate) fn truth(name: &str, word: &str) -> Result<bool, String> {
     }
 }
 
-/// Without `%41` and the like; what is no such escape stays.
+/// Decodes `%41` and the like; anything else stays unchanged.
 pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,21 +1,20 @@
-//! The memory of requests that are split: a buffer for each part, and what is copied to it or from
-//! it.
+//! The memory of split requests: a buffer for each part, and the copies to it or from it.
 
 use block::Buf;
 use std::ops::Range;
 use uring::Io;
 
-/// Where the bytes of requests that are split are copied.
+/// Where the bytes of split requests are copied.
 #[derive(Clone)]
 pub struct Copies {
-    /// The slab of the members' worker.
+    /// The I/O of the members' worker, with its slab.
     pub io: Io,
-    /// Reads bring their bytes; without, those of a read that was split are forgotten.
+    /// Whether the data of split reads is kept; otherwise it is discarded.
     pub keep_data: bool,
 }
 
 impl Copies {
-    /// Copies runs of `from`, what the whole has, to a part's buffer.
+    /// Copies runs of the whole's buffer `from` to a part's buffer.
     pub(super) fn scatter(&self, from: &Buf, to: &mut Buf, runs: impl Iterator<Item = Run>) {
         if from.is_nothing() {
             return;
@@ -24,7 +23,7 @@ impl Copies {
         self.io.with(from, |from| self.io.with_mut(to, |to| copy(from, to)));
     }
 
-    /// Copies a part's bytes to the buffer of the whole.
+    /// Copies a part's bytes to the whole's buffer.
     pub(super) fn gather(&self, from: &Buf, to: &mut Buf, runs: impl Iterator<Item = Run>) {
         if from.is_nothing() {
             return;
@@ -34,14 +33,14 @@ impl Copies {
     }
 }
 
-/// Bytes that lie together in the buffer of the whole and in that of a member's part.
+/// Bytes that are contiguous in the whole's buffer and in that of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub whole: Range<usize>,
     pub part: Range<usize>,
 }
 
-/// A buffer for a part of what `whole` has; nothing where no room is left.
+/// A buffer for a part of `whole`; `None` if there is no room.
 pub(super) fn take(copies: Option<&Copies>, whole: &Buf, len: u32) -> Option<Buf> {
     match copies {
         Some(copies) if !whole.is_nothing() => copies.io.take(len),

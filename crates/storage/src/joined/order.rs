@@ -1,26 +1,25 @@
-//! Where the bytes of several members are in the whole: behind each other, or in stripes that go
-//! round.
+//! The layout of members in the whole: concatenated, or in stripes that go round.
 //!
 //! ```text
 //!   concatenated   a a a a a a │ b b │ c c c          striped   a b c │ a b c │ …      a letter is a stripe
 //! ```
-//! Of any range of the whole each member has one range of its own, or nothing: [`Order::share`].
+//! Of any range of the whole, each member has at most one contiguous range: [`Order::share`].
 
 use super::copies::Run;
 use block::Bytes;
 use std::ops::Range;
 
-/// How members follow each other.
+/// The layout of the members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Order {
-    /// Where each member begins, and where the last one ends; in stripes, as if they were
+    /// Where each member begins, and the end of the last one. With stripes, as if they were
     /// concatenated.
     borders: Vec<u64>,
-    /// Bytes of a stripe.
+    /// Bytes in a stripe.
     stripe: Option<u64>,
 }
 
-/// A part of a range of the whole that lies in one member, in one piece.
+/// A contiguous part of a range of the whole that lies in one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub member: usize,
@@ -31,7 +30,7 @@ pub(super) struct Piece {
 }
 
 impl Order {
-    /// Of members of these sizes, each cut to whole multiples of `unit` bytes; with a stripe, to
+    /// For members of these sizes, each cut to a multiple of `unit` bytes; with a stripe, to the
     /// whole stripes of the smallest.
     pub(super) fn new(sizes: &[Bytes], unit: u64, stripe: Option<Bytes>) -> Order {
         let stripe = stripe.map(|stripe| stripe.0).filter(|_| sizes.len() > 1);
@@ -47,7 +46,7 @@ impl Order {
         Order { borders: std::iter::once(0).chain(ends).collect(), stripe }
     }
 
-    /// Bytes of the whole.
+    /// Size of the whole.
     pub(super) fn size(&self) -> Bytes {
         Bytes(*self.borders.last().expect("there is always the first border"))
     }
@@ -82,8 +81,8 @@ impl Order {
         })
     }
 
-    /// What a member has of a range of the whole, in its own bytes: the pieces of one member follow
-    /// each other.
+    /// The range of a member's own bytes in a range of the whole: the pieces of one member are
+    /// adjacent.
     pub(super) fn share(&self, member: usize, range: &Range<u64>) -> Range<u64> {
         self.below(member, range.start)..self.below(member, range.end)
     }

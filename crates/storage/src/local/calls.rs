@@ -1,10 +1,8 @@
-//! Files and block devices by plain system calls, one request after the other in the worker's own
-//! thread.
+//! Files and block devices by plain system calls, one request at a time in the worker's own thread.
 //!
-//! What waits for the disk here is the worker itself: this is what a program with `pread` and
-//! `pwrite` sees. So, unlike every other target, a poll blocks, and the target reads the clock
-//! around each call. Requests beyond the first wait in its queue, and that is part of their queue
-//! time.
+//! The worker itself waits for the disk, as a program with `pread` and `pwrite` does. So, unlike
+//! any other target, it blocks in a poll, and reads the clock around each call. Further requests
+//! wait in its queue, which is part of their queue time.
 
 use super::ring::traits_of;
 use super::{LocalFile, Lock};
@@ -13,35 +11,35 @@ use std::collections::VecDeque;
 use std::os::unix::fs::FileExt;
 use uring::{Clock, Errno, Failure, Io};
 
-/// Files by system calls.
+/// Files by plain system calls.
 pub struct CallTarget {
     io: Io,
     clock: Clock,
     files: Vec<LocalFile>,
-    /// What calls on each file wait for; none where nothing was asked.
+    /// The lock of each file that calls must take; empty if there are none.
     locks: Vec<Lock>,
-    /// Space is taken and given back, and nothing moved.
+    /// Requests only allocate and release space, and move no data.
     space: bool,
     traits: Traits,
     waiting: VecDeque<(Time, Request)>,
 }
 
 impl CallTarget {
-    /// Requests on these files; buffers come from this worker's slab.
+    /// Serves these files; buffers come from this worker's slab.
     pub(crate) fn new(io: &Io, files: Vec<LocalFile>) -> CallTarget {
         let traits = traits_of(&files);
         let (locks, space) = Default::default();
         CallTarget { io: io.clone(), clock: io.clock(), files, locks, space, traits, waiting: VecDeque::new() }
     }
 
-    /// Its calls on each file wait for those of others with the same lock.
+    /// Makes calls on each file wait for those of others with the same lock.
     #[must_use]
     pub fn locked(mut self, locks: Vec<Lock>) -> CallTarget {
         self.locks = locks;
         self
     }
 
-    /// Reads and writes take space and trims give it back; nothing is moved.
+    /// Makes reads and writes allocate space and trims release it; no data is moved.
     #[must_use]
     pub fn for_space(mut self) -> CallTarget {
         self.space = true;
@@ -50,7 +48,7 @@ impl CallTarget {
 
     fn carry_out(&mut self, taken: Time, request: Request) -> Completion {
         let index = request.object.0 as usize;
-        // What a call waits for others is not the storage's time.
+        // Waiting for the lock does not count as time of the storage.
         let held = self.locks.get(index).map(|lock| lock.hold(matches!(request.op, Op::Read)));
         let began = self.clock.now();
         let Some(LocalFile { file, .. }) = self.files.get(index) else {

@@ -1,5 +1,5 @@
-//! Locks of files among the jobs of this program: one call at a time, or one that writes or any
-//! number that read.
+//! Locks of files among the jobs of this program: one call at a time, or one writer or many
+//! readers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,35 +7,34 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
-/// A file's lock; all that are made of the same file exclude each other, whatever name it was
-/// opened by.
+/// A file's lock. All locks of the same file exclude each other, whatever names it was opened by.
 #[derive(Clone, Debug)]
 pub struct Lock {
     file: Arc<RwLock<()>>,
     reads_share: bool,
 }
 
-/// A lock that is held until this is dropped.
+/// Holds a lock until it is dropped.
 #[derive(Debug)]
 #[expect(dead_code, reason = "what is held is only ever dropped")]
 pub enum Held<'l> {
-    /// With others that read.
+    /// Shared with other readers.
     Shared(RwLockReadGuard<'l, ()>),
-    /// Alone.
+    /// Exclusive.
     Alone(RwLockWriteGuard<'l, ()>),
 }
 
-/// Locks by the number of the file system and of the file on it.
+/// Locks by the numbers of the file system and the file.
 type Locks = BTreeMap<(u64, u64), Weak<RwLock<()>>>;
 
-/// Those that are held.
+/// The locks in use.
 static LOCKS: Mutex<Locks> = Mutex::new(Locks::new());
 
 impl Lock {
-    /// The lock of `file`; with `reads_share` calls that only read go together.
+    /// The lock of `file`. With `reads_share`, calls that only read share it.
     ///
     /// # Errors
-    /// The file cannot be asked what it is.
+    /// The file's metadata cannot be read.
     pub fn of(file: &File, reads_share: bool) -> io::Result<Lock> {
         let about = file.metadata()?;
         let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Storage that ends everything at once and keeps nothing: what is left is the cost of asking.
+//! Storage that completes everything at once and keeps nothing, so that only the cost of a request
+//! is left.
 
 use block::{Bytes, Completion, Op, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
 
@@ -10,7 +11,7 @@ pub struct NullTarget {
 }
 
 impl NullTarget {
-    /// Claims to have `size` bytes.
+    /// Claims a size of `size` bytes.
     pub fn new(size: Bytes) -> NullTarget {
         NullTarget { size, ready: Vec::new() }
     }
@@ -32,11 +33,11 @@ impl Target for NullTarget {
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
         for completion in &mut self.ready {
-            // From when it was taken until the next poll, as for any other storage.
+            // From its submission until the next poll, as for any other storage.
             completion.service = now.since(completion.end);
             completion.end = now;
         }
-        // Nothing is copied where nothing waits: the buffers change places.
+        // If `out` is empty, nothing is copied: the two lists are exchanged.
         if out.is_empty() {
             std::mem::swap(out, &mut self.ready);
         } else {

@@ -7,9 +7,9 @@ use block::{
 };
 use uring::{Done, FileId, Io, Job, Port};
 
-/// Files by asynchronous requests. The worker's [`Io`] is the driver that carries them to the
-/// kernel: all that were submitted since the last turn go in one system call, which also waits. A
-/// flush with force unit access is an `fsync`, one without an `fdatasync`.
+/// Files by asynchronous requests. The worker's [`Io`] is the driver: all requests since the last
+/// turn go to the kernel in one system call, which also waits. A flush with force unit access is an
+/// `fsync`, one without is an `fdatasync`.
 pub struct RingTarget {
     io: Io,
     port: Port,
@@ -21,7 +21,7 @@ pub struct RingTarget {
     reaped: Vec<Done>,
 }
 
-/// What of a request the kernel does not give back.
+/// What the kernel does not return of a request.
 #[derive(Clone, Copy)]
 struct Flying {
     tag: u64,
@@ -33,7 +33,7 @@ struct Flying {
 }
 
 impl RingTarget {
-    /// Requests on these files, carried by this worker's ring.
+    /// Serves these files on this worker's ring.
     pub(crate) fn new(io: &Io, files: Vec<LocalFile>) -> RingTarget {
         let traits = traits_of(&files);
         let files = files.into_iter().map(|file| io.register(file.file)).collect();
@@ -55,7 +55,8 @@ impl RingTarget {
         Submitted::Taken(ticket)
     }
 
-    /// Apart from the others: of what it asks for, a job that is handed back does not have all.
+    /// Separate from the others: a job that is handed back does not have all that the request asks
+    /// for.
     #[cold]
     fn submit_zero(&mut self, now: Time, file: FileId, request: &Request, asked: (bool, bool)) -> Submitted {
         let &Request { tag, object, at, len, fua, due, .. } = request;
@@ -104,7 +105,7 @@ impl RingTarget {
     }
 }
 
-/// What several files are together.
+/// The traits of several files together.
 pub(super) fn traits_of(files: &[LocalFile]) -> Traits {
     Traits {
         size: files.iter().map(|file| file.size).max().unwrap_or(Bytes(0)),

@@ -1,4 +1,4 @@
-//! Making a connection: socket and handshake, blocking, before the ring takes it over.
+//! Establishing a connection: socket and handshake, blocking, before the ring takes it over.
 
 use super::export::Export;
 use super::tls::{Tls, TlsChoice, TlsError};
@@ -24,7 +24,7 @@ pub enum Address {
 pub struct Connection {
     pub(super) socket: OwnedFd,
     pub(crate) rules: Rules,
-    /// Bytes that came behind the handshake; those of an encrypted connection are in its session.
+    /// Bytes that followed the handshake; on an encrypted connection they are in `tls`.
     pub(super) early: Vec<u8>,
     /// Encryption.
     pub(super) tls: Option<Box<Tls>>,
@@ -36,7 +36,7 @@ pub enum ConnectError {
     /// The socket failed.
     #[error("{address}: {source}")]
     Socket {
-        /// Where to.
+        /// The address.
         address: String,
         /// The system's answer.
         source: std::io::Error,
@@ -44,26 +44,26 @@ pub enum ConnectError {
     /// The server refused, or does not speak NBD.
     #[error("{address}: {source}")]
     Handshake {
-        /// Where to.
+        /// The address.
         address: String,
         /// What was wrong.
         source: HandshakeError,
     },
-    /// Encryption cannot be had as it was asked for.
+    /// The requested encryption is not possible.
     #[error("{address}: {source}")]
     Tls {
-        /// Where to.
+        /// The address.
         address: String,
         /// What was wrong.
         source: TlsError,
     },
-    /// Several connections, and a server that does not say that a flush on one covers what was
-    /// written over another.
+    /// Several connections are asked for, but the server does not promise that a flush on one
+    /// covers the writes of the others.
     #[error(
         "{0}: the server does not offer several connections to this export (CAN_MULTI_CONN): leave connections= out"
     )]
     OneConnection(String),
-    /// The server ended the connection in the handshake.
+    /// The server closed the connection during the handshake.
     #[error("{0}: the server closed the connection during the handshake")]
     Closed(String),
     /// The slab has no room for the receive buffer.
@@ -77,11 +77,11 @@ impl Connection {
     /// # Errors
     /// Nobody listens there, the export does not exist, or the server does not speak NBD.
     pub fn open(address: &Address, name: &str) -> Result<Connection, ConnectError> {
-        // Simple replies have the smallest headers; a load has no use for chunks.
+        // Simple replies have the smallest headers; a load does not need chunks.
         Connection::to(&Export::new(address.clone(), name))
     }
 
-    /// The same, asking for what `wishes` says; encryption is not among it.
+    /// Connects with other `wishes`, but always in clear text.
     ///
     /// # Errors
     /// As [`Connection::open`].
@@ -93,7 +93,7 @@ impl Connection {
     /// One connection to `export`.
     ///
     /// # Errors
-    /// As [`Connection::open`], and if it cannot be encrypted as asked for.
+    /// As [`Connection::open`]; or it cannot be encrypted as asked for.
     pub fn to(export: &Export) -> Result<Connection, ConnectError> {
         connect(&export.address, export.wishes(), export.tls.as_ref())
     }
@@ -101,7 +101,7 @@ impl Connection {
     /// As many connections to `export` as it asks for.
     ///
     /// # Errors
-    /// As [`Connection::to`], and if the server takes one only.
+    /// As [`Connection::to`]; or the server supports only one.
     pub fn all(export: &Export) -> Result<Vec<Connection>, ConnectError> {
         let first = Connection::to(export)?;
         let flags = first.rules.flags;
@@ -122,7 +122,7 @@ impl Connection {
         self.rules.size
     }
 
-    /// How messages are framed on it.
+    /// The framing of its messages.
     pub fn framing(&self) -> nbd::Framing {
         self.rules.framing
     }
@@ -175,7 +175,7 @@ impl Made {
     }
 }
 
-/// A socket, encrypted or not yet.
+/// A socket, possibly encrypted.
 struct Wire<S> {
     stream: S,
     tls: Option<Records>,
@@ -200,7 +200,7 @@ impl From<cipher::CipherFault> for StepError {
 }
 
 impl<S: Read + Write> Wire<S> {
-    /// Adds what comes to `into`; nothing is the end.
+    /// Appends received bytes to `into`; returns 0 at the end.
     fn receive(&mut self, into: &mut Vec<u8>) -> Result<usize, StepError> {
         let (had, mut chunk) = (into.len(), [0; 4096]);
         let Some(records) = &mut self.tls else {
@@ -241,7 +241,7 @@ impl<S: Read + Write> Wire<S> {
         let mut chunk = [0; 4096];
         loop {
             let step = records.shake_hands();
-            // What goes out of a handshake that failed tells the server why.
+            // What a failed handshake sends tells the server why.
             flush(&mut records, &mut self.stream)?;
             if step? {
                 break;

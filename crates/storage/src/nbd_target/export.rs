@@ -1,5 +1,4 @@
-//! An NBD export in one line, as the NBD URI specification and libnbd have it, with what we add to
-//! it.
+//! An NBD export as a URI, by the NBD URI specification and libnbd, with some additions.
 //!
 //! ```text
 //!   nbd://HOST[:PORT]/NAME    nbd+unix:///NAME?socket=PATH    nbds://[USER@]…    nbds+unix://[USER@]…
@@ -21,29 +20,29 @@ pub struct Export {
     pub address: Address,
     /// The export's name; empty for the default one.
     pub name: String,
-    /// Encryption; `None` is clear text.
+    /// Encryption; `None` means clear text.
     pub tls: Option<TlsChoice>,
-    /// How many connections at the same time, 1 to [`Export::CONNECTIONS_MAX`].
+    /// Number of connections, 1 to [`Export::CONNECTIONS_MAX`].
     pub connections: u32,
-    /// The best framing to ask for; a server that knows less is used with less.
+    /// The best framing to ask for; the server may agree to less.
     pub replies: Framing,
-    /// How long a lost connection is tried to be made again; zero: not at all.
+    /// How long to try to re-establish a lost connection; zero for not at all.
     pub reconnect: Span,
-    /// Writes, trims and zeroes of unknown outcome are sent again, too. Another client's later
-    /// write to the same place may be undone by that, so it has to be asked for.
+    /// Also send writes, trims and zeroes of unknown outcome again. This may undo a later write of
+    /// another client to the same place, so it must be asked for.
     pub repeat_writes: bool,
 }
 
-/// What can be said behind the question mark.
+/// The parameters of the query part.
 const PARAMETERS: &str =
     "socket, tls-certificates, tls-hostname, tls-psk-file, connections, replies, reconnect, repeat-writes";
 
 impl Export {
-    /// Most connections to one export: more than the processors of any client help nobody.
+    /// Limit on the connections to one export: more than a client has processors are of no use.
     pub const CONNECTIONS_MAX: u32 = 64;
 
-    /// The export `name` at `address` over one connection in clear text, with simple replies, given
-    /// up when it is lost.
+    /// The export `name` at `address` over one connection in clear text, with simple replies; it is
+    /// given up when it is lost.
     pub fn new(address: Address, name: &str) -> Export {
         Export {
             address,
@@ -56,10 +55,10 @@ impl Export {
         }
     }
 
-    /// Takes a URI apart.
+    /// Parses a URI.
     ///
     /// # Errors
-    /// One line: which rule it breaks.
+    /// One line, with the rule that it breaks.
     pub fn parse(uri: &str) -> Result<Export, String> {
         read(uri).map_err(|rule| {
             format!("uri: {rule}, got {uri:?}; as in nbd+unix:///name?socket=/run/nbd.sock or nbd://host:10809/name")
@@ -117,7 +116,7 @@ fn read(uri: &str) -> Result<Export, String> {
     })
 }
 
-/// How the connection is encrypted, by what was said.
+/// The encryption that follows from the parameters.
 fn choice(encrypted: bool, user: Option<String>, said: &mut Said) -> Result<Option<TlsChoice>, String> {
     let (certificates, keys) = (said.certificates.take(), said.keys.take());
     if !encrypted {
@@ -178,8 +177,8 @@ fn framing(word: &str) -> Result<Framing, String> {
     }
 }
 
-/// The protocol's own port where none is said. An address of version 6 stands in brackets, with
-/// colons of its own.
+/// Adds the protocol's port if there is none. An IPv6 address is in brackets and has colons of its
+/// own.
 fn with_port(host: &str) -> String {
     let has_port = !host.ends_with(']') && host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if has_port { host.to_owned() } else { format!("{host}:10809") }

@@ -1,8 +1,8 @@
-//! One connection: requests become messages, replies become ends.
+//! One connection: requests become messages, replies become completions.
 //!
-//! At most one send and one receive are at the kernel; what is submitted meanwhile goes out
-//! together with the next send. Over TLS a message is sealed when it goes, and what comes is opened
-//! before it is parsed.
+//! At most one send and one receive are in flight; what is submitted meanwhile goes with the next
+//! send. Over TLS, messages are encrypted when they are sent, and received bytes are decrypted
+//! before they are parsed.
 
 mod incoming;
 mod outgoing;
@@ -22,19 +22,19 @@ use uring::{Done, FileId, Io, Port};
 const SEND: u64 = 0;
 const RECEIVE_TOKEN: u64 = 1;
 
-/// What data is good for beyond its use on the wire.
+/// What data is kept for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keep {
-    /// A read's completion has its bytes; otherwise they are taken off the stream and forgotten.
+    /// Reads keep their bytes for the completion; otherwise they are discarded.
     pub(super) reads: bool,
-    /// Whether a write without a reply is sent again over another connection.
+    /// Writes keep theirs, to be sent again on another connection if there is no reply.
     pub(super) writes: bool,
 }
 
 /// A request without a reply on a connection that was lost.
 #[derive(Debug)]
 pub(super) struct Orphan {
-    /// With a write's data where it is still there, and else [`Buf::nothing`].
+    /// A write's data is still there, or is [`Buf::nothing`].
     pub(super) pending: Pending,
     /// Some of it may have reached the server.
     pub(super) sent: bool,
@@ -48,27 +48,27 @@ pub(super) struct Link {
     parser: ReplyParser,
     keep: Keep,
     tls: Option<Box<Tls>>,
-    /// Requests on their way, by the low half of their cookies.
+    /// Requests in flight, by the low half of their cookies.
     flying: Slab<Flying>,
     turn: u32,
     next: Outgoing,
     spare: Outgoing,
-    /// What the kernel is sending.
+    /// Requests in the message that the kernel is sending.
     going: Vec<Aboard>,
-    /// Over TLS: records that the kernel has not taken yet, and whose they are.
+    /// Over TLS: records that the kernel has not sent yet, and their requests.
     records: Vec<u8>,
     sealed: Vec<Aboard>,
     sending: bool,
     inbox: Inbox,
-    /// Read data that is being taken off the stream.
+    /// Read data that is being received.
     data: Option<Data>,
     lost: bool,
-    /// Ends that nobody took yet.
+    /// Completions that were not collected yet.
     pub(super) ready: Vec<Completion>,
-    /// Writes, trims and zeroes that ended well and are not durable by themselves, since this was
-    /// last set to zero.
+    /// Writes, trims and zeroes that succeeded and are not durable by themselves, since this was
+    /// last reset.
     pub(super) written: u64,
-    /// How much of all that was written flushes have covered; see [`Link::submit`].
+    /// How much of everything written was covered by flushes; see [`Link::submit`].
     pub(super) covered: u64,
     reaped: Vec<Done>,
     scratch: Vec<u8>,
@@ -77,19 +77,19 @@ pub(super) struct Link {
 struct Flying {
     cookie: u64,
     pending: Pending,
-    /// Given to the kernel, in part or whole.
+    /// Handed to the kernel, at least in part.
     sent: bool,
-    /// What a flush covers if it ends well.
+    /// What a flush covers if it succeeds.
     covers: u64,
-    /// Where a read's data goes, if it is kept.
+    /// The buffer for a read's data, if it is kept.
     buf: Option<Buf>,
-    /// What of a read has come: the server must send every byte of it, and once.
+    /// The received parts of a read: the server must send every byte of it exactly once.
     assembly: ReadAssembly,
 }
 
 impl Link {
-    /// Requests on `connection`, carried by this worker's ring; `None` when the slab has no room to
-    /// receive.
+    /// Sends requests on `connection` by this worker's ring; `None` if the slab has no room for a
+    /// receive buffer.
     pub(super) fn new(io: &Io, connection: Connection, keep: Keep) -> Option<Link> {
         let inbox = Inbox::new(io, &connection.early)?;
         let rules = connection.rules;
@@ -120,8 +120,8 @@ impl Link {
         })
     }
 
-    /// Takes a request, or hands it back when there is no memory for its data. `covers` is how much
-    /// a flush covers: all that was written before it.
+    /// Takes a request, or hands it back if there is no memory for its data. `covers` is how much a
+    /// flush covers: everything that was written before it.
     pub(super) fn submit(&mut self, now: Time, pending: Pending, covers: u64) -> Result<(), Pending> {
         let request = &pending.request;
         let is_read = matches!(request.op, Op::Read);
@@ -147,7 +147,7 @@ impl Link {
         self.next.requests.push(Aboard { cookie, is_write: matches!(request.op, Op::Write(_)) });
         let Pending { request, since } = pending;
         let Request { at, len, op, .. } = request;
-        // Only a read's length is that of data, and it fits: the rules were kept.
+        // Only a read has a length of data, and it fits: the request was checked against the rules.
         let assembly = ReadAssembly::new(at, if is_read { len as u32 } else { 0 });
         let op = match op {
             Op::Write(data) => {
@@ -161,7 +161,7 @@ impl Link {
         Ok(())
     }
 
-    /// The wire's form of a request, or why it may not be sent.
+    /// The wire format of a request, or why it must not be sent.
     fn wire(&self, request: &Request, cookie: u64) -> Result<nbd::NbdRequest, Fault> {
         let mut flags = if request.fua { CommandFlags::FUA } else { CommandFlags::NONE };
         let command = match &request.op {
@@ -175,7 +175,7 @@ impl Link {
                 Command::WriteZeroes
             }
             Op::Cache => Command::Cache,
-            // The answer's extents are not taken in here; a load has no use for them.
+            // Extents in the answer are not supported here; a load does not need them.
             Op::Status { .. } => return Err(Fault::Unsupported),
         };
         let payload = if command == Command::Write { request.len as u32 } else { 0 };
@@ -184,7 +184,7 @@ impl Link {
         Ok(wire)
     }
 
-    /// Takes what the kernel has done.
+    /// Handles what the kernel has completed.
     pub(super) fn take(&mut self, now: Time) {
         if !self.port.is_ready() {
             return;
@@ -200,7 +200,8 @@ impl Link {
         }
     }
 
-    /// What is without a reply on a lost connection. The link is of no use any more.
+    /// The requests without a reply on a lost connection, and the completions. The link is of no
+    /// further use.
     pub(super) fn leave(mut self) -> (Vec<Orphan>, Vec<Completion>) {
         let Outgoing { mut message, requests } = std::mem::take(&mut self.next);
         self.give_back(&mut message, &requests);
@@ -209,12 +210,12 @@ impl Link {
             flying.buf.into_iter().for_each(|buf| self.io.give(buf));
             orphans.push((flying.cookie >> 32, Orphan { pending: flying.pending, sent: flying.sent }));
         }
-        // In the order of asking.
+        // In the order in which they were asked.
         orphans.sort_by_key(|(turn, _)| *turn);
         (orphans.into_iter().map(|(_, orphan)| orphan).collect(), std::mem::take(&mut self.ready))
     }
 
-    /// The connection is gone.
+    /// The connection is lost.
     fn lose(&mut self) {
         if !std::mem::replace(&mut self.lost, true) {
             self.io.close(self.socket);
@@ -247,7 +248,7 @@ impl Carrier for Link {
     }
 
     fn is_over(&self) -> bool {
-        // The kernel still holds the data of what it was sending.
+        // The kernel still has the data that it was sending.
         self.lost && !(self.keep.writes && self.sending)
     }
 
@@ -267,7 +268,7 @@ impl Carrier for Link {
 }
 
 impl Drop for Link {
-    /// Gives its memory back; the server sees the connection end.
+    /// Gives its memory back; the server sees the connection close.
     fn drop(&mut self) {
         self.io.close(self.socket);
         self.next.message.unload().for_each(|buf| self.io.give(buf));

@@ -1,9 +1,9 @@
-//! The client's end of TLS: whom it trusts, who it is, and the two ways between clear text and
-//! records.
+//! The client's side of TLS: the authorities it trusts, its own identity, and the conversion
+//! between clear text and records.
 //!
-//! The files of a folder are named as libnbd, nbdkit and QEMU name them: `ca-cert.pem` (who may
-//! vouch for the server), and `client-cert.pem` with `client-key.pem` where the server wants to
-//! know its clients.
+//! The files in the folder are named as in libnbd, nbdkit and QEMU: `ca-cert.pem` (the authority
+//! for the server), and `client-cert.pem` with `client-key.pem` if the server authenticates its
+//! clients.
 
 use cipher::{CipherFault, Records, Trust, TrustError};
 use rustls::pki_types::pem::PemObject as _;
@@ -12,22 +12,22 @@ use rustls::{ClientConfig, ClientConnection};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a connection is encrypted with.
+/// How a connection is encrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsChoice {
     /// Certificates.
     Certificates {
         /// The folder of the files.
         folder: PathBuf,
-        /// The server's name in its certificate. Without it, that of a TCP address is the host's; a
-        /// Unix socket has no name, so there any certificate of the authority will do.
+        /// The server's name in its certificate; by default the host of a TCP address. A Unix
+        /// socket has no name, so any certificate of the authority is accepted there.
         hostname: Option<String>,
     },
     /// A pre-shared key.
     Key {
-        /// The file of keys, a line `NAME:HEX` each.
+        /// The file of keys, with a line `NAME:HEX` for each.
         file: PathBuf,
-        /// Which of them.
+        /// The name of the key.
         name: String,
     },
 }
@@ -35,19 +35,19 @@ pub enum TlsChoice {
 /// Why TLS cannot be used; one line.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file of the folder.
+    /// A file of the folder cannot be used.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// The server's name is none that a certificate could have.
+    /// The server's name is not valid in a certificate.
     #[error("{0:?} is no name that a certificate can have: set tls-hostname")]
     Name(String),
-    /// The certificates do not suit each other, or the handshake failed.
+    /// The certificates do not match, or the handshake failed.
     #[error("TLS: {0}")]
     Rustls(#[from] rustls::Error),
-    /// The server closed in the middle of the handshake.
+    /// The server closed the connection during the handshake.
     #[error("TLS: the server ended the handshake without a word; it may not take this key or certificate")]
     Ended,
-    /// The handshake with a key failed, or the session.
+    /// The handshake with a key, or its session, failed.
     #[error("TLS with a pre-shared key: {0}")]
     Key(#[from] cipher::PskError),
 }
@@ -62,7 +62,7 @@ impl From<CipherFault> for TlsError {
 }
 
 impl TlsChoice {
-    /// A session that has not begun, with the server of that host name.
+    /// A new session with the server of that host name.
     ///
     /// # Errors
     /// A file cannot be used.
@@ -73,7 +73,7 @@ impl TlsChoice {
                 let config = config(folder, name.is_some())?;
                 let name = name.unwrap_or("localhost").to_owned();
                 let server = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name))?;
-                // What is sent is bounded by the requests in flight.
+                // The data to send is bounded by the requests in flight.
                 Ok(Records::of_certificates(ClientConnection::new(Arc::new(config), server)?))
             }
             TlsChoice::Key { file: path, name } => {
@@ -103,37 +103,37 @@ fn file(path: &Path, why: &dyn std::fmt::Display) -> TlsError {
     TrustError::File { path: path.into(), why: why.to_string() }.into()
 }
 
-/// A session past its handshake: clear text goes in and records come out, and the other way round.
+/// A session after its handshake: converts clear text to records and back.
 #[derive(Debug)]
 pub(super) struct Tls {
     records: Records,
-    /// Clear text that came; unread from `start` on.
+    /// Received clear text; unread from `start` on.
     clear: Vec<u8>,
     start: usize,
-    /// The server said that nothing more will come.
+    /// The server has closed its direction.
     pub(super) closed: bool,
 }
 
 impl Tls {
-    /// Around a session whose handshake is over, and clear text that came behind it.
+    /// For a session after its handshake, with clear text that followed that.
     pub(super) fn new(records: Records, early: Vec<u8>) -> Tls {
         Tls { records, clear: early, start: 0, closed: false }
     }
 
-    /// Takes clear text to be sent.
+    /// Adds clear text to send.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         self.records.write(bytes);
     }
 
-    /// Moves all records that are to be sent to the end of `out`.
+    /// Moves all records to send to the end of `out`.
     pub(super) fn seal(&mut self, out: &mut Vec<u8>) {
         self.records.take(out);
     }
 
-    /// Takes records that came; their clear text is in [`Tls::clear`] afterwards.
+    /// Decrypts received records; the result is in [`Tls::clear`].
     ///
     /// # Errors
-    /// They are not from the server of this session, or damaged.
+    /// They are damaged, or not from the server of this session.
     pub(super) fn open(&mut self, mut records: &[u8]) -> Result<(), TlsError> {
         if self.start == self.clear.len() {
             self.clear.clear();
@@ -149,12 +149,12 @@ impl Tls {
         Ok(())
     }
 
-    /// Clear text that nobody took yet.
+    /// Unread clear text.
     pub(super) fn clear(&self) -> &[u8] {
         &self.clear[self.start..]
     }
 
-    /// The first `count` bytes of it are taken.
+    /// The first `count` bytes of it were read.
     pub(super) fn consume(&mut self, count: usize) {
         self.start += count;
         debug_assert!(self.start <= self.clear.len());

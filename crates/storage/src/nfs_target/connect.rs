@@ -1,8 +1,8 @@
-//! Finding a file at its server: ports, mount, names; blocking, before the ring takes the
-//! connections over.
+//! Finding a file at its server: ports, mount, look-ups; blocking, before the ring takes over the
+//! connections.
 //!
-//! Which part of a path is the export's only the server knows: the longest part that it lets be
-//! mounted is, and the rest is looked up.
+//! Only the server knows which part of a path is the export. The longest part that can be mounted
+//! is taken for it, and the rest is looked up.
 
 use super::file::NfsFile;
 use crate::dial::{PATIENCE, call, undisturbed};
@@ -20,82 +20,82 @@ use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 
-/// Why a file of an NFS server cannot be used; one line.
+/// Why a file of an NFS server cannot be used: one line.
 #[derive(Debug, thiserror::Error)]
 pub enum NfsError {
     /// The socket failed.
     #[error("{address}: {source}")]
     Socket {
-        /// Where to.
+        /// The address.
         address: String,
         /// The system's answer.
         source: std::io::Error,
     },
-    /// The server's port mapper has no such program.
+    /// The program is not registered with the server's port mapper.
     #[error("{host}: its port mapper knows of no {program} version 3 over TCP; is the server running there?")]
     NotRegistered {
         /// The server.
         host: String,
-        /// What was asked for.
+        /// The program.
         program: &'static str,
     },
-    /// The server does not take calls of ours.
+    /// The server does not accept our calls.
     #[error("{address}: {program}: {outcome}")]
     Call {
-        /// Where to.
+        /// The address.
         address: String,
-        /// What was called.
+        /// The program that was called.
         program: &'static str,
-        /// What the server says.
+        /// The server's answer.
         outcome: CallOutcome,
     },
-    /// The path cannot be mounted, nor what is above it.
+    /// Neither the path nor any folder above it can be mounted.
     #[error("{address}: {path}: cannot be mounted: {status}")]
     Mount {
-        /// Where to.
+        /// The address.
         address: String,
         /// The folder of the file.
         path: String,
-        /// What the server says.
+        /// The server's answer.
         status: MountStatus,
     },
-    /// A procedure of NFS was not done.
+    /// An NFS procedure failed.
     #[error("{address}: {path}: {status}")]
     Nfs {
-        /// Where to.
+        /// The address.
         address: String,
-        /// What it was about.
+        /// The path that it was for.
         path: String,
-        /// What the server says.
+        /// The server's answer.
         status: Status,
     },
-    /// It is no file.
+    /// It is not a regular file.
     #[error("{address}: {path}: is no file with data; name one")]
     Kind {
-        /// Where to.
+        /// The address.
         address: String,
         /// The path.
         path: String,
     },
-    /// It is not there, and nothing says how large it should be.
+    /// It does not exist, and its URI has no size.
     #[error("{address}: {path}: is not there; make it first, or say how large it is to be made, as in ?size=1GiB")]
     Missing {
-        /// Where to.
+        /// The address.
         address: String,
         /// The path.
         path: String,
     },
-    /// The server does not speak these protocols as their texts have them.
+    /// The server violates the protocol.
     #[error("{address}: answers what is no {program} version 3: {why}")]
     Protocol {
-        /// Where to.
+        /// The address.
         address: String,
-        /// What was called.
+        /// The program that was called.
         program: &'static str,
         /// What is wrong.
         why: String,
     },
-    /// The server ended the connection.
+    /// The server closed the connection.
     #[error("{0}: the server closed the connection")]
     Closed(String),
     /// The slab has no room for the receive buffer.
@@ -103,7 +103,7 @@ pub enum NfsError {
     NoMemory,
 }
 
-/// Who asks.
+/// The user of the calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     uid: u32,
@@ -120,33 +120,33 @@ impl Caller {
         Caller { uid: file.uid.unwrap_or(uid), gid: file.gid.unwrap_or(gid) }
     }
 
-    /// As the head of calls has it.
+    /// In the form of the head of a call.
     pub(crate) fn credential(self) -> Credential<'static> {
         let Caller { uid, gid } = self;
         Credential::Sys(SysCredential { stamp: 0, machine: MACHINE, uid, gid, groups: Groups::default() })
     }
 }
 
-/// A file that was found, and what its server takes.
+/// A file that was found, and the limits of its server.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// Where NFS is spoken.
+    /// The address for NFS.
     pub(crate) address: String,
     pub(crate) caller: Caller,
     pub(crate) handle: FileHandle,
     pub(crate) size: u64,
-    /// The file carries our mark: see [`MARK`].
+    /// The file has our mark: see [`MARK`].
     pub(crate) ours: bool,
-    /// Bytes of a READ and of a WRITE at most.
+    /// Limits on the bytes of a READ and of a WRITE.
     pub(crate) read_most: u32,
     pub(crate) write_most: u32,
 }
 
-/// Over NFS version 3 there are no extended attributes, in which local files have their mark. A
-/// file that was made here has the sticky bit, which means nothing for files.
+/// The mark of files created here. NFS version 3 lacks the extended attributes in which local files
+/// have it, so this is the sticky bit, which means nothing for files.
 pub(crate) const MARK: u32 = 0o1000;
 
-/// Looks for the file. `None` where all but the file itself is there.
+/// Finds the file. `None` if only the file itself is missing.
 ///
 /// # Errors
 /// The server cannot be reached, or refuses.
@@ -154,10 +154,10 @@ pub(crate) fn find(file: &NfsFile) -> Result<Option<Found>, NfsError> {
     Search::begin(file)?.find()
 }
 
-/// Looks for the file; makes it, and makes it as long as it is to be.
+/// Finds the file; creates or extends it if its URI has a size.
 ///
 /// # Errors
-/// As [`find`]; or it is not there and nothing says how long it is to be.
+/// As [`find`]; or it does not exist and there is no size.
 pub(crate) fn make(file: &NfsFile) -> Result<Found, NfsError> {
     let mut search = Search::begin(file)?;
     let found = search.find()?;
@@ -168,7 +168,7 @@ pub(crate) fn make(file: &NfsFile) -> Result<Found, NfsError> {
     }
 }
 
-/// One more connection to where a file was found.
+/// Makes another connection to the server of a file.
 ///
 /// # Errors
 /// Nobody listens there any more.
@@ -184,7 +184,7 @@ struct Search<'f> {
     file: &'f NfsFile,
     caller: Caller,
     rpc: Rpc,
-    /// The deepest folder that could be mounted, and the names from there on.
+    /// The deepest folder that could be mounted, and the names below it.
     root: FileHandle,
     names: Vec<&'f str>,
     info: FsInfo,
@@ -248,7 +248,7 @@ impl<'f> Search<'f> {
         if attributes.kind != FileKind::Regular {
             return Err(NfsError::Kind { address, path: self.file.path.clone() });
         }
-        // A server that says nothing takes the least that any does.
+        // A server that does not say gets the smallest usual limit.
         let most = |own: u32, wished: Option<u32>| {
             let own = if own == 0 { 8192 } else { own.min(nfs::limits::DATA_BYTES_MAX) };
             wished.map_or(own, |wished| wished.min(own))
@@ -264,7 +264,7 @@ impl<'f> Search<'f> {
         })
     }
 
-    /// Makes the file where it is not there, and makes it longer.
+    /// Creates the file if it is missing, and extends it.
     fn lengthen(&mut self, found: Option<Found>, size: u64) -> Result<Found, NfsError> {
         let path = self.file.path.clone();
         let handle = match found {
@@ -293,7 +293,7 @@ impl<'f> Search<'f> {
         self.found(handle, attributes)
     }
 
-    /// One procedure; what it is about is `path`.
+    /// Calls a procedure that concerns `path`.
     fn ask<T>(
         &mut self,
         asked: &Call<'_>,
@@ -312,7 +312,7 @@ impl<'f> Search<'f> {
     }
 }
 
-/// Where NFS and MOUNT are spoken. A server without a port mapper has both where NFS is at home.
+/// The ports of NFS and MOUNT. Without a port mapper, both are assumed at the NFS port.
 fn ports(file: &NfsFile) -> Result<(u16, u16), NfsError> {
     if let (Some(port), Some(mount_port)) = (file.port, file.mount_port) {
         return Ok((port, mount_port));
@@ -334,8 +334,8 @@ fn ports(file: &NfsFile) -> Result<(u16, u16), NfsError> {
     Ok((port, mount_port))
 }
 
-/// Mounts the longest part of the file's path that can be, its own name never among it; with the
-/// names behind it.
+/// Mounts the longest part of the file's path that can be mounted, excluding the file's own name.
+/// Also returns the names that follow.
 fn mount_longest(file: &NfsFile, caller: Caller, port: u16) -> Result<(FileHandle, Vec<&str>), NfsError> {
     let mut rpc = Rpc::open(file.at(port), "MOUNT", mount::PROGRAM, mount::VERSION, caller.credential())?;
     let names: Vec<&str> = file.names().collect();
@@ -346,7 +346,7 @@ fn mount_longest(file: &NfsFile, caller: Caller, port: u16) -> Result<(FileHandl
         let asked = MountCall::Mount(path.as_bytes());
         match rpc.call(asked.procedure(), |out| asked.put(out), mount::read_mounted)? {
             Ok((root, _)) => return Ok((root, names[count..].to_vec())),
-            // That of the whole folder says most.
+            // The answer for the whole folder is the most informative.
             Err(status) => {
                 refused.get_or_insert(status);
             }
@@ -356,7 +356,7 @@ fn mount_longest(file: &NfsFile, caller: Caller, port: u16) -> Result<(FileHandl
     Err(NfsError::Mount { address: rpc.address, path: folder(names.len() - 1), status })
 }
 
-/// A connection for calls that are waited for.
+/// A connection for synchronous calls.
 struct Rpc {
     address: String,
     name: &'static str,
@@ -366,7 +366,7 @@ struct Rpc {
     stream: TcpStream,
     xid: u32,
     joiner: Joiner,
-    /// Came, and was not read.
+    /// Received bytes that were not read.
     came: Vec<u8>,
 }
 
@@ -383,8 +383,8 @@ impl Rpc {
         stream.set_nodelay(true).map_err(socket)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(socket)?;
         let (joiner, came) = (Joiner::new(), Vec::new());
-        // Where a client before began cannot be known: a server answers the same call by the same
-        // number as it did before.
+        // An earlier client's numbers are unknown, and a server repeats its answer for a repeated
+        // number. So start at a random one.
         let xid = RandomState::new().build_hasher().finish() as u32;
         Ok(Rpc { address, name, program, version, credential, stream, xid, joiner, came })
     }

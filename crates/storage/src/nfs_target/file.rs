@@ -1,5 +1,4 @@
-//! A file of an NFS server in one line, as libnfs and the mount command name such things, with what
-//! we add to it.
+//! A file of an NFS server as a URI, named as by libnfs and the mount command, with some additions.
 //!
 //! ```text
 //!   nfs://HOST[:PORT]/EXPORT/…/FILE
@@ -20,25 +19,25 @@ use nfs::limits::{DATA_BYTES_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX};
 pub struct NfsFile {
     /// The server's name or address, without brackets.
     pub host: String,
-    /// Where NFS is spoken; asked of the server's port mapper if it is not said.
+    /// The port of NFS; by default that of the server's port mapper.
     pub port: Option<u16>,
-    /// The same for MOUNT.
+    /// The port of MOUNT, likewise.
     pub mount_port: Option<u16>,
-    /// The path of the file, beginning with the export's.
+    /// The path of the file, which begins with that of the export.
     pub path: String,
-    /// How many connections at the same time, 1 to [`NfsFile::CONNECTIONS_MAX`].
+    /// Number of connections, 1 to [`NfsFile::CONNECTIONS_MAX`].
     pub connections: u32,
-    /// Bytes of a READ at most; what the server takes by default.
+    /// Limit on the bytes of a READ; by default that of the server.
     pub read_most: Option<u32>,
-    /// Bytes of a WRITE at most.
+    /// Limit on the bytes of a WRITE, likewise.
     pub write_most: Option<u32>,
-    /// User who asks.
+    /// User ID of the calls.
     pub uid: Option<u32>,
-    /// Group.
+    /// Group ID of the calls.
     pub gid: Option<u32>,
-    /// How long the file is made where it is not there or shorter, and may be written.
+    /// The length to which the file is created or extended, if it may be written.
     pub size: Option<Bytes>,
-    /// How long a lost connection is tried to be made again; zero: not at all.
+    /// How long to try to re-establish a lost connection; zero for not at all.
     pub reconnect: Span,
 }
 
@@ -46,28 +45,28 @@ const PARAMETERS: &str = "nconnect, nfsport, mountport, version, rsize, wsize, u
 const EXAMPLE: &str = "as in nfs://host/vol1/file?nconnect=16";
 
 impl NfsFile {
-    /// Most connections, as Linux' `nconnect` has it.
+    /// Limit on the connections, that of Linux' `nconnect`.
     pub const CONNECTIONS_MAX: u32 = 16;
 
-    /// Takes a URI apart.
+    /// Parses a URI.
     ///
     /// # Errors
-    /// One line: which rule it breaks.
+    /// One line, with the rule that it breaks.
     pub fn parse(uri: &str) -> Result<NfsFile, String> {
         read(uri).map_err(|rule| format!("{rule}, got {uri:?}; {EXAMPLE}"))
     }
 
-    /// The names on the way to the file, the file's own last.
+    /// The names along the path, the file's own last.
     pub(crate) fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.path.split('/').filter(|name| !name.is_empty())
     }
 
-    /// Where something listens: the host with a port.
+    /// The host with a port.
     pub(crate) fn at(&self, port: u16) -> String {
         if self.host.contains(':') { format!("[{}]:{port}", self.host) } else { format!("{}:{port}", self.host) }
     }
 
-    /// Whether both are the same file, however it is reached.
+    /// Whether both are the same file, no matter how it is reached.
     pub(crate) fn is_same(&self, other: &NfsFile) -> bool {
         (&self.host, self.port) == (&other.host, other.port) && self.names().eq(other.names())
     }
@@ -107,7 +106,7 @@ fn read(uri: &str) -> Result<NfsFile, String> {
     Ok(file)
 }
 
-/// An address of version 6 stands in brackets, with colons of its own.
+/// Splits off the port. An IPv6 address is in brackets and has colons of its own.
 fn host_and_port(given: &str) -> Result<(String, Option<u16>), String> {
     let bare = |host: &str| host.trim_matches(['[', ']']).to_owned();
     let (host, port) = match given.rsplit_once(':') {

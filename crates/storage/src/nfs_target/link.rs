@@ -1,13 +1,13 @@
-//! One connection: requests become calls, replies become ends.
+//! One connection: requests become calls, replies become completions.
 //!
 //! ```text
 //!   request ──► READ or WRITE of what the server takes at once ──► reply ──► all of it is done: it ends
 //!                     ▲                                              └──► a part: the rest is asked for
 //!                     └──────────────────────────────────────────────────────┘
 //! ```
-//! At most one send and one receive are at the kernel; what is submitted meanwhile goes out
-//! together with the next send. The data of a write stays until it is answered: a server may write
-//! less than it was sent, or go away.
+//! At most one send and one receive are in flight; what is submitted meanwhile goes with the next
+//! send. The data of a write is kept until its reply: a server may write less than it was sent, or
+//! go away.
 
 mod incoming;
 mod outgoing;
@@ -30,19 +30,19 @@ const SEND: u64 = 0;
 const RECEIVE_TOKEN: u64 = 1;
 const DISCARD: u64 = 2;
 
-/// Low bits of a call's number that are its place in the table; the others count. A server knows
-/// repeated calls by their numbers, so the same must not come again soon.
+/// The low bits of a call's number are its place in the table; the others count. A server
+/// recognises repeated calls by their numbers, so a number must not recur soon.
 const SLOT_BITS: u32 = 12;
-/// Calls without a reply on one connection at most.
+/// Limit on the calls without a reply on one connection.
 const SLOTS: usize = 1 << SLOT_BITS;
 
-/// A request on its way.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) pending: Pending,
     /// Bytes of it that are done.
     done: u32,
-    /// Where a read's data goes, if it is kept.
+    /// The buffer for a read's data, if it is kept.
     buf: Option<Buf>,
 }
 
@@ -55,22 +55,22 @@ impl Asked {
         self.pending.request.op.kind()
     }
 
-    /// The request as it came, for its end without the server.
+    /// The original request, to end it without the server.
     pub(super) fn unload(self, io: &Io) -> Pending {
         self.buf.into_iter().for_each(|buf| io.give(buf));
         self.pending
     }
 }
 
-/// What came of calls.
+/// What resulted from calls.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A request ended.
     Ended(Completion),
-    /// Data was written and is not durable; this life of the server has it.
+    /// Data was written by this instance of the server, and is not durable.
     Wrote(Verifier),
-    /// A flush was answered by this life of the server; it covers so much of all that was written,
-    /// and ends so.
+    /// A flush was answered by this instance of the server. It covers this much of everything that
+    /// was written, and completes like this.
     Committed(Verifier, u64, Completion),
     /// The server wants to be asked again later.
     Later(Asked),
@@ -81,7 +81,7 @@ pub(super) struct Link {
     port: Port,
     socket: FileId,
     found: Rc<Found>,
-    /// A read's completion has its bytes; otherwise they are taken off the stream and forgotten.
+    /// A read's completion has its bytes; otherwise they are discarded.
     keep_reads: bool,
     /// Calls without a reply, by the low bits of their numbers.
     flying: Slab<Flying>,
@@ -92,11 +92,11 @@ pub(super) struct Link {
     going: Vec<Aboard>,
     sending: bool,
     inbox: Inbox,
-    /// Data of a READ that is being taken off the stream.
+    /// Data of a READ that is being received.
     data: Option<Data>,
-    /// The kernel is taking bytes off the stream that nobody wants.
+    /// The kernel is discarding bytes that nobody wants.
     discarding: bool,
-    /// Bytes of the present record that say nothing any more.
+    /// Bytes of the present record that are to be skipped.
     skip: u32,
     joiner: Joiner,
     lost: bool,
@@ -110,17 +110,17 @@ struct Flying {
     asked: Asked,
     /// Bytes that this call asks for.
     step: u32,
-    /// Given to the kernel, in part or whole.
+    /// Handed to the kernel, at least in part.
     sent: bool,
-    /// What a flush covers if it ends well.
+    /// What a flush covers if it succeeds.
     covers: u64,
-    /// The rest is to be asked for as soon as its data comes back from the kernel.
+    /// The rest is sent as soon as its data comes back from the kernel.
     again: bool,
 }
 
 impl Link {
-    /// Calls over `socket`; the first has a number made of `turn`. `None` when the slab has no room
-    /// to receive.
+    /// Sends calls over `socket`; their numbers start from `turn`. `None` if the slab has no room
+    /// for a receive buffer.
     pub(super) fn new(io: &Io, socket: OwnedFd, found: &Rc<Found>, keep_reads: bool, turn: u32) -> Option<Link> {
         let inbox = Inbox::new(io, &[])?;
         Some(Link {
@@ -147,8 +147,8 @@ impl Link {
         })
     }
 
-    /// Takes a request, or hands it back when there is no memory for its data or no number for its
-    /// call. `covers` is how much a flush covers: all that was written before it.
+    /// Takes a request, or hands it back if there is no memory for its data or no free call number.
+    /// `covers` is how much a flush covers: everything that was written before it.
     pub(super) fn submit(&mut self, mut asked: Asked, covers: u64) -> Result<(), Asked> {
         if self.outstanding() >= SLOTS {
             return Err(asked);
@@ -164,7 +164,7 @@ impl Link {
         Ok(())
     }
 
-    /// Makes a call for what is left of a request.
+    /// Makes a call for the rest of a request.
     fn call(&mut self, mut asked: Asked, covers: u64) {
         self.turn = self.turn.wrapping_add(1);
         let xid = self.turn << SLOT_BITS | self.flying.vacant_key() as u32;
@@ -172,7 +172,7 @@ impl Link {
         self.flying.insert(Flying { xid, asked, step, sent: false, covers, again: false });
     }
 
-    /// Takes what the kernel has done.
+    /// Handles what the kernel has completed.
     pub(super) fn take(&mut self, now: Time) {
         if !self.port.is_ready() {
             return;
@@ -188,21 +188,21 @@ impl Link {
         }
     }
 
-    /// What is without a reply on a lost connection, in the order of asking, with whether some of
-    /// it may have reached the server. The link is of no use any more.
+    /// The requests without a reply on a lost connection, in order, each with whether some of it
+    /// may have reached the server; and the events. The link is of no further use.
     pub(super) fn leave(mut self) -> (Vec<(Asked, bool)>, Vec<Event>) {
         let Outgoing { mut message, calls } = std::mem::take(&mut self.next);
         self.give_back(&mut message, &calls);
         let mut left: Vec<Flying> = self.flying.drain().collect();
-        // A number's high bits count the calls; the half of their range is more than can be under
-        // way.
+        // The high bits of a number count the calls; half of their range is more than can be in
+        // flight.
         let turn = self.turn << SLOT_BITS;
         left.sort_by_key(|flying| std::cmp::Reverse(turn.wrapping_sub(flying.xid) >> SLOT_BITS));
         let orphans = left.into_iter().map(|flying| (flying.asked, flying.sent)).collect();
         (orphans, std::mem::take(&mut self.events))
     }
 
-    /// The connection is gone.
+    /// The connection is lost.
     fn lose(&mut self) {
         if !std::mem::replace(&mut self.lost, true) {
             self.io.close(self.socket);
@@ -236,14 +236,14 @@ impl Link {
         }
     }
 
-    /// Acts on the answer to the call in `slot`, of which all data is here.
+    /// Handles the reply to the call in `slot`, all of whose data has arrived.
     fn answer(&mut self, now: Time, slot: u32, answer: Answer) {
         let Some(flying) = self.flying.get_mut(slot as usize) else { return };
         match answer {
             Answer::Failed(fault) => self.finish(now, slot, Err(fault)),
             Answer::Later => {
-                // Its data may still be at the kernel; then the connection would have to be waited
-                // for, so ask at once.
+                // Its data may still be at the kernel. In that case ask again at once, rather than
+                // wait for the connection.
                 if matches!(&flying.asked.pending.request.op, Op::Write(data) if data.is_nothing()) {
                     flying.again = true;
                 } else if let Some(flying) = self.remove(slot) {
@@ -285,7 +285,7 @@ impl Link {
         self.flying.try_remove(slot as usize)
     }
 
-    /// Asks for the rest of a request, as soon as its data is here.
+    /// Sends the rest of a request, as soon as its data is available.
     fn again(&mut self, slot: u32) {
         let Some(flying) = self.flying.get_mut(slot as usize) else { return };
         if matches!(&flying.asked.pending.request.op, Op::Write(data) if data.is_nothing()) {
@@ -317,7 +317,7 @@ impl Carrier for Link {
     }
 
     fn is_over(&self) -> bool {
-        // The kernel still holds the data of what it was sending.
+        // The kernel still has the data that it was sending.
         self.lost && !self.sending
     }
 
@@ -336,7 +336,7 @@ impl Carrier for Link {
 }
 
 impl Drop for Link {
-    /// Gives its memory back; the server sees the connection end.
+    /// Gives its memory back; the server sees the connection close.
     fn drop(&mut self) {
         self.io.close(self.socket);
         self.next.message.unload().for_each(|buf| self.io.give(buf));
@@ -353,7 +353,7 @@ impl Drop for Link {
     }
 }
 
-/// Gives all memory of a request back.
+/// Gives back all memory of a request.
 pub(super) fn give(io: &Io, asked: Asked) {
     if let Op::Write(data) = asked.unload(io).request.op {
         io.give(data);

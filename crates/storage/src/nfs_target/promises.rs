@@ -1,18 +1,18 @@
-//! What a server has promised about data that was written: who keeps the verifiers, and counts.
+//! What a server has promised about written data: keeps the verifiers and counts.
 
 use block::Fault;
 use nfs::Verifier;
 
-/// Writes that were answered, those that a COMMIT has covered, and which life of the server has the
-/// others.
+/// Writes that were answered, those that a COMMIT has covered, and which instance of the server has
+/// the others.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
     verifier: Option<Verifier>,
-    /// Calls of WRITE that were answered and are not durable by themselves, and how many of them a
+    /// WRITE calls that were answered and are not durable by themselves, and how many of them a
     /// COMMIT has covered.
     written: u64,
     covered: u64,
-    /// Some was lost since the last flush, which the next one has to say.
+    /// Some were lost since the last flush, which the next one must report.
     broken: bool,
 }
 
@@ -27,15 +27,15 @@ impl Promises {
         self.covered == self.written && !self.broken
     }
 
-    /// Data was written. How much before it was lost.
+    /// A WRITE was answered. Returns how many earlier ones were lost.
     pub(super) fn wrote(&mut self, verifier: Verifier) -> u64 {
         let lost = self.meet(verifier);
         self.written += 1;
         lost
     }
 
-    /// A flush was answered that covers so many of all that were written. How many were lost, and
-    /// how it ends.
+    /// A flush was answered that covers the first `covers` writes. Returns how many were lost, and
+    /// the flush's result.
     pub(super) fn committed(&mut self, verifier: Verifier, covers: u64) -> (u64, Result<(), Fault>) {
         let lost = self.meet(verifier);
         self.covered = self.covered.max(covers);
@@ -43,14 +43,15 @@ impl Promises {
         (lost, result)
     }
 
-    /// Nobody can ask any more. How many writes are not known to be durable.
+    /// No COMMIT can be sent any more. Returns how many writes are not known to be durable.
     pub(super) fn give_up(&mut self) -> u64 {
         let open = self.written - self.covered;
         self.covered = self.written;
         open
     }
 
-    /// The server lives this life.
+    /// An answer came from the server's instance with this verifier; returns how many writes were
+    /// lost.
     fn meet(&mut self, verifier: Verifier) -> u64 {
         let known = self.verifier.replace(verifier);
         if known.is_none_or(|known| known == verifier) || self.covered == self.written {

@@ -1,9 +1,9 @@
-//! Who uses a block device, as the kernel tells.
+//! The uses of a block device, according to the kernel.
 
 use crate::major_minor;
 use std::path::{Path, PathBuf};
 
-/// A use that something is put to, and how it is ended.
+/// A use of something, and how to end it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Use {
     pub(super) what: String,
@@ -11,18 +11,18 @@ pub(super) struct Use {
 }
 
 impl Use {
-    /// A file or device that the system swaps to.
+    /// A file or device is used as swap.
     pub(super) fn swap(which: &str, name: &str) -> Use {
         Use { what: format!("{which} is in use as swap"), advice: format!("end that first (swapoff {name})") }
     }
 
-    /// A loop device has it behind it.
+    /// It is the backing file of a loop device.
     pub(super) fn behind(device: &str) -> Use {
         let advice = format!("detach that first (losetup --detach /dev/{device})");
         Use { what: format!("it is the backing file of {device}"), advice }
     }
 
-    /// A process holds it that cannot be seen.
+    /// An unknown holder has it.
     pub(super) fn held() -> Use {
         let what = "it is held by something that cannot be seen from here (a mount of another namespace, a program that \
                     opened it for itself)";
@@ -39,7 +39,7 @@ impl Use {
     }
 }
 
-/// What the kernel tells of its devices: folders and texts of its own, or made up by a test.
+/// The kernel's information on its devices, or that of a test.
 pub(super) struct Kernel {
     /// `/sys`.
     sys: PathBuf,
@@ -56,7 +56,7 @@ impl Kernel {
         Kernel { sys: "/sys".into(), mounts: text("/proc/self/mountinfo"), swaps: text("/proc/swaps") }
     }
 
-    /// What uses the device with this number, or a part of it.
+    /// The uses of the device with this number, and of its partitions.
     pub(super) fn uses(&self, device: u64) -> Vec<Use> {
         let folder = self.folder(device);
         let mut found = Vec::new();
@@ -84,7 +84,7 @@ impl Kernel {
         self.swaps().any(|swap| swap == path)
     }
 
-    /// The loop device that has this file or device behind it.
+    /// The loop device whose backing file this is.
     pub(super) fn loops_on(&self, path: &Path) -> Option<String> {
         let path = std::fs::canonicalize(path).ok()?;
         let devices = std::fs::read_dir(self.sys.join("block")).ok()?;
@@ -94,7 +94,7 @@ impl Kernel {
         })
     }
 
-    /// What uses one device, whose folder below `/sys` this is.
+    /// Finds the uses of one device, which has this folder in `/sys`.
     fn inspect(&self, folder: &Path, part: Option<&str>, found: &mut Vec<Use>) {
         let which = part.map_or_else(|| "it".to_owned(), |name| format!("its partition {name}"));
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -109,8 +109,8 @@ impl Kernel {
         }
     }
 
-    /// Where a device is mounted: by its number, or by its name where a file system (btrfs) makes
-    /// numbers of its own up.
+    /// Where a device is mounted: by its number, or by its name for a file system (btrfs) that has
+    /// its own numbers.
     fn mounts<'k>(&'k self, number: &'k str, name: &'k str) -> impl Iterator<Item = &'k str> {
         let of_line = |line: &'k str| -> Option<(&'k str, &'k str, &'k str)> {
             let mut words = line.split(' ');
@@ -128,7 +128,7 @@ impl Kernel {
         self.swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(Path::new)
     }
 
-    /// What a holder is: the device mapper tells by the first word of its identity.
+    /// The kind of a holder. For the device mapper, it is the first word of the UUID.
     fn holder_kind(&self, name: &str) -> &'static str {
         if name.starts_with("md") {
             return "the RAID";
@@ -143,7 +143,7 @@ impl Kernel {
     }
 }
 
-/// Partitions of a disk: their names and folders.
+/// The names and folders of a disk's partitions.
 fn partitions(disk: &Path) -> Vec<(String, PathBuf)> {
     let parts = entries(disk).into_iter().filter(|name| disk.join(name).join("partition").exists());
     parts.map(|name| (name.clone(), disk.join(name))).collect()

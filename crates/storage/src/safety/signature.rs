@@ -1,6 +1,6 @@
-//! What a device looks like it carries: magic numbers at known places.
+//! What a device seems to contain: magic numbers at known offsets.
 //!
-//! Places and numbers are those of the formats' own documents: the kernel's `magic.h` and
+//! Offsets and numbers are from the formats' documents: the kernel's `magic.h` and
 //! `Documentation/filesystems`, the UEFI specification (GPT), and the headers of LVM2, LUKS, MD and
 //! ZFS.
 
@@ -11,13 +11,13 @@ use std::os::unix::fs::FileExt;
 /// Bytes of a device from `at` on.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<'a> {
-    /// Its first byte on the device.
+    /// Offset of the first byte on the device.
     pub at: u64,
     /// The bytes.
     pub bytes: &'a [u8],
 }
 
-/// Where counted from: the start, or the end in bytes before it.
+/// An offset from the start, or the distance from the end in bytes.
 #[derive(Clone, Copy)]
 enum Place {
     Start(u64),
@@ -25,11 +25,11 @@ enum Place {
 }
 use Place::{End, Start};
 
-/// The magic number of ext2 and its successors: short, so that more of the superblock has to fit
-/// ([`is_ext`]).
+/// The magic number of ext2 and its successors. It is short, so other fields of the superblock are
+/// checked as well ([`is_ext`]).
 const EXT: &[u8] = &[0x53, 0xef];
 
-/// A magic number: where, which, of what.
+/// A magic number: its place, its bytes, and its meaning.
 const MAGICS: [(Place, &[u8], &str); 31] = [
     (Start(0x438), EXT, "an ext2, ext3 or ext4 file system"),
     (Start(0), b"XFSB", "an XFS file system"),
@@ -64,7 +64,7 @@ const MAGICS: [(Place, &[u8], &str); 31] = [
     (Start(0), b"SWDV", "the data of a pool of Seawall"),
 ];
 
-/// What a device carries, by its first and last `edge` bytes.
+/// What a device contains, by its first and last `edge` bytes.
 pub(super) fn of_device(device: &File, edge: u64) -> Result<Vec<&'static str>> {
     let size = (&mut &*device).seek(SeekFrom::End(0))?;
     let read = |at: u64, len: u64| {
@@ -77,7 +77,7 @@ pub(super) fn of_device(device: &File, edge: u64) -> Result<Vec<&'static str>> {
     Ok(signatures(Window { at: 0, bytes: &head }, Window { at: tail_at, bytes: &tail }, size))
 }
 
-/// What a device of `size` bytes with this beginning and this end carries; each kind once.
+/// What a device of `size` bytes with this beginning and end contains; each kind once.
 pub fn signatures(head: Window<'_>, tail: Window<'_>, size: u64) -> Vec<&'static str> {
     let holds = |at: u64, magic: &[u8]| {
         [head, tail].iter().any(|window| {
@@ -107,18 +107,18 @@ pub fn signatures(head: Window<'_>, tail: Window<'_>, size: u64) -> Vec<&'static
     found
 }
 
-/// Where a RAID's superblock stands near the end, by the kernel's `include/uapi/linux/raid/md_p.h`
-/// and `drivers/md/md.c`: format 0.90 at the start of the last whole 64 KiB, format 1.0 at least
-/// 8 KiB before the end on a boundary of 4 KiB.
+/// Where a RAID's superblock is near the end, by the kernel's `include/uapi/linux/raid/md_p.h` and
+/// `drivers/md/md.c`: format 0.90 at the start of the last whole 64 KiB, format 1.0 at least 8 KiB
+/// before the end at a multiple of 4 KiB.
 fn raid_places(size: u64) -> [Option<u64>; 2] {
     let old = (size / 65536).checked_sub(1).map(|block| block * 65536);
     let new = size.checked_sub(8192).map(|at| at / 4096 * 4096);
     [old, new]
 }
 
-/// A boot record with its mark and at least one partition: a kind that is not zero, and a length.
-/// Two bytes stand in one of 65536 blocks of random data, so all entries must be as they are
-/// written: bootable or not, and nothing else.
+/// Whether it is a boot record with its mark and at least one partition, which has a kind that is
+/// not zero, and a length. One of 65536 blocks of random data has the two bytes of the mark, so all
+/// entries must have a valid flag: bootable or not.
 fn is_partitioned(head: &[u8]) -> bool {
     let entries = || head.get(446..510).unwrap_or_default().chunks_exact(16);
     head.get(510..512) == Some(&[0x55, 0xaa])
@@ -126,8 +126,8 @@ fn is_partitioned(head: &[u8]) -> bool {
         && entries().any(|entry| entry[4] != 0 && entry[12..] != [0; 4])
 }
 
-/// Whether the superblock of ext2 fits its magic number: blocks of at most 64 KiB, revision 0 or 1
-/// (the kernel's `Documentation/filesystems/ext4/super.rst`).
+/// Whether the superblock of ext2 matches its magic number: blocks of at most 64 KiB, revision 0 or
+/// 1 (the kernel's `Documentation/filesystems/ext4/super.rst`).
 fn is_ext(head: &[u8]) -> bool {
     let word = |at: usize| head.get(at..at + 4).map_or(u32::MAX, |bytes| u32::from_le_bytes(bytes.try_into().unwrap()));
     word(0x418) <= 6 && word(0x44c) <= 1

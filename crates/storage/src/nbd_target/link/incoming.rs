@@ -1,4 +1,4 @@
-//! What a connection brings: bytes are taken in, opened where they are sealed, and read as replies.
+//! Receiving: bytes are decrypted if necessary, and parsed as replies.
 
 use super::super::tls::TlsError;
 use super::{Link, RECEIVE_TOKEN, fault_of};
@@ -7,7 +7,7 @@ use crate::pending::end;
 use block::{Completion, Op, OpKind, Time};
 use nbd::{Body, Framing, NbdErrno, Parsed, StreamError};
 
-/// `left` bytes of the stream belong at byte `to` of a request's buffer.
+/// The next `left` bytes of the stream belong at byte `to` of a request's buffer.
 pub(super) struct Data {
     slot: u32,
     to: u32,
@@ -16,7 +16,7 @@ pub(super) struct Data {
 }
 
 impl Link {
-    /// Takes the bytes that are here apart, as far as they go.
+    /// Parses the bytes that are here, as far as possible.
     pub(super) fn read_replies(&mut self, now: Time) {
         loop {
             let result = match self.data.take() {
@@ -26,7 +26,7 @@ impl Link {
             match result {
                 Ok(true) => {}
                 Ok(false) => break,
-                // The stream cannot be followed any more.
+                // The stream is out of step from here on.
                 Err(_) => return self.lose(),
             }
         }
@@ -35,7 +35,7 @@ impl Link {
         }
     }
 
-    /// Shows the bytes that came and were not read.
+    /// Calls `look` with the unread bytes.
     fn input<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
         match &self.tls {
             Some(tls) => look(tls.clear()),
@@ -50,7 +50,7 @@ impl Link {
         }
     }
 
-    /// Reads one reply's head; false when it is not here whole.
+    /// Reads the head of one reply; false if it is incomplete.
     fn read_reply(&mut self, now: Time) -> Result<bool, StreamError> {
         let parser = self.parser;
         let head = self.input(|bytes| match parser.parse(bytes)? {
@@ -73,14 +73,14 @@ impl Link {
         let known = self.flying.get_mut(slot as usize);
         let flying = known.filter(|flying| flying.cookie == cookie && flying.sent).ok_or(STRAY)?;
         let request = &flying.pending.request;
-        // Extension text: a client SHOULD treat a reply whose offset is not the request's as a
-        // broken protocol.
+        // Extension text: a client SHOULD treat a reply whose offset is not that of the request as
+        // a violation of the protocol.
         if offset.is_some_and(|offset| offset != request.at) {
             return Err(STRAY);
         }
         let is_read = matches!(request.op, Op::Read);
         match body {
-            // Under simple framing the data of a read follows its reply.
+            // With simple framing, the data of a read follows its reply.
             Seen::Success if is_read && is_simple => {
                 let (at, len) = (request.at, request.len as u32);
                 flying.assembly.place(at, len)?;
@@ -108,7 +108,7 @@ impl Link {
         Ok(true)
     }
 
-    /// Moves read data to its buffer; false when more has to come first.
+    /// Moves read data to its buffer; false if more must arrive first.
     fn take_data(&mut self, now: Time, mut data: Data) -> Result<bool, StreamError> {
         let here = self.input(|bytes| bytes.len().min(data.left as usize) as u32);
         let mut buf = self.flying.get_mut(data.slot as usize).and_then(|flying| flying.buf.take());
@@ -132,9 +132,9 @@ impl Link {
         Ok(true)
     }
 
-    /// Ends a request whose last reply came. A read that misses some of its bytes is no answer.
+    /// Ends a request whose last reply came. A read that lacks some of its bytes is a violation.
     fn finish(&mut self, now: Time, slot: u32) -> Result<(), StreamError> {
-        // If it breaks the protocol the request stays in its place, to end with the connection.
+        // If it violates the protocol, the request stays in its place and ends with the connection.
         let result = self.flying.get(slot as usize).ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
         let flying = self.flying.remove(slot as usize);
         if result.is_ok() {
@@ -160,7 +160,7 @@ impl Link {
         Ok(())
     }
 
-    /// Over TLS: what came is opened, all of it.
+    /// Over TLS, decrypts all received bytes.
     pub(super) fn open_records(&mut self) -> Result<(), TlsError> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         let opened = self.inbox.show(|bytes| tls.open(bytes));
@@ -175,7 +175,7 @@ impl Link {
     }
 }
 
-/// A reply's body, free of the buffer it was read from.
+/// A reply's body, without references to the buffer that it was read from.
 enum Seen {
     Success,
     Error(NbdErrno, Option<u64>),
@@ -184,5 +184,5 @@ enum Seen {
     Unexpected,
 }
 
-/// A reply that no request of ours can have.
+/// A reply that belongs to no request of ours.
 const STRAY: StreamError = StreamError::Magic { what: "a reply to a request of ours", got: 0 };

@@ -1,11 +1,10 @@
-//! What a connection takes: messages of many requests, sealed where that is agreed, one at a time
-//! at the kernel.
+//! Sending: messages of many requests, encrypted where that is agreed, one at a time at the kernel.
 
 use super::{Link, SEND};
 use block::Op;
 use uring::{Job, Message, Part};
 
-/// A message, and whose requests are in it, in order.
+/// A message, and the requests in it, in order.
 #[derive(Default)]
 pub(super) struct Outgoing {
     pub(super) message: Message,
@@ -21,8 +20,7 @@ pub(super) struct Aboard {
 }
 
 impl Link {
-    /// Puts the data of a message's writes back to those that have no reply yet, or gives it to the
-    /// slab.
+    /// Returns the data of a message's writes to those without a reply, or else to the slab.
     pub(super) fn give_back(&mut self, message: &mut Message, requests: &[Aboard]) {
         let writes = requests.iter().filter(|aboard| aboard.is_write);
         for (Aboard { cookie, .. }, buf) in writes.zip(message.unload()) {
@@ -58,7 +56,7 @@ impl Link {
                 }
                 self.going = requests;
             }
-            // No room in the table of what is in flight: later.
+            // The table of requests in flight is full: try again later.
             Err(Job::Send { mut message, .. }) if self.tls.is_some() => {
                 message.unload().for_each(|buf| self.io.give(buf));
                 self.spare.message = message;
@@ -71,7 +69,7 @@ impl Link {
         }
     }
 
-    /// Over TLS, makes records of the message. Whether there is something to send.
+    /// Over TLS, encrypts the message. Returns whether there is something to send.
     fn seal(&mut self) -> bool {
         let Some(tls) = &mut self.tls else { return !self.next.message.is_empty() };
         let Outgoing { mut message, mut requests } = std::mem::take(&mut self.next);

@@ -1,4 +1,4 @@
-//! What a connection brings: bytes are taken in, and read as replies.
+//! Receiving: bytes are parsed as replies.
 
 use super::{DISCARD, Link, RECEIVE_TOKEN, SLOTS};
 use crate::connections::Carrier as _;
@@ -11,23 +11,23 @@ use nfs::xdr::filling;
 use nfs::{Procedure, Reader, Reply, Stable, Status, Verifier, XdrError};
 use uring::Job;
 
-/// The answer to a call.
+/// The reply to a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
-    /// So many bytes were read; the file may end with them.
+    /// `len` bytes were read; with `eof` the file ends after them.
     Read { len: u32, eof: bool },
-    /// So many bytes were written.
+    /// `count` bytes were written.
     Wrote { count: u32, stable: Stable, verifier: Verifier },
-    /// What was written is durable, if this life of the server had all of it.
+    /// What was written is durable, if this instance of the server wrote all of it.
     Committed(Verifier),
-    /// It was not done.
+    /// It failed.
     Failed(Fault),
-    /// Not now.
+    /// The server wants to be asked again later.
     Later,
 }
 
-/// `left` bytes of the stream belong at byte `to` of a request's buffer; then the call in `slot` is
-/// answered so.
+/// The next `left` bytes of the stream belong at byte `to` of a request's buffer; then the call in
+/// `slot` gets this reply.
 pub(super) struct Data {
     slot: u32,
     to: u32,
@@ -36,17 +36,18 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// So many of its bytes are off the stream.
+    /// `got` of its bytes were received.
     pub(super) fn came(&mut self, got: u32) {
         self.to += got;
         self.left -= got;
     }
 }
 
-/// Of more bytes than this that nobody wants none is copied; fewer come with what follows them.
+/// Unwanted data of at least this many bytes is discarded without a copy; less is received with
+/// what follows it.
 const DISCARD_LEAST: u32 = 32 << 10;
 
-/// A stream that cannot be followed any more: what it holds is no reply to a call of ours.
+/// The stream is out of step: its contents are not a reply to a call of ours.
 #[derive(Debug)]
 struct Broken;
 
@@ -62,8 +63,8 @@ impl From<XdrError> for Broken {
     }
 }
 
-/// A reply, free of the bytes that it was read from: whose it is, what it says, its own bytes, and
-/// those of its data.
+/// A parsed reply, without references to the buffer: its call, its meaning, the length of its head,
+/// and that of its data.
 struct Head {
     slot: u32,
     answer: Answer,
@@ -72,7 +73,7 @@ struct Head {
 }
 
 impl Link {
-    /// Takes the bytes that are here apart, as far as they go.
+    /// Parses the bytes that are here, as far as possible.
     pub(super) fn read_replies(&mut self, now: Time) {
         loop {
             let step = if let Some(data) = self.data.take() {
@@ -95,7 +96,7 @@ impl Link {
         }
     }
 
-    /// Reads the head of a reply where it lies; false when it is not here whole.
+    /// Reads the head of a reply in place; false if it is incomplete.
     fn read_reply(&mut self, now: Time) -> Result<bool, Broken> {
         enum Found {
             More,
@@ -134,7 +135,7 @@ impl Link {
         Ok(true)
     }
 
-    /// Reads the head of a reply, as far as it says what is to be done.
+    /// Parses the head of a reply, as far as it matters.
     fn parse(&self, record: &[u8]) -> Result<Head, XdrError> {
         let mut reader = Reader::new(record);
         let (xid, outcome) = rpc::read_reply(&mut reader)?;
@@ -177,7 +178,7 @@ impl Link {
         Ok(Head { slot: slot as u32, answer, taken: reader.taken() as u32, data })
     }
 
-    /// Puts a reply of several fragments together; false when it is not here whole.
+    /// Reassembles a reply of several fragments; false if it is incomplete.
     fn join(&mut self, now: Time) -> Result<bool, Broken> {
         let mut joiner = std::mem::take(&mut self.joiner);
         let (fed, taken) = self.inbox.show(|bytes| {
@@ -203,7 +204,7 @@ impl Link {
         Ok(true)
     }
 
-    /// Moves data of a READ to its buffer; false when more has to come first.
+    /// Moves data of a READ to its buffer; false if more must arrive first.
     fn take_data(&mut self, now: Time, mut data: Data) -> bool {
         let here = data.left.min(self.inbox.len());
         let mut buf = self.flying.get_mut(data.slot as usize).and_then(|flying| flying.asked.buf.take());
@@ -237,7 +238,7 @@ impl Link {
         }
     }
 
-    /// How many bytes come next that are forgotten, if they are many.
+    /// How many unwanted bytes come next, if they are many.
     fn unwanted(&self) -> Option<u32> {
         let data = self.data.as_ref().filter(|data| data.left >= DISCARD_LEAST && self.inbox.is_idle())?;
         let is_kept = self.flying.get(data.slot as usize).is_none_or(|flying| flying.asked.buf.is_some());
@@ -258,9 +259,8 @@ fn failed(status: Status) -> Answer {
 }
 
 const _: () = {
-    // The filling behind a READ's data belongs to the rest of its record, which is skipped.
+    // The padding after a READ's data belongs to the rest of its record, which is skipped.
     assert!(filling(1) == 3);
-    // A reply's head, with the largest verifier and attributes, is far below what one receive
-    // holds.
+    // A reply's head, with the largest verifier and attributes, is far smaller than a receive.
     assert!(HEAD_BYTES_MAX / 2 < RECEIVE);
 };

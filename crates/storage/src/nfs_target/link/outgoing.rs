@@ -1,4 +1,4 @@
-//! What a connection takes: messages of many calls, one at a time at the kernel.
+//! Sending: messages of many calls, one at a time at the kernel.
 
 use super::{Asked, Link, SEND, SLOTS};
 use block::{Buf, Op};
@@ -19,7 +19,7 @@ pub(super) struct Outgoing {
 #[derive(Clone, Copy)]
 pub(super) struct Aboard {
     xid: u32,
-    /// Of a write: where its request's whole data begins in its slot, and how long it is.
+    /// For a write: the start and length of its request's whole data in its slot.
     data: Option<(u32, u32)>,
 }
 
@@ -30,8 +30,8 @@ impl Outgoing {
 }
 
 impl Link {
-    /// Appends the call of what is left of a request to the next message; how many bytes it asks
-    /// for.
+    /// Appends the call for the rest of a request to the next message; returns how many bytes it
+    /// asks for.
     pub(super) fn put(&mut self, xid: u32, asked: &mut Asked) -> u32 {
         let found = &self.found;
         let request = &mut asked.pending.request;
@@ -48,7 +48,7 @@ impl Link {
                 let count = left.min(found.write_most);
                 (Call::Write { handle, at, count, stable, len: count }, count)
             }
-            // Everything: what was written lies anywhere.
+            // Everything: the writes may lie anywhere.
             _ => (Call::Commit { handle, at: 0, count: 0 }, 0),
         };
         let behind = if matches!(call, Call::Write { .. }) { step + filling(step) } else { 0 };
@@ -75,8 +75,7 @@ impl Link {
         step
     }
 
-    /// Puts the data of a message's writes back to those that have no reply yet, or gives it to the
-    /// slab.
+    /// Returns the data of a message's writes to those without a reply, or else to the slab.
     pub(super) fn give_back(&mut self, message: &mut Message, calls: &[Aboard]) {
         let writes = calls.iter().filter_map(|aboard| Some((aboard.xid, aboard.data?)));
         for ((xid, (start, len)), buf) in writes.zip(message.unload()) {
@@ -109,7 +108,7 @@ impl Link {
                 }
                 self.going = calls;
             }
-            // No room in the table of what is in flight: later.
+            // The table of requests in flight is full: try again later.
             Err(Job::Send { message, .. }) => {
                 self.spare = std::mem::replace(&mut self.next, Outgoing { message, calls });
             }
