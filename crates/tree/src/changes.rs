@@ -1,5 +1,5 @@
-//! What clients change: names and what is known of files. Each is done whole at once, or refused
-//! with nothing changed, and durable when the record is that [`FileTree::want`] names.
+//! Changes by clients: names and attributes. Each is made completely and at once, or refused with
+//! nothing changed. It is durable with the record that [`FileTree::want`] returns.
 
 use crate::file_tree::FileTree;
 use crate::item::Item;
@@ -10,54 +10,54 @@ use crate::node::{Node, NodeId, NodeInfo, NodeKind};
 use crate::refusal::TreeRefusal;
 use block::Span;
 
-/// What a node is made with.
+/// The properties of a new node.
 #[derive(Clone, Copy, Debug)]
 pub struct NewNode<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: NodeKind,
-    /// Permissions.
+    /// Its mode.
     pub mode: u32,
     /// Owner.
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// What a file is known by that was made exclusively; else 0.
+    /// The verifier of an exclusively created file; otherwise 0.
     pub verifier: u64,
-    /// What a symbolic link says; else nothing.
+    /// The target of a symbolic link; otherwise empty.
     pub target: &'a [u8],
 }
 
-/// What is to be set of a node; `None` stays.
+/// Attributes to set; `None` leaves one unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetNode {
-    /// Permissions.
+    /// The mode.
     pub mode: Option<u32>,
     /// Owner.
     pub uid: Option<u32>,
     /// Group.
     pub gid: Option<u32>,
-    /// Bytes.
+    /// The size in bytes.
     pub size: Option<u64>,
-    /// Last read, since 1970.
+    /// Time of the last read, since 1970.
     pub accessed: Option<Span>,
-    /// Last written, since 1970.
+    /// Time of the last write, since 1970.
     pub modified: Option<Span>,
 }
 
-/// How a change goes on.
+/// The progress of a change of attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetDone {
-    /// It is made.
+    /// It is done.
     Now,
-    /// It has to wait: its end is told by [`FileTree::take_ended`] with this number.
+    /// It has to wait: [`FileTree::take_ended`] will report its end with this number.
     Later(u64),
 }
 
 impl FileTree {
-    /// Makes a node in a folder; `now` is the time since 1970.
+    /// Creates a node in a folder; `now` is the time since 1970.
     ///
     /// # Errors
-    /// The name is taken or cannot be, the folder is not there, or there is no room.
+    /// The name is in use or invalid, the folder does not exist, or there is no room.
     pub fn make(&mut self, now: Span, folder: NodeId, name: &[u8], new: &NewNode<'_>) -> Result<NodeId, TreeRefusal> {
         self.admit()?;
         self.check_free(folder, name)?;
@@ -100,10 +100,10 @@ impl FileTree {
         Ok(NodeId { number, generation })
     }
 
-    /// Takes a name of a file or symbolic link away; with the last one it goes.
+    /// Removes a name of a file or symbolic link, and with the last name the node.
     ///
     /// # Errors
-    /// There is none, or it is a folder's.
+    /// There is no such name, or it is that of a folder.
     pub fn remove(&mut self, now: Span, folder: NodeId, name: &[u8]) -> Result<(), TreeRefusal> {
         self.admit()?;
         let (cookie, number) = self.entry(folder, name)?;
@@ -116,10 +116,10 @@ impl FileTree {
         Ok(())
     }
 
-    /// Takes an empty folder away.
+    /// Removes an empty folder.
     ///
     /// # Errors
-    /// There is none, it is no folder, or something is in it.
+    /// It does not exist, is not a folder, or is not empty.
     pub fn remove_folder(&mut self, now: Span, folder: NodeId, name: &[u8]) -> Result<(), TreeRefusal> {
         self.admit()?;
         let (cookie, number) = self.entry(folder, name)?;
@@ -130,11 +130,11 @@ impl FileTree {
         Ok(())
     }
 
-    /// Gives a node another name, in place of what has it.
+    /// Renames a node, replacing the node that has the new name.
     ///
     /// # Errors
-    /// There is no such entry, a folder would come to be in itself, or what has the new name cannot
-    /// go for it.
+    /// There is no such entry, a folder would be moved into itself, or the new name belongs to
+    /// something that cannot be replaced.
     pub fn rename(&mut self, now: Span, from: (NodeId, &[u8]), to: (NodeId, &[u8])) -> Result<(), TreeRefusal> {
         self.admit()?;
         let (cookie, number) = self.entry(from.0, from.1)?;
@@ -180,10 +180,10 @@ impl FileTree {
         Ok(())
     }
 
-    /// Gives a file or symbolic link one more name.
+    /// Adds a name of a file or symbolic link.
     ///
     /// # Errors
-    /// The name is taken or cannot be, or it is a folder.
+    /// The name is in use or invalid, or it is a folder.
     pub fn link(&mut self, now: Span, node: NodeId, folder: NodeId, name: &[u8]) -> Result<(), TreeRefusal> {
         self.admit()?;
         self.check_free(folder, name)?;
@@ -200,10 +200,10 @@ impl FileTree {
         Ok(())
     }
 
-    /// Sets what is known of a node.
+    /// Sets attributes of a node.
     ///
     /// # Errors
-    /// It is not there, or a size is set of what is no file.
+    /// It does not exist, or a size is set of something that is not a file.
     pub fn set(&mut self, now: Span, node: NodeId, set: &SetNode) -> Result<SetDone, TreeRefusal> {
         self.admit()?;
         let found = self.known(node)?;
@@ -248,7 +248,7 @@ impl FileTree {
         self.change(&Item::Entry { folder, cookie, number, name });
     }
 
-    /// One name less.
+    /// Removes one name from a node's count.
     fn drop_name(&mut self, now: Span, number: u32) {
         match self.state.nodes.get(&number).map_or(0, |node| node.info.links) {
             0 | 1 => {
@@ -266,7 +266,7 @@ impl FileTree {
         self.put_node(number);
     }
 
-    /// A folder has other entries, and so many more folders in it.
+    /// The entries of a folder changed, and its number of subfolders by `more`.
     fn touch_folder(&mut self, now: Span, number: u32, more: i64) {
         self.touch(number, |info| {
             (info.modified, info.changed) = (now, now);
@@ -300,12 +300,12 @@ impl FileTree {
         if folder.by_cookie.is_empty() { Ok(()) } else { Err(TreeRefusal::NotEmpty) }
     }
 
-    /// Folders above one, up to [`DEPTH_MAX`].
+    /// The depth of a folder, up to [`DEPTH_MAX`].
     fn depth(&self, number: u32) -> usize {
         self.above(number).count()
     }
 
-    /// A folder and those that it is in.
+    /// A folder and all folders above it.
     fn above(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
         let up = |number: &u32| {
             let parent = self.state.nodes.get(number)?.info.parent;
@@ -314,7 +314,7 @@ impl FileTree {
         std::iter::successors(Some(number), up).take(DEPTH_MAX)
     }
 
-    /// Whether a folder may come to be in another one.
+    /// Checks that a folder is not moved into itself.
     fn check_no_loop(&self, folder: u32, into: u32) -> Result<(), TreeRefusal> {
         let mut depth = 0;
         for above in self.above(into) {
@@ -327,7 +327,7 @@ impl FileTree {
     }
 }
 
-/// Whether a name can be: bytes, of any encoding.
+/// Checks a name. It consists of bytes, in any encoding.
 fn check_name(name: &[u8]) -> Result<(), TreeRefusal> {
     match name {
         b"" | b"." | b".." => Err(TreeRefusal::Invalid),

@@ -1,4 +1,4 @@
-//! Whether everything fits together: what is found wrong, a line each.
+//! The consistency check of a volume's files.
 
 use crate::file_tree::FileTree;
 use crate::limits::{FILE_BYTES_MAX, ROOT};
@@ -6,62 +6,62 @@ use crate::node::{Content, NodeKind};
 use crate::runs::Runs;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Something that is wrong with a volume's files.
+/// A fault in a volume's files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreeFault {
-    /// The top is not there.
+    /// The root folder is missing.
     #[error("the folder at the top is not there")]
     NoTop,
-    /// An entry leads nowhere.
+    /// An entry refers to a node that does not exist.
     #[error("folder {folder}: its entry {name:?} is of node {number}, which is not there")]
     NoNode {
         /// The folder.
         folder: u32,
-        /// The entry.
+        /// The entry's name.
         name: String,
-        /// What it leads to.
+        /// The node that it refers to.
         number: u32,
     },
-    /// Nothing leads to a node.
+    /// No entry refers to a node.
     #[error("node {0}: no folder has a name for it")]
     Orphan(u32),
-    /// Folders that no way leads to from the top.
+    /// A folder cannot be reached from the root.
     #[error("folder {0}: no way leads to it from the top")]
     Unreachable(u32),
-    /// The count of names is wrong.
+    /// The recorded number of names is wrong.
     #[error("node {number}: has {found} names, and {links} are counted")]
     Links {
         /// The node.
         number: u32,
-        /// Names that there are.
+        /// The number of names found.
         found: u32,
-        /// What is counted.
+        /// The recorded number.
         links: u32,
     },
-    /// A folder is in another one than it says, or in several.
+    /// A folder is not in the folder that it records, or is in several.
     #[error("folder {number}: is in folder {found}, and {parent} is kept")]
     Parent {
         /// The folder.
         number: u32,
-        /// Where it is.
+        /// The folder that it is in.
         found: u32,
-        /// What is kept.
+        /// The recorded folder.
         parent: u32,
     },
-    /// A name occurs twice, or a cookie may be given twice.
+    /// A name occurs twice, or a cookie could be assigned twice.
     #[error("folder {0}: its names and cookies do not agree")]
     Names(u32),
-    /// Two files have the same page, or a file has some that were never given out.
+    /// Two files share a page, or a file has pages that were never allocated.
     #[error("file {number}: pages {at} to {end} are another file's too, or were never given out")]
     Shared {
         /// The file.
         number: u32,
         /// First page of the data.
         at: u64,
-        /// One past the last.
+        /// The end of these pages.
         end: u64,
     },
-    /// A size that cannot be.
+    /// An impossible size.
     #[error("node {number}: has a size of {size} bytes, which cannot be")]
     Size {
         /// The node.
@@ -69,18 +69,18 @@ pub enum TreeFault {
         /// Its size.
         size: u64,
     },
-    /// The count of pages is wrong.
+    /// The recorded number of pages is wrong.
     #[error("{found} pages are files', and {owned} are counted")]
     Owned {
-        /// Pages of files.
+        /// The pages of all files.
         found: u64,
-        /// What is counted.
+        /// The recorded number.
         owned: u64,
     },
 }
 
 impl FileTree {
-    /// Looks at everything; empty if nothing is wrong.
+    /// Checks everything; returns the faults.
     pub fn check(&self) -> Vec<TreeFault> {
         let mut faults = Vec::new();
         if self.state.folder(ROOT).is_none() {
@@ -93,7 +93,8 @@ impl FileTree {
         faults
     }
 
-    /// Names of each node, where folders are, and folders in each folder.
+    /// Counts the names of each node and the subfolders of each folder, and finds the folder of
+    /// each folder.
     fn check_entries(&self, faults: &mut Vec<TreeFault>) -> Found {
         let mut found = Found::default();
         found.places.insert(ROOT, ROOT);
@@ -150,7 +151,7 @@ impl FileTree {
         }
     }
 
-    /// Whether every folder is below the top.
+    /// Checks that every folder can be reached from the root.
     fn check_ways(&self, faults: &mut Vec<TreeFault>) {
         let (mut seen, mut next) = (BTreeSet::from([ROOT]), vec![ROOT]);
         while let Some(number) = next.pop() {

@@ -1,11 +1,12 @@
-//! Pages that came free: cleared, then free. Nobody ever reads what another file had there.
+//! Clearing of freed pages before they are reused, so that nobody ever reads what another file had
+//! there.
 //!
 //! ```text
 //!   free'd ──► the record is durable, no request goes there ──► zeroes ──► flush ──► given out
 //! ```
-//! Before the record is durable the pages are the file's again after a power loss. Which of them
-//! are clear is not kept: a start clears all that were ever given out and are no file's, and most
-//! of those are clear already, which costs nothing.
+//! Until the record is durable, a power failure would return the pages to their file. Which freed
+//! pages are clear is not recorded. So a start clears all pages that were ever reserved and belong
+//! to no file; most of them are clear already, which costs nothing.
 
 use crate::file_tree::{FileTree, Job, TreeCommand};
 use crate::limits::PAGE_BYTES;
@@ -13,15 +14,15 @@ use crate::runs::Run;
 use block::Fault;
 use std::collections::VecDeque;
 
-/// Runs that are cleared with one flush.
+/// Runs that are cleared before one flush.
 const BATCH: usize = 64;
 
-/// What waits and what is under way.
+/// The freed pages that wait, and those that are being cleared.
 #[derive(Debug, Default)]
 pub(crate) struct Clearing {
     waiting: VecDeque<Freed>,
     batch: Vec<Run>,
-    /// Commands of the batch under way.
+    /// Commands of the batch that have not ended.
     left: usize,
     phase: Phase,
     /// One of them has failed.
@@ -33,7 +34,7 @@ struct Freed {
     run: Run,
     /// The record that frees it.
     record: u64,
-    /// The last request that may still go there.
+    /// The last request that may still access it.
     ticket: u64,
 }
 
@@ -46,20 +47,20 @@ enum Phase {
 }
 
 impl Clearing {
-    /// What a start found.
+    /// Starts with the unused pages that a start found.
     pub fn after(runs: impl Iterator<Item = Run>) -> Clearing {
         let waiting = runs.map(|run| Freed { run, record: 0, ticket: 0 }).collect();
         Clearing { waiting, ..Clearing::default() }
     }
 
-    /// Runs that are not free yet.
+    /// Number of runs that cannot be reused yet.
     pub fn len(&self) -> usize {
         self.waiting.len() + self.batch.len()
     }
 }
 
 impl FileTree {
-    /// Runs that came free and are not given out yet.
+    /// Number of freed runs that cannot be reused yet.
     pub fn to_be_cleared(&self) -> usize {
         self.clearing.len() + self.state.freed.len()
     }
@@ -114,7 +115,7 @@ impl FileTree {
                     self.space.give(run);
                 }
             }
-            // All of them once more, with the next tick.
+            // Retry all of them at the next tick.
             _ => {
                 self.clearing.phase = Phase::Idle;
                 let again = std::mem::take(&mut self.clearing.batch).into_iter();

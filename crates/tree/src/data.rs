@@ -1,5 +1,5 @@
-//! Where files' data is read and written. A request for more than lies in one piece is done in
-//! part; whoever asked goes on behind it.
+//! Where files' data is read and written. A request that spans several pieces is served in part;
+//! the caller continues after that part.
 
 use crate::file_tree::FileTree;
 use crate::item::Item;
@@ -9,23 +9,23 @@ use crate::permission::without_privilege;
 use crate::refusal::TreeRefusal;
 use block::Span;
 
-/// Bytes of a file that follow each other in the volume's tree.
+/// Bytes of a file that are contiguous in the volume's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilePiece {
-    /// First byte in the tree.
+    /// Offset of the first byte in the tree.
     pub at: u64,
-    /// Bytes; 0 at the end of the file.
+    /// Length in bytes; 0 at the end of the file.
     pub len: u64,
 }
 
 impl FileTree {
-    /// A request for a file's data begins, or a write that was placed: until its end is told by
-    /// [`FileTree::end_request`], nothing that it may go to is given to another file.
+    /// A request for a file's data, or a write that was placed, starts. Until
+    /// [`FileTree::end_request`], none of the pages that it may access are given to another file.
     pub fn begin_request(&mut self) -> u64 {
         self.tickets.begin()
     }
 
-    /// It has ended.
+    /// The request has ended.
     pub fn end_request(&mut self, ticket: u64) {
         self.tickets.end(ticket);
     }
@@ -33,7 +33,7 @@ impl FileTree {
     /// Where to read up to `len` bytes of a file.
     ///
     /// # Errors
-    /// It is not there, or no file.
+    /// It does not exist, or is not a file.
     pub fn place_read(&self, node: NodeId, at: u64, len: u64) -> Result<FilePiece, TreeRefusal> {
         let found = self.known(node)?;
         let extents = found.extents().ok_or_else(|| not_a_file(found.info.kind))?;
@@ -48,10 +48,11 @@ impl FileTree {
         })
     }
 
-    /// Where to write up to `len` bytes of a file; room is found for them.
+    /// Where to write up to `len` bytes of a file; allocates pages for them.
     ///
     /// # Errors
-    /// It is not there, no file, or there is no room for all of them; nothing was changed.
+    /// It does not exist, is not a file, or there is no room for all of them. Then nothing was
+    /// changed.
     pub fn place_write(&mut self, node: NodeId, at: u64, len: u64) -> Result<FilePiece, TreeRefusal> {
         self.admit()?;
         let found = self.known(node)?;
@@ -83,8 +84,8 @@ impl FileTree {
         Ok(FilePiece { at: run.at * PAGE_BYTES + within, len: len.min(run.pages * PAGE_BYTES - within) })
     }
 
-    /// A write has ended well: the file is as long as that. One whose pages were cut meanwhile came
-    /// before the cut.
+    /// A write has succeeded: the file is extended to include it. If its pages were cut off
+    /// meanwhile, the write counts as earlier than the cut.
     pub fn written(&mut self, now: Span, node: NodeId, at: u64, piece: FilePiece) {
         let Ok(found) = self.known(node) else { return };
         let run = found.extents().and_then(|extents| extents.find(at / PAGE_BYTES));
@@ -100,7 +101,7 @@ impl FileTree {
         }
     }
 
-    /// A file was written by somebody who is not root: it does not run as its owner any more.
+    /// A file was written by someone other than root: its set-user and set-group bits are cleared.
     pub fn drop_privilege(&mut self, node: NodeId) {
         let Ok(found) = self.known(node) else { return };
         let mode = without_privilege(found.info.mode);
@@ -112,10 +113,10 @@ impl FileTree {
         }
     }
 
-    /// Has what is known of a node be durable: when that record is.
+    /// Makes the attributes of a node durable; returns the record with which they are.
     ///
     /// # Errors
-    /// It is not there, or nothing becomes durable any more.
+    /// It does not exist, or nothing can become durable any more.
     pub fn sync(&mut self, node: NodeId) -> Result<u64, TreeRefusal> {
         self.known(node)?;
         match () {
@@ -129,12 +130,12 @@ impl FileTree {
         Ok(self.want())
     }
 
-    /// Has what is known of a file be durable, and all of its data whose writes have ended: when
-    /// that record is. `None` where nothing is to be recorded: then a flush of the data is enough,
-    /// and [`FileTree::sync`] when that has ended.
+    /// Makes the attributes of a file durable, and the data of all its completed writes; returns
+    /// the record with which they are. `None` if there is nothing to record: then flush the data,
+    /// and call [`FileTree::sync`] after that.
     ///
     /// # Errors
-    /// It is not there, nothing becomes durable any more, or it has to be tried again.
+    /// It does not exist, nothing can become durable any more, or it must be tried again.
     pub fn commit(&mut self, node: NodeId) -> Result<Option<u64>, TreeRefusal> {
         self.known(node)?;
         if self.failed {
@@ -149,7 +150,7 @@ impl FileTree {
         Ok(Some(self.want()))
     }
 
-    /// Bytes of data that a node has.
+    /// Bytes of data that a node uses.
     pub fn used(&self, node: NodeId) -> u64 {
         match self.known(node).map(|node| &node.content) {
             Ok(Content::File(extents)) => extents.pages() * PAGE_BYTES,

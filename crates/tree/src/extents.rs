@@ -1,18 +1,18 @@
-//! Where the pages of a file are.
+//! The location of a file's pages.
 
 use crate::runs::Run;
 use std::collections::BTreeMap;
 
-/// Runs of a file's pages and where each begins in the data.
+/// Runs of a file's pages, and where each is in the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extents {
-    /// By the first page of the file: the run of the data.
+    /// The run in the data, by the first page of the file.
     by_page: BTreeMap<u64, Run>,
     pages: u64,
 }
 
 impl Extents {
-    /// Pages that it has.
+    /// Number of pages.
     pub fn pages(&self) -> u64 {
         self.pages
     }
@@ -21,24 +21,24 @@ impl Extents {
         self.by_page.iter().map(|(page, run)| (*page, *run))
     }
 
-    /// From a page of the file on.
+    /// The runs from a page of the file on.
     pub fn from(&self, page: u64) -> impl Iterator<Item = (u64, Run)> + '_ {
         self.by_page.range(page..).map(|(page, run)| (*page, *run))
     }
 
-    /// Where a page is, with those that follow it there.
+    /// The location of a page and of the pages that follow it there.
     pub fn find(&self, page: u64) -> Option<Run> {
         let (first, run) = self.by_page.range(..=page).next_back()?;
         let into = page - first;
         (into < run.pages).then(|| Run { at: run.at + into, pages: run.pages - into })
     }
 
-    /// The first page behind this one that is somewhere.
+    /// The first allocated page after this one.
     pub fn next(&self, page: u64) -> Option<u64> {
         self.by_page.range(page + 1..).next().map(|(page, _)| *page)
     }
 
-    /// How many of the pages up to `end` are somewhere.
+    /// How many of the pages up to `end` are allocated.
     pub fn overlap(&self, page: u64, end: u64) -> u64 {
         let first = self.find(page).map_or(0, |run| run.pages.min(end - page));
         let rest = self.by_page.range(page + 1..end.max(page + 1));
@@ -50,7 +50,7 @@ impl Extents {
         self.by_page.range(..page).next_back().map(|(page, run)| (*page, *run))
     }
 
-    /// Pages of the file from `page` on are there; what these had is forgotten.
+    /// Sets the location of pages from `page` on; any previous location is forgotten.
     pub fn set(&mut self, page: u64, run: Run) {
         self.clear(page, page + run.pages);
         self.pages += run.pages;
@@ -65,7 +65,7 @@ impl Extents {
         self.by_page.insert(first, whole);
     }
 
-    /// The file ends before that page: what was behind.
+    /// Cuts the file off before a page; returns the runs that it had after that.
     pub fn cut(&mut self, page: u64) -> Vec<Run> {
         self.clear(page, u64::MAX)
     }

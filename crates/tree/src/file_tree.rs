@@ -1,4 +1,5 @@
-//! The state machine: changes come in, commands go to the maps' tree, their ends come back.
+//! The state machine: changes come in, commands go to the volume's tree in the maps, their results
+//! come back.
 //!
 //! ```text
 //!   change ──► state (seen at once) ──► pending ──► record ──► durable(): whoever waits for it is answered
@@ -21,58 +22,58 @@ use crate::tickets::Tickets;
 use block::Fault;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// What is to be done to a volume's tree in the maps. Commands run side by side; each ends by
+/// A command for a volume's tree in the maps. Commands run concurrently; each ends by
 /// [`FileTree::done`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeCommand {
-    /// Write bytes of our own.
+    /// Write bytes of the file tree.
     Write {
-        /// Its name.
+        /// Identifies the command.
         token: u32,
         /// First byte.
         at: u64,
-        /// What: a multiple of 4 KiB, and at most [`RECORD_BYTES_MAX`].
+        /// The bytes: a multiple of 4 KiB, at most [`RECORD_BYTES_MAX`].
         bytes: Vec<u8>,
-        /// Durable before it is done.
+        /// Whether it is durable before it is done.
         durable: bool,
     },
     /// Make bytes read as zeroes.
     Zero {
-        /// Its name.
+        /// Identifies the command.
         token: u32,
         /// First byte.
         at: u64,
         /// Bytes.
         len: u64,
-        /// Durable before it is done.
+        /// Whether it is durable before it is done.
         durable: bool,
     },
-    /// Make all that ended before durable.
+    /// Make everything that ended before durable.
     Flush {
-        /// Its name.
+        /// Identifies the command.
         token: u32,
     },
 }
 
-/// What a command is for.
+/// The purpose of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     Record,
-    /// A record that a flush has to follow.
+    /// A record that is followed by a flush.
     RecordAlone,
     Image,
     Clear,
     Tail,
 }
 
-/// All files of a volume. See the crate's head.
+/// All files of a volume; see the crate's documentation.
 #[derive(Debug)]
 pub struct FileTree {
     pub(crate) state: State,
     pub(crate) space: Space,
-    /// Changes that no record has yet.
+    /// Changes that are not in a record yet.
     pub(crate) pending: Vec<u8>,
-    /// Nodes of which no record has what is known of them.
+    /// Nodes whose attributes changed and are not in a record yet.
     pub(crate) dirty: BTreeSet<u32>,
     pub(crate) journal: Journal,
     pub(crate) image: Option<ImageWriter>,
@@ -80,11 +81,11 @@ pub struct FileTree {
     pub(crate) tails: Tails,
     pub(crate) tickets: Tickets,
     pub(crate) following: Following,
-    /// Pages that files may have.
+    /// Limit on the pages of all files.
     pub(crate) limit: u64,
     pub(crate) next_number: u32,
     pub(crate) last_generation: u64,
-    /// Something could not be made durable.
+    /// A change could not be made durable.
     pub(crate) failed: bool,
     /// There was no space for a record or an image: nothing is tried until [`FileTree::tick`].
     pub(crate) starved: bool,
@@ -120,12 +121,12 @@ impl FileTree {
         }
     }
 
-    /// The files of a volume that was just made.
+    /// The files of a new volume.
     pub fn empty() -> FileTree {
         FileTree::new(State::new(), Journal::default())
     }
 
-    /// Whether something is not durable yet, or waits for [`FileTree::tick`].
+    /// Whether anything is not durable yet, or waits for [`FileTree::tick`].
     pub fn is_loose(&self) -> bool {
         self.starved || !self.pending.is_empty() || !self.dirty.is_empty()
     }
@@ -135,20 +136,20 @@ impl FileTree {
         self.journal.durable
     }
 
-    /// Has all that was changed become durable; it is when [`FileTree::durable`] has the number
+    /// Makes all changes so far durable. They are when [`FileTree::durable`] has reached the number
     /// that this returns.
     pub fn want(&mut self) -> u64 {
         self.journal.wanted = true;
         self.mark()
     }
 
-    /// The record that has all that was changed.
+    /// The record that includes all changes so far.
     pub(crate) fn mark(&self) -> u64 {
         self.journal.sequence + u64::from(!self.pending.is_empty())
     }
 
-    /// Has everything become durable that is not, and tries again what found no space. Call it now
-    /// and then: a client that never asks for it loses no more than what it wrote since.
+    /// Makes everything durable that is not, and retries what found no space. Call it regularly: it
+    /// bounds what a client loses that never asks for durability.
     pub fn tick(&mut self) -> u64 {
         self.starved = false;
         while self.pending.len() < PENDING_BYTES_MAX
@@ -159,7 +160,7 @@ impl FileTree {
         self.want()
     }
 
-    /// Begins what is due. Call it after a round of changes and ends: all of the round share one
+    /// Starts what is due. Call it after a round of changes and results, so that they share one
     /// record.
     pub fn advance(&mut self) {
         self.queue_freed();
@@ -177,7 +178,7 @@ impl FileTree {
     /// A command has ended.
     ///
     /// # Panics
-    /// No command of that name is under way.
+    /// There is no such command in progress.
     pub fn done(&mut self, token: u32, result: Result<(), Fault>) {
         match self.jobs.remove(&token).expect("a command ends once") {
             Job::Record => self.record_done(result),
@@ -188,40 +189,40 @@ impl FileTree {
         }
     }
 
-    /// Whether commands are under way, or would be begun by [`FileTree::advance`].
+    /// Whether commands are in progress, or would be started by [`FileTree::advance`].
     pub fn is_busy(&self) -> bool {
         !self.jobs.is_empty() || !self.commands.is_empty() || self.journal.wanted && !self.pending.is_empty()
     }
 
-    /// Whether something could not be made durable: what was changed since the last record that is
-    /// will not be, and nothing is changed any more.
+    /// Whether something could not be made durable. Then the changes since the last durable record
+    /// are lost, and no more changes are accepted.
     pub fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// Bytes of data that files may have from now on, as far as they have no more already.
+    /// Sets the limit on the data of all files. Files beyond it keep what they have.
     pub fn set_limit(&mut self, bytes: u64) {
         self.limit = bytes / crate::limits::PAGE_BYTES;
     }
 
-    /// Bytes of data that files may have, and that they have.
+    /// The limit on the data of all files and its present size, in bytes.
     pub fn space(&self) -> (u64, u64) {
         let pages = |pages: u64| pages.saturating_mul(crate::limits::PAGE_BYTES);
         (pages(self.limit), pages(self.state.owned))
     }
 
-    /// Files, folders and symbolic links, the folder at the top among them.
+    /// Number of files, folders and symbolic links, including the root folder.
     pub fn nodes(&self) -> u64 {
         self.state.nodes.len() as u64
     }
 
-    /// Whether something may be changed now.
+    /// Whether changes are accepted at present.
     pub(crate) fn admit(&self) -> Result<(), TreeRefusal> {
         match () {
             () if self.failed => Err(TreeRefusal::Failed),
             () if self.starved && self.journal.faults > 0 => Err(TreeRefusal::Busy),
             () if self.starved => Err(TreeRefusal::NoSpace),
-            // What is pending, what is begun beside it, and as much for what ends meanwhile.
+            // Room for what is pending, for what is added to it, and for what ends meanwhile.
             () if self.pending.len() > PENDING_BYTES_MAX || self.journal.room() < 3 * RECORD_BYTES_MAX as u64 => {
                 Err(TreeRefusal::Busy)
             }
@@ -229,8 +230,8 @@ impl FileTree {
         }
     }
 
-    /// Has there be pages to give out soon. Where some were given out before, it is done at a
-    /// start, and else with the first file.
+    /// Reserves pages if there may soon be too few. If the volume had some before, a start does so,
+    /// and otherwise the first file.
     pub(crate) fn reserve(&mut self) {
         if let Some(run) = self.space.lacks() {
             self.change(&Item::Reserve { end: run.end() });
@@ -239,14 +240,14 @@ impl FileTree {
         }
     }
 
-    /// Makes a change; the next record has it.
+    /// Makes a change, which the next record will include.
     pub(crate) fn change(&mut self, item: &Item<'_>) {
         self.stir(item);
         self.state.apply(item);
         item.put(&mut self.pending);
     }
 
-    /// The next record has what is known of a node now.
+    /// Adds the present attributes of a node to the next record.
     pub(crate) fn put_node(&mut self, number: u32) {
         self.dirty.remove(&number);
         if let Some(item) = self.state.node_item(number) {

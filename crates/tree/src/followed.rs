@@ -1,6 +1,6 @@
-//! Files that somebody follows: each is known by a mark, which a look at its node finds, and what
-//! it is called now, and that it is gone, can be asked for. Whoever runs the tree says which they
-//! are, each time it is read.
+//! Followed files. Each has a mark, which is found with its node; and the owner can ask for its
+//! present name, or whether it is gone. The owner of the tree names these files each time the tree
+//! is read.
 
 use crate::file_tree::FileTree;
 use crate::item::Item;
@@ -11,49 +11,49 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// A file that is to be followed.
+/// A file to follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Follow {
-    /// What it is known by to whoever follows it; not 0.
+    /// Its identifier for the owner; not 0.
     pub mark: u32,
     /// The file.
     pub node: NodeId,
-    /// What it is thought to be called, from the top or its realm.
+    /// Its presumed name, from the root or its realm.
     pub name: String,
 }
 
-/// What became of a file that is followed.
+/// News of a followed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Followed {
-    /// What it is known by.
+    /// Its identifier for the owner.
     pub mark: u32,
-    /// What it is called now, from the top or its realm, as [`FileTree::shown`] has it; `None`
-    /// where it is gone.
+    /// Its present name, from the root or its realm, as [`FileTree::shown`] writes it; `None` if it
+    /// is gone.
     pub name: Option<String>,
 }
 
-/// All that are followed.
+/// All followed files.
 #[derive(Debug, Default)]
 pub(crate) struct Following {
     files: BTreeMap<u32, Names>,
-    /// Marks of those that are gone, and were not told of.
+    /// Marks of files that are gone, which was not reported yet.
     gone: BTreeSet<u32>,
-    /// A name may be another one than was told.
+    /// A name may have changed since it was reported.
     is_stirred: bool,
 }
 
 #[derive(Debug)]
 struct Names {
     mark: u32,
-    /// All names that it has: the folder's number, and the name there.
+    /// All its names: the number of the folder, and the name in it.
     names: Vec<(u32, Arc<[u8]>)>,
-    /// The one that was told last.
+    /// The name that was last reported.
     told: String,
 }
 
 impl FileTree {
-    /// Follows these files from now on, and no others. Of those that have several names, or are not
-    /// called as it is thought, all folders are searched once.
+    /// Follows these files from now on, and no others. If some have several names, or another name
+    /// than presumed, all folders are searched once.
     pub fn follow(&mut self, files: Vec<Follow>) {
         let mut before = std::mem::take(&mut self.following.files);
         for number in before.keys() {
@@ -88,14 +88,13 @@ impl FileTree {
         }
     }
 
-    /// The mark of a file that is followed, 0 of others, and the number of the folder whose realm a
-    /// node is in, 0 for none.
+    /// The mark of a file, 0 if it is not followed; and the number of the folder whose realm a node
+    /// is in, 0 for none.
     pub fn owner(&self, node: NodeId) -> (u32, u32) {
         self.known(node).map_or((0, 0), |found| (found.mark, found.realm))
     }
 
-    /// What became of files that are followed, since this was last asked: those that are gone, and
-    /// those that have another name.
+    /// News of followed files since the last call: those that are gone, and those with a new name.
     pub fn take_followed(&mut self) -> Vec<Followed> {
         let gone = std::mem::take(&mut self.following.gone);
         let mut news: Vec<Followed> = gone.into_iter().map(|mark| Followed { mark, name: None }).collect();
@@ -114,10 +113,10 @@ impl FileTree {
         news
     }
 
-    /// The file at a path from the top, `QTREE/FOLDER/NAME`.
+    /// The file at a path from the root, `QTREE/FOLDER/NAME`.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such file.
     pub fn file_at(&self, path: &str) -> Result<NodeId, TreeRefusal> {
         let mut names = path.split('/').filter(|name| !name.is_empty());
         let found = names.try_fold(NodeId::ROOT, |folder, name| self.look_up(folder, name.as_bytes()))?;
@@ -128,7 +127,8 @@ impl FileTree {
         }
     }
 
-    /// A name or path as text: what is no UTF-8, or would break a line, is `%` and two digits.
+    /// A name or path as text: bytes that are not UTF-8, or would break a line, become `%` and two
+    /// digits.
     pub fn shown(name: &[u8]) -> String {
         let mut text = String::with_capacity(name.len());
         let escape = |text: &mut String, bytes: &[u8]| {
@@ -146,7 +146,7 @@ impl FileTree {
         text
     }
 
-    /// Takes in what a change does to names of files that are followed; it is not made yet.
+    /// Records what a change will do to the names of followed files; the change is not made yet.
     pub(crate) fn stir(&mut self, item: &Item<'_>) {
         if self.following.files.is_empty() {
             return;
@@ -184,7 +184,7 @@ impl FileTree {
         }
     }
 
-    /// The entry that a file has at a path from the top or its realm.
+    /// The entry of a file at a path from the root or its realm.
     fn entry_at(&self, node: NodeId, path: &str) -> Option<(u32, Arc<[u8]>)> {
         let mut folder = self.top_of(node.number);
         let mut names = path.split('/').peekable();
@@ -211,12 +211,12 @@ impl FileTree {
         }
     }
 
-    /// The folder that names of a node are told from: its realm, or the top.
+    /// The folder that paths to a node start from: its realm, or the root.
     fn top_of(&self, number: u32) -> u32 {
         self.state.nodes.get(&number).map(|node| node.realm).filter(|realm| *realm != 0).unwrap_or(ROOT)
     }
 
-    /// What a file is called: as it was, if it still has that name, or by its first one.
+    /// The present name of a file: the reported one if it still has that, otherwise its first one.
     fn name_of(&self, number: u32, names: &Names, folders: &mut HashMap<u32, Vec<u8>>) -> Option<String> {
         let top = self.top_of(number);
         let mut all = names.names.iter().map(|(folder, name)| {
@@ -228,8 +228,8 @@ impl FileTree {
         if first == names.told { Some(first) } else { Some(all.find(|name| *name == names.told).unwrap_or(first)) }
     }
 
-    /// A folder's path from `top`, with a slash behind each name. Each folder on the way is
-    /// searched once a round: folders know what they are in, and not what they are called there.
+    /// A folder's path from `top`, with a slash after each name. Each folder on the way is searched
+    /// once per round, because a folder knows its parent but not its own name.
     fn path_of_folder(&self, folder: u32, top: u32, known: &mut HashMap<u32, Vec<u8>>) -> Vec<u8> {
         let (mut way, mut at) = (Vec::new(), folder);
         while at != top && at != ROOT && !known.contains_key(&at) {

@@ -1,4 +1,4 @@
-//! An entry point for fuzzing: records and images that say anything, under a checksum that fits.
+//! An entry point for fuzzing: records and images with any contents and a correct checksum.
 
 use crate::changes::{NewNode, SetNode};
 use crate::file_tree::FileTree;
@@ -8,7 +8,7 @@ use crate::record::{Head, record};
 use crate::recover::TreeMedia;
 use block::{Fault, Span};
 
-/// What a volume's tree holds: pieces at their places, and zeroes.
+/// The contents of a volume's tree: pieces at their offsets, zeroes elsewhere.
 struct Pieces(Vec<(u64, Vec<u8>)>);
 
 impl TreeMedia for Pieces {
@@ -25,11 +25,11 @@ impl TreeMedia for Pieces {
     }
 }
 
-/// Reads a tree whose first record has these bytes for its changes, or whose image has, and uses
-/// what comes of it. Whether it could be read.
+/// Reads a tree whose first record, or whose image, has these bytes as its changes, and uses the
+/// result. Returns whether it could be read.
 ///
 /// # Panics
-/// Something does not hold.
+/// An invariant is violated.
 pub fn tree_of(bytes: &[u8], in_image: bool) -> bool {
     let pieces = match in_image {
         false => vec![(LOGS[0], record(1, 0, bytes))],

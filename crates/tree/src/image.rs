@@ -1,8 +1,8 @@
-//! Images: everything that there is, written beside later records, so that the log stays short.
+//! Images: a copy of the whole state, written beside later records, so that the log stays short.
 //!
-//! What is written meanwhile may have changes that come later than the image began. That does no
-//! harm: all of them are in records behind it, which are played on top, and each says what is and
-//! not what changed. The head that names the image is written when those records are durable.
+//! An image may include changes that were made after it was started. That does no harm: they are
+//! also in records after it, which are replayed on top, and each record states the result rather
+//! than the difference. The head that names the image is written when those records are durable.
 
 use crate::file_tree::{FileTree, Job, TreeCommand};
 use crate::item::Item;
@@ -11,30 +11,30 @@ use crate::node::Content;
 use crate::record::Head;
 use block::Fault;
 
-/// Bytes that are written at a time: put together in some 0.1 ms.
+/// Bytes written at a time, which take some 0.1 ms to assemble.
 const PIECE: usize = 128 << 10;
 
-/// An image under way.
+/// An image in progress.
 #[derive(Debug)]
 pub(crate) struct ImageWriter {
-    /// What it becomes.
+    /// Its head.
     head: Head,
     cursor: Cursor,
-    /// Items that no piece has yet.
+    /// Items that were not written yet.
     bytes: Vec<u8>,
     phase: Phase,
-    /// A command of it is under way.
+    /// A command of it is in progress.
     flying: bool,
 }
 
-/// What comes next.
+/// What is added next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cursor {
-    /// The node of that number or the next one.
+    /// The node with this number, or the next one.
     Node(u32),
-    /// Of that node, what is in it from a cookie or page on.
+    /// The contents of this node, from a cookie or page on.
     Within(u32, u64),
-    /// Which pages are given out.
+    /// Which pages are reserved.
     Reserved,
     End,
 }
@@ -42,14 +42,14 @@ enum Cursor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Pieces,
-    /// Everything that it may have must be durable in records, too.
+    /// Waits until everything that it may include is durable in records.
     Records(u64),
     Flush,
     Head,
 }
 
 impl FileTree {
-    /// Begins an image if one is due, or goes on with it.
+    /// Starts an image if one is due, or continues it.
     pub(crate) fn step_image(&mut self) {
         if self.failed || self.starved {
             return;
@@ -61,7 +61,7 @@ impl FileTree {
             let journal = &self.journal;
             let head = Head {
                 generation: journal.head.generation + 1,
-                // The record under way is played again.
+                // The record in progress will be replayed.
                 sequence: journal.durable,
                 image_len: 0,
                 image_crc: 0,
@@ -118,9 +118,9 @@ impl FileTree {
         let Some(mut image) = self.image.take() else { return };
         image.flying = false;
         match (image.phase, result) {
-            // Perhaps it is there all the same, and then its image must stay as it is.
+            // The head may have been written, so its image must not be overwritten.
             (Phase::Head, Err(fault)) if fault != Fault::NoSpace => self.failed = true,
-            // Another one is begun with the next tick.
+            // Start again at the next tick.
             (_, Err(_)) => self.starved |= !self.failed,
             (Phase::Head, Ok(())) => {
                 let (sequence, head) = (self.journal.durable, image.head);
@@ -134,7 +134,7 @@ impl FileTree {
         }
     }
 
-    /// Appends what is next, and says what comes then.
+    /// Appends what is next; returns what comes after that.
     fn put_next(&self, cursor: Cursor, out: &mut Vec<u8>) -> Cursor {
         match cursor {
             Cursor::Node(from) => match self.state.nodes.range(from..).next() {
@@ -156,7 +156,7 @@ impl FileTree {
         }
     }
 
-    /// One entry of a folder, or one run of a file.
+    /// Appends one entry of a folder, or one run of a file.
     fn put_within(&self, number: u32, from: u64, out: &mut Vec<u8>) -> Option<u64> {
         match &self.state.nodes.get(&number)?.content {
             Content::File(extents) => {

@@ -1,5 +1,6 @@
-//! One change, as it is in records and images. All are absolute: played twice, or on top of what is
-//! newer already, they lead to the same, if all that follow are played too.
+//! A change, as it is stored in records and images. Each states a result: if changes are replayed
+//! twice, or on top of a newer state, the final state is the same, provided that all later ones are
+//! replayed too.
 //!
 //! ```text
 //!   kind (1 byte) · numbers (4 or 8 bytes each, little-endian) · name or target with its length (2 bytes)
@@ -13,19 +14,19 @@ use block::Span;
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Item<'a> {
-    /// A node is there, and this is known of it. `next`: a folder's next cookie.
+    /// A node exists and has these attributes. `next` is a folder's next cookie.
     Node { number: u32, info: NodeInfo, next: u64, target: &'a [u8] },
-    /// It is not, and its pages are nobody's.
+    /// A node does not exist; its pages are free.
     Gone { number: u32 },
-    /// A folder has an entry.
+    /// A folder has this entry.
     Entry { folder: u32, cookie: u64, number: u32, name: &'a [u8] },
-    /// It has not.
+    /// A folder does not have this entry.
     NoEntry { folder: u32, cookie: u64 },
-    /// Pages of a file from `page` on are there.
+    /// Pages of a file from `page` on are here.
     Extent { number: u32, page: u64, run: Run },
-    /// A file ends before that page; what was behind is nobody's.
+    /// A file ends before this page; its later pages are free.
     Cut { number: u32, page: u64 },
-    /// Pages before that one are given out: what of them no file has may hold something.
+    /// Pages before this one are reserved: those that belong to no file may have contents.
     Reserve { end: u64 },
 }
 
@@ -37,17 +38,17 @@ const EXTENT: u8 = 5;
 const CUT: u8 = 6;
 const RESERVE: u8 = 7;
 
-/// Why bytes are no item.
+/// Why bytes cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemError {
-    /// They end before it does.
+    /// They end within the item.
     Short,
-    /// They are none.
+    /// They are not a valid item.
     Wrong,
 }
 
 impl<'a> Item<'a> {
-    /// Appends it.
+    /// Appends the encoded item.
     pub fn put(&self, out: &mut Vec<u8>) {
         match *self {
             Item::Node { number, info, next, target } => put_node(out, number, &info, next, target),
@@ -63,7 +64,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Takes one off the front of `bytes`.
+    /// Decodes one item and removes it from `bytes`.
     pub fn take(bytes: &mut &'a [u8]) -> Result<Item<'a>, ItemError> {
         let mut rest = Rest(bytes);
         let kind = rest.take(1)?[0];

@@ -1,67 +1,66 @@
-//! The log: one record after the other, each durable before the next is begun.
+//! The log: a sequence of records, each of which is durable before the next one is started.
 //!
 //! ```text
 //!   names, attributes:        record, durable by itself
 //!   what a COMMIT asks for:   record ──► flush, which is that of the data, too
 //! ```
-//! A record with a flush of its own for the data before it would be two waits for the disk, one
-//! after the other; and all records with a flush would have a new name wait for others' data.
+//! If each record were preceded by a flush of the data, that would be two waits for the disk in
+//! sequence. If each were followed by a flush, a new name would wait for the data of others.
 
 use crate::file_tree::{FileTree, Job, TreeCommand};
 use crate::limits::{LOG_BYTES, LOGS};
 use crate::record::{self, Head};
 use block::Fault;
 
-/// Bytes of records from which an image is written at least, and at most: half as many as the last
-/// image has, so that images cost about as much as records.
+/// Least and most bytes of records before an image is written. In between, it is half the size of
+/// the last image, so that images cost about as much as records.
 const IMAGE_DUE: (u64, u64) = (256 << 10, 4 << 20);
 
-/// How often a record that the storage failed for is tried again, with a tick each: for ten
-/// seconds.
+/// How often a record that the storage failed is retried, once per tick: for ten seconds.
 const FAULTS_MAX: u32 = 20;
 
-/// Where the log is.
+/// The state of the log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Journal {
-    /// The image that is read at a start.
+    /// The image that a start reads.
     pub head: Head,
-    /// The last record that was begun.
+    /// The last record that was started.
     pub sequence: u64,
     /// The last one that is durable.
     pub durable: u64,
-    /// Which of the two logs the next record goes to, and where in it.
+    /// Which of the two logs gets the next record, and its offset.
     pub log: usize,
     pub at: u64,
     /// Bytes of records since the image.
     pub used: u64,
-    /// Somebody waits for what is pending.
+    /// Someone waits for the pending changes.
     pub wanted: bool,
-    /// Somebody waits for data that was written before it, too.
+    /// Someone also waits for data that was written before.
     pub covers: bool,
-    /// The record under way.
+    /// The record in progress.
     flight: Option<Vec<u8>>,
     /// It is followed by a flush.
     flushes: bool,
-    /// It has to be written once more.
+    /// It must be written again.
     again: bool,
-    /// How often the storage failed for it.
+    /// How often the storage has failed it.
     pub faults: u32,
 }
 
 impl Journal {
-    /// Behind these records.
+    /// Continues after these records.
     pub fn behind(head: Head, sequence: u64, (log, at): (usize, u64), used: u64) -> Journal {
         Journal { head, sequence, durable: sequence, log, at, used, ..Journal::default() }
     }
 
-    /// Bytes that are left for records until an image is whole.
+    /// Bytes left for records until an image is complete.
     pub fn room(&self) -> u64 {
-        // While none is being written the other log is free.
+        // While no image is being written, the other log is free.
         let other = if self.is_in_first() { LOG_BYTES } else { 0 };
         LOG_BYTES - self.at + other
     }
 
-    /// The records since the image are in one log.
+    /// Whether all records since the image are in one log.
     pub fn is_in_first(&self) -> bool {
         self.log == self.head.log as usize
     }
@@ -70,7 +69,7 @@ impl Journal {
         self.used >= (self.head.image_len / 2).clamp(IMAGE_DUE.0, IMAGE_DUE.1)
     }
 
-    /// The other log goes on, if this is the image's.
+    /// Continues in the other log, if this is the image's.
     pub fn turn_over(&mut self) {
         if self.is_in_first() && self.flight.is_none() {
             (self.log, self.at) = (1 - self.log, 0);
@@ -79,7 +78,7 @@ impl Journal {
 }
 
 impl FileTree {
-    /// Begins a record, if one is wanted and none is under way.
+    /// Starts a record if one is wanted and none is in progress.
     pub(crate) fn start_record(&mut self) {
         const PENDING_LONG: usize = 64 << 10;
         if self.failed || self.starved {
@@ -118,7 +117,7 @@ impl FileTree {
         self.command(job, |token| TreeCommand::Write { token, at, bytes, durable });
     }
 
-    /// A record that a flush follows was written.
+    /// A record that is followed by a flush was written.
     pub(crate) fn record_written(&mut self, result: Result<(), Fault>) {
         match result {
             Ok(()) => self.command(Job::Record, |token| TreeCommand::Flush { token }),
@@ -136,9 +135,9 @@ impl FileTree {
                 self.journal.faults = 0;
                 self.space.settle(self.journal.durable);
             }
-            // Nothing of it was written: it is tried again with the next tick.
+            // Nothing of it was written: retry at the next tick.
             Err(Fault::NoSpace | Fault::NoMemory) => (self.starved, self.journal.again) = (true, true),
-            // The same bytes at the same place: whether some of it was written does not matter.
+            // The same bytes go to the same place, so it does not matter if some were written.
             Err(_) if self.journal.faults < FAULTS_MAX => {
                 self.journal.faults += 1;
                 (self.starved, self.journal.again) = (true, true);

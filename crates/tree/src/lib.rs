@@ -1,6 +1,6 @@
-//! The files that clients make on a volume: names, what is known of each, and where its data is, in
-//! a tree of the maps of its own. Pure: it says what is to be written and is told how it ended;
-//! time is an argument.
+//! The files that clients make on a volume: names, attributes, and where their data is. They are
+//! stored in a tree of the maps of their own. Pure: it says what to write, and is told how that
+//! ended; time is an argument.
 //!
 //! ```text
 //!   make, remove, rename, set, write ──► FileTree ──► commands: write · zero · flush ──► the volume's tree
@@ -17,14 +17,15 @@
 //!                                        └ check      whether all of it fits together
 //! ```
 //! What holds at every moment, whatever is lost:
-//! - a change is there whole or not at all, and with it all before it;
-//! - what [`FileTree::durable`] names is there after a power loss;
-//! - no file ever shows what another had: pages are given out again when it is durable that they
-//!   are clear;
-//! - names are bytes, and cookies of folders belong to one entry for good.
+//! - a change is there as a whole or not at all, and with it all changes before it;
+//! - what [`FileTree::durable`] names survives a power failure;
+//! - no file ever shows another file's data: pages are reused only when it is durable that they are
+//!   clear;
+//! - names are bytes, and a cookie of a folder is never reused for another entry.
 //!
-//! What a write that nobody was told to be durable left behind the end of its own file, within the
-//! last page, may be seen when the file becomes longer after a power loss.
+//! One exception concerns a file's own data. A write that was never reported as durable may have
+//! put bytes beyond the file's end, within its last page. They may appear if the file is extended
+//! after a power failure.
 
 mod changes;
 mod check;

@@ -1,4 +1,4 @@
-//! What can be asked without changing anything.
+//! Queries, which change nothing.
 
 use crate::file_tree::FileTree;
 use crate::node::{NodeId, NodeInfo, NodeKind};
@@ -8,29 +8,29 @@ use std::ops::Bound;
 /// An entry of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntrySeen<'a> {
-    /// To go on behind it: from 3 on.
+    /// For continuing after this entry; from 3 on.
     pub cookie: u64,
     /// Its name.
     pub name: &'a [u8],
-    /// What it is the name of.
+    /// The node that it refers to.
     pub node: NodeId,
-    /// What is known of that.
+    /// The node's attributes.
     pub info: NodeInfo,
 }
 
 impl FileTree {
-    /// What is known of a node.
+    /// The attributes of a node.
     ///
     /// # Errors
-    /// It is not there any more.
+    /// It does not exist any more.
     pub fn info(&self, node: NodeId) -> Result<NodeInfo, TreeRefusal> {
         self.known(node).map(|node| node.info)
     }
 
-    /// What a symbolic link says.
+    /// The target of a symbolic link.
     ///
     /// # Errors
-    /// It is not there any more, or none.
+    /// It does not exist any more, or is not a symbolic link.
     pub fn target(&self, node: NodeId) -> Result<&[u8], TreeRefusal> {
         match self.known(node)? {
             found if found.info.kind == NodeKind::Link => Ok(found.target()),
@@ -38,7 +38,7 @@ impl FileTree {
         }
     }
 
-    /// The node of a name; `.` and `..` are not looked up.
+    /// The node with a name; `.` and `..` are not supported.
     ///
     /// # Errors
     /// There is no such folder or entry.
@@ -47,20 +47,20 @@ impl FileTree {
         Ok(self.id_of(number))
     }
 
-    /// The folder that a folder is in; the top is in itself.
+    /// The parent of a folder; the root is its own parent.
     ///
     /// # Errors
-    /// It is not there any more, or no folder.
+    /// It does not exist any more, or is not a folder.
     pub fn parent(&self, folder: NodeId) -> Result<NodeId, TreeRefusal> {
         self.known_folder(folder)?;
         self.known(folder).map(|node| self.id_of(node.info.parent))
     }
 
-    /// The entries of a folder behind a cookie, in their order: each costs the same, however many
-    /// there are.
+    /// The entries of a folder after a cookie, in order. The cost per entry does not depend on
+    /// their number.
     ///
     /// # Errors
-    /// It is not there any more, or no folder.
+    /// It does not exist any more, or is not a folder.
     pub fn list(&self, folder: NodeId, cookie: u64) -> Result<impl Iterator<Item = EntrySeen<'_>>, TreeRefusal> {
         let entries = self.known_folder(folder)?.by_cookie.range((Bound::Excluded(cookie), Bound::Unbounded));
         Ok(entries.filter_map(|(cookie, named)| {

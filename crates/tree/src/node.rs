@@ -5,22 +5,21 @@ use block::Span;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Names a node for as long as it is there: its number may be another's later, and then with
-/// another generation.
+/// Identifies a node while it exists. Its number may be reused later, but with another generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId {
     /// Its number.
     pub number: u32,
-    /// What tells it from all that had the number before.
+    /// Distinguishes it from all previous nodes with this number.
     pub generation: u64,
 }
 
 impl NodeId {
-    /// The folder at the top.
+    /// The root folder.
     pub const ROOT: NodeId = NodeId { number: crate::limits::ROOT, generation: 0 };
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeKind {
     /// A file with data.
@@ -31,43 +30,43 @@ pub enum NodeKind {
     Link,
 }
 
-/// What is known of a node.
+/// The attributes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeInfo {
-    /// Tells it from all that had its number before.
+    /// Distinguishes it from all previous nodes with its number.
     pub generation: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: NodeKind,
-    /// Permissions.
+    /// Its mode.
     pub mode: u32,
     /// Owner.
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Names that it has; of a folder 2, and one more for each folder in it.
+    /// Number of its names; for a folder 2, plus one for each subfolder.
     pub links: u32,
-    /// The folder that a folder is in; itself at the top; 0 for others.
+    /// The parent of a folder, which for the root is itself; 0 for anything else.
     pub parent: u32,
-    /// Bytes; of a symbolic link those of what it says.
+    /// Size in bytes; for a symbolic link that of its target.
     pub size: u64,
-    /// Last read, since 1970.
+    /// Time of the last read, since 1970.
     pub accessed: Span,
-    /// Last written, since 1970.
+    /// Time of the last write, since 1970.
     pub modified: Span,
-    /// Last change of any of these, since 1970.
+    /// Time of the last change of any attribute, since 1970.
     pub changed: Span,
-    /// What a file was made with exclusively.
+    /// The verifier with which a file was created exclusively.
     pub verifier: u64,
 }
 
-/// A node with what is in it.
+/// A node and its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub info: NodeInfo,
     pub content: Content,
-    /// The number of the folder at the top whose realm it is in, 0 for none; not on the disk.
+    /// The number of the top-level folder whose realm it is in, 0 for none; not stored on the disk.
     pub realm: u32,
-    /// What it is known by to whoever follows it, 0 for none; not on the disk.
+    /// The mark of a followed file, 0 for none; not stored on the disk.
     pub mark: u32,
 }
 
@@ -85,8 +84,8 @@ pub(crate) struct Named {
     pub number: u32,
 }
 
-/// The entries of a folder. A cookie belongs to one entry and is never another's, so whoever lists
-/// a folder goes on behind any of them, whatever came or went meanwhile.
+/// The entries of a folder. A cookie is never reused for another entry. So a listing can continue
+/// after any of them, no matter which entries were added or removed meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Folder {
     pub by_cookie: BTreeMap<u64, Named>,
@@ -121,14 +120,14 @@ impl Folder {
     pub fn remove(&mut self, cookie: u64) {
         self.next = self.next.max(cookie.saturating_add(1));
         if let Some(gone) = self.by_cookie.remove(&cookie)
-            // While records are played the name may be another entry's already.
+            // During a replay, the name may already belong to another entry.
             && self.by_name.get(&gone.name) == Some(&cookie)
         {
             self.by_name.remove(&gone.name);
         }
     }
 
-    /// Whether every name leads to its entry, and no other does.
+    /// Whether every name belongs to its entry and to no other.
     pub fn is_sound(&self) -> bool {
         self.by_name.len() == self.by_cookie.len()
             && self.by_cookie.iter().all(|(cookie, named)| self.by_name.get(&named.name) == Some(cookie))

@@ -1,21 +1,21 @@
-//! Who may do what with a node, by its owner, group and mode: as Unix file servers judge.
+//! Permissions on a node by its owner, group and mode, as on Unix file servers.
 //!
-//! A server of NFS version 3 does not know what a client has open, so two rules differ from those
-//! of a local file system: a file's owner may read and write it whatever its mode says, and who may
-//! execute a file may read it (RFC 1813, section 4.4).
+//! A server of NFS version 3 does not know which files a client has open, so two rules differ from
+//! those of a local file system: a file's owner may read and write it whatever its mode is, and
+//! whoever may execute a file may read it (RFC 1813, section 4.4).
 
 use crate::changes::{NewNode, SetNode};
 use crate::node::{NodeInfo, NodeKind};
 use crate::refusal::TreeRefusal;
 
-/// Groups of a user, the first among them: what `AUTH_SYS` names.
+/// Groups of a user, including the first: the limit of `AUTH_SYS`.
 pub const GROUPS_MAX: usize = 17;
 
 /// Reading a file, or listing a folder.
 pub const READ: u32 = 4;
-/// Writing a file, or making and removing names in a folder.
+/// Writing a file, or creating and removing names in a folder.
 pub const WRITE: u32 = 2;
-/// Executing a file, or finding a name in a folder.
+/// Executing a file, or looking up a name in a folder.
 pub const EXECUTE: u32 = 1;
 
 const SET_UID: u32 = 0o4000;
@@ -23,10 +23,10 @@ const SET_GID: u32 = 0o2000;
 const STICKY: u32 = 0o1000;
 const GROUP_EXECUTE: u32 = 0o010;
 
-/// Who asks: a user and its groups.
+/// The caller: a user and its groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who {
-    /// User; 0 may everything.
+    /// User ID; 0 may do anything.
     pub uid: u32,
     groups: [u32; GROUPS_MAX],
     count: u8,
@@ -49,7 +49,7 @@ impl Who {
         self.groups[0]
     }
 
-    /// Its groups, to be changed.
+    /// Its groups, for changing them.
     pub fn groups_mut(&mut self) -> &mut [u32] {
         &mut self.groups[..usize::from(self.count)]
     }
@@ -63,16 +63,16 @@ impl Who {
     }
 }
 
-/// What permissions go by.
+/// The attributes that permissions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ownership {
-    /// Permissions.
+    /// The mode.
     pub mode: u32,
     /// Owner.
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// It is a folder.
+    /// Whether it is a folder.
     pub is_folder: bool,
 }
 
@@ -83,7 +83,8 @@ impl From<&NodeInfo> for Ownership {
 }
 
 impl Ownership {
-    /// Whether somebody may do all of `wanted`, by the mode. Root may, but execute what nobody may.
+    /// Whether the caller may do all of `wanted`, by the mode. Root may, except execute what nobody
+    /// may.
     pub fn may(&self, who: &Who, wanted: u32) -> bool {
         let bits = match () {
             () if who.is_root() && (self.is_folder || self.mode & 0o111 != 0) => READ | WRITE | EXECUTE,
@@ -95,37 +96,37 @@ impl Ownership {
         bits & wanted == wanted
     }
 
-    /// Whether somebody may do with it what owners may.
+    /// Whether the caller may do what owners may.
     pub fn is_of(&self, who: &Who) -> bool {
         who.is_root() || who.uid == self.uid
     }
 
-    /// Whether a READ of the file is answered.
+    /// Whether a READ of the file is permitted.
     pub fn may_be_read(&self, who: &Who) -> bool {
         self.is_of(who) || self.may(who, READ) || self.may(who, EXECUTE)
     }
 
-    /// Whether a WRITE of the file is answered, or its size set.
+    /// Whether a WRITE of the file, or setting its size, is permitted.
     pub fn may_be_written(&self, who: &Who) -> bool {
         self.is_of(who) || self.may(who, WRITE)
     }
 
-    /// Whether names may be made and removed in the folder.
+    /// Whether names may be created and removed in the folder.
     pub fn may_be_changed(&self, who: &Who) -> bool {
         self.may(who, WRITE | EXECUTE)
     }
 
-    /// Whether a name of what `owner` owns may be taken out of the folder: out of a sticky one only
-    /// by the owner of either.
+    /// Whether a name of a node that `owner` owns may be removed from the folder. In a sticky
+    /// folder, only the owner of either may do so.
     pub fn gives_up(&self, who: &Who, owner: u32) -> bool {
         self.may_be_changed(who) && (self.mode & STICKY == 0 || self.is_of(who) || who.uid == owner)
     }
 
-    /// What is set of the node when somebody asks for `set`; `times_are_now` where its times are
-    /// those of the call.
+    /// The attributes to set if the caller asks for `set`. `times_are_now`: its times are those of
+    /// the call.
     ///
     /// # Errors
-    /// The caller may not.
+    /// The caller may not set them.
     pub fn judge(&self, who: &Who, set: &SetNode, times_are_now: bool) -> Result<SetNode, TreeRefusal> {
         let times = set.accessed.is_some() || set.modified.is_some();
         let gives_away = set.uid.is_some_and(|uid| uid != self.uid);
@@ -150,8 +151,9 @@ impl Ownership {
         Ok(SetNode { mode, ..*set })
     }
 
-    /// Whose a new node in the folder is, and its mode: `set` says what its maker asks for. Only
-    /// root makes nodes of others; in a folder with the set-group bit they are of its group.
+    /// The owner, group and mode of a new node in the folder; `set` is what its creator asks for.
+    /// Only root creates nodes for others. In a folder with the set-group bit, new nodes get the
+    /// folder's group.
     pub fn endow<'a>(&self, who: &Who, new: NewNode<'a>, set: &SetNode) -> NewNode<'a> {
         let asked = |id: Option<u32>| id.filter(|_| who.is_root());
         let uid = asked(set.uid).unwrap_or(who.uid);
@@ -159,9 +161,9 @@ impl Ownership {
         let gid = asked(set.gid).unwrap_or(if inherits { self.gid } else { who.gid() });
         let mut mode = set.mode.unwrap_or(new.mode);
         match new.kind {
-            // As mkdir(2) has it on Linux: those bits are set afterwards, or inherited.
+            // As with mkdir(2) on Linux: those bits are set afterwards, or inherited.
             NodeKind::Folder => mode = mode & 0o1777 | if inherits { SET_GID } else { 0 },
-            // It says what its target's mode does, which is of no use to anybody else.
+            // The target's mode decides; the link's own is of no use.
             NodeKind::Link => mode = 0o777,
             _ if !who.is_root() && !who.is_in(gid) => mode &= !SET_GID,
             NodeKind::File => {}
@@ -170,8 +172,8 @@ impl Ownership {
     }
 }
 
-/// What a file's mode is after somebody wrote to it, or it was given away: it does not run as its
-/// owner any more. Without the group's execute bit the set-group bit is no privilege.
+/// The mode of a file after it was written or given to another owner: it no longer runs as its
+/// owner. Without the group's execute bit, the set-group bit grants nothing and is kept.
 pub(crate) fn without_privilege(mode: u32) -> u32 {
     match mode & GROUP_EXECUTE {
         0 => mode & !SET_UID,

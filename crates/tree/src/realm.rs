@@ -1,6 +1,5 @@
-//! Folders at the top whose contents stay apart: what is in one is never moved or linked out of it,
-//! so that all of it can be accounted to one owner. They are named by whoever runs the tree, each
-//! time it is read.
+//! Realms: top-level folders whose contents are never moved or linked out of them, so that all of
+//! it can be accounted to one owner. The owner of the tree names them each time the tree is read.
 
 use crate::changes::NewNode;
 use crate::file_tree::FileTree;
@@ -10,11 +9,11 @@ use crate::refusal::TreeRefusal;
 use block::Span;
 
 impl FileTree {
-    /// Has a folder at the top be a realm: the one of that name, or a new one. A tree that has many
-    /// files there takes a time for each of them.
+    /// Makes a top-level folder a realm, creating it if it is missing. It visits all files in the
+    /// folder, so it takes a while if there are many.
     ///
     /// # Errors
-    /// Something else has the name, or there is no room.
+    /// The name belongs to something else, or there is no room.
     pub fn make_realm(&mut self, now: Span, name: &[u8], new: &NewNode<'_>) -> Result<NodeId, TreeRefusal> {
         let folder = match self.look_up(NodeId::ROOT, name) {
             Ok(found) if self.known_folder(found).is_ok() => found,
@@ -28,7 +27,7 @@ impl FileTree {
         Ok(folder)
     }
 
-    /// A realm is a folder as others are, from now on.
+    /// Makes a realm an ordinary folder.
     pub fn end_realm(&mut self, folder: NodeId) {
         if self.known(folder).is_ok() {
             self.set_realm(folder.number, 0);
@@ -53,7 +52,7 @@ impl FileTree {
         }
     }
 
-    /// Whether something may go from one folder to another, or have a name there.
+    /// Checks that a node may be moved or linked from one folder to another.
     pub(crate) fn check_realm(&self, from: NodeId, to: NodeId) -> Result<(), TreeRefusal> {
         if self.known(from)?.realm == self.known(to)?.realm { Ok(()) } else { Err(TreeRefusal::OtherRealm) }
     }

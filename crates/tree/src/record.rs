@@ -6,22 +6,22 @@
 //!   head     0        4       8         12     16             24           32             40            48     52     56      64
 //!           ├─ SWTH ──┼─ crc ─┼ version ┼─ 0 ──┼─ generation ─┼─ sequence ─┼ image bytes ──┼ image's crc ┼ log ─┼ 0 ───┼ log at ┤
 //! ```
-//! A checksum (CRC-32C) covers all that follows it. The image has all changes up to its head's
-//! sequence; the records that follow begin in that log, there.
+//! A checksum (CRC-32C) covers everything after it. The image includes all changes up to its head's
+//! sequence; the records after that begin in log `log`, at offset `log at`.
 
 use crate::limits::PAGE_BYTES;
 
-/// Bytes of a record before its items.
+/// Bytes in a record before its items.
 pub(crate) const RECORD_HEAD: usize = 32;
-/// Bytes of a head on the disk.
+/// Bytes in a head on the disk.
 pub(crate) const HEAD_BYTES: usize = 4096;
 const RECORD_MAGIC: &[u8; 4] = b"SWTR";
 const HEAD_MAGIC: &[u8; 4] = b"SWTH";
 const HEAD_LEN: usize = 64;
-/// The only version of all of it.
+/// The only version of these formats.
 const VERSION: u32 = 1;
 
-/// A record of these items, with its filling.
+/// A record with these items, including its padding.
 pub(crate) fn record(sequence: u64, generation: u64, items: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity((RECORD_HEAD + items.len()).next_multiple_of(PAGE_BYTES as usize));
     bytes.extend_from_slice(RECORD_MAGIC);
@@ -37,7 +37,7 @@ pub(crate) fn record(sequence: u64, generation: u64, items: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The items of the record that `bytes` begin with, if it is there whole and is that one.
+/// The items of the record at the start of `bytes`, if it is complete and has this sequence.
 pub(crate) fn read_record(bytes: &[u8], sequence: u64) -> Option<&[u8]> {
     let len = u32_at(bytes, 24)? as usize;
     let whole = bytes.get(..RECORD_HEAD.checked_add(len)?)?;
@@ -47,18 +47,18 @@ pub(crate) fn read_record(bytes: &[u8], sequence: u64) -> Option<&[u8]> {
     fits.then(|| &whole[RECORD_HEAD..])
 }
 
-/// Bytes of the record that `bytes` begin with, its filling included, by what it says itself.
+/// Bytes of the record at the start of `bytes` including its padding, as its head says.
 pub(crate) fn record_len(bytes: &[u8]) -> Option<usize> {
     let len = u32_at(bytes, 24).filter(|_| bytes.starts_with(RECORD_MAGIC))? as usize;
     Some((RECORD_HEAD + len).next_multiple_of(PAGE_BYTES as usize))
 }
 
-/// Where an image and the log behind it are.
+/// Where an image and the log after it are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The first has 1; before it there is an empty image.
+    /// 1 for the first one; before it, the image is empty.
     pub generation: u64,
-    /// The last record that the image has whole.
+    /// The last record that the image includes completely.
     pub sequence: u64,
     pub image_len: u64,
     pub image_crc: u32,
@@ -67,7 +67,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// As it is on the disk.
+    /// Its encoding on the disk.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES);
         bytes.extend_from_slice(HEAD_MAGIC);
@@ -85,7 +85,8 @@ impl Head {
         bytes
     }
 
-    /// The head in a slot; `Ok(None)` where none was ever written, or only in part.
+    /// The head in a slot; `Ok(None)` if none was ever written completely. An `Err` is an unknown
+    /// version.
     pub fn read(bytes: &[u8]) -> Result<Option<Head>, u32> {
         let whole = &bytes[..HEAD_LEN.min(bytes.len())];
         let sound = whole.starts_with(HEAD_MAGIC) && u32_at(whole, 4) == Some(crc32c::crc32c(&whole[8..]));

@@ -1,4 +1,4 @@
-//! A volume's files out of its tree in the maps: the newest image, and the records behind it.
+//! Reading a volume's files from its tree in the maps: the newest image, and the records after it.
 
 use crate::file_tree::FileTree;
 use crate::item::{Item, ItemError};
@@ -10,7 +10,7 @@ use block::Fault;
 
 /// Reads a volume's tree while nobody changes it.
 pub trait TreeMedia {
-    /// Fills `buf` from byte `at` on; what was never written reads as zeroes.
+    /// Fills `buf` from byte `at` on. What was never written reads as zeroes.
     ///
     /// # Errors
     /// It cannot be read.
@@ -23,21 +23,21 @@ pub enum TreeError {
     /// The storage failed.
     #[error("the storage failed ({fault:?}) at byte {at}")]
     Read {
-        /// Where.
+        /// The offset.
         at: u64,
-        /// How.
+        /// The fault.
         fault: Fault,
     },
-    /// Another version of this program wrote them.
+    /// They were written by another version of this program.
     #[error("are of version {0}, and this program knows version 1")]
     Version(u32),
-    /// The image is not what was written.
+    /// The image does not match its checksum.
     #[error("the image of {0} bytes is damaged")]
     Image(u64),
     /// The heads are damaged.
     #[error("both heads are damaged")]
     Heads,
-    /// A record that was written whole is none.
+    /// A record that was written completely is invalid.
     #[error("record {0} is damaged")]
     Record(u64),
 }
@@ -46,7 +46,7 @@ pub enum TreeError {
 const CHUNK: usize = 1 << 20;
 
 impl FileTree {
-    /// Reads a volume's files. A tree that nothing was ever written to has the top alone.
+    /// Reads a volume's files. A tree that was never written has only the root folder.
     ///
     /// # Errors
     /// They are damaged, or cannot be read.
@@ -62,7 +62,7 @@ impl FileTree {
                 state.apply(&item);
             }
         }
-        // They are among all that no file has.
+        // They are included in the unused pages.
         state.freed.clear();
         let Played { log, at, used, sequence } = played;
         let mut tree = FileTree::new(state, Journal::behind(head, sequence, (log, at), used));
@@ -73,7 +73,7 @@ impl FileTree {
         Ok(tree)
     }
 
-    /// Pages beyond the end of a file belong to writes that nobody was told to be durable.
+    /// Pages beyond the end of a file belong to writes that were never reported as durable.
     fn cut_beyond_ends(&mut self) {
         let beyond = |(number, node): (&u32, &crate::node::Node)| {
             let page = node.info.size.div_ceil(PAGE_BYTES);
@@ -96,8 +96,8 @@ fn read(media: &mut dyn TreeMedia, at: u64, len: usize) -> Result<Vec<u8>, TreeE
     Ok(bytes)
 }
 
-/// The newest of the two heads. One that was being written when the server died is none; the first
-/// one ever leaves no other, and then the log begins with the first record.
+/// The newest of the two heads. A head that was being written when the server died is invalid. If
+/// that was the first one, there is no other, and the log begins with the first record.
 fn newest_head(media: &mut dyn TreeMedia) -> Result<Head, TreeError> {
     let (mut newest, mut is_blank) = (None::<Head>, true);
     for at in HEADS {
@@ -130,7 +130,7 @@ fn play_image(media: &mut dyn TreeMedia, head: &Head, state: &mut State) -> Resu
         loop {
             match Item::take(&mut rest) {
                 Ok(item) => state.apply(&item),
-                // It goes on in the next chunk.
+                // It continues in the next chunk.
                 Err(ItemError::Short) => break,
                 Err(ItemError::Wrong) => return Err(damaged),
             }
@@ -147,8 +147,8 @@ struct Played {
     sequence: u64,
 }
 
-/// The items of the next record, if there is one: behind the last, or at the beginning of the other
-/// log.
+/// The items of the next record, if there is one: after the last one, or at the beginning of the
+/// other log.
 fn next_record(media: &mut dyn TreeMedia, head: &Head, played: &mut Played) -> Result<Option<Vec<u8>>, TreeError> {
     let other = (1 - head.log as usize, 0);
     let places = [Some((played.log, played.at)), (played.log == head.log as usize).then_some(other)];

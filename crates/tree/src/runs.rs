@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Pages that follow each other.
+/// Contiguous pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Run {
     pub at: u64,
@@ -15,7 +15,7 @@ impl Run {
     }
 }
 
-/// The runs by their first pages; no two of them touch.
+/// The runs by their first pages; no two of them are adjacent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
     by_start: BTreeMap<u64, u64>,
@@ -31,14 +31,14 @@ impl Runs {
         self.by_start.values().sum()
     }
 
-    /// The run that holds a page, or the first one behind it.
+    /// The run that includes a page, or the first one after it.
     pub fn at_or_behind(&self, page: u64) -> Option<Run> {
         let before = self.by_start.range(..=page).next_back().filter(|(at, pages)| **at + **pages > page);
         let found = before.or_else(|| self.by_start.range(page..).next());
         found.map(|(at, pages)| Run { at: *at, pages: *pages })
     }
 
-    /// Whether some page of a run is in it.
+    /// Whether it includes any page of a run.
     pub fn meets(&self, run: Run) -> bool {
         self.at_or_behind(run.at).is_some_and(|found| found.at < run.end())
     }

@@ -1,35 +1,36 @@
-//! Which pages of the data are free, and which are given out next.
+//! Which pages of the data are free, and which are allocated next.
 //!
-//! Pages are reserved, many at a time, before any of them is given out: so after a power loss it is
-//! known which pages may hold what no file has. Those are cleared before they are given out again.
+//! Pages are reserved, many at a time, before any of them is allocated. So after a power failure it
+//! is known which pages may have contents although they belong to no file; they are cleared before
+//! reuse.
 //!
-//! The data's addresses are far more than a volume holds, so room is left behind a file that grows:
-//! what is written to it next follows there, and a file is a few runs however many are written at a
-//! time.
+//! The data has far more addresses than a volume holds, so a gap is left after a growing file.
+//! Later writes to the file continue there, and it consists of a few runs even if many files are
+//! written at a time.
 
 use crate::limits::DATA_PAGES;
 use crate::runs::{Run, Runs};
 use std::collections::VecDeque;
 
-/// Pages that are left behind a growing file at most: 16 MiB.
+/// Limit on the gap after a growing file, in pages: 16 MiB.
 const GAP_PAGES_MAX: u64 = 1 << 12;
-/// Pages that are reserved at a time: 256 MiB. It costs one change of a few bytes.
+/// Pages that are reserved at a time: 256 MiB, for a change of a few bytes.
 const RESERVED: u64 = 1 << 16;
 
-/// The free pages: clear, and known to be given out.
+/// The free pages, which are clear and reserved.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
     free: Runs,
-    /// Where to look first.
+    /// Where the search starts.
     next: u64,
-    /// Pages that are reserved when a record is durable: the record, and those.
+    /// Reservations in progress: the record with which they are durable, and the pages.
     reserving: VecDeque<(u64, Run)>,
-    /// One past the last of them.
+    /// The end of all reservations.
     end: u64,
 }
 
 impl Space {
-    /// None yet; pages before `end` are given out.
+    /// No free pages yet; pages before `end` are reserved.
     pub fn behind(end: u64) -> Space {
         Space { free: Runs::default(), next: end, reserving: VecDeque::new(), end }
     }
@@ -40,7 +41,7 @@ impl Space {
         (run.pages > 0 && self.next + RESERVED / 2 >= self.end).then_some(run)
     }
 
-    /// They are reserved once that record is durable.
+    /// The pages are reserved once that record is durable.
     pub fn reserve(&mut self, record: u64, run: Run) {
         self.end = run.end();
         self.reserving.push_back((record, run));
@@ -54,8 +55,8 @@ impl Space {
         }
     }
 
-    /// Takes up to so many pages that follow each other, for a file of `pages`: from `near` on, if
-    /// that is free.
+    /// Allocates up to `want` contiguous pages for a file that has `pages`, from `near` on if that
+    /// is free.
     pub fn take(&mut self, near: Option<u64>, want: u64, pages: u64) -> Option<Run> {
         if let Some(near) = near
             && let Some(found) = self.free.at_or_behind(near).filter(|found| found.at <= near)

@@ -1,5 +1,5 @@
-//! All nodes of a volume, and what each change does to them: the same code plays a change when it
-//! is made and when it is found in a record.
+//! All nodes of a volume, and the effect of each change: the same code applies a change when it is
+//! made and when it is replayed from a record.
 
 use crate::item::Item;
 use crate::limits::{DATA_PAGES, ROOT};
@@ -8,20 +8,20 @@ use crate::runs::{Run, Runs};
 use block::Span;
 use std::collections::BTreeMap;
 
-/// What there is.
+/// The state of a volume.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub nodes: BTreeMap<u32, Node>,
-    /// Pages before this one are given out.
+    /// Pages before this one are reserved.
     pub reserved: u64,
     /// Pages of all files.
     pub owned: u64,
-    /// Pages that became nobody's since this was last emptied.
+    /// Pages freed since this list was last emptied.
     pub freed: Vec<Run>,
 }
 
 impl State {
-    /// The top alone, which anybody may make files in.
+    /// Only the root folder, in which anybody may create files.
     pub fn new() -> State {
         let info = NodeInfo {
             generation: 0,
@@ -52,8 +52,8 @@ impl State {
         }
     }
 
-    /// Plays a change. What it says of a node that is not there is of one that goes in a later
-    /// record.
+    /// Applies a change. One that concerns a missing node was made to a node that a later record
+    /// deletes.
     pub fn apply(&mut self, item: &Item<'_>) {
         match *item {
             Item::Node { number, info, next, target } => self.set_node(number, info, next, target),
@@ -88,7 +88,7 @@ impl State {
         match self.nodes.get_mut(&number).filter(is_it) {
             Some(node) => node.info = info,
             None => {
-                // Another one had the number.
+                // Another node had the number.
                 self.apply(&Item::Gone { number });
                 self.nodes.insert(number, Node::new(info, target));
             }
@@ -104,7 +104,7 @@ impl State {
         let gone = change(extents);
         let after = extents.pages();
         self.owned = self.owned + after - before;
-        // They are counted off here already.
+        // They were subtracted already.
         self.owned += gone.iter().map(|run| run.pages).sum::<u64>();
         self.free(gone);
     }
@@ -116,14 +116,14 @@ impl State {
         }
     }
 
-    /// What is known of a node, as a change.
+    /// The attributes of a node, as a change.
     pub fn node_item(&self, number: u32) -> Option<Item<'_>> {
         let node = self.nodes.get(&number)?;
         let next = node.folder().map_or(0, |folder| folder.next);
         Some(Item::Node { number, info: node.info, next, target: node.target() })
     }
 
-    /// Pages that were given out and are no file's.
+    /// Reserved pages that belong to no file.
     pub fn unowned(&self) -> Runs {
         let mut runs = Runs::default();
         runs.add(Run { at: DATA_PAGES.0, pages: self.reserved - DATA_PAGES.0 });
@@ -131,7 +131,7 @@ impl State {
         runs
     }
 
-    /// Pages that some file has.
+    /// The runs of all files.
     pub fn extents(&self) -> impl Iterator<Item = (u32, Run)> + '_ {
         let files = self.nodes.iter().filter_map(|(number, node)| Some((*number, node.extents()?)));
         files.flat_map(|(number, extents)| extents.iter().map(move |(_, run)| (number, run)))

@@ -1,6 +1,6 @@
-//! Files that become shorter within a page: the rest of the page is cleared first, since it would
-//! be seen again when the file becomes longer. Writes to the file wait meanwhile; a power loss
-//! before the change is durable may leave the file as long as it was, with zeroes there.
+//! Files that are cut within a page. The rest of that page is cleared first, since it would
+//! reappear when the file is extended. Writes to the file wait meanwhile. A power failure before
+//! the change is durable may leave the file at its old length, with zeroes there.
 
 use crate::changes::SetNode;
 use crate::file_tree::{FileTree, Job, TreeCommand};
@@ -10,7 +10,7 @@ use crate::refusal::TreeRefusal;
 use block::{Fault, Span};
 use std::collections::VecDeque;
 
-/// Changes of attributes that wait, the first of them perhaps under way.
+/// Changes of attributes that wait; the first may be in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
     waiting: VecDeque<Tail>,
@@ -29,17 +29,17 @@ struct Tail {
     ticket: u64,
 }
 
-/// A change that had to wait has ended.
+/// The end of a change that had to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TailEnded {
-    /// The number that it was told to wait for.
+    /// The number that the caller got.
     pub number: u64,
-    /// The record that has it, or why it was not done.
+    /// The record that includes it, or why it was refused.
     pub result: Result<u64, TreeRefusal>,
 }
 
 impl FileTree {
-    /// Whether writes to a file wait.
+    /// Whether writes to a file must wait.
     pub(crate) fn is_shortened(&self, number: u32) -> bool {
         self.tails.waiting.iter().any(|tail| tail.node.number == number)
     }
@@ -51,7 +51,7 @@ impl FileTree {
         number
     }
 
-    /// Moves the ends of changes that had to wait to the end of `out`.
+    /// Moves the ends of waiting changes to the end of `out`.
     pub fn take_ended(&mut self, out: &mut Vec<TailEnded>) {
         out.append(&mut self.tails.ended);
     }
@@ -87,7 +87,7 @@ impl FileTree {
         self.tails.ended.push(TailEnded { number, result });
     }
 
-    /// The bytes behind a shorter end that are on its last page, if that is somewhere.
+    /// The bytes after a new, shorter end that are in its last page, if that is allocated.
     pub(crate) fn tail_of(&self, node: NodeId, size: u64) -> Option<(u64, u64)> {
         let found = self.state.nodes.get(&node.number).filter(|found| found.info.generation == node.generation)?;
         let within = size % PAGE_BYTES;

@@ -1,9 +1,9 @@
-//! Requests for files' data that are under way: pages that came free are not touched before those
-//! have ended that may still go to them.
+//! Requests for files' data that are in progress. Freed pages are not touched before all requests
+//! have ended that may still access them.
 
 use std::collections::BTreeSet;
 
-/// Which are under way, by the order in which they began.
+/// The open requests, in the order in which they started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tickets {
     next: u64,
@@ -21,12 +21,12 @@ impl Tickets {
         self.open.remove(&ticket);
     }
 
-    /// The last that has begun.
+    /// The last request that was started.
     pub fn last(&self) -> u64 {
         self.next
     }
 
-    /// Whether all have ended that began up to that one.
+    /// Whether all requests that started up to `last` have ended.
     pub fn are_over(&self, last: u64) -> bool {
         self.open.first().is_none_or(|first| *first > last)
     }
