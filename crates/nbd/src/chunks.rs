@@ -1,4 +1,4 @@
-//! The client's reading of replies: headers only; payloads are the caller's to take off the stream.
+//! Parsing of replies by a client: headers only; the caller receives the payloads itself.
 
 use std::ops::Range;
 
@@ -19,24 +19,24 @@ const EXTENDED_BYTES: usize = 32;
 /// A reply, or one chunk of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
-    /// The request's.
+    /// The request's cookie.
     pub cookie: u64,
-    /// No more chunks for this request.
+    /// The last chunk of the request.
     pub done: bool,
-    /// A simple reply. Under [`Framing::Simple`] the data of a successful read follows it, as many
-    /// bytes as were asked for; under [`Framing::Structured`] it must not answer a read, which
-    /// [`ReadAssembly::finish`] notices.
+    /// A simple reply. With [`Framing::Simple`], the data of a successful read follows it, as many
+    /// bytes as were asked for. With [`Framing::Structured`] it must not answer a read, which
+    /// [`ReadAssembly::finish`] detects.
     pub simple: bool,
-    /// Extended headers: the request's offset, to be compared with it.
+    /// With extended headers: the request's offset, to be compared.
     pub offset: Option<u64>,
-    /// What it says.
+    /// The contents.
     pub body: Body<'a>,
 }
 
-/// What a reply or chunk says.
+/// The contents of a reply or chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
-    /// Success, or the plain end of a chunked reply.
+    /// Success, or the end of a chunked reply.
     Success,
     /// The request failed, as a whole or at an offset of the export.
     Error {
@@ -44,10 +44,10 @@ pub enum Body<'a> {
         errno: NbdErrno,
         /// Where, if the server said so.
         at: Option<u64>,
-        /// The server's words, maybe empty; see [`Body::message`].
+        /// The server's message, possibly empty; see [`Body::message`].
         message: &'a [u8],
     },
-    /// `len` bytes of data for `offset` of the export follow. To be placed with
+    /// `len` bytes of data for `offset` of the export follow; place them by
     /// [`ReadAssembly::place`].
     Data {
         /// First byte within the export.
@@ -55,24 +55,24 @@ pub enum Body<'a> {
         /// Bytes; never 0.
         len: u32,
     },
-    /// `len` bytes from `offset` of the export read as zeroes.
+    /// `len` bytes from `offset` of the export are zeroes.
     Hole {
         /// First byte within the export.
         offset: u64,
         /// Bytes; never 0.
         len: u32,
     },
-    /// Extents of a metadata context follow, [`Extents::bytes`] of them.
+    /// Extents of a metadata context follow: [`Extents::bytes`] bytes.
     Status {
         /// The context's id.
         context: u32,
-        /// What follows.
+        /// The extents.
         extents: Extents,
     },
 }
 
 impl Body<'_> {
-    /// The server's words about an error.
+    /// The server's message in an error.
     pub fn message(&self) -> Option<String> {
         match self {
             Body::Error { message, .. } if !message.is_empty() => Some(lossy(message)),
@@ -81,7 +81,7 @@ impl Body<'_> {
     }
 }
 
-/// Parses replies of one connection.
+/// Parses the replies on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyParser {
     framing: Framing,
@@ -100,13 +100,13 @@ struct Head {
 }
 
 impl ReplyParser {
-    /// For replies under `framing` to reads of at most `payload` bytes (see
+    /// For replies with `framing` to reads of at most `payload` bytes (see
     /// [`crate::Rules::payload`]).
     pub const fn new(framing: Framing, payload: u32) -> ReplyParser {
         ReplyParser { framing, payload }
     }
 
-    /// Reads one header from the front of `bytes`, with the fixed part of its payload.
+    /// Parses one header from the front of `bytes`, including the fixed part of its payload.
     pub fn parse<'a>(&self, bytes: &'a [u8]) -> Result<Parsed<Reply<'a>>, StreamError> {
         let least = if self.framing == Framing::Extended { EXTENDED_BYTES } else { SIMPLE_BYTES };
         let mut c = Cursor(bytes);
@@ -142,8 +142,8 @@ impl ReplyParser {
         Ok(Parsed::Message(reply, size))
     }
 
-    /// Bytes of the payload that are parsed here, after checking that the payload's length suits
-    /// its type. All waiting is bounded by it: at most `ERROR_CHUNK_BYTES_MAX`.
+    /// Bytes of the payload that are parsed here, after checking that its length is valid for its
+    /// type. They are all that is waited for: at most `ERROR_CHUNK_BYTES_MAX`.
     fn fixed(&self, head: &Head) -> Result<u32, StreamError> {
         let extents = u64::from(STATUS_EXTENTS_MAX);
         let (ok, fixed, rule) = match head.kind {
@@ -197,7 +197,7 @@ impl Head {
 }
 
 fn simple<'a>(mut c: Cursor<'_>) -> Parsed<Reply<'a>> {
-    // The caller saw that 16 bytes are here.
+    // The caller checked that 16 bytes are here.
     let error = c.u32().unwrap_or(0);
     let cookie = c.u64().unwrap_or(0);
     let body = match error {
@@ -218,7 +218,7 @@ fn extended(mut c: Cursor<'_>) -> Option<Head> {
 }
 
 fn data<'a>(payload: &[u8], head: &Head) -> Body<'a> {
-    // `fixed` checked that the length is 9 to payload + 8, so that 8 bytes are here.
+    // `fixed` checked that the length is 9 to payload + 8, so 8 bytes are here.
     Body::Data { offset: Cursor(payload).u64().unwrap_or(0), len: (head.len - 8) as u32 }
 }
 
@@ -260,20 +260,20 @@ fn error<'a>(payload: &'a [u8], head: &Head) -> Result<Body<'a>, StreamError> {
     Ok(Body::Error { errno: NbdErrno::from_wire(number), at, message })
 }
 
-/// Puts the chunks of one read together: where each belongs in the reader's buffer, and whether all
-/// came.
+/// Assembles the chunks of one read: the place of each in the reader's buffer, and whether all have
+/// arrived.
 ///
-/// Chunks that overlap are not told apart from chunks that fill the range: a server that lies about
-/// which bytes it sent can as well send wrong bytes. No chunk reaches outside the buffer.
+/// Overlapping chunks are not detected: a server that lies about the bytes it sent could as well
+/// send wrong bytes. No chunk can reach outside the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAssembly {
     offset: u64,
     len: u32,
     received: u64,
-    /// Bytes from the first on that came without a gap.
+    /// Contiguous bytes from the first one on that have arrived.
     front: u64,
     error: Option<NbdErrno>,
-    /// Bytes before the first place that an error named; none where one named no place in the read.
+    /// Bytes before the first failed place; 0 if an error named no place in the read.
     good: u64,
 }
 
@@ -283,7 +283,7 @@ impl ReadAssembly {
         ReadAssembly { offset, len, received: 0, front: 0, error: None, good: len as u64 }
     }
 
-    /// Where in the buffer a chunk's `len` bytes at `offset` of the export belong.
+    /// The place in the buffer for a chunk's `len` bytes at `offset` of the export.
     pub fn place(&mut self, offset: u64, len: u32) -> Result<Range<usize>, StreamError> {
         let outside = StreamError::Chunk { kind: chunk::OFFSET_DATA, rule: "the chunk lies outside the read" };
         let start = offset.checked_sub(self.offset).ok_or(outside)?;
@@ -298,7 +298,8 @@ impl ReadAssembly {
         Ok(start as usize..end as usize)
     }
 
-    /// Notes an error chunk and the place that it names; the first one is the read's result.
+    /// Records an error chunk and the place that it names. The first error is the result of the
+    /// read.
     pub fn fail(&mut self, errno: NbdErrno, at: Option<u64>) {
         self.error.get_or_insert(errno);
         // An error without a place: "the client MAY NOT make any assumptions about partial
@@ -307,15 +308,15 @@ impl ReadAssembly {
         self.good = self.good.min(before.unwrap_or(0));
     }
 
-    /// Bytes at the front of the buffer that are the export's, also when the read failed: what came
-    /// without a gap before the first place that failed.
+    /// Valid bytes at the front of the buffer, even if the read failed: those that arrived without
+    /// a gap before the first failed place.
     pub fn good(&self) -> u32 {
         // No more than `len`.
         self.front.min(self.good) as u32
     }
 
-    /// The read's result once the last chunk came; an outer error means that the server broke the
-    /// protocol.
+    /// The result of the read after its last chunk. An outer error means that the server violated
+    /// the protocol.
     pub fn finish(self) -> Result<Result<(), NbdErrno>, StreamError> {
         match self.error {
             Some(errno) => Ok(Err(errno)),

@@ -1,20 +1,20 @@
-//! Metadata contexts: what a block status can tell of an export's bytes.
+//! Metadata contexts: the kinds of information in a block status.
 
 use crate::values::{BASE_ALLOCATION, SEAWALL_SHARING};
 
-/// What a metadata context tells.
+/// A metadata context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// `base:allocation`, the one that the protocol text defines: which bytes have space, and which
+    /// `base:allocation`, which the protocol text defines: which bytes are allocated, and which
     /// read as zeroes.
     Allocation,
-    /// `seawall:sharing`, our own: which bytes a clone or a snapshot has, too. See
+    /// `seawall:sharing`, our own: which bytes are shared with a clone or a snapshot. See
     /// [`crate::values::SHARING_SHARED`].
     Sharing,
 }
 
 impl Context {
-    /// All that are known, in the order of answers.
+    /// All known contexts, in the order of answers.
     pub const ALL: [Context; 2] = [Context::Allocation, Context::Sharing];
 
     /// Its name on the wire.
@@ -30,12 +30,12 @@ impl Context {
         query == self.name().as_bytes()
     }
 
-    /// Whether a query asks for all of its namespace: `base:`.
+    /// Whether a query asks for its whole namespace: `base:`.
     pub(crate) fn is_of_namespace(self, query: &[u8]) -> bool {
         query.ends_with(b":") && self.name().as_bytes().starts_with(query)
     }
 
-    /// The id that our server gives it, on every connection.
+    /// The id that our server assigns to it on every connection.
     pub(crate) const fn id(self) -> u32 {
         match self {
             Context::Allocation => 1,
@@ -44,7 +44,7 @@ impl Context {
     }
 }
 
-/// The contexts that were selected for a connection, each with its id there.
+/// The contexts selected for a connection, each with its id there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contexts([Option<u32>; 2]);
 
@@ -57,14 +57,14 @@ impl Contexts {
         self.0[context as usize]
     }
 
-    /// With `context`, called `id`.
+    /// Adds `context` with the id `id`.
     #[must_use]
     pub const fn with(mut self, context: Context, id: u32) -> Contexts {
         self.0[context as usize] = Some(id);
         self
     }
 
-    /// How many.
+    /// The number of contexts.
     pub fn len(self) -> usize {
         self.iter().count()
     }
@@ -74,12 +74,12 @@ impl Contexts {
         self == Contexts::NONE
     }
 
-    /// Each, with its id.
+    /// Each context with its id.
     pub fn iter(self) -> impl Iterator<Item = (Context, u32)> {
         Context::ALL.into_iter().filter_map(move |context| Some((context, self.id(context)?)))
     }
 
-    /// Those of these ids. `None` where there are none, where one was not selected, or one is named
+    /// The contexts with these ids. `None` if there are none, or if one was not selected or occurs
     /// twice.
     pub(crate) fn only(self, ids: impl Iterator<Item = u32>) -> Option<Contexts> {
         let mut only = Contexts::NONE;

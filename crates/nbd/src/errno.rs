@@ -1,4 +1,4 @@
-//! The error numbers that the protocol knows.
+//! The protocol's error numbers.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ pub enum NbdErrno {
     Permission,
     /// `NBD_EIO`: the medium failed.
     Io,
-    /// `NBD_ENOMEM`: no memory for it.
+    /// `NBD_ENOMEM`: no memory was available for it.
     NoMemory,
-    /// `NBD_EINVAL`: the request makes no sense here.
+    /// `NBD_EINVAL`: the request is invalid.
     Invalid,
-    /// `NBD_ENOSPC`: past the end, or the space is used up.
+    /// `NBD_ENOSPC`: beyond the end, or no space left.
     NoSpace,
-    /// `NBD_EOVERFLOW`: longer than can be answered in one piece.
+    /// `NBD_EOVERFLOW`: too long to be answered in one piece.
     Overflow,
-    /// `NBD_ENOTSUP`: a fast zero that would not be fast.
+    /// `NBD_ENOTSUP`: a fast zero request that would not be fast.
     NotSupported,
-    /// `NBD_ESHUTDOWN`: the server is going away.
+    /// `NBD_ESHUTDOWN`: the server is shutting down.
     Shutdown,
 }
 
@@ -38,7 +38,7 @@ impl NbdErrno {
         }
     }
 
-    /// The error behind a nonzero number.
+    /// The error with a nonzero number.
     pub const fn from_wire(number: u32) -> NbdErrno {
         match number {
             1 => NbdErrno::Permission,

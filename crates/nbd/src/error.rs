@@ -3,17 +3,17 @@
 use crate::export::BlockSizesError;
 use crate::values::rep;
 
-/// Why a handshake cannot go on: the connection is to be closed, after sending what is in `out`.
+/// Why a handshake failed. The connection must be closed, after sending what is in `out`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeError {
-    /// The other side does not speak NBD, or lost its place in the stream.
+    /// The peer does not speak NBD, or lost its place in the stream.
     #[error("{what} must start with {expected:#018x}, got {got:#018x}: the other side does not speak NBD")]
     Magic {
-        /// Which message.
+        /// The message.
         what: &'static str,
         /// The magic number of the protocol.
         expected: u64,
-        /// What came.
+        /// What was received.
         got: u64,
     },
     /// The server uses the handshake from before named exports.
@@ -24,17 +24,17 @@ pub enum HandshakeError {
     /// The client set a flag that was not offered.
     #[error("client flags {0:#010x} contain a flag that this server did not offer")]
     ClientFlags(u32),
-    /// A client without fixed newstyle sent an option that it may not send.
+    /// A client without fixed newstyle sent an option that requires it.
     #[error(
         "option {0} needs the fixed newstyle handshake, which the client did not choose; only EXPORT_NAME may follow"
     )]
     NotFixed(u32),
-    /// `EXPORT_NAME` asked for what cannot be given, and that option has no way to say so.
+    /// `EXPORT_NAME` failed, and that option has no error reply.
     #[error("EXPORT_NAME{}: {why}; the option has no error reply, so the connection is closed", named(.name))]
     ExportName {
-        /// The export asked for, where the name was read.
+        /// The export asked for, if the name was read.
         name: Option<String>,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// More options than the limit `options`.
@@ -48,29 +48,29 @@ pub enum HandshakeError {
     ReplyTooLong {
         /// The option.
         option: u32,
-        /// Announced bytes.
+        /// The announced length in bytes.
         len: u32,
         /// The limit.
         limit: u32,
     },
-    /// More listed exports than the limit `list_bytes` allows.
+    /// The list of exports exceeds the limit `list_bytes`.
     #[error("the server's list of exports takes more than {0} bytes (limit `list_bytes`)")]
     ListTooLong(usize),
-    /// Bytes that were in clear text where TLS has to start: their sender is not the peer of the
-    /// TLS session.
+    /// Bytes in clear text arrived where TLS must start: their sender is not the peer of the TLS
+    /// session.
     #[error("{0} bytes of plain text arrived after STARTTLS was agreed; refused, as they could be injected")]
     PlaintextAfterStartTls(usize),
-    /// The server refused what was asked.
+    /// The server refused the option.
     #[error("the server refused {option}: {}{}", reply_name(*.code), quoted(.message))]
     Refused {
         /// The option.
         option: &'static str,
         /// The error reply's number.
         code: u32,
-        /// The server's words; may be empty.
+        /// The server's message; may be empty.
         message: String,
     },
-    /// The server broke a rule of the protocol.
+    /// The server violated the protocol.
     #[error("the server broke the protocol in its reply to option {option}: {rule}")]
     Violation {
         /// The option.
@@ -81,7 +81,7 @@ pub enum HandshakeError {
     /// The server advertised impossible block sizes.
     #[error("the server advertised impossible block sizes: {0}")]
     BlockSizes(#[from] BlockSizesError),
-    /// The export's name cannot be sent.
+    /// The export's name is not valid in the protocol.
     #[error("export name {name:?} {why}: choose a name that the protocol can carry")]
     BadName {
         /// The name.
@@ -89,26 +89,26 @@ pub enum HandshakeError {
         /// The rule it breaks.
         why: &'static str,
     },
-    /// What was asked needs the fixed newstyle handshake.
+    /// Something that was asked for needs the fixed newstyle handshake.
     #[error("the server does not offer fixed newstyle options, so {0} is not possible")]
     NeedsFixed(&'static str),
 }
 
-/// Why the transmission stream cannot be followed any more: the connection is to be closed.
+/// Why the transmission stream cannot be parsed any further. The connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
-    /// Lost place in the stream.
+    /// The stream is out of step.
     #[error("{what} must not start with {got:#010x} under the negotiated framing")]
     Magic {
-        /// Which message.
+        /// The message.
         what: &'static str,
-        /// What came.
+        /// What was received.
         got: u32,
     },
-    /// A payload that is not received even to be refused.
+    /// A payload that is too long to be received, even if it is refused.
     #[error("a payload of {len} bytes is announced, more than {limit} (limit `payload_bytes`)")]
     PayloadTooLong {
-        /// Announced bytes.
+        /// The announced length in bytes.
         len: u64,
         /// The limit.
         limit: u32,
@@ -116,7 +116,7 @@ pub enum StreamError {
     /// A request that the framing cannot express.
     #[error("a length of {0} bytes needs extended headers, which were not negotiated; the most is 4294967295")]
     LengthTooLong(u64),
-    /// A chunk that contradicts itself or the request.
+    /// A chunk that is inconsistent with itself or with the request.
     #[error("reply chunk of type {kind:#06x}: {rule}")]
     Chunk {
         /// The chunk's type.

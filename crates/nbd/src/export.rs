@@ -1,4 +1,4 @@
-//! What a server offers: exports, their sizes and what can be done with them.
+//! What a server offers: exports, their sizes and features.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -7,34 +7,34 @@ use crate::contexts::Context;
 use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::settings::Framing;
 
-/// The server's catalogue, as one connection may see it: access control is done here.
+/// The server's exports, as one connection may see them: this is the place for access control.
 pub trait Exports {
     /// Calls `each` with the name and description of every export that this connection may list.
-    /// Names that the protocol cannot carry (longer than 4096 bytes, with a NUL) are left out by
-    /// the handshake.
+    /// The handshake leaves out names that are invalid in the protocol (longer than 4096 bytes, or
+    /// with a NUL).
     fn list(&self, each: &mut dyn FnMut(&str, Option<&str>));
 
-    /// The export called `name`; the empty name is the default export, if there is one.
+    /// The export called `name`. The empty name means the default export, if there is one.
     fn find(&self, name: &str) -> Result<ExportInfo, ExportRefusal>;
 }
 
-/// Why an export is not given.
+/// Why an export is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExportRefusal {
-    /// There is none of that name.
+    /// There is no export with that name.
     #[error("there is no such export")]
     Unknown,
-    /// It exists, but not for this client.
+    /// It exists, but this client may not use it.
     #[error("this client may not use the export")]
     Policy,
-    /// It is served over TLS only and the connection is in clear text. Taken as
-    /// [`ExportRefusal::Policy`] once it is encrypted.
+    /// It is served over TLS only, and the connection is in clear text. On an encrypted connection
+    /// this is treated as [`ExportRefusal::Policy`].
     #[error("the export is served over TLS only")]
     TlsRequired,
-    /// An administrator took it away from clients, for now.
+    /// An administrator took it offline.
     #[error("it is offline; an administrator of the server can bring it online")]
     Offline,
-    /// The server is going away.
+    /// The server is shutting down.
     #[error("the server is shutting down")]
     Shutdown,
 }
@@ -42,30 +42,30 @@ pub enum ExportRefusal {
 /// One export, as the handshake describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportInfo {
-    /// The server's own number for it; handed back, never sent.
+    /// The server's own number for it; returned to the server, never sent.
     pub id: u64,
-    /// The canonical name, where it may differ from the one asked for.
+    /// The canonical name, if it may differ from the one asked for.
     pub name: Option<String>,
-    /// Words for people.
+    /// A description for people.
     pub description: Option<String>,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What can be done. `HAS_FLAGS`, `SEND_DF` and `BLOCK_STATUS_PAYLOAD` are the handshake's
-    /// business and are ignored here.
+    /// Its features. The handshake decides on `HAS_FLAGS`, `SEND_DF` and `BLOCK_STATUS_PAYLOAD`,
+    /// which are ignored here.
     pub features: TransmissionFlags,
     /// Block sizes.
     pub block: BlockSizes,
-    /// Whether it can tell which of its bytes others have, too: [`crate::Context::Sharing`].
+    /// Whether it knows which bytes are shared: [`crate::Context::Sharing`].
     pub sharing: bool,
 }
 
 impl ExportInfo {
-    /// Whether a block status of `context` can be answered.
+    /// Whether it can answer a block status of `context`.
     pub fn tells(&self, context: Context) -> bool {
         context == Context::Allocation || self.sharing
     }
 
-    /// The transmission flags to send under `framing`, where no metadata context is selected.
+    /// The transmission flags with `framing`, if no metadata context is selected.
     pub fn flags(&self, framing: Framing) -> TransmissionFlags {
         use TransmissionFlags as T;
         // Protocol text, "Transmission flags": HAS_FLAGS "MUST always be 1".
@@ -83,7 +83,7 @@ impl ExportInfo {
     }
 }
 
-/// What an export can do. Protocol text, "Transmission flags".
+/// The features of an export. Protocol text, "Transmission flags".
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct TransmissionFlags(pub u16);
 
@@ -92,26 +92,25 @@ impl TransmissionFlags {
     pub const HAS_FLAGS: TransmissionFlags = TransmissionFlags(1 << 0);
     /// Writes fail with EPERM.
     pub const READ_ONLY: TransmissionFlags = TransmissionFlags(1 << 1);
-    /// `FLUSH` is known.
+    /// `FLUSH` is supported.
     pub const SEND_FLUSH: TransmissionFlags = TransmissionFlags(1 << 2);
-    /// The FUA flag is known.
+    /// The FUA flag is supported.
     pub const SEND_FUA: TransmissionFlags = TransmissionFlags(1 << 3);
     /// A rotating medium.
     pub const ROTATIONAL: TransmissionFlags = TransmissionFlags(1 << 4);
-    /// `TRIM` is known.
+    /// `TRIM` is supported.
     pub const SEND_TRIM: TransmissionFlags = TransmissionFlags(1 << 5);
-    /// `WRITE_ZEROES` and its `NO_HOLE` flag are known.
+    /// `WRITE_ZEROES` and its `NO_HOLE` flag are supported.
     pub const SEND_WRITE_ZEROES: TransmissionFlags = TransmissionFlags(1 << 6);
-    /// The "do not fragment" flag of reads is known.
+    /// The "do not fragment" flag of reads is supported.
     pub const SEND_DF: TransmissionFlags = TransmissionFlags(1 << 7);
     /// A flush on one connection covers writes completed on all connections to the export.
     pub const CAN_MULTI_CONN: TransmissionFlags = TransmissionFlags(1 << 8);
-    /// `CACHE` is known.
+    /// `CACHE` is supported.
     pub const SEND_CACHE: TransmissionFlags = TransmissionFlags(1 << 10);
-    /// The `FAST_ZERO` flag is known.
+    /// The `FAST_ZERO` flag is supported.
     pub const SEND_FAST_ZERO: TransmissionFlags = TransmissionFlags(1 << 11);
-    /// A block status may bring a payload that says which contexts are wanted. Extended headers
-    /// only.
+    /// A block status may have a payload that selects contexts. Extended headers only.
     pub const BLOCK_STATUS_PAYLOAD: TransmissionFlags = TransmissionFlags(1 << 12);
 
     /// Whether all of `flags` are set.
@@ -161,18 +160,18 @@ impl fmt::Debug for TransmissionFlags {
     }
 }
 
-/// An export's block sizes, bytes. Protocol text, "Block size constraints".
+/// An export's block sizes in bytes. Protocol text, "Block size constraints".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSizes {
-    /// Offsets and lengths are multiples of it.
+    /// Offsets and lengths must be multiples of it.
     pub minimum: u32,
     /// Multiples of it avoid read-modify-write.
     pub preferred: u32,
-    /// Longest read or write; `u32::MAX` where there is no limit of the server's own.
+    /// The longest read or write; `u32::MAX` if the server has no limit of its own.
     pub maximum: u32,
 }
 
-/// Why three numbers are no block sizes.
+/// Why three numbers are not valid block sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockSizesError {
     /// The minimum is wrong.
@@ -187,13 +186,13 @@ pub enum BlockSizesError {
 }
 
 impl BlockSizes {
-    /// What holds where nothing was said. Protocol text: "a default minimum block size of 1, a
-    /// preferred block size of 2^12 (4,096), and a maximum block size that is effectively
-    /// unlimited"; the maximum is the portable 2^25.
+    /// The sizes if none were sent. Protocol text: "a default minimum block size of 1, a preferred
+    /// block size of 2^12 (4,096), and a maximum block size that is effectively unlimited"; the
+    /// maximum is the portable 2^25.
     pub const DEFAULT: BlockSizes = BlockSizes { minimum: 1, preferred: 4096, maximum: 1 << 25 };
 
-    /// What a client should keep to where nothing was said: "SHOULD constrain its requests to a
-    /// minimum block size of 2^9 (512), and limit NBD_CMD_READ and NBD_CMD_WRITE commands to a
+    /// The sizes that a client should respect if none were sent: "SHOULD constrain its requests to
+    /// a minimum block size of 2^9 (512), and limit NBD_CMD_READ and NBD_CMD_WRITE commands to a
     /// maximum block size of 2^25".
     pub const PORTABLE: BlockSizes = BlockSizes { minimum: 512, preferred: 4096, maximum: 1 << 25 };
 
@@ -215,7 +214,7 @@ impl BlockSizes {
         Ok(BlockSizes { minimum, preferred, maximum })
     }
 
-    /// The longest payload to use: the maximum, within what this crate frames.
+    /// The longest payload to use: the maximum, within the limit of this crate.
     pub const fn payload_bytes(self) -> u32 {
         if self.maximum < PAYLOAD_BYTES_MAX { self.maximum } else { PAYLOAD_BYTES_MAX }
     }

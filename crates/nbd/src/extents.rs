@@ -1,4 +1,4 @@
-//! The descriptors of a block status answer, both directions.
+//! The descriptors in the answer to a block status request, in both directions.
 //!
 //! ```text
 //! compact   4 length  4 flags         8 bytes     in NBD_REPLY_TYPE_BLOCK_STATUS
@@ -14,7 +14,7 @@ use crate::wire::{Cursor, Put};
 /// A run of bytes with one status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusExtent {
-    /// Bytes; never 0.
+    /// Length in bytes; never 0.
     pub length: u64,
     /// `base:allocation`: [`STATE_HOLE`], [`STATE_ZERO`]; `seawall:sharing`: one of `SHARING_…`.
     pub flags: u64,
@@ -37,7 +37,7 @@ impl StatusExtent {
         StatusExtent { length, flags: u64::from(flags) }
     }
 
-    /// `base:allocation`: no space behind it.
+    /// `base:allocation`: no space is allocated.
     pub fn is_hole(self) -> bool {
         self.flags & u64::from(STATE_HOLE) != 0
     }
@@ -62,12 +62,12 @@ impl StatusExtent {
     }
 }
 
-/// Makes what a backend said of `request`'s range, from its first byte on, an answer that the
-/// protocol allows: joins equal neighbours, drops empty ones and what lies beyond the range, keeps
-/// one if only one was asked for.
+/// Converts a backend's answer for `request`'s range, from its first byte on, to one that the
+/// protocol allows: joins equal neighbours, drops empty extents and what lies beyond the range, and
+/// keeps only one if that was asked for.
 ///
-/// Lengths stay multiples of the block size if they were. Nothing is left if nothing was said; that
-/// is an error then.
+/// Lengths remain multiples of the block size. An empty answer remains empty; that is an error
+/// then.
 pub fn fit_extents(extents: &mut Vec<StatusExtent>, request: &NbdRequest) {
     // "The server SHOULD use different *status* values between consecutive descriptors where
     // feasible".
@@ -78,7 +78,7 @@ pub fn fit_extents(extents: &mut Vec<StatusExtent>, request: &NbdRequest) {
         }
         same
     });
-    // Only the first can still be empty, and only if its neighbour differs.
+    // Only the first one can still be empty, and only if its neighbour differs.
     if extents.first().is_some_and(|first| first.length == 0) {
         extents.remove(0);
     }
@@ -98,9 +98,9 @@ pub fn fit_extents(extents: &mut Vec<StatusExtent>, request: &NbdRequest) {
 /// The descriptors that follow the header of a status chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extents {
-    /// How many.
+    /// The number of descriptors.
     pub count: u32,
-    /// 64-bit lengths and flags.
+    /// Lengths and flags have 64 bits.
     pub wide: bool,
 }
 
@@ -110,13 +110,13 @@ impl Extents {
         if self.wide { 16 } else { 8 }
     }
 
-    /// Bytes of all: the payload that the caller takes off the stream. At most 16 MiB.
+    /// Bytes of all descriptors, which the caller must receive. At most 16 MiB.
     pub const fn bytes(self) -> usize {
         self.count as usize * self.extent_bytes()
     }
 
-    /// Decodes the descriptors at the front of `payload`, as many as are there whole; the payload
-    /// may be taken in pieces of any multiple of [`Extents::extent_bytes`].
+    /// Decodes the complete descriptors at the front of `payload`. The payload may be received in
+    /// pieces, each a multiple of [`Extents::extent_bytes`].
     pub fn decode(self, payload: &[u8]) -> impl Iterator<Item = Result<StatusExtent, StreamError>> + '_ {
         payload.chunks_exact(self.extent_bytes()).map(move |bytes| {
             let mut c = Cursor(bytes);

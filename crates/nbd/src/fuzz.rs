@@ -1,6 +1,6 @@
-//! Entry points for fuzzing: any bytes in, no panic, no endless loop, no waiting beyond the limits.
+//! Entry points for fuzzing: for any input no panic, no endless loop, no wait beyond the limits.
 //!
-//! Each function asserts what must hold and returns how many bytes it consumed, so that a harness
+//! Each function asserts the invariants and returns how many bytes it consumed, so that a harness
 //! can keep interesting inputs. Tests call them with random and with damaged bytes.
 
 use crate::chunks::{Body, ReadAssembly, ReplyParser};
@@ -21,7 +21,7 @@ const ALLOCATION: Contexts = Contexts::NONE.with(Context::Allocation, 1);
 const SHARING: Contexts = Contexts::NONE.with(Context::Sharing, 2);
 const BOTH: Contexts = ALLOCATION.with(Context::Sharing, 2);
 
-/// A small catalogue: the default export, `a`, and names that are refused.
+/// A few exports: the default one, `a`, and names that are refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Catalogue;
 
@@ -51,11 +51,11 @@ impl Exports for Catalogue {
     }
 }
 
-/// The bytes that a client with `wishes` sends to [`Catalogue`]'s server and the bytes that it
-/// gets, in order: what a fuzzer may begin with.
+/// The bytes that a client with `wishes` sends to the server of [`Catalogue`], and those that it
+/// receives: a starting point for a fuzzer.
 ///
 /// # Panics
-/// The wished name is too long.
+/// The export's name is too long.
 pub fn conversation(wishes: Wishes) -> (Vec<u8>, Vec<u8>) {
     let mut server = ServerHandshake::new(HandshakeLimits::SERVER, TlsMode::Off);
     let mut client = ClientHandshake::new(wishes, HandshakeLimits::CLIENT).expect("a name that is not too long");
@@ -82,7 +82,7 @@ pub fn conversation(wishes: Wishes) -> (Vec<u8>, Vec<u8>) {
     }
 }
 
-/// Replies of every kind to a read at 4096, with their data: what a fuzzer may begin with.
+/// Replies of every kind to a read at 4096, with their data: a starting point for a fuzzer.
 pub fn seed_replies(framing: Framing) -> Vec<u8> {
     let (mut bytes, to) = (Vec::new(), ReplyTo { cookie: 1, offset: 4096 });
     framing.ok(&mut bytes, to);
@@ -98,7 +98,7 @@ pub fn seed_replies(framing: Framing) -> Vec<u8> {
     bytes
 }
 
-/// A client's bytes into a server's handshake. The first byte chooses the TLS mode.
+/// Feeds a client's bytes to a server's handshake. The first byte selects the TLS mode.
 pub fn server_handshake(bytes: &[u8]) -> usize {
     let Some((choice, mut input)) = bytes.split_first() else { return 0 };
     let tls = [TlsMode::Off, TlsMode::Optional, TlsMode::Required][usize::from(choice % 3)];
@@ -127,7 +127,7 @@ pub fn server_handshake(bytes: &[u8]) -> usize {
     bytes.len() - input.len()
 }
 
-/// A server's bytes into a client's handshake. The first byte chooses the wishes.
+/// Feeds a server's bytes to a client's handshake. The first byte selects the wishes.
 pub fn client_handshake(bytes: &[u8]) -> usize {
     let Some((choice, mut input)) = bytes.split_first() else { return 0 };
     let limits = HandshakeLimits::CLIENT;
@@ -154,7 +154,7 @@ pub fn client_handshake(bytes: &[u8]) -> usize {
     bytes.len() - input.len()
 }
 
-/// A client's bytes into a server's transmission phase. The first byte chooses the framing.
+/// Feeds a client's bytes to a server's transmission. The first byte selects the framing.
 pub fn requests(bytes: &[u8]) -> usize {
     let Some((choice, mut input)) = bytes.split_first() else { return 0 };
     let rules = Rules {
@@ -169,9 +169,10 @@ pub fn requests(bytes: &[u8]) -> usize {
         assert!(size <= input.len());
         input = &input[size..];
         if rules.check(&request).is_ok() {
-            // A filter is one of what was selected, and its payload is read with the header.
+            // A filter selects among the agreed contexts, and its payload is parsed with the
+            // header.
             assert!(request.only.is_none_or(|only| !only.is_empty() && request.payload == 0));
-            // A goodbye is about no range: whatever stands there is not looked at.
+            // A disconnect has no range, so those fields are ignored.
             if request.command != Command::Disconnect {
                 assert!(request.offset.checked_add(request.length).is_some_and(|end| end <= rules.size));
                 assert_eq!(request.offset % u64::from(rules.minimum), 0);
@@ -186,7 +187,7 @@ pub fn requests(bytes: &[u8]) -> usize {
     bytes.len() - input.len()
 }
 
-/// A server's bytes into a client's transmission phase. The first byte chooses the framing.
+/// Feeds a server's bytes to a client's transmission. The first byte selects the framing.
 pub fn replies(bytes: &[u8]) -> usize {
     let Some((choice, mut input)) = bytes.split_first() else { return 0 };
     let parser = ReplyParser::new(framing(*choice), 1 << 20);
@@ -217,7 +218,7 @@ pub fn replies(bytes: &[u8]) -> usize {
             Body::Error { errno, at, .. } => {
                 let before = read.good();
                 read.fail(errno, at);
-                // Never more than came, nor beyond the place.
+                // No more than arrived, and nothing beyond the place.
                 let most = at.and_then(|at| at.checked_sub(4096)).filter(|good| *good < 8192).unwrap_or(0);
                 assert!(u64::from(read.good()) <= most.min(before.into()));
                 0
@@ -233,7 +234,7 @@ fn framing(choice: u8) -> Framing {
     [Framing::Simple, Framing::Structured, Framing::Extended, Framing::Extended][usize::from(choice & 3)]
 }
 
-/// What a client wishes by the bits of `choice`.
+/// The wishes that the bits of `choice` select.
 pub fn wishes(choice: u8) -> Wishes {
     let bit = |n: u8| choice >> n & 1 == 1;
     Wishes {

@@ -1,8 +1,8 @@
 //! The network block device protocol (NBD): its wire format and both state machines, without a
 //! socket.
 //!
-//! Bytes that arrived go in, bytes to send come out; who carries them (a ring, a TLS session, a
-//! test) is not known here.
+//! Received bytes go in, bytes to send come out. What carries them (a ring, a TLS session, a test)
+//! is unknown here.
 //!
 //! ```text
 //!            handshake                                   transmission
@@ -10,15 +10,15 @@
 //!  client    ClientHandshake::receive ──► Agreed   ──►   Request::put · ReplyParser::parse, ReadAssembly, extents
 //! ```
 //!
-//! * A handshake consumes whole messages from the front of what the caller has received, appends
-//!   its answers to `out`, and allocates little; it runs once a connection.
+//! * A handshake consumes whole messages from the front of the received bytes, appends its answers
+//!   to `out`, and allocates little; it runs once per connection.
 //! * Transmission parses and writes *headers* only. Payloads never pass through this crate: a
 //!   parser says how many bytes follow and the caller receives them where it wants them. No
 //!   allocation, no copy.
-//! * Lengths are never believed: everything that is waited for has a limit with a name
+//! * Lengths are never trusted: everything that is waited for has a named limit
 //!   ([`HandshakeLimits`], [`limits`]).
 //!
-//! Transmission, server's side: what came in, what goes out.
+//! The server's side of transmission, from received bytes to replies:
 //!
 //! ```
 //! use nbd::*;
@@ -33,7 +33,7 @@
 //!     let Some(payload) = received.get(header..used) else { return Ok(0) };
 //!     let to = ReplyTo::from(&request);
 //!     if let Err(errno) = rules.check(&request) {
-//!         // The payload of a refused write is taken off the stream all the same.
+//!         // The payload of a refused write is consumed all the same.
 //!         rules.framing.error(out, to, errno, "");
 //!         return Ok(used);
 //!     }

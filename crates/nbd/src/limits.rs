@@ -1,16 +1,15 @@
-//! What the other side may make us wait for, hold or write. Each limit has a name, a unit and a
+//! Limits on what the peer can make us wait for, store or write. Each has a name, a unit and a
 //! reason.
 
 /// Longest string, bytes. Protocol text, "Conventions": "MUST be no longer than 4096 bytes".
 pub const STRING_BYTES_MAX: usize = 4096;
 
-/// Longest write payload that is received even though it will be refused, bytes. Protocol text,
-/// "Block size constraints": a length below 2^25 "SHOULD NOT be considered a denial of service
-/// attack".
+/// Longest write payload that is received even if it will be refused, bytes. Protocol text, "Block
+/// size constraints": a length below 2^25 "SHOULD NOT be considered a denial of service attack".
 pub const PAYLOAD_BYTES_TOLERATED: u32 = 1 << 25;
 
-/// Largest "maximum block size" that an export may advertise, bytes. What the common servers
-/// advertise at most; it also keeps every chunk length far below 2^32.
+/// Largest "maximum block size" that an export may advertise, bytes. It is the largest that common
+/// servers advertise, and keeps every chunk length far below 2^32.
 pub const PAYLOAD_BYTES_MAX: u32 = 1 << 26;
 
 /// Longest error chunk that a client waits for, bytes: error, message length, the longest message,
@@ -21,19 +20,19 @@ pub const ERROR_CHUNK_BYTES_MAX: u32 = 8192;
 /// more than 2^20".
 pub const STATUS_EXTENTS_MAX: u32 = 1 << 20;
 
-/// Limits of one handshake, the same names on both sides.
+/// Limits of one handshake, with the same names on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeLimits {
-    /// Options that a client may send (server only); enough to describe a few dozen exports over
-    /// one connection.
+    /// Options that a client may send (server only): enough to describe a few dozen exports on one
+    /// connection.
     pub options: u32,
-    /// Bytes of one option's data (server) or one option reply's data (client): what may sit in the
-    /// caller's buffer.
+    /// Bytes in the data of one option (server) or one option reply (client), all of which the
+    /// caller may have to buffer.
     pub option_bytes: u32,
-    /// Bytes received in the whole handshake, skipped ones included.
+    /// Bytes received in the whole handshake, including skipped ones.
     pub total_bytes: u64,
-    /// Bytes of one answer to `LIST` (server), and exports kept from one (client: at 16 bytes each
-    /// or more).
+    /// Bytes in one answer to `LIST` (server), and of the exports kept from one (client: 16 bytes
+    /// or more for each).
     pub list_bytes: usize,
 }
 
@@ -42,7 +41,7 @@ impl HandshakeLimits {
     pub const SERVER: HandshakeLimits =
         HandshakeLimits { options: 64, option_bytes: 64 << 10, total_bytes: 1 << 20, list_bytes: 4 << 20 };
 
-    /// Client: as above, but a server's list may be long.
+    /// Client: the same, but a server's list may be long.
     pub const CLIENT: HandshakeLimits =
         HandshakeLimits { options: 64, option_bytes: 64 << 10, total_bytes: 16 << 20, list_bytes: 8 << 20 };
 }

@@ -1,4 +1,4 @@
-//! Options and their replies as bytes, both directions.
+//! The encoding of options and their replies, in both directions.
 //!
 //! ```text
 //! option   8 OPTION_MAGIC        4 option   4 length            data
@@ -71,7 +71,7 @@ pub(crate) fn put_error(out: &mut Vec<u8>, option: u32, code: u32, message: &str
     put_reply(out, option, code, |out| out.extend_from_slice(cut(message).as_bytes()));
 }
 
-/// Data of `INFO` and `GO`: a name and the kinds of information that are wanted.
+/// Data of `INFO` and `GO`: a name and the kinds of information wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InfoQuery<'a> {
     pub name: &'a [u8],
@@ -79,7 +79,7 @@ pub(crate) struct InfoQuery<'a> {
 }
 
 impl<'a> InfoQuery<'a> {
-    /// `None` if the lengths inside contradict the data's length.
+    /// `None` if the inner lengths contradict the data's length.
     pub fn parse(data: &'a [u8]) -> Option<InfoQuery<'a>> {
         let mut c = Cursor(data);
         let name = c.counted()?;
@@ -110,7 +110,7 @@ pub(crate) struct MetaQuery<'a> {
 }
 
 impl<'a> MetaQuery<'a> {
-    /// `None` if the lengths inside contradict the data's length.
+    /// `None` if the inner lengths contradict the data's length.
     pub fn parse(data: &'a [u8]) -> Option<MetaQuery<'a>> {
         let mut c = Cursor(data);
         let name = c.counted()?;
@@ -137,7 +137,7 @@ impl<'a> MetaQuery<'a> {
     }
 }
 
-/// The protocol's name of an option, for messages.
+/// The protocol's name for an option, for messages.
 pub(crate) fn option_name(option: u32) -> &'static str {
     match option {
         opt::EXPORT_NAME => "EXPORT_NAME",

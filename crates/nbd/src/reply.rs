@@ -1,4 +1,4 @@
-//! The server's replies: headers only, appended to what is to be sent.
+//! The server's replies: only headers, appended to the bytes to send.
 //!
 //! ```text
 //! simple      4 magic  4 error  8 cookie                                     16 bytes   data of a read follows
@@ -14,7 +14,7 @@ use crate::text::cut;
 use crate::values::{EXTENDED_REPLY_MAGIC, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk};
 use crate::wire::Put;
 
-/// What every reply repeats of its request.
+/// What a reply repeats of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyTo {
     /// The request's cookie.
@@ -42,8 +42,8 @@ impl Framing {
         }
     }
 
-    /// Failure of any request. `message` is for people, at most 4096 bytes of it are sent, none
-    /// under simple framing.
+    /// Failure of any request. `message` is for people; at most 4096 bytes of it are sent, none
+    /// with simple framing.
     pub fn error(self, out: &mut Vec<u8>, to: ReplyTo, errno: NbdErrno, message: &str) {
         match self.chunks() {
             // "it MUST NOT send any payload for this request".
@@ -55,11 +55,11 @@ impl Framing {
         }
     }
 
-    /// Success of a read of `len` bytes, which the caller sends next: the whole answer in one
-    /// piece, so that it also serves requests with the DF flag.
+    /// Success of a read of `len` bytes, which the caller must send next: the whole answer in one
+    /// piece, so it is also valid for requests with the DF flag.
     ///
-    /// It says that nothing can go wrong any more ("MUST NOT mark a chunk as final if there is
-    /// still a possibility of detecting an error"), so the data must be in memory.
+    /// It excludes later errors ("MUST NOT mark a chunk as final if there is still a possibility of
+    /// detecting an error"), so the data must be in memory.
     pub fn read(self, out: &mut Vec<u8>, to: ReplyTo, len: u32) {
         match self.chunks() {
             None => simple(out, to, 0),
@@ -67,7 +67,7 @@ impl Framing {
         }
     }
 
-    /// The means to answer in several chunks, if this framing has them.
+    /// The chunks for an answer in several parts, if this framing has them.
     pub const fn chunks(self) -> Option<Chunks> {
         match self {
             Framing::Simple => None,
@@ -102,7 +102,7 @@ impl Chunks {
         self.header(out, to, chunk::NONE, Last::Yes, 0);
     }
 
-    /// Data of a read: `len` bytes from `offset` of the export, which the caller sends next.
+    /// Data of a read: `len` bytes from `offset` of the export, which the caller must send next.
     pub fn data(self, out: &mut Vec<u8>, to: ReplyTo, offset: u64, len: u32, last: Last) {
         // "*length* MUST be at least 9": the offset and one byte.
         assert!(len > 0, "a data chunk holds at least one byte");

@@ -1,4 +1,4 @@
-//! Requests as bytes, both directions.
+//! The encoding of requests, in both directions.
 //!
 //! ```text
 //! compact   4 magic  2 flags  2 type  8 cookie  8 offset  4 length    28 bytes
@@ -16,60 +16,60 @@ use crate::wire::{Cursor, Put};
 pub(crate) const COMPACT_BYTES: usize = 28;
 /// Bytes of an extended request header.
 pub(crate) const EXTENDED_BYTES: usize = 32;
-/// Bytes of a block status's filter before its ids.
+/// Bytes of a block status's filter before the ids.
 pub(crate) const FILTER_BYTES: u64 = 8;
 
-/// What parsing the front of a buffer yields.
+/// The result of parsing the front of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<T> {
-    /// The message is longer than what is here: it needs at least so many bytes from the front.
+    /// The message is incomplete: it needs at least this many bytes from the front.
     NeedMore(usize),
-    /// A message and the bytes of its header; its payload, if any, follows.
+    /// A message and the length of its header; its payload, if any, follows.
     Message(T, usize),
 }
 
 /// A request's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NbdRequest {
-    /// The client's own number, opaque to the server.
+    /// The client's identifier, opaque to the server.
     pub cookie: u64,
     /// What to do.
     pub command: Command,
-    /// How to do it. `PAYLOAD_LEN` of a write belongs to the framing: it is added and taken away
+    /// How to do it. For a write, `PAYLOAD_LEN` belongs to the framing: it is added and removed
     /// here.
     pub flags: CommandFlags,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Bytes of the export that the request is about.
+    /// Length of the range in the export, in bytes.
     pub length: u64,
-    /// Bytes of payload that follow the header. They have to be taken off the stream even if the
-    /// request is refused.
+    /// Bytes of payload that follow the header. They must be consumed even if the request is
+    /// refused.
     pub payload: u32,
-    /// A block status: which of the selected contexts are wanted; `None` for all. On the wire it is
-    /// a payload, but it is read and written with the header.
+    /// For a block status: which of the selected contexts are wanted, `None` for all. On the wire
+    /// this is a payload, but it is parsed and written with the header.
     pub only: Option<Contexts>,
 }
 
-/// What a client can ask for.
+/// The commands of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Read.
     Read,
     /// Write the payload.
     Write,
-    /// Goodbye: no reply, the server finishes what it has and closes.
+    /// Disconnect: no reply; the server finishes outstanding requests and closes.
     Disconnect,
-    /// Make durable all writes that were replied to.
+    /// Make all writes durable that were replied to.
     Flush,
-    /// The range is not needed any more.
+    /// The range is no longer needed.
     Trim,
     /// The range will be needed soon.
     Cache,
     /// Make the range read as zeroes.
     WriteZeroes,
-    /// Tell the metadata of the range.
+    /// Report the status of the range.
     BlockStatus,
-    /// A number that is not known; refused with EINVAL.
+    /// An unknown number, which is refused with EINVAL.
     Other(u16),
 }
 
@@ -90,7 +90,7 @@ impl CommandFlags {
     pub const REQ_ONE: CommandFlags = CommandFlags(1 << 3);
     /// `WRITE_ZEROES`: fail with ENOTSUP if it would be no faster than writing.
     pub const FAST_ZERO: CommandFlags = CommandFlags(1 << 4);
-    /// Extended headers: the length is that of a payload.
+    /// Extended headers: the length is that of the payload.
     pub const PAYLOAD_LEN: CommandFlags = CommandFlags(1 << 5);
 
     /// Whether all of `flags` are set.
@@ -98,7 +98,7 @@ impl CommandFlags {
         self.0 & flags.0 == flags.0
     }
 
-    /// All of both.
+    /// The union of both.
     #[must_use]
     pub const fn and(self, flags: CommandFlags) -> CommandFlags {
         CommandFlags(self.0 | flags.0)
@@ -127,7 +127,7 @@ impl Command {
         }
     }
 
-    /// The command behind a number.
+    /// The command with this number.
     pub const fn from_wire(number: u16) -> Command {
         match number {
             cmd::READ => Command::Read,
@@ -165,8 +165,8 @@ impl NbdRequest {
         NbdRequest { flags, ..self }
     }
 
-    /// Reads a header from the front of `bytes`. A payload longer than `payload_bytes` is an error:
-    /// it is not even received to be thrown away.
+    /// Parses a header at the front of `bytes`. A payload longer than `payload_bytes` is an error:
+    /// it is not received even to be discarded.
     pub fn parse(bytes: &[u8], framing: Framing, payload_bytes: u32) -> Result<Parsed<NbdRequest>, StreamError> {
         let (size, magic) = match framing {
             Framing::Simple | Framing::Structured => (COMPACT_BYTES, REQUEST_MAGIC),
@@ -184,7 +184,7 @@ impl NbdRequest {
             _ => u64::from(u32::from_be_bytes(field(header, 24))),
         };
         let payload = if has_payload(framing, command, flags) { length } else { 0 };
-        // For a write the flag says nothing new; anywhere else it stays, to be refused with EINVAL.
+        // For a write the flag is redundant; elsewhere it stays, to be refused with EINVAL.
         let flags = match (framing, command) {
             (Framing::Extended, Command::Write) => flags.without(CommandFlags::PAYLOAD_LEN),
             _ => flags,
@@ -217,8 +217,8 @@ impl NbdRequest {
         NbdRequest { length, payload: 0, flags, only, ..self }
     }
 
-    /// Appends the header, and the filter of a block status. The payload, `payload` bytes of it, is
-    /// the caller's to send next.
+    /// Appends the header, and the filter of a block status. The caller must send the `payload`
+    /// bytes next.
     pub fn put(&self, framing: Framing, out: &mut Vec<u8>) -> Result<(), StreamError> {
         let mut header = [0; EXTENDED_BYTES];
         header[6..8].copy_from_slice(&self.command.wire().to_be_bytes());

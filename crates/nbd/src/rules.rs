@@ -1,4 +1,5 @@
-//! Which requests are served: the error rules of the protocol, in one place for both sides.
+//! The rules for valid requests: the errors that the protocol prescribes, in one place for both
+//! sides.
 
 use crate::client::Agreed;
 use crate::contexts::Contexts;
@@ -10,26 +11,26 @@ use crate::request::{Command, CommandFlags, FILTER_BYTES, NbdRequest, Parsed};
 use crate::server::Admitted;
 use crate::settings::{Framing, Settings};
 
-/// What was agreed for a connection, in the form that every request is checked against.
+/// What was agreed for a connection, in a form to check requests against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// How messages are framed.
     pub framing: Framing,
-    /// Bytes of the export.
+    /// Size of the export in bytes.
     pub size: u64,
-    /// What it can do.
+    /// Its features.
     pub flags: TransmissionFlags,
-    /// Offsets and lengths must be multiples of it, bytes; 1 for a client that did not ask for
-    /// block sizes.
+    /// Offsets and lengths must be multiples of this many bytes; 1 for a client that did not ask
+    /// for block sizes.
     pub minimum: u32,
     /// Longest payload of a read or write, bytes.
     pub payload: u32,
-    /// What `BLOCK_STATUS` may be asked about; nothing: not at all.
+    /// The contexts for `BLOCK_STATUS`; if there are none, it is not allowed.
     pub contexts: Contexts,
 }
 
 impl Rules {
-    /// The rules that a server holds its client to.
+    /// The rules by which a server checks its client's requests.
     pub fn of_server(admitted: &Admitted) -> Rules {
         let block = admitted.export.block;
         // Protocol text, "Block size constraints": a client that asked for sizes in GO "MUST abide
@@ -38,7 +39,7 @@ impl Rules {
         Rules::new(admitted.export.size, admitted.flags, BlockSizes { minimum, ..block }, admitted.settings)
     }
 
-    /// The rules that a client keeps, so that it never sends what must be refused.
+    /// The rules that a client respects, so that it never sends an invalid request.
     pub fn of_client(agreed: &Agreed) -> Rules {
         Rules::new(agreed.size, agreed.flags, agreed.block.unwrap_or(BlockSizes::DEFAULT), agreed.settings)
     }
@@ -55,7 +56,7 @@ impl Rules {
         }
     }
 
-    /// Reads a request's header from the front of `bytes`, with a block status's filter.
+    /// Parses a request's header at the front of `bytes`, including a block status's filter.
     pub fn parse(&self, bytes: &[u8]) -> Result<Parsed<NbdRequest>, StreamError> {
         let parsed = NbdRequest::parse(bytes, self.framing, self.payload.max(PAYLOAD_BYTES_TOLERATED))?;
         Ok(match parsed {
@@ -70,8 +71,8 @@ impl Rules {
         })
     }
 
-    /// Whether a filter of a length that can be one follows: "8 + n*4 bytes". Any other payload is
-    /// refused as such.
+    /// Whether a filter of valid length follows: "8 + n*4 bytes". Any other payload is refused as
+    /// such.
     fn has_filter(&self, request: &NbdRequest) -> bool {
         let ids = u64::from(request.payload).checked_sub(FILTER_BYTES);
         request.command == Command::BlockStatus
@@ -79,11 +80,10 @@ impl Rules {
             && ids.is_some_and(|bytes| bytes.is_multiple_of(4) && bytes / 4 <= self.contexts.len() as u64)
     }
 
-    /// Whether the request may be carried out. If not, its payload still has to be taken off the
-    /// stream.
+    /// Whether the request is valid. If not, its payload must still be consumed.
     ///
-    /// The errors are those of the protocol text, "Error values" and "Block size constraints";
-    /// nothing here is a reason to disconnect.
+    /// The errors are those of the protocol text, "Error values" and "Block size constraints"; none
+    /// of them requires a disconnect.
     pub fn check(&self, request: &NbdRequest) -> Result<(), NbdErrno> {
         let command = request.command;
         if command.writes() && self.flags.contains(TransmissionFlags::READ_ONLY) {
@@ -110,7 +110,7 @@ impl Rules {
         }
     }
 
-    /// The flags that `command` may carry, or `None` if it may not be sent at all.
+    /// The flags allowed for `command`, or `None` if the command is not allowed.
     fn allowed(&self, command: Command) -> Option<CommandFlags> {
         use CommandFlags as C;
         use TransmissionFlags as T;
@@ -135,7 +135,7 @@ impl Rules {
 
     fn check_range(&self, request: &NbdRequest) -> Result<(), NbdErrno> {
         // Nothing to do: "the behavior of a server on such a request is unspecified"; a clear error
-        // finds the mistake.
+        // helps to find the mistake.
         if request.length == 0 {
             return Err(NbdErrno::Invalid);
         }
@@ -168,7 +168,7 @@ impl Rules {
             // "The server SHOULD report an NBD_EINVAL error if the client's request … is larger
             // than the advertised maximum block size".
             Command::Read | Command::Write => Err(NbdErrno::Invalid),
-            // No payload: of any length, in pieces that are the server's business.
+            // No payload: any length is valid, and the server may split it.
             _ => Ok(()),
         }
     }

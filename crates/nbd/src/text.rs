@@ -2,7 +2,7 @@
 
 use crate::limits::STRING_BYTES_MAX;
 
-/// The string in `bytes`, or what is wrong with it, as the other side may read it.
+/// The string in `bytes`, or a description of what is wrong with it that the peer may read.
 ///
 /// Protocol text, "Conventions": "a sequence of UTF-8 code points, which is not NUL terminated,
 /// MUST NOT contain NUL characters, … and MUST be no longer than 4096 bytes".
@@ -16,7 +16,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, &'static str> {
     std::str::from_utf8(bytes).map_err(|_| "is not UTF-8")
 }
 
-/// As much of `string` as a message may carry, cut between characters.
+/// As much of `string` as a message may have, cut between characters.
 pub(crate) fn cut(string: &str) -> &str {
     let mut end = string.len().min(STRING_BYTES_MAX);
     while !string.is_char_boundary(end) {
@@ -25,7 +25,7 @@ pub(crate) fn cut(string: &str) -> &str {
     &string[..end]
 }
 
-/// What a peer wrote for people, made safe to keep: at most 4096 bytes, unreadable bytes replaced.
+/// A peer's message for people, made safe to keep: at most 4096 bytes, with invalid bytes replaced.
 pub(crate) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(STRING_BYTES_MAX)]).into_owned()
 }

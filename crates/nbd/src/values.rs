@@ -107,15 +107,15 @@ pub mod chunk {
 
 /// The one metadata context that the protocol text defines.
 pub const BASE_ALLOCATION: &str = "base:allocation";
-/// Our own metadata context: which bytes others have, too.
+/// Our own metadata context: which bytes are shared.
 pub const SEAWALL_SHARING: &str = "seawall:sharing";
 /// `seawall:sharing`: nothing is stored here.
 pub const SHARING_NOTHING: u32 = 0;
-/// `seawall:sharing`: stored, and nobody else has it.
+/// `seawall:sharing`: stored, and not shared.
 pub const SHARING_OWN: u32 = 1;
-/// `seawall:sharing`: stored, and a clone, an origin or a snapshot has the same.
+/// `seawall:sharing`: stored, and shared with a clone, an origin or a snapshot.
 pub const SHARING_SHARED: u32 = 2;
-/// `base:allocation`: no space behind the extent.
+/// `base:allocation`: no space is allocated for the extent.
 pub const STATE_HOLE: u32 = 1 << 0;
 /// `base:allocation`: the extent reads as zeroes.
 pub const STATE_ZERO: u32 = 1 << 1;

@@ -1,4 +1,4 @@
-//! What is known of a file, what may be set, and what replies tell of it beside their results.
+//! Attributes of files: those that replies return, and those that can be set.
 
 use crate::xdr::{Reader, XdrError, put_flag, put_option, put_u32, put_u64};
 
@@ -48,7 +48,7 @@ impl FileKind {
 pub struct Moment {
     /// Seconds.
     pub seconds: u32,
-    /// Nanoseconds; a peer may say more than a second's.
+    /// Nanoseconds; a peer may send a second or more.
     pub nanos: u32,
 }
 
@@ -63,39 +63,39 @@ impl Moment {
     }
 }
 
-/// All that is known of a file (RFC 1813, `fattr3`).
+/// All attributes of a file (RFC 1813, `fattr3`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Its kind.
     pub kind: FileKind,
-    /// Permissions.
+    /// The mode.
     pub mode: u32,
-    /// Names that it has.
+    /// Number of names.
     pub links: u32,
     /// Owner.
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Bytes of storage that it takes.
     pub used: u64,
-    /// Of a device, its two numbers.
+    /// The major and minor number of a device.
     pub device: (u32, u32),
     /// The file system it is on.
     pub fsid: u64,
-    /// Its number on it.
+    /// Its number on that file system.
     pub fileid: u64,
-    /// Last read.
+    /// Time of the last read.
     pub accessed: Moment,
-    /// Last written.
+    /// Time of the last write.
     pub modified: Moment,
-    /// Last change of any of these.
+    /// Time of the last change of any attribute.
     pub changed: Moment,
 }
 
 impl Attributes {
-    /// Bytes on the wire.
+    /// Bytes in the encoding.
     pub const BYTES: u32 = 84;
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Attributes, XdrError> {
@@ -133,7 +133,7 @@ impl Attributes {
     }
 }
 
-/// Attributes after a procedure, where the server tells them.
+/// Attributes after a procedure, if the server returns them.
 pub type Post = Option<Attributes>;
 
 pub(crate) fn read_post(reader: &mut Reader<'_>) -> Result<Post, XdrError> {
@@ -144,14 +144,14 @@ pub(crate) fn put_post(out: &mut Vec<u8>, post: &Post) {
     put_option(out, post.as_ref(), |out, attributes| attributes.put(out));
 }
 
-/// What tells whether a file was changed by others between two looks.
+/// Attributes that show whether others have changed a file between two calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WccAttributes {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Last written.
+    /// Time of the last write.
     pub modified: Moment,
-    /// Last change of attributes.
+    /// Time of the last change of attributes.
     pub changed: Moment,
 }
 
@@ -167,7 +167,7 @@ impl WccAttributes {
     }
 }
 
-/// Weak cache consistency: a file before and after a procedure that changes it.
+/// Weak cache consistency data: a file before and after a procedure that changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wcc {
     /// Before.
@@ -187,15 +187,15 @@ impl Wcc {
     }
 }
 
-/// What a time is to be set to.
+/// How to set a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetMoment {
-    /// It stays.
+    /// Leave it unchanged.
     #[default]
     Keep,
-    /// The server's own time.
+    /// Set it to the server's time.
     Now,
-    /// This.
+    /// Set it to this time.
     To(Moment),
 }
 
@@ -221,20 +221,20 @@ impl SetMoment {
     }
 }
 
-/// What is to be set of a file (RFC 1813, `sattr3`); `None` stays.
+/// Attributes to set (RFC 1813, `sattr3`); `None` leaves one unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetAttributes {
-    /// Permissions.
+    /// The mode.
     pub mode: Option<u32>,
     /// Owner.
     pub uid: Option<u32>,
     /// Group.
     pub gid: Option<u32>,
-    /// Bytes.
+    /// Size in bytes.
     pub size: Option<u64>,
-    /// Last read.
+    /// Time of the last read.
     pub accessed: SetMoment,
-    /// Last written.
+    /// Time of the last write.
     pub modified: SetMoment,
 }
 

@@ -49,7 +49,7 @@ procedures! {
     Commit = 21;
 }
 
-/// A name in a directory. Names are bytes; what is in them is for the server to judge.
+/// A name in a directory. Names are bytes; the server decides which are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// The directory.
@@ -70,14 +70,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// When a write is durable.
+/// When a write must be durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stable {
     /// After a COMMIT.
     Unstable,
     /// Its data when it is answered.
     Data,
-    /// All of it when it is answered.
+    /// Its data and metadata when it is answered.
     File,
 }
 
@@ -96,156 +96,157 @@ impl Stable {
     }
 }
 
-/// How a file is made.
+/// How a file is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateHow {
-    /// Also where it is there already.
+    /// Create it, or use the existing one.
     Unchecked(SetAttributes),
-    /// Only where it is not there.
+    /// Fail if it exists.
     Guarded(SetAttributes),
-    /// The same, and known again by this number when the reply was lost.
+    /// Fail if it exists, unless it was created with this verifier: the reply to an earlier try was
+    /// lost.
     Exclusive([u8; 8]),
 }
 
-/// What MKNOD makes.
+/// What MKNOD creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// A device with its two numbers.
+    /// A device with its major and minor number.
     Device(FileKind, SetAttributes, (u32, u32)),
     /// A socket or a pipe.
     Plain(FileKind, SetAttributes),
-    /// Another kind, which MKNOD cannot make.
+    /// Another kind, which MKNOD cannot create.
     Other(FileKind),
 }
 
 /// A procedure with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call<'a> {
-    /// Nothing: whether the server answers.
+    /// Does nothing; shows that the server answers.
     Null,
-    /// Attributes of a file.
+    /// Asks for the attributes of a file.
     GetAttr(FileHandle),
-    /// Sets some; with `guard` only if it was last changed then.
+    /// Sets attributes; with `guard` only if the file was last changed at that time.
     SetAttr {
         /// The file.
         handle: FileHandle,
-        /// What.
+        /// The attributes to set.
         set: SetAttributes,
         /// Its time of change as the caller knows it.
         guard: Option<Moment>,
     },
-    /// The file of a name.
+    /// Looks up a name.
     Lookup(Entry<'a>),
-    /// Which of these the caller may do: bits of RFC 1813, `ACCESS3_*`.
+    /// Asks which of these the caller may do: bits `ACCESS3_*` of RFC 1813.
     Access {
         /// The file.
         handle: FileHandle,
-        /// What is asked about.
+        /// The permissions asked about.
         wanted: u32,
     },
-    /// Where a symbolic link leads.
+    /// Reads the target of a symbolic link.
     ReadLink(FileHandle),
-    /// Data.
+    /// Reads data.
     Read {
         /// The file.
         handle: FileHandle,
         /// First byte.
         at: u64,
-        /// Bytes at most.
+        /// Most bytes to read.
         count: u32,
     },
-    /// Data; `len` bytes of it follow the arguments, with their filling.
+    /// Writes data; `len` bytes of it follow the arguments, with their padding.
     Write {
         /// The file.
         handle: FileHandle,
         /// First byte.
         at: u64,
-        /// Bytes to be written.
+        /// Bytes to write.
         count: u32,
         /// When it must be durable.
         stable: Stable,
         /// Bytes that follow, at most [`DATA_BYTES_MAX`].
         len: u32,
     },
-    /// A file.
+    /// Creates a file.
     Create {
-        /// Where.
+        /// Its directory and name.
         entry: Entry<'a>,
         /// How.
         how: CreateHow,
     },
-    /// A directory.
+    /// Creates a directory.
     MakeDir {
-        /// Where.
+        /// Its directory and name.
         entry: Entry<'a>,
         /// Its attributes.
         set: SetAttributes,
     },
-    /// A symbolic link.
+    /// Creates a symbolic link.
     SymLink {
-        /// Where.
+        /// Its directory and name.
         entry: Entry<'a>,
         /// Its attributes.
         set: SetAttributes,
-        /// Where it leads.
+        /// Its target.
         path: &'a [u8],
     },
-    /// A device, socket or pipe.
+    /// Creates a device, socket or pipe.
     MakeNode {
-        /// Where.
+        /// Its directory and name.
         entry: Entry<'a>,
-        /// What.
+        /// What to create.
         node: Node,
     },
-    /// Takes a name of a file away.
+    /// Removes a name of a file.
     Remove(Entry<'a>),
-    /// Takes an empty directory away.
+    /// Removes an empty directory.
     RemoveDir(Entry<'a>),
-    /// Another name for a file or directory.
+    /// Renames a file or directory.
     Rename {
         /// Old.
         from: Entry<'a>,
         /// New.
         to: Entry<'a>,
     },
-    /// One more name for a file.
+    /// Adds a name of a file.
     Link {
         /// The file.
         handle: FileHandle,
         /// The name.
         to: Entry<'a>,
     },
-    /// Names of a directory.
+    /// Lists names of a directory.
     ReadDir {
         /// The directory.
         handle: FileHandle,
-        /// Behind which entry to go on; 0 is the beginning.
+        /// The entry to continue after; 0 for the beginning.
         cookie: u64,
-        /// The directory's verifier when that cookie was given.
+        /// The directory's verifier that came with the cookie.
         verifier: [u8; 8],
-        /// Bytes of the answer at most.
+        /// Limit on the bytes of the answer.
         count: u32,
     },
-    /// The same with attributes and handles.
+    /// Lists names with attributes and handles.
     ReadDirPlus {
         /// The directory.
         handle: FileHandle,
-        /// Behind which entry to go on; 0 is the beginning.
+        /// The entry to continue after; 0 for the beginning.
         cookie: u64,
-        /// The directory's verifier when that cookie was given.
+        /// The directory's verifier that came with the cookie.
         verifier: [u8; 8],
-        /// Bytes of names at most.
+        /// Limit on the bytes of names and cookies.
         names: u32,
-        /// Bytes of the answer at most.
+        /// Limit on the bytes of the answer.
         count: u32,
     },
-    /// Space.
+    /// Asks for the space of the file system.
     FsStat(FileHandle),
-    /// What the server takes.
+    /// Asks for the limits of the server.
     FsInfo(FileHandle),
-    /// Lengths of names and the like.
+    /// Asks for limits on names and the like.
     PathConf(FileHandle),
-    /// Makes what was written durable; 0 bytes are all to the end.
+    /// Makes written data durable; 0 bytes means up to the end.
     Commit {
         /// The file.
         handle: FileHandle,
@@ -285,11 +286,11 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads the arguments of a procedure. Behind those of WRITE its data follows.
+    /// Reads the arguments of a procedure. For WRITE, the data follows them.
     ///
     /// # Errors
-    /// They break a rule, or are not here whole. [`XdrError::NameTooLong`] is no such rule: NFS
-    /// sets no limit to names, and [`Reply::too_long`](crate::Reply::too_long) is the answer.
+    /// They violate the protocol, or are incomplete. [`XdrError::NameTooLong`] is not a violation:
+    /// NFS has no limit on names, and [`Reply::too_long`](crate::Reply::too_long) is the answer.
     pub fn read(procedure: Procedure, reader: &mut Reader<'a>) -> Result<Call<'a>, XdrError> {
         Ok(match procedure {
             Procedure::Null => Call::Null,
@@ -346,7 +347,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Appends the arguments; behind those of WRITE its data has to follow.
+    /// Appends the arguments; for WRITE, the caller must append the data.
     pub fn put(&self, out: &mut Vec<u8>) {
         match self {
             Call::Null => {}

@@ -1,7 +1,7 @@
-//! Entry points for fuzzing: any bytes in, no panic, no endless loop, nothing beyond the limits.
+//! Entry points for fuzzing: for any input no panic, no endless loop, nothing beyond the limits.
 //!
-//! Each function asserts what must hold: what was understood is written, and read from that, the
-//! same again. Tests call them with random and with damaged bytes.
+//! Each function asserts the invariants: what was parsed can be written, and parses to the same
+//! value again. Tests call them with random and with damaged bytes.
 
 use crate::call::{Call, Procedure};
 use crate::limits::{DATA_BYTES_MAX, RECORD_BYTES_MAX};
@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::rpc::{self, CallOutcome, Called};
 use crate::xdr::{Reader, XdrError};
 
-/// What can be read is written in a form that reads the same.
+/// What can be parsed is written in a form that parses to the same value.
 macro_rules! same {
     ($reader:ident, $read:expr, |$out:ident, $value:ident| $put:expr) => {
         if let Ok(found) = $read {
@@ -27,10 +27,10 @@ macro_rules! same {
     };
 }
 
-/// What a client sends, as a server reads it. How many records were read whole.
+/// Parses a client's stream as a server would. Returns the number of complete records.
 ///
 /// # Panics
-/// Something does not hold.
+/// An invariant is violated.
 pub fn calls(stream: &[u8]) -> usize {
     records(stream, |record| {
         let mut reader = Reader::new(record);
@@ -59,11 +59,11 @@ fn call_of<'a>(procedure: Procedure, reader: &mut Reader<'a>) -> Result<Call<'a>
     Ok(call)
 }
 
-/// What a server sends, as a client reads it that had called `procedure`, or one of MOUNT for
-/// numbers behind those of NFS. How many records were read whole.
+/// Parses a server's stream as a client would that had called `procedure`; numbers after those of
+/// NFS stand for those of MOUNT. Returns the number of complete records.
 ///
 /// # Panics
-/// Something does not hold.
+/// An invariant is violated.
 pub fn replies(procedure: u8, stream: &[u8]) -> usize {
     records(stream, |record| {
         let mut reader = Reader::new(record);
@@ -96,8 +96,8 @@ fn records(stream: &[u8], mut each: impl FnMut(&[u8])) -> usize {
     loop {
         let before = input.len();
         match Mark::read(input) {
-            // The way without copies: a record of one fragment, which is read before it is here
-            // whole.
+            // The path without copies: a record of one fragment, which is parsed before it is
+            // complete.
             Ok(Some(mark)) if mark.last && !joiner.has_begun() => {
                 let record = &input[MARK_BYTES as usize..];
                 let here = record.len().min(mark.len as usize);

@@ -1,9 +1,9 @@
-//! A file handle: what a server calls a file, opaque to clients.
+//! A file handle: a server's identifier of a file, opaque to clients.
 
 use crate::limits::HANDLE_BYTES_MAX;
 use crate::xdr::{Reader, XdrError, put_opaque};
 
-/// At most 64 bytes that only their server can read.
+/// At most 64 bytes, whose meaning only their server knows.
 #[derive(Clone, Copy)]
 pub struct FileHandle {
     bytes: [u8; HANDLE_BYTES_MAX as usize],
@@ -11,7 +11,7 @@ pub struct FileHandle {
 }
 
 impl FileHandle {
-    /// These bytes; `None` for more than 64.
+    /// A handle of these bytes; `None` for more than 64.
     pub fn new(bytes: &[u8]) -> Option<FileHandle> {
         let mut handle = FileHandle { bytes: [0; HANDLE_BYTES_MAX as usize], len: u8::try_from(bytes.len()).ok()? };
         handle.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -23,16 +23,16 @@ impl FileHandle {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Reads one.
+    /// Reads a handle.
     ///
     /// # Errors
-    /// It is longer than 64 bytes, or not here whole.
+    /// It is longer than 64 bytes, or incomplete.
     pub fn read(reader: &mut Reader<'_>) -> Result<FileHandle, XdrError> {
         let bytes = reader.opaque("file handle", HANDLE_BYTES_MAX)?;
         Ok(FileHandle::new(bytes).expect("the length was checked"))
     }
 
-    /// Appends it.
+    /// Appends the handle.
     pub fn put(&self, out: &mut Vec<u8>) {
         put_opaque(out, self.as_bytes());
     }

@@ -7,11 +7,10 @@
 //!                  │       └ rpc: whom it is from, which program and procedure; how it went
 //!                  └ record: lengths, fragments, limits
 //! ```
-//! Pure: bytes in, values out, and the other way round. A parser borrows names from the bytes that
-//! it was given and copies no data: of a READ's reply and a WRITE's call it reads the head, which
-//! says how many bytes of data follow. All values are in XDR: big-endian, in units of four bytes
-//! (RFC 4506). ONC RPC is RFC 5531, NFS version 3 and MOUNT are RFC 1813, the port mapper is RFC
-//! 1833.
+//! Pure: bytes in, values out, and the reverse. A parser borrows names from its input and copies no
+//! data: of a READ's reply and a WRITE's call it reads only the head, which says how many bytes of
+//! data follow. All values are in XDR: big-endian, in units of four bytes (RFC 4506). ONC RPC is
+//! RFC 5531, NFS version 3 and MOUNT are RFC 1813, the port mapper is RFC 1833.
 
 pub mod attributes;
 pub mod call;
@@ -36,5 +35,5 @@ pub use xdr::{Reader, XdrError};
 
 /// The number of the NFS program.
 pub const PROGRAM: u32 = 100_003;
-/// The version that is spoken.
+/// The supported version.
 pub const VERSION: u32 = 3;

@@ -10,14 +10,14 @@ use crate::limits::NAME_BYTES_MAX;
 use crate::reply::Verifier;
 use crate::xdr::{Reader, XdrError, filling, put_flag, put_opaque, put_option, put_u64};
 
-/// A page, as its bytes.
+/// A page, in its encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing<'a> {
-    /// The directory's verifier, which goes with its cookies.
+    /// The directory's verifier, which belongs to its cookies.
     pub verifier: Verifier,
-    /// The directory ends with this page.
+    /// Whether the directory ends with this page.
     pub eof: bool,
-    /// With attributes and handles.
+    /// Whether entries have attributes and handles.
     plus: bool,
     entries: std::borrow::Cow<'a, [u8]>,
 }
@@ -29,11 +29,11 @@ pub struct Listed<'a> {
     pub fileid: u64,
     /// Its name.
     pub name: &'a [u8],
-    /// To go on behind it.
+    /// For continuing after this entry.
     pub cookie: u64,
-    /// Of READDIRPLUS.
+    /// Only in READDIRPLUS.
     pub attributes: Post,
-    /// Of READDIRPLUS.
+    /// Only in READDIRPLUS.
     pub handle: Option<FileHandle>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Listed<'a> {
         Ok(Listed { fileid, name, cookie, attributes, handle })
     }
 
-    /// Bytes of it that count as names: what READDIRPLUS has a limit of its own for.
+    /// Bytes that count as names, for which READDIRPLUS has a separate limit.
     fn name_bytes(&self) -> u32 {
         let name = self.name.len() as u32;
         // Marker, fileid, length, name, cookie.
@@ -83,7 +83,7 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// Fills a page.
+/// Assembles a page.
 #[derive(Clone, Debug)]
 pub struct Pager {
     plus: bool,
@@ -93,22 +93,22 @@ pub struct Pager {
 }
 
 impl Pager {
-    /// Bytes of a page without entries: status, attributes of the directory, verifier, end of the
-    /// list, end of the directory.
+    /// Bytes in an empty page: status, attributes of the directory, verifier, end of the list, end
+    /// of the directory.
     pub const EMPTY_BYTES: u32 = 4 + 4 + crate::Attributes::BYTES + 8 + 4 + 4;
 
-    /// A page of READDIR of `count` bytes at most.
+    /// A page of READDIR of at most `count` bytes.
     pub fn names(count: u32) -> Pager {
         let left = count.saturating_sub(Pager::EMPTY_BYTES);
         Pager { plus: false, names_left: left, left, entries: Vec::new() }
     }
 
-    /// A page of READDIRPLUS of `count` bytes at most, and `names` bytes of names.
+    /// A page of READDIRPLUS of at most `count` bytes, with at most `names` bytes of names.
     pub fn plus(names: u32, count: u32) -> Pager {
         Pager { plus: true, names_left: names, left: count.saturating_sub(Pager::EMPTY_BYTES), entries: Vec::new() }
     }
 
-    /// Adds an entry; false, and nothing is added, when it does not fit.
+    /// Adds an entry. Returns false, without adding it, if it does not fit.
     pub fn add(&mut self, entry: &Listed<'_>) -> bool {
         let start = self.entries.len();
         put_flag(&mut self.entries, true);
@@ -129,7 +129,7 @@ impl Pager {
         true
     }
 
-    /// Whether no entry is on it.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

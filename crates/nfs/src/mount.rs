@@ -1,4 +1,4 @@
-//! MOUNT version 3 (RFC 1813, appendix I): from the path of an export to its first handle.
+//! MOUNT version 3 (RFC 1813, appendix I): converts the path of an export to its root handle.
 
 use crate::handle::FileHandle;
 use crate::limits::{LIST_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX};
@@ -6,25 +6,25 @@ use crate::xdr::{Reader, XdrError, put_flag, put_opaque, put_u32};
 
 /// The number of the program.
 pub const PROGRAM: u32 = 100_005;
-/// The version that is spoken.
+/// The supported version.
 pub const VERSION: u32 = 3;
-/// RFC 5531, `AUTH_SYS`: the flavour that our server takes.
+/// RFC 5531, `AUTH_SYS`: the flavour that our server accepts.
 pub const FLAVOUR_SYS: u32 = 1;
 
 /// A procedure with its arguments. Numbers are those of RFC 1813.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MountCall<'a> {
-    /// 0: whether the server answers.
+    /// 0: does nothing; shows that the server answers.
     Null,
-    /// 1: the handle of a path.
+    /// 1: mounts a path, which returns its handle.
     Mount(&'a [u8]),
-    /// 2: who has mounted what.
+    /// 2: lists the mounts of all clients.
     Dump,
-    /// 3: this path is not used any more.
+    /// 3: ends the mount of this path.
     Unmount(&'a [u8]),
-    /// 4: nothing is used any more.
+    /// 4: ends all mounts of this client.
     UnmountAll,
-    /// 5: what can be mounted.
+    /// 5: lists the exports.
     Exports,
 }
 
@@ -41,10 +41,10 @@ impl<'a> MountCall<'a> {
         }
     }
 
-    /// Reads the arguments of a procedure; `None` when there is no such procedure.
+    /// Reads the arguments of a procedure; `None` if there is no such procedure.
     ///
     /// # Errors
-    /// They break a rule, or are not here whole.
+    /// They violate the protocol, or are incomplete.
     pub fn read(procedure: u32, reader: &mut Reader<'a>) -> Result<Option<MountCall<'a>>, XdrError> {
         Ok(Some(match procedure {
             0 => MountCall::Null,
@@ -109,13 +109,13 @@ const STATUSES: [(u32, MountStatus); 9] = [
     (10006, MountStatus::ServerFault),
 ];
 
-/// The result of MNT: the handle and the flavours that the server takes.
+/// The result of MNT: the handle, and the flavours that the server accepts.
 pub type Mounted = Result<(FileHandle, Vec<u32>), MountStatus>;
 
 /// Reads the result of MNT.
 ///
 /// # Errors
-/// It breaks a rule, or is not here whole.
+/// It violates the protocol, or is incomplete.
 pub fn read_mounted(reader: &mut Reader<'_>) -> Result<Mounted, XdrError> {
     let got = reader.u32()?;
     if got != 0 {
@@ -144,7 +144,7 @@ pub fn put_mounted(out: &mut Vec<u8>, mounted: &Mounted) {
     }
 }
 
-/// An export, and who may mount it; nobody named is everybody.
+/// An export, and who may mount it; an empty list means everybody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// Its path.
@@ -156,7 +156,7 @@ pub struct Exported {
 /// Reads the result of EXPORT.
 ///
 /// # Errors
-/// It breaks a rule, or is not here whole.
+/// It violates the protocol, or is incomplete.
 pub fn read_exports(reader: &mut Reader<'_>) -> Result<Vec<Exported>, XdrError> {
     list(reader, "exports", |reader| {
         let path = reader.opaque("path", PATH_BYTES_MAX)?.to_vec();
@@ -179,7 +179,7 @@ pub fn put_exports(out: &mut Vec<u8>, exports: &[Exported]) {
     put_flag(out, false);
 }
 
-/// Appends the result of DUMP: clients, and what they mounted.
+/// Appends the result of DUMP: clients and their mounts.
 pub fn put_mounts<'a>(out: &mut Vec<u8>, mounts: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
     for (client, path) in mounts {
         put_flag(out, true);
@@ -189,7 +189,7 @@ pub fn put_mounts<'a>(out: &mut Vec<u8>, mounts: impl Iterator<Item = (&'a [u8],
     put_flag(out, false);
 }
 
-/// A linked list, as XDR has them: each member behind a mark that it is there.
+/// A linked list in XDR: a boolean before each member says that there is one.
 fn list<'a, T>(
     reader: &mut Reader<'a>,
     what: &'static str,

@@ -1,46 +1,46 @@
-//! Records on a stream (RFC 5531, section 11): fragments, each with its length and whether it is
-//! the last.
+//! Records on a stream (RFC 5531, section 11): fragments, each with its length and a mark on the
+//! last one.
 //!
 //! ```text
 //!   mark   31     30                                  0
 //!          ├ last ┼─ bytes of the fragment ───────────┤
 //! ```
-//! All clients and servers that we know send a record as one fragment, so that is the way without
-//! copies: [`Mark`] says how long it is, and its bytes are read where they lie. What comes in
-//! several is put together by [`Joiner`], within limits.
+//! All known clients and servers send a record as one fragment, so that case is handled without
+//! copies: [`Mark`] has the length, and the bytes are read in place. A record of several fragments
+//! is reassembled by [`Joiner`], within limits.
 
 use crate::limits::{FRAGMENTS_MAX, RECORD_BYTES_MAX};
 use crate::xdr::put_u32;
 
-/// Bytes of a mark.
+/// Bytes in a mark.
 pub const MARK_BYTES: u32 = 4;
 const LAST: u32 = 1 << 31;
 
-/// What stands before a fragment.
+/// The header of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// No other fragment of this record follows.
+    /// It is the last fragment of its record.
     pub last: bool,
-    /// Bytes of the fragment.
+    /// Bytes in the fragment.
     pub len: u32,
 }
 
-/// A stream that cannot be followed any more.
+/// The stream cannot be parsed any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// A record is longer than any of this protocol.
+    /// A record is too long for this protocol.
     #[error("a record must have at most {RECORD_BYTES_MAX} bytes, got {0}")]
     TooLong(u64),
-    /// A record in very many pieces.
+    /// A record has too many fragments.
     #[error("a record must have at most {FRAGMENTS_MAX} fragments")]
     Fragments,
 }
 
 impl Mark {
-    /// The mark at the beginning of `bytes`; `None` when it is not here whole.
+    /// The mark at the start of `bytes`; `None` if it is incomplete.
     ///
     /// # Errors
-    /// The fragment alone is longer than a record may be.
+    /// The fragment alone exceeds the limit on a record.
     pub fn read(bytes: &[u8]) -> Result<Option<Mark>, RecordError> {
         let Some(&[a, b, c, d]) = bytes.get(..4) else { return Ok(None) };
         let word = u32::from_be_bytes([a, b, c, d]);
@@ -49,17 +49,17 @@ impl Mark {
     }
 }
 
-/// Begins a record of one fragment at the end of `out`; the value is for [`end`].
+/// Starts a record of one fragment at the end of `out`; pass the result to [`end`].
 pub fn begin(out: &mut Vec<u8>) -> usize {
     let start = out.len();
     put_u32(out, 0);
     start
 }
 
-/// Ends the record that began at `start`, with `behind` bytes that are sent behind `out`.
+/// Ends the record that started at `start`; `behind` more bytes will be sent after `out`.
 ///
 /// # Panics
-/// It is longer than a record may be.
+/// It exceeds the limit on a record.
 pub fn end(out: &mut [u8], start: usize, behind: u32) {
     let len = (out.len() - start) as u64 - u64::from(MARK_BYTES) + u64::from(behind);
     assert!(len <= u64::from(RECORD_BYTES_MAX), "a record of {len} bytes");
@@ -67,32 +67,32 @@ pub fn end(out: &mut [u8], start: usize, behind: u32) {
     out[start..start + 4].copy_from_slice(&word.to_be_bytes());
 }
 
-/// Puts a record of several fragments together.
+/// Reassembles a record of several fragments.
 #[derive(Clone, Debug, Default)]
 pub struct Joiner {
     record: Vec<u8>,
-    /// Bytes of the present fragment that are still to come, and whether it is the last.
+    /// Bytes missing of the present fragment, and whether it is the last one.
     fragment: Option<(u32, bool)>,
     fragments: u32,
 }
 
 impl Joiner {
-    /// Nothing of a record is here.
+    /// Starts without any part of a record.
     pub fn new() -> Joiner {
         Joiner::default()
     }
 
-    /// Whether a record has begun and is not here whole.
+    /// Whether a record is incomplete.
     pub fn has_begun(&self) -> bool {
         self.fragments > 0
     }
 
-    /// Takes bytes off the front of `input`; the record, when it is here whole, which
-    /// [`Joiner::clear`] ends. `None` when all of `input` that can be used was taken: less than a
-    /// mark may be left.
+    /// Takes bytes from the front of `input`. Returns the record when it is complete;
+    /// [`Joiner::clear`] then ends it. `None` if all usable bytes of `input` were taken; less than
+    /// a mark may be left.
     ///
     /// # Errors
-    /// The record is longer, or in more pieces, than one may be.
+    /// The record is too long, or has too many fragments.
     pub fn feed(&mut self, input: &mut &[u8]) -> Result<Option<&[u8]>, RecordError> {
         loop {
             let Some((left, last)) = self.fragment else {
@@ -126,7 +126,7 @@ impl Joiner {
         }
     }
 
-    /// Forgets the record; its memory is kept for the next one, unless that was a long one.
+    /// Drops the record. Its memory is kept for the next one, unless the record was long.
     pub fn clear(&mut self) {
         self.record.clear();
         self.record.shrink_to(4096);

@@ -9,80 +9,80 @@ use crate::listing::Listing;
 use crate::status::Status;
 use crate::xdr::{Reader, XdrError, put_flag, put_opaque, put_option, put_u32, put_u64};
 
-/// What a server is known by from its start to its end: data that was not committed may be lost
-/// when it differs.
+/// Identifies the run of a server from its start to its end. If it changes, data that was not
+/// committed may be lost.
 pub type Verifier = [u8; 8];
 
-/// A READ that was done; `len` bytes follow, with their filling.
+/// The result of a READ; `len` bytes follow, with their padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadDone {
     /// Bytes that were read.
     pub count: u32,
-    /// The file ends with them.
+    /// Whether the file ends after them.
     pub eof: bool,
-    /// Bytes that follow, at most [`DATA_BYTES_MAX`]; a good server says the same with `count`.
+    /// Bytes that follow, at most [`DATA_BYTES_MAX`]; a correct server sets `count` to the same.
     pub len: u32,
 }
 
-/// A WRITE that was done.
+/// The result of a WRITE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes that were written: perhaps fewer than were sent.
+    /// Bytes that were written, possibly fewer than were sent.
     pub count: u32,
     /// How durable they are.
     pub stable: Stable,
-    /// Which life of the server has them.
+    /// Which run of the server has them.
     pub verifier: Verifier,
 }
 
-/// Space of a file system, in bytes and files.
+/// The space of a file system, in bytes and files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FsStat {
-    /// Bytes in all.
+    /// Total bytes.
     pub bytes: u64,
-    /// Free.
+    /// Free bytes.
     pub free: u64,
-    /// Free for this caller.
+    /// Bytes free for this caller.
     pub available: u64,
-    /// Files in all.
+    /// Total files.
     pub files: u64,
-    /// More that can be made.
+    /// Free files.
     pub files_free: u64,
-    /// More that this caller can make.
+    /// Files free for this caller.
     pub files_available: u64,
-    /// Seconds for which this will not change; 0: unknown.
+    /// Seconds for which these values will not change; 0 if unknown.
     pub steady_seconds: u32,
 }
 
-/// What a server takes.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FsInfo {
-    /// Bytes of a READ at most.
+    /// Limit on the bytes of a READ.
     pub read_most: u32,
-    /// Bytes of a READ that suit it best.
+    /// Preferred bytes of a READ.
     pub read_best: u32,
-    /// What they should be a multiple of.
+    /// Suggested multiple for them.
     pub read_multiple: u32,
-    /// Bytes of a WRITE at most.
+    /// Limit on the bytes of a WRITE.
     pub write_most: u32,
-    /// Bytes of a WRITE that suit it best.
+    /// Preferred bytes of a WRITE.
     pub write_best: u32,
-    /// What they should be a multiple of.
+    /// Suggested multiple for them.
     pub write_multiple: u32,
-    /// Bytes of a READDIR that suit it best.
+    /// Preferred bytes of a READDIR.
     pub listing_best: u32,
-    /// Bytes of a file at most.
+    /// Limit on the bytes of a file.
     pub file_most: u64,
-    /// The smallest step of a time.
+    /// The resolution of times.
     pub time_step: Moment,
-    /// Bits of RFC 1813, `FSF3_*`.
+    /// Bits `FSF3_*` of RFC 1813.
     pub properties: u32,
 }
 
 impl FsInfo {
-    /// The server has hard links (`FSF3_LINK`).
+    /// The server supports hard links (`FSF3_LINK`).
     pub const LINKS: u32 = 1;
-    /// It has symbolic links (`FSF3_SYMLINK`).
+    /// It supports symbolic links (`FSF3_SYMLINK`).
     pub const SYMBOLIC_LINKS: u32 = 2;
     /// PATHCONF is the same for all files (`FSF3_HOMOGENEOUS`).
     pub const HOMOGENEOUS: u32 = 8;
@@ -90,63 +90,63 @@ impl FsInfo {
     pub const SETS_TIMES: u32 = 16;
 }
 
-/// Lengths of names and the like.
+/// Limits on names and the like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathConf {
-    /// Names that a file may have.
+    /// Limit on the names of a file.
     pub links_most: u32,
-    /// Bytes of a name.
+    /// Limit on the bytes of a name.
     pub name_most: u32,
-    /// Longer names are refused and not cut.
+    /// Longer names are refused rather than truncated.
     pub no_truncation: bool,
     /// Only root may change owners.
     pub owner_restricted: bool,
-    /// `a` and `A` are the same name.
+    /// Names are compared without regard to case.
     pub case_insensitive: bool,
-    /// Names stay as they were written.
+    /// Names keep their case.
     pub case_preserving: bool,
 }
 
-/// Results of a procedure.
+/// The results of a procedure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
     /// Nothing.
     Null,
     /// The attributes.
     GetAttr(Result<Attributes, Status>),
-    /// SETATTR, REMOVE, RMDIR: the file or directory it was done to.
+    /// SETATTR, REMOVE, RMDIR: the file or directory that was changed.
     Done(Wcc, Result<(), Status>),
     /// The directory; handle and attributes of the file.
     Lookup(Post, Result<(FileHandle, Post), Status>),
     /// What the caller may do.
     Access(Post, Result<u32, Status>),
-    /// Where a symbolic link leads.
+    /// The target of a symbolic link.
     ReadLink(Post, Result<&'a [u8], Status>),
     /// Data follows.
     Read(Post, Result<ReadDone, Status>),
-    /// What became of the data.
+    /// The result of a write.
     Write(Wcc, Result<Written, Status>),
-    /// CREATE, MKDIR, SYMLINK, MKNOD: the directory; handle and attributes of what was made, where
-    /// the server tells them.
+    /// CREATE, MKDIR, SYMLINK, MKNOD: the directory; handle and attributes of what was created, if
+    /// the server returns them.
     Made(Wcc, Result<(Option<FileHandle>, Post), Status>),
     /// Both directories.
     Rename(Wcc, Wcc, Result<(), Status>),
     /// The file and the directory.
     Link(Post, Wcc, Result<(), Status>),
-    /// Names of a directory; with attributes and handles if it is READDIRPLUS.
+    /// Names of a directory; for READDIRPLUS with attributes and handles.
     Listing(Post, Result<Listing<'a>, Status>),
-    /// Space.
+    /// The space of the file system.
     FsStat(Post, Result<FsStat, Status>),
-    /// What the server takes.
+    /// The limits of the server.
     FsInfo(Post, Result<FsInfo, Status>),
-    /// Lengths of names.
+    /// Limits on names.
     PathConf(Post, Result<PathConf, Status>),
-    /// What was written before is durable if the writes had the same verifier.
+    /// Earlier writes are durable if they had the same verifier.
     Commit(Wcc, Result<Verifier, Status>),
 }
 
 impl<'a> Reply<'a> {
-    /// What a call is answered that has a name or target longer than the server takes; `None` of a
+    /// The answer to a call with a name or target that is too long for the server; `None` for a
     /// procedure without names.
     pub fn too_long(procedure: Procedure) -> Option<Reply<'static>> {
         let (wcc, refused) = (Wcc::default(), Status::NameTooLong);
@@ -162,10 +162,10 @@ impl<'a> Reply<'a> {
         })
     }
 
-    /// Reads the results of a procedure. Behind those of READ its data follows.
+    /// Reads the results of a procedure. For READ, the data follows them.
     ///
     /// # Errors
-    /// They break a rule, or are not here whole.
+    /// They violate the protocol, or are incomplete.
     pub fn read(procedure: Procedure, reader: &mut Reader<'a>) -> Result<Reply<'a>, XdrError> {
         if procedure == Procedure::Null {
             return Ok(Reply::Null);
@@ -211,7 +211,7 @@ impl<'a> Reply<'a> {
         })
     }
 
-    /// Appends the results; behind those of READ its data has to follow.
+    /// Appends the results; for READ, the caller must append the data.
     pub fn put(&self, out: &mut Vec<u8>) {
         match self {
             Reply::Null => {}
@@ -270,7 +270,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// What follows a result that was done.
+/// Reads what follows a status of success.
 fn and<'a, T>(
     done: Result<(), Status>,
     reader: &mut Reader<'a>,

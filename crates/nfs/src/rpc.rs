@@ -11,10 +11,10 @@ const REPLY: u32 = 1;
 const AUTH_NONE: u32 = 0;
 const AUTH_SYS: u32 = 1;
 
-/// The head of a call; its procedure's arguments follow.
+/// The head of a call; the procedure's arguments follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallHead<'a> {
-    /// The caller's number, which the reply has too.
+    /// The caller's number, which the reply repeats.
     pub xid: u32,
     /// Program.
     pub program: u32,
@@ -26,21 +26,21 @@ pub struct CallHead<'a> {
     pub credential: Credential<'a>,
 }
 
-/// Who calls, as the caller says.
+/// The caller, according to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credential<'a> {
-    /// Nobody in particular.
+    /// Anonymous.
     None,
     /// A user of a Unix system, `AUTH_SYS`.
     Sys(SysCredential<'a>),
-    /// A flavour that is not spoken here.
+    /// An unsupported flavour.
     Other(u32),
 }
 
 /// A user of a Unix system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SysCredential<'a> {
-    /// Any number.
+    /// An arbitrary number.
     pub stamp: u32,
     /// The client's name.
     pub machine: &'a [u8],
@@ -84,18 +84,18 @@ impl PartialEq for Groups {
 
 impl Eq for Groups {}
 
-/// A call's head, or why there is none.
+/// The head of a call, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Called<'a> {
     /// A call.
     Call(CallHead<'a>),
-    /// A call by another version of RPC, whose arguments are not known: to be answered with
+    /// A call with another version of RPC, whose arguments are unknown; to be answered with
     /// [`CallOutcome::RpcMismatch`].
     Mismatch {
         /// The caller's number.
         xid: u32,
     },
-    /// A credential that breaks the rules: to be answered with [`CallOutcome::AuthError`] and
+    /// An invalid credential; to be answered with [`CallOutcome::AuthError`] and
     /// [`AUTH_BAD_CREDENTIAL`].
     BadCredential {
         /// The caller's number.
@@ -105,13 +105,13 @@ pub enum Called<'a> {
 
 /// RFC 5531, `AUTH_BADCRED`.
 pub const AUTH_BAD_CREDENTIAL: u32 = 1;
-/// RFC 5531, `AUTH_TOOWEAK`: this server wants to know more of the caller.
+/// RFC 5531, `AUTH_TOOWEAK`: the server requires a stronger credential.
 pub const AUTH_TOO_WEAK: u32 = 5;
 
-/// Reads a call's head.
+/// Reads the head of a call.
 ///
 /// # Errors
-/// It is no call, or not here whole.
+/// It is not a call, or is incomplete.
 pub fn read_call<'a>(reader: &mut Reader<'a>) -> Result<Called<'a>, XdrError> {
     let xid = reader.u32()?;
     match reader.u32()? {
@@ -124,7 +124,7 @@ pub fn read_call<'a>(reader: &mut Reader<'a>) -> Result<Called<'a>, XdrError> {
     let (program, version, procedure) = (reader.u32()?, reader.u32()?, reader.u32()?);
     let flavour = reader.u32()?;
     let body = reader.opaque("credential", CREDENTIAL_BYTES_MAX)?;
-    // A verifier says nothing with the flavours that are spoken here.
+    // With the supported flavours, the verifier has no meaning.
     reader.u32()?;
     reader.opaque("verifier", CREDENTIAL_BYTES_MAX)?;
     let credential = match flavour {
@@ -149,7 +149,7 @@ fn read_sys<'a>(reader: &mut Reader<'a>) -> Result<SysCredential<'a>, XdrError> 
     Ok(SysCredential { stamp, machine, uid, gid, groups })
 }
 
-/// Appends a call's head.
+/// Appends the head of a call.
 ///
 /// # Panics
 /// The machine's name is longer than 255 bytes.
@@ -187,16 +187,16 @@ pub fn put_call(out: &mut Vec<u8>, head: &CallHead<'_>) {
     put_u32(out, 0);
 }
 
-/// How a call went as a call, whatever its procedure says.
+/// The outcome of a call at the level of RPC, whatever the procedure's status is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallOutcome {
-    /// It was done; results follow.
+    /// Success; results follow.
     #[error("done")]
     Success,
     /// The server does not have the program.
     #[error("the server does not have this program")]
     ProgramUnavailable,
-    /// It has other versions of it.
+    /// The server has other versions of the program.
     #[error("the server has versions {low} to {high} of this program")]
     ProgramMismatch {
         /// Lowest.
@@ -210,10 +210,10 @@ pub enum CallOutcome {
     /// The arguments could not be read.
     #[error("the server could not read the arguments")]
     GarbageArguments,
-    /// The server failed, as for want of memory.
+    /// The server failed, for example for lack of memory.
     #[error("the server failed")]
     SystemError,
-    /// The server speaks another RPC.
+    /// The server supports other versions of RPC.
     #[error("the server speaks versions {low} to {high} of RPC")]
     RpcMismatch {
         /// Lowest.
@@ -221,15 +221,15 @@ pub enum CallOutcome {
         /// Highest.
         high: u32,
     },
-    /// The caller is not let in.
+    /// The caller is refused.
     #[error("the server does not take this credential (reason {0} of RFC 5531)")]
     AuthError(u32),
 }
 
-/// Reads a reply's head: the number of its call, and how that went.
+/// Reads the head of a reply: the number of its call, and the outcome.
 ///
 /// # Errors
-/// It is no reply, or not here whole.
+/// It is not a reply, or is incomplete.
 pub fn read_reply(reader: &mut Reader<'_>) -> Result<(u32, CallOutcome), XdrError> {
     let xid = reader.u32()?;
     match reader.u32()? {
@@ -260,7 +260,7 @@ pub fn read_reply(reader: &mut Reader<'_>) -> Result<(u32, CallOutcome), XdrErro
     Ok((xid, outcome))
 }
 
-/// Appends a reply's head; after [`CallOutcome::Success`] the results have to follow.
+/// Appends the head of a reply; after [`CallOutcome::Success`], the caller must append the results.
 pub fn put_reply(out: &mut Vec<u8>, xid: u32, outcome: CallOutcome) {
     let denied = matches!(outcome, CallOutcome::RpcMismatch { .. } | CallOutcome::AuthError(_));
     for word in [xid, REPLY, denied.into()] {

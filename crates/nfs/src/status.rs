@@ -1,4 +1,4 @@
-//! How a procedure went (RFC 1813, `nfsstat3`).
+//! The status of a procedure (RFC 1813, `nfsstat3`).
 
 use crate::xdr::{Reader, XdrError, put_u32};
 
@@ -67,10 +67,10 @@ statuses! {
 }
 
 impl Status {
-    /// Reads a result's status: done, or why not.
+    /// Reads a result's status: success, or why the procedure failed.
     ///
     /// # Errors
-    /// There is no such status, or it is not here whole.
+    /// There is no such status, or it is incomplete.
     pub fn read(reader: &mut Reader<'_>) -> Result<Result<(), Status>, XdrError> {
         match reader.u32()? {
             0 => Ok(Ok(())),

@@ -1,47 +1,45 @@
-//! XDR (RFC 4506): values in units of four bytes, big-endian; what is shorter is filled up with
-//! zeroes.
+//! XDR (RFC 4506): values in units of four bytes, big-endian, padded with zeroes.
 
-/// Why bytes are not the value that was expected.
+/// Why bytes are not the expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XdrError {
-    /// The bytes end before the value does. Of a message that is not here whole: more has to come.
+    /// The bytes end within the value. If the message is incomplete, more must arrive.
     #[error("the message ends within a value")]
     Short,
-    /// A length above its limit.
+    /// A length exceeds its limit.
     #[error("{what}: must be at most {most}, got {got}")]
     TooLong {
-        /// What it is the length of.
+        /// The meaning of the length.
         what: &'static str,
         /// The limit.
         most: u32,
-        /// What the message says.
+        /// The length in the message.
         got: u32,
     },
-    /// A name or a link's target that is longer than there may be; what is behind its length was
-    /// not read.
+    /// A name or the target of a link is too long; only its length was read.
     #[error("{what}: must have at most {most} bytes, got {got}")]
     NameTooLong {
-        /// What it is.
+        /// The meaning of the bytes.
         what: &'static str,
         /// The limit.
         most: u32,
-        /// What the message says.
+        /// The length in the message.
         got: u32,
     },
-    /// A number that stands for nothing.
+    /// An unknown number.
     #[error("{what}: no such value, {got}")]
     NoSuch {
-        /// What it should stand for.
+        /// The meaning of the number.
         what: &'static str,
-        /// What the message says.
+        /// The number in the message.
         got: u32,
     },
-    /// Bytes behind the last value.
+    /// Bytes follow the last value.
     #[error("the message goes on for {0} bytes behind its last value")]
     Rest(usize),
 }
 
-/// Reads values one after the other; what it returns borrows from the bytes.
+/// Reads values in sequence; results borrow from the bytes.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -49,7 +47,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// From the first of these bytes on.
+    /// Starts at the first of these bytes.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { bytes, taken: 0 }
     }
@@ -93,7 +91,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from(self.u32()?) << 32 | u64::from(self.u32()?))
     }
 
-    /// A truth. RFC 4506 has 0 and 1; any other number counts as true, as most servers have it.
+    /// A boolean. RFC 4506 has 0 and 1; like most servers, this treats any other number as true.
     ///
     /// # Errors
     /// The bytes end before it does.
@@ -101,7 +99,7 @@ impl<'a> Reader<'a> {
         Ok(self.u32()? != 0)
     }
 
-    /// `N` bytes without a length and without filling; `N` is a multiple of four.
+    /// `N` bytes without a length or padding; `N` is a multiple of four.
     ///
     /// # Errors
     /// The bytes end before it does.
@@ -112,7 +110,7 @@ impl<'a> Reader<'a> {
         Ok(fixed)
     }
 
-    /// Bytes with their length in front, `most` of them at most.
+    /// Bytes after their length, at most `most`.
     ///
     /// # Errors
     /// There are more, or the bytes end before they do.
@@ -125,7 +123,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// As [`opaque`](Reader::opaque), of a name or a link's target.
+    /// Like [`opaque`](Reader::opaque), for a name or the target of a link.
     ///
     /// # Errors
     /// It is longer, or the bytes end before it does.
@@ -136,7 +134,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A length or count, `most` at most.
+    /// A length or count, at most `most`.
     ///
     /// # Errors
     /// It is larger, or the bytes end before it does.
@@ -147,10 +145,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A value that is there or not.
+    /// An optional value.
     ///
     /// # Errors
-    /// As the value's own.
+    /// Those of the value.
     pub fn option<T>(
         &mut self,
         value: impl FnOnce(&mut Reader<'a>) -> Result<T, XdrError>,
@@ -158,7 +156,7 @@ impl<'a> Reader<'a> {
         if self.flag()? { value(self).map(Some) } else { Ok(None) }
     }
 
-    /// The end of a message.
+    /// Checks that the message ends here.
     ///
     /// # Errors
     /// Bytes are left.
@@ -167,7 +165,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Zeroes behind `len` bytes, up to the next unit.
+/// Bytes of padding after `len` bytes, up to the next unit.
 pub const fn filling(len: u32) -> u32 {
     len.wrapping_neg() % 4
 }
@@ -182,12 +180,12 @@ pub fn put_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_be_bytes());
 }
 
-/// Appends a truth.
+/// Appends a boolean.
 pub fn put_flag(out: &mut Vec<u8>, value: bool) {
     put_u32(out, value.into());
 }
 
-/// Appends bytes with their length in front and zeroes behind.
+/// Appends bytes after their length, with padding.
 ///
 /// # Panics
 /// There are 4 GiB of them.
@@ -198,7 +196,7 @@ pub fn put_opaque(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&[0; 3][..filling(len) as usize]);
 }
 
-/// Appends a value that is there or not.
+/// Appends an optional value.
 pub fn put_option<T>(out: &mut Vec<u8>, value: Option<&T>, put: impl FnOnce(&mut Vec<u8>, &T)) {
     put_flag(out, value.is_some());
     if let Some(value) = value {

@@ -1,4 +1,4 @@
-//! The client's state machine: which option comes next, and what its replies lead to.
+//! The client's state machine: which option comes next, and the effect of its replies.
 
 use super::replies::{error_message, keep_context, keep_info, keep_listed};
 use super::{Agreed, ClientStep, Listed, Purpose, TlsWish, Wishes};
@@ -17,7 +17,7 @@ use crate::wire::{Cursor, Put};
 
 const GREETING_BYTES: usize = 18;
 
-/// One connection's handshake, client's side. The server speaks first.
+/// The client's side of one connection's handshake. The server speaks first.
 #[derive(Clone, Debug)]
 pub struct ClientHandshake {
     wishes: Wishes,
@@ -28,11 +28,11 @@ pub struct ClientHandshake {
     framing: Framing,
     contexts: Contexts,
     bytes: u64,
-    /// What the replies to the option under way have told so far.
+    /// The contents of the replies to the present option so far.
     gathered: Gathered,
 }
 
-/// Filled by the replies to one option, taken at its end.
+/// Filled by the replies to one option, and taken when that ends.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {
     pub described: bool,
@@ -42,7 +42,7 @@ pub(super) struct Gathered {
     pub listed_bytes: usize,
 }
 
-/// Which answer is awaited, in the order of asking.
+/// Which answer is awaited, in the order of the options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Greeting,
@@ -51,14 +51,14 @@ enum Stage {
     Extended,
     Structured,
     Meta,
-    /// `LIST`, `INFO` or `GO`, by purpose.
+    /// `LIST`, `INFO` or `GO`, depending on the purpose.
     Purpose,
     ExportName,
     Over,
 }
 
 impl ClientHandshake {
-    /// A handshake that has not begun. The export's name must be one that the protocol can carry.
+    /// A handshake that has not started. The export's name must be valid in the protocol.
     pub fn new(wishes: Wishes, limits: HandshakeLimits) -> Result<ClientHandshake, HandshakeError> {
         if let Err(why) = text(wishes.export.as_bytes()) {
             return Err(HandshakeError::BadName { name: wishes.export.chars().take(64).collect(), why });
@@ -76,15 +76,15 @@ impl ClientHandshake {
         })
     }
 
-    /// The connection is encrypted now: appends the next option, to be sent over TLS.
+    /// The connection is encrypted now: appends the next option, which must be sent over TLS.
     pub fn tls_established(&mut self, out: &mut Vec<u8>) {
         assert_eq!(self.stage, Stage::AwaitTls, "TLS starts after the step StartTls");
         self.encrypted = true;
         self.ask(Stage::Extended, out);
     }
 
-    /// Handles at most one message from the front of `input`, moves `input` past it, and appends
-    /// the next option to `out`. An error means: send `out` (it may hold a goodbye), then close.
+    /// Handles at most one message from the front of `input`, advances `input` past it, and appends
+    /// the next option to `out`. After an error, send `out` (it may contain an ABORT), then close.
     pub fn receive(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<ClientStep, HandshakeError> {
         match self.stage {
             Stage::Greeting => self.greeting(input, out),
@@ -139,16 +139,16 @@ impl ClientHandshake {
         Ok(())
     }
 
-    /// Sends the option of `stage`, or of the first later one that is wished for.
+    /// Sends the option of `stage`, or of the first later stage that is wanted.
     fn ask(&mut self, stage: Stage, out: &mut Vec<u8>) {
-        // Listing needs no framing and no contexts.
+        // A list needs neither framing nor contexts.
         let framed = self.wishes.purpose != Purpose::List;
         let (next, wanted) = match stage {
             // Protocol text, "Client-side requirements": a client that prefers TLS "SHOULD send
             // NBD_OPT_STARTTLS as the first option"; "MUST NOT issue NBD_OPT_STARTTLS if TLS has
             // already been initiated".
             Stage::StartTls => (Stage::Extended, self.wishes.tls != TlsWish::Off),
-            // Extended headers oblige to use GO, which an old entry rules out.
+            // Extended headers require GO, which the old entry excludes.
             Stage::Extended => (Stage::Structured, framed && self.wishes.extended && !self.wishes.old_entry),
             Stage::Structured => (Stage::Meta, framed && self.wishes.structured && self.framing != Framing::Extended),
             // "This option MUST NOT be requested unless structured replies have been negotiated
@@ -231,7 +231,7 @@ impl ClientHandshake {
         Ok(ClientStep::Continue)
     }
 
-    /// Ends the connection to a server that left the protocol or sends too much.
+    /// Checks a reply: the server must keep to the protocol and to the limits.
     fn believe(&self, head: ReplyHead) -> Result<(), HandshakeError> {
         if head.magic != OPTION_REPLY_MAGIC {
             let expected = OPTION_REPLY_MAGIC;
@@ -350,7 +350,7 @@ impl ClientHandshake {
         }))
     }
 
-    /// The names of the contexts that are wished for.
+    /// The names of the wanted contexts.
     fn wished(&self) -> Vec<&'static str> {
         let wished = |context: &Context| match context {
             Context::Allocation => self.wishes.allocation,
@@ -363,7 +363,7 @@ impl ClientHandshake {
         Settings { framing: self.framing, contexts: self.contexts, block_sizes, encrypted: self.encrypted }
     }
 
-    /// The soft disconnect: `ABORT`. Its reply need not be awaited: "the client SHOULD gracefully
+    /// The soft disconnect: `ABORT`. It does not wait for the reply: "the client SHOULD gracefully
     /// handle the server closing the connection after receiving an NBD_OPT_ABORT without it sending
     /// a reply".
     fn say_goodbye(&mut self, out: &mut Vec<u8>) {

@@ -6,7 +6,7 @@
 //!                              └ refused: next, or the end if TLS is required              ERR_UNSUP: EXPORT_NAME
 //! ```
 //!
-//! A server that does not know an option costs one round trip and the feature, never the
+//! A server that does not know an option costs one round trip and that feature, but not the
 //! connection.
 
 mod handshake;
@@ -17,15 +17,15 @@ pub use handshake::ClientHandshake;
 use crate::export::{BlockSizes, TransmissionFlags};
 use crate::settings::Settings;
 
-/// What the client is here for.
+/// The purpose of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// Use the export.
     #[default]
     Go,
-    /// Learn about the export, then leave.
+    /// Get information on the export, then leave.
     Info,
-    /// Learn which exports there are, then leave.
+    /// List the exports, then leave.
     List,
 }
 
@@ -35,22 +35,22 @@ pub enum TlsWish {
     /// No.
     #[default]
     Off,
-    /// Yes, if the server can. An attacker in between can prevent it unnoticed.
+    /// Yes, if the server supports it. An attacker in between can prevent it unnoticed.
     Prefer,
-    /// Yes, or not at all.
+    /// Yes; otherwise there is no connection.
     Require,
 }
 
-/// What the client would like. What the server cannot do is left out of [`Agreed::settings`].
+/// What the client asks for. What the server does not support is left out of [`Agreed::settings`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wishes {
-    /// What for.
+    /// The purpose.
     pub purpose: Purpose,
     /// The export's name; empty for the default export.
     pub export: String,
     /// Encryption.
     pub tls: TlsWish,
-    /// Extended headers, before structured replies.
+    /// Extended headers, which are preferred to structured replies.
     pub extended: bool,
     /// Structured replies.
     pub structured: bool,
@@ -58,14 +58,14 @@ pub struct Wishes {
     pub allocation: bool,
     /// The metadata context `seawall:sharing`; needs one of the same two.
     pub sharing: bool,
-    /// Ask for block sizes, and promise to keep to them.
+    /// Ask for block sizes, and promise to respect them.
     pub block_sizes: bool,
-    /// Use `EXPORT_NAME` at once, as old clients do.
+    /// Use `EXPORT_NAME` immediately, as old clients do.
     pub old_entry: bool,
 }
 
 impl Wishes {
-    /// Everything that the protocol offers but encryption, for using the export `name`.
+    /// Everything that the protocol offers except encryption, for using the export `name`.
     pub fn all(name: &str) -> Wishes {
         Wishes {
             purpose: Purpose::Go,
@@ -80,41 +80,41 @@ impl Wishes {
         }
     }
 
-    /// Nothing but the export `name`: simple replies.
+    /// Only the export `name`, with simple replies.
     pub fn plain(name: &str) -> Wishes {
         Wishes { extended: false, structured: false, allocation: false, block_sizes: false, ..Wishes::all(name) }
     }
 }
 
-/// What the caller has to do next. In every case it first sends what is in `out`.
+/// What the caller must do next. In every case it first sends what is in `out`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientStep {
-    /// Call again when `input` holds at least so many bytes, counted from its front as it is now.
+    /// Call again when `input` has at least this many bytes, counted from its present front.
     NeedMore(usize),
-    /// One message was handled: call again at once.
+    /// One message was handled: call again immediately.
     Continue,
     /// Upgrade the connection, then call `tls_established`. If the upgrade fails, close.
     StartTls,
-    /// The handshake is over; what is left in `input` belongs to transmission.
+    /// The handshake is complete; the rest of `input` belongs to transmission.
     Transmission(Box<Agreed>),
-    /// The answer to [`Purpose::Info`]: send `out`, which says goodbye, and close.
+    /// The answer to [`Purpose::Info`]: send `out`, which has an ABORT, and close.
     Described(Box<Agreed>),
-    /// The answer to [`Purpose::List`]: send `out`, which says goodbye, and close.
+    /// The answer to [`Purpose::List`]: send `out`, which has an ABORT, and close.
     Listed(Vec<Listed>),
 }
 
 /// What the client knows of its export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreed {
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// What the export can do.
+    /// The features of the export.
     pub flags: TransmissionFlags,
-    /// Block sizes, if the server said them; else [`BlockSizes::PORTABLE`] is what to keep to.
+    /// Block sizes, if the server sent them; otherwise respect [`BlockSizes::PORTABLE`].
     pub block: Option<BlockSizes>,
-    /// The server's own name of the export, if it said one.
+    /// The server's name for the export, if it sent one.
     pub name: Option<String>,
-    /// The server's description of the export, if it said one.
+    /// The server's description of the export, if it sent one.
     pub description: Option<String>,
     /// What was agreed.
     pub settings: Settings,

@@ -1,4 +1,4 @@
-//! What the replies to one option tell, kept until its end.
+//! The contents of the replies to one option, kept until its end.
 
 use super::Listed;
 use super::handshake::Gathered;
@@ -9,7 +9,7 @@ use crate::text::{lossy, text};
 use crate::values::{info, opt};
 use crate::wire::Cursor;
 
-/// Memory of one list entry beside its strings, bytes.
+/// Bytes of memory for a list entry, without its strings.
 const ENTRY_BYTES: usize = size_of::<Listed>();
 
 /// `NBD_REP_META_CONTEXT`. A context that was not asked for is ignored.
@@ -23,7 +23,7 @@ pub(super) fn keep_context(data: &[u8], gathered: &mut Gathered) -> Result<(), H
     Ok(())
 }
 
-/// `NBD_REP_SERVER`, within `limit` bytes for the whole list.
+/// `NBD_REP_SERVER`, with a limit of `limit` bytes for the whole list.
 pub(super) fn keep_listed(data: &[u8], gathered: &mut Gathered, limit: usize) -> Result<(), HandshakeError> {
     let mut c = Cursor(data);
     // Protocol text: "length of name (unsigned); MUST be no larger than the reply packet header
@@ -71,7 +71,7 @@ pub(super) fn keep_info(option: u32, data: &[u8], gathered: &mut Gathered) -> Re
     Ok(())
 }
 
-/// The server's words in an error reply.
+/// The server's message in an error reply.
 pub(super) fn error_message(data: &[u8]) -> String {
     lossy(data)
 }

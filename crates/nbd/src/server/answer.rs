@@ -1,4 +1,4 @@
-//! The server's answers, one function an option.
+//! The server's answers, with a function for each option.
 
 use super::Admitted;
 use super::handshake::{Answered, ServerHandshake, export_name_error};
@@ -14,11 +14,11 @@ use crate::text::{cut, text};
 use crate::values::{EXPORT_NAME_ZEROES, info, opt, rep};
 use crate::wire::Put;
 
-/// An error reply: its code and words for people.
+/// A result, or an error reply: its code and a message.
 type Answer<T> = Result<T, (u32, String)>;
 
 impl ServerHandshake {
-    /// Answers an option whose data is here.
+    /// Answers an option whose data is complete.
     pub(super) fn answer(
         &mut self,
         option: u32,
@@ -70,7 +70,7 @@ impl ServerHandshake {
         let (name, export) = self.look_up(option, query.name, exports)?;
         let asked = query.wants(info::BLOCK_SIZE);
         let mut admitted = self.admitted(name, export, asked);
-        // Who only asks learns what it could have.
+        // A client that only asks is told what it could have.
         if option == opt::INFO && admitted.settings.framing == Framing::Extended {
             admitted.flags = admitted.flags | TransmissionFlags::BLOCK_STATUS_PAYLOAD;
         }
@@ -84,8 +84,8 @@ impl ServerHandshake {
         if let (true, Some(description)) = (query.wants(info::DESCRIPTION), &export.description) {
             put_info_text(out, option, info::DESCRIPTION, description);
         }
-        // A client that did not ask for sizes may send any offset and is served, so the minimum it
-        // hears is 1: "The server MAY send information requests back which are not explicitly
+        // A client that did not ask for sizes may use any offset and is served, so it is told a
+        // minimum of 1: "The server MAY send information requests back which are not explicitly
         // requested".
         let minimum = if asked { export.block.minimum } else { 1 };
         put_info_block_size(out, option, [minimum, export.block.preferred, export.block.payload_bytes()]);
@@ -202,8 +202,8 @@ impl ServerHandshake {
                 ExportRefusal::Unknown => rep::ERR_UNKNOWN,
                 ExportRefusal::Policy => rep::ERR_POLICY,
                 ExportRefusal::TlsRequired if may_ask_for_tls => rep::ERR_TLS_REQD,
-                // It is known and will be there again: neither "unknown" nor a server that goes
-                // says so.
+                // It exists and will be available again, so neither "unknown" nor "shutdown" would
+                // be correct.
                 ExportRefusal::TlsRequired | ExportRefusal::Offline => rep::ERR_POLICY,
                 ExportRefusal::Shutdown => rep::ERR_SHUTDOWN,
             };

@@ -1,4 +1,4 @@
-//! The server's state machine: takes one message at a time from the client and answers it.
+//! The server's state machine: takes one message of the client at a time and answers it.
 
 use super::{Admitted, ServerStep, TlsMode};
 use crate::contexts::Contexts;
@@ -13,7 +13,7 @@ use crate::values::{
 };
 use crate::wire::{Cursor, Put};
 
-/// One connection's handshake, server's side.
+/// The server's side of one connection's handshake.
 #[derive(Clone, Debug)]
 pub struct ServerHandshake {
     phase: Phase,
@@ -22,7 +22,7 @@ pub struct ServerHandshake {
     draining: bool,
     /// Why the client is disconnected.
     refused: Option<String>,
-    /// The client answered `FIXED_NEWSTYLE`.
+    /// The client also supports `FIXED_NEWSTYLE`.
     fixed: bool,
     pub(super) no_zeroes: bool,
     options: u32,
@@ -30,12 +30,12 @@ pub struct ServerHandshake {
     pub(super) state: Negotiation,
 }
 
-/// What options have settled so far; dropped when TLS starts.
+/// What options have agreed so far; dropped when TLS starts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Negotiation {
     pub encrypted: bool,
     pub framing: Framing,
-    /// The export for which metadata contexts were selected, and which.
+    /// The export for which metadata contexts were selected, and those contexts.
     pub selected: Option<(String, Contexts)>,
 }
 
@@ -44,13 +44,13 @@ enum Phase {
     New,
     ClientFlags,
     Options,
-    /// So many bytes of a refused option's data are still to come.
+    /// This many bytes of a refused option's data are still to be skipped.
     Skip(u32),
     AwaitTls,
     Over,
 }
 
-/// What answering an option leads to.
+/// The result of answering an option.
 pub(super) enum Answered {
     /// The next option.
     Next,
@@ -59,7 +59,7 @@ pub(super) enum Answered {
 }
 
 impl ServerHandshake {
-    /// A handshake that has not begun.
+    /// A handshake that has not started.
     pub fn new(limits: HandshakeLimits, tls: TlsMode) -> ServerHandshake {
         ServerHandshake {
             phase: Phase::New,
@@ -75,7 +75,7 @@ impl ServerHandshake {
         }
     }
 
-    /// Appends the greeting. To be called once, first.
+    /// Appends the greeting. Call it once, before anything else.
     pub fn start(&mut self, out: &mut Vec<u8>) {
         assert_eq!(self.phase, Phase::New, "the greeting is sent once");
         out.put_u64(INIT_PASSWD);
@@ -86,18 +86,18 @@ impl ServerHandshake {
         self.phase = Phase::ClientFlags;
     }
 
-    /// From now on every option but `ABORT` is answered by `ERR_SHUTDOWN`.
+    /// From now on, every option but `ABORT` is answered with `ERR_SHUTDOWN`.
     pub fn shut_down(&mut self) {
         self.draining = true;
     }
 
-    /// From now on every option but `ABORT` is answered by `ERR_POLICY` and these words: a server
-    /// that is full says so.
+    /// From now on, every option but `ABORT` is answered with `ERR_POLICY` and this message, for
+    /// example by a full server.
     pub fn refuse(&mut self, why: String) {
         self.refused = Some(why);
     }
 
-    /// The connection is encrypted now; `input` of later calls is what came over TLS.
+    /// The connection is encrypted now; from here on, `input` is what came over TLS.
     pub fn tls_established(&mut self) {
         assert_eq!(self.phase, Phase::AwaitTls, "TLS starts after the step StartTls");
         // Protocol text, NBD_OPT_STARTTLS: "the server MUST NOT preserve any negotiation state …
@@ -106,8 +106,8 @@ impl ServerHandshake {
         self.phase = Phase::Options;
     }
 
-    /// Handles at most one message from the front of `input`, moves `input` past it, and appends
-    /// the answer to `out`. An error means: send `out`, then close.
+    /// Handles at most one message from the front of `input`, advances `input` past it, and appends
+    /// the answer to `out`. After an error, send `out`, then close.
     pub fn receive(
         &mut self,
         input: &mut &[u8],
@@ -126,7 +126,7 @@ impl ServerHandshake {
         self.limits.list_bytes
     }
 
-    /// What transmission will use if `block_sizes` were asked for and the export is the one called
+    /// The settings for transmission if `block_sizes` were asked for and the export is called
     /// `name`.
     pub(super) fn settings(&self, name: &str, block_sizes: bool) -> Settings {
         // Protocol text, NBD_OPT_SET_META_CONTEXT: only where "it referred to the same export name
@@ -165,7 +165,8 @@ impl ServerHandshake {
         let Some(head) = OptionHead::parse(input) else { return Ok(ServerStep::NeedMore(OPTION_HEADER_BYTES)) };
         self.admit(head)?;
         let rest = &input[OPTION_HEADER_BYTES..];
-        // Only what is understood is waited for; all else is answered at once and its data skipped.
+        // Wait only for data that is needed; anything else is answered immediately, and its data
+        // skipped.
         if let Some(refusal) = self.refuse_early(head)? {
             self.charge(head);
             *input = rest;
@@ -202,7 +203,7 @@ impl ServerHandshake {
         })
     }
 
-    /// Ends the connection of a client that left the protocol or asks for too much.
+    /// Checks an option: the client must keep to the protocol and to the limits.
     fn admit(&self, head: OptionHead) -> Result<(), HandshakeError> {
         if head.magic != OPTION_MAGIC {
             return Err(HandshakeError::Magic { what: "an option", expected: OPTION_MAGIC, got: head.magic });
@@ -223,7 +224,7 @@ impl ServerHandshake {
         Ok(())
     }
 
-    /// The error for an option that is refused without looking at its data.
+    /// The error for an option that is refused regardless of its data.
     fn refuse_early(&self, head: OptionHead) -> Result<Option<(u32, String)>, HandshakeError> {
         let name = option_name(head.option);
         let refusal = if head.option == opt::ABORT {
@@ -276,8 +277,8 @@ impl ServerHandshake {
             put_error(out, opt::STARTTLS, code, message);
             return Ok(ServerStep::Continue);
         }
-        // The client "MUST NOT send any option until it has received a final reply", so bytes that
-        // are here already were sent in clear text by it or by an attacker in between; either way
+        // The client "MUST NOT send any option until it has received a final reply". So bytes that
+        // are here already were sent in clear text, by the client or by an attacker in between;
         // they must not be taken for encrypted ones.
         if !rest.is_empty() {
             return Err(HandshakeError::PlaintextAfterStartTls(rest.len()));
@@ -302,7 +303,7 @@ impl ServerHandshake {
     }
 }
 
-/// What an export's name may be called in an error that ends the connection.
+/// The error for a failed `EXPORT_NAME`, which ends the connection.
 pub(super) fn export_name_error(name: &[u8], why: impl Into<String>) -> HandshakeError {
     HandshakeError::ExportName { name: Some(lossy(name)), why: why.into() }
 }

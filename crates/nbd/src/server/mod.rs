@@ -22,24 +22,25 @@ pub enum TlsMode {
     /// NOTLS: `STARTTLS` is refused.
     #[default]
     Off,
-    /// SELECTIVETLS: the client may; an export may insist ([`crate::ExportRefusal::TlsRequired`]).
+    /// SELECTIVETLS: the client may use it; an export may require it
+    /// ([`crate::ExportRefusal::TlsRequired`]).
     Optional,
-    /// FORCEDTLS: nothing but `STARTTLS` and `ABORT` until encrypted.
+    /// FORCEDTLS: only `STARTTLS` and `ABORT` are allowed before encryption.
     Required,
 }
 
-/// What the caller has to do next. In every case it first sends what is in `out`.
+/// What the caller must do next. In every case it first sends what is in `out`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerStep {
-    /// Call again when `input` holds at least so many bytes, counted from its front as it is now.
+    /// Call again when `input` has at least this many bytes, counted from its present front.
     NeedMore(usize),
-    /// One message was handled: call again at once. One call handles one message, so `out` holds at
-    /// most one answer.
+    /// One message was handled: call again immediately. Each call handles one message, so `out` has
+    /// at most one answer.
     Continue,
     /// Send `out`, upgrade the connection, then call `tls_established`. If the upgrade fails,
     /// close.
     StartTls,
-    /// The handshake is over; what is left in `input` belongs to transmission.
+    /// The handshake is complete; the rest of `input` belongs to transmission.
     Transmission(Box<Admitted>),
     /// The client said goodbye: send `out` and close.
     Aborted,
@@ -50,7 +51,7 @@ pub enum ServerStep {
 pub struct Admitted {
     /// The name that the client asked for.
     pub requested: String,
-    /// The export, as [`crate::Exports::find`] gave it.
+    /// The export, from [`crate::Exports::find`].
     pub export: ExportInfo,
     /// The transmission flags that were sent.
     pub flags: TransmissionFlags,
