@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn an_end_is_read_as_it_was_written_and_any_changed_bit_is_noticed() {
         let few = end(3, vec![1, 7, u32::MAX]);
-        // 64 + 4 × 1008 = 4096, so one more takes a second page.
+        // 64 + 4 × 1008 = 4096, so one more needs a second page.
         let many = end(4, (0..1009).collect());
         assert_eq!((few.encode().len(), many.encode().len()), (4096, 8192));
         for end in [few, many] {

@@ -243,7 +243,7 @@ mod tests {
         ]
     }
 
-    /// The format's checksum is CRC-32C, by the values of RFC 3720, appendix B.4.
+    /// The format's checksum is CRC-32C, as the values of RFC 3720, appendix B.4 show.
     #[test]
     fn the_published_checksums() {
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);

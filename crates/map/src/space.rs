@@ -235,7 +235,7 @@ mod tests {
         (60..80).chain([90]).for_each(|place| space.release(place));
         assert_eq!(space.take(Some(65)), Some(65), "free is free, whatever the disk keeps");
         assert_eq!(space.stale(), 20);
-        // A run ends where one is taken, at a multiple of 64 here, and at the most.
+        // A run ends at an allocated block, at a multiple of 64 here, and at the maximum.
         assert_eq!(space.lend(0, 100, 64), Some(60..64));
         assert!(space.has_lent() && space.take(Some(62)) == Some(66), "not one that is lent");
         space.return_lent();
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(space.lend(80, 100, 64), Some(90..91));
         space.return_lent();
         assert_eq!((space.lend(91, 100, 64), space.stale()), (None, 9), "71 to 79 are left");
-        // Of a pool that is nearly full no more than half of the rest.
+        // Of a pool that is almost full, at most half of the rest.
         let free: Vec<u64> =
             std::iter::from_fn(|| (space.used() < 194).then(|| space.take(Some(100)).unwrap())).collect();
         assert_eq!((free.len(), space.used()), (194 - 81, 194));

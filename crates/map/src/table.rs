@@ -161,7 +161,7 @@ mod tests {
         let table = Table { sequence: 9, pool: 7, log_head: 4096, log_size: 1 << 20, end: 4, trees: vec![row], homes };
         let bytes = table.encode();
         assert_eq!(bytes.len(), 4096);
-        // 72 + 32 + 2 × 8 bytes count; the rest is filling.
+        // 72 + 32 + 2 × 8 bytes count; the rest is padding.
         assert_eq!(Table::measure(&bytes), Some((FORMAT, 120)));
         assert_eq!(Table::decode(&bytes[..120]), Some(table));
         for byte in (8..120).filter(|byte| !(56..64).contains(byte)) {

@@ -1,6 +1,6 @@
-//! What grows with what there is goes on a few steps at a time: a tree of 1 TiB, or ten thousand
-//! LUNs, keep nobody waiting. Counted, without a clock: how many steps a call takes, how much it
-//! really does, and that the calls come to an end.
+//! Work that grows with the pool is done in steps: neither a tree of 1 TiB nor ten thousand LUNs
+//! delay anybody. It is counted without a clock: how many steps a call takes, how much it really
+//! does, and that the calls come to an end.
 
 use block::Fault;
 use map::{
@@ -9,12 +9,12 @@ use map::{
 
 const LOG: u64 = 8 << 20;
 const GIB: u64 = 1 << 30;
-/// Steps of a turn, as the server has them.
+/// Steps per turn, as in the server.
 const TURN: u32 = 2048;
-/// One that is begun is ended: the words of a node.
+/// Steps beyond that, since started work is completed: the words of a node.
 const MORE: u32 = 512;
 
-/// A new pool; what is written to it is not kept.
+/// A new pool, which does not store what is written.
 struct New;
 
 impl Media for New {
@@ -39,7 +39,7 @@ impl Media for New {
 struct Bench {
     core: Core,
     next: u64,
-    /// Turns in which something went on in steps.
+    /// Turns in which work was done in steps.
     turns: u64,
 }
 
@@ -54,7 +54,8 @@ impl Bench {
         self.next
     }
 
-    /// One turn; the steps are counted by what they do as well. Returns who was answered.
+    /// One turn; the steps are also counted by their effects. Returns the numbers that were
+    /// answered.
     fn turn(&mut self) -> Vec<u64> {
         if self.core.has_work() {
             self.turns += 1;
@@ -80,8 +81,8 @@ impl Bench {
         events.into_iter().map(|Ended { id, result }| result.map(|()| id).unwrap()).collect()
     }
 
-    /// Asks, and takes turns until it is answered and nothing is left to do. In each of them a
-    /// client of another LUN writes and is answered. Returns the turns that went on in steps.
+    /// Asks, and takes turns until it is answered and nothing is left to do. In each turn a client
+    /// of another LUN writes and is answered. Returns the turns in which work was done in steps.
     fn ask(&mut self, tree: u32, len: u64, what: What) -> u64 {
         let id = self.submit(tree, 0, len, what);
         self.until(id)
@@ -95,7 +96,7 @@ impl Bench {
         self.turns - before
     }
 
-    /// Blocks for a new tree, which read as zeroes.
+    /// Allocates blocks of a new tree, which read as zeroes.
     fn fill(&mut self, tree: u32, size: u64) {
         self.ask(tree, 0, What::Create { size });
         for at in (0..size).step_by(32 * GIB as usize) {
@@ -106,7 +107,8 @@ impl Bench {
         self.until(id);
     }
 
-    /// Counts what a tree owns while another LUN, 99, is written to; the bytes and the turns.
+    /// Counts what a tree owns while another LUN, 99, is written to; returns the bytes and the
+    /// turns.
     fn owned(&mut self, tree: u32) -> (u64, u64) {
         let mut owned = Owned::of(tree);
         for turns in 1.. {
@@ -123,8 +125,9 @@ impl Bench {
     }
 }
 
-/// 16 Mi blocks in 32 Ki leaves. Looking at all takes a step for each block and inner word, so 16
-/// Mi and a few in turns of 2048: 8192 turns and some. What is shared costs nothing to look at.
+/// 16 Mi blocks in 32 Ki leaves. Visiting all takes a step for each block and inner word, so
+/// slightly more than 16 Mi, in turns of 2048: a little over 8192 turns. What is shared costs
+/// nothing to visit.
 #[test]
 fn a_tree_of_a_tebibyte_is_measured_and_given_back_in_turns() {
     let (size, all) = (1024 * GIB, 1024 * GIB / BLOCK / u64::from(TURN));
@@ -140,16 +143,15 @@ fn a_tree_of_a_tebibyte_is_measured_and_given_back_in_turns() {
     let kept = bench.core.usage().used - size;
     assert_eq!(bench.ask(1, 0, What::Delete), 1, "it gives a reference back");
     assert_eq!(bench.owned(2).0, size);
-    // At first nothing is given back, as nothing is durable; then all of it, in turns.
+    // At first nothing is released, as nothing is durable; then all of it, in turns.
     let turns = bench.ask(2, 0, What::Delete);
     assert!(about(turns), "{turns} of {all}");
     assert_eq!((bench.core.usage().used, bench.core.tree(2)), (kept, None));
     assert_eq!(bench.core.audit(), []);
 }
 
-/// A tree of 64 GiB whose blocks are all allocated and empty, made smaller by half: 512 Ki blocks
-/// are looked at, and given back by leaves, each of which is looked at and cleared, and its
-/// reference given back at last.
+/// A tree of 64 GiB whose blocks are all allocated and empty is halved. 512 Ki blocks are visited,
+/// and released leaf by leaf: each is visited and cleared, and its reference is finally released.
 #[test]
 fn a_tree_becomes_smaller_in_turns() {
     let mut bench = Bench::new();
@@ -174,9 +176,9 @@ fn a_tree_becomes_smaller_in_turns() {
     assert_eq!(bench.core.tree(1), Some((32 * GIB, 32 * GIB)));
 }
 
-/// A snapshot of ten thousand LUNs. Each is asked for, checked, shared and left: four times eight
-/// steps, so 256 in a turn and some 157 turns. Writes to another LUN are answered in each; those to
-/// the LUNs are when they are left. In the log it is one record.
+/// A snapshot of ten thousand LUNs. Each is requested, checked, shared and left: four times eight
+/// steps, so 256 per turn and some 157 turns. Writes to another LUN are answered in each turn;
+/// those to the LUNs when they are left. In the log it is a single record.
 #[test]
 fn ten_thousand_luns_are_shared_restored_and_deleted_at_one_moment_in_turns() {
     const LUNS: u32 = 10_000;
@@ -212,7 +214,7 @@ fn ten_thousand_luns_are_shared_restored_and_deleted_at_one_moment_in_turns() {
         "{turns} turns, {largest} trees"
     );
     let (turns, largest) = together(&|lun| (lun, What::Restore { from: 30_000 + lun }));
-    // Each gives the root that it had back: a step more.
+    // Each releases its former root: one step more.
     assert!((expected..expected + 20).contains(&turns) && largest == 0, "{turns} turns, {largest} trees");
     let (turns, largest) = together(&|lun| (lun, What::Delete));
     assert!(

@@ -1,9 +1,8 @@
-//! What the maps cost: processor time for each I/O at depth 32, past and through clones.
+//! The cost of the maps: processor time per I/O at depth 32, without and with clones.
 //!
-//! `cargo run --release -p store --example maps -- FOLDER [direct]` makes its files in FOLDER
-//! (through the page cache, so that the disk is not what is measured, or past it) and removes them.
-//! Each line is the median of several rounds that take turns, so that a busy machine slows all of
-//! them alike.
+//! `cargo run --release -p store --example maps -- FOLDER [direct]` creates its files in FOLDER and
+//! removes them. By default it uses the page cache, so that the disk is not measured. Each line is
+//! the median of several interleaved rounds, so that a busy machine slows all of them alike.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -32,7 +31,7 @@ fn main() {
     let mut mapped = mapped(&io, &dir, cache);
     let mut costs = ROWS.map(|_| Vec::new());
     for seed in 0..ROUNDS as u64 {
-        // Each goes first in turn.
+        // Each is the first one in turn.
         for turn in 0..ROWS.len() {
             let row = (turn + seed as usize) % ROWS.len();
             costs[row].push(match row {
@@ -59,8 +58,8 @@ fn median(costs: &mut [[f64; 2]], which: usize) -> f64 {
     costs[costs.len() / 2][which]
 }
 
-/// LUN 1 by itself; LUN 2 and eight clones, 3 to 10, each of the one before; LUN 11 with nothing in
-/// it.
+/// LUN 1 by itself; LUN 2 and a chain of eight clones, 3 to 10, each of the previous one; LUN 11,
+/// empty.
 fn mapped(io: &Io, dir: &Path, cache: Cache) -> MappedVolumes {
     let settings = MapSettings { cache, capacity: Some(4 * SIZE), ..MapSettings::default() };
     let pool = MappedPool::create(dir, 1, settings).expect("make the maps");
@@ -80,25 +79,25 @@ fn mapped(io: &Io, dir: &Path, cache: Cache) -> MappedVolumes {
     volumes
 }
 
-/// Writes all of a LUN.
+/// Writes a whole LUN.
 fn fill(io: &Io, target: &mut impl Target, lun: u32) {
     const PIECE: u64 = 1 << 20;
     let places: Vec<u64> = (0..SIZE / PIECE).map(|piece| piece * PIECE).collect();
     drive(io, target, lun, &places, PIECE, |io| io.take(PIECE as u32).map(Op::Write));
 }
 
-/// Microseconds of processor and of time for each I/O at random places.
+/// Microseconds of processor time and of time per I/O at random places.
 fn measure(io: &Io, target: &mut impl Target, lun: u32, op: fn(&Io) -> Option<Op>, seed: u64) -> [f64; 2] {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
     let mut place = || {
-        // Marsaglia's xorshift: any cheap spread will do.
+        // Marsaglia's xorshift: any cheap distribution will do.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         state % (SIZE / u64::from(LEN)) * u64::from(LEN)
     };
     let places: Vec<u64> = (0..OPS).map(|_| place()).collect();
-    // So that all begin with clean pages.
+    // Start with clean pages.
     drive(io, target, lun, &[0], 0, |_| Some(Op::Flush));
     let (cpu, began) = (uring::usage::thread_cpu(), io.now());
     drive(io, target, lun, &places, LEN.into(), op);
@@ -106,8 +105,7 @@ fn measure(io: &Io, target: &mut impl Target, lun: u32, op: fn(&Io) -> Option<Op
     spent.map(|span| span.as_nanos() as f64 / 1e3 / OPS as f64)
 }
 
-/// The same for writes of a LUN in which there is nothing; afterwards it is as it was, or full
-/// again.
+/// Does the same for writes to an empty LUN, which is restored or filled afterwards.
 fn first_write(io: &Io, target: &mut impl Target, lun: u32, seed: u64) -> [f64; 2] {
     trim(io, target, lun);
     drive(io, target, lun, &[0], 0, |_| Some(Op::Flush));

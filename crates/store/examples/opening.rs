@@ -1,9 +1,9 @@
-//! How long a pool takes to open: one that was filled and checkpointed, and one whose server died
-//! with a long log.
+//! How long it takes to open a pool: one that was filled and checkpointed, and one whose server
+//! died with a long log.
 //!
-//! `cargo run --release -p store --example opening -- FOLDER [GIB]` makes maps of so many GiB (1024
-//! if not said) in FOLDER, without any data in them, and removes them. What is timed is what a
-//! start does: reading tables, nodes and log, and counting every block again.
+//! `cargo run --release -p store --example opening -- FOLDER [GIB]` creates maps of GIB (default
+//! 1024) in FOLDER, without any data, and removes them. It times what a start does: reading tables,
+//! nodes and log, and counting every block again.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -17,7 +17,7 @@ use store::{Cache, MapSettings, MappedPool, MappedVolumes};
 use uring::{Io, IoSettings};
 
 const GIB: u64 = 1 << 30;
-/// Blocks that are allocated by one request: half a million changes of the maps.
+/// Bytes whose blocks one request allocates: half a million changes of the maps.
 const STEP: u64 = 32 * GIB;
 
 fn main() {
@@ -38,13 +38,13 @@ fn main() {
     drop(volumes);
     println!("{:>44}", "ms");
     println!("{:34} {:>9.1}", format!("{} GiB of blocks, no log", size / GIB), opened(&io, &dir, &settings));
-    // Half of the log is the most before a checkpoint is begun: 4 MiB are 170 000 changes.
+    // A checkpoint starts when half of the log is used: 4 MiB are 170 000 changes.
     let mut volumes = serve(&io, MappedPool::open(&dir, settings.clone()).expect("open the maps"));
     let each = BLOCK * 1000;
     for n in 0..150 {
         zero(&io, &mut volumes, &[n * each % (size - each)], each, false);
         for piece in 0..1000 {
-            // One after the other, as each is to be a change of its own.
+            // One at a time, so that each is a separate change.
             zero(&io, &mut volumes, &[(n * each + piece * BLOCK) % (size - BLOCK)], BLOCK, true);
         }
         flush(&io, &mut volumes);
@@ -58,7 +58,7 @@ fn main() {
     std::fs::remove_dir_all(&dir).expect("remove the folder");
 }
 
-/// The middle of five openings, in milliseconds.
+/// The median of five openings, in milliseconds.
 fn opened(io: &Io, dir: &Path, settings: &MapSettings) -> f64 {
     let mut times: Vec<f64> = (0..5)
         .map(|_| {
@@ -71,14 +71,14 @@ fn opened(io: &Io, dir: &Path, settings: &MapSettings) -> f64 {
     times[2]
 }
 
-/// With LUN 1 open.
+/// Serves the pool with LUN 1 open.
 fn serve(io: &Io, pool: MappedPool) -> MappedVolumes {
     let mut volumes = driving::serve(io, pool);
     volumes.open(ObjectId(1));
     volumes
 }
 
-/// Gives blocks to LUN 1, or takes them from it.
+/// Allocates blocks of LUN 1, or releases them.
 fn zero(io: &Io, volumes: &mut MappedVolumes, places: &[u64], len: u64, no_hole: bool) {
     drive(io, volumes, 1, places, len, |_| Some(Op::Zero { no_hole, fast_only: false }));
 }

@@ -89,8 +89,8 @@ mod tests {
     use crate::pool::Pool;
     use std::os::unix::fs::FileExt;
 
-    /// The mark outlives the server, is told by the check, settled at the next start and told once
-    /// there.
+    /// The mark outlives the server, is reported by the check, settled at the next start and
+    /// reported once there.
     #[test]
     fn a_failed_flush_is_remembered_until_it_was_told() {
         let dir = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ mod tests {
         assert!(crate::check(dir.path()).unwrap().is_clean() && !Pool::open(dir.path()).unwrap().take_doubt().unwrap());
     }
 
-    /// What the system holds and can still write is not lost by it.
+    /// Settling keeps what the system has cached and can still write.
     #[test]
     fn what_is_not_written_yet_is_written() {
         let dir = tempfile::tempdir().unwrap();

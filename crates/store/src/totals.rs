@@ -269,8 +269,8 @@ mod tests {
         rows
     }
 
-    /// Sixty minutes that are added make the hour; a rename makes a second row of it, a number
-    /// given anew another object.
+    /// Sixty added minutes make the hour. A rename makes a second row of it, and a reused number is
+    /// another object.
     #[test]
     fn minutes_add_up_to_hours_by_name() {
         let dir = tempfile::tempdir().unwrap();
@@ -293,8 +293,8 @@ mod tests {
         assert_eq!(read(dir.path(), 0..u64::MAX).iter().map(|row| row.hour).collect::<Vec<_>>(), [490_001; 2]);
     }
 
-    /// Of a volume its own sums and those of what is in it, also of what is not there any more, and
-    /// not those of a volume whose name begins alike; of a LUN its own alone, with the seconds of
+    /// For a volume: its own sums and those of everything in it, even if it was deleted, but not
+    /// those of a volume whose name begins the same. For a LUN: only its own, with the seconds of
     /// its volume.
     #[test]
     fn an_objects_hours_are_of_all_in_it() {
@@ -325,8 +325,8 @@ mod tests {
         assert_eq!(of("svm01").len(), 2);
     }
 
-    /// Whoever is killed has added all of a minute or nothing of it: the files as they lie there at
-    /// any moment are read.
+    /// A server that is killed has added all of a minute or nothing: the files are read as they are
+    /// at some moment.
     #[test]
     fn what_was_added_is_there_when_nobody_closed_the_file() {
         let dir = tempfile::tempdir().unwrap();
@@ -340,8 +340,8 @@ mod tests {
         assert_eq!(read(copy.path(), 0..10).len(), 1);
     }
 
-    /// Another program's database, one of a later format, and no database at all are named and stay
-    /// as they are.
+    /// Another program's database, one of a later format, and a file that is no database are
+    /// reported and stay unchanged.
     #[test]
     fn what_is_not_ours_stays_as_it_is() {
         let dir = tempfile::tempdir().unwrap();

@@ -124,9 +124,9 @@ mod tests {
         (top, dir, Named { data: vec![data], log: Some(log) })
     }
 
-    /// All is there but the catalogue, as after a power cut at the last moment: the labels are of
-    /// no pool, and one can be made there. Once it is whole nothing of it is cleared, also if the
-    /// file that says otherwise came back.
+    /// Everything exists except the catalogue, as after a power failure at the last moment. The
+    /// labels belong to no pool, and one can be created there. Once it is complete nothing is
+    /// removed, even if the file that says otherwise reappears.
     #[test]
     fn what_was_begun_can_be_begun_again() {
         let (_top, dir, named) = place();
@@ -146,7 +146,7 @@ mod tests {
         assert!(!dir.join(MAPS).join(MAKING).exists() && named.paths().all(|path| path.exists()));
     }
 
-    /// A label of another pool, and a folder with something else, are left alone.
+    /// Another pool's label, and a folder with something else, are left alone.
     #[test]
     fn nothing_of_others_is_cleared() {
         let (top, dir, named) = place();
@@ -156,7 +156,7 @@ mod tests {
         begin(&other.join(MAPS), 7, &named).unwrap();
         assert!(clear_unfinished(&other).unwrap());
         drop(Pool::open(&dir).unwrap());
-        // A pool that lost its catalogue has its data still.
+        // A pool that lost its catalogue still has its data.
         fs::remove_file(dir.join(CATALOGUE)).unwrap();
         assert!(!clear_unfinished(&dir).unwrap());
         assert!(matches!(Pool::open(&dir), Err(StoreError::NoCatalogue { .. })));

@@ -91,7 +91,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps `depth` reads going until the time is up; the reads done, the turns it took, and the time.
+/// Keeps `depth` reads in flight until the time is up. Returns the number of reads, the number of
+/// turns, and the time.
 fn drive(io: &mut Io, file: FileId, blocks: u64, arguments: &Arguments) -> Result<(u64, u64, Span), String> {
     let port = io.port();
     let mut places = Places(0x9E37_79B9_7F4A_7C15);
@@ -138,7 +139,7 @@ fn report(reads: u64, turns: u64, span: Span, before: &Usage, after: &Usage) {
     );
 }
 
-/// Random places (xorshift64*): good enough to defeat read-ahead, and nearly free.
+/// Random places (xorshift64*): good enough to defeat read-ahead, and almost free.
 struct Places(u64);
 
 impl Places {

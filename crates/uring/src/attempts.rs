@@ -81,8 +81,9 @@ mod tests {
         out.iter().map(|outcome| (outcome.key, outcome.result)).collect()
     }
 
-    /// Entries 0 and 2 are attempts, 1 is something else. What the kernel has not taken is open; of
-    /// what it has taken, the silent ones were sent whole, and of the others the completion tells.
+    /// Entries 0 and 2 are attempts, entry 1 is something else. Attempts that the kernel has not
+    /// taken stay open. Of those that it has taken, the silent ones were sent completely; the
+    /// others have completions.
     #[test]
     fn what_was_taken_and_is_silent_was_sent() {
         let mut attempts = Attempts::default();
@@ -94,7 +95,7 @@ mod tests {
         attempts.spoke(3);
         assert_eq!(settled(&mut attempts, 3), []);
         assert!(attempts.is_empty());
-        // The key is used again, and this time it is silent.
+        // The key is reused, and this time the attempt is silent.
         attempts.expect(3, 60, 3);
         assert_eq!(settled(&mut attempts, 4), [(3, 60)]);
     }

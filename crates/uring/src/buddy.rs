@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a fresh range can give in blocks of one order tells how well it has coalesced.
+    /// How much a range can give in blocks of one order shows how well it has coalesced.
     fn capacity(buddy: &mut Buddy, order: u8) -> usize {
         let taken: Vec<u32> = std::iter::from_fn(|| buddy.take(order)).collect();
         taken.iter().for_each(|&at| buddy.give(at, order));
@@ -180,8 +180,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is taken and given in whatever order: blocks lie inside the range, are aligned,
-        /// never overlap, and after all is given back the range is as whole as it was.
+        /// Whatever is taken and given, in any order: blocks lie inside the range, are aligned and
+        /// never overlap, and when everything was given back, the range is as contiguous as at
+        /// first.
         #[test]
         fn blocks_never_overlap_and_coalesce(
             first in 0u32..40,

@@ -60,7 +60,7 @@ impl Hangup {
 mod tests {
     use super::*;
 
-    /// A signal to this thread alone is waited for and ends nothing.
+    /// A signal to this thread alone is waited for and does not end the process.
     #[test]
     fn a_hangup_is_waited_for() {
         let hangup = Hangup::watch().unwrap();

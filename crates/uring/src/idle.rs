@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn what_nobody_used_for_ten_looks_is_given_back_once() {
-        // Part 0 is registered to its middle, and the last one is not whole: 1, 2 and 3 are left.
+        // Part 0 is registered up to its middle, and the last part is incomplete: 1, 2 and 3 are
+        // left.
         let mut idle = Idle::new(ALIGN / 2..4 * ALIGN + 4096);
         idle.take(ALIGN, 2 * ALIGN);
         idle.take(2 * ALIGN, 4096);

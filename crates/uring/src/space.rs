@@ -171,7 +171,8 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), 1 << 20);
     }
 
-    /// 1 MiB with data at 256..320 KiB only. A file system that does not tell has one run of data.
+    /// 1 MiB with data at 256..320 KiB only. A file system that does not report holes has one run
+    /// of data.
     #[test]
     fn extents_cover_the_range_and_find_the_data() {
         let file = tempfile::tempfile().unwrap();

@@ -204,8 +204,8 @@ pub(crate) fn memory_lock_limit() -> usize {
 mod tests {
     use super::*;
 
-    /// Bound to one of its processors, a thread may run there alone; bound to all of them again, as
-    /// before.
+    /// Pinned to one of its processors, a thread may run only there; pinned to all of them again,
+    /// as before.
     #[test]
     fn a_thread_is_where_it_was_bound_to() {
         let before = allowed().unwrap();
@@ -226,7 +226,8 @@ mod tests {
         assert!(used > Span::ZERO);
         assert!(process_cpu() > process);
         assert!(usage(Who::Process).resident_most > Bytes::kib(100));
-        // The kernel splits one total into user and system by sampling, so only the sums compare.
+        // The kernel splits the total into user and system by sampling, so only the sums are
+        // comparable.
         let (mine, all) = (usage(Who::Thread), usage(Who::Process));
         assert!(mine.user + mine.system <= all.user + all.system);
     }

@@ -1,5 +1,5 @@
-//! On the way of a request nothing is allocated once the worker runs, on io_uring. A counting
-//! allocator stands around the system's; it counts for the test's own thread alone.
+//! With io_uring, the path of a request allocates nothing in steady state. A counting allocator
+//! wraps that of the system; it counts for the test's own thread only.
 
 mod backends;
 
@@ -17,8 +17,8 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes on to the system's allocator as it came; counting touches no memory of
-// the caller's.
+// SAFETY: every call is passed to the system's allocator unchanged; counting touches no memory of
+// the caller.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.set(COUNT.get() + 1);

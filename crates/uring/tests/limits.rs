@@ -1,4 +1,4 @@
-//! What happens where the machine allows less. Each test confines a thread of its own.
+//! What happens if the machine allows less. Each test restricts a thread of its own.
 
 mod backends;
 
@@ -8,7 +8,7 @@ use uring::{Backend, Choice, Io, IoSettings, Job};
 
 /// Makes `io_uring_setup` fail with EPERM for the calling thread, as containers do.
 fn forbid_io_uring() {
-    // Load the call's number; if it is io_uring_setup (425) answer EPERM, else allow.
+    // Load the number of the call; answer EPERM if it is io_uring_setup (425), otherwise allow it.
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     let answer = libc::BPF_RET | libc::BPF_K;
@@ -42,8 +42,7 @@ fn where_io_uring_is_forbidden_threads_do_it_and_say_why() {
     .unwrap();
 }
 
-/// Takes all capabilities from the calling thread, CAP_IPC_LOCK among them, and limits locked
-/// memory.
+/// Drops all capabilities of the calling thread, including CAP_IPC_LOCK, and limits locked memory.
 fn limit_locked_memory(limit: u64) {
     #[repr(C)]
     struct Header {

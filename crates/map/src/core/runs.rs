@@ -42,7 +42,7 @@ mod tests {
         let at = |page: u64| Some(2 * BLOCK + page * PAGE);
         let expected = [(None, 3584), (at(1), 8192), (None, 12 * 4096), (at(15), 4096)];
         assert_eq!(out, expected.map(|(at, len)| Run { at, len }));
-        // The next block on the disk follows on.
+        // The next block on the disk continues it.
         runs_of(Entry::new(3, 1), 0, 100, segment, &mut out);
         assert_eq!(out.last(), Some(&Run { at: at(15), len: 4196 }));
         out.clear();
@@ -52,7 +52,7 @@ mod tests {
         out.clear();
         runs_of(Entry::new(0, 0xffff), 65535, BLOCK, segment, &mut out);
         assert_eq!(out, [Run { at: Some(65535), len: 1 }]);
-        // Blocks 15 and 16 follow each other, and lie in different segments.
+        // Blocks 15 and 16 are adjacent, and in different segments.
         out.clear();
         runs_of(Entry::new(15, 0xffff), 0, BLOCK, segment, &mut out);
         runs_of(Entry::new(16, 0xffff), 0, BLOCK, segment, &mut out);

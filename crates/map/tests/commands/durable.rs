@@ -1,5 +1,5 @@
-//! Flushes and durable writes: what goes before them, what shares them, and what a failed one
-//! means.
+//! Flushes and durable writes: what precedes them, what shares them, and the effect of a failed
+//! one.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn fua_is_one_durable_write_in_place_and_a_commit_where_the_map_changes() {
     assert_eq!(bench.run(), ["write", "flush Data", "store Log"]);
     bench.write(0, 4096, true);
     assert_eq!(bench.run(), ["write durably"]);
-    // The page beside it was written and not committed: a durable write there relies on a map that
+    // The adjacent page was written and not committed: a durable write there relies on a map that
     // is not durable.
     bench.write(4096, 4096, false);
     bench.run();
@@ -37,8 +37,8 @@ fn fua_is_one_durable_write_in_place_and_a_commit_where_the_map_changes() {
     assert_eq!(bench.run(), words(&[]));
 }
 
-/// Two writes of the same new page at once: the one with FUA ends last and changes no map, but is
-/// not durable before the change of the other one is.
+/// Two concurrent writes of the same new page: the one with FUA ends last and changes no map, but
+/// is not durable before the other one's change is.
 #[test]
 fn fua_waits_for_the_map_of_a_write_beside_it() {
     let mut bench = Bench::new();
@@ -88,10 +88,10 @@ fn after_a_flush_that_failed_nothing_is_called_durable() {
     bench.core.unpin(pin);
 }
 
-/// One client asks for a flush after each of its 100 writes, without waiting; another writes and
-/// flushes once in the middle. While one flush is at the disk all others wait for the next, which
-/// is one for all of them: two in all, and the second client is answered with it. Nobody's write
-/// waits for a flush.
+/// A client asks for a flush after each of its 100 writes, without waiting; another writes, and
+/// flushes once in the middle. While one flush is at the disk, all others wait for the next one,
+/// which they share. So there are two flushes, and the second client is answered with the second.
+/// No write waits for a flush.
 #[test]
 fn a_storm_of_flushes_is_two_flushes_and_holds_nobody_up() {
     let mut bench = Bench::new();

@@ -1,5 +1,5 @@
-//! What goes to the disk, and in which order: said by the commands themselves, ended one by one by
-//! the test.
+//! What goes to the disk, and in which order. The test looks at the commands themselves and ends
+//! them one by one.
 
 mod durable;
 mod trees;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 const LOG: u64 = 64 << 10;
 
-/// The files of a pool in memory. Everything that is written is there at once.
+/// The files of a pool in memory. All writes take effect at once.
 #[derive(Clone, Default)]
 struct Files(BTreeMap<Region, Vec<u8>>);
 
@@ -82,21 +82,21 @@ impl Bench {
         self.ask(1, at, len, What::Write, fua)
     }
 
-    /// The commands that wait, in a word each, with their tokens.
+    /// The waiting commands, each as a word with its token.
     fn commands(&mut self) -> Vec<(String, Command)> {
         self.work();
         self.core.advance();
         std::iter::from_fn(|| self.core.next_command()).map(|command| (word(&command), command)).collect()
     }
 
-    /// All that goes in steps, one after the other.
+    /// Does all work that is done in steps.
     fn work(&mut self) {
         while self.core.has_work() {
             self.core.step(&mut Steps::new(1));
         }
     }
 
-    /// Carries a command out.
+    /// Carries out a command.
     fn end(&mut self, command: Command, result: Result<(), Fault>) {
         let token = match command {
             Command::Write { token, .. }
@@ -111,7 +111,7 @@ impl Bench {
         self.core.done(token, result);
     }
 
-    /// Carries everything out; the words in order.
+    /// Carries out everything; returns the words in order.
     fn run(&mut self) -> Vec<String> {
         let mut words = Vec::new();
         loop {
@@ -182,7 +182,7 @@ fn writes_side_by_side_are_one_command_as_long_as_their_blocks_are() {
 #[test]
 fn the_log_goes_round_and_what_it_held_is_in_the_tables() {
     let mut bench = Bench::new();
-    // 64 KiB of log hold 16 records of a page; half of it begins a checkpoint.
+    // 64 KiB of log hold 16 records of a page; a checkpoint starts at half of it.
     let mut checkpoints = 0;
     for round in 0..100 {
         bench.write(round % 16 * 65536, 4096, true);
@@ -191,7 +191,7 @@ fn the_log_goes_round_and_what_it_held_is_in_the_tables() {
         checkpoints += bench.run().iter().filter(|word| word.starts_with("flush Table")).count();
         assert!(bench.core.usage().log <= LOG);
     }
-    // 200 records; one checkpoint at each 8 to 16 of them.
+    // 200 records, with a checkpoint every 8 to 16 of them.
     assert!((200 / 16..=200 / 8).contains(&checkpoints), "{checkpoints}");
     bench.write(0, 4096, true);
     bench.run();
@@ -225,8 +225,8 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
         assert_eq!(damages.is_empty(), recover(&mut &*files, Settings::default()).is_ok());
         damages.iter().map(ToString::to_string).collect()
     };
-    // Without any log all is as at the newer table; without that as at the older, if the log is
-    // there.
+    // Without a log, everything is as at the newer table; without that table, as at the older one,
+    // if the log is there.
     let mut lost = bench.files.clone();
     lost.write(Region::Log, 0, &[0; LOG as usize]);
     assert_eq!(named(&lost), Vec::<String>::new());
@@ -234,7 +234,7 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
         let mut damaged = bench.files.clone();
         damaged.0.get_mut(&Region::Table(table)).unwrap()[20] ^= 1;
         assert_eq!(named(&damaged), Vec::<String>::new());
-        // It can be opened, and is not as it was.
+        // It can be opened, but the damage is reported.
         let spare = |files: &Files| check(&mut &*files, Settings::default()).unwrap().spare;
         assert_eq!((spare(&bench.files), spare(&damaged)), (None, Some(Damage::Table { turn: table })));
     }
@@ -246,8 +246,8 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
     let (first, second) = (both(0), both(1));
     let found = if first.is_empty() { second } else { first };
     assert!(found[0].starts_with("node 0 (page ") && found[1].starts_with("tree 1 points at node 0"), "{found:?}");
-    // Three records after the newer table, the middle one of them damaged: the last must not be
-    // lost in silence.
+    // Three records after the newer table, the middle one damaged: the last one must not be lost
+    // silently.
     bench.ask(0, 0, 0, What::Checkpoint, false);
     bench.run();
     let mut records = Vec::new();
@@ -265,7 +265,7 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
 }
 
 /// Blocks go back to the disk when the record that frees them is durable and no read can see them,
-/// and nobody is given one that is on its way there.
+/// and they are not allocated while they are on their way there.
 #[test]
 fn what_comes_free_is_discarded_after_its_record_and_after_the_reads() {
     let mut bench = Bench::new();
@@ -290,7 +290,7 @@ fn what_comes_free_is_discarded_after_its_record_and_after_the_reads() {
     assert_eq!(commands.len(), 1);
     let (said, discard) = commands.remove(0);
     assert_eq!(said, format!("discard 4 at {first}"));
-    // While it is under way the blocks are free, and not given out.
+    // Meanwhile the blocks are free, but not allocated.
     assert_eq!(bench.core.usage().used, 0);
     bench.write(0, 1 << 20, false);
     for (_, command) in bench.commands() {
@@ -303,8 +303,8 @@ fn what_comes_free_is_discarded_after_its_record_and_after_the_reads() {
     assert_eq!((bench.core.stale(), bench.core.audit()), (0, vec![]));
 }
 
-/// Of a pool with only lent blocks left a write waits for them; a disk that cannot discard is asked
-/// once.
+/// If only lent blocks are left in a pool, a write waits for them; a disk that cannot discard is
+/// asked once.
 #[test]
 fn a_discard_makes_nobody_fail_and_one_that_cannot_be_is_not_tried_again() {
     let mut bench = Bench::new();
@@ -333,8 +333,8 @@ fn a_discard_makes_nobody_fail_and_one_that_cannot_be_is_not_tried_again() {
     assert_eq!((bench.core.stale(), bench.run()), (0, words(&[])));
 }
 
-/// A copy of a shared block needs what was there. If that cannot be read the write fails, FUA or
-/// not, and nothing else does: no byte was written, so none is in doubt.
+/// Copying a shared block needs its old contents. If those cannot be read, the write fails, with
+/// FUA or not, and nothing else does: no byte was written, so none is in doubt.
 #[test]
 fn a_block_that_cannot_be_read_fails_the_write_that_copies_it_alone() {
     let mut bench = Bench::new();
@@ -356,7 +356,7 @@ fn a_block_that_cannot_be_read_fails_the_write_that_copies_it_alone() {
     assert_eq!(bench.answers(), [(again, Ok(()))]);
 }
 
-/// With its data in segments no command reaches over the end of one.
+/// With data in segments, no command crosses the end of one.
 #[test]
 fn no_command_reaches_over_the_end_of_a_segment() {
     let mut bench = Bench::new();

@@ -1,10 +1,9 @@
-//! Trees that are shared: together, or not at all, and as deep as there may be.
+//! Shared trees: atomic groups, and clones of any depth.
 
 use super::*;
 
-/// A write of tree 1 is at the disk when trees 1 and 2 are shared together; a write of tree 2 that
-/// comes later waits for both copies. So neither copy holds the later write, though tree 2 was
-/// idle.
+/// A write of tree 1 is at the disk when trees 1 and 2 are shared in a group. A later write of tree
+/// 2 waits for both copies. So neither copy includes the later write, even though tree 2 was idle.
 #[test]
 fn trees_that_are_shared_together_are_shared_at_one_moment() {
     let mut bench = Bench::new();
@@ -30,7 +29,7 @@ fn trees_that_are_shared_together_are_shared_at_one_moment() {
         bench.core.unpin(pin);
     }
     assert!(runs[0].at.is_some() && runs[1].at.is_none(), "{runs:?}");
-    // What each holds alone: nothing, until its blocks are written over.
+    // What each owns alone: nothing, until its blocks are overwritten.
     assert_eq!((bench.core.own(1), bench.core.own(11)), (0, 0));
     bench.write(0, 4096, true);
     bench.run();
@@ -38,8 +37,8 @@ fn trees_that_are_shared_together_are_shared_at_one_moment() {
     assert_eq!(bench.core.audit(), []);
 }
 
-/// One tree of the group is deleted while the group waits for it: none is shared, as the answer
-/// says, and nothing stays held.
+/// A tree of the group is deleted while the group waits for it: none is shared, as the answer says,
+/// and nothing remains held.
 #[test]
 fn a_group_that_cannot_be_done_whole_is_not_done() {
     let mut bench = Bench::new();
@@ -61,16 +60,16 @@ fn a_group_that_cannot_be_done_whole_is_not_done() {
     bench.run();
     assert_eq!(bench.answers(), [(after, Ok(()))], "tree 1 is not held");
     assert_eq!(bench.core.trees(), [(1, false)]);
-    // A group that is refused on its face: tree 9 does not exist.
+    // A group that is refused immediately: tree 9 does not exist.
     bench.core.submit_together(102, vec![share(1), share(9)]);
     bench.run();
     assert_eq!(bench.answers(), [(102, Err(MapRefusal::NoTree(9)))]);
     assert_eq!(bench.core.trees(), [(1, false)]);
 }
 
-/// Clones of clones to any depth: the last of a thousand reads what the first was written with, by
-/// the same block, takes no space, and they go in any order. The limit is the number of trees of a
-/// pool, and it says so.
+/// Clones of clones to any depth: the last of a thousand has the contents of the first, in the same
+/// block, and takes no space; they can be deleted in any order. The limit is the number of trees of
+/// a pool, which the refusal says.
 #[test]
 fn clones_go_as_deep_as_there_may_be_trees() {
     const DEEP: u32 = 1000;
@@ -90,8 +89,8 @@ fn clones_go_as_deep_as_there_may_be_trees() {
     }
     bench.run();
     assert_eq!((bench.core.usage().used, bench.core.usage().nodes, place(&mut bench, DEEP)), (used, nodes, first));
-    // 7 and 1000 have no common factor: each once, in an order that is neither up nor down, the
-    // last one stays.
+    // 7 and 1000 have no common factor: each is deleted once, in an order that is neither ascending
+    // nor descending; the last one stays.
     for step in 1..DEEP {
         bench.ask(step * 7 % DEEP, 0, 0, What::Delete, false);
     }
@@ -108,9 +107,9 @@ fn clones_go_as_deep_as_there_may_be_trees() {
     assert_eq!((bench.core.trees().len(), bench.core.audit()), (65_536, vec![]));
 }
 
-/// A leaf is for 32 MiB. With three nodes a tree of two leaves and what is above them fits: a third
-/// leaf has no memory, nor has the copy of a shared one, blocks of the two that are there do, and a
-/// leaf that is given back makes room for another.
+/// A leaf covers 32 MiB. Three nodes are enough for a tree of two leaves and their parent. A third
+/// leaf has no memory, nor has the copy of a shared one, but blocks of the two existing leaves do.
+/// A leaf that is released makes room for another.
 #[test]
 fn the_maps_have_a_bound() {
     const LEAF: u64 = 32 << 20;

@@ -1,28 +1,28 @@
-//! The catalogue beside the maps, as the model has it: a store of its own, whose change is durable
-//! at one instant. It is announced in the end, made, and confirmed there, and the power may go
-//! between any two of these.
+//! A model of the catalogue beside the maps: a separate store, whose change becomes durable at one
+//! instant. A change is announced in the end, made, and confirmed in the end; the power may fail
+//! between any of these.
 
 use crate::disk::{Disk, SECTOR};
 use block::Fault;
 use map::{Agreed, Edition, Media, PAGE, Region, Report, Standing};
 
-/// Where a change is.
+/// The progress of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Idle,
     Announcing,
     Announced,
-    /// The catalogue has it, and nobody confirms it yet.
+    /// The catalogue has it, but it is not confirmed yet.
     Made,
     Confirming,
 }
 
 pub struct Catalogue {
-    /// What it has, durably.
+    /// Its durable edition.
     has: Edition,
-    /// The edition that is being made.
+    /// The edition that is being created.
     next: Edition,
-    /// The last that was confirmed and answered.
+    /// The last edition whose confirmation was answered.
     answered: Edition,
     stage: Stage,
     touched: Vec<u32>,
@@ -34,7 +34,7 @@ impl Catalogue {
         Catalogue { has: none, next: none, answered: none, stage: Stage::Idle, touched: Vec::new() }
     }
 
-    /// Goes on by a step; what it wants to be kept in the end. `chance` is any number.
+    /// Advances by a step; returns what to record in the end. `chance` is any number.
     pub fn step(&mut self, chance: u64) -> Option<Agreed> {
         match self.stage {
             Stage::Idle => {
@@ -47,7 +47,7 @@ impl Catalogue {
                 Some(Agreed { announced: self.next.generation, touched: self.touched.clone(), ..agreed })
             }
             Stage::Announced => {
-                // One that its disk refuses is as if it had not been asked for.
+                // If the disk refuses it, it is as if it had not been asked for.
                 self.stage = if chance.is_multiple_of(8) { Stage::Idle } else { Stage::Made };
                 self.has = if self.stage == Stage::Made { self.next } else { self.has };
                 None
@@ -60,7 +60,7 @@ impl Catalogue {
         }
     }
 
-    /// What it wanted to be kept is, or could not be.
+    /// What it wanted to be recorded was recorded, or could not be.
     pub fn kept(&mut self, is_kept: bool) {
         self.stage = match (self.stage, is_kept) {
             (Stage::Announcing, true) => Stage::Announced,
@@ -74,8 +74,8 @@ impl Catalogue {
         };
     }
 
-    /// After a crash: it must be known for right, and any older one for older, and one that was
-    /// confirmed for nothing else. Returns whether a change was cut off.
+    /// After a crash: it must be recognised as correct, an older one as older, and a confirmed one
+    /// as exactly that. Returns whether a change was interrupted.
     pub fn look(&mut self, agreed: &Agreed) -> bool {
         let standing = agreed.standing(self.has);
         let was_cut_off = self.stage != Stage::Idle;
@@ -89,20 +89,20 @@ impl Catalogue {
         }
         let changed = Edition { digest: !self.answered.digest, ..self.answered };
         assert_ne!(agreed.standing(changed), Standing::Confirmed, "{agreed:?}");
-        // Its next server confirms what it finds.
+        // The next server confirms what it finds.
         self.stage = if was_cut_off { Stage::Made } else { Stage::Idle };
         was_cut_off
     }
 }
 
-/// The disk with the first sector of the last record of the log damaged.
+/// The disk with a damaged first sector in the last record of the log.
 pub struct Damaged<'d> {
     disk: &'d mut Disk,
     page: u64,
 }
 
 impl Damaged<'_> {
-    /// `None` if the log has no record, or the end does not know of the last one yet.
+    /// `None` if the log has no record, or if the end does not know of the last one yet.
     pub fn last_record<'d>(disk: &'d mut Disk, report: &Report) -> Option<Damaged<'d>> {
         if !report.is_open || report.anchored < report.sequence {
             return None;

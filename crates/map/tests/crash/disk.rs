@@ -1,20 +1,21 @@
-//! A disk that loses power, or whose server dies under it.
+//! A disk that loses power, or whose server dies.
 //!
-//! The fault model: a sector of 512 bytes is written whole or not at all. A write that was not
-//! flushed, or had not even ended, leaves each of its sectors as it was or as it would be, in any
-//! mixture, and independently of all others: so writes are dropped, torn and reordered. A flush
-//! covers what had ended when it was made, in its own region. A durable write is safe when it ends,
-//! and makes nothing else safe. What was never written holds junk. A flush that fails may drop
-//! anything that it should have covered, and says so once.
+//! The fault model: a sector of 512 bytes is written completely or not at all. A write that was not
+//! flushed, or had not even ended, leaves each of its sectors old or new, in any mixture, and
+//! independently of all other writes: so writes are dropped, torn and reordered. A flush covers
+//! what had ended when it was made, in its own region. A durable write is safe when it ends, and
+//! makes nothing else safe. What was never written contains junk. A flush that fails may drop
+//! anything that it should have covered, and reports it once.
 //!
-//! When only the server dies, what it wrote is read as it was written, and what was not flushed is
-//! not safer for that. What was on its way is there or not. Data counts as written then, as the
-//! model knows one value of a sector from there on.
+//! If only the server dies, what it wrote is read as it was written, but what was not flushed is no
+//! safer for that. A write in flight is there or not. Data counts as written then, since from there
+//! on the model knows a single value of each sector.
 //!
-//! The data may lie on several members, segment after segment in turn; each loses power by itself,
-//! and a flush of the data is done when each has flushed. No command may reach over the end of a
-//! segment. A discard is a write of zeroes that is never asked to be safe. A write may stop short
-//! and go on, so that parts of it are there and others not; a member or region may be slow, so that
+//! The data may lie on several members, in segments by turns. Each loses power independently, and a
+//! flush of the data is done when each has flushed. No command may cross the end of a segment. A
+//! discard is a write of zeroes that is never made safe. A write may stop short and continue, so
+//! that only parts of it are there. A member or region may be slow, so that everything else
+//! overtakes it.
 //! everything else overtakes it.
 
 use block::Fault;
@@ -29,14 +30,14 @@ pub type Sector = [u8; SECTOR as usize];
 
 type Key = (Region, u64);
 
-/// One sector's change that is not safe yet.
+/// A change of one sector that is not safe yet.
 struct Unsafe {
     key: Key,
     data: Rc<Sector>,
     number: u64,
 }
 
-/// Something for each sector of each region.
+/// A value for each sector of each region.
 #[derive(Clone)]
 struct Sectors<T>([Vec<Option<T>>; 6]);
 
@@ -74,32 +75,32 @@ impl<T> Sectors<T> {
 
 /// A command at the disk.
 enum Work {
-    /// Sectors on their way.
+    /// Sectors being written.
     Write { region: Region, at: u64, bytes: Vec<u8>, durable: bool },
     /// The first half of a patch.
     Read { patch: Patch, data: Option<Vec<u8>> },
-    /// Covers changes up to this number, of one part.
+    /// Covers the changes of one part up to this number.
     Flush { part: Part, until: u64 },
 }
 
-/// What loses power and is flushed by itself: a region, or a member of the data.
+/// What loses power and is flushed independently: a region, or a member of the data.
 type Part = (Region, u64);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// Of 1000 writes of data, so many fail.
+    /// How many of 1000 writes of data fail.
     pub writes: u64,
-    /// Of 1000 flushes and of 1000 writes of metadata, so many fail.
+    /// How many of 1000 flushes, and of 1000 writes of metadata, fail.
     pub flushes: u64,
-    /// Of 1000 reads before a patch, so many fail.
+    /// How many of 1000 reads before a patch fail.
     pub reads: u64,
-    /// Of 1000 writes of more than a sector, so many stop short.
+    /// How many of 1000 writes of more than a sector stop short.
     pub shorts: u64,
-    /// Takes twenty times as long as the others.
+    /// It takes twenty times as long as the others.
     pub slow: Option<Part>,
 }
 
-/// How often something came up.
+/// How often each event occurred.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     pub shorts: u64,
@@ -114,21 +115,21 @@ pub struct Disk {
     loose: Vec<Unsafe>,
     work: Vec<(Token, Work)>,
     numbers: u64,
-    /// Of flushes that are under way: parts that are not done, and how it went so far.
+    /// For each flush in progress: the parts that are not done, and the result so far.
     flushing: BTreeMap<Token, (u64, Result<(), Fault>)>,
     members: u64,
     segment: u64,
-    /// A flush has failed since the power came: what reads as written may never be safe, however
-    /// often it is flushed again.
+    /// A flush has failed since the power came back: what reads as written may never be safe,
+    /// however often it is flushed again.
     pub has_lost: bool,
     pub faults: Faults,
     pub seen: Seen,
 }
 
-/// How a command ended.
+/// The outcome of a command.
 pub enum Outcome {
     Done(Result<(), Fault>),
-    /// What was to be read first could not be.
+    /// The read before it failed.
     Unread(Fault),
 }
 
@@ -137,7 +138,7 @@ pub fn pick(rng: &mut Xoshiro256PlusPlus, below: u64) -> u64 {
 }
 
 impl Disk {
-    /// The data lies on so many members, `segment` bytes on each in turn.
+    /// A disk whose data lies on this many members, `segment` bytes on each in turn.
     pub fn new(members: u64, segment: u64) -> Disk {
         Disk {
             safe: Sectors::new(),
@@ -154,7 +155,7 @@ impl Disk {
         }
     }
 
-    /// All that lose power by themselves.
+    /// All parts that lose power independently.
     pub fn parts(&self) -> Vec<Part> {
         let others = [Region::Log, Region::Nodes, Region::Table(0), Region::Table(1), Region::End];
         let others = others.map(|region| (region, 0));
@@ -172,7 +173,7 @@ impl Disk {
         );
     }
 
-    /// Bytes that are safe from the start.
+    /// Writes bytes that are safe from the start.
     pub fn plant(&mut self, region: Region, bytes: &[u8]) {
         for (sector, data) in bytes.as_chunks::<512>().0.iter().enumerate() {
             let (key, data) = ((region, sector as u64), Rc::new(*data));
@@ -185,7 +186,7 @@ impl Disk {
         self.work.is_empty()
     }
 
-    /// Takes a command; `data` has the bytes of the ask that it is for.
+    /// Starts a command; `data` returns the bytes of the ask that it is for.
     pub fn start(&mut self, command: Command, data: impl Fn(u64) -> Vec<u8>) {
         let (token, work) = match command {
             Command::Write { token, id, from, to, len, durable } => {
@@ -244,7 +245,7 @@ impl Disk {
                 let is_short = !fails && sectors > 1 && pick(rng, 1000) < self.faults.shorts;
                 let done = if is_short { 1 + pick(rng, sectors - 1) } else { sectors };
                 for (index, data) in bytes.as_chunks::<512>().0.iter().enumerate().take(done as usize) {
-                    // A write that fails may have gone half of the way.
+                    // A write that fails may have been done in part.
                     if !fails || pick(rng, 2) == 0 {
                         self.put((region, at / SECTOR + index as u64), Rc::new(*data), durable && !fails);
                     }
@@ -279,7 +280,7 @@ impl Disk {
         }
     }
 
-    /// The power goes, and comes again: what is safe stays, and of the rest something.
+    /// The power fails and comes back: what is safe stays, and some of the rest.
     pub fn crash(&mut self, rng: &mut Xoshiro256PlusPlus) {
         self.has_lost = false;
         self.flushing.clear();
@@ -293,8 +294,8 @@ impl Disk {
                 }
             }
         }
-        // Some crashes keep all of one part and nothing of another: that finds what relies on an
-        // order.
+        // Some crashes keep all of one part and nothing of another: that finds code that relies on
+        // an order.
         let parts = self.parts().into_iter();
         let keep: BTreeMap<Part, u64> = parts.map(|part| (part, [0, 50, 100, 20, 90][pick(rng, 5) as usize])).collect();
         let mut loose = std::mem::take(&mut self.loose);
@@ -310,7 +311,7 @@ impl Disk {
         self.now = Sectors(self.safe.0.each_ref().map(|sectors| sectors.iter().map(data).collect()));
     }
 
-    /// The server dies, and nothing else does.
+    /// Only the server dies.
     pub fn orphan(&mut self, rng: &mut Xoshiro256PlusPlus) {
         self.flushing.clear();
         for (_, work) in std::mem::take(&mut self.work) {
@@ -331,7 +332,7 @@ impl Disk {
         safe.into_iter().for_each(|entry| self.make_safe(entry.key, entry.data, entry.number));
     }
 
-    /// A sector as it reads now.
+    /// The present contents of a sector.
     pub fn sector(&self, region: Region, sector: u64) -> Rc<Sector> {
         self.now.get((region, sector)).cloned().unwrap_or_else(|| Rc::new(junk(region, sector)))
     }
@@ -363,8 +364,8 @@ impl Disk {
         }
     }
 
-    /// Safe, unless something newer is. A sector that was lost to a crash in favour of an older
-    /// write starts anew.
+    /// Makes a change safe, unless a newer one is. A sector whose newer change was lost in a crash
+    /// in favour of an older one starts anew.
     fn make_safe(&mut self, key: Key, data: Rc<Sector>, number: u64) {
         let safe = self.safe.place(key);
         if safe.as_ref().is_none_or(|(last, _)| *last <= number) {
@@ -386,7 +387,7 @@ impl Disk {
     }
 }
 
-/// What stands where nothing was written: never zeroes in the data, so that reading it is noticed.
+/// The contents where nothing was written: never zeroes in the data, so that reading it is noticed.
 fn junk(region: Region, sector: u64) -> Sector {
     let word = if region == Region::Data { 0xbad0_0000_0000_0000 | sector } else { 0 };
     let mut data = [0; SECTOR as usize];

@@ -1,5 +1,5 @@
-//! One seed: rounds of random asks, each ended by a power loss (or a quiet close), recovery and a
-//! look at everything.
+//! One seed: rounds of random asks. Each round ends with a power failure (or a clean close),
+//! recovery, and a comparison of everything.
 
 mod cached;
 mod reading;
@@ -20,37 +20,37 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The log: small, so that it goes round and checkpoints come often.
+/// The size of the log: small, so that it wraps around and checkpoints are frequent.
 const LOG: u64 = 128 << 10;
 const POOL: u64 = 0x5eed;
-/// Added to the numbers of what the catalogue asks.
+/// Added to the numbers of the catalogue's asks.
 const OF_CATALOGUE: u64 = 1 << 62;
-/// Asks under way at once.
+/// Limit on concurrent asks.
 const DEPTH: usize = 12;
 
-/// A tree as the model has it.
+/// A tree in the model.
 #[derive(Clone, Default)]
 struct Model {
     content: Content,
     size: u64,
     frozen: bool,
-    /// All that had ended then is durable.
+    /// Everything that had ended at this time is durable.
     floor: u64,
-    /// A change of structure is under way: nothing else is asked of it.
+    /// A change of structure is in progress: nothing else is asked of it.
     busy: bool,
 }
 
-/// An ask under way.
+/// An ask in progress.
 struct Under {
     ask: Ask,
     times: Rc<Times>,
     /// The stamp of a write.
     stamp: u64,
-    /// What a clone, or a restored tree, holds.
+    /// The contents of a clone, or of a restored tree.
     copy: Option<Model>,
 }
 
-/// A read under way.
+/// A read in progress.
 struct Reading {
     tree: u32,
     at: u64,
@@ -70,13 +70,13 @@ pub struct History {
     catalogue: Catalogue,
     readings: Vec<Reading>,
     cached: Cached,
-    /// The asks of each group that were made together, and the trees that they make. The first
-    /// one's number is the group's.
+    /// The asks of each group, and the trees that they create. The number of the first is that of
+    /// the group.
     groups: Vec<Vec<(u64, u32)>>,
     clock: u64,
     next: u64,
     next_tree: u32,
-    /// All that had ended then is durable, whatever the tree.
+    /// Everything that had ended at this time is durable, in any tree.
     floor: u64,
     totals: Totals,
 }
@@ -84,7 +84,7 @@ pub struct History {
 impl History {
     pub fn new(seed: u64) -> History {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        // One of two seeds has its data on several members, in small segments, so that runs meet
+        // Every second seed has its data on several members, in small segments, so that runs reach
         // their ends.
         let members = [1, 1, 2, 3][pick(&mut rng, 4) as usize];
         let segment = BLOCK << pick(&mut rng, 3);
@@ -98,7 +98,8 @@ impl History {
             align: [512, 4096][pick(&mut rng, 2) as usize],
             pending_max: [8, 1000][pick(&mut rng, 2) as usize],
             dirty_max: [3, 1000][pick(&mut rng, 2) as usize],
-            // From the seed, and not drawn: what the seeds were found to do stays so.
+            // Derived from the seed rather than drawn, so that the histories of known seeds stay
+            // the same.
             nodes_max: if seed % 8 == 7 { 6 } else { u64::MAX },
             segment,
         };
@@ -126,7 +127,7 @@ impl History {
 
     pub fn run(mut self) -> Totals {
         for _ in 0..3 {
-            // One round of four has a disk with faults.
+            // In one of four rounds the disk has faults.
             if self.below(4) == 0 {
                 let (writes, flushes, reads) = (self.below(30), self.below(15), self.below(100));
                 self.disk.faults = Faults { writes, flushes, reads, ..Faults::default() };
@@ -146,8 +147,8 @@ impl History {
                 self.look(Known::Ended(self.clock));
                 self.look_at_cached(Known::Ended(self.clock));
             }
-            // After a flush that failed the system may show what it has lost: nothing helps against
-            // that but the pool's staying closed until the machine starts again.
+            // After a failed flush, the system may show what it has lost: nothing helps but to keep
+            // the pool closed until the machine restarts.
             if self.below(3) == 0 && !self.disk.has_lost {
                 self.die();
                 for _ in 0..self.below(200) {
@@ -175,12 +176,12 @@ impl History {
             4 if self.readings.len() < 4 => self.begin_reading(),
             5 if !self.readings.is_empty() => self.end_reading(),
             6 => {
-                // A turn of few steps, now and then of many: what goes in steps meets all else in
-                // between.
+                // A turn has few steps, and sometimes many, so that everything else happens between
+                // the steps.
                 let most = [0, 1, 1, 7, 2000][self.below(5) as usize];
                 self.core.step(&mut Steps::new(most));
                 self.core.advance();
-                // Rarely, so that there is something.
+                // Rarely, so that there is something to do.
                 if self.below(8) == 0 {
                     self.core.give_back();
                 }
@@ -191,7 +192,7 @@ impl History {
         self.cached.step();
     }
 
-    /// The catalogue's change goes on, or the end is told how far the log goes.
+    /// Continues a change of the catalogue, or records in the end how far the log goes.
     fn step_catalogue(&mut self) {
         match self.below(6) {
             0 => return self.core.anchor(),
@@ -205,7 +206,7 @@ impl History {
         }
     }
 
-    /// The disk gets on, and everything that follows.
+    /// The disk progresses, and everything that follows from that.
     fn work(&mut self) {
         self.hand_over();
         match self.disk.step(&mut self.rng) {
@@ -225,7 +226,7 @@ impl History {
         }
     }
 
-    /// Everything under way ends.
+    /// Lets everything in progress end.
     fn settle(&mut self) {
         for round in 0.. {
             assert!(round < 100_000, "it never ends: {} under way", self.under.len());
@@ -328,8 +329,8 @@ impl History {
             MapRefusal::NoTree(_) | MapRefusal::Beyond => {}
             other => panic!("{:?}: {other}", under.ask),
         }
-        // A structure that failed for want of durability may or may not be there: then only a crash
-        // can follow.
+        // A change of structure that failed for lack of durability may or may not be there: only a
+        // crash can follow.
         if refusal != MapRefusal::Failed {
             match under.ask.what {
                 What::Delete | What::Resize { .. } => self.lend(under.ask.tree, false),
@@ -342,7 +343,7 @@ impl History {
         }
     }
 
-    /// The power goes. Everything that comes back must be allowed, and becomes what is known.
+    /// The power fails. What comes back must be allowed, and becomes the known state.
     fn crash(&mut self) {
         self.totals.crashes += 1;
         self.hand_over();
@@ -374,7 +375,7 @@ impl History {
         assert_eq!(self.core.usage().used, report.used);
         self.totals.replayed += u64::from(self.core.usage().log > 0);
         if self.below(2) == 0 {
-            // What a disk keeps for free blocks is not known after opening.
+            // It is unknown after opening what the disk keeps for free blocks.
             self.core.suspect(self.settings.capacity * BLOCK);
         }
         let allowed = self.allowed();
@@ -410,7 +411,8 @@ impl History {
         self.under.clear();
     }
 
-    /// What each tree may be after a power loss now; `None` among the choices: it may be gone.
+    /// What each tree may be after a power failure now; `None` among the choices means that it may
+    /// be missing.
     fn allowed(&self) -> BTreeMap<u32, Vec<Option<(Model, Known)>>> {
         let mut allowed: BTreeMap<u32, Vec<_>> = BTreeMap::new();
         for (tree, known) in &self.trees {
@@ -440,7 +442,7 @@ impl History {
         allowed
     }
 
-    /// All trees are deleted, and all space comes back.
+    /// Deletes all trees; all space must become free.
     fn empty(&mut self) {
         for tree in self.trees.keys().copied().collect::<Vec<_>>() {
             self.submit(tree, 0, 0, What::Delete, false);
@@ -453,7 +455,7 @@ impl History {
     }
 }
 
-/// The first sector that is not as it may be.
+/// The first sector that is not allowed.
 fn mismatch(expected: &Model, values: &[u64], known: Known) -> Option<String> {
     let (sector, value) = expected.content.first_wrong(values, known)?;
     let choices = expected.content.choices(sector, known);

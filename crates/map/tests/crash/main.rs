@@ -1,12 +1,12 @@
-//! Power loss in simulation: random histories on a disk that drops, tears and reorders, against a
-//! model.
+//! Simulated power failures: random histories on a disk that drops, tears and reorders writes,
+//! against a model.
 //!
 //! ```text
 //!   history (seeded) ──► Core ──► Disk ── crash ──► recover ──► every sector of every tree is one that may be there
 //!          └──────────► model ◄──────────────────────────────┘  all counts agree, the check is clean, and on it goes
 //! ```
-//! `SEAWALL_CRASH_SEEDS` sets how many seeds are run, `SEAWALL_CRASH_FIRST` the first. A seed that
-//! fails is printed with the command that repeats it.
+//! `SEAWALL_CRASH_SEEDS` is the number of seeds to run, `SEAWALL_CRASH_FIRST` the first one. A
+//! failing seed is printed with the command that repeats it.
 
 mod catalogue;
 mod disk;

@@ -1,16 +1,16 @@
-//! What a tree may hold, sector by sector.
+//! What a tree may contain, sector by sector.
 //!
-//! Every write of a sector is a *version*. A version is superseded when another one began after it
-//! had ended, and that one has ended. What reads find is a version that is not superseded. After a
-//! power loss only versions that are known to be durable supersede: those that had ended when an
-//! answered flush was asked, and those with FUA that were answered. So writes that overlap in time
-//! may end either way, and nothing else may.
+//! Every write of a sector is a *version*. A version is superseded when another one was started
+//! after it had ended, and has also ended. Reads return a version that is not superseded. After a
+//! power failure, only versions known to be durable supersede others: those that had ended when a
+//! flush was asked that was answered, and those with FUA that were answered. So writes that overlap
+//! in time may end either way, and nothing else is allowed.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// An operation's times. Time counts events.
+/// The times of an operation, in events.
 #[derive(Debug)]
 pub struct Times {
     pub begun: u64,
@@ -25,7 +25,7 @@ pub struct Version {
     pub times: Rc<Times>,
 }
 
-/// A tree's sectors; those that are not here were never written.
+/// The sectors of a tree; missing ones were never written.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
     sectors: BTreeMap<u64, Vec<Version>>,
@@ -36,7 +36,7 @@ pub struct Content {
 pub enum Known {
     /// All that had ended at this time.
     Ended(u64),
-    /// Those that had ended at this time, and those with FUA: what a power loss leaves.
+    /// Those that had ended at this time, and those with FUA: what survives a power failure.
     Durable(u64),
 }
 
@@ -51,13 +51,13 @@ impl Known {
 }
 
 impl Content {
-    /// All that was ever written to a sector.
+    /// Adds a write to a sector.
     pub fn write(&mut self, sector: u64, value: u64, times: &Rc<Times>) {
         let versions = self.sectors.entry(sector).or_insert_with(|| vec![Version::base(0)]);
         versions.push(Version { value, times: Rc::clone(times) });
     }
 
-    /// From here on a sector holds this.
+    /// From here on a sector has this value.
     pub fn fix(&mut self, sector: u64, value: u64) {
         self.sectors.insert(sector, vec![Version::base(value)]);
     }
@@ -67,12 +67,12 @@ impl Content {
         self.sectors.split_off(&sector);
     }
 
-    /// Whether a sector may hold a value.
+    /// Whether a sector may have a value.
     pub fn may_hold(&self, sector: u64, value: u64, known: Known) -> bool {
         self.sectors.get(&sector).map_or(value == 0, |versions| may_hold(versions, value, known))
     }
 
-    /// The first sector that holds what it may not, and what it holds.
+    /// The first sector with a value that is not allowed, and the value.
     pub fn first_wrong(&self, values: &[u64], known: Known) -> Option<(u64, u64)> {
         let mut written = self.sectors.iter().peekable();
         values.iter().zip(0..).find_map(|(value, sector)| {
@@ -84,7 +84,7 @@ impl Content {
         })
     }
 
-    /// What a sector may hold, for a message.
+    /// What a sector may contain, for a message.
     pub fn choices(&self, sector: u64, known: Known) -> Vec<u64> {
         let Some(versions) = self.sectors.get(&sector) else { return vec![0] };
         versions.iter().filter(|version| !superseded(version, versions, known)).map(|version| version.value).collect()
@@ -101,7 +101,7 @@ fn superseded(version: &Version, all: &[Version], known: Known) -> bool {
 }
 
 impl Version {
-    /// What was there before all.
+    /// What was there before everything else.
     fn base(value: u64) -> Version {
         let times = Times { begun: 0, ended: Cell::new(Some(0)), durable: Cell::new(true) };
         Version { value, times: Rc::new(times) }

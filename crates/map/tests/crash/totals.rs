@@ -1,6 +1,6 @@
-//! What all seeds together came across: a kind of event that never happened was not tested.
+//! What occurred over all seeds: an event that never occurred was not tested.
 
-/// What was done, so that a test that does nothing is noticed.
+/// Counts of actions, so that a test that does nothing is noticed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     pub crashes: u64,

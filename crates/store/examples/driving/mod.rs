@@ -1,11 +1,11 @@
-//! A program's own volumes, driven by hand: what the examples share.
+//! What the examples share: serving a pool's volumes by hand.
 
 use block::{Driver, ObjectId, Op, Request, Submitted, Target, Wakeup};
 use map::What;
 use store::{MappedPool, MappedVolumes, VolumesSettings};
 use uring::Io;
 
-/// Requests in flight, at most.
+/// Limit on requests in flight.
 pub const DEPTH: usize = 32;
 
 pub fn serve(io: &Io, pool: MappedPool) -> MappedVolumes {
@@ -13,7 +13,7 @@ pub fn serve(io: &Io, pool: MappedPool) -> MappedVolumes {
     volumes
 }
 
-/// Has something done to a LUN, and waits for it.
+/// Makes a change of a LUN and waits for it.
 pub fn administer(io: &Io, volumes: &mut MappedVolumes, tree: u32, what: What) {
     volumes.administer(ObjectId(tree), what);
     let (mut answers, mut out, mut io) = (Vec::new(), Vec::new(), io.clone());
@@ -33,8 +33,8 @@ pub fn administer(io: &Io, volumes: &mut MappedVolumes, tree: u32, what: What) {
     assert_eq!(answers[0].result, Ok(()), "{what:?}");
 }
 
-/// A request of `len` bytes at each of `places`, and waits for all. `op` says what it is, or that
-/// there is no memory for it yet.
+/// Sends a request of `len` bytes at each of `places`, and waits for all. `op` returns the
+/// operation, or `None` if there is no memory for it yet.
 pub fn drive(io: &Io, target: &mut impl Target, lun: u32, places: &[u64], len: u64, op: impl Fn(&Io) -> Option<Op>) {
     let (mut next, mut ended, mut out, mut io) = (0, 0, Vec::new(), io.clone());
     let mut now = io.now();

@@ -1,4 +1,4 @@
-//! What is kept is there again, and what is not as it was written is noticed.
+//! What is stored is read again, and whatever is not as it was written is detected.
 
 use super::*;
 
@@ -114,9 +114,9 @@ fn a_refused_change_leaves_everything_as_it_was() {
     assert_eq!(*open(&path).contents(), small());
 }
 
-/// A catalogue that may not grow by a page stands in for a full file system: a new object is
-/// refused, and the ballast stays for a deletion. That takes it away, and it is laid anew when
-/// there is room again.
+/// A catalogue that must not grow by a page stands in for a full file system. A new object is
+/// refused, and the ballast stays for a deletion. The deletion removes it, and it is created again
+/// when there is room.
 #[test]
 fn the_room_that_is_kept_is_for_deletions() {
     let dir = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ fn another_programs_database_is_not_taken_for_ours() {
     assert!(matches!(Catalogue::read(&path), Err(StoreError::NoCatalogue { .. })));
 }
 
-/// One of an earlier format is refused: what it lacks cannot be made up.
+/// An earlier format is refused: what it lacks cannot be invented.
 #[test]
 fn an_earlier_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -172,7 +172,7 @@ fn an_earlier_format_is_refused() {
     assert!(matches!(error, StoreError::TooOld { found, needed: FORMAT, .. } if found == FORMAT - 1), "{error}");
 }
 
-/// A LUN that is brought online behind the server's back is another catalogue: the checksum covers
+/// If a LUN is brought online behind the server's back, the catalogue differs: the checksum covers
 /// the state.
 #[test]
 fn whether_a_lun_is_offline_is_kept_and_covered_by_the_checksum() {
@@ -190,7 +190,7 @@ fn whether_a_lun_is_offline_is_kept_and_covered_by_the_checksum() {
     assert_eq!((changed, Catalogue::read(&path).unwrap().is_whole), (1, false));
 }
 
-/// Between changes all is in the file itself: without the log nothing is lost.
+/// Between changes everything is in the file itself: nothing is lost without the log.
 #[test]
 fn the_log_holds_nothing_between_changes() {
     let dir = tempfile::tempdir().unwrap();
@@ -203,7 +203,7 @@ fn the_log_holds_nothing_between_changes() {
     assert_eq!(*open(&copy).contents(), small());
 }
 
-/// Any bit of the file that changes what is read is noticed; most are noticed by nobody else.
+/// Any bit of the file that changes what is read is detected; most are detected by nothing else.
 #[test]
 fn a_changed_bit_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
@@ -226,7 +226,8 @@ fn a_changed_bit_is_noticed() {
     assert!(noticed > 100, "{noticed}");
 }
 
-/// An empty file is no empty catalogue, and the log beside it stays: SQLite would delete it.
+/// An empty file is not an empty catalogue. The log beside it stays, although SQLite would delete
+/// it.
 #[test]
 fn an_empty_file_is_no_catalogue_and_its_log_stays() {
     let dir = tempfile::tempdir().unwrap();

@@ -39,7 +39,7 @@ mod tests {
         };
         let mixed = [run(None, 4096), run(None, 8192), run(Some(0), 4096), run(Some(65_536), 4096), run(None, 4096)];
         assert_eq!(told(&mixed, 0, 24_576), [(12_288, true), (8192, false), (4096, true)]);
-        // What was read only to be whole blocks is not told.
+        // What was read only to complete a block is not reported.
         assert_eq!(told(&mixed, 12_000, 1000), [(288, true), (712, false)]);
         assert_eq!(told(&mixed, 12_288, 8192), []);
         assert_eq!(told(&mixed[2..4], 0, 8192), []);

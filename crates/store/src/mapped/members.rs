@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn unequal_members_are_used_whole_and_every_byte_is_in_one_place() {
-        // 3, 2 and 3 segments, and a rest that is too short for one.
+        // 3, 2 and 3 segments, and a rest that is too short for another.
         let rooms = [3 * SEGMENT, 2 * SEGMENT + 77, 3 * SEGMENT];
         let members = Members::new(&rooms.map(Some));
         assert_eq!(members.capacity(&rooms), 8 * SEGMENT);
@@ -107,10 +107,11 @@ mod tests {
     #[test]
     fn the_first_that_is_full_ends_the_data() {
         let members = Members::new(&[None, None]);
-        // Member 1 has room for two segments: of the data 0 to 4 fit, 5 would be its third.
+        // Member 1 has room for two segments: segments 0 to 4 of the data fit, segment 5 would be
+        // its third.
         assert_eq!(members.capacity(&[100 * SEGMENT, 2 * SEGMENT]), 5 * SEGMENT);
         assert_eq!(members.capacity(&[2 * SEGMENT, 100 * SEGMENT]), 4 * SEGMENT);
-        // A device of 2 beside a file: the file goes on by itself.
+        // A device of 2 segments beside a file: the file continues alone.
         let members = Members::new(&[Some(2 * SEGMENT), None]);
         assert_eq!(members.capacity(&[2 * SEGMENT, 10 * SEGMENT]), 12 * SEGMENT);
         assert_eq!(members.place(11 * SEGMENT), (1, 9 * SEGMENT));

@@ -1,10 +1,10 @@
-//! What no whole pool shows.
+//! Cases that a whole pool cannot show.
 
 use super::*;
 use block::Driver as _;
 use uring::IoSettings;
 
-/// The blocks' file is a pipe, which nothing can flush: the next start is told.
+/// The blocks' file is a pipe, which cannot be flushed: the next start is told.
 #[test]
 fn a_flush_that_fails_is_remembered() {
     let dir = tempfile::tempdir().unwrap();
@@ -33,7 +33,7 @@ fn a_flush_that_fails_is_remembered() {
     assert!(crate::doubt::is_marked(dir.path()));
 }
 
-/// Polls until there are answers to what was administered, or a request has ended.
+/// Polls until there are answers to changes of structure, or a request has ended.
 fn until_ended(volumes: &mut MappedVolumes, io: &mut Io) -> (Vec<Ended>, Vec<Completion>) {
     let (mut answers, mut done) = (Vec::new(), Vec::new());
     while answers.is_empty() && done.is_empty() {
@@ -47,9 +47,9 @@ fn until_ended(volumes: &mut MappedVolumes, io: &mut Io) -> (Vec<Ended>, Vec<Com
     (answers, done)
 }
 
-/// A LUN is served whose log cannot be flushed. What was read before is answered from memory; after
-/// the flush that failed the same read goes to the disk, and so does the next: what memory has may
-/// be what the disk lost.
+/// A LUN is served whose log cannot be flushed. What was read before is answered from memory. After
+/// the flush has failed, the same read goes to the disk, and so does the next one: memory may have
+/// what the disk lost.
 #[test]
 fn after_a_failed_flush_nothing_is_answered_from_memory() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Pools are made, opened, and kept from each other and from what is no pool.
+//! Pools are created and opened, and are protected from each other and from anything else.
 
 use super::*;
 
@@ -36,8 +36,8 @@ fn the_cache_is_chosen_in_the_pools_settings() {
     assert!(error.contains("line 2") && error.contains("cash"), "{error}");
 }
 
-/// Half of the process's memory, or what a server's other parts leave; what the settings say where
-/// that is not more.
+/// The memory of the maps is half of the process's, or what a server's other parts leave, or that
+/// of the settings if that is not more.
 #[test]
 fn maps_have_what_the_settings_say_and_others_leave() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The cache never shows what was: random histories against the model, changes at one time against
-//! the disk, and partitions that come, change and go meanwhile.
+//! The cache never shows stale data: random histories against the model, concurrent changes against
+//! the disk, while partitions are added, changed and removed.
 
 use super::random::{act_with_cache, compare, repeated, run};
 use super::second::{over, place};
@@ -13,8 +13,8 @@ fn with_cache(memory: Bytes, page: u32, policy: Eviction) -> VolumesSettings {
     VolumesSettings { cache: Some(CacheSettings { memory, page, policy }), ..VolumesSettings::default() }
 }
 
-/// A cache of 12 to 400 pages of any size, by any policy: some of the histories fit in, some do
-/// not.
+/// A cache of 12 to 400 pages of any size, with any policy: some of the histories fit into it, some
+/// do not.
 fn any_cache() -> impl Strategy<Value = VolumesSettings> {
     let policy = prop_oneof![Just(Eviction::S3Fifo), Just(Eviction::TwoQ), Just(Eviction::Sieve)];
     let page = (12u32..=16).prop_map(|bits| 1 << bits);
@@ -22,7 +22,7 @@ fn any_cache() -> impl Strategy<Value = VolumesSettings> {
         .prop_map(|(pages, page, policy)| with_cache(Bytes(pages * u64::from(page)), page, policy))
 }
 
-/// A small generator of chance (xorshift): the histories are repeated by their seed.
+/// A small random generator (xorshift), so that a history can be repeated by its seed.
 struct Chance(u64);
 
 impl Chance {
@@ -34,12 +34,12 @@ impl Chance {
     }
 }
 
-/// What may come in between: a restore or another size, whose number is returned, or a change of
-/// the cache.
+/// What may happen in between: a restore or resize, whose number is returned, or a change of the
+/// cache.
 fn meanwhile(bench: &mut Bench, chance: &mut Chance) -> Option<u64> {
     let what = match chance.below(8) {
         0 => What::Restore { from: 2 },
-        // Nothing was ever written beyond the smallest.
+        // Nothing was ever written beyond the smallest size.
         1 => What::Resize { size: [160 << 10, SIZE, 2 * SIZE][chance.below(3) as usize] },
         2 => {
             let partitions = [(PartitionId(1), Bytes::kib(64 << chance.below(3)))];
@@ -57,10 +57,10 @@ fn meanwhile(bench: &mut Bench, chance: &mut Chance) -> Option<u64> {
     Some(bench.volumes.administer(ObjectId(1), what))
 }
 
-/// Writes, trims, zeroes and reads of one LUN, eight at a time, with a restore, another size or a
-/// change of the cache in between: whatever order the disk had them in, what is read afterwards is
-/// what lies there, as a pool opened without a cache shows it. Every second one has a second level,
-/// where the file system has direct I/O, and little memory.
+/// Writes, trims, zeroes and reads of one LUN, eight at a time, with restores, resizes and changes
+/// of the cache in between. In whatever order the disk had them, later reads return what is on the
+/// disk, as a pool opened without a cache shows it. Every second run has a second level, if the
+/// file system has direct I/O, and little memory.
 fn overlap(seed: u64, page: u32) {
     let dir = tempfile::tempdir().unwrap();
     let pool = || MappedPool::create(dir.path(), 7, PAGED).unwrap();
@@ -75,7 +75,7 @@ fn overlap(seed: u64, page: u32) {
     for _ in 0..40 {
         let mut asked = 0;
         for _ in 0..8 {
-            // Close together, so that they meet.
+            // Close together, so that they overlap.
             let (at, len) = (chance.below(20) * 512 + chance.below(3) * 65_536, 512 * (1 + chance.below(24)));
             let op = match chance.below(8) {
                 0..=3 => Op::Write(bench.filled(&vec![chance.below(256) as u8; len as usize])),
@@ -129,14 +129,14 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let pool = MappedPool::create(dir.path(), 7, PAGED).unwrap();
         let mut bench = Bench::with(BACKENDS[usize::from(threads)], pool, cache);
-        // Each read twice: the second time from memory, where it fits.
+        // Each is read twice: the second time from memory, if it fits.
         let model = run(&mut bench, &repeated(acts, 2));
         compare(&mut bench, &model);
         compare(&mut bench, &model);
     }
 }
 
-/// A bench with a LUN of 1 MiB that is written, and a cache of 2 MiB in pages of 4 KiB.
+/// A bench with a LUN of 1 MiB that was written, and a cache of 2 MiB in pages of 4 KiB.
 fn with_lun(dir: &Path) -> Bench {
     let pool = MappedPool::create(dir, 7, PAGED).unwrap();
     let mut bench = Bench::with(Choice::Auto, pool, with_cache(Bytes::mib(2), 4096, Eviction::S3Fifo));
@@ -153,7 +153,7 @@ fn what_was_read_is_answered_without_the_disk() {
     let first = bench.read(1, 4096, 8192);
     let state = bench.volumes.partition(DEFAULT).unwrap();
     assert_eq!((state.counts.hits, state.counts.misses, state.resident), (0, 2, Bytes(8192)));
-    // It is there before anything was polled or waited for, and any part of it is.
+    // It is available before any poll or wait, and so is any part of it.
     bench.submit(1, 4096, 8192, Op::Read, false);
     let mut out = Vec::new();
     let now = bench.io.now();
@@ -174,7 +174,7 @@ fn a_stream_is_read_ahead() {
     let mut bench = with_lun(dir.path());
     for block in 0..256u64 {
         assert!(bench.read(1, block * 4096, 4096) == pattern(3, 1 << 20)[block as usize * 4096..][..4096]);
-        // What is read ahead comes in its own time.
+        // Read-ahead completes in its own time.
         while bench.volumes.reads_ahead() > 0 {
             let now = bench.io.now();
             bench.volumes.poll(now, &mut Vec::new());
@@ -184,9 +184,9 @@ fn a_stream_is_read_ahead() {
         }
     }
     let counts = bench.volumes.partition(DEFAULT).unwrap().counts;
-    // The first three are missed, and then nothing: the windows come before they are asked for.
+    // The first three miss, and then none: the windows arrive before they are needed.
     assert_eq!((counts.misses, counts.hits), (3, 253));
-    // A stream of what is there already reads nothing of the disk ahead.
+    // A stream of pages that are in memory causes no read-ahead from the disk.
     for block in 0..256u64 {
         let _ = bench.read(1, block * 4096, 4096);
         assert_eq!(bench.volumes.reads_ahead(), 0, "block {block}");
@@ -230,8 +230,8 @@ fn partitions_come_change_and_go_while_reads_go_on() {
     assert_eq!(state(&bench, DEFAULT), Some((Bytes::kib(100), Bytes::kib(100))), "given back under pressure");
 }
 
-/// Long hits are answered with what the pages have: however long a reply is kept, and whatever is
-/// written, zeroed, evicted or given back meanwhile, it has what was there when it was answered.
+/// Long hits are sent from the pages. However long a reply is kept, and whatever is written,
+/// zeroed, evicted or released meanwhile, it shows what was there when it was answered.
 #[test]
 fn replies_that_show_pages_keep_what_they_showed() {
     const LUN: u64 = 1 << 20;
@@ -258,7 +258,7 @@ fn replies_that_show_pages_keep_what_they_showed() {
                     let reply = bench.all(1).remove(&tag).unwrap();
                     let is_hit = bench.volumes.partition(DEFAULT).unwrap().counts.misses == before;
                     let is_shown = bench.io.view(reply.buf.as_ref().unwrap()).is_some();
-                    // What is counted for it is its bytes: it keeps an eighth more at most.
+                    // Only its bytes are claimed for it: it holds at most an eighth more.
                     let whole = (at + len).next_multiple_of(page.into()) - at / u64::from(page) * u64::from(page);
                     let is_worth_it = len >= 32 << 10 && whole <= len + len / 8;
                     assert_eq!(is_shown, is_hit && is_worth_it, "{len} bytes, round {round} of {seed}");

@@ -1,30 +1,30 @@
-//! The server is killed while it serves a pool with a cache, reads ahead and a second level: the
-//! pool's files as they were at some moment, opened anew.
+//! The server is killed while it serves a pool with a cache, read-ahead and a second level. The
+//! pool's files are opened as they were at some moment.
 //!
-//! Nothing is written back, so memory holds nothing that the files lack. What is there again was
-//! acknowledged once, what was durable is there for certain, and nothing that a cache or a second
-//! level held before is ever shown. What was written and not flushed is in the files here; that it
-//! may be gone with the power is tried in simulation (`map/tests/crash`).
+//! There is no write-back, so memory has nothing that the files lack. What is found was
+//! acknowledged, what was durable is certainly there, and nothing from an earlier cache or second
+//! level is ever shown. Here, data that was written and not flushed is in the files; the simulation
+//! in `map/tests/crash` covers its loss in a power failure.
 
 use super::random::{Act, History, act_with_cache, repeated};
 use super::second::{over, place, second};
 use super::*;
 use cache::Eviction;
 
-/// What sectors hold comes back whole, of one time or another.
+/// The contents of a sector are from one time or another, but not mixed.
 const SECTOR: usize = 512;
-/// How the LUNs are read afterwards: in no more than the second level has together.
+/// How the LUNs are read afterwards: in pieces no longer than the second level has contiguously.
 const PIECE: u64 = 16 << 10;
 
-/// What LUNs may hold after a loss, sector by sector: what each held when it was durable last, and
-/// at any time since.
+/// What each sector of the LUNs may contain after a loss: its contents when it was last durable,
+/// and any contents since.
 #[derive(Default)]
 struct Lasting {
     versions: BTreeMap<u32, Vec<Vec<u8>>>,
 }
 
 impl Lasting {
-    /// Has an act be done, and takes in what it was and what of it is durable.
+    /// Plays an action, and records what it wrote and what of it is durable.
     fn play(&mut self, history: &mut History, bench: &mut Bench, act: &Act) {
         let durable = match *act {
             Act::Write { lun, at, len, fua: true, .. } => {
@@ -49,7 +49,7 @@ impl Lasting {
         }
     }
 
-    /// LUNs that are new or have another size are durable as such.
+    /// New and resized LUNs are durable as such.
     fn take_in(&mut self, history: &History) {
         self.versions.retain(|lun, _| history.model.contains_key(lun));
         for (lun, (content, _)) in &history.model {
@@ -109,8 +109,8 @@ fn write() -> impl Strategy<Value = Act> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// The second level is kept for longer than the pool: it has what all LUNs were written with
-    /// since, and none of that comes back.
+    /// The second level is kept for longer than the pool: it has all data written to LUNs since,
+    /// and none of that reappears.
     #[test]
     fn a_server_that_is_killed_leaves_what_was_acknowledged_and_nothing_of_a_cache(
         before in proptest::collection::vec(act_with_cache(), 2..60),

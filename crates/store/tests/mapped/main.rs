@@ -1,6 +1,6 @@
-//! LUNs and snapshots in one file of blocks, through a real ring: what is read is what was written,
-//! clones and snapshots keep what they had, a pool that is opened again holds it all, and the check
-//! finds nothing wrong.
+//! LUNs and snapshots in one file of blocks, through a real ring. Reads return what was written,
+//! clones and snapshots keep their contents, a pool that is opened again has all of it, and the
+//! check finds no faults.
 
 mod cached;
 mod loss;
@@ -35,7 +35,7 @@ struct Bench {
     io: Io,
     volumes: MappedVolumes,
     next_tag: u64,
-    /// Memory of its cache; 0 without one.
+    /// Memory of its cache; 0 for none.
     cache: Bytes,
 }
 
@@ -72,7 +72,7 @@ impl Bench {
         buf
     }
 
-    /// Polls, and waits for the kernel if that brings nothing.
+    /// Polls, and waits for the kernel if that returns nothing.
     fn turn(&mut self, out: &mut Vec<Completion>) {
         let (now, before) = (self.io.now(), out.len());
         let was_busy = self.volumes.core().is_busy() || self.volumes.has_work();
@@ -82,7 +82,7 @@ impl Bench {
                 Wakeup::Now => self.io.turn(Some(Time::ZERO)),
                 Wakeup::External => self.io.turn(None),
                 Wakeup::At(time) => self.io.turn(Some(time)),
-                // The last that was under way was the maps' own, or the cache's.
+                // The last one in flight was the maps' own, or the cache's.
                 Wakeup::Idle if was_busy => now,
                 asleep => panic!("nothing will ever end: {asleep:?}"),
             };
@@ -131,8 +131,8 @@ impl Bench {
         self.result()
     }
 
-    /// Lets the blocks come free that replies held back, where it is looked every 20 ms which of
-    /// those were taken, and those that come back in steps.
+    /// Lets blocks become free that replies held, which are checked every 20 ms, and those that are
+    /// released in steps.
     fn release(&mut self) {
         let mut out = Vec::new();
         while self.volumes.core().holds_back() || self.volumes.core().has_work() {
@@ -141,7 +141,7 @@ impl Bench {
         assert!(out.is_empty(), "nothing was asked for");
     }
 
-    /// Has what was begun end, by itself.
+    /// Lets everything in progress end by itself.
     fn settle(&mut self) {
         let mut out = Vec::new();
         loop {
@@ -153,7 +153,7 @@ impl Bench {
                 Wakeup::At(time) if self.volumes.reads_ahead() > 0 || self.volumes.core().is_busy() => {
                     self.io.turn(Some(time));
                 }
-                // What is due later alone is not waited for.
+                // Do not wait for what is due later.
                 _ => break,
             }
             let now = self.io.now();
@@ -184,7 +184,7 @@ impl Drop for Bench {
     }
 }
 
-/// A pool past the page cache, if the temporary folder's file system has that.
+/// A pool with direct I/O, if the temporary folder's file system supports that.
 fn direct(dir: &Path) -> Option<MappedPool> {
     match MappedPool::create(dir, 7, MapSettings { cache: Cache::Direct, ..PAGED }) {
         Ok(pool) => Some(pool),
@@ -208,11 +208,12 @@ fn neighbours_written_at_once_do_not_undo_each_other() {
         bench.administer(1, What::Create { size: SIZE }).unwrap();
         let mut expected = vec![0u8; SIZE as usize];
         for round in 0..3u8 {
-            // Whole pages and parts of pages, side by side, all under way together; from the second
-            // round on shared.
+            // Whole pages and parts of pages, all in flight together; from the second round on they
+            // are shared.
             for n in 0..100u64 {
                 let (at, len) = if n % 3 == 0 { (n * 2048 / 4096 * 4096, 4096) } else { (n * 2048 + 100, 1000) };
-                // Not parts of a page that is written whole: writes that meet may end either way.
+                // No parts of a page that is also written whole: overlapping writes may end either
+                // way.
                 if n % 3 != 0 && (n / 2 * 2) % 3 != 1 {
                     continue;
                 }
@@ -233,10 +234,10 @@ fn neighbours_written_at_once_do_not_undo_each_other() {
     }
 }
 
-/// Four blocks, two of them a LUN's. A read of both has ended, and its buffer stands for them, when
-/// the LUN lets them go and another one writes four: it has to wait for the two until the read's
-/// bytes were copied, and those are still right. When the buffer is given back nobody has to wait
-/// for it.
+/// Four blocks, two of them of a LUN. A read of both has completed, and its buffer is a view of
+/// them, when the LUN releases them and another LUN writes four blocks. That write has to wait for
+/// the two until the bytes of the read were copied, and those are still right. When the buffer has
+/// been given back, nobody has to wait.
 #[test]
 fn blocks_that_a_reply_stands_for_are_not_given_out() {
     for given_back in [false, true] {
@@ -267,10 +268,10 @@ fn blocks_that_a_reply_stands_for_are_not_given_out() {
     }
 }
 
-/// Four reads of 1 MiB that nobody takes. As long as nothing was freed they stay where they are,
-/// however long; when freed blocks wait for them they are copied after 200 ms, at 40 MiB a second:
-/// one, and 25 ms later the next. When a write waits for the blocks, two are copied in one poll.
-/// They are looked at every 20 ms.
+/// Four reads of 1 MiB whose replies nobody takes. As long as nothing was freed, they remain views.
+/// When freed blocks wait for them, they are copied after 200 ms, at 40 MiB a second: one, and 25
+/// ms later the next. When a write waits for the blocks, two are copied in one poll. They are
+/// checked every 20 ms.
 #[test]
 fn replies_that_nobody_takes_are_copied_only_where_their_blocks_are_wanted() {
     const MIB: u64 = 1 << 20;
@@ -291,7 +292,7 @@ fn replies_that_nobody_takes_are_copied_only_where_their_blocks_are_wanted() {
     let mut now = bench.io.now() + Span::from_secs(3600);
     bench.volumes.poll(now, &mut Vec::new());
     assert_eq!(left(&bench), 4, "nothing waits for them");
-    // A block that none of them shows: what was freed waits for all reads that began before.
+    // A block that none of them shows: what was freed waits for all reads that started before.
     bench.submit(1, 4 * MIB, MIB, Op::Trim, true);
     assert_eq!(bench.result(), Ok(()));
     for (after, expected) in [(20, 3), (20, 3), (20, 2), (20, 2)] {
@@ -299,7 +300,7 @@ fn replies_that_nobody_takes_are_copied_only_where_their_blocks_are_wanted() {
         bench.volumes.poll(now, &mut Vec::new());
         assert_eq!(left(&bench), expected, "{after} ms later");
     }
-    // Three of eight MiB are to be had, and the fourth is the one that waits.
+    // Three of eight MiB are available, and the fourth is the one that waits.
     let filled = bench.filled(&vec![6; 4 * MIB as usize]);
     bench.submit(1, 12 * MIB, 4 * MIB, Op::Write(filled), false);
     bench.volumes.poll(now, &mut Vec::new());
@@ -341,7 +342,7 @@ fn what_nobody_flushes_becomes_durable_in_time() {
     bench.write(1, 0, &[5; 4096]).unwrap();
     let Wakeup::At(due) = bench.volumes.next_wakeup() else { panic!("it wants to be polled in time") };
     assert!(bench.volumes.core().has_changes());
-    // The store knows no clock: this is that time.
+    // The store reads no clock: this is the time.
     bench.volumes.poll(due, &mut Vec::new());
     while bench.volumes.next_wakeup() != Wakeup::Idle {
         bench.io.turn(Some(Time::ZERO));
@@ -379,8 +380,8 @@ fn what_cannot_be_served_is_refused_in_one_line_and_left_alone() {
     assert!(MappedPool::open(dir.path(), PAGED).is_ok());
 }
 
-/// Flushes that come together share: sixteen clients who flush after each write cost far fewer
-/// flushes of the disk, and one that only reads and writes is not held up by any.
+/// Concurrent flushes are combined: sixteen clients that flush after each write cause far fewer
+/// flushes of the disk, and a client that only reads and writes is not delayed by any.
 #[test]
 fn flushes_of_many_are_one_flush_of_the_disk() {
     const ROUNDS: u64 = 20;
@@ -401,6 +402,6 @@ fn flushes_of_many_are_one_flush_of_the_disk() {
     }
     let after = bench.volumes.counts();
     assert_eq!(after.flushes - before.flushes, 16 * ROUNDS);
-    // Those of a round that come while one is under way share the next: two each at most.
+    // Those of a round that arrive during one share the next: at most two each.
     assert!((ROUNDS..=2 * ROUNDS).contains(&(after.syncs - before.syncs)), "{after:?}");
 }

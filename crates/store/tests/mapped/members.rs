@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// Data on three files of 1 MiB segments by turns.
+/// Data on three files, in segments of 1 MiB by turns.
 fn on_members(dir: &Path, order: &[&str]) -> MapSettings {
     let data = order.iter().map(|name| dir.join(name)).collect();
     MapSettings { named: store::Named { data, log: None }, ..PAGED }
 }
 
-/// What is written over the ends of segments reads back, whole and in parts, after the pool was
-/// opened again with its members named in another order; and each member holds a part of it.
+/// Data written across the ends of segments reads back, whole and in parts, after the pool was
+/// opened again with its members named in another order; and each member has a part of it.
 #[test]
 fn data_lies_on_several_members_in_turn() {
     for backend in BACKENDS {
@@ -24,7 +24,7 @@ fn data_lies_on_several_members_in_turn() {
         }
         bench.administer(2, What::Share { from: 1, frozen: true }).unwrap();
         let before = expected.clone();
-        // Copies, in place, across blocks and segments, at odd offsets.
+        // Copies and writes in place, across blocks and segments, at odd offsets.
         for (at, len) in [(100, 5000), ((1 << 20) - 700, 1400), ((3 << 20) - 4096, 8192), ((5 << 20) - 65536, 200_000)]
         {
             let bytes = vec![at as u8 | 1; len];
@@ -45,8 +45,8 @@ fn data_lies_on_several_members_in_turn() {
         look(&mut bench);
         assert_eq!(bench.flush(1), Ok(()));
         drop(bench);
-        // 8 MiB and the copies: 9 segments or more, so at least 3 MiB on each, behind the label of
-        // 64 KiB.
+        // 8 MiB and the copies: at least 9 segments, so at least 3 MiB on each member, after the
+        // label of 64 KiB.
         for name in ["a", "b", "c"] {
             let len = std::fs::metadata(dir.path().join(name)).unwrap().len();
             assert!(((2 << 20) + 65536..=(4 << 20) + 65536).contains(&len), "{name}: {len}");
@@ -60,8 +60,8 @@ fn data_lies_on_several_members_in_turn() {
     }
 }
 
-/// A member that is not named, that is not there, that is another pool's, or that is named twice:
-/// one line that names it.
+/// A member that is not named, does not exist, belongs to another pool, or is named twice: one line
+/// that names it.
 #[test]
 fn all_members_must_be_there() {
     let dir = tempfile::tempdir().unwrap();
@@ -86,7 +86,7 @@ fn all_members_must_be_there() {
     let twin = MappedPool::open(&path("one"), on_members(dir.path(), &["a", "b", "c"])).unwrap_err().to_string();
     assert!(twin.contains("is in use by another server"), "{twin}");
     drop(opened);
-    // One that is another pool's, and one that cannot be made: the others are as they were.
+    // One that belongs to another pool, and one that cannot be created: the others are unchanged.
     let error = |order: &[&str]| MappedPool::create(&path("three"), 9, on_members(dir.path(), order)).unwrap_err();
     assert!(matches!(error(&["g", "b"]), MapError::Labelled(found) if found == path("b")));
     assert!(
@@ -96,7 +96,7 @@ fn all_members_must_be_there() {
     drop(MappedPool::create(&path("three"), 9, on_members(dir.path(), &["g", "h"])).unwrap());
 }
 
-/// A pool that was laid and cannot be opened leaves its members to the next one.
+/// A pool that was created but cannot be opened leaves its members free for the next one.
 #[test]
 fn a_pool_that_cannot_be_opened_when_it_is_made_leaves_no_label() {
     let dir = tempfile::tempdir().unwrap();

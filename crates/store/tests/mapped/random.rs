@@ -1,17 +1,17 @@
-//! Random histories of writes, trims, sizes, clones and snapshots against a plain model, the pool
-//! opened again at the end. With a cache its partitions and its limit change meanwhile, and streams
-//! are read ahead.
+//! Random histories of writes, trims, resizes, clones and snapshots against a simple model; the
+//! pool is opened again at the end. If there is a cache, its partitions and its limit change
+//! meanwhile, and streams are read ahead.
 
 use super::*;
 use cache::PartitionId;
 
-/// LUNs begin with [`SIZE`] and are of up to so many bytes.
+/// LUNs start with [`SIZE`] and may grow to this many bytes.
 const LARGEST: u64 = 2 * SIZE;
-/// Requests of a stream at most, each of a page: the fourth begins to be read ahead.
+/// Limit on the requests of a stream, each of a page: read-ahead starts with the fourth.
 const STREAM: usize = 24;
 
-/// What is done; a number picks one of the LUNs that are there, and what lies beyond its end is
-/// taken from its beginning.
+/// An action. A number selects one of the existing LUNs, and a range beyond its end wraps around to
+/// its beginning.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Write { lun: usize, at: u64, len: u64, seed: u8, fua: bool },
@@ -28,10 +28,10 @@ pub(super) enum Act {
     Cache(OfCache),
 }
 
-/// What becomes of the cache, if there is one.
+/// A change of the cache, if there is one.
 #[derive(Clone, Debug)]
 pub(super) enum OfCache {
-    /// Two partitions of so many eighths beside the default one; none of 0.
+    /// Two partitions of this many eighths beside the default one; 0 for none.
     Divide {
         eighths: [u64; 2],
         memory_only: bool,
@@ -67,7 +67,7 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
     )
 }
 
-/// The same over a cache, which changes too.
+/// Does the same with a cache, which changes too.
 pub(super) fn act_with_cache() -> impl Strategy<Value = Act> {
     let lun = any::<usize>;
     let divide = ((0u64..5, 0u64..4), any::<bool>())
@@ -81,19 +81,19 @@ pub(super) fn act_with_cache() -> impl Strategy<Value = Act> {
     prop_oneof![12 => act(), 1 => stream, 2 => of_cache.prop_map(Act::Cache)]
 }
 
-/// Has each read be made so many times, one after the other.
+/// Repeats each read this many times.
 pub(super) fn repeated(acts: Vec<Act>, times: usize) -> Vec<Act> {
     let each = |act: Act| vec![act.clone(); if matches!(act, Act::Read { .. }) { times } else { 1 }];
     acts.into_iter().flat_map(each).collect()
 }
 
-/// What the pool holds: bytes and whether they may change.
+/// The contents of the pool: bytes, and whether they may change.
 pub(super) type Model = BTreeMap<u32, (Vec<u8>, bool)>;
 
-/// A history as far as it went.
+/// A history so far.
 pub(super) struct History {
     pub(super) model: Model,
-    /// The LUN that was made last.
+    /// The last LUN that was created.
     last: u32,
 }
 
@@ -103,19 +103,19 @@ impl History {
         History { model: Model::from([(1, (vec![0; SIZE as usize], false))]), last: 1 }
     }
 
-    /// The LUN that a number picks.
+    /// The LUN that a number selects.
     pub(super) fn pick(&self, number: usize) -> u32 {
         *self.model.keys().nth(number % self.model.len()).unwrap()
     }
 
-    /// The bytes of a LUN that are meant, as a range.
+    /// The selected bytes of a LUN, as a range.
     pub(super) fn part(&self, lun: u32, at: u64, len: u64) -> std::ops::Range<usize> {
         let size = self.model[&lun].0.len();
         let at = at as usize % size;
         at..size.min(at + len as usize)
     }
 
-    /// Has it done, and compares what is read, and how it ends, with the model.
+    /// Plays an action, and compares what is read, and its result, with the model.
     pub(super) fn play(&mut self, bench: &mut Bench, act: &Act) {
         match *act {
             Act::Write { lun, at, len, .. } | Act::Trim { lun, at, len } | Act::Zero { lun, at, len, .. } => {
@@ -175,31 +175,31 @@ impl History {
         }
     }
 
-    /// Another size: where it is smaller, with what lies beyond it discarded before, or not.
+    /// Resizes a LUN; `discards` says whether what is beyond a smaller size is discarded before.
     fn resize(&mut self, bench: &mut Bench, lun: u32, size: usize, discards: bool) {
         let (content, frozen) = &self.model[&lun];
         let (was, frozen) = (content.len(), *frozen);
         if discards && size < was {
             self.change(bench, &Act::Trim { lun: 0, at: 0, len: 0 }, lun, size..was);
         }
-        // The last page comes into memory, with what lies behind it there.
+        // Brings the last page into memory, with what is behind it there.
         self.read(bench, lun, was.saturating_sub(512)..was);
         let (content, _) = self.model.get_mut(&lun).unwrap();
         let loses = content.iter().skip(size).any(|byte| *byte != 0);
         match bench.administer(lun, What::Resize { size: size as u64 }) {
             Ok(()) => {
                 assert!(!frozen && !loses, "from {was} to {size}");
-                // What is there beyond the former end was never written, whatever lay there before.
+                // What is beyond the former end was never written, whatever was there before.
                 content.resize(size, 0);
             }
             Err(MapRefusal::Frozen(_)) => assert!(frozen),
-            // The page at the new end may hold something before it.
+            // The page at the new end may still have data.
             Err(MapRefusal::HoldsData(_)) => {
                 assert!(size < was && !frozen && !(discards && size.is_multiple_of(4096)), "from {was} to {size}");
             }
             Err(other) => panic!("from {was} to {size}: {other}"),
         }
-        // Whatever the size of a page: one piece lies in that of the former end alone.
+        // Whatever the page size: one piece lies only in the page of the former end.
         let end = self.model[&lun].0.len();
         for at in (was.min(end)..end).step_by(512).take(8) {
             self.read(bench, lun, at..end.min(at + 512));
@@ -238,11 +238,11 @@ impl History {
                 let parts = eighths.iter().zip(1..).filter(|(eighths, _)| **eighths > 0);
                 let parts: Vec<_> = parts.map(|(eighths, id)| (PartitionId(id), part(*eighths))).collect();
                 let only = memory_only.then_some(PartitionId(1));
-                // Of a few large pages an eighth may be none: then nothing changes.
+                // An eighth of a few large pages may be none: then nothing changes.
                 let _ = bench.volumes.divide_cache(&parts, only.as_slice());
             }
             OfCache::Assign { lun, partition } => {
-                // It may be none of those that are there: then nothing of the LUN is kept.
+                // The partition may not exist: then nothing of the LUN is cached.
                 bench.volumes.assign_partition(ObjectId(self.pick(lun)), PartitionId(partition));
             }
             OfCache::Limit { eighths } => bench.volumes.limit_cache(part(eighths)),

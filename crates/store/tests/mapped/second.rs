@@ -1,5 +1,5 @@
-//! The second level of the cache: random histories against the model, what it answers without the
-//! pool, and what becomes of reads when its device fails.
+//! The second level of the cache: random histories against the model, what it serves without the
+//! pool, and what happens to reads when its device fails.
 
 use super::random::{act_with_cache, compare, repeated, run};
 use super::*;
@@ -14,13 +14,13 @@ pub(super) fn place(dir: &Path) -> SecondPlace {
     SecondPlace { path: dir.join("second"), size: Bytes::mib(2), writes_per_day: Bytes::gib(1) }
 }
 
-/// A bench over a new pool with so many pages of memory and a second level of 2 MiB; `None` where
+/// A bench over a new pool with this many pages in memory and a second level of 2 MiB; `None` if
 /// the file system has no direct I/O.
 fn bench(dir: &Path, pages: (u64, u32), policy: Eviction, backend: Choice) -> Option<Bench> {
     over(&place(dir), || MappedPool::create(dir, 7, PAGED).unwrap(), pages, policy, backend)
 }
 
-/// The same over any pool, with any second level.
+/// Does the same over any pool, with any second level.
 pub(super) fn over(
     place: &SecondPlace,
     pool: impl FnOnce() -> MappedPool,
@@ -43,8 +43,8 @@ pub(super) fn over(
     Some(bench)
 }
 
-/// A bench with 64 pages of memory, and a LUN of 1 MiB of which each page was read twice, one after
-/// the other: all were used, and most were evicted.
+/// A bench with 64 pages in memory, and a LUN of 1 MiB each page of which was read twice in a row:
+/// all were used, and most were evicted.
 fn filled(dir: &Path) -> Option<Bench> {
     filled_above(dir, &place(dir))
 }
@@ -59,7 +59,7 @@ fn filled_above(dir: &Path, place: &SecondPlace) -> Option<Bench> {
     Some(bench)
 }
 
-/// Each page of the LUN that is filled, which was not written since.
+/// Reads each page of the LUN twice, none of which was written since.
 fn read_twice(bench: &mut Bench) {
     for page in 0..256 {
         for _ in 0..2 {
@@ -76,8 +76,8 @@ pub(super) fn second(bench: &Bench) -> store::SecondState {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Memory of 2 to 20 pages, so that nearly everything goes through the second level: 2 MiB for
-    /// histories of up to 25 trees of 400 KiB, so that segments go around.
+    /// Memory of 2 to 20 pages, so that almost everything goes through the second level. It has 2
+    /// MiB for histories of up to 25 trees of 400 KiB, so that segments are overwritten.
     #[test]
     fn with_a_second_level_too_what_is_read_is_what_was_written(
         acts in proptest::collection::vec(act_with_cache(), 1..80), pages in 2u64..20, threads in any::<bool>(),
@@ -87,7 +87,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let backend = BACKENDS[usize::from(threads)];
         let Some(mut bench) = bench(dir.path(), (pages, page), policy, backend) else { return Ok(()) };
-        // Each read thrice: what it brings was used then, and goes to the second level.
+        // Each page is read three times, so that it counts as used and goes to the second level.
         let model = run(&mut bench, &repeated(acts, 3));
         for _ in 0..3 {
             compare(&mut bench, &model);
@@ -101,15 +101,15 @@ fn what_memory_evicted_is_read_from_there_and_a_write_takes_it_out() {
     let dir = tempfile::tempdir().unwrap();
     let Some(mut bench) = filled(dir.path()) else { return };
     let before = second(&bench);
-    // 64 of 256 pages are in memory at most, and 3 segments of 64 pages would hold the others; one
-    // may be filling still.
+    // At most 64 of 256 pages are in memory, and 3 segments of 64 pages would hold the others; one
+    // may still be filling.
     assert!(before.counts.written >= 128 && before.counts.hits == 0, "{before:?}");
-    // The pool's file has other bytes now: what is not read from it does not show them.
+    // The pool's file is overwritten: what is not read from it does not change.
     let blocks = std::fs::OpenOptions::new().write(true).open(dir.path().join("maps/blocks")).unwrap();
     blocks.write_all_at(&[0xee; 1 << 20], 0).unwrap();
     let whole = pattern(3, 1 << 20);
     let (mut right, mut others) = (0u32, 0);
-    // Not in order, so that nothing is read ahead.
+    // Out of order, so that nothing is read ahead.
     for page in (0..256u64).map(|n| n * 37 % 256) {
         match bench.read(1, page * PAGE, PAGE) {
             bytes if bytes == whole[(page * PAGE) as usize..][..4096] => right += 1,
@@ -120,7 +120,7 @@ fn what_memory_evicted_is_read_from_there_and_a_write_takes_it_out() {
     let hits = second(&bench).counts.hits;
     assert!(hits >= 64 && u64::from(right) >= hits, "{hits} found there, {right} right");
     assert_eq!(bench.volumes.partition(DEFAULT).unwrap().second_hits, hits);
-    // A write is what is read from then on.
+    // From now on, reads return what was written.
     for page in 0..256u64 {
         bench.write(1, page * PAGE + 5, &[9; 10]).unwrap();
     }
@@ -132,9 +132,9 @@ fn what_memory_evicted_is_read_from_there_and_a_write_takes_it_out() {
     assert!(state.counts.invalidated >= 128 && state.failed.is_none(), "{state:?}");
 }
 
-/// A partition that is to keep to memory finds nothing on the second level from then on, at once,
-/// and what it had there goes; when it may use it again, it begins with nothing. What it had there
-/// takes some dozen turns to go.
+/// A partition that becomes memory-only finds nothing on the second level from then on, and what it
+/// had there is removed, which takes some dozen turns. When it may use the second level again, it
+/// starts with nothing.
 #[test]
 fn a_partition_that_keeps_to_memory_finds_nothing_there() {
     let dir = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ fn a_partition_that_keeps_to_memory_finds_nothing_there() {
     (0..2).for_each(|_| read_twice(&mut bench));
     let (again, resident) = state(&bench);
     assert!(again > hits && resident >= Bytes::kib(256), "{again} found, {resident}");
-    // It is given up, and another gets its number: that one has found nothing.
+    // It is removed, and its number is reused: the new partition has found nothing.
     bench.volumes.divide_cache(&[], &[]).unwrap();
     bench.volumes.divide_cache(&[(id, size)], &[]).unwrap();
     assert_eq!(state(&bench).0, 0);
@@ -181,8 +181,8 @@ fn a_read_of_several_pages_is_put_together_from_memory_and_from_there() {
     assert!(counts.hits > before + 12, "{counts:?}");
 }
 
-/// The device answers with other bytes, or not at all: it is turned off, said once, and each read
-/// is right.
+/// The device answers with other bytes, or not at all: it is turned off, reported once, and every
+/// read is correct.
 #[test]
 fn a_device_that_fails_is_turned_off_and_reads_go_to_the_pool() {
     type Damage = fn(&std::fs::File);
@@ -199,7 +199,7 @@ fn a_device_that_fails_is_turned_off_and_reads_go_to_the_pool() {
         let file = std::fs::OpenOptions::new().write(true).open(place(dir.path()).path).unwrap();
         damage(&file);
         let (whole, mut tags) = (pattern(3, 1 << 20), BTreeMap::new());
-        // Many at a time: some have begun to read there when the first finds out.
+        // Many at a time: some have already started to read there when the first detects it.
         for at in (0..256u64).step_by(8).map(|page| page * PAGE) {
             tags.insert(bench.submit(1, at, 8 * PAGE, Op::Read, false), at as usize);
         }
@@ -249,7 +249,7 @@ fn it_begins_empty_and_what_is_not_ours_is_left_alone() {
     assert!(refused("long", Some(&[1; 10_000])).contains("holds something that is not a second level"));
     assert!(refused("maps", None).contains("neither a file nor a block device"));
     assert!(refused("nowhere/second", None).contains("must be a file in a folder that is there, or a device"));
-    // What is no storage is not even read.
+    // Anything but storage is not even read.
     assert!(refused("/dev/null", None).contains("neither a file nor a block device"));
     let new = SecondPlace { path: dir.path().join("new"), ..place };
     assert!(new.check().is_ok() && !new.path.exists(), "looked at alone");

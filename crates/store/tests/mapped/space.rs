@@ -1,4 +1,4 @@
-//! Space: what takes it, what gives it back to the file system, and what a full pool does.
+//! Space: what allocates it, what returns it to the file system, and what a full pool does.
 
 use super::*;
 
@@ -14,10 +14,10 @@ fn a_clone_takes_no_space_until_it_is_written() {
         bench.administer(clone, What::Share { from: clone - 1, frozen: false }).unwrap();
     }
     assert_eq!((used(&bench), bench.volumes.core().own(9)), (1 << 20, 0));
-    // One page of the last makes a copy of one block.
+    // One page of the last clone makes a copy of one block.
     bench.write(9, 4096, &[6; 4096]).unwrap();
     assert_eq!((used(&bench), bench.volumes.core().own(9)), ((1 << 20) + 65536, 65536));
-    // Deleted in any order; the last holds what it had.
+    // Deleted in any order; the last one keeps its contents.
     for gone in [1, 8, 3, 2, 5, 7, 4, 6] {
         bench.administer(gone, What::Delete).unwrap();
     }
@@ -37,7 +37,7 @@ fn a_full_pool_says_so_and_goes_on_when_there_is_space() {
     bench.write(1, 0, &vec![5; 3 << 16]).unwrap();
     bench.administer(2, What::Share { from: 1, frozen: true }).unwrap();
     bench.write(1, 0, &[6; 4096]).unwrap();
-    // In the middle of a copy: the block stays as it was for both.
+    // In the middle of a copy: the block is unchanged for both.
     assert_eq!(bench.write(1, 65536, &[7; 4096]), Err(Fault::NoSpace));
     assert_eq!(bench.read(1, 65536, 4096), [5; 4096]);
     assert_eq!(bench.write(1, 4096, &[8; 4096]), Ok(()), "a block of its own is still written");
@@ -46,18 +46,18 @@ fn a_full_pool_says_so_and_goes_on_when_there_is_space() {
     assert_eq!(bench.volumes.core().usage().used, 3 << 16);
 }
 
-/// What the file of the blocks takes of its file system, in bytes.
+/// Space that the file of the blocks takes of its file system, in bytes.
 fn taken(dir: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(dir.join("maps/blocks")).unwrap().blocks() * 512
 }
 
-/// Runs until nothing is left to give back, whatever the time.
+/// Runs until nothing is left to return, whatever the time.
 fn give_back(bench: &mut Bench) {
     let mut out = Vec::new();
     let is_at_work = |core: &map::Core| core.stale() > 0 || core.is_busy() || core.has_work();
     while is_at_work(bench.volumes.core()) {
-        // The store knows no clock: it is always later.
+        // The store reads no clock: the time is always later.
         let Wakeup::At(due) = bench.volumes.next_wakeup() else {
             bench.turn(&mut out);
             continue;
@@ -92,7 +92,7 @@ fn a_volume_that_is_trimmed_shrinks_on_the_disk() {
         assert!(taken(dir.path()) <= (2 << 20) + (256 << 10), "{}", taken(dir.path()));
         let left = [vec![0; 2 << 20], vec![6; 2 << 20]].concat();
         assert!(bench.read(1, 4 << 20, 4 << 20) == left);
-        // A server that dies before it gave anything back: the next one does.
+        // A server dies before it returned anything: the next one does.
         bench.administer(1, What::Delete).unwrap();
         assert_eq!(bench.volumes.core().stale(), 2 << 20);
         drop(bench);
@@ -110,7 +110,7 @@ fn nothing_is_given_back_where_the_settings_say_so() {
     bench.administer(1, What::Create { size: 16 << 20 }).unwrap();
     bench.write(1, 0, &vec![5; 4 << 20]).unwrap();
     bench.administer(1, What::Delete).unwrap();
-    // The end of the log is said in time; after that there is nothing to do.
+    // The end of the log is recorded in time; after that there is nothing to do.
     let mut out = Vec::new();
     while bench.volumes.next_wakeup() != Wakeup::Idle {
         match bench.volumes.next_wakeup() {

@@ -1,4 +1,4 @@
-//! Reads that wait for others of their disk end as others do, whatever happens meanwhile.
+//! Reads that wait because of lockstep end like any others, whatever happens meanwhile.
 
 use super::*;
 use crate::Choice;
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 const READS: u32 = 40;
 
-/// A ring, and a file of 40 blocks that have their numbers in them.
+/// A ring, and a file of 40 blocks that contain their numbers.
 struct World {
     io: Io,
     port: Port,
@@ -16,7 +16,7 @@ struct World {
 }
 
 impl World {
-    /// `None` where the kernel has no io_uring or the file system no direct I/O.
+    /// `None` if the kernel has no io_uring or the file system no direct I/O.
     fn new() -> Option<World> {
         let settings =
             IoSettings { backend: Choice::Uring, in_flight: 128, slab: Bytes::mib(8), ..IoSettings::default() };
@@ -31,7 +31,7 @@ impl World {
         io.break_lockstep(true);
         let (port, file) = (io.port(), io.register(disk.file));
         let world = World { io, port, file, _folder: folder };
-        // The first read says which device it is.
+        // The first read determines the device.
         world.push(&world.port, 0);
         assert_eq!(world.reap(1).len(), 1);
         Some(world)
@@ -50,7 +50,7 @@ impl World {
         port.push(block.into(), Job::Read { file: self.file, at, buf }).unwrap();
     }
 
-    /// Pushes all reads, of which 15 wait.
+    /// Pushes all reads, 15 of which wait.
     fn push_all(&self, port: &Port) {
         self.ring(|ring| ring.limit_reads(READS));
         (0..READS).for_each(|block| self.push(port, block));
@@ -73,7 +73,7 @@ impl World {
         done.into_iter().map(token).collect()
     }
 
-    /// All ended once, with what the file has.
+    /// Checks that each ended once, with the file's contents.
     fn check(&self) {
         let mut tokens = self.reap(READS as usize);
         tokens.sort_unstable();

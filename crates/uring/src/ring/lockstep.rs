@@ -235,11 +235,11 @@ mod tests {
 
     const DISK: u64 = 7;
 
-    /// A client that wants this many reads at once, all the time.
+    /// A client that always wants this many reads.
     struct Client {
         reads: Lockstep<u32>,
         at_disk: u32,
-        /// The most that the disk had in the last round.
+        /// The most reads that the disk had in the last round.
         most: u32,
     }
 
@@ -250,7 +250,7 @@ mod tests {
             Client { reads, at_disk: 0, most: 0 }
         }
 
-        /// One that was in lockstep with 32 for as long as shows it.
+        /// A client that was in lockstep with 32 reads for long enough to be limited.
         fn limited() -> Client {
             let mut client = Client::new();
             client.in_lockstep(ROUNDS, 32);
@@ -264,7 +264,7 @@ mod tests {
             self.most = self.most.max(self.at_disk);
         }
 
-        /// The disk ends so many together.
+        /// The disk completes this many reads together.
         fn end(&mut self, reads: u32) {
             self.reads.ended(reads);
             self.at_disk -= reads;
@@ -274,8 +274,8 @@ mod tests {
             self.most = self.most.max(self.at_disk);
         }
 
-        /// Rounds of a disk that ends all that it has, while nobody wants any; the most that it had
-        /// in the last of them.
+        /// Rounds of a disk that completes all its reads before the client sends new ones. Returns
+        /// the most reads that it had in the last round.
         fn in_lockstep(&mut self, rounds: u32, reads: u32) -> u32 {
             self.end_all();
             for _ in 0..rounds {
@@ -292,7 +292,8 @@ mod tests {
             }
         }
 
-        /// Ends of a disk that ends all that it has while new ones are wanted for those before.
+        /// Completions of a disk that completes all its reads while the client replaces those
+        /// before.
         fn by_turns(&mut self, ends: u32, reads: u32) -> u32 {
             let mut answered = reads - self.at_disk - self.reads.waiting.len() as u32;
             self.most = 0;
@@ -326,14 +327,14 @@ mod tests {
     #[test]
     fn few_reads_and_those_that_end_one_by_one_are_not_limited() {
         assert_eq!(Client::new().in_lockstep(100, LEAST - 1), LEAST - 1);
-        // The client waits for all of them, and the disk ends them one at a time.
+        // The client waits for all of them, and the disk completes them one at a time.
         let mut client = Client::new();
         for _ in 0..100 {
             client.want(32);
             assert_eq!(client.at_disk, 32);
             (0..32).for_each(|_| client.end(1));
         }
-        // The disk always has some.
+        // The disk is never without reads.
         let mut client = Client::new();
         client.want(32);
         for _ in 0..1000 {
@@ -355,7 +356,7 @@ mod tests {
     #[test]
     fn now_and_then_it_is_lifted() {
         let mut client = Client::limited();
-        // 12 to 20 end at a time.
+        // 12 to 20 complete at a time.
         let most: Vec<u32> = (0..3 * KEPT).map(|_| client.by_turns(1, 32)).collect();
         let limited = most.iter().take_while(|most| **most <= 20).count() as u32;
         assert!((KEPT * 32 / 20..KEPT * 32 / 12).contains(&limited), "{limited} times");

@@ -1,5 +1,5 @@
-//! The slab as its users see it: where slots come from, what goes back to the system, and what is
-//! refused.
+//! The slab from its users' point of view: where slots come from, what is returned to the system,
+//! and what is refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -63,9 +63,9 @@ fn readers_may_nest() {
     slab.give(&buf);
 }
 
-/// 16 MiB were used and came back; a slot of another 2 MiB is still out. By `mincore` its pages and
-/// no others are the process's in the end, and what is taken then is zero or what was there, never
-/// another mapping's.
+/// 16 MiB were used and given back; a slot of another 2 MiB is still out. By `mincore`, only the
+/// pages of that slot belong to the process in the end. A slot taken later has zeroes or its former
+/// contents, but never those of another mapping.
 #[test]
 fn memory_that_nobody_uses_any_more_goes_back_to_the_system() {
     let slab = slab((64 << 20) / FRAME, 0);
@@ -84,7 +84,7 @@ fn memory_that_nobody_uses_any_more_goes_back_to_the_system() {
     assert_eq!(resident(), 18 << 20);
     large.iter().for_each(|buf| slab.give(buf));
     let given = |most| (0..20).map(|_| slab.give_back(most, 10).0).collect::<Vec<_>>();
-    // Ten looks for nothing, and then 4 MiB each.
+    // Ten looks without a result, and then 4 MiB each.
     assert_eq!(given(Bytes::mib(4))[9..], [[0, 4, 4, 4, 4].map(|mib| mib << 20).to_vec(), vec![0; 6]].concat());
     assert_eq!(resident(), 2 << 20);
     assert!(slab.with(&kept, |bytes| bytes.iter().all(|byte| *byte == 7)));
@@ -92,7 +92,7 @@ fn memory_that_nobody_uses_any_more_goes_back_to_the_system() {
     slab.with_mut(&again, |bytes| bytes.fill(8));
     slab.give(&again);
     slab.give(&kept);
-    // While memory is short all of it goes with the second look.
+    // While memory is short, all of it is returned at the second look.
     let in_haste: Vec<u64> = (0..3).map(|_| slab.give_back(Bytes::mib(64), 1).0).collect();
     assert_eq!(in_haste, [0, 18 << 20, 0]);
     assert_eq!(resident(), 0);
@@ -127,8 +127,8 @@ fn forged_claims_are_refused() {
 }
 
 proptest! {
-    /// Every holder finds its own pattern again after all others have written theirs, and all comes
-    /// back.
+    /// Every holder finds its own pattern after all others have written theirs, and everything is
+    /// given back.
     #[test]
     fn slots_never_overlap_and_all_come_back(
         registered in 0usize..=64,

@@ -5,14 +5,14 @@
 use block::{Bytes, Driver};
 use uring::{Backend, Choice, Done, Io, IoSettings, Job, Port, TaskWork};
 
-/// Small settings, so that limits are met and many tests fit beside each other.
+/// Small settings, so that limits are reached and many tests can run at the same time.
 pub fn settings() -> IoSettings {
     IoSettings { entries: 8, in_flight: 64, slab: Bytes::mib(8), files: 16, threads: 2, ..IoSettings::default() }
 }
 
-/// Runs `test` on every backend that this kernel has: three kinds of rings, partly and not
-/// registered ones, one that tries the page cache first, and threads. Checks afterwards that every
-/// buffer came back.
+/// Runs `test` on every backend that this kernel supports: three kinds of rings, partly and not at
+/// all registered ones, one that tries the page cache first, and threads. Checks afterwards that
+/// every buffer was given back.
 pub fn on_each(test: impl Fn(&mut Io)) {
     let ring = |task_work, registered| IoSettings { task_work, registered, ..settings() };
     let all = [
@@ -33,7 +33,7 @@ pub fn on_each(test: impl Fn(&mut Io)) {
     }
 }
 
-/// Turns until `count` completions have come, and returns them by token.
+/// Turns until there are `count` completions; returns them by token.
 pub fn reap(io: &mut Io, port: &Port, count: usize) -> Vec<Done> {
     let mut done = Vec::new();
     while done.len() < count {

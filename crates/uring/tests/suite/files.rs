@@ -52,8 +52,8 @@ fn what_is_written_is_read_again() {
     });
 }
 
-/// Past the page cache where the file system can: aligned blocks at many depths, each found again
-/// at its place.
+/// Past the page cache if the file system supports that: aligned blocks at many depths, each of
+/// which is found again at its place.
 #[test]
 fn direct_writes_are_read_again() {
     on_each(|io| {
@@ -65,7 +65,7 @@ fn direct_writes_are_read_again() {
             opened => opened.unwrap(),
         };
         let (port, file) = (io.port(), io.register(disk.file));
-        // 48 blocks of 16 KiB, in an order that is not theirs: 7 and 48 have no common divisor.
+        // 48 blocks of 16 KiB in a permuted order: 7 and 48 have no common divisor.
         let block = 16 << 10;
         let place = |token: u64| token * 7 % 48 * u64::from(block);
         for token in 0..48 {
@@ -90,8 +90,8 @@ fn direct_writes_are_read_again() {
     });
 }
 
-/// More requests than the ring has entries, of which the kernel gets 8 at a time: all end, each
-/// with its own data.
+/// More requests than the ring has entries, with 8 in each call of the kernel: all end, each with
+/// its own data.
 #[test]
 fn a_full_table_hands_the_job_back_and_all_taken_end() {
     on_each(|io| {
@@ -210,7 +210,7 @@ fn an_empty_buffer_is_done_at_once() {
     });
 }
 
-/// More files than the ring registers: the rest works too.
+/// More files than the ring registers: the others work too.
 #[test]
 fn files_beyond_the_registered_ones_work() {
     on_each(|io| {
@@ -227,8 +227,8 @@ fn files_beyond_the_registered_ones_work() {
     });
 }
 
-/// Cancelling disk requests is best effort: each ends once, well or cancelled, and gives its buffer
-/// back.
+/// Cancelling disk requests is best effort: each ends once, successfully or cancelled, and gives
+/// its buffer back.
 #[test]
 fn cancelled_disk_requests_end_once() {
     on_each(|io| {
@@ -250,10 +250,10 @@ fn cancelled_disk_requests_end_once() {
     });
 }
 
-/// What has not begun, or waits without end, is ended by its cancellation and by nothing else. With
-/// threads that is what no thread has taken yet. A ring has a file that takes nothing more: a full
-/// pipe, which is emptied behind the cancellation, so that a write that was not cancelled would end
-/// well.
+/// A request that has not started, or waits without end, is ended by its cancellation and by
+/// nothing else. With threads it is one that no thread has taken yet. With a ring it is a write to
+/// a full pipe. The pipe is emptied after the cancellation, so a write that was not cancelled would
+/// succeed.
 #[test]
 fn a_disk_request_that_waits_is_cancelled() {
     on_each(|io| {

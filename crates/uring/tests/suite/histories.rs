@@ -1,6 +1,6 @@
-//! Random histories of pushes, cancellations, closings and dropped ports, on every backend. What
-//! must hold: every job that a living port pushed ends exactly once, and in the end every buffer is
-//! back.
+//! Random histories of pushes, cancellations, closes and dropped ports, on every backend. The
+//! invariants: every job that a living port pushed ends exactly once, and in the end every buffer
+//! was given back.
 
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
@@ -43,14 +43,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A worker with what a history needs, and what it expects.
+/// A worker with the state of a history and what it expects.
 struct World {
     io: Io,
     port: Port,
     disk: FileId,
     sockets: Vec<FileId>,
     next: u64,
-    /// Tokens of the living port that have not ended.
+    /// Tokens of the living port's jobs that have not ended.
     open: HashMap<u64, ()>,
 }
 
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    /// Closes everything, after which all must end by itself.
+    /// Closes everything, after which all jobs must end by themselves.
     fn end(mut self) {
         let World { io, sockets, .. } = &self;
         sockets.iter().for_each(|&socket| io.close(socket));

@@ -7,7 +7,7 @@ use crate::backends::{on_each, reap, run};
 use block::Driver;
 use uring::{Failure, Io, Job, Message, Part};
 
-/// What is discarded is off the stream and nowhere else: what follows it is received.
+/// Discarded bytes are removed from the stream and are nowhere else: what follows them is received.
 #[test]
 fn bytes_of_a_tcp_peer_are_discarded() {
     on_each(|io| {
@@ -55,7 +55,7 @@ fn receive_all(io: &mut Io, port: &uring::Port, socket: uring::FileId) -> Vec<u8
 }
 
 /// A message of headers and data in turn, and its bytes. 1500 parts are more than one system call
-/// takes (1024), and the 3 MiB are more than a socket buffers, so it takes many rounds with ends in
+/// takes (1024), and 3 MiB are more than a socket buffers. So it takes many rounds, which end in
 /// the middle of parts.
 fn long_message(io: &Io) -> (Message, Vec<u8>) {
     let mut message = Message::default();
@@ -96,7 +96,7 @@ fn a_long_message_in_many_parts_arrives_whole() {
     });
 }
 
-/// Both ends on one worker: nothing moves unless receives go on while a send is stuck.
+/// Both ends on one worker: nothing progresses unless receives continue while a send is stuck.
 #[test]
 fn a_stuck_send_does_not_stop_receives() {
     on_each(|io| {
@@ -164,7 +164,7 @@ fn a_wait_for_a_peer_can_be_cancelled() {
     });
 }
 
-/// Cancelled before any turn: it must not slip through and wait for ever.
+/// Cancelled before any turn: it must not be missed and wait forever.
 #[test]
 fn a_request_can_be_cancelled_before_it_is_submitted() {
     on_each(|io| {
@@ -210,7 +210,7 @@ fn a_dropped_port_leaves_nothing_behind() {
         while io.outstanding() > 0 {
             io.turn(None);
         }
-        // The socket is as good as before: what comes now is not lost to the cancelled receive.
+        // The socket still works: data that arrives now is not lost to the cancelled receive.
         let mut message = Message::default();
         message.header(b"x");
         assert_eq!(run(io, &stays, Job::Send { socket: other, message }).result, Ok(1));

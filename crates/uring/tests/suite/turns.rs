@@ -10,7 +10,7 @@ use uring::{Backend, Choice, Io, IoSettings, Job, Message};
 #[test]
 fn a_turn_without_events_returns_no_sooner_than_asked() {
     on_each(|io| {
-        // The first turns may be cut short by nothing at all; only a return at the time proves the
+        // The first turns may end early for no reason; only a return at the right time proves the
         // wait.
         let until = io.now() + Span::from_millis(3);
         let mut now = io.now();
@@ -45,8 +45,8 @@ fn another_thread_wakes_a_worker_that_waits_without_end() {
     });
 }
 
-/// In every turn there is something to be read from the page cache. What a peer says is heard all
-/// the same and it gets its answer: each with the second turn, as every other one looks.
+/// Every turn has something to read from the page cache. A peer is heard all the same and gets its
+/// answer: each takes until the second turn, since every other turn looks.
 #[test]
 fn a_peer_is_heard_while_others_read_without_end() {
     use std::io::{Read as _, Write as _};
@@ -92,7 +92,7 @@ fn a_peer_is_heard_while_others_read_without_end() {
     assert_eq!(io.outstanding(), 0);
 }
 
-/// The peer gets the bytes although the worker never turns; before the call they had not left.
+/// The peer gets the bytes although the worker never turns; before the call they had not been sent.
 #[test]
 fn what_is_submitted_is_carried_out_without_a_turn() {
     use std::io::Read as _;
@@ -116,8 +116,8 @@ fn what_is_submitted_is_carried_out_without_a_turn() {
     });
 }
 
-/// A send that ends at once ends a turn, and does not end a rest: that lasts until its time, and
-/// has sent all the same.
+/// A send that succeeds at once ends a turn but not a rest: the rest lasts until its time, and the
+/// message was sent all the same.
 #[test]
 fn a_send_that_ends_at_once_does_not_disturb_a_rest() {
     use std::io::Read as _;
@@ -162,7 +162,7 @@ fn a_send_that_fails_ends_a_rest() {
     });
 }
 
-/// While receives are held what a peer sends gathers in the socket, and one receive takes it all.
+/// While receives are held, data gathers in the socket, and one receive takes it all.
 #[test]
 fn what_comes_while_receives_are_held_is_received_together() {
     use std::io::Write as _;
@@ -186,7 +186,7 @@ fn what_comes_while_receives_are_held_is_received_together() {
     });
 }
 
-/// What a peer has not read of what was sent over a Unix socket.
+/// How much of what was sent over a Unix socket its peer has not read.
 #[test]
 fn a_unix_socket_says_what_its_peer_has_not_read() {
     use std::io::Read as _;
@@ -204,8 +204,8 @@ fn a_unix_socket_says_what_its_peer_has_not_read() {
     });
 }
 
-/// What was written before a wake is seen after the turn that the wake ended, and no wake is lost:
-/// the counter would stop and the test hang.
+/// What was written before a wake-up is seen after the turn that it ended, and no wake-up is lost:
+/// otherwise the counter would stop and the test would hang.
 #[test]
 fn no_wake_is_lost() {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -242,8 +242,8 @@ fn a_waker_may_outlive_its_worker() {
     waker.wake();
 }
 
-/// Dropping everything with requests of all kinds in flight: the memory goes only after the kernel
-/// is done with it.
+/// Dropping everything with requests of all kinds in flight: the memory is released only when the
+/// kernel no longer uses it.
 #[test]
 fn dropping_with_requests_in_flight_ends_them() {
     for backend in [Choice::Auto, Choice::Threads] {
@@ -266,16 +266,17 @@ fn dropping_with_requests_in_flight_ends_them() {
             if turned {
                 io.turn(Some(io.now()));
             }
-            // The port holds the worker's I/O too; the last of the two ends it.
+            // The port holds the worker's I/O as well; dropping the last of the two ends it.
             drop(io);
             drop(port);
-            // The socket was ours alone, so it is closed now: what was sent, then the end.
+            // The socket was ours alone, so it is closed now: first the data that was sent, then
+            // the end.
             std::io::copy(&mut theirs, &mut std::io::sink()).unwrap();
         }
     }
 }
 
-/// The worker sees completions of one turn in that turn, even when it only looks.
+/// The worker sees a turn's completions in that turn, even if it only looks.
 #[test]
 fn looking_is_enough_for_what_is_done() {
     on_each(|io| {
@@ -291,7 +292,7 @@ fn looking_is_enough_for_what_is_done() {
     });
 }
 
-/// Of many ports the worker learns which have something, each once.
+/// Of many ports, the worker is told which are ready, each once.
 #[test]
 fn ready_ports_are_named_once() {
     on_each(|io| {
@@ -303,8 +304,8 @@ fn ready_ports_are_named_once() {
         let mut done = Vec::new();
         let mut names = Vec::new();
         while ports.iter().any(|port| port.in_flight() > 0) {
-            // Not `None`: a turn does not sleep while completions lie unreaped, and this one need
-            // not.
+            // Not `None`: a turn never sleeps while there are unreaped completions, and there is no
+            // need to sleep before.
             io.turn(Some(block::Time::ZERO));
         }
         ports.iter().for_each(|port| port.reap(&mut done));
@@ -315,7 +316,7 @@ fn ready_ports_are_named_once() {
         names.clear();
         io.ready_ports(&mut names);
         assert!(names.is_empty());
-        // A port that is gone is not named.
+        // A dropped port is not reported.
         let gone = io.port();
         run(io, &gone, Job::Sync { file });
         drop(gone);

@@ -1,4 +1,4 @@
-//! Buffers that stand for parts of files.
+//! Views: buffers whose bytes are in files or in pages.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +13,7 @@ use uring::{Choice, Errno, Failure, FileId, Io, IoSettings, Job, Message, Pages,
 const LEAST: u32 = 64 << 10;
 const FILE: usize = 3 << 20;
 
-/// What byte `at` of a file is.
+/// Byte `at` of a file.
 fn pattern(seed: u8, at: usize) -> u8 {
     (at as u32).wrapping_mul(2_654_435_761).rotate_left(9) as u8 ^ seed
 }
@@ -28,7 +28,7 @@ fn file(seed: u8) -> File {
     file
 }
 
-/// On each kind of ring; what stands must come back, and `outstanding` says whether it did.
+/// Runs a test on each kind of ring. Views must be given back, which `outstanding` shows.
 fn on_rings(test: impl Fn(&mut Io, &Port)) {
     for task_work in [TaskWork::Deferred, TaskWork::Cooperative, TaskWork::Plain] {
         let mut io = Io::open(&IoSettings { task_work, views: Some(LEAST), ..settings() }).unwrap();
@@ -61,7 +61,7 @@ fn framed(data: &[u8]) -> Vec<u8> {
     [b"head", data, b"tail"].concat()
 }
 
-/// A peer that takes all there is, a little at a time.
+/// A peer that receives everything, a little at a time.
 fn all_of(mut peer: UnixStream) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let (mut got, mut piece) = (Vec::new(), [0; 30_000]);
@@ -78,9 +78,9 @@ fn give(io: &Io, message: Option<Message>) {
     message.unwrap().unload().for_each(|buf| io.give(buf));
 }
 
-/// Lengths and places around the threshold, pages, and what a socket takes; always the right bytes,
-/// and a buffer for each that is short. A reader with a small buffer makes the sends take many
-/// rounds.
+/// Lengths and offsets around the threshold, around pages, and around what a socket takes: the
+/// bytes are always right, and short reads use a buffer. A reader with a small buffer makes the
+/// sends take many rounds.
 #[test]
 fn what_a_buffer_stands_for_arrives() {
     on_rings(|io, port| {
@@ -113,8 +113,9 @@ fn what_a_buffer_stands_for_arrives() {
     });
 }
 
-/// Who rests until a peer says something hears of the end of a send that had to be tried again,
-/// though its last part went at once: with nothing else to come it would sleep to its time-out.
+/// A worker that rests until a peer responds is told of the end of a send that had to be tried
+/// again, even though its last part was sent at once. With nothing else to arrive, it would sleep
+/// until its time-out.
 #[test]
 fn the_end_of_a_send_in_rounds_ends_a_rest() {
     on_rings(|io, port| {
@@ -140,13 +141,13 @@ fn the_end_of_a_send_in_rounds_ends_a_rest() {
     });
 }
 
-/// A buffer may stand for several parts of files, which are sent in its order, whatever window of
+/// A buffer may be a view of several parts of files. They are sent in its order, whatever window of
 /// it is sent.
 #[test]
 fn a_buffer_may_stand_for_several_parts() {
     on_rings(|io, port| {
         let (one, two) = (io.register(file(1)), io.register(file(2)));
-        // 32 pieces of 32 KiB in turn from two files, the last ones first.
+        // 32 pieces of 32 KiB, alternating between two files, the last ones first.
         let (piece, count) = (32 << 10, 32);
         let whole = piece * count;
         let place = |number: u32| {
@@ -189,8 +190,8 @@ fn a_buffer_may_stand_for_several_parts() {
     });
 }
 
-/// A buffer shows the file as it is when it is sent, and as it was when it was fetched; so it holds
-/// no copy before.
+/// A view shows the file as it is when it is sent, and as it was when it was fetched; so it has no
+/// copy before.
 #[test]
 fn fetched_bytes_do_not_depend_on_the_file_any_more() {
     on_rings(|io, port| {
@@ -213,8 +214,8 @@ fn fetched_bytes_do_not_depend_on_the_file_any_more() {
     });
 }
 
-/// The socket is full in the middle of the buffer, then its bytes are fetched, and the file gets
-/// others: the peer, who only reads now, gets none of those.
+/// The socket is full in the middle of the buffer. Then its bytes are fetched, and the file is
+/// overwritten. The peer, which only reads now, gets none of the new bytes.
 #[test]
 fn a_send_goes_on_with_what_was_fetched() {
     on_rings(|io, port| {
@@ -225,8 +226,8 @@ fn a_send_goes_on_with_what_was_fetched() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let socket = io.register(ours);
         port.push(1, Job::Send { socket, message: message(buf) }).unwrap();
-        // As long as the peer has not got the first byte nothing is at the kernel; then as much as
-        // there is room for.
+        // Until the peer has the first byte, nothing is at the kernel; then as much as there is
+        // room for.
         let mut first = [0; 4];
         theirs.set_nonblocking(true).unwrap();
         while theirs.read(&mut first).is_err() {
@@ -256,7 +257,7 @@ fn a_send_goes_on_with_what_was_fetched() {
     });
 }
 
-/// Nobody may look at what is not here, or change it.
+/// Nobody may access or change the bytes of a view.
 #[test]
 fn what_a_buffer_stands_for_cannot_be_looked_at() {
     type Misuse = fn(&Io, &Port, FileId, Buf);
@@ -278,8 +279,8 @@ fn what_a_buffer_stands_for_cannot_be_looked_at() {
     }
 }
 
-/// What ends beyond the file, or in the next mapping, is read as ever; so is everything on threads
-/// and unasked.
+/// A view that would reach beyond the file, or into the next mapping, is read as usual; so is
+/// everything with threads, and if views were not asked for.
 #[test]
 fn what_cannot_be_shown_is_read() {
     on_rings(|io, port| {
@@ -315,8 +316,8 @@ fn what_cannot_be_shown_is_read() {
     }
 }
 
-/// A peer that reads nothing and goes, a file that is cut under its bytes, a socket that is closed:
-/// an error each, no signal, and the buffers come back.
+/// A peer that reads nothing and goes away, a file that is truncated, a socket that is closed: each
+/// is an error without a signal, and the buffers are given back.
 #[test]
 fn sends_that_fail_give_their_buffers_back() {
     on_rings(|io, port| {
@@ -361,8 +362,9 @@ fn sends_that_fail_give_their_buffers_back() {
     });
 }
 
-/// A peer may move what it was sent into a pipe without a copy, as proxies do, and look at it when
-/// the sender believes it read. It has bytes of its own: not the file's pages, and no buffer's.
+/// A peer may move what it received into a pipe without a copy, as proxies do, and look at it when
+/// the sender believes that it was read. It has bytes of its own: neither the file's pages, nor a
+/// buffer's.
 #[test]
 fn a_peer_that_keeps_pages_keeps_none_of_ours() {
     on_rings(|io, port| {
@@ -399,8 +401,8 @@ fn a_peer_that_keeps_pages_keeps_none_of_ours() {
     });
 }
 
-/// More files than mappings are kept, each with a buffer that stands for a part of it: a mapping
-/// that makes room stays for as long as it is needed.
+/// There are views of more files than mappings are kept: a mapping that is replaced lives as long
+/// as it has views.
 #[test]
 fn a_mapping_lives_as_long_as_its_views() {
     on_rings(|io, port| {
@@ -428,8 +430,9 @@ fn a_mapping_lives_as_long_as_its_views() {
     });
 }
 
-/// Messages of pages that change before they are sent, while they are sent and afterwards: what
-/// arrives is what the pages had when they were shown. Every kind of engine can: such bytes stay.
+/// Messages of pages that change before, while and after they are sent: what arrives is what the
+/// pages contained when they were shown. Every kind of engine supports this, since such bytes do
+/// not move.
 #[test]
 fn pages_that_are_shown_arrive_as_they_were() {
     const PAGE: usize = 4096;
@@ -449,8 +452,8 @@ fn pages_that_are_shown_arrive_as_they_were() {
         let reader = all_of(theirs);
         for round in 0..6u8 {
             fill(&mut pages, round);
-            // In order they are one piece, every second one a piece of its own: more than a call
-            // takes come to be with the second message's.
+            // In order they are one piece, otherwise each is a piece of its own; with the second
+            // message there are more pieces than one call takes.
             let whole: Vec<u32> = (0..PAGES).collect();
             let apart: Vec<u32> = (0..PAGES).step_by(2).chain((1..PAGES).step_by(2)).collect();
             let first = 100 + u32::from(round);
@@ -466,7 +469,7 @@ fn pages_that_are_shown_arrive_as_they_were() {
                 message.header(b"tail");
             }
             port.push(0, Job::Send { socket, message }).unwrap();
-            // Prepared, and not with the kernel.
+            // Prepared, but not at the kernel.
             fill(&mut pages, 100 + round);
             let _ = io.look();
             fill(&mut pages, 200 + round);

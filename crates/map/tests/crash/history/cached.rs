@@ -1,13 +1,13 @@
-//! A cache over the maps, as the store has one: what it shows is held to the same model as what the
-//! disk shows.
+//! A cache over the maps, as in the store: what it shows is checked against the same model as what
+//! the disk shows.
 
 use super::*;
 use cache::{Coherent, Eviction, Filling, Key};
 
-/// Sectors of a page of the cache.
+/// Sectors in a page of the cache.
 const SECTORS: u64 = PAGE / SECTOR;
 
-/// Which pages may be shown is [`Coherent`]'s; here is one word for each sector of each slot.
+/// [`Coherent`] decides which pages may be shown; here is one word for each sector of each slot.
 pub(super) struct Cached {
     kept: Coherent,
     slots: Vec<[u64; SECTORS as usize]>,
@@ -21,7 +21,7 @@ impl Cached {
         }
     }
 
-    /// What was asked begins.
+    /// An ask starts.
     pub(super) fn begin(&mut self, ask: &Ask) {
         match ask.what {
             What::Write | What::Trim | What::Zero { .. } => self.kept.begin_change(ask.tree, ask.at, ask.len, |_| {}),
@@ -30,7 +30,7 @@ impl Cached {
         }
     }
 
-    /// Several trees are made at one moment.
+    /// Several trees are created in one group.
     pub(super) fn begin_together(&mut self, first: u64, trees: Vec<u32>) {
         self.kept.begin_structure(first, trees);
     }
@@ -51,7 +51,7 @@ impl Cached {
         }
     }
 
-    /// The sectors of a read, if all of them are there.
+    /// The sectors of a read, if all of them are cached.
     pub(super) fn read(&mut self, tree: u32, at: u64, len: u64) -> Option<Vec<u64>> {
         let (object, _) = self.kept.open(tree)?;
         let sectors = at / SECTOR..(at + len) / SECTOR;
@@ -66,7 +66,7 @@ impl Cached {
         self.kept.begin_fill(tree, is_ahead)
     }
 
-    /// A read has brought these sectors from `at` on; the tree ends at `end`.
+    /// A read has returned these sectors from `at` on; the tree ends at `end`.
     pub(super) fn fill(&mut self, (tree, filling): (u32, Filling), at: u64, end: u64, values: &[u64]) {
         let (first, last) = (at / SECTOR, at / SECTOR + values.len() as u64);
         for page in first.div_ceil(SECTORS)..last.div_ceil(SECTORS) {
@@ -92,7 +92,7 @@ impl Cached {
 }
 
 impl History {
-    /// Whether the cache has answered a read, which is right then.
+    /// Whether the cache has answered a read; checks the answer.
     pub(super) fn read_cached(&mut self, tree: u32, at: u64, len: u64) -> bool {
         let Some(values) = self.cached.read(tree, at, len) else { return false };
         self.totals.hits += 1;
@@ -107,7 +107,7 @@ impl History {
         true
     }
 
-    /// All that is cached of trees at rest.
+    /// Checks all that is cached of idle trees.
     pub(super) fn look_at_cached(&mut self, known: Known) {
         for (tree, expected) in self.trees.clone() {
             if expected.busy {

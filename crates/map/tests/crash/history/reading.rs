@@ -1,4 +1,4 @@
-//! Reads of a history, compared with what every sector may hold at their time.
+//! Reads of a history, compared with what every sector may contain at that time.
 
 use super::*;
 
@@ -31,7 +31,7 @@ impl History {
         if let (Some(filling), Some((size, _))) = (filling, self.core.tree(tree)) {
             self.cached.fill((tree, filling), at, size, &values);
         }
-        // One that was deleted or restored meanwhile is no longer as it was.
+        // A tree that was deleted or restored meanwhile may have changed.
         let Some(known) = self.trees.get(&tree).filter(|known| !known.busy && known.floor < begun) else { return };
         for (index, value) in values.into_iter().enumerate() {
             let sector = at / SECTOR + index as u64;
@@ -55,7 +55,7 @@ impl History {
         values
     }
 
-    /// All of a tree as it reads now.
+    /// The present contents of a whole tree.
     pub(super) fn all_of(&mut self, tree: u32) -> Vec<u64> {
         let (size, _) = self.core.tree(tree).expect("a tree that is there");
         let mut runs = Vec::new();

@@ -20,7 +20,7 @@ impl History {
             _ if busy => {}
             11..=13 if many < 8 => self.share(tree),
             14..=15 if many < 8 => self.share_together(),
-            // What a group copies that has not asked for the tree yet would be another's.
+            // A group that has not got the tree yet would copy another's data.
             16..=25 if self.is_in_a_group(tree) => {}
             16..=18 => self.submit(tree, 0, 0, What::Delete, false),
             19..=21 => self.restore(tree),
@@ -34,7 +34,8 @@ impl History {
     }
 
     pub(super) fn change(&mut self, tree: u32, size: u64, kind: u64) {
-        // Few blocks, so that asks meet; some whole pages, some whole blocks, some of any sectors.
+        // Few blocks, so that asks overlap: some whole pages, some whole blocks, some of any
+        // sectors.
         let unit = [SECTOR, PAGE, BLOCK, SECTOR][self.below(4) as usize];
         let at = self.below(size / unit + 1) * unit;
         let longest = [4 * SECTOR, 3 * PAGE, 3 * BLOCK][self.below(3) as usize];
@@ -72,7 +73,7 @@ impl History {
         self.submit(self.next_tree, 0, 0, What::Share { from, frozen }, false);
     }
 
-    /// A snapshot of some trees at one moment.
+    /// An atomic snapshot of some trees.
     pub(super) fn share_together(&mut self) {
         let idle: Vec<u32> =
             self.trees.iter().filter(|(_, known)| !known.busy).map(|(tree, _)| *tree).take(3).collect();
@@ -106,7 +107,7 @@ impl History {
         self.core.submit(ask);
     }
 
-    /// Notes what will be asked.
+    /// Records what will be asked.
     pub(super) fn prepare(&mut self, tree: u32, at: u64, len: u64, what: What, fua: bool) -> Ask {
         self.next += 1;
         let (id, stamp) = (self.next, if what == What::Write { self.next } else { 0 });
@@ -145,7 +146,7 @@ impl History {
     pub(super) fn note(&mut self, tree: u32, (from, to): (u64, u64), value: u64, times: &Rc<Times>) {
         let known = self.trees.get_mut(&tree).expect("asked of a tree that is there");
         (from / SECTOR..to / SECTOR).for_each(|sector| known.content.write(sector, value, times));
-        // The copy of a group that has not asked for this tree yet may have this change, or not.
+        // The copy of a group that has not got this tree yet may or may not include this change.
         let perhaps = Rc::new(Times { begun: self.clock, ended: Cell::new(None), durable: Cell::new(false) });
         for id in self.in_groups(tree) {
             let Some(Under { copy: Some(copy), .. }) = self.under.get_mut(&id) else { continue };
@@ -153,7 +154,7 @@ impl History {
         }
     }
 
-    /// The asks of groups under way that share a tree, and may not have asked for it yet.
+    /// The asks of groups in progress that share a tree, and may not have got it yet.
     pub(super) fn in_groups(&self, tree: u32) -> Vec<u64> {
         if !self.core.has_work() {
             return Vec::new();
